@@ -25,7 +25,6 @@ ELSEWHERE = {
     "_paths.py": "test_model_files and tests/cli/test_models",
     "_rows/base.py": "tests/rows/test_backends, through every source",
     "_rows/kernels.py": "tests/rows/test_fused; it needs Triton",
-    "plots/_shown_rows.py": "test_decision_boundary, test_discriminant_histogram, test_displays",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
     "studies/page.py": "the tests of tables and report of the paper",
     "studies/paper/plan.py": "tests/cli/test_paper and tests/studies/test_engine",

@@ -38,7 +38,8 @@ def drawn(display, ax=None):
     if name == "ComparisonDisplay":
         return display.from_scores({"a": [1.0, 2.0, 3.0], "b": [2.0, 3.5, 3.0]}, ax=ax)
     if name == "LearningCurveDisplay":
-        return display.from_scores([1, 2, 4], {"a": rng.uniform(size=(3, 5))}, ax=ax)
+        sizes, means = {"a": np.array([1, 2, 4])}, {"a": rng.uniform(size=3)}
+        return display(sizes=sizes, means=means).plot(ax=ax)
     return display.from_estimator(model, X, marked, ax=ax)
 
 
@@ -106,7 +107,10 @@ def test_names_from_the_data_are_shown_as_they_are(fitted):
         iclda.plots.ReliabilityDisplay.from_estimator(
             dict.fromkeys(NAMES[:3], model), table, y, pos_label=NAMES[1]
         ),
-        iclda.plots.LearningCurveDisplay.from_scores([1, 2], scores),
+        iclda.plots.LearningCurveDisplay(
+            sizes=dict.fromkeys(scores, np.array([1, 2])),
+            means={name: one[:, 0] for name, one in scores.items()},
+        ).plot(),
         iclda.plots.ComparisonDisplay.from_scores({name: one[0] for name, one in scores.items()}),
     ]
     for display in displays:

@@ -9,53 +9,26 @@ from typing import Any, Self
 import numpy as np
 
 from .._core.types import Array
-from .._estimators.labels import check_lengths, encode_labels
+from .._estimators.labels import encode_labels
 from .._statistics import corrected_standard_error, mean_interval
 from ..model_selection._masking import draw_seed, is_whole, marker_of
 from . import _look
-from ._look import FAINT, Axes, foreground, plain_text
+from ._look import FAINT, Axes, Display, foreground, plain_text
 
-_MOST_DOTS = 300  # single differences of a method are drawn up to this number
+_MOST_DOTS = 300  # more single differences of a method are not drawn
+_FEWEST_DISTINCT = 3  # dots of so few values or fewer would cover each other
 _DOT_SPREAD = 0.16  # distance of the outermost dots from the line of their method
 
 
-@dataclass(frozen=True)
-class PairedDifference:
-    """Scores of a method minus those of the baseline in the same repeats."""
-
-    values: Array
-    greater_is_better: bool = True
-
-    @property
-    def mean(self) -> float:
-        """Mean difference."""
-        return float(np.mean(self.values))
-
-    @property
-    def standard_error(self) -> float:
-        """Standard error of the mean; NaN below two differences."""
-        return corrected_standard_error(self.values)
-
-    @property
-    def n_worse(self) -> int:
-        """Number of differences for the worse."""
-        return int((self.values < 0 if self.greater_is_better else self.values > 0).sum())
-
-    def interval(self, confidence: float) -> tuple[float, float]:
-        """Confidence interval of the mean, by Student's t; one point below two differences."""
-        return mean_interval(self.values, confidence)
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
-class ComparisonDisplay:
+class ComparisonDisplay(Display):
     """Mean paired differences of methods to a baseline, one line a method.
 
     The dot is the mean difference, the thick bar one standard error to either side, the thin bar
     its confidence interval, the faint dots the single differences. The count on the right is the
     number of them in which the method was worse than the baseline.
 
-    Make one by ``from_scores``, ``from_predictions`` or ``from_estimator``; ``plot`` draws it
-    again.
+    Make one by ``from_scores`` or ``from_estimator``; ``plot`` draws it again.
 
     Parameters
     ----------
@@ -83,9 +56,6 @@ class ComparisonDisplay:
         Its figure.
     methods_ : list of str
         Methods from top to bottom: the best mean difference first.
-    differences_ : dict of PairedDifference
-        By method: ``mean``, ``n_worse``, and ``standard_error`` and ``interval(confidence)`` as if
-        differences were independent.
     """
 
     differences: Mapping[str, Array]
@@ -141,52 +111,6 @@ class ComparisonDisplay:
             greater_is_better=greater_is_better,
             unit=unit,
         ).plot(ax=ax, **kwargs)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        y_pred: Mapping[str, Any],
-        *,
-        baseline: str | None = None,
-        unlabeled: Any = -1,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the errors of several methods on the same rows.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-            Classes of the rows; rows with the marker are left out.
-        y_pred : dict of array-like of shape (n_samples,)
-            Predicted classes, by method.
-        baseline : str, default=None
-            Method the others are compared with; None: the supervised one, or else the first.
-        unlabeled : object, default=-1
-            Marker of unlabeled rows in y_true.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : ComparisonDisplay
-            Object that stores what was drawn.
-        """
-        labels = encode_labels(y_true, unlabeled)
-        is_known, truth = labels.is_labeled, labels.classes[labels.codes]
-        check_lengths(y_true=y_true, **{str(name): one for name, one in y_pred.items()})
-        return cls.from_scores(
-            {name: (np.asarray(one) != truth)[is_known] for name, one in y_pred.items()},
-            baseline=baseline,
-            score_name="error",
-            greater_is_better=False,
-            unit="rows",
-            ax=ax,
-            **kwargs,
-        )
 
     @classmethod
     def from_estimator(
@@ -281,7 +205,6 @@ class ComparisonDisplay:
         ax: Axes | None = None,
         *,
         confidence: float = 0.95,
-        dots: bool | None = None,
         **kwargs: Any,
     ) -> Self:
         """Draw.
@@ -292,8 +215,6 @@ class ComparisonDisplay:
             Axes to draw in; None: new ones.
         confidence : float, default=0.95
             Level of the intervals, unless they were given.
-        dots : bool, default=None
-            Whether to draw the single differences; None: if they are few and distinct.
         **kwargs : dict
             Passed to ``Axes.plot`` for the dots of the means.
 
@@ -302,41 +223,34 @@ class ComparisonDisplay:
         display : ComparisonDisplay
             Object that stores what was drawn.
         """
-        self.differences_ = {
-            name: PairedDifference(np.asarray(values), self.greater_is_better)
-            for name, values in self.differences.items()
-        }
         sign = -1 if self.greater_is_better else 1
-        self.methods_ = sorted(self.differences_, key=lambda k: sign * self.differences_[k].mean)
-        if dots is None:
-            kinds = [(len(values), len(np.unique(values))) for values in self.differences.values()]
-            dots = any(n <= _MOST_DOTS and n_distinct > 3 for n, n_distinct in kinds)
-        ax = self.ax_ = _look.axes_for(ax, 5.6, 1.1 + 0.5 * len(self.differences))
-        self.figure_ = ax.figure
+        means = {name: sign * np.mean(values) for name, values in self.differences.items()}
+        self.methods_ = sorted(means, key=means.__getitem__)
+        ax = self._open_axes(ax, 5.6, 1.1 + 0.5 * len(means))
         ax.axvline(0, color=foreground(), linewidth=0.8, zorder=1)
         styles = _look.method_styles(self.methods_)
         for place, name in enumerate(self.methods_):
-            if dots:
-                self._draw_dots(place, name)
+            values = np.asarray(self.differences[name])
+            if len(values) <= _MOST_DOTS and len(np.unique(values)) > _FEWEST_DISTINCT:
+                self._draw_dots(place, values)
             self._draw_mean(place, name, confidence, {"color": styles[name]["color"], **kwargs})
         self._label_axes()
         return self
 
-    def _draw_dots(self, place: int, name: str) -> None:
-        values = self.differences[name]
+    def _draw_dots(self, place: int, values: Array) -> None:
         # Dots stand side by side in the order of the repeats: none is moved at random.
-        shifts = _DOT_SPREAD * np.linspace(-1, 1, len(values)) if len(values) > 1 else np.zeros(1)
+        shifts = _DOT_SPREAD * np.linspace(-1, 1, len(values))
         style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3.2}
         style |= {"markeredgewidth": 0, "color": FAINT, "alpha": 0.7, "zorder": 1.5}
         self.ax_.plot(values, place + shifts, **style)
 
     def _draw_mean(self, place: int, name: str, confidence: float, style: dict[str, Any]) -> None:
-        difference, color = self.differences_[name], style["color"]
-        mean, error = difference.mean, difference.standard_error
-        ends = difference.interval(confidence)
+        values = self.differences[name]
+        mean, ends = np.mean(values), mean_interval(values, confidence)
+        error = corrected_standard_error(values)
         if self.intervals:
             ends, error = self.intervals[name], (self.standard_errors or {}).get(name, np.nan)
-        bar: dict[str, Any] = {"color": color, "zorder": 2}
+        bar: dict[str, Any] = {"color": style["color"], "zorder": 2}
         self.ax_.plot(ends, [place, place], linewidth=1.1, **bar)
         if np.isfinite(error):
             bar |= {"linewidth": 3.2, "solid_capstyle": "butt"}
@@ -346,9 +260,10 @@ class ComparisonDisplay:
 
     def _label_axes(self) -> None:
         ax = self.ax_
+        sign = 1 if self.greater_is_better else -1
         for place, name in enumerate(self.methods_):
-            count = f"{self.differences_[name].n_worse:,} of {len(self.differences[name]):,}"
-            _look.write_beside(ax, 1.02, place, count)
+            values = sign * np.asarray(self.differences[name])
+            _look.write_beside(ax, 1.02, place, f"{(values < 0).sum():,} of {len(values):,}")
         _look.write_beside(ax, 1.02, -0.62, f"{self.unit}\nworse", va="bottom", color=FAINT)
         ax.set_yticks(range(len(self.methods_)), list(map(plain_text, self.methods_)))
         ax.set_ylim(len(self.methods_) - 0.4, -0.6)

@@ -9,13 +9,21 @@ from typing import Any, Self
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from .._estimators.inputs import check_is_read, take_rows
+from .._estimators.inputs import take_rows
 from .._estimators.labels import UNLABELED
 from .._statistics import ReliabilityCurve, bin_sums
 from ..model_selection._masking import check_count
 from . import _look
-from ._look import FAINT, LABEL_SIZE, Axes, plain_text
-from ._shown_rows import by_name, encode_classes, estimators_by_name
+from ._look import (
+    FAINT,
+    LABEL_SIZE,
+    Axes,
+    Display,
+    by_name,
+    encode_shown,
+    estimators_by_name,
+    plain_text,
+)
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _COUNTS_TOP, _COUNTS_BOTTOM = -0.06, -0.27  # the strip of counts, in units of the shares
@@ -23,7 +31,7 @@ _PREDICTED = "the predicted class"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """Observed against predicted probability, for one or several classifiers.
 
     On the diagonal both agree. Vertical bars are one standard error, the strip below counts the
@@ -104,11 +112,11 @@ class ReliabilityDisplay:
         known = {name: np.asarray(one.classes_).tolist() for name, one in estimators.items()}
         if any(classes != list(first.classes_) for classes in known.values()):
             raise ValueError(f"Classifiers must know the same classes, got {known}.")
-        codes, _ = encode_classes(y, first.classes_, unlabeled, first)
+        codes, _ = encode_shown(first, X, y, unlabeled)
         kept = np.flatnonzero(codes != UNLABELED)
         if len(kept) == 0:
             raise ValueError(f"y labels none of the {len(codes)} rows, and classes must be known.")
-        rows = take_rows(check_is_read(X), kept)
+        rows = take_rows(X, kept)
         return cls.from_predictions(
             first.classes_[codes[kept]],
             {name: one.predict_proba(rows) for name, one in estimators.items()},
@@ -199,8 +207,7 @@ class ReliabilityDisplay:
         display : ReliabilityDisplay
             Object that stores what was drawn.
         """
-        ax = self.ax_ = _look.axes_for(ax, 4.4, 4.6)
-        self.figure_ = ax.figure
+        ax = self._open_axes(ax, 4.4, 4.6)
         diagonal: dict[str, Any] = {"color": FAINT, "linewidth": 0.9, "linestyle": (0, (2, 2))}
         (self.diagonal_,) = ax.plot([0, 1], [0, 1], **diagonal)
         self.lines_: dict[str, Any] = {}
