@@ -9,7 +9,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.metrics.cluster import contingency_matrix
 from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold
 from sklearn.utils import check_random_state
 
@@ -36,7 +35,6 @@ class SemiSupervisedSplitter(BaseCrossValidator):
     n_splits: int
     n_repeats = 1
     unlabeled: Any
-    train_on_tested_groups: bool
     random_state: Any
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[AnyArray, AnyArray]]:
@@ -50,7 +48,7 @@ class SemiSupervisedSplitter(BaseCrossValidator):
             Class of every row, or the marker ``unlabeled``.
         groups : array-like of shape (n_samples,), default=None
             Group of every row. Labeled rows of one group are never on both sides. An unlabeled row
-            may lack a group (None or NaN): it always trains.
+            trains unless its group is tested; one without a group (None or NaN) always trains.
 
         Yields
         ------
@@ -63,18 +61,17 @@ class SemiSupervisedSplitter(BaseCrossValidator):
         labels = encode_labels(y, self.unlabeled)
         labeled = np.flatnonzero(labels.is_labeled)
         rng = check_random_state(self.random_state)
+        everything = np.arange(len(labels.codes))
         if groups is None:
-            masks = self._choose_rows(labels, rng)
-        else:
-            group_codes = _encode_groups(groups, labels)
-            masks = self._choose_groups(labels.codes[labeled], group_codes[labeled], rng)
-        for is_tested in masks:
-            test = left_out = labeled[is_tested]
-            if groups is not None:
-                _check_all_classes_train(labels, labeled[~is_tested])
-                if not self.train_on_tested_groups:
-                    left_out = np.flatnonzero(np.isin(group_codes, group_codes[test]))
-            yield np.delete(np.arange(len(labels.codes)), left_out), test
+            for is_tested in self._choose_rows(labels, rng):
+                yield np.delete(everything, labeled[is_tested]), labeled[is_tested]
+            return
+        group_codes = _encode_groups(groups, labels)
+        for rows in self._choose_groups(labels.codes[labeled], group_codes[labeled], rng):
+            test = labeled[np.sort(rows)]
+            train = everything[~np.isin(group_codes, group_codes[test])]
+            _check_all_classes_train(labels, train)
+            yield train, test
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of splits, including those of all repeats.
@@ -103,7 +100,7 @@ class SemiSupervisedSplitter(BaseCrossValidator):
     def _choose_groups(
         self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        """Generate the same masks where whole groups are tested.
+        """Generate the places, among the labeled rows, of those that a split of groups tests.
 
         ``codes`` and ``groups`` hold the class and the group of every labeled row.
         """
@@ -131,8 +128,6 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
         Number of times that the rows are divided into folds.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y, as of the classifier. None or NaN: a missing y.
-    train_on_tested_groups : bool, default=False
-        Whether the unlabeled rows of a tested group train all the same.
     random_state : int, RandomState instance or None, default=None
         An int makes every call of ``split`` give the same folds.
 
@@ -153,13 +148,11 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
         *,
         n_repeats: int = 1,
         unlabeled: Any = -1,
-        train_on_tested_groups: bool = False,
         random_state: Any = None,
     ) -> None:
         self.n_splits = check_count("n_splits", n_splits, 2)
         self.n_repeats = check_count("n_repeats", n_repeats, 1)
         self.unlabeled = unlabeled
-        self.train_on_tested_groups = train_on_tested_groups
         self.random_state = random_state
 
     def _choose_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
@@ -172,17 +165,8 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
     def _choose_groups(
         self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        n_groups = len(np.unique(groups))
-        if n_groups < self.n_splits:
-            raise ValueError(
-                f"n_splits={self.n_splits} folds need at least {self.n_splits} groups with labeled "
-                f"rows, got {n_groups}: pass n_splits={n_groups} or less, or label rows of more "
-                "groups."
-            )
-        folds = StratifiedGroupKFold(self.n_splits, shuffle=True, random_state=rng)
         for _ in range(self.n_repeats):
-            for _, test in folds.split(codes, codes, groups):
-                yield np.isin(np.arange(len(codes)), test)
+            yield from _group_folds(codes, groups, self.n_splits, rng)
 
 
 class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
@@ -192,9 +176,9 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
     tested in proportion to its labeled rows up to one row, and has at least one labeled row on
     either side. The splits depend on the labeled rows and their order alone.
 
-    With ``groups``, whole groups are tested that hold about ``test_size`` of the labeled rows of
-    every class (possibly none of a rare class). A group much larger is tested only if all groups
-    are. Unlabeled rows of tested groups do not train in that split: they would show what these
+    With ``groups``, a fold of scikit-learn's ``StratifiedGroupKFold`` is tested, drawn anew for
+    every split: whole groups that hold about ``test_size`` of the labeled rows, at most half of
+    them. Unlabeled rows of tested groups do not train in that split: they would show what these
     groups look like.
 
     Parameters
@@ -206,8 +190,6 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
         every class is tested, and one left to train on.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y, as of the classifier. None or NaN: a missing y.
-    train_on_tested_groups : bool, default=False
-        Whether the unlabeled rows of a tested group train all the same.
     random_state : int, RandomState instance or None, default=None
         An int makes every call of ``split`` give the same splits.
 
@@ -228,7 +210,6 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
         *,
         test_size: float = 0.2,
         unlabeled: Any = -1,
-        train_on_tested_groups: bool = False,
         random_state: Any = None,
     ) -> None:
         self.n_splits = check_count("n_splits", n_splits, 1)
@@ -240,7 +221,6 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
             )
         self.test_size = plain(test_size)
         self.unlabeled = unlabeled
-        self.train_on_tested_groups = train_on_tested_groups
         self.random_state = random_state
 
     def _choose_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
@@ -252,11 +232,24 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
     def _choose_groups(
         self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        counts = contingency_matrix(groups, codes)
-        share = _n_tested(self.test_size, counts.sum(axis=0)) / len(codes)
-        names = np.unique(groups)
+        share = _n_tested(self.test_size, np.bincount(codes)) / len(codes)
+        n_folds = max(2, min(round(1 / share), len(np.unique(groups))))
         for _ in range(self.n_splits):
-            yield np.isin(groups, names[_tested_groups(counts / counts.sum(axis=0), share, rng)])
+            yield list(_group_folds(codes, groups, n_folds, rng))[rng.randint(n_folds)]
+
+
+def _group_folds(
+    codes: AnyArray, groups: AnyArray, n_folds: int, rng: np.random.RandomState
+) -> Iterator[AnyArray]:
+    """Generate the places of the rows of each fold: whole groups, with classes spread evenly."""
+    n_groups = len(np.unique(groups))
+    if n_groups < n_folds:
+        raise ValueError(
+            f"{n_folds} folds need at least {n_folds} groups with labeled rows, got {n_groups}: "
+            "label rows of more groups, or make fewer folds."
+        )
+    folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=rng)
+    return (test for _, test in folds.split(codes, codes, groups))
 
 
 def _check_class_sizes(labels: Labels, n_needed: int, who_needs: str, use: str) -> AnyArray:
@@ -302,29 +295,10 @@ def _tested_rows(
     return is_tested
 
 
-def _tested_groups(shares: AnyArray, wanted: float, rng: np.random.RandomState) -> AnyArray:
-    """Draw groups that hold about the wanted share of every class; at least one group.
-
-    ``shares`` (groups x classes) holds the share of a class that is in a group. Groups are visited
-    in random order, and one is taken if it brings the classes closer to the wanted share.
-    """
-    order = rng.permutation(len(shares))
-    is_tested = np.zeros(len(shares), dtype=bool)
-    lacking = np.full(shares.shape[1], wanted)
-    for group in order:
-        rest = lacking - shares[group]
-        if np.square(rest).sum() < np.square(lacking).sum():
-            is_tested[group] = True
-            lacking = rest
-    if not is_tested.any():  # All groups are too large: take one of the smallest.
-        is_tested[order[np.square(shares[order] - wanted).sum(axis=1).round(9).argmin()]] = True
-    return is_tested
-
-
 def _encode_groups(groups: Any, labels: Labels) -> AnyArray:
     """Return the index of the group of every row, ``_NO_GROUP`` where an unlabeled row has none.
 
-    Raises ValueError if a labeled row lacks a group, or a class is labeled in one group only.
+    Raises ValueError if a labeled row lacks a group.
     """
     present, is_absent = split_marker(groups, None, name="groups")
     lacking = np.flatnonzero(is_absent & labels.is_labeled)
@@ -335,15 +309,7 @@ def _encode_groups(groups: Any, labels: Labels) -> AnyArray:
             "labeled row, one of its own if it belongs to none."
         )
     codes = np.full(len(labels.codes), _NO_GROUP)
-    names, codes[~is_absent] = np.unique(present, return_inverse=True)
-    for k, name in enumerate(labels.classes.tolist()):
-        groups_of_class = np.unique(codes[labels.codes == k])
-        if len(groups_of_class) == 1:
-            raise ValueError(
-                f"All labeled rows of class {name!r} are in group "
-                f"{plain(names[groups_of_class[0]])!r}, so that none is left to train on when it "
-                "is tested: label rows of the class in another group, or split without groups."
-            )
+    codes[~is_absent] = np.unique(present, return_inverse=True)[1]
     return codes
 
 
