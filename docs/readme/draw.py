@@ -12,8 +12,8 @@ from PIL import Image
 from sklearn.datasets import load_wine
 
 from iclda.studies.compare.api import read_findings
-from iclda.studies.compare.page import differences, learning_curve
 from iclda.studies.compare.plan import UNLABELED_CURVE
+from iclda.studies.compare.report import differences, learning_curve
 from iclda.studies.drawing import new_figure, styled
 from iclda.studies.measures import ERROR
 

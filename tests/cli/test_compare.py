@@ -118,10 +118,7 @@ REFUSED = {
     "labeled": (["--labeled", "2"], "--labeled 2 must lie between 3, one label a class, and 14"),
     "choice": (["--missing", "guess"], "--missing must be impute or refuse, got 'guess'"),
     "target": (["--drop", "species"], "Column 'species' is the target"),
-    "folder": (
-        ["--out", __file__ + "/out", "--quiet"],
-        "(Not a directory): name another",
-    ),
+    "folder": (["--out", __file__ + "/out", "--quiet"], ": Not a directory: use another --out"),
 }
 
 

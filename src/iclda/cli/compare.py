@@ -18,8 +18,8 @@ from . import words
 
 if TYPE_CHECKING:
     from ..studies.compare.api import Findings
+    from ..studies.compare.report import Terminal
     from ..studies.compare.run import ComparisonRun
-    from ..studies.compare.text import Terminal
 
 NO_ANSWER = 1  # exit code of a comparison that had nothing to compare with
 _WIDEST = 100
@@ -133,7 +133,7 @@ def _find_methods(text: str | None) -> tuple[Method, ...] | None:
 def _run(run: ComparisonRun, quiet: bool) -> None:
     """Compute what is missing; the answer is printed before the learning curves are computed."""
     from ..studies.compare.api import read_findings
-    from ..studies.compare.text import protocol, remark_lines
+    from ..studies.compare.report import protocol, remark_lines
 
     if not quiet:
         terminal = _terminal()
@@ -156,8 +156,7 @@ def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> 
     """Write the files of a comparison from its rows, and print what was not printed yet."""
     with spinner("Writing the report", quiet or json):
         from ..studies.compare.api import read_findings
-        from ..studies.compare.page import write_files
-        from ..studies.compare.text import curve_lines, fit_command, json_summary
+        from ..studies.compare.report import curve_lines, fit_command, json_summary, write_files
 
         findings = read_findings(out)
         command = words.in_options(fit_command(findings))
@@ -174,14 +173,14 @@ def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> 
 
 
 def _print_answer(findings: Findings) -> None:
-    from ..studies.compare.text import answer_lines, score_lines
+    from ..studies.compare.report import answer_lines, score_lines
 
     _print(["", *score_lines(findings.summary, _terminal()), ""])
     _print(answer_lines(findings, _terminal()))
 
 
 def _terminal() -> Terminal:
-    from ..studies.compare.text import Terminal
+    from ..studies.compare.report import Terminal
 
     width = min(shutil.get_terminal_size().columns, _WIDEST)
     return Terminal(width, words.in_options, _style)

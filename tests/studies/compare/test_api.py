@@ -9,7 +9,7 @@ import pytest
 from tables_of_results import make_table
 
 import iclda
-from iclda.studies.compare.text import fit_code, json_summary
+from iclda.studies.compare.report import fit_code, json_summary
 
 OPTIONS = {"target": "class", "methods": ["em", "sklearn-logistic"], "repeats": 2, "folds": 3}
 

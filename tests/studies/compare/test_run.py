@@ -14,10 +14,8 @@ from iclda._progress import show_nothing
 from iclda.cli.words import in_options
 from iclda.methods import find_method
 from iclda.studies.compare.api import is_comparison, read_findings
-from iclda.studies.compare.page import write_files
 from iclda.studies.compare.plan import ComparisonPlan, choose_n_folds
-from iclda.studies.compare.run import choose_settings, open_run
-from iclda.studies.compare.text import (
+from iclda.studies.compare.report import (
     Terminal,
     answer_lines,
     curves_csv,
@@ -25,7 +23,9 @@ from iclda.studies.compare.text import (
     protocol,
     score_lines,
     scores_csv,
+    write_files,
 )
+from iclda.studies.compare.run import choose_settings, open_run
 from iclda.studies.store import Store, StoreError
 from iclda.tabular import Source, Table
 
@@ -62,17 +62,6 @@ def test_a_second_run_changes_nothing(done):
     assert scores_csv(again.summary) == paths["comparison"].read_text()
     assert curves_csv(again.points) == paths["curves"].read_text()
     assert again.results == findings.results
-
-
-def test_losses_on_curves_are_those_above_the_lowest_of_the_table(done):
-    findings, paths = done
-    drawn = {point.method for point in findings.points}
-    lowest = min(drawn, key=lambda name: findings.summary.mean(name, "loss"))
-    assert findings.reference == lowest
-    losses = [p for p in findings.points if p.measure == "loss_difference"]
-    assert {p.mean for p in losses if p.method == lowest} == {0.0}
-    assert any(p.mean > 0 for p in losses if p.method != lowest)
-    assert f"less that of {lowest}, the lowest" in paths["report"].read_text()
 
 
 def test_the_page_is_self_contained_and_says_the_recommendation(done):

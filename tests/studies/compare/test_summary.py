@@ -140,25 +140,17 @@ def line(points, method, measure):
 
 def test_a_curve_ends_with_the_same_splits_of_the_comparison():
     rows = [*COMPARED, *curve(UNLABELED, [10, 30], supervised=0.4, em=0.6)]
-    points = split_curve_points(rows, ["supervised", "em"], "supervised", SETTINGS)
+    points = split_curve_points(rows, ["supervised", "em"], SETTINGS)
     found = [p for p in points if p.curve == UNLABELED]
     assert_allclose(line(found, "em", "error"), [(10, 0.6), (30, 0.6), (100, 0.2)])
     assert_allclose(line(found, "supervised", "error"), [(10, 0.4), (30, 0.4), (100, 0.3)])
     assert {p.splits for p in found} == {4}
 
 
-def test_the_loss_of_a_curve_is_less_that_of_the_reference_in_the_same_split():
-    rows = curve(UNLABELED, [10], supervised=0.4, em=0.6)
-    points = split_curve_points(rows, ["supervised", "em"], "supervised", SETTINGS)
-    assert_allclose(line(points, "em", "loss_difference"), [(10, 2.0)])
-    assert_allclose(line(points, "supervised", "loss_difference"), [(10, 0.0)])
-    assert "loss" not in {point.measure for point in points}
-
-
 def test_labels_vary_with_fewer_unlabeled_rows_where_there_are_too_many():
     rows = [*COMPARED, *curve(LABELED, [6, 12], supervised=0.4, em=0.6)]
     both = [
-        split_curve_points(rows, ["em"], "supervised", settings)
+        split_curve_points(rows, ["em"], settings)
         for settings in (SimpleNamespace(**{**vars(SETTINGS), "is_capped": True}), SETTINGS)
     ]
     capped, whole = (
@@ -168,11 +160,10 @@ def test_labels_vary_with_fewer_unlabeled_rows_where_there_are_too_many():
     assert_allclose(whole, [(6, 0.6), (12, 0.6), (16, 0.2)])
 
 
-def test_failed_fits_and_infinite_losses_are_left_out():
+def test_failed_fits_are_left_out():
     rows = curve(UNLABELED, [10], supervised=0.4, em=0.6)
     rows[0] = replace(rows[0], failure="x", values={})
-    rows[1] = changed(rows[1], loss=np.inf)
-    points = split_curve_points(rows, ["supervised", "em"], "supervised", SETTINGS)
+    points = split_curve_points(rows, ["supervised", "em"], SETTINGS)
     counts = {(p.method, p.measure): p.splits for p in points}
     assert counts["supervised", "error"] == 3
-    assert counts["em", "loss_difference"] == 2
+    assert counts["em", "error"] == 4

@@ -22,7 +22,6 @@ from ..drawing import check_can_report
 from ..measures import ERROR
 from ..store import STORE, Store, StoreError
 from . import SENTENCES
-from .page import draw_figures, write_files
 from .plan import (
     COMPARISON,
     LABELED_CURVE,
@@ -33,9 +32,9 @@ from .plan import (
     parse_shrinkages,
     shrinkage_text,
 )
+from .report import draw_figures, known_measures, ranked, worse_text, write_files
 from .run import open_run
 from .summary import Difference, Score, SplitCurvePoint
-from .text import known_measures, ranked, worse_text
 from .verdict import Comparison
 
 _FRAME = Path("The table")  # as messages and reports call a frame

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -29,10 +28,9 @@ from .plan import (
     bad_parameter,
     default_shrinkages,
     line_up,
-    on_curves,
     shrinkage_text,
 )
-from .summary import summarize_comparison
+from .verdict import Comparison
 
 FILES = {"comparison": "comparison.csv", "curves": "curves.csv", "report": "report.html"}
 # Repeats, and splits of curves, by default: fewer where a fit takes longer.
@@ -82,13 +80,13 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         remarks=check_table(table, sample, size, is_hidden=plan.n_labeled is not None),
         sources=table.sources,
         reading=plan.reading,
-        jobs=plan.jobs,
         run={
+            "Command": plan.command,
+            "jobs": plan.jobs,
             "machine": f"{platform.machine()}, {platform.system()}",
             "last run began": time.strftime("%Y-%m-%d %H:%M"),
         },
         versions=versions(),
-        commands=(plan.command,),
     )
 
 
@@ -102,20 +100,12 @@ def open_run(plan: ComparisonPlan) -> Iterator[ComparisonRun]:
     strange = [name for name in FILES.values() if (out / name).exists()]
     if strange and not (out / STORE).exists():
         raise bad_parameter("strange_files", "out", out, files=and_list(strange), store=STORE)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out):
-            pass
-    except OSError as error:
-        raise bad_parameter("not_writable", "out", out, problem=error.strerror) from error
     with closing(Store(out / STORE, kind=COMPARISON)) as store:
-        stored = store.settings()
-        if names := ", ".join(name for name in stored.get("data", {}) if name != plan.name):
+        stored = store.settings().get("data", {})
+        if names := ", ".join(name for name in stored if name != plan.name):
             sentence = SENTENCES["errors"]["other_table"]
             raise StoreError(say(sentence, folder=out, names=names, name=plan.name))
-        agreed = store.merge_settings(**settings.agreed)
-        commands = dict.fromkeys([*stored.get("commands", []), *settings.commands])
-        store.note(**{**settings.to_json(), **agreed, "commands": list(commands)})
+        store.note(**{**settings.to_json(), **store.merge_settings(**settings.agreed)})
         yield ComparisonRun(plan, settings, store)
 
 
@@ -133,11 +123,9 @@ class ComparisonRun:
         self._compute(COMPARISON, range(self.settings.folds), names, advance)
 
     def add_curves(self, advance: Advance) -> None:
-        """Compute what is missing of the curves, with the best variant of each method."""
-        splits, contestants = self.plan.splits, self.settings.contestants
-        rows = self.store.rows(COMPARISON)
-        summary = summarize_comparison(rows, contestants, splits.n_folds)
-        names = on_curves(summary.best, contestants)
+        """Compute what is missing of the curves, of the contestants that they show."""
+        splits = self.plan.splits
+        names = Comparison(self.settings, self.store.rows(COMPARISON), seconds=0).on_curves
         self._compute(UNLABELED_CURVE, splits.unlabeled_sizes(), names, advance)
         self._compute(LABELED_CURVE, splits.labeled_sizes(), names, advance)
 

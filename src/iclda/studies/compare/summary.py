@@ -20,7 +20,7 @@ from ..._statistics import (
     mean_interval,
 )
 from .. import measures
-from ..measures import BRIER, COMPARISON_MEASURES, ERROR, LEVEL, LOSS
+from ..measures import BRIER, COMPARISON_MEASURES, ERROR, LEVEL
 from ..store import FitResult
 from .cells import pooled_bins
 from .plan import (
@@ -36,8 +36,7 @@ from .plan import (
 DECISIVE = tuple(
     sorted((n for n, m in COMPARISON_MEASURES.items() if m.is_decisive), key=ERROR.__eq__)
 )
-LOSS_DIFFERENCE = "loss_difference"  # loss less that of the reference, in the same splits
-CURVE_MEASURES = (ERROR, BRIER, LOSS_DIFFERENCE)
+CURVE_MEASURES = (ERROR, BRIER)
 VARIED = {UNLABELED_CURVE: "n_unlabeled", LABELED_CURVE: "n_labeled"}
 _TIE = 1e-12  # relative differences below this are none
 Grid = Mapping[str, Array]  # by stored measure, and n_test: (repeats, folds), NaN where missing
@@ -262,10 +261,7 @@ class SplitCurvePoint:
 
 
 def split_curve_points(
-    results: Sequence[FitResult],
-    methods: Sequence[str],
-    reference: str | None,
-    settings: ComparisonSettings,
+    results: Sequence[FitResult], methods: Sequence[str], settings: ComparisonSettings
 ) -> list[SplitCurvePoint]:
     """Points of both curves, including that of the comparison.
 
@@ -283,38 +279,22 @@ def split_curve_points(
                     groups[r.method, r.part].append(r)
                 elif r.experiment == COMPARISON and r.repeat * settings.folds + r.part < n_compared:
                     groups[r.method, n_rows].append(r)
-        for method in methods:
-            for size in sorted(size for name, size in groups if name == method):
-                theirs = groups.get((reference or "", size), [])
-                points += _points(curve, groups[method, size], theirs)
+        order = sorted(groups, key=lambda key: (methods.index(key[0]), key[1]))
+        points += [_point(curve, m, groups[key]) for key in order for m in CURVE_MEASURES]
     return points
 
 
-def _points(
-    curve: str, ours: Sequence[FitResult], theirs: Sequence[FitResult]
-) -> list[SplitCurvePoint]:
-    """Means of a method's fits of one size; ``theirs`` are those of the reference."""
-    losses = {result.cell: result.number(LOSS) for result in theirs}
-    reference = np.array([losses.get(result.cell) for result in ours], dtype=float)
-    values = {
-        measure: np.array([result.number(measure) for result in ours], dtype=float)
-        for measure in (ERROR, BRIER, LOSS)
-    }
-    values[LOSS_DIFFERENCE] = values[LOSS] - reference
-    points = []
-    for measure in CURVE_MEASURES:
-        known = _finite(values[measure])
-        if known.size:
-            se = corrected_standard_error(known)
-            point = SplitCurvePoint(
-                curve=curve,
-                n_labeled=int(np.median([result.n_labeled for result in ours])),
-                n_unlabeled=int(np.median([result.n_unlabeled for result in ours])),
-                method=ours[0].method,
-                measure=measure,
-                mean=float(known.mean()),
-                se=se if isfinite(se) else None,
-                splits=len(known),
-            )
-            points.append(point)
-    return points
+def _point(curve: str, measure: str, fits: Sequence[FitResult]) -> SplitCurvePoint:
+    """Mean over a method's fits of one size."""
+    values = [fit.values[measure] for fit in fits]
+    se = corrected_standard_error(values)
+    return SplitCurvePoint(
+        curve=curve,
+        n_labeled=int(np.median([fit.n_labeled for fit in fits])),
+        n_unlabeled=int(np.median([fit.n_unlabeled for fit in fits])),
+        method=fits[0].method,
+        measure=measure,
+        mean=float(np.mean(values)),
+        se=se if isfinite(se) else None,
+        splits=len(fits),
+    )
