@@ -26,7 +26,6 @@ ELSEWHERE = {
     "_rows/base.py": "tests/rows/test_backends, through every source",
     "_rows/kernels.py": "tests/rows/test_fused; it needs Triton",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
-    "studies/page.py": "the tests of tables and report of the paper",
     "studies/paper/plan.py": "tests/cli/test_paper and tests/studies/test_engine",
     "tabular/table_files.py": "tests/tabular/test_table and tests/cli/test_bad_tables",
 }

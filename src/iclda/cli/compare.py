@@ -84,7 +84,7 @@ def compare(
         with spinner("Reading the table", is_quiet):
             from ..studies.compare.plan import ComparisonPlan, parse_shrinkages
             from ..studies.compare.run import open_run
-            from ..studies.drawing import check_can_report
+            from ..studies.page import check_can_report
             from ..tabular.table import ReadOptions, read_opened
             from ..tabular.table_files import open_table
 

@@ -153,8 +153,8 @@ def evaluate(
 ) -> None:
     """Judge a model by rows whose class is known."""
     with words.explained_errors(), _model_errors(model):
-        from ..studies.drawing import check_can_report
         from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
+        from ..studies.page import check_can_report
 
         if out is not None:
             check_can_report()

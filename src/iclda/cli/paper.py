@@ -165,7 +165,7 @@ def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tu
 
 def _run_and_draw(out: Path, quiet: bool, json: bool, *, jobs: int, **settings: Any) -> None:
     """Run the experiments that the fields of ``Study`` in ``settings`` name, and draw them."""
-    from ..studies.drawing import check_can_report
+    from ..studies.page import check_can_report
     from ..studies.paper.plan import Study, run_study
 
     check_can_report()

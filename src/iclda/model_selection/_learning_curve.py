@@ -21,9 +21,11 @@ from .._core.types import AnyArray, Array
 from .._estimators.labels import check_lengths, encode_labels
 from .._messages import NoUnlabeledRowsWarning
 from .._statistics import finite_means
-from ._masking import (
+from ._scorers import name_of_scoring
+from ._splitters import (
     LARGEST_SEED,
     OrderedSplit,
+    SemiSupervisedKFold,
     check_count,
     is_whole,
     marker_of,
@@ -31,8 +33,6 @@ from ._masking import (
     storable,
     write_marker,
 )
-from ._scorers import name_of_scoring
-from ._splitters import SemiSupervisedKFold
 
 _N_DEFAULT_SIZES = 6
 _SMALLEST_DEFAULT_SIZE = 10

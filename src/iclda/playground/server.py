@@ -24,8 +24,17 @@ from threadpoolctl import threadpool_limits
 
 from .._messages import Hint, ParameterError, say
 from ..methods import INK, METHODS
-from .fits import CLASS_NAMES, MOST_POINTS, SceneError, fit_scene, read_scene
-from .toys import LARGEST_COORDINATE, N_UNLABELED, PROBLEMS, draw_toy_scene
+from .scenes import (
+    CLASS_NAMES,
+    LARGEST_COORDINATE,
+    MOST_POINTS,
+    N_UNLABELED,
+    PROBLEMS,
+    SceneError,
+    draw_toy_scene,
+    fit_scene,
+    read_scene,
+)
 
 ADDRESS = "127.0.0.1"
 _MOST_BYTES = 2**20  # of a scene

@@ -11,9 +11,10 @@ import numpy as np
 from .._core.types import Array
 from .._estimators.labels import encode_labels
 from .._statistics import corrected_standard_error, mean_interval
-from ..model_selection._masking import draw_seed, is_whole, marker_of
+from ..methods import FAINT
+from ..model_selection._splitters import draw_seed, is_whole, marker_of
 from . import _look
-from ._look import FAINT, Axes, Display, foreground, plain_text
+from ._look import Axes, Display, foreground, plain_text
 
 _MOST_DOTS = 300  # more single differences of a method are not drawn
 _FEWEST_DISTINCT = 3  # dots of so few values or fewer would cover each other

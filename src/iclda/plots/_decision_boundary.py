@@ -12,11 +12,11 @@ from scipy.special import log_softmax
 
 from .._core.types import AnyArray, Array
 from .._estimators.labels import UNLABELED
-from ..model_selection._masking import check_count
+from ..methods import FAINT
 from ..model_selection._scorers import final_step
+from ..model_selection._splitters import check_count
 from . import _look
 from ._look import (
-    FAINT,
     Axes,
     Display,
     class_color,

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from ..model_selection._masking import draw_seed
+from ..model_selection._splitters import draw_seed
 from . import _look
 from ._look import Axes, Display, by_name, estimators_by_name, plain_text
 

@@ -15,9 +15,9 @@ from .._core.types import AnyArray, Array
 from .._estimators.inputs import check_is_read
 from .._estimators.labels import UNLABELED, check_lengths, split_marker
 from .._packages import require
-from ..methods import FAINT, INK, known_method
-from ..model_selection._masking import marker_of
+from ..methods import INK, known_method
 from ..model_selection._scorers import final_step
+from ..model_selection._splitters import marker_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -153,12 +153,6 @@ def mix(shares: Array, colors: Sequence[str] = CLASS_COLORS) -> Array:
     return np.clip(gray + excess @ (pure - gray), 0, 1)
 
 
-def color_of(method: str) -> str:
-    """Return the color of a method; gray if it is unknown."""
-    known = known_method(method)
-    return known.color if known else FAINT
-
-
 def is_supervised(method: str) -> bool:
     """Return whether a method is the supervised one, by its name."""
     known = known_method(method)
@@ -216,19 +210,13 @@ def spread(wanted: Sequence[float], distance: float) -> list[float]:
     return positions.tolist()
 
 
-def label_ends(
-    axes: Axes, ends: Mapping[str, float], colors: Mapping[str, Any], step: float | None = None
-) -> list[Any]:
-    """Write names in their colors right of the axes, next to the ends of their lines.
-
-    ``step`` is the height of one line of text in heights of the axes.
-    """
+def label_ends(axes: Axes, ends: Mapping[str, float], colors: Mapping[str, Any]) -> list[Any]:
+    """Write names in their colors right of the axes, next to the ends of their lines."""
     to_axes = axes.transScale + axes.transLimits
     right = axes.get_xlim()[1]
     heights = [min(max(to_axes.transform((right, y))[1], 0.0), 1.0) for y in ends.values()]
-    if step is None:
-        points = axes.get_window_extent().height * 72 / axes.figure.dpi
-        step = 1.3 * LABEL_SIZE / max(points, LABEL_SIZE)
+    points = axes.get_window_extent().height * 72 / axes.figure.dpi
+    step = 1.3 * LABEL_SIZE / max(points, LABEL_SIZE)  # a line of text, in heights of the axes
     line = {"arrowstyle": "-", "linewidth": 0.5, "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 0}
     style: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
     style |= {"va": "center", "fontsize": LABEL_SIZE, "annotation_clip": False}

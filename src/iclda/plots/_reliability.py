@@ -12,10 +12,10 @@ from .._core.types import AnyArray, Array
 from .._estimators.inputs import take_rows
 from .._estimators.labels import UNLABELED
 from .._statistics import ReliabilityCurve, bin_sums
-from ..model_selection._masking import check_count
+from ..methods import FAINT
+from ..model_selection._splitters import check_count
 from . import _look
 from ._look import (
-    FAINT,
     LABEL_SIZE,
     Axes,
     Display,

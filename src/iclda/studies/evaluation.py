@@ -23,9 +23,8 @@ from ..tabular.fit_predict import (
 from ..tabular.summaries import far_warning
 from ..tabular.table import closest_name, may_mean_nothing, short_number
 from ..tabular.table_files import open_table
-from .confusion import Confusion, class_error_lines, confusion_lines, count_confusion
-from .measures import EDGES, Bins, bins_of, brier_score
-from .page import percent
+from .measures import EDGES, Bins, Confusion, bins_of, brier_score, count_confusion
+from .page import class_error_lines, confusion_lines, percent
 
 
 @dataclass(frozen=True)
@@ -243,8 +242,7 @@ def evaluation_notes(result: Evaluation) -> list[str]:
 def evaluation_page(result: Evaluation) -> str:
     """Return the evaluation as one self-contained page."""
     from ..plots import ReliabilityDisplay
-    from .drawing import draw_display, to_inline_svg
-    from .page import fill
+    from .page import draw_display, fill, to_inline_svg
 
     figure = draw_display(ReliabilityDisplay(curves={"model": result.curve}), 4.6, 4.4)
     description = (

@@ -20,7 +20,7 @@ from iclda.studies.compare.verdict import (
     means_of_rows,
     recommend,
 )
-from iclda.studies.confusion import Confusion
+from iclda.studies.measures import Confusion
 
 RNG = np.random.default_rng(3)
 HIGH = RNG.integers(3, 6, (10, 5)) / 10

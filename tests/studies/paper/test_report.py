@@ -5,16 +5,15 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from result_rows import curve_rows, fail, replace_values, table_row, table_rows, toy_panels
+from result_rows import curve_rows, fail, replace_values, table_row, table_rows
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 from iclda.studies.page import signed
-from iclda.studies.paper.curves import summarize_curves
 from iclda.studies.paper.plan import StoredSettings
 from iclda.studies.paper.published import METHOD_NAMES
 from iclda.studies.paper.report import draw_all_figures, draw_everything, render_report
-from iclda.studies.paper.tables import summarize_tables
+from iclda.studies.paper.summary import summarize_curves, summarize_tables
 from iclda.studies.store import STORE, Store
 
 
@@ -47,7 +46,7 @@ class Page(HTMLParser):
 
 
 def figures_of(rows):
-    return draw_all_figures(summarize_tables(rows), summarize_curves(rows), toy_panels())
+    return draw_all_figures(summarize_tables(rows), summarize_curves(rows), seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -159,6 +158,10 @@ def test_stored_rows_become_a_report_figures_and_files(tmp_path):
     lines = (tmp_path / "tables" / "cells.csv").read_text().splitlines()
     assert lines[0] == "dataset,method,measure,mean,sd,repeats,published_mean,published_sd,z"
     assert len(lines) == 1 + 2 * len(METHOD_NAMES)
+    lines = (tmp_path / "curves" / "points.csv").read_text().splitlines()
+    columns = "dataset,n_unlabeled,method,measure,mean,se,repeats,published_mean,published_se,z"
+    assert lines[0] == columns
+    assert len(lines) == 1 + len(METHOD_NAMES) * 4 * 3
 
 
 def headline(rows):

@@ -18,8 +18,8 @@ from ...methods import Shrinkage
 from ...tabular.encoders import require_for_tables
 from ...tabular.table import ReadOptions, read_opened
 from ...tabular.table_files import CsvReader, ParquetReader, open_table
-from ..drawing import check_can_report
 from ..measures import ERROR
+from ..page import check_can_report
 from ..store import STORE, Store, StoreError
 from . import SENTENCES
 from .plan import (

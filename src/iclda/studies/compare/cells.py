@@ -22,9 +22,17 @@ from ..._estimators.labels import Labels, encode_labels
 from ..._estimators.supervised import SupervisedLDA
 from ..._messages import NoUnlabeledRowsWarning, Text, message_of
 from ...tabular import pipeline, preprocessing
-from ..confusion import count_confusion, write_confusion
 from ..engine import record_fit
-from ..measures import COMPARISON_MEASURES, EDGES, Bins, Predictions, bins_of, compute_measures
+from ..measures import (
+    COMPARISON_MEASURES,
+    EDGES,
+    Bins,
+    Predictions,
+    bins_of,
+    compute_measures,
+    count_confusion,
+    write_confusion,
+)
 from ..store import Cell, FitResult
 from .plan import COMPARISON, Contestant, Size, Splits, Take
 

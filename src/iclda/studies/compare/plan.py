@@ -18,7 +18,7 @@ from ..._estimators.labels import Labels, encode_labels
 from ..._messages import Hint, ParameterError, Text, say
 from ...methods import COMPARED, FURTHER, Method, Shrinkage, find_method, parse_shrinkage
 from ...model_selection import SemiSupervisedKFold
-from ...model_selection._masking import OrderedSplit, order_split
+from ...model_selection._splitters import OrderedSplit, order_split
 from ...tabular import Source, Table
 from ..engine import rng_of
 from ..store import COMPARISON_FORMAT, Cell

@@ -18,10 +18,18 @@ from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
 from ..._statistics import CLEAR, ReliabilityCurve
 from ..._statistics import NOTHING as NOT_LEARNED
 from ...plots import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay
-from ..confusion import class_error_lines
-from ..drawing import draw_display, to_inline_svg
 from ..measures import COMPARISON_MEASURES, EDGES, ERROR
-from ..page import NOTHING, align, attributes_csv, fill, with_minus, write_texts
+from ..page import (
+    NOTHING,
+    align,
+    attributes_csv,
+    class_error_lines,
+    draw_display,
+    fill,
+    to_inline_svg,
+    with_minus,
+    write_texts,
+)
 from . import SENTENCES
 from .cells import pooled_bins
 from .plan import (

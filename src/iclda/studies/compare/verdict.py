@@ -25,8 +25,7 @@ from ..._estimators.average import AVERAGED
 from ..._messages import Text, and_list, plural, say
 from ..._statistics import NOTHING, UNCLEAR
 from ...methods import BASELINES, FITTED
-from ..confusion import Confusion, mean_confusion
-from ..measures import BRIER, ERROR
+from ..measures import BRIER, ERROR, Confusion, mean_confusion
 from ..page import share
 from ..store import FitResult
 from . import SENTENCES

@@ -7,8 +7,16 @@ import pytest
 
 import iclda
 from iclda.methods import METHODS
-from iclda.playground.fits import MOST_POINTS, SceneError, fit_scene, read_scene
-from iclda.playground.toys import draw_toy_scene
+from iclda.playground.scenes import (
+    DECIMALS,
+    LARGEST_COORDINATE,
+    MOST_POINTS,
+    PROBLEMS,
+    SceneError,
+    draw_toy_scene,
+    fit_scene,
+    read_scene,
+)
 
 NAMES = [method.name for method in METHODS]
 
@@ -131,3 +139,33 @@ def test_coordinates_of_any_size_get_fits_or_a_sentence(scale):
     found = fit_scene(read_scene(scene(labeled=labeled, unlabeled=unlabeled)))
     json.dumps(found, allow_nan=False)
     assert all("error" in fit or "scores" in fit for fit in found["fits"].values())
+
+
+every_toy = pytest.mark.parametrize("toy", PROBLEMS, ids=lambda toy: toy.name)
+
+
+@every_toy
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_every_class_has_its_labeled_points_and_all_points_are_on_the_page(toy, seed):
+    drawn = draw_toy_scene(toy.name, seed)
+    codes = [point[2] for point in drawn["labeled"]]
+    assert np.bincount(codes).tolist() == [toy.n_labeled] * toy.n_classes
+    assert len(drawn["unlabeled"]) == 1000
+    points = np.array(drawn["labeled"] + drawn["unlabeled"])
+    assert np.abs(points[:, :2]).max() <= LARGEST_COORDINATE
+    np.testing.assert_array_equal(points, np.round(points, DECIMALS))
+
+
+@every_toy
+def test_a_seed_draws_the_same_points_and_another_seed_others(toy):
+    assert draw_toy_scene(toy.name, 3) == draw_toy_scene(toy.name, 3)
+    assert draw_toy_scene(toy.name, 3) != draw_toy_scene(toy.name, 4)
+
+
+def test_the_true_classes_of_misleading_clusters_lie_across_them():
+    points = np.array(draw_toy_scene("across", 0)["unlabeled"])
+    # Points are rounded to thousandths after their class is drawn.
+    is_clear = np.abs(points[:, 1] - points[:, 0]) > 0.01
+    np.testing.assert_array_equal(
+        points[is_clear, 2], (points[:, 1] > points[:, 0])[is_clear].astype(int)
+    )

@@ -1,4 +1,4 @@
-"""Tables of the cross-validations: cells beside the published ones, tests, and a figure."""
+"""Cells of the tables and points of the curves beside the published ones, and tests."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import fsum, sqrt
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..._messages import plural
 from ..._statistics import corrected_t_test, holm
-from ...methods import FAINT, INK
-from ..drawing import new_figure, paper_color, styled
-from ..measures import verdict
+from ..measures import paper_measures, verdict
 from ..page import NOTHING
 from ..store import FitResult
 from . import published
 from .fits import n_labeled_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Key = tuple[str, str]  # data set and method
 
@@ -238,47 +233,54 @@ def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
     return table
 
 
-@styled
-def draw_table_overview(cells: Sequence[TableCell], measure: str = "error") -> Figure:
-    """Draw for each data set how far each method lies from LDA: left is better."""
-    datasets, methods, by_key = arrange(cells, measure)
-    means = {key: cell.mean for key, cell in by_key.items() if cell.mean is not None}
-    shown = [method for method in methods if method != published.BASELINE]
-    figure, grid = new_figure(5.0, 1.1 + 0.36 * max(len(datasets), 1))
-    axes = grid[0, 0]
-    axes.axvline(0, color=INK, linewidth=0.8)
-    for rank, method in enumerate(shown):
-        shift = 0.5 * (rank / max(len(shown) - 1, 1) - 0.5)  # equal dots do not hide each other
-        known = {
-            place + shift: means[name, method] - means[name, published.BASELINE]
-            for place, name in enumerate(datasets)
-            if {(name, method), (name, published.BASELINE)} <= means.keys()
-        }
-        is_reference = method == published.ORACLE
-        axes.plot(
-            list(known.values()),
-            list(known),
-            linestyle="none",
-            marker="|" if is_reference else "o",
-            markersize=8 if is_reference else 5,
-            markeredgewidth=1.6 if is_reference else 1.2,
-            markeredgecolor=paper_color(method),
-            markerfacecolor="none" if method == published.PUBLISHED_EM else paper_color(method),
-            label=method,
-            zorder=3 if method == "ICLDA" else 2,
-        )
-    axes.set_yticks(range(len(datasets)), datasets)
-    axes.set_ylim(max(len(datasets), 1) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="y", color=FAINT, linewidth=0.4, alpha=0.5)
-    axes.set_axisbelow(True)
-    axes.set_xlabel(
-        f"{published.table_measures()[measure].axis} minus that of LDA  "
-        "(\N{LEFTWARDS ARROW} better, worse \N{RIGHTWARDS ARROW})"
-    )
-    if shown:
-        figure.legend(
-            loc="outside upper left", ncols=3, frameon=False, handletextpad=0.2, fontsize=8.5
-        )
-    return figure
+@dataclass(frozen=True)
+class ReproducedPoint:
+    """Mean and standard error over the repeats whose fit succeeded, beside the published ones."""
+
+    dataset: str
+    n_unlabeled: int
+    method: str
+    measure: str
+    mean: float
+    se: float | None
+    repeats: int
+    published_mean: float | None = None
+    published_se: float | None = None
+    z: float | None = None  # their difference in combined standard errors
+
+
+POINT_COLUMNS = tuple(each.name for each in fields(ReproducedPoint))
+
+
+def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
+    """Points of all curves, by data set, measure, method and number of unlabeled rows."""
+    measures = list(paper_measures())
+    values: dict[tuple[str, str, str, int], dict[int, float]] = defaultdict(dict)
+    for result in results:
+        for measure in measures:
+            value = result.number(measure)
+            if result.experiment == published.CURVES and value is not None:
+                values[result.dataset, measure, result.method, result.part][result.repeat] = value
+
+    def rank(key: tuple[str, str, str, int]) -> tuple[Any, ...]:
+        dataset, measure, method, size = key
+        return dataset.casefold(), measures.index(measure), published.method_rank(method), size
+
+    points = []
+    for dataset, measure, method, size in sorted(values, key=rank):
+        repeats = list(values[dataset, measure, method, size].values())
+        n, (mean, variance) = len(repeats), published.mean_and_variance(repeats)
+        se = None if variance is None else sqrt(variance / n)
+        point = ReproducedPoint(dataset, size, method, measure, mean or 0.0, se, n)
+        points.append(_beside_published(point))
+    return points
+
+
+def _beside_published(point: ReproducedPoint) -> ReproducedPoint:
+    """Add the point of the paper and the difference to it, where the paper has one."""
+    key = point.dataset, point.n_unlabeled, published.counterpart_of(point.method), point.measure
+    theirs = published.read_points().get(key)
+    if theirs is None:
+        return point
+    z = published.z_score(point.mean, point.se, theirs.mean, theirs.se)
+    return replace(point, published_mean=theirs.mean, published_se=theirs.se, z=z)
