@@ -112,17 +112,24 @@ def test_without_unlabeled_points_all_methods_are_supervised():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"labeled": [[float("nan"), 1, 0]]}, r"labeled point 1 must be .*got \[nan, 1, 0\]"),
-        ({"unlabeled": [[0, 0], [0, float("inf")]]}, r"unlabeled point 2 .*\[0, inf\]"),
-        ({"unlabeled": [[10**400, 0]]}, "unlabeled point 1 must be .* finite coordinates"),
-        ({"unlabeled": [[True, 0]]}, r"unlabeled point 1 must be .*\[True, 0\]"),
-        ({"labeled": [[0, 0]]}, r"labeled point 1 must be \[x, y, class\] .*got \[0, 0\]"),
-        ({"labeled": [[0, 0, 4]]}, r"class from 0 to 3, got \[0, 0, 4\]: move or remove it"),
-        ({"labeled": {"x": 1}}, "labeled and unlabeled must be lists of points"),
+        *(
+            ({name: points}, rf"The {name} points must be lists \[x, y, class\]")
+            for name, points in (
+                ("labeled", [[float("nan"), 1, 0]]),
+                ("unlabeled", [[0, 0], [0, float("inf")]]),
+                ("unlabeled", [[10**400, 0]]),
+                ("unlabeled", [["a", 0]]),
+                ("labeled", [[0, 0]]),
+                ("labeled", [[0, 0, 4]]),
+                ("labeled", [[0, 0, 1, 1]]),
+                ("labeled", {"x": 1}),
+                ("labeled", 3),
+            )
+        ),
         ({"unlabeled": [[0, 0]] * MOST_POINTS}, "at most 5,000 points, got 5,015"),
         ({"methods": ["nonesuch"]}, "Unknown method 'nonesuch'. There are: iclda"),
         ({"methods": "iclda"}, "methods must be a list of names, got str"),
-        ({"shrinkage": 1}, "Shrinkage must be a number from 0 to below 1, got 1"),
+        ({"shrinkage": 1}, "Shrinkage must be a number from 0 to below 1, got '1'"),
         ({"shrinkage": "auto"}, "Shrinkage must be .* got 'auto'"),
     ],
 )

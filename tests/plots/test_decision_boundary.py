@@ -68,27 +68,12 @@ def test_more_features_are_drawn_along_the_discriminants(fitted):
     assert display.names == ("First discriminant", "Second discriminant")
     assert not display.ax_.texts
     # The probabilities of three classes depend on two discriminants only.
-    plane = plane_of(f.model, f.X, None)
+    plane = plane_of(f.model, f.X)
     assert_allclose(
         np.exp(plane.log_probabilities(display.points)), f.model.predict_proba(f.X), atol=1e-10
     )
     with pytest.raises(ValueError, match=r"two features.* has 1: .*DiscriminantHistogramDisplay"):
         draw(fitted(2, 1).model, fitted(2, 1).X)
-
-
-@pytest.mark.parametrize("features", [("d", "a"), ["d", 0], (-1, 0)])
-def test_other_features_are_held_at_their_means(fitted, features):
-    f = fitted(3, 4)
-    table = pd.DataFrame(f.X, columns=list("abcd"))
-    model = SelfLearningLDA().fit(table, f.y)
-    display = draw(model, table, f.y, features=features, **COARSE)
-    assert_array_equal(display.points, f.X[:, [3, 0]])
-    rows = np.tile(f.X.mean(axis=0), (625, 1))
-    rows[:, [3, 0]] = grid_points(display)
-    expected = f.model.predict_log_proba(rows)
-    assert_allclose(display.log_probabilities.reshape(-1, 3), expected, atol=1e-9)
-    assert display.names == ("d", "a")
-    assert [text.get_text() for text in display.ax_.texts] == ["other features at their means"]
 
 
 @pytest.mark.parametrize("table", [pl.DataFrame, pa.table], ids=["polars", "pyarrow"])
@@ -101,21 +86,13 @@ def test_any_table_is_drawn_with_its_names(fitted, table):
     assert_allclose(display.points, f.X)
 
 
-@pytest.mark.parametrize("features", [(0, 0), (0, 1, 2), "a", (0, 9), ("a", 0)])
-def test_features_that_make_no_plane_are_refused(fitted, features):
-    f = fitted(3, 4)
-    with pytest.raises(ValueError, match=r"two different columns of X.*0 to 3.*got") as raised:
-        draw(f.model, f.X, f.y, features=features)
-    assert repr(features) in str(raised.value)
-
-
 def test_classifiers_of_scikit_learn_are_drawn_if_they_have_what_is_shown(fitted):
     lda = LinearDiscriminantAnalysis().fit(fitted(3, 5).X, fitted(3, 5).true)
     assert_allclose(draw(lda, fitted(3, 5).X, **COARSE).points, lda.transform(fitted(3, 5).X))
     f = fitted(2, 2)
     with pytest.raises(TypeError, match=r"LinearSVC has no predict_proba.*CalibratedClassifierCV"):
         draw(LinearSVC().fit(f.X, f.true), f.X)
-    with pytest.raises(ValueError, match=r"LogisticRegression has no transform.*features=\(0, 1\)"):
+    with pytest.raises(ValueError, match=r"LogisticRegression has no transform.*of two columns"):
         draw(LogisticRegression().fit(fitted(2, 3).X, fitted(2, 3).true), fitted(2, 3).X)
     with pytest.raises(NotFittedError):
         draw(SelfLearningLDA(), f.X, f.y)
@@ -129,8 +106,6 @@ def test_text_and_gaps_before_a_pipeline_are_no_trouble_along_the_discriminants(
     steps = make_column_transformer((SimpleImputer(), ["a", "b"]), (OneHotEncoder(), ["kind"]))
     pipeline = make_pipeline(steps, SelfLearningLDA(shrinkage=0.1)).fit(table, f.y)
     assert np.isfinite(draw(pipeline, table, f.y, **COARSE).points).all()
-    with pytest.raises(ValueError, match=r'X holds columns that are not numbers.*"discriminants"'):
-        draw(pipeline, table, f.y, features=("a", "b"))
 
 
 def test_unlabeled_rows_have_the_colors_of_their_labels(fitted):

@@ -103,5 +103,5 @@ def test_settings_reach_what_they_are_for(fitted):
 
 def test_a_classifier_without_discriminants_is_refused(fitted):
     f = fitted(2, 2)
-    with pytest.raises(ValueError, match=r"LogisticRegression has no transform.*features=\(0, 1\)"):
+    with pytest.raises(ValueError, match=r"LogisticRegression has no transform.*of two columns"):
         draw(LogisticRegression().fit(f.X, f.true), f.X)

@@ -10,9 +10,7 @@ from iclda.studies.measures import (
     Confusion,
     Measure,
     Predictions,
-    bins_of,
     brier_score,
-    calibration_error,
     compute_measures,
     count_confusion,
     mean_confusion,
@@ -73,13 +71,6 @@ def test_the_brier_score_of_two_classes_is_the_mean_squared_error_of_one_of_them
     share = DRAWN[:, 0]
     both, codes = np.column_stack([1 - share, share]), CODES % 2
     assert_allclose(brier_score(both, codes), np.mean((share - codes) ** 2))
-
-
-def test_probabilities_that_come_true_as_often_as_they_say_are_calibrated():
-    stated = np.array([[0.75, 0.25]] * 4)
-    assert_allclose(calibration_error(bins_of(stated, np.array([0, 0, 0, 1]))), 0)
-    assert_allclose(calibration_error(bins_of(stated, np.array([0, 1, 1, 1]))), 0.5)
-    assert_allclose(calibration_error(bins_of(np.eye(2), np.array([0, 0]))), 0.5)
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> 
     """Write the files of a comparison from its rows, and print what was not printed yet."""
     with spinner("Writing the report", quiet or json):
         from ..studies.compare.api import read_findings
-        from ..studies.compare.report import curve_lines, fit_command, json_summary, write_files
+        from ..studies.compare.report import fit_command, json_summary, write_files
 
         findings = read_findings(out)
         command = words.in_options(fit_command(findings))
@@ -166,9 +166,7 @@ def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> 
     elif not quiet:
         if not is_answered:
             _print_answer(findings)
-        failures = curve_lines(findings, _terminal())
-        _print(["", *failures, ""] if failures else [""])
-        _print([f"Report: {paths['report']}   Numbers: {paths['comparison']}"])
+        _print(["", f"Report: {paths['report']}   Numbers: {paths['comparison']}"])
     return findings
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -126,7 +125,7 @@ def datasets(data: _Data = None, json: words.Json = False) -> None:
         if json:
             words.print_json(describe_sets(data), ensure_ascii=False)
         else:
-            typer.echo(list_sets(data, shutil.get_terminal_size().columns))
+            typer.echo(list_sets(data))
 
 
 def _find_methods(text: str | None) -> tuple[str, ...]:

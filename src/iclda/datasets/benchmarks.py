@@ -165,41 +165,18 @@ def _to_15_digits(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _parse(file: TextIO, name: str) -> _Columns:
-    """Parse CSV text opened with ``newline=""``: feature columns, then ``class``.
-
-    Rows in messages are lines of the file, the header is row 1.
-    """
-    reader, X, y = csv.reader(file, strict=True), [], []
+    """Parse CSV text opened with ``newline=""``: feature columns, then ``class``."""
     try:
-        header = next(reader, [])
+        header, *rows = filter(None, csv.reader(file, strict=True))
         if len(header) < 2 or header[-1] != _CLASS_COLUMN:
-            raise ValueError(
-                f"{name}, row 1: must name the feature columns, then {_CLASS_COLUMN!r}, "
-                f"got {header}."
-            )
-        for cells in filter(None, reader):
-            place = f"{name}, row {reader.line_num}"
-            if len(cells) != len(header):
-                raise ValueError(f"{place}: row 1 names {len(header)} columns, got {len(cells)}.")
-            X.append([_number(*pair, place) for pair in zip(cells, header[:-1], strict=False)])
-            y.append(cells[-1])
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{name} is no CSV file in UTF-8: {error}.") from error
-    if "" in y or not y:
-        raise ValueError(f"{name}: every row must have a class, and there must be rows.")
-    return np.array(X), np.array(y), tuple(header[:-1])
-
-
-def _number(text: str, column: str, place: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = np.nan
-    if not np.isfinite(number):
-        raise ValueError(
-            f"{place}, column {column!r}: features must be finite numbers, got {text!r}."
-        )
-    return number
+            raise ValueError(f"the columns must be features, then {_CLASS_COLUMN!r}, got {header}")
+        table = np.array(rows, dtype=str).reshape(-1, len(header))
+        X, y = table[:, :-1].astype(np.float64), table[:, -1]
+        if not np.isfinite(X).all() or not y.size or (y == "").any():
+            raise ValueError("every row must have finite numbers and a class")
+    except (ValueError, csv.Error) as error:
+        raise ValueError(f"{name} is no CSV file of numbers and classes: {error}.") from error
+    return X, y, tuple(header[:-1])
 
 
 def make_gaussians(n: int, rng: np.random.Generator, variance: float = 0.6) -> Sample:

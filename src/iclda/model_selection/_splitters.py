@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold
+from sklearn.model_selection import (
+    BaseCrossValidator,
+    StratifiedGroupKFold,
+    StratifiedShuffleSplit,
+)
 from sklearn.utils import check_random_state
 
 from .._core.types import AnyArray
@@ -233,12 +236,13 @@ class SemiSupervisedSplitter(BaseCrossValidator):
         labeled = np.flatnonzero(labels.is_labeled)
         rng = check_random_state(self.random_state)
         everything = np.arange(len(labels.codes))
+        group_codes = everything
         if groups is None:
-            for is_tested in self._choose_rows(labels, rng):
-                yield np.delete(everything, labeled[is_tested]), labeled[is_tested]
-            return
-        group_codes = _encode_groups(groups, labels)
-        for rows in self._choose_groups(labels.codes[labeled], group_codes[labeled], rng):
+            places = self._choose_rows(labels, rng)
+        else:
+            group_codes = _encode_groups(groups, labels)
+            places = self._choose_groups(labels.codes[labeled], group_codes[labeled], rng)
+        for rows in places:
             test = labeled[np.sort(rows)]
             train = everything[~np.isin(group_codes, group_codes[test])]
             _check_all_classes_train(labels, train)
@@ -265,13 +269,13 @@ class SemiSupervisedSplitter(BaseCrossValidator):
 
     @abstractmethod
     def _choose_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
-        """Generate masks over the labeled rows: those that a split tests."""
+        """Generate the places, among the labeled rows, of those that a split tests."""
 
     @abstractmethod
     def _choose_groups(
         self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        """Generate the places, among the labeled rows, of those that a split of groups tests.
+        """Generate the same places where whole groups are tested.
 
         ``codes`` and ``groups`` hold the class and the group of every labeled row.
         """
@@ -331,7 +335,7 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
         _check_class_sizes(labels, n_folds, f"n_splits={n_folds} folds need", "test in each")
         for _ in range(self.n_repeats):
             folds = draw_folds(labels.codes[labels.is_labeled], n_folds, rng)
-            yield from (folds == fold for fold in range(n_folds))
+            yield from (np.flatnonzero(folds == fold) for fold in range(n_folds))
 
     def _choose_groups(
         self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
@@ -343,9 +347,9 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
 class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
     """Random tests of a share of the labeled rows; unlabeled rows always train, never test.
 
-    Splits are drawn independently of each other, and stratified: without groups, every class is
-    tested in proportion to its labeled rows up to one row, and has at least one labeled row on
-    either side. The splits depend on the labeled rows and their order alone.
+    Splits of the labeled rows are those of scikit-learn's ``StratifiedShuffleSplit``: they are
+    drawn independently of each other, and every class is tested in proportion to its labeled rows.
+    The splits depend on the labeled rows and their order alone.
 
     With ``groups``, a fold of scikit-learn's ``StratifiedGroupKFold`` is tested, drawn anew for
     every split: whole groups that hold about ``test_size`` of the labeled rows, at most half of
@@ -357,8 +361,7 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
     n_splits : int, default=10
         Number of splits, at least 1.
     test_size : float or int, default=0.2
-        Labeled rows to test: a share of them between 0 and 1, or their number. At least one row of
-        every class is tested, and one left to train on.
+        Labeled rows to test: a share of them between 0 and 1, or their number.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y, as of the classifier. None or NaN: a missing y.
     random_state : int, RandomState instance or None, default=None
@@ -384,26 +387,20 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
         random_state: Any = None,
     ) -> None:
         self.n_splits = check_count("n_splits", n_splits, 1)
-        is_count = is_whole(test_size) and test_size >= 1
-        if not is_count and not (isinstance(test_size, Real) and 0 < float(test_size) < 1):
-            raise ValueError(
-                "test_size must be a share of the labeled rows between 0 and 1, for example 0.2, "
-                f"or their number, a whole number of at least 1; got {plain(test_size)!r}."
-            )
-        self.test_size = plain(test_size)
+        self.test_size = test_size
         self.unlabeled = unlabeled
         self.random_state = random_state
 
     def _choose_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
-        counts = _check_class_sizes(labels, 2, "A split needs", "train on and one to test")
-        n_tested = _n_tested(self.test_size, counts)
-        for _ in range(self.n_splits):
-            yield _tested_rows(labels.codes[labels.is_labeled], counts, n_tested, rng)
+        _check_class_sizes(labels, 2, "A split needs", "train on and one to test")
+        codes = labels.codes[labels.is_labeled]
+        splits = StratifiedShuffleSplit(self.n_splits, test_size=self.test_size, random_state=rng)
+        yield from (test for _, test in splits.split(codes, codes))
 
     def _choose_groups(
         self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        share = _n_tested(self.test_size, np.bincount(codes)) / len(codes)
+        share = self.test_size if self.test_size < 1 else self.test_size / len(codes)
         n_folds = max(2, min(round(1 / share), len(np.unique(groups))))
         for _ in range(self.n_splits):
             yield list(_group_folds(codes, groups, n_folds, rng))[rng.randint(n_folds)]
@@ -423,8 +420,8 @@ def _group_folds(
     return (test for _, test in folds.split(codes, codes, groups))
 
 
-def _check_class_sizes(labels: Labels, n_needed: int, who_needs: str, use: str) -> AnyArray:
-    """Return the labeled rows of every class; raise ValueError where they are too few."""
+def _check_class_sizes(labels: Labels, n_needed: int, who_needs: str, use: str) -> None:
+    """Raise ValueError where a class has too few labeled rows."""
     counts = np.bincount(labels.codes[labels.is_labeled])
     few = np.flatnonzero(counts < n_needed)
     if len(few):
@@ -435,35 +432,6 @@ def _check_class_sizes(labels: Labels, n_needed: int, who_needs: str, use: str) 
             f"{who_needs} {n_needed} labeled rows of every class, one to {use}; {named}. {way_out} "
             "more rows, or mark the rows of a class as unlabeled to do without it."
         )
-    return counts
-
-
-def _n_tested(test_size: float, counts: AnyArray) -> int:
-    """Return the number of labeled rows to test; ``counts`` holds labeled rows by class."""
-    n_labeled, n_classes = int(counts.sum()), len(counts)
-    if not is_whole(test_size):
-        return ceil(test_size * n_labeled)
-    if n_classes <= test_size <= n_labeled - n_classes:
-        return int(test_size)
-    raise ValueError(
-        f"test_size={test_size} of {n_labeled} labeled rows must leave a row of each of "
-        f"{n_classes} classes on either side: pass {n_classes} to {n_labeled - n_classes}, or "
-        "label more rows."
-    )
-
-
-def _tested_rows(
-    codes: AnyArray, counts: AnyArray, n_tested: int, rng: np.random.RandomState
-) -> AnyArray:
-    """Draw labeled rows in proportion to the classes, but neither none nor all of a class."""
-    exact = n_tested * counts / counts.sum()
-    n_of_class = np.floor(exact).astype(int)
-    by_remainder = np.lexsort([rng.permutation(len(counts)), np.round(n_of_class - exact, 9)])
-    n_of_class[by_remainder[: n_tested - n_of_class.sum()]] += 1
-    is_tested = np.zeros(len(codes), dtype=bool)
-    for k, n in enumerate(np.clip(n_of_class, 1, counts - 1)):
-        is_tested[rng.permutation(np.flatnonzero(codes == k))[:n]] = True
-    return is_tested
 
 
 def _encode_groups(groups: Any, labels: Labels) -> AnyArray:
@@ -488,7 +456,7 @@ def _check_all_classes_train(labels: Labels, train: AnyArray) -> None:
     lacking = np.setdiff1d(np.arange(len(labels.classes)), labels.codes[train])
     if len(lacking):
         raise ValueError(
-            "A test of whole groups takes all labeled rows of class "
-            f"{plain(labels.classes[lacking[0]])!r} from training: label rows of it in more "
-            "groups, test fewer rows, or pass another n_splits or random_state."
+            f"A split tests all labeled rows of class {plain(labels.classes[lacking[0]])!r}, and "
+            "leaves none to train on: label more rows of it, with groups in more groups, test "
+            "fewer rows, or pass another n_splits or random_state."
         )

@@ -22,6 +22,7 @@ MOST_POINTS = 5_000
 N_UNLABELED = 1_000
 LARGEST_COORDINATE = 4.5  # on the page
 DECIMALS = 3  # of coordinates, so that a link holds them exactly
+_LARGEST_NUMBER = 1e300
 _AXES = ("x", "y")
 _DRAGGED_STARTS = 8  # of a search while a point is dragged
 _DECIMALS = 4  # of shares, which are only drawn
@@ -55,18 +56,15 @@ def read_scene(sent: Any) -> Scene:
     """Read a scene from JSON; SceneError if it is none."""
     if not isinstance(sent, dict):
         raise SceneError(f"The scene must be an object, got {type(sent).__name__}.")
-    labeled, unlabeled = sent.get("labeled", []), sent.get("unlabeled", [])
-    if not isinstance(labeled, list) or not isinstance(unlabeled, list):
-        raise SceneError("labeled and unlabeled must be lists of points.")
+    labeled = _read_points(sent, "labeled", range(len(CLASS_NAMES)))
+    unlabeled = _read_points(sent, "unlabeled", range(NO_CLASS, len(CLASS_NAMES)))
     n_points = len(labeled) + len(unlabeled)
     if n_points > MOST_POINTS:
         raise SceneError(
             f"The playground draws at most {MOST_POINTS:,} points, got {n_points:,}: take fewer, "
             "or fit them in Python."
         )
-    points = [_read_point(p, f"labeled point {i + 1}", 0) for i, p in enumerate(labeled)]
-    points += [_read_point(p, f"unlabeled point {i + 1}", -1) for i, p in enumerate(unlabeled)]
-    table = np.array(points, dtype=float).reshape(-1, 3)
+    table = np.concatenate([labeled, unlabeled])
     codes = table[:, 2].astype(int)
     return Scene(
         X=table[:, :2],
@@ -79,27 +77,20 @@ def read_scene(sent: Any) -> Scene:
     )
 
 
-def _read_point(point: Any, name: str, least_code: int) -> list[Any]:
-    """Coordinates and class of a point; an unlabeled one may have the class None, or none."""
-    cells = point if isinstance(point, list) else []
-    if least_code == NO_CLASS and (len(cells) == 2 or cells[2:] == [None]):
-        cells = [*cells[:2], NO_CLASS]
-    is_placed = len(cells) == 3 and all(map(_is_number, cells[:2]))
-    if not is_placed or type(cells[2]) is not int or not least_code <= cells[2] < len(CLASS_NAMES):
+def _read_points(sent: dict[str, Any], name: str, codes: range) -> Array:
+    """Coordinates and classes of points, shape (n, 3); the class of an unlabeled one may lack."""
+    try:
+        cells = [(*point, None)[:3] if len(point) < 4 else () for point in sent.get(name, [])]
+        points = [(x, y, NO_CLASS if code is None else code) for x, y, code in cells]
+        table = np.array(points, dtype=float).reshape(-1, 3)
+    except (TypeError, ValueError, OverflowError):
+        table = np.full((1, 3), np.nan)
+    if not (np.abs(table[:, :2]) < _LARGEST_NUMBER).all() or not np.isin(table[:, 2], codes).all():
         raise SceneError(
-            f"The {name} must be [x, y, class] with finite coordinates and a class from 0 to "
-            f"{len(CLASS_NAMES) - 1}, got {_short(point)}: move or remove it."
+            f"The {name} points must be lists [x, y, class] of finite coordinates and a class from "
+            f"0 to {len(CLASS_NAMES) - 1}: remove those that are not."
         )
-    return cells
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return table
 
 
 def _read_methods(names: Any) -> tuple[Method, ...]:
@@ -116,8 +107,8 @@ def _read_methods(names: Any) -> tuple[Method, ...]:
 def _read_shrinkage(value: Any) -> float | None:
     if value is None:
         return None
-    if not _is_number(value) or not 0 <= value < 1:
-        raise SceneError(f"Shrinkage must be a number from 0 to below 1, got {_short(value)}.")
+    if not isinstance(value, (int, float)) or not 0 <= value < 1:
+        raise SceneError(f"Shrinkage must be a number from 0 to below 1, got {str(value)[:60]!r}.")
     return float(value) or None
 
 

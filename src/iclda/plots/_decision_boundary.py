@@ -91,7 +91,6 @@ class DecisionBoundaryDisplay(Display):
         X: Any,
         y: Any = None,
         *,
-        features: Any = None,
         responsibilities: Any = "auto",
         unlabeled: Any = "auto",
         grid_resolution: int = 200,
@@ -99,6 +98,10 @@ class DecisionBoundaryDisplay(Display):
         **kwargs: Any,
     ) -> Self:
         """Draw a fitted classifier and rows.
+
+        Two columns are drawn as they are. More are drawn in the plane of the two discriminants
+        that separate the classes best; for two classes, of the discriminant and what varies most
+        besides it.
 
         Parameters
         ----------
@@ -108,10 +111,6 @@ class DecisionBoundaryDisplay(Display):
             Rows.
         y : array-like of shape (n_samples,), default=None
             Their classes, or the marker; None: all unlabeled.
-        features : pair of int or str, "discriminants" or None, default=None
-            The plane: two columns, the others held at their means; or the two discriminants that
-            separate the classes best (for two classes, the discriminant and what varies most
-            besides it). None: the two columns if there are two, otherwise the discriminants.
         responsibilities : array-like of shape (n_unlabeled, n_classes) or None, default="auto"
             Shares of the unlabeled rows in the classes. "auto": the imputed labels where the
             classifier has them, otherwise its probabilities; None: rows in gray.
@@ -130,7 +129,7 @@ class DecisionBoundaryDisplay(Display):
             Object that stores what was drawn.
         """
         codes, classes = encode_shown(estimator, X, y, unlabeled)
-        plane = plane_of(estimator, X, features)
+        plane = plane_of(estimator, X)
         points = plane.coordinates(X)
         check_count("grid_resolution", grid_resolution, 2)
         # A pipeline that imputes takes rows with gaps: they have no place in the plane.
@@ -312,42 +311,17 @@ class Plane:
     log_probabilities: Callable[[Array], Array]  # points (m, 2) -> (m, K)
 
 
-def plane_of(estimator: Any, X: Any, features: Any) -> Plane:
-    """Return the plane of two features or of "discriminants"; None: of two features if X has two.
-
-    Other features, or discriminants, are held at their means.
-    """
-    if features is None:
-        features = (0, 1) if np.shape(X)[1] == 2 else "discriminants"
-    if isinstance(features, str) and features == "discriminants":
-        return _discriminant_plane(estimator, X)
-    return _feature_plane(estimator, X, features)
-
-
-def _feature_plane(estimator: Any, X: Any, features: Any) -> Plane:
-    names = _column_names(X)
-    index: dict[Any, int] = {name: column for column, name in enumerate(names)}
-    index |= {column: column % len(names) for column in range(-len(names), len(names))}
-    is_pair = not isinstance(features, str) and np.shape(features) == (2,)
-    columns = [index.get(feature, -1) for feature in features] if is_pair else []
-    if len(set(columns)) < 2 or -1 in columns:
-        raise ValueError(
-            "features must be two different columns of X, by index (0 to "
-            f'{len(names) - 1}) or name ({names}), or "discriminants", got {features!r}.'
+def plane_of(estimator: Any, X: Any) -> Plane:
+    """Return the plane of the columns of X if there are two, else of two discriminants."""
+    if np.shape(X)[1] == 2:
+        first, second = _column_names(X)
+        return Plane(
+            names=(first, second),
+            held="",
+            coordinates=lambda X: np.asarray(X, dtype=np.float64),
+            log_probabilities=lambda points: _log_probabilities(estimator, _table_like(points, X)),
         )
-    center = np.nanmean(_as_array(X), axis=0)
-
-    def log_probabilities(points: Array) -> Array:
-        rows = np.tile(center, (len(points), 1))
-        rows[:, columns] = points
-        return _log_probabilities(estimator, _table_like(rows, X))
-
-    return Plane(
-        names=(names[columns[0]], names[columns[1]]),
-        held="other features at their means" if len(center) > 2 else "",
-        coordinates=lambda X: _as_array(X)[:, columns],
-        log_probabilities=log_probabilities,
-    )
+    return _discriminant_plane(estimator, X)
 
 
 def _discriminant_plane(estimator: Any, X: Any) -> Plane:
@@ -357,7 +331,7 @@ def _discriminant_plane(estimator: Any, X: Any) -> Plane:
     """
     lda, before = final_step(estimator)
     class_points = class_points_of(lda)
-    rows = _as_array(before(X))
+    rows = np.asarray(before(X), dtype=np.float64)
     if rows.shape[1] < 2:
         raise ValueError(
             f"A plane needs two features, and {type(lda).__name__} has {rows.shape[1]}: draw a "
@@ -371,10 +345,10 @@ def _discriminant_plane(estimator: Any, X: Any) -> Plane:
 
     def coordinates(X: Any) -> Array:
         rows = before(X)
-        projected = _as_array(lda.transform(rows))
+        projected = np.asarray(lda.transform(rows))
         if n_discriminants > 1:
             return projected[:, :2]
-        return np.column_stack([projected, second(_as_array(rows), projected)])
+        return np.column_stack([projected, second(np.asarray(rows), projected)])
 
     def log_probabilities(points: Array) -> Array:
         # In discriminant coordinates classes are spheres of variance 1.
@@ -402,17 +376,6 @@ def _second_axis(lda: Any, rows: Array) -> Callable[[Array, Array], Array]:
     axis = np.linalg.svd(residuals(rows, projected), full_matrices=False)[2][0]
     axis = axis * (1 if axis[np.abs(axis).argmax()] > 0 else -1)
     return lambda rows, projected: residuals(rows, projected) @ axis
-
-
-def _as_array(X: Any) -> Array:
-    try:
-        return np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"X holds columns that are not numbers ({error}), and the plot places rows by them: "
-            'leave them out, or pass features="discriminants" to place rows by what a pipeline '
-            "makes of them."
-        ) from error
 
 
 def _column_names(X: Any) -> list[str]:

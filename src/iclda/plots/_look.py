@@ -103,8 +103,7 @@ def class_points_of(lda: Any) -> Array:
     if lacking:
         raise ValueError(
             f"{type(lda).__name__} has no {lacking[0]}, and discriminants are those of a linear "
-            "discriminant analysis. DecisionBoundaryDisplay draws any classifier in the plane of "
-            "two columns, for example features=(0, 1)."
+            "discriminant analysis. DecisionBoundaryDisplay draws any classifier of two columns."
         )
     return transform_array(lda, lda.means_)
 

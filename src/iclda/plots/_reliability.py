@@ -237,17 +237,10 @@ class ReliabilityDisplay(Display):
         return self.ax_.plot(predicted, observed, **style)[0]
 
     def _draw_legend(self) -> None:
-        """Draw below the diagonal, or above it if there are points below and none above."""
-        x, y = np.concatenate([line.get_xydata() for line in self.lines_.values()]).T
-        is_taken = ((x > 0.35) & (y < 0.3)).any() and not ((x < 0.6) & (y > 0.7)).any()
-        style: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 0.0)}
-        if is_taken:
-            style = {"loc": "upper left", "bbox_to_anchor": (0.02, 1.0)}
-        style |= {"bbox_transform": self.ax_.get_yaxis_transform(), "borderaxespad": 0.0}
-        style |= {"facecolor": _look.background(), "edgecolor": "none", "framealpha": 0.75}
-        style |= {"title_fontsize": LABEL_SIZE, "fontsize": LABEL_SIZE, "alignment": "left"}
-        handles = list(self.lines_.values())
-        self.ax_.legend(handles=handles, title="Calibration error", **style)
+        style: dict[str, Any] = {"loc": "best", "framealpha": 0.75, "alignment": "left"}
+        style |= {"facecolor": _look.background(), "edgecolor": "none"}
+        style |= {"title_fontsize": LABEL_SIZE, "fontsize": LABEL_SIZE}
+        self.ax_.legend(handles=list(self.lines_.values()), title="Calibration error", **style)
 
     def _draw_counts(self) -> None:
         ax, is_single = self.ax_, len(self.curves) == 1

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from .._statistics import BaseRate, ReliabilityCurve, bin_sums, error_interval
+from .._statistics import BaseRate, bin_sums, error_interval
 
 LEVEL = 0.05  # of significance tests
 LEVEL_OF_INTERVALS = 0.9
@@ -22,7 +22,7 @@ _UNEVEN = 2  # ratio of class sizes from which the balanced error is shown
 PAPER, COMPARISON = STUDIES = ("paper", "comparison")
 EDGES = np.linspace(0, 1, 11)  # of the bins of probabilities
 Bins = Array  # (10, 3): number of rows, sum of their probabilities, number of right ones
-ERROR, BRIER, CALIBRATION, LOSS, HIDDEN = "error", "brier", "calibration", "loss", "error_hidden"
+ERROR, BRIER, LOSS, HIDDEN = "error", "brier", "loss", "error_hidden"
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,7 @@ class Measure:
     heading: str  # of columns
     axis: str  # of figures
     explanation: str  # in reports of comparisons
-    legend: str = ""  # on the terminal; made of the explanation if not given
-    function: Callable[[Predictions], float | None] | None = None
-    of_bins: Callable[[Bins], float] | None = None  # for measures of the rows of all folds
+    function: Callable[[Predictions], float | None] = lambda predictions: None
     short: str = ""  # heading of narrow columns
     paper_name: str = ""  # in rows and CSV files of the paper's experiments, if it differs
     studies: tuple[str, ...] = STUDIES  # that compute it
@@ -57,10 +55,10 @@ class Measure:
     is_decisive: bool = False  # the recommendation and the choice of variants depend on it
     is_only_on_curves: bool = False  # of the paper's experiments
 
-    def __post_init__(self) -> None:
-        if not self.legend:
-            legend = f"{self.short or self.heading}: {self.explanation}"
-            object.__setattr__(self, "legend", legend)
+    @property
+    def legend(self) -> str:
+        """Explanation below a table on the terminal."""
+        return f"{self.short or self.heading}: {self.explanation}"
 
     @property
     def sign(self) -> int:
@@ -81,11 +79,6 @@ def bins_of(probabilities: Array, codes: AnyArray) -> Bins:
     return bin_sums(surest, predicted == codes, EDGES)
 
 
-def calibration_error(bins: Bins) -> float:
-    """Mean over rows of the distance between probability and share of right rows of their bin."""
-    return ReliabilityCurve.from_sums(EDGES, bins).calibration_error
-
-
 def _mean(values: AnyArray | None, sign: int = 1) -> float | None:
     return None if values is None else sign * float(np.mean(values))
 
@@ -96,10 +89,6 @@ _TABLE = (
         "error",
         "Error",
         explanation="share of test rows that get the wrong class",
-        legend=(
-            "error: share of test rows that get a wrong class; worse in: repeats in which it was "
-            "higher than that of the baseline"
-        ),
         function=lambda predictions: _mean(predictions.is_wrong),
         is_decisive=True,
     ),
@@ -116,24 +105,13 @@ _TABLE = (
         is_decisive=True,
     ),
     Measure(
-        CALIBRATION,
-        "calibration",
-        "Calibration error",
-        explanation="mean distance between how sure a method is and how often it is right",
-        of_bins=calibration_error,
-        studies=(COMPARISON,),
-        is_tested=False,
-    ),
-    Measure(
         LOSS,
         "loss",
         "Loss",
         explanation=(
-            "mean over test rows of -log(share of their class x density of the row in it): how "
-            "well the fitted classes describe new rows. Lower is better; comparable between "
-            "methods on these columns only"
+            "mean of -log(share of the class x its density) of a test row: how well the fitted "
+            "classes describe new rows"
         ),
-        legend="loss: minus the log likelihood of a test row with its class",
         function=lambda predictions: _mean(predictions.log_likelihood, -1),
         paper_name="nll",
         decimals=2,
@@ -171,7 +149,7 @@ def paper_measures() -> dict[str, Measure]:
 
 def compute_measures(predictions: Predictions, measures: Mapping[str, Measure]) -> dict[str, float]:
     """Compute measures, except those that the predictions do not have."""
-    values = {name: m.function(predictions) for name, m in measures.items() if m.function}
+    values = {name: m.function(predictions) for name, m in measures.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -81,12 +81,6 @@ def test_the_words_name_every_contestant_and_the_next_step(done):
     for contestant in findings.settings.contestants:
         assert any(line.startswith(f"  {contestant.name}  ") for line in table)
     assert table[1].split()[0] == "supervised"
-    assert "calibration" in table[0]
-    assert "calibration" not in score_lines(findings.summary, Terminal(60))[0]
-    assert max(map(len, score_lines(findings.summary, Terminal(60)))) <= 60
-    left_out = "Too wide for 60 columns, but in the report: calibration"
-    assert left_out in " ".join(map(str.strip, score_lines(findings.summary, Terminal(60))))
-    assert "Too wide" not in " ".join(table)
     answer = "\n".join(answer_lines(findings, Terminal(80, in_options)))
     assert "Next: iclda fit data/table.csv --target class --method" in answer
     assert max(len(line) for line in answer.splitlines() if "Next: " not in line) <= 80

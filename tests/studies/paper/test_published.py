@@ -19,7 +19,6 @@ from iclda.studies.paper.published import (
     PRINTED_FEATURES,
     PUBLISHED_METHODS,
     MeanOfRepeats,
-    bold,
     check_published_underlines,
     contest_of_the_paper,
     contest_with_runner_up,
@@ -106,18 +105,6 @@ def test_welch_agrees_with_scipy():
 )
 def test_welch_answers_where_there_is_no_spread(a, b, p):
     assert welch(a, b) == p
-
-
-def test_bold_is_better_than_lda_and_never_the_oracle():
-    summaries = {
-        "LDA": MeanOfRepeats(0.3, 0.01, 20),
-        "LDAoracle": MeanOfRepeats(0.1, 0.01, 20),
-        "MCLDA": MeanOfRepeats(0.25, 0.01, 20),
-        "EMLDA": MeanOfRepeats(0.4, 0.01, 20),
-        "SLLDA": MeanOfRepeats(0.299, 0.01, 20),
-    }
-    assert bold(summaries) == {"MCLDA"}
-    assert bold({"MCLDA": MeanOfRepeats(0.1, 0.01, 20)}) == frozenset()
 
 
 def test_the_winner_meets_the_second_best_of_the_four():

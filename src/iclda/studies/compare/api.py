@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, fields
 from html import escape
-from math import inf
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from ..._messages import Hint, ParameterError, say
+from ..._messages import say
 from ..._progress import show_nothing
 from ...methods import Shrinkage
+from ...model_selection._splitters import check_count
 from ...tabular.encoders import require_for_tables
 from ...tabular.table import ReadOptions, read_opened
 from ...tabular.table_files import CsvReader, ParquetReader, open_table
@@ -221,11 +220,11 @@ def compare(
     chosen: dict[str, Any] = {
         "methods": None if names is None else find_compared(names),
         "shrinkages": None if shrinkage is None else parse_shrinkages(shrinkage_text(values)),
-        "repeats": _whole("repeats", repeats, 2, 10_000),
+        "repeats": _whole("repeats", repeats, 2),
         "folds": _whole("folds", folds, 2),
         "n_labeled": _whole("n_labeled", n_labeled, 1),
-        "seed": _whole("seed", seed, 0, 2**32 - 1) or 0,
-        "jobs": _whole("n_jobs", n_jobs, 1) or 1,
+        "seed": check_count("seed", seed, 0),
+        "jobs": check_count("n_jobs", n_jobs, 1),
     }
     with tempfile.TemporaryDirectory() as folder:
         file = _open(table, Path(folder))
@@ -244,20 +243,9 @@ def compare(
         return read_findings(plan.out)
 
 
-def _wrong(name: str, value: Any, rule: str) -> ParameterError:
-    text = say("{given} must be {rule}, got {value!r}.", given=Hint(name), rule=rule, value=value)
-    return ParameterError(text, parameter=name, value=value)
-
-
-def _whole(name: str, value: Any, least: int, most: float = inf) -> int | None:
-    """A whole number from ``least`` to ``most``, or None if none is given."""
-    if value is None:
-        return None
-    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not is_whole or not least <= int(value) <= most:
-        limits = f"of {least} or more" if most == inf else f"from {least} to {most}"
-        raise _wrong(name, value, f"a whole number {limits}")
-    return int(value)
+def _whole(name: str, value: Any, least: int) -> int | None:
+    """A whole number of at least ``least``, or None if none is given."""
+    return None if value is None else check_count(name, value, least)
 
 
 def _open(table: Any, folder: Path) -> CsvReader | ParquetReader:

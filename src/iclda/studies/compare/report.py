@@ -112,23 +112,12 @@ def protocol(settings: ComparisonSettings) -> list[Text]:
 
 
 def score_lines(summary: ComparisonSummary, terminal: Terminal) -> list[str]:
-    """The table: one line a contestant, best first within the supervised and the others.
-
-    Measures that do not fit beside the others are left to the report, and named.
-    """
+    """The table: one line a contestant, best first within the supervised and the others."""
     measures = known_measures(summary)
     if not measures:
         return terminal.wrap(["No method has numbers: every fit failed."])
-    removable = [name for name in measures if not COMPARISON_MEASURES[name].is_decisive]
-    removed = []
-    for name in sorted(removable, key=lambda name: COMPARISON_MEASURES[name].is_tested):
-        if max(map(len, _table(summary, measures, Terminal()))) > terminal.width:
-            measures.remove(name)
-            removed.append(COMPARISON_MEASURES[name].heading)
     legend = "; ".join(COMPARISON_MEASURES[name].legend for name in measures)
     note = f"Lower is better. {legend}. In brackets: {interval_source(summary)}."
-    if removed:
-        note += f" Too wide for {terminal.width} columns, but in the report: {', '.join(removed)}."
     return [*_table(summary, measures, terminal), "", *terminal.wrap([note])]
 
 
@@ -215,15 +204,6 @@ def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
         base = verdict.base if verdict.learned == CLEAR else ""
         lines += terminal.wrap([base, comparison.balanced])
     return lines
-
-
-def curve_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
-    """Fits of the learning curves that failed, where there are any."""
-    failed = comparison.failures([UNLABELED_CURVE, LABELED_CURVE])
-    return terminal.wrap(
-        f"On the learning curves {name} failed in {count:,} of {total:,} fits: {reason}"
-        for name, (count, total, reason) in failed.items()
-    )
 
 
 def _to_fit(comparison: Comparison) -> Any:

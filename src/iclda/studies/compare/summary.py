@@ -22,7 +22,6 @@ from ..._statistics import (
 from .. import measures
 from ..measures import BRIER, COMPARISON_MEASURES, ERROR, LEVEL
 from ..store import FitResult
-from .cells import pooled_bins
 from .plan import (
     COMPARISON,
     LABELED_CURVE,
@@ -130,9 +129,7 @@ def summarize_comparison(
     n_repeats = 1 + max((r.repeat for group in fits.values() for r in group), default=-1)
     grids = {name: _grid(fits[name], (n_repeats, n_folds)) for name in fits}
     repeats = {
-        (name, m): _repeat_values(fits[name], grids[name], m)
-        for name in fits
-        for m in COMPARISON_MEASURES
+        (name, m): _repeat_values(grids[name], m) for name in fits for m in COMPARISON_MEASURES
     }
 
     def rank(name: str) -> list[float]:
@@ -150,10 +147,6 @@ def summarize_comparison(
     for (name, measure), values in repeats.items():
         supervised = repeats.get((baseline or "", measure), np.full(n_repeats, np.nan))
         score = _score(name, measure, values, supervised, grids[name])
-        of_bins = COMPARISON_MEASURES[measure].of_bins
-        if of_bins and score.mean is not None:
-            # Of the rows of all repeats together, as figures show it.
-            score = replace(score, mean=of_bins(pooled_bins(fits[name])))
         if score.mean is not None or measure == ERROR:
             scores.append(score)
     rivals = [c.name for c in contestants if c.method.uses_unlabeled or c.method.is_outside]
@@ -172,24 +165,19 @@ def overlap(n_folds: int) -> float:
 
 
 def _grid(results: Sequence[FitResult], shape: tuple[int, int]) -> Grid:
-    stored = [name for name, measure in COMPARISON_MEASURES.items() if measure.function]
-    grid = {name: np.full(shape, np.nan) for name in (*stored, "n_test")}
+    grid = {name: np.full(shape, np.nan) for name in (*COMPARISON_MEASURES, "n_test")}
     for result in results:
         place = result.repeat, result.part
         grid["n_test"][place] = result.n_test
-        for name in stored:
+        for name in COMPARISON_MEASURES:
             grid[name][place] = result.number(name)
     return grid
 
 
-def _repeat_values(results: Sequence[FitResult], grid: Grid, measure: str) -> Array:
+def _repeat_values(grid: Grid, measure: str) -> Array:
     """Value of every repeat, folds weighted by their test rows; NaN for an incomplete one."""
-    n_test, of_bins = grid["n_test"], COMPARISON_MEASURES[measure].of_bins
-    if of_bins is None:
-        return (n_test * grid[measure]).sum(axis=1) / n_test.sum(axis=1)
-    pooled = [pooled_bins(r for r in results if r.repeat == k) for k in range(len(n_test))]
-    values = [of_bins(bins) if bins.any() else np.nan for bins in pooled]
-    return np.where(np.isfinite(n_test).all(axis=1), values, np.nan)
+    n_test = grid["n_test"]
+    return (n_test * grid[measure]).sum(axis=1) / n_test.sum(axis=1)
 
 
 def _finite(values: Array) -> Array:
@@ -211,8 +199,7 @@ def _score(name: str, measure: str, values: Array, supervised: Array, grid: Grid
     excess = (values - supervised) / np.maximum(1, np.abs(supervised))
     excess = _finite(COMPARISON_MEASURES[measure].sign * excess)
     share = float((excess > _TIE).mean()) if excess.size else None
-    # A measure of pooled rows exists for repeats only.
-    splits = _weighted(grid[measure], grid["n_test"]) if measure in grid else known
+    splits = _weighted(grid[measure], grid["n_test"])
     se = corrected_standard_error(splits, overlap(grid["n_test"].shape[1]))
     mean = float(known.mean())
     score = Score(name, measure, mean, se if isfinite(se) else None, share, len(known))

@@ -1,4 +1,4 @@
-"""Experiments, methods and numbers of the paper, and its rules for bold print and underlines."""
+"""Experiments, methods and numbers of the paper, and its rule for underlines."""
 
 from __future__ import annotations
 
@@ -152,20 +152,6 @@ def welch(a: MeanOfRepeats, b: MeanOfRepeats) -> float:
 
 
 # In the functions below lower means are better.
-
-
-def bold(means: Mapping[str, MeanOfRepeats]) -> frozenset[str]:
-    """Methods significantly better than LDA by Welch's test (the paper's bold print)."""
-    baseline = means.get(BASELINE)
-    if baseline is None:
-        return frozenset()
-    return frozenset(
-        method
-        for method, each in means.items()
-        if method not in (BASELINE, ORACLE)
-        and each.mean < baseline.mean
-        and welch(each, baseline) < LEVEL
-    )
 
 
 def contest_with_runner_up(means: Mapping[str, MeanOfRepeats]) -> Contest | None:

@@ -19,7 +19,6 @@ from . import figures as drawn
 from . import published, summary
 from .plan import KIND, StoredSettings, read_settings
 
-_CLEAR = 0.05  # a difference in error that counts without a test
 _BEST_GAUSSIAN_ERROR = NormalDist().cdf(-math.sqrt(2 / 0.8))  # means at (1, 1), (-1, -1)
 Means = Mapping[tuple[str, str], float]  # by data set and method
 Figures = Mapping[str, tuple[Any, str]]  # figures and their descriptions, by name
@@ -46,7 +45,7 @@ def draw_everything(out: Path) -> dict[str, Any]:
         "report": str(path),
         "cells": [vars(cell) for cell in cells],
         "points": [vars(point) for point in points],
-        "incomplete": list(summary.find_gaps(results).values()),
+        "incomplete": list(summary.find_gaps(cells).values()),
         "failed_fits": sum(result.failure is not None for result in results),
         "seconds": settings.seconds,
     }
@@ -107,7 +106,6 @@ def render_report(
     comparisons = {name: summary.compare_with_baseline(results, name) for name in measures}
     errors, losses = (_means(cells, measure) for measure in ("error", "nll"))
     view = {
-        "headline": headline(errors),
         "settings": settings,
         "origins": [(f"{name} from", origin) for name, origin in settings.origins.items()],
         "own": sorted(_own_sets(settings)),
@@ -131,9 +129,7 @@ def render_report(
             if any(cell.measure == name for cell in cells)
         ],
         "comparisons": comparisons,
-        "worse": summary.count_worse_folds(results),
-        "marks": {name: summary.mark(cells, name) for name in measures},
-        "gaps": summary.find_gaps(results),
+        "gaps": summary.find_gaps(cells),
         "underlines": {
             name: published.check_published_underlines(name)
             for name in measures
@@ -179,18 +175,6 @@ def _em_pairs(errors: Means) -> list[dict[str, Any]]:
             pair = {"dataset": dataset, "defined": defined, "faulty": faulty, "printed": printed}
             pairs.append({**pair, "lda": lda, "fall": faulty - defined})
     return pairs
-
-
-def headline(errors: Means) -> str:
-    """Headline of the report, from the errors of the summary."""
-    pairs = _em_pairs(errors)
-    if max((pair["fall"] for pair in pairs), default=0.0) < _CLEAR:
-        return "Implicitly constrained semi-supervised LDA, reproduced"
-    known = [pair for pair in pairs if pair["lda"] is not None]
-    source = "the published EMLDA column comes from two faults in the code"
-    worst = [max((p[kind] - p["lda"] for p in known), default=0) for kind in ("defined", "faulty")]
-    is_tame = known and 2 * worst[0] < worst[1]
-    return f"EM was not erratic: {source}" if is_tame else source[0].upper() + source[1:]
 
 
 def _above_lda(means: Means) -> dict[str, float]:

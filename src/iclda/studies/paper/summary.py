@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import fsum, sqrt
 from typing import Any
 
-from ..._messages import plural
 from ..._statistics import corrected_t_test, holm
 from ..measures import paper_measures, verdict
 from ..page import NOTHING
@@ -38,18 +37,6 @@ CELL_COLUMNS = tuple(each.name for each in fields(TableCell))
 
 
 @dataclass(frozen=True)
-class Marks:
-    """Bold cells of one measure, and the contests of the best methods, by data set."""
-
-    bold: dict[str, frozenset[str]]
-    contests: dict[str, published.Contest]
-
-    def is_underlined(self, dataset: str, method: str) -> bool:
-        contest = self.contests.get(dataset)
-        return contest is not None and contest.winner == method and contest.is_won
-
-
-@dataclass(frozen=True)
 class PairedComparison:
     """A method against LDA on one data set, paired by split; ``p_holm`` is over the table."""
 
@@ -66,18 +53,6 @@ class PairedComparison:
     def verdict(self) -> str:
         """``better``, ``worse``, or an empty string for no significant difference."""
         return verdict(self.difference, self.p_holm, published.table_measures()[self.measure])
-
-
-@dataclass(frozen=True)
-class WorseFolds:
-    """Number of folds on which a method did worse than LDA, over all data sets."""
-
-    n_worse: int
-    n_folds: int
-
-    @property
-    def share(self) -> float:
-        return self.n_worse / self.n_folds
 
 
 def _rank(key: Key) -> tuple[str, int, str]:
@@ -139,40 +114,17 @@ def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
     return cells
 
 
-def find_gaps(results: Sequence[FitResult]) -> dict[Key, str]:
-    """Sentences about data sets and methods with repeats that lack a fold or have failed fits."""
-    repeats: dict[str, set[int]] = defaultdict(set)
-    n_failed: Counter[Key] = Counter()
-    for result in results:
-        if result.experiment == published.TABLES:
-            repeats[result.dataset].add(result.repeat)
-            n_failed[result.dataset, result.method] += result.failure is not None
-    n_complete: dict[Key, int] = {}
-    for measure in published.table_measures():
-        for key, values in repeat_values_by_method(results, measure).items():
-            n_complete[key] = min(len(values), n_complete.get(key, len(values)))
-    gaps = {}
-    for key in sorted(n_complete, key=_rank):
-        n, n_repeats, name = n_complete[key], len(repeats[key[0]]), ", ".join(key)
-        if n < n_repeats:
-            failed = f", {plural(n_failed[key], 'failed fit')}" if n_failed[key] else ""
-            gaps[key] = f"{name}: {n} of {n_repeats} repeats are complete{failed}"
-    return gaps
-
-
-def mark(cells: Iterable[TableCell], measure: str) -> Marks:
-    """Bold and underlined cells by the paper's rule, winners against the true runner-up."""
-    sign = published.table_measures()[measure].sign
-    by_dataset: dict[str, dict[str, published.MeanOfRepeats]] = defaultdict(dict)
+def find_gaps(cells: Sequence[TableCell]) -> dict[Key, str]:
+    """Sentences about data sets and methods that have fewer complete repeats than others."""
+    most: dict[str, int] = defaultdict(int)
     for cell in cells:
-        if cell.measure == measure and cell.mean is not None and cell.sd is not None:
-            mean = published.MeanOfRepeats(sign * cell.mean, cell.sd, cell.repeats)
-            by_dataset[cell.dataset][cell.method] = mean
-    contests = {name: published.contest_with_runner_up(means) for name, means in by_dataset.items()}
-    return Marks(
-        bold={name: published.bold(means) for name, means in by_dataset.items()},
-        contests={name: contest for name, contest in contests.items() if contest is not None},
-    )
+        most[cell.dataset] = max(most[cell.dataset], cell.repeats)
+    return {
+        (c.dataset, c.method): f"{c.dataset}, {c.method}: {c.repeats} of {most[c.dataset]} repeats "
+        "are complete"
+        for c in cells
+        if c.repeats < most[c.dataset]
+    }
 
 
 def compare_with_baseline(
@@ -193,25 +145,6 @@ def compare_with_baseline(
         tests.append(PairedComparison(dataset, method, measure, fsum(differences) / n, t, p, n))
     adjusted = zip(tests, holm([test.p for test in tests]), strict=True)
     return {(test.dataset, test.method): replace(test, p_holm=p) for test, p in adjusted}
-
-
-def count_worse_folds(results: Sequence[FitResult]) -> dict[str, dict[str, WorseFolds]]:
-    """Count the folds of all data sets on which a method is worse than LDA, by measure."""
-    counts: dict[str, dict[str, WorseFolds]] = defaultdict(dict)
-    for name, measure in published.table_measures().items():
-        splits = _results_by_split(results, name)
-        differences: dict[str, list[float]] = defaultdict(list)
-        for (dataset, method), ours in splits.items():
-            baseline = splits.get((dataset, published.BASELINE), {})
-            differences[method] += [
-                ours[split].values[name] - baseline[split].values[name]
-                for split in ours.keys() & baseline.keys()
-            ]
-        for method in sorted(differences, key=published.method_rank):
-            if method != published.BASELINE and differences[method]:
-                n_worse = sum(measure.sign * each > 0 for each in differences[method])
-                counts[method][name] = WorseFolds(n_worse, len(differences[method]))
-    return counts
 
 
 def arrange(
