@@ -220,7 +220,6 @@ def test_errors_are_passed_on_if_asked_to_or_if_there_is_nothing_else(options):
         ({"min_per_class": 0}, "min_per_class must be a whole number of at least 1, got 0"),
         ({"min_per_class": 8}, "min_per_class=8, but only 7 labeled rows of class 2"),
         ({"params": {"X_unlabeled": X}}, "append them to X, with the marker in y"),
-        ({"cv": []}, r"cv gives no split, got \[\]"),
         ({"cv": 16}, "n_splits=16 folds need 16 labeled rows of every class"),
         ({"rows": X[:-1]}, "X has 119 rows, y has 120 labels"),
         ({"y": TRUE}, "no unlabeled rows to vary.*Pass n_labeled=20"),

@@ -36,7 +36,8 @@ def drawn(display, ax=None):
     model = SelfLearningLDA().fit(X, marked)
     name = display.__name__
     if name == "ComparisonDisplay":
-        return display.from_scores({"a": [1.0, 2.0, 3.0], "b": [2.0, 3.5, 3.0]}, ax=ax)
+        differences = {"a": np.array([1.0, -1.0, 3.0])}
+        return display(differences=differences, intervals={"a": (0.0, 2.0)}, baseline="b").plot(ax)
     if name == "LearningCurveDisplay":
         sizes, means = {"a": np.array([1, 2, 4])}, {"a": rng.uniform(size=3)}
         return display(sizes=sizes, means=means).plot(ax=ax)
@@ -111,7 +112,11 @@ def test_names_from_the_data_are_shown_as_they_are(fitted):
             sizes=dict.fromkeys(scores, np.array([1, 2])),
             means={name: one[:, 0] for name, one in scores.items()},
         ).plot(),
-        iclda.plots.ComparisonDisplay.from_scores({name: one[0] for name, one in scores.items()}),
+        iclda.plots.ComparisonDisplay(
+            differences={name: one[0] for name, one in scores.items()},
+            intervals=dict.fromkeys(scores, (-1, 1)),
+            baseline=NAMES[0],
+        ).plot(),
     ]
     for display in displays:
         display.figure_.canvas.draw()

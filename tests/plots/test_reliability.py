@@ -77,15 +77,9 @@ def test_several_classifiers_are_named_with_their_errors(fitted):
         ReliabilityDisplay.from_estimator({**models, "three": fitted(3, 2).model}, f.X, f.true)
 
 
-def test_counts_are_drawn_to_scale_below_and_can_be_left_out():
-    display = ReliabilityDisplay.from_predictions(TRUE, PROBABILITIES)
-    data, counts = display.counts_[""].get_data(), display.curves[""].counts
-    heights = data.values - data.baseline
-    assert_allclose(heights / heights.max(), counts / counts.max())
-    options = {"counts": False, "legend": False, "linewidth": 5}
-    bare = ReliabilityDisplay.from_predictions(TRUE, PROBABILITIES, **options)
+def test_settings_reach_what_they_are_for():
+    bare = ReliabilityDisplay.from_predictions(TRUE, PROBABILITIES, legend=False, linewidth=5)
     assert bare.lines_[""].get_linewidth() == 5
-    assert bare.counts_ == {}
     assert bare.ax_.get_legend() is None
 
 

@@ -165,8 +165,6 @@ def semi_supervised_learning_curve(
     if is_whole(cv):
         cv = SemiSupervisedKFold(cv, unlabeled=marker, random_state=rng.randint(LARGEST_SEED))
     indices = list(check_cv(cv).split(X, y, groups))
-    if not indices:
-        raise ValueError(f"cv gives no split, got {cv!r}: pass a number of folds or a splitter.")
     seeds = rng.randint(LARGEST_SEED, size=len(indices))
     splits = [
         order_split(labels, np.asarray(train), np.asarray(test), min_per_class, seed)

@@ -9,6 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import log_softmax
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression
+from sklearn.preprocessing import StandardScaler
 
 from .._core.types import AnyArray, Array
 from .._estimators.labels import UNLABELED
@@ -364,18 +367,14 @@ def _discriminant_plane(estimator: Any, X: Any) -> Plane:
 
 def _second_axis(lda: Any, rows: Array) -> Callable[[Array, Array], Array]:
     """Return the first principal axis of the standardized rows without their discriminant."""
-    mean, scale = rows.mean(axis=0), rows.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    projected = transform_array(lda, rows)
-    middle = projected.mean(axis=0)
-    slope = np.linalg.lstsq(projected - middle, (rows - mean) / scale, rcond=None)[0]
+    scaler, projected = StandardScaler().fit(rows), transform_array(lda, rows)
+    line = LinearRegression().fit(projected, scaler.transform(rows))
 
     def residuals(rows: Array, projected: Array) -> Array:
-        return np.asarray((rows - mean) / scale - (projected - middle) @ slope)
+        return np.asarray(scaler.transform(rows) - line.predict(projected))
 
-    axis = np.linalg.svd(residuals(rows, projected), full_matrices=False)[2][0]
-    axis = axis * (1 if axis[np.abs(axis).argmax()] > 0 else -1)
-    return lambda rows, projected: residuals(rows, projected) @ axis
+    axis = PCA(1).fit(residuals(rows, projected))
+    return lambda rows, projected: axis.transform(residuals(rows, projected))[:, 0]
 
 
 def _column_names(X: Any) -> list[str]:

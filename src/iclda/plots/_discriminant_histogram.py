@@ -23,8 +23,6 @@ from ._look import (
     plain_text,
 )
 
-_FEWEST_BINS = 20  # with bins="auto"
-_MOST_BINS = 50
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
 _LABELED_HEIGHT = 0.45  # height of the highest labeled bar, in heights of the unlabeled one
 _CURVE_POINTS = 400
@@ -140,8 +138,7 @@ class DiscriminantHistogramDisplay(Display):
         self,
         ax: Axes | None = None,
         *,
-        bins: Any = "auto",
-        curves: bool = True,
+        bins: Any = 30,
         legend: bool = True,
         unlabeled_kw: dict[str, Any] | None = None,
         curve_kw: dict[str, Any] | None = None,
@@ -153,10 +150,8 @@ class DiscriminantHistogramDisplay(Display):
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw in; None: new ones.
-        bins : int, sequence or str, default="auto"
-            Bins, as for ``numpy.histogram``; "auto" makes 20 to 50 of them.
-        curves : bool, default=True
-            Whether to draw the numbers of rows that the fit expects.
+        bins : int, sequence or str, default=30
+            Bins, as for ``numpy.histogram``.
         legend : bool, default=True
             Whether to name the classes beside the axes.
         unlabeled_kw : dict, default=None
@@ -172,7 +167,7 @@ class DiscriminantHistogramDisplay(Display):
             Object that stores what was drawn.
         """
         is_unlabeled = self.codes == UNLABELED
-        edges = _edges(self.values, bins)
+        edges = np.histogram_bin_edges(self.values, bins)
         above = np.histogram(self.values[is_unlabeled], edges)[0]
         groups = [self.values[self.codes == code] for code in range(len(self.classes))]
         below = np.array([np.histogram(group, edges)[0] for group in groups])
@@ -186,7 +181,7 @@ class DiscriminantHistogramDisplay(Display):
             style = {"fill": True, "color": FAINT, "alpha": 0.45, "label": "unlabeled"}
             self.unlabeled_ = ax.stairs(above, edges, **{**style, **(unlabeled_kw or {})})
         self.labeled_ = self._draw_labeled(scale * below, edges, kwargs)
-        if curves and self.centers is not None and self.priors is not None:
+        if self.centers is not None and self.priors is not None:
             n_rows = is_unlabeled.sum() or len(self.values)
             expected = n_rows * np.diff(edges).mean() * self.priors
             self.curves_ = self._draw_curves(edges, self.centers, expected, curve_kw or {})
@@ -236,15 +231,6 @@ class DiscriminantHistogramDisplay(Display):
             style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": _look.LABEL_SIZE}
             ax.text(0.01, 0.985, "unlabeled", va="top", **style)
             ax.text(0.01, 0.015, "labeled", va="bottom", **style)
-
-
-def _edges(values: Array, bins: Any) -> Array:
-    """Return the edges of the bins that all groups share."""
-    if isinstance(bins, str) and bins == "auto":
-        # The rule of Freedman and Diaconis makes thousands of bins of a few far rows.
-        n_bins = len(np.histogram_bin_edges(values, "auto")) - 1
-        bins = min(max(n_bins, _FEWEST_BINS), _MOST_BINS)
-    return np.histogram_bin_edges(values, bins)
 
 
 def _set_ticks(ax: Axes, scale: float) -> None:

@@ -26,7 +26,6 @@ from ._look import (
 )
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-_COUNTS_TOP, _COUNTS_BOTTOM = -0.06, -0.27  # the strip of counts, in units of the shares
 _PREDICTED = "the predicted class"
 
 
@@ -34,9 +33,8 @@ _PREDICTED = "the predicted class"
 class ReliabilityDisplay(Display):
     """Observed against predicted probability, for one or several classifiers.
 
-    On the diagonal both agree. Vertical bars are one standard error, the strip below counts the
-    rows in every bin, and the legend gives the mean distance from the diagonal, known as expected
-    calibration error.
+    On the diagonal both agree. Vertical bars are one standard error, long where a bin has few rows,
+    and the legend gives the mean distance from the diagonal, known as expected calibration error.
 
     Make one by ``from_estimator`` or ``from_predictions``; ``plot`` draws it again.
 
@@ -55,8 +53,6 @@ class ReliabilityDisplay(Display):
         Its figure.
     lines_ : dict of matplotlib Line2D
         Curves, by classifier.
-    counts_ : dict of matplotlib StepPatch
-        Numbers of rows, by classifier.
     diagonal_ : matplotlib Line2D
         The diagonal.
     """
@@ -186,9 +182,7 @@ class ReliabilityDisplay(Display):
         event = _PREDICTED if code is None else f"class {plain_text(known[code])}"
         return cls(curves=curves, event=event).plot(ax=ax, **kwargs)
 
-    def plot(
-        self, ax: Axes | None = None, *, legend: bool = True, counts: bool = True, **kwargs: Any
-    ) -> Self:
+    def plot(self, ax: Axes | None = None, *, legend: bool = True, **kwargs: Any) -> Self:
         """Draw.
 
         Parameters
@@ -197,8 +191,6 @@ class ReliabilityDisplay(Display):
             Axes to draw in; None: new ones.
         legend : bool, default=True
             Whether to name the classifiers, with their calibration errors.
-        counts : bool, default=True
-            Whether to draw the numbers of rows below.
         **kwargs : dict
             Passed to ``Axes.plot`` for the curves.
 
@@ -211,15 +203,11 @@ class ReliabilityDisplay(Display):
         diagonal: dict[str, Any] = {"color": FAINT, "linewidth": 0.9, "linestyle": (0, (2, 2))}
         (self.diagonal_,) = ax.plot([0, 1], [0, 1], **diagonal)
         self.lines_: dict[str, Any] = {}
-        self.counts_: dict[str, Any] = {}
         styles = _look.method_styles(self.curves)
         for rank, (name, curve) in enumerate(self.curves.items()):
             style = {**styles[str(name)], "marker": _MARKERS[rank % len(_MARKERS)], **kwargs}
             self.lines_[name] = self._draw_curve(name, curve, style)
-        if counts:
-            self._draw_counts()
-        low = _COUNTS_BOTTOM - 0.02 if counts else -0.03
-        ax.set(xlim=(-0.02, 1.02), ylim=(low, 1.03), yticks=np.linspace(0, 1, 6))
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.03, 1.03))
         ax.set_xlabel(f"Predicted probability of {self.event}")
         ax.set_ylabel("Observed share")
         if legend:
@@ -241,20 +229,6 @@ class ReliabilityDisplay(Display):
         style |= {"facecolor": _look.background(), "edgecolor": "none"}
         style |= {"title_fontsize": LABEL_SIZE, "fontsize": LABEL_SIZE}
         self.ax_.legend(handles=list(self.lines_.values()), title="Calibration error", **style)
-
-    def _draw_counts(self) -> None:
-        ax, is_single = self.ax_, len(self.curves) == 1
-        largest = max(int(curve.counts.max()) for curve in self.curves.values())
-        height = (_COUNTS_TOP - _COUNTS_BOTTOM) / max(largest, 1)
-        style: dict[str, Any] = {"fill": is_single, "alpha": 0.5 if is_single else 0.9}
-        style |= {"linewidth": 1.0, "baseline": _COUNTS_BOTTOM}
-        for name, curve in self.curves.items():
-            tops = _COUNTS_BOTTOM + height * curve.counts
-            color = self.lines_[name].get_color()
-            self.counts_[name] = ax.stairs(tops, curve.edges, color=color, **style)
-        ax.axhline(_COUNTS_BOTTOM, color=_look.foreground(), linewidth=0.6)
-        size = LABEL_SIZE - 1
-        _look.write_beside(ax, -0.01, _COUNTS_TOP, f"{largest:,} rows", ha="right", fontsize=size)
 
 
 def _check_probabilities(y_prob: Any, n_rows: int, classes: AnyArray, name: str) -> Array:

@@ -120,7 +120,7 @@ def test_a_method_that_always_fails_is_told_and_the_others_are_compared(tmp_path
     methods = (*METHODS, find_method("moment"))
     settings = {"methods": methods, "shrinkages": (None,), "repeats": 2}
     findings, paths = run_and_write(tmp_path, table, **settings)
-    assert findings.failures(["comparison"])["moment"][:2] == (4, 4)
+    assert findings.failures["moment"][:2] == (4, 4)
     assert findings.summary.mean("em", "error") is not None
     assert "moment failed in 4 of 4 splits: ValueError" in "\n".join(answer_lines(findings, WIDE))
     assert "4 fits failed" in paths["report"].read_text()

@@ -48,16 +48,13 @@ class Findings(Comparison):
 
         Every measure, the interval of the error, and the repeats in which it was worse.
         """
-        names = ranked(self.summary)
-        columns: dict[str, Any] = {}
-        for measure in known_measures(self.summary):
-            columns[measure] = [self.summary.mean(name, measure) for name in names]
-            if measure == ERROR:
-                errors = [self.summary.score(name, ERROR) for name in names]
-                for end in ("low", "high"):
-                    columns[f"error_{end}"] = [e and getattr(e, end) for e in errors]
-        columns["worse in"] = [worse_text(self.summary, name) for name in names]
-        return require_for_tables("pandas").DataFrame(columns, index=names)
+        names, scores = ranked(self.summary), self.scores
+        errors = scores[scores["measure"] == ERROR].set_index("method")
+        table = scores.pivot(index="method", columns="measure", values="mean")
+        table = table.loc[names, known_measures(self.summary)].rename_axis(None, axis=1)
+        table.insert(1, "error_low", errors["low"])
+        table.insert(2, "error_high", errors["high"])
+        return table.assign(**{"worse in": [worse_text(self.summary, name) for name in names]})
 
     @property
     def scores(self) -> Any:

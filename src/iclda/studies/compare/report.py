@@ -33,7 +33,6 @@ from ..page import (
 from . import SENTENCES
 from .cells import pooled_bins
 from .plan import (
-    COMPARISON,
     LABELED_CURVE,
     MOST_ON_CURVES,
     SUPERVISED,
@@ -188,7 +187,7 @@ def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
     verdict = comparison.verdict
     failed = [
         f"{name} failed in {count:,} of {total:,} splits: {reason}"
-        for name, (count, total, reason) in comparison.failures([COMPARISON]).items()
+        for name, (count, total, reason) in comparison.failures.items()
     ]
     lines = ["Answer"]
     lines += [terminal.style(line, "answer") for line in terminal.wrap([verdict.sentence])]
@@ -330,7 +329,7 @@ def render(comparison: Comparison, word: Word, next_step: str) -> str:
         "names": ranked(summary),
         "long_names": {each.name: title_of(each) for each in settings.contestants},
         "titles": {each.name: each.method.title for each in settings.contestants},
-        "failed": comparison.failures([COMPARISON]),
+        "failed": comparison.failures,
         "methods": dict.fromkeys((method.name, method.sentence) for method in methods),
         "measures": {name: COMPARISON_MEASURES[name] for name in known_measures(summary)},
         "figures": figures,

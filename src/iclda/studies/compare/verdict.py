@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -305,16 +305,15 @@ class Comparison:
         error = f"{100 * confusion.balanced_error:.1f} %"
         return say(SENTENCES["classes"]["balanced"], name=title_of(chosen), balanced=error)
 
-    def failures(self, experiments: Sequence[str]) -> dict[str, tuple[int, int, str]]:
+    @cached_property
+    def failures(self) -> dict[str, tuple[int, int, str]]:
         """By contestant, fits that failed, all fits, and the last line of the first traceback."""
-        results = [result for result in self.results if result.experiment in experiments]
-        totals = Counter(result.method for result in results)
-        failed: dict[str, tuple[int, int, str]] = {}
-        for result in results:
+        totals = Counter(result.method for result in self.compared)
+        reasons: dict[str, list[str]] = defaultdict(list)
+        for result in self.compared:
             if result.failure is not None:
-                count, _, reason = failed.get(result.method, (0, 0, last_line(result.failure)))
-                failed[result.method] = (count + 1, totals[result.method], reason)
-        return failed
+                reasons[result.method].append(last_line(result.failure))
+        return {name: (len(each), totals[name], each[0]) for name, each in reasons.items()}
 
 
 def last_line(traceback: str) -> str:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _TOY_ROWS, _TOY_LABELS_OF_CLASS = 1000, 5
-_FAR = 1.5  # a line this many ranges of the others above them is named, not drawn
 
 
 @styled
@@ -128,24 +127,19 @@ def _plot_curves(axes: Axes, ours: Sequence[ReproducedPoint]) -> None:
     """Draw means with a band of one standard error, and published means as open circles."""
     methods = dict.fromkeys(point.method for point in ours)
     lines = {method: [p for p in ours if p.method == method] for method in methods}
-    far = _far_above(lines)
-    drawn = {method: line for method, line in lines.items() if method not in far}
-    if not drawn:
-        return
-    sizes = _columns(drawn, "n_unlabeled", int)
-    means, errors = _columns(drawn, "mean"), _columns(drawn, "se")
+    sizes = _columns(lines, "n_unlabeled", int)
+    means, errors = _columns(lines, "mean"), _columns(lines, "se")
+    # The faults of the published EM may take it so far up that the others would be one line.
+    others = [mean for method, mean in means.items() if method != published.PUBLISHED_EM]
+    if others:
+        low, high = np.min(others), np.max(others)
+        axes.set_ylim(low - 0.08 * (high - low), high + 0.3 * (high - low))
     display = LearningCurveDisplay(sizes=sizes, means=means, standard_errors=errors).plot(ax=axes)
     circles: Any = {"linestyle": "none", "marker": "o", "markersize": 3.4}
     circles |= {"markerfacecolor": "none", "markeredgewidth": 0.8}
-    for method, published_means in _columns(drawn, "published_mean").items():
+    for method, published_means in _columns(lines, "published_mean").items():
         color = display.lines_[method].get_color()
         axes.plot(sizes[method], published_means, markeredgecolor=color, **circles)
-    look: Any = {"transform": axes.transAxes, "ha": "right", "va": "top", "fontsize": 8.5}
-    for place, method in enumerate(far):
-        means_of_line = [point.mean for point in lines[method]]
-        ends = f"{min(means_of_line):.3g} to {max(means_of_line):.3g}"
-        text = f"\N{UPWARDS ARROW} {method} lies above: {ends}"
-        axes.text(0.99, 0.985 - 0.075 * place, text, **look)
 
 
 def _columns(
@@ -156,18 +150,3 @@ def _columns(
         method: np.array([getattr(point, name) for point in line], dtype)
         for method, line in lines.items()
     }
-
-
-def _far_above(lines: dict[str, list[ReproducedPoint]]) -> list[str]:
-    """Methods so far above the others that drawing them would flatten these to one line."""
-    order = sorted(lines, key=lambda method: min(point.mean for point in lines[method]))
-    if len(order) < 4:
-        return []
-    lowest = min(point.mean for point in lines[order[0]])
-    highest = lowest
-    for rank, method in enumerate(order):
-        means = [point.mean for point in lines[method]]
-        if rank > 2 and min(means) - highest > _FAR * (highest - lowest):
-            return order[rank:]
-        highest = max(highest, *means)
-    return []

@@ -101,10 +101,9 @@ def _check_size(data: Dataset) -> None:
         rule = f"at least 2 classes of {LEAST_OF_A_CLASS} rows each"
         raise ValueError(f"{name} needs {rule}, and has {given}.")
     n_rows, n_features = data.X.shape
-    least = n_labeled_of(n_features) + published.N_FOLDS
-    if 0.9 * n_rows < least:
-        rule = f"needs {int(np.ceil(least / 0.9))} for its labeled, unlabeled and test rows"
-        raise ValueError(f"{name} has {n_rows} rows of {n_features} features, and {rule}.")
+    least = (n_labeled_of(n_features) + published.N_FOLDS) / 0.9
+    if n_rows < least:
+        raise ValueError(f"{name} needs {np.ceil(least):.0f} rows to be split, and has {n_rows}.")
 
 
 def run_study(study: Study, advance: Advance = lambda *_: None) -> None:

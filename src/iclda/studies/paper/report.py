@@ -130,11 +130,6 @@ def render_report(
         ],
         "comparisons": comparisons,
         "gaps": summary.find_gaps(cells),
-        "underlines": {
-            name: published.check_published_underlines(name)
-            for name in measures
-            if any(cell.published_mean is not None for cell in cells)
-        },
         "datasets": summary.dataset_table(_shapes(results, settings)),
     }
     filters: Any = {"number": _number, "heading": _heading}
