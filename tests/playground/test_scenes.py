@@ -75,7 +75,7 @@ def test_labels_of_the_unlabeled_points_are_those_of_the_method_that_is_shown():
     ("labeled", "message"),
     [
         ([], "There are no labeled points. Choose a class and add points of two classes."),
-        ([[0, 0, 1]], "All labeled points are of class B. Add points of another class, A, C or D."),
+        ([[0, 0, 1]], "All labeled points are of class B. Add points of another class."),
     ],
 )
 def test_without_points_of_two_classes_a_message_says_what_to_do(labeled, message):

@@ -126,11 +126,7 @@ def _what_lacks(scene: Scene) -> str:
     if not names:
         return "There are no labeled points. Choose a class and add points of two classes."
     if len(names) == 1:
-        *others, last = [name for name in CLASS_NAMES if name not in names]
-        return (
-            f"All labeled points are of class {names[0]}. Add points of another class, "
-            f"{', '.join(others)} or {last}."
-        )
+        return f"All labeled points are of class {names[0]}. Add points of another class."
     return ""
 
 

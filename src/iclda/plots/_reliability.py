@@ -238,12 +238,10 @@ def _check_probabilities(y_prob: Any, n_rows: int, classes: AnyArray, name: str)
     probabilities = np.column_stack([1 - given, given]) if is_second else given
     is_probability = (given >= 0) & (given <= 1)
     if probabilities.shape != (n_rows, len(classes)) or not is_probability.all():
-        hint = " -1 counts as a class here: leave unlabeled rows out."
         raise ValueError(
             f"y_prob{f' of {name!r}' if str(name) else ''} must hold {n_rows} rows, as y_true "
             f"does, of {len(classes)} probabilities between 0 and 1, one a class; got shape "
             f"{given.shape} with values from {given.min():g} to {given.max():g}."
-            f"{hint if -1 in classes.tolist() else ''}"
         )
     return probabilities
 
