@@ -98,7 +98,7 @@ def run_phases(folder: Path, options: list[str]) -> dict[str, float]:
     with phases.timed("imports"):
         from iclda import cli
         from iclda._estimators import base as _base
-        from iclda.studies.compare import cells, page, run
+        from iclda.studies.compare import cells, report, run
         from iclda.studies.store import Store
 
     phases.around(cells, "encode", "encoding of folds")
@@ -110,7 +110,7 @@ def run_phases(folder: Path, options: list[str]) -> dict[str, float]:
     phases.around(run.ComparisonRun, "compare", "rest of the comparison")
     phases.around(run.ComparisonRun, "add_curves", "rest of the curves")
     phases.around(Store, "add", "storing")
-    phases.around(page, "write_files", "report")
+    phases.around(report, "write_files", "report")
     files = [f"{folder / 'wine.csv'}", "--out", f"{folder / 'phases'}"]
     with phases.timed("reading, preflight and the rest"):
         arguments = ["compare", *files, *ARGUMENTS, *options, "--jobs", "1", "--quiet"]

@@ -38,9 +38,13 @@ for i, n_labeled in enumerate(numbers):
 
 figure = plt.figure(figsize=(8.6, 5.4), layout="constrained")
 top, bottom = figure.subfigures(2, 1, height_ratios=[3, 1])
-LearningCurveDisplay.from_scores(
-    numbers, scores, varied="n_labeled", as_error=True, ax=top.subplots()
-)
+LearningCurveDisplay(
+    sizes=dict.fromkeys(methods, np.array(numbers)),
+    means={name: 1 - one.mean(axis=1) for name, one in scores.items()},
+    standard_errors={n: one.std(axis=1, ddof=1) / np.sqrt(repeats) for n, one in scores.items()},
+    varied="n_labeled",
+    score_name="error",
+).plot(ax=top.subplots())
 saved = (methods["LDA"].first_ != y_true) & (methods["SLLDA"].first_ == y_true)
 for ax, i in zip(bottom.subplots(1, 10), np.flatnonzero(saved)[:10], strict=True):
     ax.imshow(digits.images[i], cmap="gray_r")

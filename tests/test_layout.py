@@ -26,9 +26,7 @@ ELSEWHERE = {
     "_paths.py": "test_model_files and tests/cli/test_models",
     "cli/studies.py": "tests/cli/test_compare and tests/cli/test_paper",
     "_rows/kernels.py": "tests/rows/test_device_sums; it needs Triton",
-    "plots/_shown_rows.py": "test_decision_boundary, test_discriminant_histogram, test_displays",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
-    "studies/page.py": "the tests of tables and report of the paper",
     "studies/paper/plan.py": "tests/cli/test_paper and tests/studies/test_engine",
     "tabular/table_files.py": "tests/tabular/test_table and tests/cli/test_bad_tables",
 }

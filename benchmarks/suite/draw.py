@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from iclda.methods import FAINT, INK
-from iclda.plots._look import spread
-from iclda.studies.drawing import COLORS, new_figure, styled
+from iclda.plots._look import method_styles, spread
+from iclda.studies.page import new_figure, styled
 
 from .given import RSSL_SECONDS
 from .rows import Row, median
@@ -19,7 +19,7 @@ _PANELS: tuple[tuple[str, str, dict[str, dict[int, float]]], ...] = (
     ("small", "10 features, 20 labels", {"RSSL (given)": RSSL_SECONDS}),
     ("growth", "20 features, 100 labels", {}),
 )
-_COLORS = {**COLORS, "LDA lsqr": INK, "RSSL (given)": "#d55e00"}
+_COLORS = {"LDA lsqr": INK, "RSSL (given)": "#d55e00"}
 _LABELS = {"LDA lsqr": "LDA lsqr, all labeled"}
 _LINE = 0.065  # height of a line of text, in heights of the axes
 
@@ -62,7 +62,7 @@ def _plot(axes: Any, lines: Mapping[str, Mapping[int, float]], given: set[str]) 
         axes.plot(
             list(line),
             list(line.values()),
-            color=_COLORS.get(method, FAINT),
+            color=_COLORS.get(method) or method_styles([method])[method]["color"],
             linestyle="--" if is_given else "-",
             marker="o",
             markersize=4,
@@ -110,7 +110,7 @@ def _name(
         xytext=offset,
         xycoords=coordinates,
         textcoords="offset points",
-        color=_COLORS.get(method, FAINT),
+        color=_COLORS.get(method) or method_styles([method])[method]["color"],
         ha=side,
         va="center",
         fontsize=8,

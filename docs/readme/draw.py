@@ -12,10 +12,10 @@ from PIL import Image
 from sklearn.datasets import load_wine
 
 from iclda.studies.compare.api import read_findings
-from iclda.studies.compare.page import differences, learning_curve
 from iclda.studies.compare.plan import UNLABELED_CURVE
-from iclda.studies.drawing import new_figure, styled
+from iclda.studies.compare.report import differences, learning_curve
 from iclda.studies.measures import ERROR
+from iclda.studies.page import new_figure, styled
 
 HERE = Path(__file__).parent
 

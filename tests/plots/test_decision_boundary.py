@@ -17,8 +17,8 @@ from sklearn.svm import LinearSVC
 
 from iclda import ImplicitlyConstrainedLDA, SelfLearningLDA
 from iclda.plots import DecisionBoundaryDisplay
+from iclda.plots._decision_boundary import plane_of
 from iclda.plots._look import CLASS_COLORS, UNDECIDED, mix, to_rgb
-from iclda.plots._shown_rows import plane_of
 
 draw = DecisionBoundaryDisplay.from_estimator
 COARSE = {"grid_resolution": 25}
@@ -68,7 +68,7 @@ def test_more_features_are_drawn_along_the_discriminants(fitted):
     assert display.names == ("First discriminant", "Second discriminant")
     assert not display.ax_.texts
     # The probabilities of three classes depend on two discriminants only.
-    plane = plane_of(f.model, f.X, None)
+    plane = plane_of(f.model, f.X)
     assert_allclose(
         np.exp(plane.log_probabilities(display.points)), f.model.predict_proba(f.X), atol=1e-10
     )
@@ -76,41 +76,14 @@ def test_more_features_are_drawn_along_the_discriminants(fitted):
         draw(fitted(2, 1).model, fitted(2, 1).X)
 
 
-@pytest.mark.parametrize("features", [("d", "a"), ["d", 0], (-1, 0)])
-def test_other_features_are_held_at_their_means(fitted, features):
-    f = fitted(3, 4)
-    table = pd.DataFrame(f.X, columns=list("abcd"))
-    model = SelfLearningLDA().fit(table, f.y)
-    display = draw(model, table, f.y, features=features, **COARSE)
-    assert_array_equal(display.points, f.X[:, [3, 0]])
-    rows = np.tile(f.X.mean(axis=0), (625, 1))
-    rows[:, [3, 0]] = grid_points(display)
-    expected = f.model.predict_log_proba(rows)
-    assert_allclose(display.log_probabilities.reshape(-1, 3), expected, atol=1e-9)
-    assert display.names == ("d", "a")
-    assert [text.get_text() for text in display.ax_.texts] == ["other features at their means"]
-
-
 @pytest.mark.parametrize("table", [pl.DataFrame, pa.table], ids=["polars", "pyarrow"])
 def test_any_table_is_drawn_with_its_names(fitted, table):
     f = fitted(2, 2)
     rows = table({"width": f.X[:, 0], "height": f.X[:, 1]})
     model = SelfLearningLDA().fit(rows, f.y)
-    display = draw(model, rows, f.y, X_unlabeled=rows, **COARSE)
+    display = draw(model, rows, f.y, **COARSE)
     assert display.names == ("width", "height")
-    assert len(display.points) == 2 * len(f.X)
-    assert (display.codes[len(f.X) :] == -1).all()
-    reversed_rows = table({"height": f.X[:, 1], "width": f.X[:, 0]})
-    with pytest.raises(ValueError, match=r"in their order, \['width', 'height'\], got \['height'"):
-        draw(model, rows, f.y, X_unlabeled=reversed_rows)
-
-
-@pytest.mark.parametrize("features", [(0, 0), (0, 1, 2), "a", (0, 9), ("a", 0)])
-def test_features_that_make_no_plane_are_refused(fitted, features):
-    f = fitted(3, 4)
-    with pytest.raises(ValueError, match=r"two different columns of X.*0 to 3.*got") as raised:
-        draw(f.model, f.X, f.y, features=features)
-    assert repr(features) in str(raised.value)
+    assert_allclose(display.points, f.X)
 
 
 def test_classifiers_of_scikit_learn_are_drawn_if_they_have_what_is_shown(fitted):
@@ -119,7 +92,7 @@ def test_classifiers_of_scikit_learn_are_drawn_if_they_have_what_is_shown(fitted
     f = fitted(2, 2)
     with pytest.raises(TypeError, match=r"LinearSVC has no predict_proba.*CalibratedClassifierCV"):
         draw(LinearSVC().fit(f.X, f.true), f.X)
-    with pytest.raises(ValueError, match=r"LogisticRegression has no transform.*features=\(0, 1\)"):
+    with pytest.raises(ValueError, match=r"LogisticRegression has no transform.*of two columns"):
         draw(LogisticRegression().fit(fitted(2, 3).X, fitted(2, 3).true), fitted(2, 3).X)
     with pytest.raises(NotFittedError):
         draw(SelfLearningLDA(), f.X, f.y)
@@ -133,8 +106,6 @@ def test_text_and_gaps_before_a_pipeline_are_no_trouble_along_the_discriminants(
     steps = make_column_transformer((SimpleImputer(), ["a", "b"]), (OneHotEncoder(), ["kind"]))
     pipeline = make_pipeline(steps, SelfLearningLDA(shrinkage=0.1)).fit(table, f.y)
     assert np.isfinite(draw(pipeline, table, f.y, **COARSE).points).all()
-    with pytest.raises(ValueError, match=r'X holds columns that are not numbers.*"discriminants"'):
-        draw(pipeline, table, f.y, features=("a", "b"))
 
 
 def test_unlabeled_rows_have_the_colors_of_their_labels(fitted):
@@ -144,8 +115,8 @@ def test_unlabeled_rows_have_the_colors_of_their_labels(fitted):
     assert_allclose(display.responsibilities, model.responsibilities_)
     assert_allclose(display.unlabeled_.get_facecolors()[:, :3], mix(model.responsibilities_))
     # Classifiers that impute no labels show their probabilities.
-    display = draw(f.model, f.X, f.y, X_unlabeled=f.X[:4], **COARSE)
-    expected = f.model.predict_proba(np.vstack([f.X[f.y == -1], f.X[:4]]))
+    display = draw(f.model, f.X, f.y, **COARSE)
+    expected = f.model.predict_proba(f.X[f.y == -1])
     assert_allclose(display.responsibilities, expected, atol=1e-12)
     display = draw(f.model, f.X, f.y, responsibilities=None, **COARSE)
     assert len(np.unique(display.unlabeled_.get_facecolors(), axis=0)) == 1
@@ -153,10 +124,9 @@ def test_unlabeled_rows_have_the_colors_of_their_labels(fitted):
     shares = np.tile([0.5, 0.5], (f.n_unlabeled, 1))
     display = draw(f.model, f.X, f.y, responsibilities=shares, **COARSE)
     assert_allclose(display.unlabeled_.get_facecolors()[:, :3], [to_rgb(UNDECIDED)] * len(shares))
-    with pytest.raises(ValueError, match=rf"must hold {f.n_unlabeled} rows.*got shape \(3, 2\)"):
-        draw(f.model, f.X, f.y, responsibilities=shares[:3])
-    with pytest.raises(ValueError, match=r"responsibilities must be an array.*got 'soft'"):
-        draw(f.model, f.X, f.y, responsibilities="soft")
+    for wrong, shown in ((shares[:3], r"shape \(3, 2\)"), ("soft", "'soft'")):
+        with pytest.raises(ValueError, match=rf"must hold {f.n_unlabeled} rows.*got {shown}"):
+            draw(f.model, f.X, f.y, responsibilities=wrong)
 
 
 def test_classes_differ_in_marker_and_color_and_are_named(fitted):
@@ -206,19 +176,6 @@ def test_two_classes_of_many_features_have_an_upright_line(fitted):
     assert abs(np.corrcoef(display.points.T)[0, 1]) < 1e-9
     with pytest.raises(ValueError, match=r"y holds \[7\], and the classes are \[0, 1\]"):
         draw(f.model, f.X, np.full(len(f.X), 7))
-
-
-def test_rows_alone_are_drawn_without_a_classifier(fitted):
-    f = fitted(3, 2)
-    shares = f.model.predict_proba(f.X[f.y == -1])
-    display = DecisionBoundaryDisplay.from_predictions(f.X, f.y, shares, classes=[2, 1, 0])
-    assert display.surface_ is None
-    assert list(display.labeled_) == [2, 1, 0]
-    assert_allclose(display.unlabeled_.get_facecolors()[:, :3], mix(shares))
-    with pytest.raises(ValueError, match=r"X must have two columns.*got \(120, 1\)"):
-        DecisionBoundaryDisplay.from_predictions(f.X[:, :1], f.y)
-    with pytest.raises(ValueError, match=r"must hold 84 rows.*got shape \(84, 2\)"):
-        DecisionBoundaryDisplay.from_predictions(f.X, f.y, shares[:, :2])
 
 
 def test_other_discriminants_are_held_at_their_means(fitted):

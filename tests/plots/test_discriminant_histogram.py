@@ -48,9 +48,9 @@ def test_labeled_or_unlabeled_rows_alone_are_counted_upwards(fitted):
     assert display.unlabeled_ is None
     assert heights(display.labeled_[0]).sum() == (f.true == 0).sum()
     assert not display.ax_.texts
-    display = draw(f.model, f.X, X_unlabeled=f.X[:7])
+    display = draw(f.model, f.X)
     assert display.labeled_ == {}
-    assert heights(display.unlabeled_).sum() == len(f.X) + 7
+    assert heights(display.unlabeled_).sum() == len(f.X)
 
 
 def test_the_threshold_of_two_classes_is_where_predictions_change(fitted):
@@ -80,22 +80,6 @@ def test_curves_expect_as_many_rows_as_there_are(fitted):
     assert_allclose(areas, f.model.priors_ * f.n_unlabeled, rtol=1e-3)
     peaks = [line.get_xdata()[line.get_ydata().argmax()] for line in display.curves_.values()]
     assert_allclose(peaks, f.model.transform(f.model.means_)[:, 0], atol=0.1)
-    assert draw(f.model, f.X, f.y, curves=False).curves_ == {}
-
-
-def test_scores_of_any_classifier_can_be_given(fitted):
-    f = fitted(2, 2)
-    scores = LogisticRegression().fit(f.X, f.true).decision_function(f.X)
-    display = DiscriminantHistogramDisplay.from_predictions(
-        scores, f.y, threshold=0.0, name="Log odds"
-    )
-    assert display.ax_.get_xlabel() == "Log odds"
-    assert display.threshold_.get_xdata()[0] == 0
-    column = DiscriminantHistogramDisplay.from_predictions(scores[:, None], f.y, classes=[1, 0])
-    assert_array_equal(column.values, scores)
-    assert list(column.labeled_) == [1, 0]
-    with pytest.raises(ValueError, match=r"each of the 80 rows of y, got shape \(3,\)"):
-        DiscriminantHistogramDisplay.from_predictions(scores[:3], f.y)
 
 
 @pytest.mark.parametrize("component", [-1, 2])
@@ -118,5 +102,5 @@ def test_settings_reach_what_they_are_for(fitted):
 
 def test_a_classifier_without_discriminants_is_refused(fitted):
     f = fitted(2, 2)
-    with pytest.raises(ValueError, match=r"LogisticRegression has no transform.*from_predictions"):
+    with pytest.raises(ValueError, match=r"LogisticRegression has no transform.*of two columns"):
         draw(LogisticRegression().fit(f.X, f.true), f.X)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclda import SelfLearningLDA, SupervisedLDA
-from iclda.model_selection import semi_supervised_learning_curve
+from iclda.model_selection import LearningCurve, semi_supervised_learning_curve
 from iclda.plots import LearningCurveDisplay
 
 SIZES = [0, 4, 16, 64]
@@ -21,8 +21,14 @@ def band_of(collection):
             for x in np.unique(vertices[:, 0])}  # fmt: skip
 
 
+def curve_of(scores, sizes=SIZES):
+    sizes = np.array(sizes)
+    counts = np.ones(np.shape(scores), dtype=int)
+    return LearningCurve("n_unlabeled", sizes, np.asarray(scores), counts, counts, "score")
+
+
 def test_a_band_is_one_standard_error_to_either_side():
-    display = LearningCurveDisplay.from_scores(SIZES, {"LDA": SCORES})
+    display = LearningCurveDisplay.from_curve({"LDA": curve_of(SCORES)})
     mean, error = SCORES.mean(axis=1), SCORES.std(axis=1, ddof=1) / np.sqrt(6)
     assert_allclose(display.lines_["LDA"].get_ydata(), mean)
     for size, (low, high) in band_of(display.bands_["LDA"]).items():
@@ -54,6 +60,8 @@ def test_what_model_selection_returns_is_drawn_as_it_is(fitted):
     curves["SLLDA"] = replace(curves["LDA"], score_name="neg_log_loss")
     with pytest.raises(ValueError, match=r"one score .*\('n_unlabeled', 'neg_log_loss'\)"):
         LearningCurveDisplay.from_curve(curves)
+    with pytest.raises(ValueError, match="nothing to draw: the dict is empty"):
+        LearningCurveDisplay.from_curve({})
 
 
 def test_all_classifiers_see_the_same_rows(fitted):
@@ -79,15 +87,6 @@ def test_all_classifiers_see_the_same_rows(fitted):
     [([0, 4, 64], "symlog"), ([4, 64], "log"), ([10, 20, 30], "linear"), ([0], "linear")],
 )
 def test_the_axis_is_logarithmic_where_sizes_span_much(sizes, scale):
-    ax = LearningCurveDisplay.from_scores(sizes, SCORES[: len(sizes)]).ax_
+    ax = LearningCurveDisplay.from_curve(curve_of(SCORES[: len(sizes)], sizes)).ax_
     assert ax.get_xscale() == scale
     assert [label.get_text() for label in ax.get_xticklabels()] == [str(size) for size in sizes]
-
-
-def test_arrays_that_do_not_fit_are_refused_with_their_shapes():
-    with pytest.raises(ValueError, match=r"each of the 3 sizes.*got shape \(4, 6\) for 'a'"):
-        LearningCurveDisplay.from_scores([1, 2, 3], {"a": SCORES})
-    with pytest.raises(ValueError, match=r"one column a repeat, got shape \(4,\)\."):
-        LearningCurveDisplay.from_scores(SIZES, SCORES[:, 0])
-    with pytest.raises(ValueError, match="nothing to draw: the dict is empty"):
-        LearningCurveDisplay.from_scores(SIZES, {})

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclda.methods import BASELINES, METHODS
-from iclda.plots._look import CLASS_COLORS, UNDECIDED, color_of, method_styles, mix, to_rgb
+from iclda.methods import BASELINES, METHODS, find_method
+from iclda.plots._look import CLASS_COLORS, UNDECIDED, method_styles, mix, spread, to_rgb
 
 # How linear red, green and blue reach readers who lack one kind of cone (Machado et al., 2009).
 SIGHT = {
@@ -55,7 +55,9 @@ def test_rows_fade_from_the_color_of_their_class_to_gray(n_classes):
     ],
 )
 def test_a_method_has_its_color_however_it_is_written(names):
-    assert {style["color"] for style in method_styles(names).values()} == {color_of(names[0])}
+    assert {style["color"] for style in method_styles(names).values()} == {
+        find_method(names[0]).color
+    }
 
 
 def test_unknown_methods_differ_from_known_ones_and_from_each_other():
@@ -65,3 +67,11 @@ def test_unknown_methods_differ_from_known_ones_and_from_each_other():
     ]
     styles = method_styles(names)
     assert len({(style["color"], style["linestyle"]) for style in styles.values()}) == len(names)
+
+
+def test_labels_keep_their_distance_and_their_order():
+    wanted = [0.5, 0.51, 0.1, 0.52, 0.9]
+    placed = spread(wanted, 0.1)
+    assert np.argsort(placed).tolist() == np.argsort(wanted).tolist()
+    assert min(b - a for a, b in itertools.pairwise(sorted(placed))) >= 0.1 - 1e-12
+    assert (placed[2], placed[4]) == (0.1, 0.9)

@@ -77,15 +77,9 @@ def test_several_classifiers_are_named_with_their_errors(fitted):
         ReliabilityDisplay.from_estimator({**models, "three": fitted(3, 2).model}, f.X, f.true)
 
 
-def test_counts_are_drawn_to_scale_below_and_can_be_left_out():
-    display = ReliabilityDisplay.from_predictions(TRUE, PROBABILITIES)
-    data, counts = display.counts_[""].get_data(), display.curves[""].counts
-    heights = data.values - data.baseline
-    assert_allclose(heights / heights.max(), counts / counts.max())
-    options = {"counts": False, "legend": False, "linewidth": 5}
-    bare = ReliabilityDisplay.from_predictions(TRUE, PROBABILITIES, **options)
+def test_settings_reach_what_they_are_for():
+    bare = ReliabilityDisplay.from_predictions(TRUE, PROBABILITIES, legend=False, linewidth=5)
     assert bare.lines_[""].get_linewidth() == 5
-    assert bare.counts_ == {}
     assert bare.ax_.get_legend() is None
 
 
@@ -95,7 +89,7 @@ def test_counts_are_drawn_to_scale_below_and_can_be_left_out():
         ({"y_prob": PROBABILITIES[:3]}, r"must hold 400 rows.*got shape \(3,\)"),
         ({"y_prob": {"a": np.zeros((400, 3))}}, r"y_prob of 'a' must hold.*got shape \(400, 3\)"),
         ({"y_prob": np.full(400, -0.5)}, r"between 0 and 1.*values from -0\.5 to -0\.5"),
-        ({"classes": [-1, 0, 1]}, r"of 3 probabilities.* -1 counts as a class"),
+        ({"classes": [-1, 0, 1]}, r"of 3 probabilities between 0 and 1"),
         ({"y_prob": np.full(400, np.nan)}, "between 0 and 1.*values from nan to nan"),
         ({"pos_label": 7}, r"pos_label must be one of the classes \[0, 1\], got 7"),
         ({"n_bins": 0}, "n_bins must be a whole number of at least 1, got 0"),

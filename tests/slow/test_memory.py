@@ -19,7 +19,7 @@ COMMANDS = {
 LIMITED = """
 import resource, sys
 import pandas, pyarrow.csv, pyarrow.parquet, scipy.linalg, skops.io
-import iclda.model_files, iclda.studies.compare.page, iclda.studies.compare.run
+import iclda.model_files, iclda.studies.compare.report, iclda.studies.compare.run
 import iclda.tabular.fit_predict
 import numpy as np
 scipy.linalg.eigh(np.eye(200) @ np.eye(200))

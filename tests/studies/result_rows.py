@@ -67,18 +67,3 @@ def curve_rows(dataset="Pima", methods=METHOD_NAMES, sizes=(1, 2, 4, 8), repeats
                 key = CURVES, dataset, repeat, n_unlabeled, method
                 rows.append(FitResult(*key, 18, n_unlabeled, 400, values, 0.01))
     return rows
-
-
-def toy_panels():
-    from iclda.studies.paper.toy import ToyPanel  # needs iclda[experiments]
-
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 2))
-    y = np.full(40, -1)
-    y[:4] = [0, 1, 0, 1]
-    boundary = (np.array([1.0, 2.0]), 0.5)
-    shares = rng.uniform(size=40)
-    return [
-        ToyPanel(title, X, y, boundary, responsibilities)
-        for title, responsibilities in (("Labels", None), ("ICLDA", shares), ("EMLDA", shares))
-    ] * 2

@@ -9,8 +9,8 @@ from sklearn.metrics import brier_score_loss
 from table_files import call, flowers, write
 
 from iclda import load_model
-from iclda.studies.confusion import Confusion
 from iclda.studies.evaluation import Evaluation, base_rate_sentence
+from iclda.studies.measures import Confusion
 
 SPECIES = np.array(["iris", "lily", "rose"], dtype=object)
 

@@ -3,19 +3,22 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.metrics import balanced_accuracy_score, confusion_matrix
 
 from iclda.studies.measures import (
     MEASURES,
+    Confusion,
     Measure,
     Predictions,
-    arrow,
-    bins_of,
     brier_score,
-    calibration_error,
     compute_measures,
+    count_confusion,
+    mean_confusion,
     paper_measures,
     verdict,
+    write_confusion,
 )
+from iclda.studies.page import arrow
 
 PROBABILITIES = np.array([[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
 PREDICTIONS = Predictions(
@@ -70,8 +73,28 @@ def test_the_brier_score_of_two_classes_is_the_mean_squared_error_of_one_of_them
     assert_allclose(brier_score(both, codes), np.mean((share - codes) ** 2))
 
 
-def test_probabilities_that_come_true_as_often_as_they_say_are_calibrated():
-    stated = np.array([[0.75, 0.25]] * 4)
-    assert_allclose(calibration_error(bins_of(stated, np.array([0, 0, 0, 1]))), 0)
-    assert_allclose(calibration_error(bins_of(stated, np.array([0, 1, 1, 1]))), 0.5)
-    assert_allclose(calibration_error(bins_of(np.eye(2), np.array([0, 0]))), 0.5)
+@pytest.fixture
+def codes():
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], [60, 30, 10])
+    return truth, np.where(rng.random(100) < 0.2, rng.integers(0, 3, 100), truth)
+
+
+def test_the_matrix_and_its_errors_are_those_of_scikit_learn(codes):
+    counts = count_confusion(*codes, 3)
+    assert_allclose(counts, confusion_matrix(*codes))
+    found = Confusion(("a", "b", "c"), counts)
+    assert found.error == pytest.approx(np.mean(codes[0] != codes[1]))
+    assert found.balanced_error == pytest.approx(1 - balanced_accuracy_score(*codes))
+    assert found.base.error == pytest.approx(0.4)
+    assert found.base.majority == "a"
+    assert found.is_uneven
+    assert [each.n_rows for each in found.by_class] == [60, 30, 10]
+    assert all(each.low <= each.error <= each.high for each in found.by_class)
+
+
+def test_counts_of_repeats_are_means_over_the_same_rows(codes):
+    counts = count_confusion(*codes, 3)
+    same = mean_confusion([write_confusion(counts)] * 5, ["a", "b", "c"], 5)
+    assert_allclose(same.counts, counts)
+    assert mean_confusion([], ["a", "b"], 5) is None

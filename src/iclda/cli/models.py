@@ -150,8 +150,8 @@ def evaluate(
     json: words.Json = False,
 ) -> None:
     """Judge a model by rows whose class is known."""
-    from ..studies.drawing import check_can_report
     from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
+    from ..studies.page import check_can_report
 
     if out is not None:
         check_can_report()

@@ -17,8 +17,8 @@ from . import words
 
 if TYPE_CHECKING:
     from ..studies.compare.api import Findings
+    from ..studies.compare.report import Terminal
     from ..studies.compare.run import ComparisonRun
-    from ..studies.compare.text import Terminal
 
 NO_ANSWER = 1  # exit code of a comparison that had nothing to compare with
 _WIDEST = 100
@@ -91,7 +91,7 @@ def compare(
         with spinner("Reading the table", is_quiet):
             from ..studies.compare.plan import ComparisonPlan, find_compared, parse_shrinkages
             from ..studies.compare.run import open_run
-            from ..studies.drawing import check_can_report
+            from ..studies.page import check_can_report
             from ..tabular.table import ReadOptions, read_opened
             from ..tabular.table_files import open_table
 
@@ -128,7 +128,7 @@ def compare(
 def _run(run: ComparisonRun, quiet: bool) -> None:
     """Compute what is missing; the answer is printed before the learning curves are computed."""
     from ..studies.compare.api import read_findings
-    from ..studies.compare.text import protocol, remark_lines
+    from ..studies.compare.report import protocol, remark_lines
 
     if not quiet:
         terminal = _terminal()
@@ -149,8 +149,7 @@ def _draw_comparison(out: Path, *, quiet: bool, json: bool, is_answered: bool = 
     """Write the files of a comparison from its rows, and print what was not printed yet."""
     with spinner("Writing the report", quiet or json):
         from ..studies.compare.api import read_findings
-        from ..studies.compare.page import write_files
-        from ..studies.compare.text import curve_lines, fit_command, json_summary
+        from ..studies.compare.report import fit_command, json_summary, write_files
 
         findings = read_findings(out)
         command = words.in_options(fit_command(findings))
@@ -160,21 +159,19 @@ def _draw_comparison(out: Path, *, quiet: bool, json: bool, is_answered: bool = 
     elif not quiet:
         if not is_answered:
             _print_answer(findings)
-        failures = curve_lines(findings, _terminal())
-        _echo(*["", *failures] if failures else [], "")
-        _echo(f"Report: {paths['report']}   Numbers: {paths['comparison']}")
+        _echo("", f"Report: {paths['report']}   Numbers: {paths['comparison']}")
     return findings
 
 
 def _print_answer(findings: Findings) -> None:
-    from ..studies.compare.text import answer_lines, score_lines
+    from ..studies.compare.report import answer_lines, score_lines
 
     terminal = _terminal()
     _echo("", *score_lines(findings.summary, terminal), "", *answer_lines(findings, terminal))
 
 
 def _terminal() -> Terminal:
-    from ..studies.compare.text import Terminal
+    from ..studies.compare.report import Terminal
 
     width = min(shutil.get_terminal_size().columns, _WIDEST)
     return Terminal(
@@ -281,7 +278,7 @@ def datasets(data: _Data = None, json: words.Json = False) -> None:
     if json:
         words.print_json(describe_sets(data), ensure_ascii=False)
     else:
-        typer.echo(list_sets(data, shutil.get_terminal_size().columns))
+        typer.echo(list_sets(data))
 
 
 def _find_methods(text: str | None) -> tuple[str, ...]:
@@ -317,7 +314,7 @@ def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tu
 
 def _run_and_draw(out: Path, quiet: bool, json: bool, *, jobs: int, **settings: Any) -> None:
     """Run the experiments that the fields of ``Study`` in ``settings`` name, and draw them."""
-    from ..studies.drawing import check_can_report
+    from ..studies.page import check_can_report
     from ..studies.paper.plan import Study, run_study
 
     check_can_report()

@@ -1,7 +1,14 @@
 """Toy problems, and the benchmark sets of the paper with their sources and licenses."""
 
-from .benchmarks import BENCHMARKS, Benchmark, Dataset, find_benchmark, load_benchmark
-from .gaussians import make_gaussians, make_violated_gaussians
+from .benchmarks import (
+    BENCHMARKS,
+    Benchmark,
+    Dataset,
+    find_benchmark,
+    load_benchmark,
+    make_gaussians,
+    make_violated_gaussians,
+)
 
 __all__ = [
     "BENCHMARKS",

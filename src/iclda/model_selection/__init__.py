@@ -6,15 +6,14 @@ from .._packages import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from ._learning_curve import LearningCurve, semi_supervised_learning_curve
-    from ._masking import mask_labels
     from ._scorers import semi_supervised_scorer
-    from ._splitters import SemiSupervisedKFold, SemiSupervisedShuffleSplit
+    from ._splitters import SemiSupervisedKFold, SemiSupervisedShuffleSplit, mask_labels
 
 _HOMES = {
     "LearningCurve": "._learning_curve",
     "SemiSupervisedKFold": "._splitters",
     "SemiSupervisedShuffleSplit": "._splitters",
-    "mask_labels": "._masking",
+    "mask_labels": "._splitters",
     "semi_supervised_learning_curve": "._learning_curve",
     "semi_supervised_scorer": "._scorers",
 }

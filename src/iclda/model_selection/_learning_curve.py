@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
@@ -27,9 +21,11 @@ from .._core.types import AnyArray, Array
 from .._estimators.labels import check_lengths, encode_labels
 from .._messages import NoUnlabeledRowsWarning
 from .._statistics import finite_means
-from ._masking import (
+from ._scorers import name_of_scoring
+from ._splitters import (
     LARGEST_SEED,
     OrderedSplit,
+    SemiSupervisedKFold,
     check_count,
     is_whole,
     marker_of,
@@ -37,10 +33,7 @@ from ._masking import (
     storable,
     write_marker,
 )
-from ._scorers import name_of_scoring
-from ._splitters import SemiSupervisedKFold
 
-_Warned = tuple[type[Warning], str]
 _N_DEFAULT_SIZES = 6
 _SMALLEST_DEFAULT_SIZE = 10
 
@@ -130,13 +123,12 @@ def semi_supervised_learning_curve(
     min_per_class : int, default=1
         Smallest number of labeled rows of every class.
     params : dict, default=None
-        Further arguments of ``fit``, cut to the training rows where they have one entry a row. With
-        metadata routing on, they go to ``fit`` and to the scorer as these request.
+        Further arguments of ``fit``, cut to the training rows where they have one entry a row.
     unlabeled : object, default="auto"
         Marker of unlabeled rows in y. "auto": that of the estimator, also inside a pipeline; -1
         where it has no parameter ``unlabeled``.
     error_score : float or "raise", default=np.nan
-        Score of a fit that fails, with one warning for all; "raise" passes the error on.
+        Score of a fit that fails, with one warning for all; "raise" raises its error.
     n_jobs : int, default=None
         Number of processes, as in scikit-learn.
     random_state : int, RandomState instance or None, default=None
@@ -164,18 +156,15 @@ def semi_supervised_learning_curve(
     check_lengths(X=X, y=y, groups=groups)
     labels = encode_labels(y, marker)
     check_count("min_per_class", min_per_class, 1)
-    if error_score != "raise" and not isinstance(error_score, Real):
+    if params and "X_unlabeled" in params:
         raise ValueError(
-            f'error_score must be a number, for example numpy.nan, or "raise", got {error_score!r}.'
+            "params holds X_unlabeled, but a learning curve chooses unlabeled rows from X: append "
+            "them to X, with the marker in y."
         )
-    scorer = check_scoring(estimator, scoring=scoring)
-    fit_params, score_params = _route(estimator, scorer, params or {})
     rng = check_random_state(random_state)
     if is_whole(cv):
         cv = SemiSupervisedKFold(cv, unlabeled=marker, random_state=rng.randint(LARGEST_SEED))
     indices = list(check_cv(cv).split(X, y, groups))
-    if not indices:
-        raise ValueError(f"cv gives no split, got {cv!r}: pass a number of folds or a splitter.")
     seeds = rng.randint(LARGEST_SEED, size=len(indices))
     splits = [
         order_split(labels, np.asarray(train), np.asarray(test), min_per_class, seed)
@@ -189,16 +178,15 @@ def semi_supervised_learning_curve(
         y=write_marker(y, labels.is_labeled, marker),
         truth=labels.classes[labels.codes],
         marker=storable(marker),
-        scorer=scorer,
-        fit_params=fit_params,
-        score_params=score_params,
+        scorer=check_scoring(estimator, scoring=scoring),
+        params=params or {},
         error_score=error_score,
     )
     fits = Parallel(n_jobs=n_jobs)(
         delayed(fit_and_score)(split, *point) for point in points for split in splits
     )
-    *numbers, warned, errors = zip(*fits, strict=True)
-    _warn_once(warned, errors)
+    *numbers, errors = zip(*fits, strict=True)
+    _warn_of_failures(errors)
     scores, *counts = (np.reshape(one, (len(points), len(splits))) for one in numbers)
     varied = "n_labeled" if np.ndim(n_labeled) else "n_unlabeled"
     return LearningCurve(
@@ -209,24 +197,6 @@ def semi_supervised_learning_curve(
         n_unlabeled=counts[1],
         score_name=name_of_scoring("score" if scoring is None else scoring),
     )
-
-
-def _route(
-    estimator: Any, scorer: Any, params: Mapping[str, Any]
-) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return arguments of ``fit`` and of the scorer; with metadata routing, as they request."""
-    if "X_unlabeled" in params:
-        raise ValueError(
-            "params holds X_unlabeled, but a learning curve chooses unlabeled rows from X: append "
-            "them to X, with the marker in y."
-        )
-    if not params or not get_config()["enable_metadata_routing"]:
-        return params, {}
-    router = MetadataRouter(owner="semi_supervised_learning_curve")
-    router.add(estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
-    router.add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
-    requested = process_routing(router, "fit", **params)
-    return requested.estimator.fit, requested.scorer.score
 
 
 def _points(
@@ -286,62 +256,36 @@ def _fit_and_score(
     truth: AnyArray,
     marker: Any,
     scorer: Any,
-    fit_params: Mapping[str, Any],
-    score_params: Mapping[str, Any],
+    params: Mapping[str, Any],
     error_score: float | str,
-) -> tuple[float, int, int, list[_Warned], Exception | None]:
+) -> tuple[float, int, int, Exception | None]:
     """Fit and score a split at given numbers of rows.
 
     ``truth`` holds the classes of labeled rows; the dtype of ``y`` holds the marker too.
 
-    Returns the score, the numbers of labeled and of unlabeled rows, the warnings, and the error of
-    a fit that failed.
+    Returns the score, the numbers of labeled and of unlabeled rows, and the error of a fit that
+    failed.
     """
     rows, is_labeled = split.take(n_labeled, n_unlabeled)
     y = y[rows]
     y[~is_labeled] = marker
-    error = None
-    with _record_warnings() as records:
+    sizes = int(is_labeled.sum()), int((~is_labeled).sum())
+    with warnings.catch_warnings():
+        if is_labeled.all():  # A point without unlabeled rows is intended.
+            warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
         try:
-            own_params = _check_method_params(X, fit_params, rows)
+            own_params = _check_method_params(X, params, rows)
             fitted = clone(estimator).fit(_safe_indexing(X, rows), y, **own_params)
-            own_params = _check_method_params(X, score_params, split.test)
-            X_test, y_test = _safe_indexing(X, split.test), truth[split.test]
-            score = float(scorer(fitted, X_test, y_test, **own_params))
-        except Exception as raised:
+            score = scorer(fitted, _safe_indexing(X, split.test), truth[split.test])
+        except Exception as error:
             if error_score == "raise":
                 raise
-            score, error = float(error_score), raised
-    warned = [
-        (record.category, str(record.message))
-        for record in records
-        # A point without unlabeled rows is intended.
-        if not (is_labeled.all() and issubclass(record.category, NoUnlabeledRowsWarning))
-    ]
-    return score, int(is_labeled.sum()), int((~is_labeled).sum()), warned, error
+            return float(error_score), *sizes, error
+    return float(score), *sizes, None
 
 
-@contextmanager
-def _record_warnings() -> Iterator[list[warnings.WarningMessage]]:
-    """Record the warnings of a fit, to be repeated once for all fits.
-
-    Warnings are not recorded in threads: the filters belong to the process, and two threads would
-    restore each other's.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield []
-        return
-    with warnings.catch_warnings(record=True) as records:
-        warnings.simplefilter("always")
-        yield records
-
-
-def _warn_once(warned: Sequence[Sequence[_Warned]], errors: Sequence[Exception | None]) -> None:
-    """Raise the error if all fits failed; warn once if some did, and once of every warning.
-
-    Warnings of one category count as one, but for those of Python itself, as UserWarning, which
-    differ by their text.
-    """
+def _warn_of_failures(errors: Sequence[Exception | None]) -> None:
+    """Warn once if some fits failed; raise the first error if all did."""
     failed = [error for error in errors if error is not None]
     if len(failed) == len(errors):
         raise failed[0]
@@ -352,12 +296,3 @@ def _warn_once(warned: Sequence[Sequence[_Warned]], errors: Sequence[Exception |
             FitFailedWarning,
             stacklevel=3,
         )
-    first: dict[_Warned | type[Warning], _Warned] = {}
-    n_fits: Counter[_Warned | type[Warning]] = Counter()
-    for of_fit in warned:
-        kinds = {one if one[0].__module__ == "builtins" else one[0]: one for one in of_fit}
-        first = {**kinds, **first}
-        n_fits.update(kinds.keys())
-    for kind, (category, message) in first.items():
-        text = f"In {n_fits[kind]} of {len(errors)} fits: {message}"
-        warnings.warn(text, category, stacklevel=3)

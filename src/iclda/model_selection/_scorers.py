@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_obje
 from sklearn.utils.validation import _check_method_params
 
 from .._estimators.labels import check_lengths, plain, split_marker
-from ._masking import marker_of
+from ._splitters import marker_of
 
 _LOG_LIKELIHOOD = "log_likelihood"
 

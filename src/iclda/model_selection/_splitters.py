@@ -1,30 +1,203 @@
-"""Splitters that train on unlabeled rows and test labeled rows only."""
+"""Masked labels, and splitters that train on unlabeled rows and test labeled rows only."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from math import ceil
-from numbers import Real
+from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.metrics.cluster import contingency_matrix
-from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold
+from sklearn.model_selection import (
+    BaseCrossValidator,
+    StratifiedGroupKFold,
+    StratifiedShuffleSplit,
+)
 from sklearn.utils import check_random_state
 
 from .._core.types import AnyArray
 from .._estimators.labels import (
+    UNLABELED,
     Labels,
     check_lengths,
     draw_folds,
     encode_labels,
+    is_missing,
     plain,
     split_marker,
 )
-from ._masking import check_count, is_whole
 
+LARGEST_SEED = 2**31 - 1
+_COMMON_MARKER = -1  # that of scikit-learn's semi-supervised classifiers
 _NO_GROUP = -1
+
+
+def marker_of(estimator: Any, unlabeled: Any = "auto") -> Any:
+    """Return the marker given, or for "auto" the parameter ``unlabeled`` of the estimator."""
+    if not isinstance(unlabeled, str) or unlabeled != "auto":
+        return unlabeled
+    parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
+    markers = [value for name, value in parameters.items() if name.split("__")[-1] == "unlabeled"]
+    distinct = {None if is_missing(marker) else marker: marker for marker in markers}
+    if len(distinct) > 1:
+        first, second, *_ = map(plain, distinct.values())
+        raise ValueError(
+            f"{type(estimator).__name__} holds classifiers with different markers, "
+            f"unlabeled={first!r} and unlabeled={second!r}: give them the same one, or pass "
+            "unlabeled= to say which is meant."
+        )
+    return markers[0] if markers else _COMMON_MARKER
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether a value is an integer, of Python or NumPy, but not a boolean."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_count(name: str, value: Any, least: int) -> int:
+    """Return a whole number of at least ``least``, or raise ValueError."""
+    if is_whole(value) and value >= least:
+        return int(value)
+    raise ValueError(f"{name} must be a whole number of at least {least}, got {plain(value)!r}.")
+
+
+def draw_seed(random_state: Any) -> int:
+    """Draw a seed with which several calls draw the same random numbers."""
+    return int(check_random_state(random_state).randint(LARGEST_SEED))
+
+
+def mask_labels(
+    y: Any,
+    n_labeled: int,
+    min_per_class: int = 1,
+    random_state: Any = None,
+    *,
+    unlabeled: Any = -1,
+) -> AnyArray:
+    """Keep the labels of some rows and mark all others as unlabeled.
+
+    ``min_per_class`` rows of every class are drawn first, the others from all rows alike. For the
+    same ``random_state``, the rows that keep their labels with a smaller ``n_labeled`` keep them
+    with a larger one.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Class of every row; rows that carry the marker already stay as they are.
+    n_labeled : int
+        Number of rows that keep their labels.
+    min_per_class : int, default=1
+        Number of them guaranteed to every class.
+    random_state : int, RandomState instance or None, default=None
+        An int makes every call choose the same rows.
+    unlabeled : object, default=-1
+        Marker to write, the one that the classifier is given. None or NaN: a missing y.
+
+    Returns
+    -------
+    y_masked : ndarray of shape (n_samples,)
+        A copy in the dtype of y if it holds the marker too; else in a wider one: floats for
+        integers with NaN, objects for text with a marker that is no text.
+
+    Examples
+    --------
+    >>> from iclda.model_selection import mask_labels
+    >>> mask_labels([0, 0, 0, 1, 1, 1], n_labeled=3, random_state=0)
+    array([-1,  0,  0, -1, -1,  1])
+    >>> mask_labels(["cat", "cat", "dog", "dog"], 2, random_state=0, unlabeled="?")
+    array(['?', 'cat', 'dog', '?'], dtype='<U3')
+    """
+    labels = encode_labels(y, unlabeled)
+    check_count("min_per_class", min_per_class, 1)
+    check_count("n_labeled", n_labeled, 1)
+    order = labeling_order(labels, min_per_class, check_random_state(random_state))
+    least = min_per_class * len(labels.classes)
+    if not least <= n_labeled <= len(order):
+        raise ValueError(
+            f"n_labeled={n_labeled} must lie between {least} (min_per_class={min_per_class} of "
+            f"each of {len(labels.classes)} classes) and {len(order)}, the number of labeled rows."
+        )
+    is_kept = np.zeros(len(labels.codes), dtype=bool)
+    is_kept[order[:n_labeled]] = True
+    return write_marker(y, is_kept, unlabeled)
+
+
+def labeling_order(
+    labels: Labels, min_per_class: int, rng: np.random.RandomState, rows: Any = slice(None)
+) -> AnyArray:
+    """Return labeled rows in random order, ``min_per_class`` rows of every class first.
+
+    They are given by their places in ``rows``, the rows to choose from.
+    """
+    codes = labels.codes[rows]
+    counts = np.bincount(codes[codes != UNLABELED], minlength=len(labels.classes))
+    rarest = int(counts.argmin())
+    if counts[rarest] < min_per_class:
+        raise ValueError(
+            f"min_per_class={min_per_class}, but only {counts[rarest]} labeled rows of class "
+            f"{plain(labels.classes[rarest])!r} can be trained on: pass a smaller min_per_class, "
+            "or label more rows of it."
+        )
+    order = rng.permutation(np.flatnonzero(codes != UNLABELED))
+    rank_in_class = np.empty(len(order), dtype=int)
+    for k, count in enumerate(counts):
+        rank_in_class[codes[order] == k] = np.arange(count)
+    return order[np.argsort(rank_in_class >= min_per_class, kind="stable")]
+
+
+def write_marker(y: Any, is_kept: AnyArray, unlabeled: Any) -> AnyArray:
+    """Return y where it is kept, and the marker elsewhere; only labeled rows can be kept.
+
+    The dtype is the narrowest that holds both unchanged, or object if there is none.
+    """
+    present, is_marker = split_marker(y, unlabeled)
+    marker, dtype = storable(unlabeled), np.dtype(object)
+    if (present.dtype.kind in "US") == isinstance(marker, (str, bytes)):
+        common = np.result_type(present.dtype, np.min_scalar_type(marker))
+        is_lossless = (present.astype(common).astype(present.dtype) == present).all()
+        dtype = common if is_lossless else dtype
+    masked = np.full(len(is_kept), marker, dtype=dtype)
+    masked[is_kept] = present[is_kept[~is_marker]]
+    return masked
+
+
+def storable(marker: Any) -> Any:
+    """Return the marker, but None for pandas.NA, with which no array can be compared."""
+    return None if type(marker).__name__ == "NAType" else marker
+
+
+@dataclass(frozen=True)
+class OrderedSplit:
+    """Indices of the rows of a split.
+
+    ``labeled`` are the labeled training rows in the order in which they get their labels, ``train``
+    all training rows in random order, ``test`` the labeled rows to test.
+    """
+
+    labeled: AnyArray
+    train: AnyArray
+    test: AnyArray
+
+    def take(self, n_labeled: int | None, n_unlabeled: int | None) -> tuple[AnyArray, AnyArray]:
+        """Return the rows to train on, ascending, and which of them keep their labels; None: all.
+
+        The rows of smaller numbers are a subset of those of larger ones. Rows whose labels are not
+        used count as unlabeled.
+        """
+        labeled = self.labeled[:n_labeled]
+        unlabeled = self.train[~np.isin(self.train, labeled)][:n_unlabeled]
+        rows = np.sort(np.concatenate([labeled, unlabeled]))
+        return rows, np.isin(rows, labeled)
+
+
+def order_split(
+    labels: Labels, train: AnyArray, test: AnyArray, min_per_class: int, seed: int
+) -> OrderedSplit:
+    """Put the training rows of a split in random order, and drop unlabeled test rows."""
+    rng = np.random.RandomState(seed)
+    labeled = train[labeling_order(labels, min_per_class, rng, train)]
+    return OrderedSplit(labeled, rng.permutation(train), test[labels.is_labeled[test]])
 
 
 class SemiSupervisedSplitter(BaseCrossValidator):
@@ -36,7 +209,6 @@ class SemiSupervisedSplitter(BaseCrossValidator):
     n_splits: int
     n_repeats = 1
     unlabeled: Any
-    train_on_tested_groups: bool
     random_state: Any
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[AnyArray, AnyArray]]:
@@ -50,7 +222,7 @@ class SemiSupervisedSplitter(BaseCrossValidator):
             Class of every row, or the marker ``unlabeled``.
         groups : array-like of shape (n_samples,), default=None
             Group of every row. Labeled rows of one group are never on both sides. An unlabeled row
-            may lack a group (None or NaN): it always trains.
+            trains unless its group is tested; one without a group (None or NaN) always trains.
 
         Yields
         ------
@@ -63,18 +235,18 @@ class SemiSupervisedSplitter(BaseCrossValidator):
         labels = encode_labels(y, self.unlabeled)
         labeled = np.flatnonzero(labels.is_labeled)
         rng = check_random_state(self.random_state)
+        everything = np.arange(len(labels.codes))
+        group_codes = everything
         if groups is None:
-            masks = self._choose_rows(labels, rng)
+            places = self._choose_rows(labels, rng)
         else:
             group_codes = _encode_groups(groups, labels)
-            masks = self._choose_groups(labels.codes[labeled], group_codes[labeled], rng)
-        for is_tested in masks:
-            test = left_out = labeled[is_tested]
-            if groups is not None:
-                _check_all_classes_train(labels, labeled[~is_tested])
-                if not self.train_on_tested_groups:
-                    left_out = np.flatnonzero(np.isin(group_codes, group_codes[test]))
-            yield np.delete(np.arange(len(labels.codes)), left_out), test
+            places = self._choose_groups(labels.codes[labeled], group_codes[labeled], rng)
+        for rows in places:
+            test = labeled[np.sort(rows)]
+            train = everything[~np.isin(group_codes, group_codes[test])]
+            _check_all_classes_train(labels, train)
+            yield train, test
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of splits, including those of all repeats.
@@ -97,13 +269,13 @@ class SemiSupervisedSplitter(BaseCrossValidator):
 
     @abstractmethod
     def _choose_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
-        """Generate masks over the labeled rows: those that a split tests."""
+        """Generate the places, among the labeled rows, of those that a split tests."""
 
     @abstractmethod
     def _choose_groups(
         self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        """Generate the same masks where whole groups are tested.
+        """Generate the same places where whole groups are tested.
 
         ``codes`` and ``groups`` hold the class and the group of every labeled row.
         """
@@ -131,8 +303,6 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
         Number of times that the rows are divided into folds.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y, as of the classifier. None or NaN: a missing y.
-    train_on_tested_groups : bool, default=False
-        Whether the unlabeled rows of a tested group train all the same.
     random_state : int, RandomState instance or None, default=None
         An int makes every call of ``split`` give the same folds.
 
@@ -153,13 +323,11 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
         *,
         n_repeats: int = 1,
         unlabeled: Any = -1,
-        train_on_tested_groups: bool = False,
         random_state: Any = None,
     ) -> None:
         self.n_splits = check_count("n_splits", n_splits, 2)
         self.n_repeats = check_count("n_repeats", n_repeats, 1)
         self.unlabeled = unlabeled
-        self.train_on_tested_groups = train_on_tested_groups
         self.random_state = random_state
 
     def _choose_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
@@ -167,34 +335,25 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
         _check_class_sizes(labels, n_folds, f"n_splits={n_folds} folds need", "test in each")
         for _ in range(self.n_repeats):
             folds = draw_folds(labels.codes[labels.is_labeled], n_folds, rng)
-            yield from (folds == fold for fold in range(n_folds))
+            yield from (np.flatnonzero(folds == fold) for fold in range(n_folds))
 
     def _choose_groups(
         self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        n_groups = len(np.unique(groups))
-        if n_groups < self.n_splits:
-            raise ValueError(
-                f"n_splits={self.n_splits} folds need at least {self.n_splits} groups with labeled "
-                f"rows, got {n_groups}: pass n_splits={n_groups} or less, or label rows of more "
-                "groups."
-            )
-        folds = StratifiedGroupKFold(self.n_splits, shuffle=True, random_state=rng)
         for _ in range(self.n_repeats):
-            for _, test in folds.split(codes, codes, groups):
-                yield np.isin(np.arange(len(codes)), test)
+            yield from _group_folds(codes, groups, self.n_splits, rng)
 
 
 class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
     """Random tests of a share of the labeled rows; unlabeled rows always train, never test.
 
-    Splits are drawn independently of each other, and stratified: without groups, every class is
-    tested in proportion to its labeled rows up to one row, and has at least one labeled row on
-    either side. The splits depend on the labeled rows and their order alone.
+    Splits of the labeled rows are those of scikit-learn's ``StratifiedShuffleSplit``: they are
+    drawn independently of each other, and every class is tested in proportion to its labeled rows.
+    The splits depend on the labeled rows and their order alone.
 
-    With ``groups``, whole groups are tested that hold about ``test_size`` of the labeled rows of
-    every class (possibly none of a rare class). A group much larger is tested only if all groups
-    are. Unlabeled rows of tested groups do not train in that split: they would show what these
+    With ``groups``, a fold of scikit-learn's ``StratifiedGroupKFold`` is tested, drawn anew for
+    every split: whole groups that hold about ``test_size`` of the labeled rows, at most half of
+    them. Unlabeled rows of tested groups do not train in that split: they would show what these
     groups look like.
 
     Parameters
@@ -202,12 +361,9 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
     n_splits : int, default=10
         Number of splits, at least 1.
     test_size : float or int, default=0.2
-        Labeled rows to test: a share of them between 0 and 1, or their number. At least one row of
-        every class is tested, and one left to train on.
+        Labeled rows to test: a share of them between 0 and 1, or their number.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y, as of the classifier. None or NaN: a missing y.
-    train_on_tested_groups : bool, default=False
-        Whether the unlabeled rows of a tested group train all the same.
     random_state : int, RandomState instance or None, default=None
         An int makes every call of ``split`` give the same splits.
 
@@ -228,39 +384,44 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
         *,
         test_size: float = 0.2,
         unlabeled: Any = -1,
-        train_on_tested_groups: bool = False,
         random_state: Any = None,
     ) -> None:
         self.n_splits = check_count("n_splits", n_splits, 1)
-        is_count = is_whole(test_size) and test_size >= 1
-        if not is_count and not (isinstance(test_size, Real) and 0 < float(test_size) < 1):
-            raise ValueError(
-                "test_size must be a share of the labeled rows between 0 and 1, for example 0.2, "
-                f"or their number, a whole number of at least 1; got {plain(test_size)!r}."
-            )
-        self.test_size = plain(test_size)
+        self.test_size = test_size
         self.unlabeled = unlabeled
-        self.train_on_tested_groups = train_on_tested_groups
         self.random_state = random_state
 
     def _choose_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
-        counts = _check_class_sizes(labels, 2, "A split needs", "train on and one to test")
-        n_tested = _n_tested(self.test_size, counts)
-        for _ in range(self.n_splits):
-            yield _tested_rows(labels.codes[labels.is_labeled], counts, n_tested, rng)
+        _check_class_sizes(labels, 2, "A split needs", "train on and one to test")
+        codes = labels.codes[labels.is_labeled]
+        splits = StratifiedShuffleSplit(self.n_splits, test_size=self.test_size, random_state=rng)
+        yield from (test for _, test in splits.split(codes, codes))
 
     def _choose_groups(
         self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        counts = contingency_matrix(groups, codes)
-        share = _n_tested(self.test_size, counts.sum(axis=0)) / len(codes)
-        names = np.unique(groups)
+        share = self.test_size if self.test_size < 1 else self.test_size / len(codes)
+        n_folds = max(2, min(round(1 / share), len(np.unique(groups))))
         for _ in range(self.n_splits):
-            yield np.isin(groups, names[_tested_groups(counts / counts.sum(axis=0), share, rng)])
+            yield list(_group_folds(codes, groups, n_folds, rng))[rng.randint(n_folds)]
 
 
-def _check_class_sizes(labels: Labels, n_needed: int, who_needs: str, use: str) -> AnyArray:
-    """Return the labeled rows of every class; raise ValueError where they are too few."""
+def _group_folds(
+    codes: AnyArray, groups: AnyArray, n_folds: int, rng: np.random.RandomState
+) -> Iterator[AnyArray]:
+    """Generate the places of the rows of each fold: whole groups, with classes spread evenly."""
+    n_groups = len(np.unique(groups))
+    if n_groups < n_folds:
+        raise ValueError(
+            f"{n_folds} folds need at least {n_folds} groups with labeled rows, got {n_groups}: "
+            "label rows of more groups, or make fewer folds."
+        )
+    folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=rng)
+    return (test for _, test in folds.split(codes, codes, groups))
+
+
+def _check_class_sizes(labels: Labels, n_needed: int, who_needs: str, use: str) -> None:
+    """Raise ValueError where a class has too few labeled rows."""
     counts = np.bincount(labels.codes[labels.is_labeled])
     few = np.flatnonzero(counts < n_needed)
     if len(few):
@@ -271,60 +432,12 @@ def _check_class_sizes(labels: Labels, n_needed: int, who_needs: str, use: str) 
             f"{who_needs} {n_needed} labeled rows of every class, one to {use}; {named}. {way_out} "
             "more rows, or mark the rows of a class as unlabeled to do without it."
         )
-    return counts
-
-
-def _n_tested(test_size: float, counts: AnyArray) -> int:
-    """Return the number of labeled rows to test; ``counts`` holds labeled rows by class."""
-    n_labeled, n_classes = int(counts.sum()), len(counts)
-    if not is_whole(test_size):
-        return ceil(test_size * n_labeled)
-    if n_classes <= test_size <= n_labeled - n_classes:
-        return int(test_size)
-    raise ValueError(
-        f"test_size={test_size} of {n_labeled} labeled rows must leave a row of each of "
-        f"{n_classes} classes on either side: pass {n_classes} to {n_labeled - n_classes}, or "
-        "label more rows."
-    )
-
-
-def _tested_rows(
-    codes: AnyArray, counts: AnyArray, n_tested: int, rng: np.random.RandomState
-) -> AnyArray:
-    """Draw labeled rows in proportion to the classes, but neither none nor all of a class."""
-    exact = n_tested * counts / counts.sum()
-    n_of_class = np.floor(exact).astype(int)
-    by_remainder = np.lexsort([rng.permutation(len(counts)), np.round(n_of_class - exact, 9)])
-    n_of_class[by_remainder[: n_tested - n_of_class.sum()]] += 1
-    is_tested = np.zeros(len(codes), dtype=bool)
-    for k, n in enumerate(np.clip(n_of_class, 1, counts - 1)):
-        is_tested[rng.permutation(np.flatnonzero(codes == k))[:n]] = True
-    return is_tested
-
-
-def _tested_groups(shares: AnyArray, wanted: float, rng: np.random.RandomState) -> AnyArray:
-    """Draw groups that hold about the wanted share of every class; at least one group.
-
-    ``shares`` (groups x classes) holds the share of a class that is in a group. Groups are visited
-    in random order, and one is taken if it brings the classes closer to the wanted share.
-    """
-    order = rng.permutation(len(shares))
-    is_tested = np.zeros(len(shares), dtype=bool)
-    lacking = np.full(shares.shape[1], wanted)
-    for group in order:
-        rest = lacking - shares[group]
-        if np.square(rest).sum() < np.square(lacking).sum():
-            is_tested[group] = True
-            lacking = rest
-    if not is_tested.any():  # All groups are too large: take one of the smallest.
-        is_tested[order[np.square(shares[order] - wanted).sum(axis=1).round(9).argmin()]] = True
-    return is_tested
 
 
 def _encode_groups(groups: Any, labels: Labels) -> AnyArray:
     """Return the index of the group of every row, ``_NO_GROUP`` where an unlabeled row has none.
 
-    Raises ValueError if a labeled row lacks a group, or a class is labeled in one group only.
+    Raises ValueError if a labeled row lacks a group.
     """
     present, is_absent = split_marker(groups, None, name="groups")
     lacking = np.flatnonzero(is_absent & labels.is_labeled)
@@ -335,15 +448,7 @@ def _encode_groups(groups: Any, labels: Labels) -> AnyArray:
             "labeled row, one of its own if it belongs to none."
         )
     codes = np.full(len(labels.codes), _NO_GROUP)
-    names, codes[~is_absent] = np.unique(present, return_inverse=True)
-    for k, name in enumerate(labels.classes.tolist()):
-        groups_of_class = np.unique(codes[labels.codes == k])
-        if len(groups_of_class) == 1:
-            raise ValueError(
-                f"All labeled rows of class {name!r} are in group "
-                f"{plain(names[groups_of_class[0]])!r}, so that none is left to train on when it "
-                "is tested: label rows of the class in another group, or split without groups."
-            )
+    codes[~is_absent] = np.unique(present, return_inverse=True)[1]
     return codes
 
 
@@ -351,7 +456,7 @@ def _check_all_classes_train(labels: Labels, train: AnyArray) -> None:
     lacking = np.setdiff1d(np.arange(len(labels.classes)), labels.codes[train])
     if len(lacking):
         raise ValueError(
-            "A test of whole groups takes all labeled rows of class "
-            f"{plain(labels.classes[lacking[0]])!r} from training: label rows of it in more "
-            "groups, test fewer rows, or pass another n_splits or random_state."
+            f"A split tests all labeled rows of class {plain(labels.classes[lacking[0]])!r}, and "
+            "leaves none to train on: label more rows of it, with groups in more groups, test "
+            "fewer rows, or pass another n_splits or random_state."
         )

@@ -1,4 +1,4 @@
 """The playground: a page in the browser, served on this machine, on which fits follow the points.
 
-``fits`` has what the page shows of a scene, ``toys`` the scenes to begin with, ``server`` the page.
+``scenes`` has the points to begin with and the fits to those of the page, ``server`` the page.
 """

@@ -19,18 +19,27 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from threadpoolctl import threadpool_limits
 
 from .._messages import Hint, ParameterError, say
 from ..methods import INK, METHODS
-from .fits import CLASS_NAMES, MOST_POINTS, SceneError, fit_scene, read_scene
-from .toys import LARGEST_COORDINATE, N_UNLABELED, PROBLEMS, draw_toy_scene
+from .scenes import (
+    CLASS_NAMES,
+    LARGEST_COORDINATE,
+    MOST_POINTS,
+    N_UNLABELED,
+    PROBLEMS,
+    SceneError,
+    draw_toy_scene,
+    fit_scene,
+    read_scene,
+)
 
 ADDRESS = "127.0.0.1"
 _MOST_BYTES = 2**20  # of a scene
 _STATIC = Path(__file__).parent / "static"
-_MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 # Fitted before the page is opened, because the first fit imports what all need.
 _FIRST = {"labeled": [[0, 0, 0], [1, 1, 0], [2, 0, 1], [3, 1, 1]], "methods": ["supervised"]}
 _HEADERS = {
@@ -104,15 +113,9 @@ def make_app(token: str, port: int) -> ASGIApp:
         Route("/about.json", _about),
         Route("/toys/{name}", _toy),
         Route("/fit", fit, methods=["POST"]),
-        Route("/", _file(_STATIC / "index.html")),
-        *(Route(f"/{path.name}", _file(path)) for path in _STATIC.iterdir()),
+        Mount("/", StaticFiles(directory=_STATIC, html=True)),
     ]
     return Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), token, port)
-
-
-def _file(path: Path) -> Callable[[Request], Response]:
-    content, media_type = path.read_bytes(), _MEDIA_TYPES[path.suffix]
-    return lambda request: Response(content, media_type=media_type)
 
 
 def _about(request: Request) -> Response:
@@ -145,9 +148,9 @@ def _toy(request: Request) -> Response:
 
 
 def _count(request: Request, name: str, default: int, most: int) -> int:
-    text = request.query_params.get(name, str(default))
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= most):
-        raise SceneError(f"{name} must be a whole number from 0 to {most:,}, got {text[:40]!r}.")
+    text = request.query_params.get(name, str(default))[:40]
+    if not text.isdecimal() or int(text) > most:
+        raise SceneError(f"{name} must be a whole number from 0 to {most:,}, got {text!r}.")
     return int(text)
 
 

@@ -9,58 +9,34 @@ from typing import Any, Self
 import numpy as np
 
 from .._core.types import Array
-from .._estimators.labels import check_lengths, encode_labels
-from .._statistics import corrected_standard_error, mean_interval
-from ..model_selection._masking import draw_seed, is_whole, marker_of
+from .._estimators.labels import encode_labels
+from .._statistics import mean_interval
+from ..methods import FAINT
+from ..model_selection._splitters import SemiSupervisedKFold, draw_seed, is_whole, marker_of
 from . import _look
-from ._look import FAINT, Axes, foreground, plain_text
+from ._look import Axes, Display, foreground, plain_text
 
-_MOST_DOTS = 300  # single differences of a method are drawn up to this number
+_MOST_DOTS = 300  # more single differences of a method are not drawn
+_FEWEST_DISTINCT = 3  # dots of so few values or fewer would cover each other
 _DOT_SPREAD = 0.16  # distance of the outermost dots from the line of their method
 
 
-@dataclass(frozen=True)
-class PairedDifference:
-    """Scores of a method minus those of the baseline in the same repeats."""
-
-    values: Array
-    greater_is_better: bool = True
-
-    @property
-    def mean(self) -> float:
-        """Mean difference."""
-        return float(np.mean(self.values))
-
-    @property
-    def standard_error(self) -> float:
-        """Standard error of the mean; NaN below two differences."""
-        return corrected_standard_error(self.values)
-
-    @property
-    def n_worse(self) -> int:
-        """Number of differences for the worse."""
-        return int((self.values < 0 if self.greater_is_better else self.values > 0).sum())
-
-    def interval(self, confidence: float) -> tuple[float, float]:
-        """Confidence interval of the mean, by Student's t; one point below two differences."""
-        return mean_interval(self.values, confidence)
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
-class ComparisonDisplay:
+class ComparisonDisplay(Display):
     """Mean paired differences of methods to a baseline, one line a method.
 
-    The dot is the mean difference, the thick bar one standard error to either side, the thin bar
-    its confidence interval, the faint dots the single differences. The count on the right is the
-    number of them in which the method was worse than the baseline.
+    The dot is the mean difference, the bar its confidence interval, the faint dots the single
+    differences. The count on the right is the number of them in which the method was worse than
+    the baseline.
 
-    Make one by ``from_scores``, ``from_predictions`` or ``from_estimator``; ``plot`` draws it
-    again.
+    Make one by ``from_estimator``; ``plot`` draws it again.
 
     Parameters
     ----------
     differences : dict of ndarray
         Scores less those of the baseline in the same repeat, by method.
+    intervals : dict of tuple
+        Ends of the confidence interval of the mean difference, by method.
     baseline : str
         Name of the baseline.
     score_name : str, default="score"
@@ -69,11 +45,6 @@ class ComparisonDisplay:
         Whether larger scores are better.
     unit : str, default="repeats"
         What is paired.
-    intervals : dict of tuple, default=None
-        Ends of confidence intervals, by method, for differences that are not independent. None: by
-        Student's t, for independent ones.
-    standard_errors : dict of float, default=None
-        Standard errors to go with ``intervals``; None leaves the thick bars out beside them.
 
     Attributes
     ----------
@@ -83,110 +54,14 @@ class ComparisonDisplay:
         Its figure.
     methods_ : list of str
         Methods from top to bottom: the best mean difference first.
-    differences_ : dict of PairedDifference
-        By method: ``mean``, ``n_worse``, and ``standard_error`` and ``interval(confidence)`` as if
-        differences were independent.
     """
 
     differences: Mapping[str, Array]
+    intervals: Mapping[str, tuple[float, float]]
     baseline: str
     score_name: str = "score"
     greater_is_better: bool = True
     unit: str = "repeats"
-    intervals: Mapping[str, tuple[float, float]] | None = None
-    standard_errors: Mapping[str, float] | None = None
-
-    @classmethod
-    def from_scores(
-        cls,
-        scores: Mapping[str, Any],
-        *,
-        baseline: str | None = None,
-        score_name: str = "score",
-        greater_is_better: bool = True,
-        unit: str = "repeats",
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw scores of several methods in the same repeats.
-
-        Parameters
-        ----------
-        scores : dict of array-like of shape (n_repeats,)
-            Scores by method, in the same order of repeats; NaN where a fit failed. For repeated
-            cross-validation pass one mean a repeat: folds of one repeat are not independent.
-        baseline : str, default=None
-            Method the others are compared with; None: the supervised one, or else the first.
-        score_name : str, default="score"
-            What the scores are.
-        greater_is_better : bool, default=True
-            Whether larger scores are better; False for errors and losses.
-        unit : str, default="repeats"
-            What is paired.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : ComparisonDisplay
-            Object that stores what was drawn.
-        """
-        baseline, differences = _pair(scores, baseline)
-        return cls(
-            differences=differences,
-            baseline=baseline,
-            score_name=score_name,
-            greater_is_better=greater_is_better,
-            unit=unit,
-        ).plot(ax=ax, **kwargs)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        y_pred: Mapping[str, Any],
-        *,
-        baseline: str | None = None,
-        unlabeled: Any = -1,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the errors of several methods on the same rows.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-            Classes of the rows; rows with the marker are left out.
-        y_pred : dict of array-like of shape (n_samples,)
-            Predicted classes, by method.
-        baseline : str, default=None
-            Method the others are compared with; None: the supervised one, or else the first.
-        unlabeled : object, default=-1
-            Marker of unlabeled rows in y_true.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : ComparisonDisplay
-            Object that stores what was drawn.
-        """
-        labels = encode_labels(y_true, unlabeled)
-        is_known, truth = labels.is_labeled, labels.classes[labels.codes]
-        check_lengths(y_true=y_true, **{str(name): one for name, one in y_pred.items()})
-        return cls.from_scores(
-            {name: (np.asarray(one) != truth)[is_known] for name, one in y_pred.items()},
-            baseline=baseline,
-            score_name="error",
-            greater_is_better=False,
-            unit="rows",
-            ax=ax,
-            **kwargs,
-        )
 
     @classmethod
     def from_estimator(
@@ -199,6 +74,7 @@ class ComparisonDisplay:
         cv: Any = 5,
         n_repeats: int = 10,
         scoring: Any = None,
+        confidence: float = 0.95,
         n_jobs: int | None = None,
         random_state: Any = None,
         ax: Axes | None = None,
@@ -206,8 +82,8 @@ class ComparisonDisplay:
     ) -> Self:
         """Cross-validate classifiers on the same splits and draw their scores.
 
-        Training sets of different splits overlap, so that differences are not independent: standard
-        errors and intervals are those of the corrected resampled t-test of Nadeau and Bengio.
+        Training sets of different splits overlap, so that differences are not independent:
+        intervals are those of the corrected resampled t-test of Nadeau and Bengio.
 
         Parameters
         ----------
@@ -226,6 +102,8 @@ class ComparisonDisplay:
             Number of repeats, if ``cv`` is an int.
         scoring : str or callable, default=None
             As in scikit-learn; None: accuracy.
+        confidence : float, default=0.95
+            Level of the intervals.
         n_jobs : int, default=None
             Number of processes, as in scikit-learn.
         random_state : int, RandomState instance or None, default=None
@@ -242,12 +120,14 @@ class ComparisonDisplay:
         """
         from sklearn.model_selection import check_cv, cross_val_score
 
-        from ..model_selection import SemiSupervisedKFold
-
         _look.import_matplotlib()
         if not isinstance(estimator, Mapping) or len(estimator) < 2:
             raise ValueError("estimator must be a dict of at least 2 classifiers, by name.")
-        marker = marker_of(next(iter(estimator.values())))
+        if baseline is None:
+            baseline = next(filter(_look.is_supervised, estimator), next(iter(estimator)))
+        if baseline not in estimator:
+            raise ValueError(f"baseline must be one of {list(estimator)}, got {baseline!r}.")
+        marker = marker_of(estimator[baseline])
         is_repeated = is_whole(cv)
         if is_repeated:
             seed = draw_seed(random_state)
@@ -260,40 +140,28 @@ class ComparisonDisplay:
             name: cross_val_score(one, X, y, cv=splits, scoring=scoring, n_jobs=n_jobs)
             for name, one in estimator.items()
         }
-        baseline, differences = _pair(scores, baseline)
-        level = kwargs.get("confidence", 0.95)
-        intervals = {name: mean_interval(one, level, ratio) for name, one in differences.items()}
-        errors = {name: corrected_standard_error(one, ratio) for name, one in differences.items()}
-        if is_repeated:
-            means = {name: one.reshape(n_repeats, -1).mean(axis=1) for name, one in scores.items()}
-            baseline, differences = _pair(means, baseline)
+        reference = scores.pop(baseline)
+        paired = {name: one - reference for name, one in scores.items()}
+        unit = (n_repeats, -1) if is_repeated else (len(splits), 1)
         return cls(
-            differences=differences,
+            differences={
+                name: _finite(one.reshape(unit).mean(axis=1)) for name, one in paired.items()
+            },
+            intervals={
+                name: mean_interval(_finite(one), confidence, ratio) for name, one in paired.items()
+            },
             baseline=baseline,
             score_name=scoring if isinstance(scoring, str) else "accuracy",
             unit="repeats" if is_repeated else "splits",
-            intervals=intervals,
-            standard_errors=errors,
         ).plot(ax=ax, **kwargs)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        confidence: float = 0.95,
-        dots: bool | None = None,
-        **kwargs: Any,
-    ) -> Self:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw in; None: new ones.
-        confidence : float, default=0.95
-            Level of the intervals, unless they were given.
-        dots : bool, default=None
-            Whether to draw the single differences; None: if they are few and distinct.
         **kwargs : dict
             Passed to ``Axes.plot`` for the dots of the means.
 
@@ -302,53 +170,37 @@ class ComparisonDisplay:
         display : ComparisonDisplay
             Object that stores what was drawn.
         """
-        self.differences_ = {
-            name: PairedDifference(np.asarray(values), self.greater_is_better)
-            for name, values in self.differences.items()
-        }
         sign = -1 if self.greater_is_better else 1
-        self.methods_ = sorted(self.differences_, key=lambda k: sign * self.differences_[k].mean)
-        if dots is None:
-            kinds = [(len(values), len(np.unique(values))) for values in self.differences.values()]
-            dots = any(n <= _MOST_DOTS and n_distinct > 3 for n, n_distinct in kinds)
-        ax = self.ax_ = _look.axes_for(ax, 5.6, 1.1 + 0.5 * len(self.differences))
-        self.figure_ = ax.figure
+        means = {name: float(np.mean(values)) for name, values in self.differences.items()}
+        self.methods_ = sorted(means, key=lambda name: sign * means[name])
+        ax = self._open_axes(ax, 5.6, 1.1 + 0.5 * len(means))
         ax.axvline(0, color=foreground(), linewidth=0.8, zorder=1)
         styles = _look.method_styles(self.methods_)
         for place, name in enumerate(self.methods_):
-            if dots:
-                self._draw_dots(place, name)
-            self._draw_mean(place, name, confidence, {"color": styles[name]["color"], **kwargs})
+            values = np.asarray(self.differences[name])
+            if len(values) <= _MOST_DOTS and len(np.unique(values)) > _FEWEST_DISTINCT:
+                self._draw_dots(place, values)
+            color = styles[name]["color"]
+            ax.plot(self.intervals[name], [place, place], color=color, linewidth=1.6, zorder=2)
+            style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 6.5}
+            style |= {"zorder": 3, "color": color, "label": plain_text(name), **kwargs}
+            ax.plot([means[name]], [place], **style)
         self._label_axes()
         return self
 
-    def _draw_dots(self, place: int, name: str) -> None:
-        values = self.differences[name]
+    def _draw_dots(self, place: int, values: Array) -> None:
         # Dots stand side by side in the order of the repeats: none is moved at random.
-        shifts = _DOT_SPREAD * np.linspace(-1, 1, len(values)) if len(values) > 1 else np.zeros(1)
+        shifts = _DOT_SPREAD * np.linspace(-1, 1, len(values))
         style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3.2}
         style |= {"markeredgewidth": 0, "color": FAINT, "alpha": 0.7, "zorder": 1.5}
         self.ax_.plot(values, place + shifts, **style)
 
-    def _draw_mean(self, place: int, name: str, confidence: float, style: dict[str, Any]) -> None:
-        difference, color = self.differences_[name], style["color"]
-        mean, error = difference.mean, difference.standard_error
-        ends = difference.interval(confidence)
-        if self.intervals:
-            ends, error = self.intervals[name], (self.standard_errors or {}).get(name, np.nan)
-        bar: dict[str, Any] = {"color": color, "zorder": 2}
-        self.ax_.plot(ends, [place, place], linewidth=1.1, **bar)
-        if np.isfinite(error):
-            bar |= {"linewidth": 3.2, "solid_capstyle": "butt"}
-            self.ax_.plot([mean - error, mean + error], [place, place], **bar)
-        style = {"linestyle": "none", "marker": "o", "markersize": 6.5, "zorder": 3, **style}
-        self.ax_.plot([mean], [place], label=plain_text(name), **style)
-
     def _label_axes(self) -> None:
         ax = self.ax_
+        sign = 1 if self.greater_is_better else -1
         for place, name in enumerate(self.methods_):
-            count = f"{self.differences_[name].n_worse:,} of {len(self.differences[name]):,}"
-            _look.write_beside(ax, 1.02, place, count)
+            values = sign * np.asarray(self.differences[name])
+            _look.write_beside(ax, 1.02, place, f"{(values < 0).sum():,} of {len(values):,}")
         _look.write_beside(ax, 1.02, -0.62, f"{self.unit}\nworse", va="bottom", color=FAINT)
         ax.set_yticks(range(len(self.methods_)), list(map(plain_text, self.methods_)))
         ax.set_ylim(len(self.methods_) - 0.4, -0.6)
@@ -363,27 +215,6 @@ class ComparisonDisplay:
         ax.set_xlabel(f"{name} minus that of {baseline}   ({directions})")
 
 
-def _pair(scores: Mapping[str, Any], baseline: str | None) -> tuple[str, dict[str, Array]]:
-    """Return the baseline, and the finite differences to it by method."""
-    values = {str(name): np.asarray(one, dtype=np.float64) for name, one in scores.items()}
-    if len(values) < 2:
-        raise ValueError(f"There must be at least 2 methods to compare, got {list(values)}.")
-    if baseline is None:
-        baseline = next(filter(_look.is_supervised, values), next(iter(values)))
-    if baseline not in values:
-        raise ValueError(f"baseline must be one of {list(values)}, got {baseline!r}.")
-    differences = {}
-    reference = values.pop(baseline)
-    for name, one in values.items():
-        if reference.ndim != 1 or one.shape != reference.shape:
-            raise ValueError(
-                "scores must hold one number a repeat for every method; "
-                f"{baseline!r} has shape {reference.shape}, {name!r} has shape {one.shape}."
-            )
-        difference = one - reference
-        differences[name] = difference[np.isfinite(difference)]
-        if differences[name].size == 0:
-            raise ValueError(
-                f"{name!r} has no finite score in a repeat in which {baseline!r} has one."
-            )
-    return baseline, differences
+def _finite(values: Array) -> Array:
+    """Leave out repeats in which a fit failed."""
+    return values[np.isfinite(values)]

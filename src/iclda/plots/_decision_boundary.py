@@ -1,19 +1,34 @@
-"""Where the classes meet, with labeled and unlabeled rows."""
+"""Regions of the classes in a plane, with labeled and unlabeled rows."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import log_softmax
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression
+from sklearn.preprocessing import StandardScaler
 
 from .._core.types import AnyArray, Array
 from .._estimators.labels import UNLABELED
-from ..model_selection._masking import check_count
+from ..methods import FAINT
 from ..model_selection._scorers import final_step
+from ..model_selection._splitters import check_count
 from . import _look
-from ._look import FAINT, Axes, class_color, foreground, plain_text
-from ._shown_rows import ShownRows, encode_classes, log_probabilities_of, plane_of, shown_rows
+from ._look import (
+    Axes,
+    Display,
+    class_color,
+    class_points_of,
+    encode_shown,
+    foreground,
+    plain_text,
+    transform_array,
+)
 
 _MOST_VECTOR_DOTS = 2_000  # more dots are drawn as pixels in vector files
 _MARGIN = 0.06  # margin around the rows, in ranges of the rows
@@ -23,10 +38,10 @@ _LARGEST_LOG_ODDS = 1e3  # larger and infinite ones are cut off, so that they ca
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DecisionBoundaryDisplay:
+class DecisionBoundaryDisplay(Display):
     """Regions of a classifier in a plane, its labeled rows, and the labels of the unlabeled ones.
 
-    Make one by ``from_estimator`` or ``from_predictions``; ``plot`` draws it again.
+    Make one by ``from_estimator``; ``plot`` draws it again.
 
     Parameters
     ----------
@@ -79,8 +94,6 @@ class DecisionBoundaryDisplay:
         X: Any,
         y: Any = None,
         *,
-        X_unlabeled: Any = None,
-        features: Any = None,
         responsibilities: Any = "auto",
         unlabeled: Any = "auto",
         grid_resolution: int = 200,
@@ -88,6 +101,10 @@ class DecisionBoundaryDisplay:
         **kwargs: Any,
     ) -> Self:
         """Draw a fitted classifier and rows.
+
+        Two columns are drawn as they are. More are drawn in the plane of the two discriminants
+        that separate the classes best; for two classes, of the discriminant and what varies most
+        besides it.
 
         Parameters
         ----------
@@ -97,15 +114,9 @@ class DecisionBoundaryDisplay:
             Rows.
         y : array-like of shape (n_samples,), default=None
             Their classes, or the marker; None: all unlabeled.
-        X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
-            Further unlabeled rows.
-        features : pair of int or str, "discriminants" or None, default=None
-            The plane: two columns, the others held at their means; or the two discriminants that
-            separate the classes best (for two classes, the discriminant and what varies most
-            besides it). None: the two columns if there are two, otherwise the discriminants.
         responsibilities : array-like of shape (n_unlabeled, n_classes) or None, default="auto"
-            Shares of the unlabeled rows in the classes, those of X first. "auto": the imputed
-            labels where the classifier has them, otherwise its probabilities; None: rows in gray.
+            Shares of the unlabeled rows in the classes. "auto": the imputed labels where the
+            classifier has them, otherwise its probabilities; None: rows in gray.
         unlabeled : object, default="auto"
             Marker of unlabeled rows in y; "auto": that of the classifier, or -1.
         grid_resolution : int, default=200
@@ -120,9 +131,9 @@ class DecisionBoundaryDisplay:
         display : DecisionBoundaryDisplay
             Object that stores what was drawn.
         """
-        shown = shown_rows(estimator, X, y, X_unlabeled, unlabeled)
-        plane = plane_of(estimator, shown.parts[0], features)
-        points = shown.collect(plane.coordinates)
+        codes, classes = encode_shown(estimator, X, y, unlabeled)
+        plane = plane_of(estimator, X)
+        points = plane.coordinates(X)
         check_count("grid_resolution", grid_resolution, 2)
         # A pipeline that imputes takes rows with gaps: they have no place in the plane.
         low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
@@ -132,61 +143,13 @@ class DecisionBoundaryDisplay:
         log_probabilities = plane.log_probabilities(places.reshape(-1, 2))
         return cls(
             points=points,
-            codes=shown.codes,
-            classes=shown.classes,
-            responsibilities=_responsibilities(estimator, shown, responsibilities),
+            codes=codes,
+            classes=classes,
+            responsibilities=_responsibilities(estimator, X, codes, responsibilities),
             grid=(across, up),
             log_probabilities=log_probabilities.reshape(*places.shape[:2], -1),
             names=plane.names,
             held=plane.held,
-        ).plot(ax=ax, **kwargs)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        X: Any,
-        y: Any,
-        responsibilities: Any = None,
-        *,
-        classes: Any = None,
-        unlabeled: Any = -1,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw rows of two features and given labels, without a classifier.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, 2)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Their classes, or the marker.
-        responsibilities : array-like of shape (n_unlabeled, n_classes), default=None
-            Shares of the unlabeled rows in the classes; None: rows in gray.
-        classes : array-like of shape (n_classes,), default=None
-            The classes, in the order of the shares; None: those in y, sorted.
-        unlabeled : object, default=-1
-            Marker of unlabeled rows in y.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : DecisionBoundaryDisplay
-            Object that stores what was drawn.
-        """
-        points = np.asarray(X, dtype=np.float64)
-        if points.ndim != 2 or points.shape[1] != 2:
-            raise ValueError(
-                f"X must have two columns, the places of the rows, got {points.shape}."
-            )
-        codes, classes = encode_classes(y, classes, unlabeled)
-        if responsibilities is not None:
-            responsibilities = _check_shares(responsibilities, codes, classes)
-        return cls(
-            points=points, codes=codes, classes=classes, responsibilities=responsibilities
         ).plot(ax=ax, **kwargs)
 
     def plot(
@@ -222,8 +185,7 @@ class DecisionBoundaryDisplay:
         display : DecisionBoundaryDisplay
             Object that stores what was drawn.
         """
-        ax = self.ax_ = _look.axes_for(ax)
-        self.figure_ = ax.figure
+        ax = self._open_axes(ax)
         self.surface_, self.boundaries_ = None, []
         if self.grid is not None and self.log_probabilities is not None:
             self.surface_ = _draw_regions(ax, self.grid, self.log_probabilities, kwargs)
@@ -309,26 +271,127 @@ def _draw_lines(
     return drawn
 
 
-def _responsibilities(estimator: Any, shown: ShownRows, given: Any) -> Array | None:
-    is_unlabeled = shown.codes == UNLABELED
+def _responsibilities(estimator: Any, X: Any, codes: AnyArray, given: Any) -> Array | None:
+    """Return the shares of the unlabeled rows in the classes; None draws them in gray."""
+    is_unlabeled = codes == UNLABELED
     if given is None or not is_unlabeled.any():
         return None
-    if not isinstance(given, str):
-        return _check_shares(given, shown.codes, shown.classes)
-    if given != "auto":
-        raise ValueError(f'responsibilities must be an array, "auto" or None, got {given!r}.')
-    final, before = final_step(estimator)
-    if hasattr(final, "impute"):
-        return shown.collect(lambda X: final.impute(before(X)))[is_unlabeled]
-    return np.exp(shown.collect(lambda X: log_probabilities_of(estimator, X))[is_unlabeled])
-
-
-def _check_shares(responsibilities: Any, codes: AnyArray, classes: AnyArray) -> Array:
-    array = np.asarray(responsibilities, dtype=np.float64)
-    shape = int((codes == UNLABELED).sum()), len(classes)
-    if array.shape != shape:
+    if isinstance(given, str) and given == "auto":
+        final, before = final_step(estimator)
+        if hasattr(final, "impute"):
+            return np.asarray(final.impute(before(X)))[is_unlabeled]
+        return np.exp(_log_probabilities(estimator, X)[is_unlabeled])
+    shape = int(is_unlabeled.sum()), len(estimator.classes_)
+    if np.shape(given) != shape:
+        shown = repr(given) if isinstance(given, str) else f"shape {np.shape(given)}"
         raise ValueError(
             f"responsibilities must hold {shape[0]} rows, the unlabeled ones, with {shape[1]} "
-            f"shares each, one a class; got shape {array.shape}."
+            f'shares each, one a class, or be "auto" or None; got {shown}.'
         )
-    return array
+    return np.asarray(given, dtype=np.float64)
+
+
+def _log_probabilities(estimator: Any, X: Any) -> Array:
+    """Return the log probabilities of the classes, shape (n, K)."""
+    if hasattr(estimator, "predict_log_proba"):
+        return np.asarray(estimator.predict_log_proba(X))
+    if not hasattr(estimator, "predict_proba"):
+        raise TypeError(
+            f"{type(estimator).__name__} has no predict_proba, and the plot shows probabilities: "
+            "wrap it in sklearn.calibration.CalibratedClassifierCV."
+        )
+    with np.errstate(divide="ignore"):
+        return np.log(estimator.predict_proba(X))
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Coordinates of rows in a plane, and probabilities of the classes at its points."""
+
+    names: tuple[str, str]  # labels of the axes
+    held: str  # what is held fixed in the plane, if anything
+    coordinates: Callable[[Any], Array]  # rows -> (n, 2)
+    log_probabilities: Callable[[Array], Array]  # points (m, 2) -> (m, K)
+
+
+def plane_of(estimator: Any, X: Any) -> Plane:
+    """Return the plane of the columns of X if there are two, else of two discriminants."""
+    if np.shape(X)[1] == 2:
+        first, second = _column_names(X)
+        return Plane(
+            names=(first, second),
+            held="",
+            coordinates=lambda X: np.asarray(X, dtype=np.float64),
+            log_probabilities=lambda points: _log_probabilities(estimator, _table_like(points, X)),
+        )
+    return _discriminant_plane(estimator, X)
+
+
+def _discriminant_plane(estimator: Any, X: Any) -> Plane:
+    """Return the plane of the two discriminants that separate the classes best.
+
+    Two classes have one discriminant: the second axis is then what varies most besides it.
+    """
+    lda, before = final_step(estimator)
+    class_points = class_points_of(lda)
+    rows = np.asarray(before(X), dtype=np.float64)
+    if rows.shape[1] < 2:
+        raise ValueError(
+            f"A plane needs two features, and {type(lda).__name__} has {rows.shape[1]}: draw a "
+            "DiscriminantHistogramDisplay instead."
+        )
+    n_discriminants = class_points.shape[1]
+    names = "First discriminant", "Second discriminant"
+    if n_discriminants == 1:
+        names = "Discriminant", "Largest remaining variation"
+        second = _second_axis(lda, rows)
+
+    def coordinates(X: Any) -> Array:
+        rows = before(X)
+        projected = np.asarray(lda.transform(rows))
+        if n_discriminants > 1:
+            return projected[:, :2]
+        return np.column_stack([projected, second(np.asarray(rows), projected)])
+
+    def log_probabilities(points: Array) -> Array:
+        # In discriminant coordinates classes are spheres of variance 1.
+        full = np.tile(lda.priors_ @ class_points, (len(points), 1))
+        full[:, :2] = points[:, :n_discriminants]
+        distances = ((full[:, None, :] - class_points) ** 2).sum(axis=2)
+        with np.errstate(divide="ignore"):
+            return np.asarray(log_softmax(np.log(lda.priors_) - distances / 2, axis=1))
+
+    held = "other discriminants at their means" if n_discriminants > 2 else ""
+    return Plane(names, held, coordinates, log_probabilities)
+
+
+def _second_axis(lda: Any, rows: Array) -> Callable[[Array, Array], Array]:
+    """Return the first principal axis of the standardized rows without their discriminant."""
+    scaler, projected = StandardScaler().fit(rows), transform_array(lda, rows)
+    line = LinearRegression().fit(projected, scaler.transform(rows))
+
+    def residuals(rows: Array, projected: Array) -> Array:
+        return np.asarray(scaler.transform(rows) - line.predict(projected))
+
+    axis = PCA(1).fit(residuals(rows, projected))
+    return lambda rows, projected: axis.transform(residuals(rows, projected))[:, 0]
+
+
+def _column_names(X: Any) -> list[str]:
+    """Return the names of the columns of X, or "Feature 0" and so on."""
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    if names is None:
+        return [f"Feature {column}" for column in range(np.shape(X)[1])]
+    return [str(name) for name in names]
+
+
+def _table_like(rows: Array, X: Any) -> Any:
+    """Return rows in a table like X, so that their names are checked as those of X are."""
+    package = type(X).__module__.partition(".")[0]
+    if package == "pandas":
+        return type(X)(rows, columns=X.columns)
+    if package == "polars":
+        return type(X)(rows, schema=X.columns)
+    if package == "pyarrow":
+        return sys.modules["pyarrow"].table(list(rows.T), names=X.column_names)
+    return rows

@@ -10,27 +10,33 @@ from scipy.stats import norm
 
 from .._core.types import AnyArray, Array
 from .._estimators.labels import UNLABELED
+from ..methods import FAINT
 from ..model_selection._scorers import final_step
 from . import _look
-from ._look import FAINT, Axes, class_color, foreground, plain_text
-from ._shown_rows import class_points_of, encode_classes, shown_rows
+from ._look import (
+    Axes,
+    Display,
+    class_color,
+    class_points_of,
+    encode_shown,
+    foreground,
+    plain_text,
+)
 
-_FEWEST_BINS = 20  # with bins="auto"
-_MOST_BINS = 50
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
 _LABELED_HEIGHT = 0.45  # height of the highest labeled bar, in heights of the unlabeled one
 _CURVE_POINTS = 400
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DiscriminantHistogramDisplay:
+class DiscriminantHistogramDisplay(Display):
     """Labeled classes and unlabeled rows along one discriminant, and their expected numbers.
 
     Unlabeled rows are counted upwards, labeled ones downwards, stacked by class and on a scale of
     their own. Curves are the numbers of unlabeled rows that the fit expects of every class: where
     it is right, they add up to the gray bars.
 
-    Make one by ``from_estimator`` or ``from_predictions``; ``plot`` draws it again.
+    Make one by ``from_estimator``; ``plot`` draws it again.
 
     Parameters
     ----------
@@ -80,7 +86,6 @@ class DiscriminantHistogramDisplay:
         X: Any,
         y: Any = None,
         *,
-        X_unlabeled: Any = None,
         component: int = 0,
         unlabeled: Any = "auto",
         ax: Axes | None = None,
@@ -96,8 +101,6 @@ class DiscriminantHistogramDisplay:
             Rows.
         y : array-like of shape (n_samples,), default=None
             Their classes, or the marker; None: all unlabeled.
-        X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
-            Further unlabeled rows.
         component : int, default=0
             Index of the discriminant, 0 for the one that separates the classes best.
         unlabeled : object, default="auto"
@@ -112,9 +115,9 @@ class DiscriminantHistogramDisplay:
         display : DiscriminantHistogramDisplay
             Object that stores what was drawn.
         """
-        shown = shown_rows(estimator, X, y, X_unlabeled, unlabeled)
+        codes, classes = encode_shown(estimator, X, y, unlabeled)
         lda, before = final_step(estimator)
-        points = class_points_of(lda, ": pass scores of your own to from_predictions")
+        points = class_points_of(lda)
         n_components = points.shape[1]
         if not 0 <= component < n_components:
             raise ValueError(
@@ -122,73 +125,20 @@ class DiscriminantHistogramDisplay:
                 f"{len(points)} classes, 0 to {n_components - 1}, got {component!r}."
             )
         return cls(
-            values=shown.collect(lambda X: np.asarray(lda.transform(before(X)))[:, component]),
-            codes=shown.codes,
-            classes=shown.classes,
+            values=np.asarray(lda.transform(before(X)))[:, component],
+            codes=codes,
+            classes=classes,
             centers=points[:, component],
             priors=np.asarray(lda.priors_),
             threshold=_threshold(points[:, 0], lda.priors_) if len(points) == 2 else None,
             name="Discriminant" if n_components == 1 else f"Discriminant {component + 1}",
         ).plot(ax=ax, **kwargs)
 
-    @classmethod
-    def from_predictions(
-        cls,
-        values: Any,
-        y: Any,
-        *,
-        classes: Any = None,
-        threshold: float | None = None,
-        unlabeled: Any = -1,
-        name: str = "Score",
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw given scores of rows, of any classifier.
-
-        Parameters
-        ----------
-        values : array-like of shape (n_samples,)
-            Scores, for example of ``transform`` or ``decision_function``.
-        y : array-like of shape (n_samples,)
-            Classes of the rows, or the marker.
-        classes : array-like of shape (n_classes,), default=None
-            The classes; None: those in y, sorted.
-        threshold : float, default=None
-            Where the predicted class changes.
-        unlabeled : object, default=-1
-            Marker of unlabeled rows in y.
-        name : str, default="Score"
-            Label of the axis.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : DiscriminantHistogramDisplay
-            Object that stores what was drawn.
-        """
-        values = np.asarray(values, dtype=np.float64)
-        if values.ndim == 2 and values.shape[1] == 1:
-            values = values[:, 0]
-        codes, classes = encode_classes(y, classes, unlabeled)
-        if values.shape != codes.shape:
-            raise ValueError(
-                f"values must hold one number for each of the {len(codes)} rows of y, got shape "
-                f"{values.shape}."
-            )
-        return cls(
-            values=values, codes=codes, classes=classes, threshold=threshold, name=name
-        ).plot(ax=ax, **kwargs)
-
     def plot(
         self,
         ax: Axes | None = None,
         *,
-        bins: Any = "auto",
-        curves: bool = True,
+        bins: Any = 30,
         legend: bool = True,
         unlabeled_kw: dict[str, Any] | None = None,
         curve_kw: dict[str, Any] | None = None,
@@ -200,10 +150,8 @@ class DiscriminantHistogramDisplay:
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw in; None: new ones.
-        bins : int, sequence or str, default="auto"
-            Bins, as for ``numpy.histogram``; "auto" makes 20 to 50 of them.
-        curves : bool, default=True
-            Whether to draw the numbers of rows that the fit expects.
+        bins : int, sequence or str, default=30
+            Bins, as for ``numpy.histogram``.
         legend : bool, default=True
             Whether to name the classes beside the axes.
         unlabeled_kw : dict, default=None
@@ -219,7 +167,7 @@ class DiscriminantHistogramDisplay:
             Object that stores what was drawn.
         """
         is_unlabeled = self.codes == UNLABELED
-        edges = _edges(self.values, bins)
+        edges = np.histogram_bin_edges(self.values, bins)
         above = np.histogram(self.values[is_unlabeled], edges)[0]
         groups = [self.values[self.codes == code] for code in range(len(self.classes))]
         below = np.array([np.histogram(group, edges)[0] for group in groups])
@@ -227,14 +175,13 @@ class DiscriminantHistogramDisplay:
         scale = 1.0
         if is_unlabeled.any():
             scale = -_LABELED_HEIGHT * max(above.max(), 1) / max(below.sum(axis=0).max(), 1)
-        ax = self.ax_ = _look.axes_for(ax)
-        self.figure_ = ax.figure
+        ax = self._open_axes(ax)
         self.unlabeled_, self.curves_ = None, {}
         if is_unlabeled.any():
             style = {"fill": True, "color": FAINT, "alpha": 0.45, "label": "unlabeled"}
             self.unlabeled_ = ax.stairs(above, edges, **{**style, **(unlabeled_kw or {})})
         self.labeled_ = self._draw_labeled(scale * below, edges, kwargs)
-        if curves and self.centers is not None and self.priors is not None:
+        if self.centers is not None and self.priors is not None:
             n_rows = is_unlabeled.sum() or len(self.values)
             expected = n_rows * np.diff(edges).mean() * self.priors
             self.curves_ = self._draw_curves(edges, self.centers, expected, curve_kw or {})
@@ -284,15 +231,6 @@ class DiscriminantHistogramDisplay:
             style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": _look.LABEL_SIZE}
             ax.text(0.01, 0.985, "unlabeled", va="top", **style)
             ax.text(0.01, 0.015, "labeled", va="bottom", **style)
-
-
-def _edges(values: Array, bins: Any) -> Array:
-    """Return the edges of the bins that all groups share."""
-    if isinstance(bins, str) and bins == "auto":
-        # The rule of Freedman and Diaconis makes thousands of bins of a few far rows.
-        n_bins = len(np.histogram_bin_edges(values, "auto")) - 1
-        bins = min(max(n_bins, _FEWEST_BINS), _MOST_BINS)
-    return np.histogram_bin_edges(values, bins)
 
 
 def _set_ticks(ax: Axes, scale: float) -> None:

@@ -9,21 +9,19 @@ from typing import Any, Self
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from .._statistics import finite_means
-from ..model_selection._masking import draw_seed
+from ..model_selection._splitters import draw_seed
 from . import _look
-from ._look import Axes, plain_text
-from ._shown_rows import by_name, estimators_by_name
+from ._look import Axes, Display, by_name, estimators_by_name, plain_text
 
 _ROW_NAMES = {"n_unlabeled": "Unlabeled rows", "n_labeled": "Labeled rows"}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LearningCurveDisplay:
+class LearningCurveDisplay(Display):
     """Mean score of one or several classifiers against the number of rows.
 
-    Bands are one standard error to either side. Make one by ``from_curve``, ``from_scores`` or
-    ``from_estimator``; ``plot`` draws it again.
+    Bands are one standard error to either side. Make one by ``from_curve`` or ``from_estimator``;
+    ``plot`` draws it again.
 
     Parameters
     ----------
@@ -92,68 +90,10 @@ class LearningCurveDisplay:
                 f"Curves must show one score against one kind of rows, got {sorted(kinds)}."
             )
         ((varied, score_name),) = kinds
-        return cls.from_scores(
-            {name: one.sizes for name, one in curves.items()},
-            {name: one.scores for name, one in curves.items()},
-            varied=varied,
-            score_name=score_name,
-            as_error=as_error,
-            ax=ax,
-            **kwargs,
-        )
-
-    @classmethod
-    def from_scores(
-        cls,
-        sizes: Any,
-        scores: Any,
-        *,
-        varied: str = "n_unlabeled",
-        score_name: str = "score",
-        as_error: bool = False,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw scores of repeated fits, given as plain arrays.
-
-        Parameters
-        ----------
-        sizes : array-like of shape (n_points,) or dict of them
-            Numbers of rows, for all classifiers or for each name.
-        scores : array-like of shape (n_points, n_repeats) or dict of them
-            Scores, or those for each name; NaN where a fit failed.
-        varied : str, default="n_unlabeled"
-            What the sizes count: "n_unlabeled", "n_labeled", or the label of the axis.
-        score_name : str, default="score"
-            What the scores are.
-        as_error : bool, default=False
-            Whether to draw 1 minus the score.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : LearningCurveDisplay
-            Object that stores what was drawn.
-        """
-        tables = {name: np.asarray(table, float) for name, table in by_name(scores).items()}
-        given = sizes if isinstance(sizes, Mapping) else dict.fromkeys(tables, sizes)
-        sizes = {name: np.asarray(given[name]) for name in tables}
-        for name, table in tables.items():
-            if table.ndim != 2 or len(table) != len(sizes[name]):
-                raise ValueError(
-                    f"scores must have one row for each of the {len(sizes[name])} sizes and one "
-                    f"column a repeat, got shape {table.shape}{f' for {name!r}' if name else ''}."
-                )
-        moments = {
-            name: finite_means(1 - table if as_error else table) for name, table in tables.items()
-        }
         return cls(
-            sizes=sizes,
-            means={name: mean for name, (mean, _) in moments.items()},
-            standard_errors={name: error for name, (_, error) in moments.items()},
+            sizes={name: one.sizes for name, one in curves.items()},
+            means={name: 1 - one.mean if as_error else one.mean for name, one in curves.items()},
+            standard_errors={name: one.standard_error for name, one in curves.items()},
             varied=varied,
             score_name="error" if as_error else score_name,
         ).plot(ax=ax, **kwargs)
@@ -229,8 +169,7 @@ class LearningCurveDisplay:
         display : LearningCurveDisplay
             Object that stores what was drawn.
         """
-        ax = self.ax_ = _look.axes_for(ax)
-        self.figure_ = ax.figure
+        ax = self._open_axes(ax)
         self.lines_, self.bands_, self.labels_ = {}, {}, []
         styles = _look.method_styles(self.means)
         for name, mean in self.means.items():

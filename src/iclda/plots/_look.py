@@ -1,17 +1,23 @@
-"""Colors, line styles and labels of all figures; a method has the same color in all of them."""
+"""What displays share: axes, labels, the classes of rows, and the color of every method."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import isotonic_regression
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from .._core.types import Array
+from .._core.types import AnyArray, Array
+from .._estimators.inputs import check_is_read
+from .._estimators.labels import UNLABELED, check_lengths, split_marker
 from .._packages import require
-from ..methods import FAINT, INK, known_method
+from ..methods import INK, known_method
+from ..model_selection._scorers import final_step
+from ..model_selection._splitters import marker_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +42,77 @@ _LONGEST_NAME = 40
 def import_matplotlib(module: str = "matplotlib") -> Any:
     """Import matplotlib or one of its modules; the ImportError names the extra to install."""
     return require(module, "plots", "plots")
+
+
+class Display:
+    """Base class of the displays: the axes they are drawn in."""
+
+    ax_: Axes
+    figure_: Any
+
+    def _open_axes(self, ax: Axes | None, width: float = 5.0, height: float = 3.8) -> Axes:
+        """Store the axes given, or new ones without the upper and right frame lines."""
+        if ax is None:
+            pyplot = import_matplotlib("matplotlib.pyplot")
+            ax = pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+            ax.spines[["top", "right"]].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
+
+def encode_shown(estimator: Any, X: Any, y: Any, unlabeled: Any) -> tuple[AnyArray, AnyArray]:
+    """Return the class index of every row, -1 if unlabeled, and the classes of a fitted classifier.
+
+    None for y: all rows are unlabeled. "auto" for ``unlabeled`` is the marker of the classifier.
+    """
+    check_is_fitted(estimator)
+    check_is_read(X)
+    classes = np.asarray(estimator.classes_)
+    codes = np.full(_num_samples(X), UNLABELED)
+    if y is None:
+        return codes, classes
+    check_lengths(X=X, y=y)
+    present, is_marker = split_marker(y, marker_of(estimator, unlabeled))
+    index = {c: k for k, c in enumerate(classes.tolist())}
+    unknown = [c for c in np.unique(present).tolist() if c not in index]
+    if unknown:
+        raise ValueError(f"y holds {unknown}, and the classes are {list(index)}.")
+    codes[~is_marker] = [index[c] for c in present.tolist()]
+    return codes, classes
+
+
+def by_name(value: Any) -> dict[str, Any]:
+    """Return the values of a dict; a single value has the empty name."""
+    if not isinstance(value, Mapping):
+        return {"": value}
+    if not value:
+        raise ValueError("There is nothing to draw: the dict is empty.")
+    return dict(value)
+
+
+def estimators_by_name(value: Any) -> dict[str, Any]:
+    """Return estimators by name; a single one has that of its class, or of its last step's."""
+    if isinstance(value, Mapping):
+        return by_name(value)
+    return {type(final_step(value)[0]).__name__: value}
+
+
+def class_points_of(lda: Any) -> Array:
+    """Return the class means in discriminant coordinates, shape (K, n_discriminants)."""
+    lacking = [name for name in ("transform", "means_", "priors_") if not hasattr(lda, name)]
+    if lacking:
+        raise ValueError(
+            f"{type(lda).__name__} has no {lacking[0]}, and discriminants are those of a linear "
+            "discriminant analysis. DecisionBoundaryDisplay draws any classifier of two columns."
+        )
+    return transform_array(lda, lda.means_)
+
+
+def transform_array(lda: Any, rows: AnyArray) -> Array:
+    """Return discriminant coordinates of an array, also where ``lda`` expects a table."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # The array has no feature names.
+        return np.asarray(lda.transform(rows), dtype=np.float64)
 
 
 def plain_text(name: Any) -> str:
@@ -75,12 +152,6 @@ def mix(shares: Array, colors: Sequence[str] = CLASS_COLORS) -> Array:
     return np.clip(gray + excess @ (pure - gray), 0, 1)
 
 
-def color_of(method: str) -> str:
-    """Return the color of a method; gray if it is unknown."""
-    known = known_method(method)
-    return known.color if known else FAINT
-
-
 def is_supervised(method: str) -> bool:
     """Return whether a method is the supervised one, by its name."""
     known = known_method(method)
@@ -113,15 +184,6 @@ def background() -> Any:
     return "white" if color == "none" else color
 
 
-def axes_for(ax: Axes | None, width: float = 5.0, height: float = 3.8) -> Axes:
-    """Return the axes given, or new ones without the upper and right frame lines."""
-    if ax is None:
-        pyplot = import_matplotlib("matplotlib.pyplot")
-        ax = pyplot.subplots(figsize=(width, height), layout="constrained")[1]
-        ax.spines[["top", "right"]].set_visible(False)
-    return ax
-
-
 def legend_beside(ax: Axes, handles: Iterable[Any]) -> None:
     """Draw a legend right of the axes, without a frame: it hides no row and leaves room above."""
     shown = list(handles)
@@ -147,19 +209,13 @@ def spread(wanted: Sequence[float], distance: float) -> list[float]:
     return positions.tolist()
 
 
-def label_ends(
-    axes: Axes, ends: Mapping[str, float], colors: Mapping[str, Any], step: float | None = None
-) -> list[Any]:
-    """Write names in their colors right of the axes, next to the ends of their lines.
-
-    ``step`` is the height of one line of text in heights of the axes.
-    """
+def label_ends(axes: Axes, ends: Mapping[str, float], colors: Mapping[str, Any]) -> list[Any]:
+    """Write names in their colors right of the axes, next to the ends of their lines."""
     to_axes = axes.transScale + axes.transLimits
     right = axes.get_xlim()[1]
     heights = [min(max(to_axes.transform((right, y))[1], 0.0), 1.0) for y in ends.values()]
-    if step is None:
-        points = axes.get_window_extent().height * 72 / axes.figure.dpi
-        step = 1.3 * LABEL_SIZE / max(points, LABEL_SIZE)
+    points = axes.get_window_extent().height * 72 / axes.figure.dpi
+    step = 1.3 * LABEL_SIZE / max(points, LABEL_SIZE)  # a line of text, in heights of the axes
     line = {"arrowstyle": "-", "linewidth": 0.5, "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 0}
     style: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
     style |= {"va": "center", "fontsize": LABEL_SIZE, "annotation_clip": False}

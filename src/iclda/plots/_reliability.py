@@ -9,26 +9,32 @@ from typing import Any, Self
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from .._estimators.inputs import check_is_read, take_rows
+from .._estimators.inputs import take_rows
 from .._estimators.labels import UNLABELED
 from .._statistics import ReliabilityCurve, bin_sums
-from ..model_selection._masking import check_count
+from ..methods import FAINT
+from ..model_selection._splitters import check_count
 from . import _look
-from ._look import FAINT, LABEL_SIZE, Axes, plain_text
-from ._shown_rows import by_name, encode_classes, estimators_by_name
+from ._look import (
+    LABEL_SIZE,
+    Axes,
+    Display,
+    by_name,
+    encode_shown,
+    estimators_by_name,
+    plain_text,
+)
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-_COUNTS_TOP, _COUNTS_BOTTOM = -0.06, -0.27  # the strip of counts, in units of the shares
 _PREDICTED = "the predicted class"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """Observed against predicted probability, for one or several classifiers.
 
-    On the diagonal both agree. Vertical bars are one standard error, the strip below counts the
-    rows in every bin, and the legend gives the mean distance from the diagonal, known as expected
-    calibration error.
+    On the diagonal both agree. Vertical bars are one standard error, long where a bin has few rows,
+    and the legend gives the mean distance from the diagonal, known as expected calibration error.
 
     Make one by ``from_estimator`` or ``from_predictions``; ``plot`` draws it again.
 
@@ -47,8 +53,6 @@ class ReliabilityDisplay:
         Its figure.
     lines_ : dict of matplotlib Line2D
         Curves, by classifier.
-    counts_ : dict of matplotlib StepPatch
-        Numbers of rows, by classifier.
     diagonal_ : matplotlib Line2D
         The diagonal.
     """
@@ -104,11 +108,11 @@ class ReliabilityDisplay:
         known = {name: np.asarray(one.classes_).tolist() for name, one in estimators.items()}
         if any(classes != list(first.classes_) for classes in known.values()):
             raise ValueError(f"Classifiers must know the same classes, got {known}.")
-        codes, _ = encode_classes(y, first.classes_, unlabeled, first)
+        codes, _ = encode_shown(first, X, y, unlabeled)
         kept = np.flatnonzero(codes != UNLABELED)
         if len(kept) == 0:
             raise ValueError(f"y labels none of the {len(codes)} rows, and classes must be known.")
-        rows = take_rows(check_is_read(X), kept)
+        rows = take_rows(X, kept)
         return cls.from_predictions(
             first.classes_[codes[kept]],
             {name: one.predict_proba(rows) for name, one in estimators.items()},
@@ -178,9 +182,7 @@ class ReliabilityDisplay:
         event = _PREDICTED if code is None else f"class {plain_text(known[code])}"
         return cls(curves=curves, event=event).plot(ax=ax, **kwargs)
 
-    def plot(
-        self, ax: Axes | None = None, *, legend: bool = True, counts: bool = True, **kwargs: Any
-    ) -> Self:
+    def plot(self, ax: Axes | None = None, *, legend: bool = True, **kwargs: Any) -> Self:
         """Draw.
 
         Parameters
@@ -189,8 +191,6 @@ class ReliabilityDisplay:
             Axes to draw in; None: new ones.
         legend : bool, default=True
             Whether to name the classifiers, with their calibration errors.
-        counts : bool, default=True
-            Whether to draw the numbers of rows below.
         **kwargs : dict
             Passed to ``Axes.plot`` for the curves.
 
@@ -199,20 +199,15 @@ class ReliabilityDisplay:
         display : ReliabilityDisplay
             Object that stores what was drawn.
         """
-        ax = self.ax_ = _look.axes_for(ax, 4.4, 4.6)
-        self.figure_ = ax.figure
+        ax = self._open_axes(ax, 4.4, 4.6)
         diagonal: dict[str, Any] = {"color": FAINT, "linewidth": 0.9, "linestyle": (0, (2, 2))}
         (self.diagonal_,) = ax.plot([0, 1], [0, 1], **diagonal)
         self.lines_: dict[str, Any] = {}
-        self.counts_: dict[str, Any] = {}
         styles = _look.method_styles(self.curves)
         for rank, (name, curve) in enumerate(self.curves.items()):
             style = {**styles[str(name)], "marker": _MARKERS[rank % len(_MARKERS)], **kwargs}
             self.lines_[name] = self._draw_curve(name, curve, style)
-        if counts:
-            self._draw_counts()
-        low = _COUNTS_BOTTOM - 0.02 if counts else -0.03
-        ax.set(xlim=(-0.02, 1.02), ylim=(low, 1.03), yticks=np.linspace(0, 1, 6))
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.03, 1.03))
         ax.set_xlabel(f"Predicted probability of {self.event}")
         ax.set_ylabel("Observed share")
         if legend:
@@ -230,31 +225,10 @@ class ReliabilityDisplay:
         return self.ax_.plot(predicted, observed, **style)[0]
 
     def _draw_legend(self) -> None:
-        """Draw below the diagonal, or above it if there are points below and none above."""
-        x, y = np.concatenate([line.get_xydata() for line in self.lines_.values()]).T
-        is_taken = ((x > 0.35) & (y < 0.3)).any() and not ((x < 0.6) & (y > 0.7)).any()
-        style: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 0.0)}
-        if is_taken:
-            style = {"loc": "upper left", "bbox_to_anchor": (0.02, 1.0)}
-        style |= {"bbox_transform": self.ax_.get_yaxis_transform(), "borderaxespad": 0.0}
-        style |= {"facecolor": _look.background(), "edgecolor": "none", "framealpha": 0.75}
-        style |= {"title_fontsize": LABEL_SIZE, "fontsize": LABEL_SIZE, "alignment": "left"}
-        handles = list(self.lines_.values())
-        self.ax_.legend(handles=handles, title="Calibration error", **style)
-
-    def _draw_counts(self) -> None:
-        ax, is_single = self.ax_, len(self.curves) == 1
-        largest = max(int(curve.counts.max()) for curve in self.curves.values())
-        height = (_COUNTS_TOP - _COUNTS_BOTTOM) / max(largest, 1)
-        style: dict[str, Any] = {"fill": is_single, "alpha": 0.5 if is_single else 0.9}
-        style |= {"linewidth": 1.0, "baseline": _COUNTS_BOTTOM}
-        for name, curve in self.curves.items():
-            tops = _COUNTS_BOTTOM + height * curve.counts
-            color = self.lines_[name].get_color()
-            self.counts_[name] = ax.stairs(tops, curve.edges, color=color, **style)
-        ax.axhline(_COUNTS_BOTTOM, color=_look.foreground(), linewidth=0.6)
-        size = LABEL_SIZE - 1
-        _look.write_beside(ax, -0.01, _COUNTS_TOP, f"{largest:,} rows", ha="right", fontsize=size)
+        style: dict[str, Any] = {"loc": "best", "framealpha": 0.75, "alignment": "left"}
+        style |= {"facecolor": _look.background(), "edgecolor": "none"}
+        style |= {"title_fontsize": LABEL_SIZE, "fontsize": LABEL_SIZE}
+        self.ax_.legend(handles=list(self.lines_.values()), title="Calibration error", **style)
 
 
 def _check_probabilities(y_prob: Any, n_rows: int, classes: AnyArray, name: str) -> Array:
@@ -264,12 +238,10 @@ def _check_probabilities(y_prob: Any, n_rows: int, classes: AnyArray, name: str)
     probabilities = np.column_stack([1 - given, given]) if is_second else given
     is_probability = (given >= 0) & (given <= 1)
     if probabilities.shape != (n_rows, len(classes)) or not is_probability.all():
-        hint = " -1 counts as a class here: leave unlabeled rows out."
         raise ValueError(
             f"y_prob{f' of {name!r}' if str(name) else ''} must hold {n_rows} rows, as y_true "
             f"does, of {len(classes)} probabilities between 0 and 1, one a class; got shape "
             f"{given.shape} with values from {given.min():g} to {given.max():g}."
-            f"{hint if -1 in classes.tolist() else ''}"
         )
     return probabilities
 

@@ -20,7 +20,6 @@ from .._progress import Advance
 from .store import Cell, FitResult, Store
 
 _CELLS_PER_CHUNK = 16  # half a second of work
-_MOST_DEATHS = 1  # of workers, before cells are run alone
 Task = tuple[Cell, Sequence[str]]  # a cell, and the methods still missing in it
 Sets = Mapping[str, Any]  # data of the cells, by the name of their data set
 Run = Callable[[Cell, Sets, Sequence[str]], list[FitResult]]  # is sent to other processes
@@ -37,7 +36,6 @@ def record_fit(
     sizes: Sequence[int],
     seed: int,
     fit: Callable[[], Mapping[str, Any]],
-    explain: Callable[[Exception], str] = lambda error: "".join(format_exception(error)),
 ) -> FitResult:
     """Time a fit and return its row; ``fit`` returns its values and remarks.
 
@@ -48,7 +46,7 @@ def record_fit(
     try:
         outcome = {**fit()}
     except Exception as error:
-        outcome = {"failure": explain(error)}
+        outcome = {"failure": "".join(format_exception(error))}
     outcome |= {"seconds": time.perf_counter() - start, "seed": seed, "versions": versions_text()}
     outcome |= zip(("n_labeled", "n_unlabeled", "n_test"), sizes, strict=True)
     return FitResult(**vars(cell), method=method, **outcome)
@@ -88,13 +86,10 @@ def run_tasks(tasks: Sequence[Task], sets: Sets, run: Run, jobs: int) -> Iterato
         return
     size = max(1, min(_CELLS_PER_CHUNK, len(tasks) // (4 * jobs)))
     chunks = {i: list(tasks[i : i + size]) for i in range(0, len(tasks), size)}
-    n_deaths = 0
-    while chunks:
-        if n_deaths > _MOST_DEATHS:
-            # Workers keep dying: run a cell at a time to find the one that kills them, and skip it.
-            yield from _run_alone(chunks.pop(next(iter(chunks))), sets, run)
-            n_deaths = 0
-        n_deaths += yield from _run_together(chunks, sets, run, jobs)
+    if (yield from _run_together(chunks, sets, run, jobs)):
+        # A worker died: run a cell at a time to find the one that kills workers, and skip it.
+        for chunk in chunks.values():
+            yield from _run_alone(chunk, sets, run)
 
 
 def _run_together(

@@ -23,9 +23,8 @@ from ..tabular.fit_predict import (
 from ..tabular.summaries import far_warning
 from ..tabular.table import closest_name, may_mean_nothing, short_number
 from ..tabular.table_files import open_table
-from .confusion import Confusion, class_error_lines, confusion_lines, count_confusion
-from .measures import EDGES, Bins, bins_of, brier_score
-from .page import percent
+from .measures import EDGES, Bins, Confusion, bins_of, brier_score, count_confusion
+from .page import class_error_lines, confusion_lines, percent
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,6 @@ class Evaluation:
         return ReliabilityCurve.from_sums(EDGES, self.bins)
 
     @property
-    def calibration(self) -> float:
-        return self.curve.calibration_error
-
-    @property
     def confidence(self) -> float:
         """Mean probability of the predicted class."""
         return float(self.bins[:, 1].sum() / self.bins[:, 0].sum())
@@ -77,7 +72,7 @@ class Evaluation:
             "learned": self.learned,
             "brier": self.brier,
             "mean_confidence": self.confidence,
-            "calibration_error": self.calibration,
+            "calibration_error": curve.calibration_error,
             "calibration": [each for each in bins if each["rows"]],
             "unknown_classes": dict(self.unknown),
             "is_training_data": self.is_training,
@@ -199,7 +194,7 @@ def evaluation_lines(result: Evaluation) -> list[str]:
         f"Brier score: {result.brier:.3f} "
         "(how far probabilities are from the truth; 0 is perfect).",
         f"Calibration: on average {percent(result.confidence)} sure, and right in "
-        f"{percent(1 - confusion.error)}; calibration error {result.calibration:.3f}.",
+        f"{percent(1 - confusion.error)}; calibration error {result.curve.calibration_error:.3f}.",
         "",
         *(f"  {line}" for line in class_error_lines(confusion)),
         "",
@@ -243,13 +238,12 @@ def evaluation_notes(result: Evaluation) -> list[str]:
 def evaluation_page(result: Evaluation) -> str:
     """Return the evaluation as one self-contained page."""
     from ..plots import ReliabilityDisplay
-    from .drawing import draw_display, to_inline_svg
-    from .page import fill
+    from .page import draw_display, fill, to_inline_svg
 
     figure = draw_display(ReliabilityDisplay(curves={"model": result.curve}), 4.6, 4.4)
     description = (
         f"Reliability: on average {result.confidence:.0%} sure and right in "
-        f"{1 - result.confusion.error:.0%}, calibration error {result.calibration:.3f}"
+        f"{1 - result.confusion.error:.0%}, calibration error {result.curve.calibration_error:.3f}"
     )
     view = {
         "result": result,

@@ -1,4 +1,4 @@
-"""Table of the measures of a fit, which everything that lists measures reads.
+"""Table of the measures of a fit, which everything that lists measures reads; confusion matrices.
 
 A new measure is a function and a row of the table: stored results, tables, curves, tests, figures,
 the terminal and the reports of both studies follow.
@@ -6,19 +6,23 @@ the terminal and the reports of both studies follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from .._statistics import ReliabilityCurve, bin_sums
+from .._statistics import BaseRate, bin_sums, error_interval
 
 LEVEL = 0.05  # of significance tests
+LEVEL_OF_INTERVALS = 0.9
+_UNEVEN = 2  # ratio of class sizes from which the balanced error is shown
 PAPER, COMPARISON = STUDIES = ("paper", "comparison")
 EDGES = np.linspace(0, 1, 11)  # of the bins of probabilities
 Bins = Array  # (10, 3): number of rows, sum of their probabilities, number of right ones
-ERROR, BRIER, CALIBRATION, LOSS, HIDDEN = "error", "brier", "calibration", "loss", "error_hidden"
+ERROR, BRIER, LOSS, HIDDEN = "error", "brier", "loss", "error_hidden"
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,7 @@ class Measure:
     heading: str  # of columns
     axis: str  # of figures
     explanation: str  # in reports of comparisons
-    legend: str = ""  # on the terminal; made of the explanation if not given
-    function: Callable[[Predictions], float | None] | None = None
-    of_bins: Callable[[Bins], float] | None = None  # for measures of the rows of all folds
+    function: Callable[[Predictions], float | None] = lambda predictions: None
     short: str = ""  # heading of narrow columns
     paper_name: str = ""  # in rows and CSV files of the paper's experiments, if it differs
     studies: tuple[str, ...] = STUDIES  # that compute it
@@ -53,10 +55,10 @@ class Measure:
     is_decisive: bool = False  # the recommendation and the choice of variants depend on it
     is_only_on_curves: bool = False  # of the paper's experiments
 
-    def __post_init__(self) -> None:
-        if not self.legend:
-            legend = f"{self.short or self.heading}: {self.explanation}"
-            object.__setattr__(self, "legend", legend)
+    @property
+    def legend(self) -> str:
+        """Explanation below a table on the terminal."""
+        return f"{self.short or self.heading}: {self.explanation}"
 
     @property
     def sign(self) -> int:
@@ -77,11 +79,6 @@ def bins_of(probabilities: Array, codes: AnyArray) -> Bins:
     return bin_sums(surest, predicted == codes, EDGES)
 
 
-def calibration_error(bins: Bins) -> float:
-    """Mean over rows of the distance between probability and share of right rows of their bin."""
-    return ReliabilityCurve.from_sums(EDGES, bins).calibration_error
-
-
 def _mean(values: AnyArray | None, sign: int = 1) -> float | None:
     return None if values is None else sign * float(np.mean(values))
 
@@ -92,10 +89,6 @@ _TABLE = (
         "error",
         "Error",
         explanation="share of test rows that get the wrong class",
-        legend=(
-            "error: share of test rows that get a wrong class; worse in: repeats in which it was "
-            "higher than that of the baseline"
-        ),
         function=lambda predictions: _mean(predictions.is_wrong),
         is_decisive=True,
     ),
@@ -112,24 +105,13 @@ _TABLE = (
         is_decisive=True,
     ),
     Measure(
-        CALIBRATION,
-        "calibration",
-        "Calibration error",
-        explanation="mean distance between how sure a method is and how often it is right",
-        of_bins=calibration_error,
-        studies=(COMPARISON,),
-        is_tested=False,
-    ),
-    Measure(
         LOSS,
         "loss",
         "Loss",
         explanation=(
-            "mean over test rows of -log(share of their class x density of the row in it): how "
-            "well the fitted classes describe new rows. Lower is better; comparable between "
-            "methods on these columns only"
+            "mean of -log(share of the class x its density) of a test row: how well the fitted "
+            "classes describe new rows"
         ),
-        legend="loss: minus the log likelihood of a test row with its class",
         function=lambda predictions: _mean(predictions.log_likelihood, -1),
         paper_name="nll",
         decimals=2,
@@ -167,7 +149,7 @@ def paper_measures() -> dict[str, Measure]:
 
 def compute_measures(predictions: Predictions, measures: Mapping[str, Measure]) -> dict[str, float]:
     """Compute measures, except those that the predictions do not have."""
-    values = {name: m.function(predictions) for name, m in measures.items() if m.function}
+    values = {name: m.function(predictions) for name, m in measures.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -178,9 +160,109 @@ def verdict(difference: float, p: float, measure: Measure) -> str:
     return "better" if measure.sign * difference < 0 else "worse"
 
 
-def arrow(verdict: str, measure: Measure) -> str:
-    """Triangle that points down for lower values and up for higher ones."""
-    if not verdict:
-        return ""
-    is_lower = (verdict == "better") == measure.lower_is_better
-    return "\N{BLACK DOWN-POINTING TRIANGLE}" if is_lower else "\N{BLACK UP-POINTING TRIANGLE}"
+@dataclass(frozen=True)
+class ClassError:
+    """Error of the rows of one class, with its interval."""
+
+    name: str
+    n_rows: int
+    n_wrong: float  # a mean over repeats may have a fraction
+    error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Numbers of rows by true class (down) and predicted class, shape (K, K).
+
+    For several repeats on the same rows they are means over the repeats.
+    """
+
+    classes: tuple[str, ...]
+    counts: Array
+
+    @property
+    def n_rows(self) -> int:
+        return round(float(self.counts.sum()))
+
+    @property
+    def n_wrong(self) -> float:
+        return float(self.counts.sum() - np.trace(self.counts))
+
+    @property
+    def error(self) -> float:
+        return self.n_wrong / self.n_rows
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return error_interval(round(self.n_wrong), self.n_rows, LEVEL_OF_INTERVALS)
+
+    @property
+    def by_class(self) -> list[ClassError]:
+        """Errors of the classes that have rows."""
+        errors = []
+        for name, row, n_right in zip(self.classes, self.counts, np.diag(self.counts), strict=True):
+            n_rows, n_wrong = round(float(row.sum())), float(row.sum() - n_right)
+            if n_rows:
+                ends = error_interval(round(n_wrong), n_rows, LEVEL_OF_INTERVALS)
+                errors.append(ClassError(name, n_rows, n_wrong, n_wrong / n_rows, *ends))
+        return errors
+
+    @property
+    def balanced_error(self) -> float:
+        """Mean of the errors of the classes."""
+        return float(np.mean([each.error for each in self.by_class]))
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether classes differ so much in size that the balanced error says more."""
+        sizes = [each.n_rows for each in self.by_class]
+        return len(sizes) > 1 and max(sizes) >= _UNEVEN * min(sizes)
+
+    @property
+    def base(self) -> BaseRate:
+        """Error of the most frequent class for all rows."""
+        sizes = self.counts.sum(axis=1).tolist()
+        return BaseRate.of_counts(dict(zip(self.classes, sizes, strict=True)))
+
+    def to_json(self) -> dict[str, Any]:
+        low, high = self.interval
+        return {
+            "n_rows": self.n_rows,
+            "n_wrong": round(self.n_wrong, 6),
+            "error": self.error,
+            "error_low": low,
+            "error_high": high,
+            "interval": LEVEL_OF_INTERVALS,
+            "balanced_error": self.balanced_error,
+            "base_rate": self.base.error,
+            "majority": self.base.majority,
+            "by_class": [vars(each) for each in self.by_class],
+            "confusion": {
+                name: dict(zip(self.classes, row, strict=True))
+                for name, row in zip(self.classes, self.counts.tolist(), strict=True)
+            },
+        }
+
+
+def count_confusion(truth: AnyArray, predicted: AnyArray, n_classes: int) -> AnyArray:
+    """Count rows by codes of their true and predicted class, shape (K, K)."""
+    flat = np.bincount(truth * n_classes + predicted, minlength=n_classes**2)
+    return np.asarray(flat.reshape(n_classes, n_classes))
+
+
+def write_confusion(counts: AnyArray) -> str:
+    """Write counts above zero as JSON: codes of true and predicted class, number of rows."""
+    return json.dumps([[i, j, int(counts[i, j])] for i, j in np.argwhere(counts).tolist()])
+
+
+def mean_confusion(
+    texts: Iterable[str], classes: Sequence[str], n_repeats: int
+) -> Confusion | None:
+    """Mean over repeats on the same rows; ``texts`` are by ``write_confusion``. None if empty."""
+    counts = np.zeros((len(classes), len(classes)))
+    for text in texts:
+        for true, predicted, n_rows in json.loads(text):
+            counts[true, predicted] += n_rows
+    return Confusion(tuple(classes), counts / max(n_repeats, 1)) if counts.any() else None

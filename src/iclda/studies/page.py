@@ -1,22 +1,33 @@
-"""Pages from templates, tables of text, and numbers in words."""
+"""Pages from templates, their figures, tables of text, and numbers in words."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from .. import _packages
 from .._messages import and_list, is_formula, plural
 from .._paths import atomic_write
-from .drawing import import_for_reports
-from .measures import arrow
+from ..methods import INK
+from .measures import Confusion, Measure
 from .store import FitResult
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NOTHING = "\N{EN DASH}"  # stands where there is no number
 _MOST_FAILURES = 20  # on a page
+_MOST_CLASSES = 12  # of a matrix on a terminal
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_USE, _EXTRA = "figures and reports", "experiments"
+_STYLE = Path(__file__).with_name("figures.mplstyle")
 
 
 def csv_text(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
@@ -121,7 +132,105 @@ def rows_text(count: float) -> str:
     return f"{count:,.0f}" if count == round(count) else f"{count:,.1f}"
 
 
+def arrow(verdict: str, measure: Measure) -> str:
+    """Triangle that points down for lower values and up for higher ones."""
+    if not verdict:
+        return ""
+    is_lower = (verdict == "better") == measure.lower_is_better
+    return "\N{BLACK DOWN-POINTING TRIANGLE}" if is_lower else "\N{BLACK UP-POINTING TRIANGLE}"
+
+
+def class_error_lines(confusion: Confusion) -> list[str]:
+    """Format the errors by class as a table."""
+    rows = [["class", "rows", "wrong", "error", "90 % interval"]]
+    for each in confusion.by_class:
+        counts = rows_text(each.n_rows), rows_text(each.n_wrong)
+        rows.append([each.name, *counts, f"{each.error:.1%}", f"{each.low:.1%} to {each.high:.1%}"])
+    return align(rows, "lrrrr")
+
+
+def confusion_lines(confusion: Confusion) -> list[str]:
+    """Format the matrix as a table, true classes down; empty if it would be too wide."""
+    classes = confusion.classes
+    if len(classes) > _MOST_CLASSES:
+        return []
+    counts = zip(classes, confusion.counts.tolist(), strict=True)
+    rows = [[name, *map(rows_text, row)] for name, row in counts]
+    return align([["true \\ predicted", *classes], *rows], "l" + "r" * len(classes))
+
+
 _FILTERS: dict[str, Callable[..., Any]] = {
     each.__name__: each
     for each in (and_list, arrow, duration, p_text, percent, plural, rows_text, share, signed)
 }
+
+
+def check_can_report() -> None:
+    """Raise an ImportError if a package that reports need is missing."""
+    _packages.check_installed(("jinja2", "markupsafe", "matplotlib"), _USE, _EXTRA)
+
+
+def import_for_reports(module: str) -> Any:
+    """Import a module; the error of a missing one names the extra to install."""
+    return _packages.require(module, _USE, _EXTRA)
+
+
+@contextmanager
+def _house_style() -> Iterator[None]:
+    with import_for_reports("matplotlib.style").context(_STYLE, after_reset=True):
+        yield
+
+
+def styled(function: _Function) -> _Function:
+    """Decorate a function to run in the style of all figures; settings are restored after it."""
+    return _house_style()(function)
+
+
+def new_figure(width: float, height: float, n_rows: int = 1, n_columns: int = 1) -> Any:
+    """Make a figure without a window, and its array of axes, n_rows x n_columns."""
+    matplotlib_figure = import_for_reports("matplotlib.figure")
+    figure = matplotlib_figure.Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+
+
+@styled
+def draw_display(display: Any, width: float, height: float) -> Figure:
+    """Draw a display of ``iclda.plots`` in a figure of its own."""
+    figure, grid = new_figure(width, height)
+    display.plot(ax=grid[0, 0])
+    return figure  # type: ignore[no-any-return]
+
+
+@styled
+def save(figure: Figure, path_without_suffix: Path) -> list[Path]:
+    """Write SVG, PNG and PDF files, the same bytes every time; return their paths."""
+    path = Path(path_without_suffix)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for kind, varying in {"svg": "Date", "png": "Software", "pdf": "CreationDate"}.items():
+        paths.append(path.with_name(f"{path.name}.{kind}"))
+        # Files have a white ground, unlike the figures inside a page.
+        look: Any = {"metadata": {varying: None}, "facecolor": "white", "dpi": 200}
+        with atomic_write(paths[-1]) as unfinished:
+            figure.savefig(unfinished, format=kind, **look)
+    return paths
+
+
+@styled
+def to_inline_svg(figure: Figure, name: str = "figure", description: str = "") -> Any:
+    """Return an <svg> element: text stays text, and ink has the color of the page's text.
+
+    ``name`` keeps the ids of several figures on one page apart.
+    """
+    buffer = io.StringIO()
+    with import_for_reports("matplotlib").rc_context({"svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, dpi=200)
+    svg = re.sub(r"<metadata>.*?</metadata>", "", buffer.getvalue(), flags=re.DOTALL)
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    prefix = re.sub(r"[^A-Za-z0-9]+", "-", name)
+    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
+    svg = re.sub(r"(url\(|href=\")#", rf"\g<1>#{prefix}-", svg)
+    for size in ("height", "width"):
+        svg = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", svg, count=1)
+    label = f' role="img" aria-label="{escape(description or name)}"'
+    return import_for_reports("markupsafe").Markup(svg.replace("<svg", "<svg" + label, 1))

@@ -9,7 +9,7 @@ import pytest
 from tables_of_results import make_table
 
 import iclda
-from iclda.studies.compare.text import fit_code, json_summary
+from iclda.studies.compare.report import fit_code, json_summary
 
 OPTIONS = {"target": "class", "methods": ["em", "sklearn-logistic"], "repeats": 2, "folds": 3}
 
@@ -71,12 +71,11 @@ def test_a_folder_keeps_the_fits(tmp_path):
     ("change", "message"),
     [
         ({"methods": ["icld"]}, "^Unknown method 'icld'. Did you mean 'iclda'. There are: iclda "),
-        ({"n_labeled": 3.5}, "n_labeled must be a whole number of 1 or more, got 3.5"),
-        ({"folds": "a"}, "folds must be a whole number of 2 or more, got 'a'"),
-        ({"seed": 2**32}, "seed must be .* from 0 to 4294967295, got 4294967296"),
+        ({"n_labeled": 3.5}, "n_labeled must be a whole number of at least 1, got 3.5"),
+        ({"folds": "a"}, "folds must be a whole number of at least 2, got 'a'"),
         ({"missing": "guess"}, "missing must be .* got 'guess'"),
-        ({"repeats": 1}, "repeats must be a whole number from 2 to 10000, got 1"),
-        ({"n_jobs": 0}, "n_jobs must be a whole number of 1 or more, got 0"),
+        ({"repeats": 1}, "repeats must be a whole number of at least 2, got 1"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1, got 0"),
         ({"shrinkage": 2}, "shrinkage must be a number from 0 .* got '2'"),
         ({"target": "klass"}, "^The table has no column 'klass'. Did you mean 'class'"),
     ],

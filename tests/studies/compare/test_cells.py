@@ -11,7 +11,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from tables_of_results import contestants, make_table
 
 from iclda import SupervisedLDA
-from iclda.methods import BASELINES, COMPARED, FITTED, FURTHER, Method, find_method
+from iclda.methods import BASELINES, FITTED, FURTHER, Method, find_method
 from iclda.model_selection import SemiSupervisedKFold
 from iclda.studies.compare.cells import (
     CellData,
@@ -22,7 +22,14 @@ from iclda.studies.compare.cells import (
     pooled_bins,
     write_bins,
 )
-from iclda.studies.compare.plan import COMPARISON, UNSHRUNK, Size, Splits, line_up
+from iclda.studies.compare.plan import (
+    COMPARISON,
+    UNLABELED_CURVE,
+    UNSHRUNK,
+    Size,
+    Splits,
+    line_up,
+)
 from iclda.studies.measures import bins_of
 from iclda.studies.store import FitResult, cells_of
 from iclda.tabular import pipeline, preprocessing
@@ -174,26 +181,21 @@ def test_methods_of_scikit_learn_are_fitted_to_labels_with_gaps(method):
     assert fitted.predict(X).tolist() == np.array(["no", "yes"])[expected.predict(X)].tolist()
 
 
-def test_bounds_are_those_of_the_fit_to_the_training_rows_of_the_first_repeat():
-    given = data(make_table(), names=("supervised", "em"))
-    for cell in cells_of(COMPARISON, {"t": range(4)}, 2):
-        supervised, em = fit_cell(cell, {"t": given}, ["supervised", "em"])
-        assert "bounds" not in supervised.values
-        assert ("bounds" in em.values) == (cell.repeat == 0)
-        if cell.repeat == 0:
-            encoded = encode(given, given.splits.take(cell))
-            model = build_classifier(given.contestants[1], 3, encoded.size)
-            bounds = model.fit(encoded.train, encoded.y).gain_bounds(encoded.train, encoded.y)
-            assert json.loads(em.values["bounds"])["worst"] == pytest.approx(bounds.worst)
-
-
-def test_every_method_is_fitted_and_has_bounds_if_it_has_a_density_and_uses_unlabeled_rows():
+def test_every_method_is_fitted():
     names = [method.name for method in (*FITTED, *FURTHER)]
     for result in fit_cell(CELL, {"t": data(make_table(), names=names)}, names):
         assert result.failure is None, result.failure
-        method = find_method(result.method, COMPARED)
-        has_bounds = hasattr(method.classifier(), "gain_bounds")
-        assert ("bounds" in result.values) == (has_bounds and method.uses_unlabeled)
+
+
+def test_rows_of_the_comparison_are_stored_with_their_losses_those_of_curves_are_not():
+    given = data(make_table())
+    (found,) = fit_cell(CELL, {"t": given}, ["supervised"])
+    rows, losses, is_wrong = np.array(json.loads(found.values["rows"])).T
+    assert rows.tolist() == given.splits.take(CELL).test.tolist()
+    assert losses.mean() == pytest.approx(found.values["brier"])
+    assert is_wrong.mean() == pytest.approx(found.values["error"])
+    (point,) = fit_cell(cells_of(UNLABELED_CURVE, {"t": [4]}, 1)[0], {"t": given}, ["supervised"])
+    assert "rows" not in point.values
 
 
 def test_shrunk_lda_of_scikit_learn_is_our_shrunk_supervised_fit():

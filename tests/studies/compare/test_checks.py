@@ -8,8 +8,8 @@ import pytest
 from tables_of_results import make_table, table_of
 
 from iclda._checks import FINE, NOTE, WARNING
-from iclda.studies.compare.checks import check_table, encode_sample
 from iclda.studies.compare.plan import Splits
+from iclda.studies.compare.run import check_table, encode_sample
 
 
 def remarks(table, n_labeled=None):

@@ -12,7 +12,6 @@ from iclda.studies.compare.plan import (
     Splits,
     default_shrinkages,
     line_up,
-    on_curves,
     parse_shrinkages,
     shrinkage_text,
 )
@@ -69,14 +68,6 @@ def test_shrinkages_are_read_as_they_are_written(text, values):
 def test_what_is_no_shrinkage_is_named(text):
     with pytest.raises(ValueError, match=rf"^shrinkage must be .* got '{text.split(',')[-1]}'"):
         parse_shrinkages(text)
-
-
-def test_curves_show_the_best_variants_that_few_labels_do_not_fail():
-    both = line_up(METHODS, [None, "auto"], FEW)
-    best = {name: f"{name} without shrinkage" for name in ("supervised", "em", "moment")}
-    assert on_curves(best, both) == [best["supervised"], best["em"], "moment"]
-    best = {name: name for name in best}
-    assert on_curves(best, line_up(METHODS, [None], FEW)) == ["supervised", "em", "moment"]
 
 
 def takes(splits, cells=None):

@@ -1,18 +1,12 @@
-import json
+from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
-from tables_of_results import changed, contestants, results, rows_json, table_of
+from tables_of_results import changed, contestants, results, rows_json
 
-from iclda._progress import show_nothing
-from iclda.methods import BASELINES, FITTED, METHODS, find_method
-from iclda.studies.compare.api import read_findings
-from iclda.studies.compare.page import write_files
-from iclda.studies.compare.plan import UNSHRUNK, ComparisonPlan, Size, line_up
-from iclda.studies.compare.run import open_run
+from iclda.methods import BASELINES, FITTED, METHODS
+from iclda.studies.compare.plan import UNSHRUNK, Size, line_up
 from iclda.studies.compare.summary import summarize_comparison
-from iclda.studies.compare.text import Terminal, answer_lines, json_summary
 from iclda.studies.compare.verdict import (
     HELPS,
     HURTS,
@@ -21,11 +15,12 @@ from iclda.studies.compare.verdict import (
     SHARPENS,
     UNCLEAR,
     UNKNOWN,
+    Comparison,
     decide,
     means_of_rows,
     recommend,
 )
-from iclda.studies.confusion import Confusion
+from iclda.studies.measures import Confusion
 
 RNG = np.random.default_rng(3)
 HIGH = RNG.integers(3, 6, (10, 5)) / 10
@@ -159,56 +154,15 @@ def test_unshrunk_variants_are_not_eligible_where_labels_are_few():
     assert all(c.is_eligible for c in line_up(methods, (None,), few))
 
 
-def few_labels():
-    """More columns than labels: free fits give nearly all rows to one class."""
-    rng = np.random.default_rng(0)
-    y = np.arange(300) % 2
-    X = rng.standard_normal((300, 80)) + 0.3 * y[:, None]
-    labels = np.where(y, "yes", "no").astype(object)
-    labels[16:] = None
-    return table_of(pd.DataFrame(X, columns=[f"x{k}" for k in range(80)]), labels)
-
-
-@pytest.fixture(scope="module")
-def findings(tmp_path_factory):
-    out = tmp_path_factory.mktemp("degenerate") / "out"
-    methods = tuple(map(find_method, ("iclda", "iclda-proportions", "supervised")))
-    plan = ComparisonPlan(few_labels(), out, methods, (0.5,), repeats=2, folds=2)
-    with open_run(plan) as opened:
-        opened.compare(show_nothing)
-    return read_findings(out)
-
-
-def test_a_comparison_says_which_fits_degenerated_and_what_keeps_them_from_it(findings):
-    counts = {
-        name: sum(r.values["is_degenerate"] for r in findings.compared if r.method == name)
-        for name in ("iclda", "iclda-proportions", "supervised")
-    }
-    assert counts["iclda"] > 0
-    assert counts["iclda-proportions"] == counts["supervised"] == 0
-    said = " ".join(" ".join(answer_lines(findings, Terminal(400))).split())
-    assert f"share of the labels: iclda in {counts['iclda']} of 4 splits." in said
-    assert "iclda-proportions holds the class proportions of the labels" in said
-
-
-def test_a_comparison_says_what_its_fits_can_lose(findings, tmp_path):
-    said = " ".join(" ".join(answer_lines(findings, Terminal(400))).split())
-    words = "of the 284 another class than supervised LDA, which does not use them."
-    assert words in said
-    paths = write_files(tmp_path, findings)
-    summary = json_summary(findings, paths)
-    assert summary["safety"] == findings.safety
-    assert summary["bounds"]["disagreement"] == findings.bounds.disagreement
-    page = " ".join(paths["report"].read_text().split())
-    assert words in page
-    assert "whatever the true classes of the 284 unlabeled rows" in page
-
-
-def test_bounds_hold_in_every_split(findings):
-    (sentence,) = [text for text in findings.safety if "can change" in text]
-    name, bounds = findings.judged.name, findings.bounds
-    stored = [r.values.get("bounds") for r in findings.compared if r.method == name]
-    shares = [json.loads(text)["disagreement"] for text in stored if text]
-    assert len(shares) == 2  # folds of the first repeat
-    assert bounds.disagreement == max(shares)
-    assert f"by {100 * max(shares):.1f} percentage points at most" in sentence
+def test_curves_show_what_is_recommended_the_runner_up_the_baseline_and_the_best_outside():
+    errors = {"supervised": 0.3, "em": 0.0, "iclda": 0.1, "self_learning": 0.2}
+    errors |= {"sklearn_logistic": 0.15, "sklearn_lda": 0.4}
+    rows = results(**{name: [[error, error + 0.1]] * 2 for name, error in errors.items()})
+    lined_up = contestants(*(name.replace("_", "-") for name in errors))
+    settings = SimpleNamespace(contestants=lined_up, folds=2, n_kept=None, classes=("a", "b"))
+    rows = [changed(each, confusion="[[0, 0, 3], [1, 1, 2]]") for each in rows]
+    found = Comparison(settings, rows, 0.0)
+    assert found.verdict.method == "em"
+    assert found.on_curves == ["em", "iclda", "supervised", "sklearn-logistic"]
+    alone = Comparison(settings, [r for r in rows if r.method == "supervised"], 0.0)
+    assert alone.on_curves == ["supervised"]

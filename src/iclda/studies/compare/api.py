@@ -7,22 +7,20 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, fields
 from html import escape
-from math import inf
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from ..._messages import Hint, ParameterError, say
+from ..._messages import say
 from ..._progress import show_nothing
 from ...methods import Shrinkage
+from ...model_selection._splitters import check_count
 from ...tabular.encoders import require_for_tables
 from ...tabular.table import ReadOptions, read_opened
 from ...tabular.table_files import ParquetReader, TableReader, open_table
-from ..drawing import check_can_report
 from ..measures import ERROR
+from ..page import check_can_report
 from ..store import STORE, Store, StoreError
 from . import SENTENCES
-from .page import draw_figures, write_files
 from .plan import (
     COMPARISON,
     LABELED_CURVE,
@@ -33,9 +31,9 @@ from .plan import (
     parse_shrinkages,
     shrinkage_text,
 )
+from .report import draw_figures, known_measures, ranked, worse_text, write_files
 from .run import open_run
 from .summary import Difference, Score, SplitCurvePoint
-from .text import known_measures, ranked, worse_text
 from .verdict import Comparison
 
 _FRAME = Path("The table")  # as messages and reports call a frame
@@ -50,16 +48,13 @@ class Findings(Comparison):
 
         Every measure, the interval of the error, and the repeats in which it was worse.
         """
-        names = ranked(self.summary)
-        columns: dict[str, Any] = {}
-        for measure in known_measures(self.summary):
-            columns[measure] = [self.summary.mean(name, measure) for name in names]
-            if measure == ERROR:
-                errors = [self.summary.score(name, ERROR) for name in names]
-                for end in ("low", "high"):
-                    columns[f"error_{end}"] = [e and getattr(e, end) for e in errors]
-        columns["worse in"] = [worse_text(self.summary, name) for name in names]
-        return require_for_tables("pandas").DataFrame(columns, index=names)
+        names, scores = ranked(self.summary), self.scores
+        errors = scores[scores["measure"] == ERROR].set_index("method")
+        table = scores.pivot(index="method", columns="measure", values="mean")
+        table = table.loc[names, known_measures(self.summary)].rename_axis(None, axis=1)
+        table.insert(1, "error_low", errors["low"])
+        table.insert(2, "error_high", errors["high"])
+        return table.assign(**{"worse in": [worse_text(self.summary, name) for name in names]})
 
     @property
     def scores(self) -> Any:
@@ -222,11 +217,11 @@ def compare(
     chosen: dict[str, Any] = {
         "methods": None if names is None else find_compared(names),
         "shrinkages": None if shrinkage is None else parse_shrinkages(shrinkage_text(values)),
-        "repeats": _whole("repeats", repeats, 2, 10_000),
+        "repeats": _whole("repeats", repeats, 2),
         "folds": _whole("folds", folds, 2),
         "n_labeled": _whole("n_labeled", n_labeled, 1),
-        "seed": _whole("seed", seed, 0, 2**32 - 1) or 0,
-        "jobs": _whole("n_jobs", n_jobs, 1) or 1,
+        "seed": check_count("seed", seed, 0),
+        "jobs": check_count("n_jobs", n_jobs, 1),
     }
     with tempfile.TemporaryDirectory() as folder:
         file = _open(table, Path(folder))
@@ -245,20 +240,9 @@ def compare(
         return read_findings(plan.out)
 
 
-def _wrong(name: str, value: Any, rule: str) -> ParameterError:
-    text = say("{given} must be {rule}, got {value!r}.", given=Hint(name), rule=rule, value=value)
-    return ParameterError(text, parameter=name, value=value)
-
-
-def _whole(name: str, value: Any, least: int, most: float = inf) -> int | None:
-    """A whole number from ``least`` to ``most``, or None if none is given."""
-    if value is None:
-        return None
-    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not is_whole or not least <= int(value) <= most:
-        limits = f"of {least} or more" if most == inf else f"from {least} to {most}"
-        raise _wrong(name, value, f"a whole number {limits}")
-    return int(value)
+def _whole(name: str, value: Any, least: int) -> int | None:
+    """A whole number of at least ``least``, or None if none is given."""
+    return None if value is None else check_count(name, value, least)
 
 
 def _open(table: Any, folder: Path) -> TableReader:

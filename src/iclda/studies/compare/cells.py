@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from traceback import format_exception
 from typing import Any, Self
@@ -17,15 +17,22 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from ..._core.types import AnyArray, Array
-from ..._estimators.diagnosis import safety_bounds
 from ..._estimators.labels import Labels, encode_labels
 from ..._estimators.supervised import SupervisedLDA
-from ..._messages import DegenerateFitWarning, NoUnlabeledRowsWarning, Text, message_of
+from ..._messages import NoUnlabeledRowsWarning, Text, message_of
 from ..._statistics import row_losses
 from ...tabular import pipeline, preprocessing
-from ..confusion import count_confusion, write_confusion
 from ..engine import record_fit
-from ..measures import COMPARISON_MEASURES, EDGES, Bins, Predictions, bins_of, compute_measures
+from ..measures import (
+    COMPARISON_MEASURES,
+    EDGES,
+    Bins,
+    Predictions,
+    bins_of,
+    compute_measures,
+    count_confusion,
+    write_confusion,
+)
 from ..store import Cell, FitResult
 from .plan import COMPARISON, Contestant, Size, Splits, Take
 
@@ -36,7 +43,6 @@ _OUTSIDE: dict[str, tuple[Any, bool]] = {
     "sklearn-lda": (_LDA, False),
     "sklearn-logistic": (LogisticRegression(max_iter=1_000), False),
 }
-_MOST_FEATURES = 200  # for which bounds are computed, which take matrices of features x features
 
 
 @dataclass(frozen=True)
@@ -90,12 +96,8 @@ def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> 
             model = build_classifier(contestant, data.seed, encoded.size)
             model.fit(encoded.train, encoded.y)
             values = measure_fit(model, encoded, data.splits.labels, take)
-            if cell.experiment == COMPARISON:
-                values["rows"] = _write_rows(model, encoded, data.splits.labels, take)
-                kinds = [type(one.message) for one in caught]
-                values["is_degenerate"] = int(DegenerateFitWarning in kinds)
-                if cell.repeat == 0 and contestant.can_lose:
-                    values["bounds"] = _write_bounds(model, encoded)
+        if cell.experiment != COMPARISON:
+            del values["rows"]  # by which is chosen: curves do not need them
         return {"values": values, "remarks": _remarks(caught, encoded.names)}
 
     return [record_fit(cell, c.name, sizes, data.seed, partial(fit, c)) for c in chosen]
@@ -154,7 +156,11 @@ def encode(data: CellData, take: Take) -> Encoded:
 
 
 def measure_fit(model: Any, encoded: Encoded, labels: Labels, take: Take) -> dict[str, Any]:
-    """All stored measures of a fitted classifier, and the bins of its probabilities."""
+    """All stored values of a fitted classifier.
+
+    These are its measures, the bins of its probabilities, the confusion matrix, and for every test
+    row its index, its Brier score and whether its class is wrong.
+    """
     codes = labels.codes[take.test]
     truth, hidden_truth = labels.classes[codes], labels.classes[labels.codes[take.hidden]]
     hidden = encoded.train[np.isin(take.rows, take.hidden)]
@@ -168,27 +174,14 @@ def measure_fit(model: Any, encoded: Encoded, labels: Labels, take: Take) -> dic
         is_wrong_hidden=model.predict(hidden) != hidden_truth if len(hidden) else None,
     )
     confusion = count_confusion(codes, probabilities.argmax(axis=1), len(labels.classes))
+    losses, is_wrong = row_losses(probabilities, codes)
+    rows = zip(take.test.tolist(), losses.round(9).tolist(), map(int, is_wrong), strict=True)
     return {
         **compute_measures(predictions, COMPARISON_MEASURES),
         "bins": write_bins(bins_of(probabilities, codes)),
         "confusion": write_confusion(confusion),
+        "rows": json.dumps(list(rows)),
     }
-
-
-def _write_rows(model: Any, encoded: Encoded, labels: Labels, take: Take) -> str:
-    """Index, Brier score and whether the class is wrong of every test row, as JSON."""
-    probabilities = model.predict_proba(encoded.test)
-    losses, is_wrong = row_losses(probabilities, labels.codes[take.test])
-    rows = zip(take.test.tolist(), losses.round(9).tolist(), is_wrong.tolist(), strict=True)
-    return json.dumps([[index, loss, int(wrong)] for index, loss, wrong in rows])
-
-
-def _write_bounds(model: Any, encoded: Encoded) -> str:
-    """Bounds of the gain of a fit as JSON; empty without a supervised fit to compare with."""
-    if encoded.train.shape[1] > _MOST_FEATURES:
-        return ""
-    bounds = safety_bounds(model, encoded.train, encoded.y)
-    return "" if bounds is None else json.dumps(asdict(bounds))
 
 
 def _remarks(caught: Sequence[warnings.WarningMessage], names: Sequence[str]) -> str:

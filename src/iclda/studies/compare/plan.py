@@ -18,7 +18,7 @@ from ..._messages import Hint, ParameterError, Text, say
 from ..._statistics import safety_rank
 from ...methods import COMPARED, FURTHER, Method, Shrinkage, find_method, parse_shrinkage
 from ...model_selection import SemiSupervisedKFold
-from ...model_selection._masking import OrderedSplit, order_split
+from ...model_selection._splitters import OrderedSplit, order_split
 from ...tabular import Source, Table
 from ..engine import rng_of
 from ..store import COMPARISON_FORMAT, Cell
@@ -74,14 +74,6 @@ class Contestant:
     method: Method
     shrinkage: Shrinkage
     is_eligible: bool = True  # for a recommendation; others are compared only
-
-    @property
-    def can_lose(self) -> bool:
-        """Whether it is a method of this package that may lose likelihood by unlabeled rows."""
-        method = self.method
-        if method.is_outside or not method.uses_unlabeled:
-            return False
-        return hasattr(method.load_class(), "gain_bounds")
 
     @property
     def risk(self) -> tuple[bool, int]:
@@ -149,22 +141,6 @@ def line_up(
     ]
     once = [m for m in methods if "shrinkage" not in m.parameters]
     return (*own, *(Contestant(m.name, m, None, m not in FURTHER) for m in once))
-
-
-def on_curves(best: Mapping[str, str], contestants: Sequence[Contestant]) -> list[str]:
-    """The best variant of every method, or a shrunk one if the best would fail with few labels.
-
-    Supervised LDA, the baseline, is never replaced.
-    """
-    by_name = {contestant.name: contestant for contestant in contestants}
-    names = []
-    for name in best.values():
-        chosen = by_name[name]
-        if chosen.method.uses_unlabeled and chosen.method.name in _RESTS_ON_LABELS:
-            variants = [c for c in contestants if c.method == chosen.method]
-            chosen = next((c for c in (chosen, *variants) if c.shrinkage is not None), chosen)
-        names.append(chosen.name)
-    return names
 
 
 @dataclass(frozen=True)
@@ -371,10 +347,8 @@ class ComparisonSettings:
     remarks: Sequence[Remark]
     sources: Sequence[Source]
     reading: Mapping[str, Any]
-    jobs: int
-    run: Mapping[str, str]  # machine and time
+    run: Mapping[str, Any]  # command, processes, machine and time of the last run
     versions: Mapping[str, str]
-    commands: Sequence[str]
 
     @property
     def n_kept(self) -> int | None:

@@ -1,24 +1,38 @@
-"""Run a comparison: choose its settings, check its folder, compute and store missing cells."""
+"""Run a comparison: check its table and folder, choose its settings, compute missing cells."""
 
 from __future__ import annotations
 
 import platform
-import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from ..._messages import and_list, say
+import numpy as np
+
+from ..._checks import (
+    FINE,
+    NOTE,
+    WARNING,
+    Remark,
+    check_constants,
+    check_duplicates,
+    check_gaps,
+    check_shift,
+)
+from ..._messages import and_list, plural, say
 from ..._packages import versions
 from ..._progress import Advance
 from ..._statistics import affordable
 from ...methods import BASELINES, FITTED
+from ...tabular import Table, preprocessing
+from ...tabular.encoders import BOOLEAN, CATEGORY, kinds_of
 from ..engine import run_missing
 from ..store import STORE, Store, StoreError, cells_of
 from . import SENTENCES
 from .cells import CellData, fit_cell
-from .checks import check_table, encode_sample
 from .plan import (
     COMPARISON,
     LABELED_CURVE,
@@ -26,13 +40,13 @@ from .plan import (
     UNLABELED_CURVE,
     ComparisonPlan,
     ComparisonSettings,
+    Size,
     bad_parameter,
     default_shrinkages,
     line_up,
-    on_curves,
     shrinkage_text,
 )
-from .summary import summarize_comparison
+from .verdict import Comparison
 
 FILES = {"comparison": "comparison.csv", "curves": "curves.csv", "report": "report.html"}
 # Repeats, and splits of curves, by default: fewer where a fit takes longer.
@@ -42,6 +56,14 @@ _LARGE_SIZE = 200_000  # cells of a table, above which a fit takes a second or s
 _TITLES = {
     UNLABELED_CURVE: "curve of unlabeled rows",
     LABELED_CURVE: "curve of labeled rows",
+}
+_MOST_UNLABELED = 5_000  # rows that checks look at
+_MOST_CLASSES = 12  # whose labels are counted one by one
+_LABELS_OF_CLASS = 5  # fewer say little about it
+_RARE_SHARE = 0.02
+_NOUNS = {
+    BOOLEAN: ("yes-or-no column", "yes-or-no columns"),
+    CATEGORY: ("category", "categories"),
 }
 
 
@@ -82,13 +104,13 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         remarks=check_table(table, sample, size, is_hidden=plan.n_labeled is not None),
         sources=table.sources,
         reading=plan.reading,
-        jobs=plan.jobs,
         run={
+            "Command": plan.command,
+            "jobs": plan.jobs,
             "machine": f"{platform.machine()}, {platform.system()}",
             "last run began": time.strftime("%Y-%m-%d %H:%M"),
         },
         versions=versions(),
-        commands=(plan.command,),
     )
 
 
@@ -102,20 +124,12 @@ def open_run(plan: ComparisonPlan) -> Iterator[ComparisonRun]:
     strange = [name for name in FILES.values() if (out / name).exists()]
     if strange and not (out / STORE).exists():
         raise bad_parameter("strange_files", "out", out, files=and_list(strange), store=STORE)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out):
-            pass
-    except OSError as error:
-        raise bad_parameter("not_writable", "out", out, problem=error.strerror) from error
     with closing(Store(out / STORE, kind=COMPARISON)) as store:
-        stored = store.settings()
-        if names := ", ".join(name for name in stored.get("data", {}) if name != plan.name):
+        stored = store.settings().get("data", {})
+        if names := ", ".join(name for name in stored if name != plan.name):
             sentence = SENTENCES["errors"]["other_table"]
             raise StoreError(say(sentence, folder=out, names=names, name=plan.name))
-        agreed = store.merge_settings(**settings.agreed)
-        commands = dict.fromkeys([*stored.get("commands", []), *settings.commands])
-        store.note(**{**settings.to_json(), **agreed, "commands": list(commands)})
+        store.note(**{**settings.to_json(), **store.merge_settings(**settings.agreed)})
         yield ComparisonRun(plan, settings, store)
 
 
@@ -133,11 +147,9 @@ class ComparisonRun:
         self._compute(COMPARISON, range(self.settings.folds), names, advance)
 
     def add_curves(self, advance: Advance) -> None:
-        """Compute what is missing of the curves, with the best variant of each method."""
-        splits, contestants = self.plan.splits, self.settings.contestants
-        rows = self.store.rows(COMPARISON)
-        summary = summarize_comparison(rows, contestants, splits.n_folds)
-        names = on_curves(summary.best, contestants)
+        """Compute what is missing of the curves, of the contestants that they show."""
+        splits = self.plan.splits
+        names = Comparison(self.settings, self.store.rows(COMPARISON), seconds=0).on_curves
         self._compute(UNLABELED_CURVE, splits.unlabeled_sizes(), names, advance)
         self._compute(LABELED_CURVE, splits.labeled_sizes(), names, advance)
 
@@ -168,3 +180,82 @@ class ComparisonRun:
             run=fit_cell,
             jobs=plan.jobs,
         )
+
+
+def encode_sample(table: Table, missing: str) -> Any:
+    """Frame of all labeled rows, and then a sample of the unlabeled ones, as numbers.
+
+    It is encoded as a fit of all rows would; errors name what cannot be encoded.
+    """
+    encoder = preprocessing(table.features, missing=missing)
+    unlabeled = np.flatnonzero(~table.is_labeled)
+    if len(unlabeled) > _MOST_UNLABELED:
+        unlabeled = np.random.default_rng(0).choice(unlabeled, _MOST_UNLABELED, replace=False)
+    rows = np.concatenate([np.flatnonzero(table.is_labeled), unlabeled])
+    return encoder.fit(table.features).transform(table.features.iloc[rows])
+
+
+def check_table(table: Table, sample: Any, size: Size, *, is_hidden: bool) -> list[Remark]:
+    """All remarks, in the order in which a person would look.
+
+    ``sample`` is that of ``encode_sample``, ``size`` that of the training rows of a split, and
+    ``is_hidden`` whether labels are hidden.
+    """
+    n_labeled = int(table.is_labeled.sum())
+    return [
+        *_check_rows(table),
+        *_check_classes(table, is_hidden=is_hidden),
+        *_check_kinds(table, size),
+        *(Remark(NOTE, "Columns", text) for text in table.notes),
+        *(Remark(WARNING, "Columns", text) for text in table.warnings),
+        *check_gaps(table.features),
+        *check_constants(table.features),
+        *_check_labels(size),
+        *check_shift(sample.iloc[:n_labeled], sample.iloc[n_labeled:]),
+        *check_duplicates(table.features, table.labels),
+    ]
+
+
+def _check_rows(table: Table) -> Iterator[Remark]:
+    n_rows, n_labeled = len(table.labels), int(table.is_labeled.sum())
+    n_unlabeled = n_rows - n_labeled
+    share = f"{100 * n_unlabeled / n_rows:.0f} %" if n_unlabeled < 0.995 * n_rows else "nearly all"
+    text = f"{n_rows:,}: {n_labeled:,} labeled, {n_unlabeled:,} unlabeled ({share})."
+    yield Remark(FINE, "Rows", text if n_unlabeled else f"{n_rows:,}, all of them labeled.")
+
+
+def _check_classes(table: Table, *, is_hidden: bool) -> Iterator[Remark]:
+    counts = Counter(table.labels[table.is_labeled].tolist())
+    counted = ", ".join(f"{count:,} of {name!r}" for name, count in sorted(counts.items()))
+    if len(counts) > _MOST_CLASSES:
+        counted = f"{min(counts.values()):,} to {max(counts.values()):,} labels each"
+    text = f"{len(counts)} in {table.target!r}: {counted}."
+    rarest = min(counts, key=lambda name: (counts[name], name))
+    n_rarest = counts[rarest]
+    if n_rarest < _LABELS_OF_CLASS and not is_hidden:
+        advice = f"{n_rarest} labels say little about class {rarest!r}: label more of it if you can"
+        yield Remark(WARNING, "Classes", f"{text} {advice}.")
+    elif n_rarest < _RARE_SHARE * counts.total():
+        yield Remark(NOTE, "Classes", f"{text} Class {rarest!r} is rare.")
+    else:
+        yield Remark(FINE, "Classes", text)
+
+
+def _check_kinds(table: Table, size: Size) -> Iterator[Remark]:
+    kinds = Counter(kinds_of(table.features).values())
+    parts = [plural(n, *_NOUNS.get(kind, (kind,))) for kind, n in kinds.items()]
+    n_columns = len(table.features.columns)
+    text = parts[0] if len(parts) == 1 else f"{n_columns}: {', '.join(parts)}"
+    encoded = f" As numbers they make {size.n_features} features."
+    yield Remark(FINE, "Columns", f"{text}.{encoded if size.n_features != n_columns else ''}")
+
+
+def _check_labels(size: Size) -> Iterator[Remark]:
+    text = f"{size.n_labeled:,} train in each fold, for {plural(size.n_features, 'feature')}"
+    if size.is_degenerate:
+        problem = "too few for a fit without shrinkage, which would separate them perfectly"
+        yield Remark(WARNING, "Labels", f"{text}: {problem} whatever they are.")
+    elif size.is_small:
+        yield Remark(NOTE, "Labels", f"{text}: few, so that shrinkage is of use.")
+    else:
+        yield Remark(FINE, "Labels", f"{text}.")

@@ -20,9 +20,8 @@ from ..._statistics import (
     mean_interval,
 )
 from .. import measures
-from ..measures import BRIER, COMPARISON_MEASURES, ERROR, LEVEL, LOSS
+from ..measures import BRIER, COMPARISON_MEASURES, ERROR, LEVEL
 from ..store import FitResult
-from .cells import pooled_bins
 from .plan import (
     COMPARISON,
     LABELED_CURVE,
@@ -36,8 +35,7 @@ from .plan import (
 DECISIVE = tuple(
     sorted((n for n, m in COMPARISON_MEASURES.items() if m.is_decisive), key=ERROR.__eq__)
 )
-LOSS_DIFFERENCE = "loss_difference"  # loss less that of the reference, in the same splits
-CURVE_MEASURES = (ERROR, BRIER, LOSS_DIFFERENCE)
+CURVE_MEASURES = (ERROR, BRIER)
 VARIED = {UNLABELED_CURVE: "n_unlabeled", LABELED_CURVE: "n_labeled"}
 _TIE = 1e-12  # relative differences below this are none
 Grid = Mapping[str, Array]  # by stored measure, and n_test: (repeats, folds), NaN where missing
@@ -131,9 +129,7 @@ def summarize_comparison(
     n_repeats = 1 + max((r.repeat for group in fits.values() for r in group), default=-1)
     grids = {name: _grid(fits[name], (n_repeats, n_folds)) for name in fits}
     repeats = {
-        (name, m): _repeat_values(fits[name], grids[name], m)
-        for name in fits
-        for m in COMPARISON_MEASURES
+        (name, m): _repeat_values(grids[name], m) for name in fits for m in COMPARISON_MEASURES
     }
 
     def rank(name: str) -> list[float]:
@@ -151,10 +147,6 @@ def summarize_comparison(
     for (name, measure), values in repeats.items():
         supervised = repeats.get((baseline or "", measure), np.full(n_repeats, np.nan))
         score = _score(name, measure, values, supervised, grids[name])
-        of_bins = COMPARISON_MEASURES[measure].of_bins
-        if of_bins and score.mean is not None:
-            # Of the rows of all repeats together, as figures show it.
-            score = replace(score, mean=of_bins(pooled_bins(fits[name])))
         if score.mean is not None or measure == ERROR:
             scores.append(score)
     rivals = [c.name for c in contestants if c.method.uses_unlabeled or c.method.is_outside]
@@ -173,24 +165,19 @@ def overlap(n_folds: int) -> float:
 
 
 def _grid(results: Sequence[FitResult], shape: tuple[int, int]) -> Grid:
-    stored = [name for name, measure in COMPARISON_MEASURES.items() if measure.function]
-    grid = {name: np.full(shape, np.nan) for name in (*stored, "n_test")}
+    grid = {name: np.full(shape, np.nan) for name in (*COMPARISON_MEASURES, "n_test")}
     for result in results:
         place = result.repeat, result.part
         grid["n_test"][place] = result.n_test
-        for name in stored:
+        for name in COMPARISON_MEASURES:
             grid[name][place] = result.number(name)
     return grid
 
 
-def _repeat_values(results: Sequence[FitResult], grid: Grid, measure: str) -> Array:
+def _repeat_values(grid: Grid, measure: str) -> Array:
     """Value of every repeat, folds weighted by their test rows; NaN for an incomplete one."""
-    n_test, of_bins = grid["n_test"], COMPARISON_MEASURES[measure].of_bins
-    if of_bins is None:
-        return (n_test * grid[measure]).sum(axis=1) / n_test.sum(axis=1)
-    pooled = [pooled_bins(r for r in results if r.repeat == k) for k in range(len(n_test))]
-    values = [of_bins(bins) if bins.any() else np.nan for bins in pooled]
-    return np.where(np.isfinite(n_test).all(axis=1), values, np.nan)
+    n_test = grid["n_test"]
+    return (n_test * grid[measure]).sum(axis=1) / n_test.sum(axis=1)
 
 
 def _finite(values: Array) -> Array:
@@ -212,8 +199,7 @@ def _score(name: str, measure: str, values: Array, supervised: Array, grid: Grid
     excess = (values - supervised) / np.maximum(1, np.abs(supervised))
     excess = _finite(COMPARISON_MEASURES[measure].sign * excess)
     share = float((excess > _TIE).mean()) if excess.size else None
-    # A measure of pooled rows exists for repeats only.
-    splits = _weighted(grid[measure], grid["n_test"]) if measure in grid else known
+    splits = _weighted(grid[measure], grid["n_test"])
     se = corrected_standard_error(splits, overlap(grid["n_test"].shape[1]))
     mean = float(known.mean())
     score = Score(name, measure, mean, se if isfinite(se) else None, share, len(known))
@@ -262,10 +248,7 @@ class SplitCurvePoint:
 
 
 def split_curve_points(
-    results: Sequence[FitResult],
-    methods: Sequence[str],
-    reference: str | None,
-    settings: ComparisonSettings,
+    results: Sequence[FitResult], methods: Sequence[str], settings: ComparisonSettings
 ) -> list[SplitCurvePoint]:
     """Points of both curves, including that of the comparison.
 
@@ -283,38 +266,22 @@ def split_curve_points(
                     groups[r.method, r.part].append(r)
                 elif r.experiment == COMPARISON and r.repeat * settings.folds + r.part < n_compared:
                     groups[r.method, n_rows].append(r)
-        for method in methods:
-            for size in sorted(size for name, size in groups if name == method):
-                theirs = groups.get((reference or "", size), [])
-                points += _points(curve, groups[method, size], theirs)
+        order = sorted(groups, key=lambda key: (methods.index(key[0]), key[1]))
+        points += [_point(curve, m, groups[key]) for key in order for m in CURVE_MEASURES]
     return points
 
 
-def _points(
-    curve: str, ours: Sequence[FitResult], theirs: Sequence[FitResult]
-) -> list[SplitCurvePoint]:
-    """Means of a method's fits of one size; ``theirs`` are those of the reference."""
-    losses = {result.cell: result.number(LOSS) for result in theirs}
-    reference = np.array([losses.get(result.cell) for result in ours], dtype=float)
-    values = {
-        measure: np.array([result.number(measure) for result in ours], dtype=float)
-        for measure in (ERROR, BRIER, LOSS)
-    }
-    values[LOSS_DIFFERENCE] = values[LOSS] - reference
-    points = []
-    for measure in CURVE_MEASURES:
-        known = _finite(values[measure])
-        if known.size:
-            se = corrected_standard_error(known)
-            point = SplitCurvePoint(
-                curve=curve,
-                n_labeled=int(np.median([result.n_labeled for result in ours])),
-                n_unlabeled=int(np.median([result.n_unlabeled for result in ours])),
-                method=ours[0].method,
-                measure=measure,
-                mean=float(known.mean()),
-                se=se if isfinite(se) else None,
-                splits=len(known),
-            )
-            points.append(point)
-    return points
+def _point(curve: str, measure: str, fits: Sequence[FitResult]) -> SplitCurvePoint:
+    """Mean over a method's fits of one size."""
+    values = [fit.values[measure] for fit in fits]
+    se = corrected_standard_error(values)
+    return SplitCurvePoint(
+        curve=curve,
+        n_labeled=int(np.median([fit.n_labeled for fit in fits])),
+        n_unlabeled=int(np.median([fit.n_unlabeled for fit in fits])),
+        method=fits[0].method,
+        measure=measure,
+        mean=float(np.mean(values)),
+        se=se if isfinite(se) else None,
+        splits=len(fits),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,6 @@ import numpy as np
 from ..._checks import WARNING
 from ..._core.types import Array
 from ..._estimators.average import AVERAGED
-from ..._estimators.diagnosis import GainBounds
 from ..._messages import Text, and_list, plural, say
 from ..._statistics import (
     LEAST_TESTED,
@@ -27,24 +26,12 @@ from ..._statistics import (
     safety_rank,
 )
 from ...methods import BASELINES, FITTED
-from ..confusion import Confusion, mean_confusion
-from ..measures import BRIER, ERROR, LOSS
+from ..measures import BRIER, ERROR, Confusion, mean_confusion
 from ..page import share
 from ..store import FitResult
 from . import SENTENCES
-from .plan import (
-    COMPARISON,
-    SUPERVISED,
-    ComparisonSettings,
-    Contestant,
-    on_curves,
-)
-from .summary import (
-    ComparisonSummary,
-    SplitCurvePoint,
-    split_curve_points,
-    summarize_comparison,
-)
+from .plan import COMPARISON, SUPERVISED, ComparisonSettings, Contestant
+from .summary import ComparisonSummary, SplitCurvePoint, split_curve_points, summarize_comparison
 
 _SENTENCES = SENTENCES["verdict"]
 RULE = say(
@@ -121,7 +108,6 @@ class Verdict:
     method: str | None  # the contestant to use
     headline: str  # of pages
     sentence: str
-    also: str = ""
     estimate: ErrorEstimate | None = None
     own: str | None = None  # the contestant to use of this package's own
     learned: str = ""  # whether anything was: clear, unclear or nothing; empty if unknown
@@ -169,7 +155,6 @@ def decide(
         method=chosen.name,
         headline=headlines[kind].format(name=title_of(chosen), majority=majority),
         sentence=sentence,
-        also=_likelihood(summary),
         estimate=advice.estimate,
         own=own.name if own else None,
         learned=learned,
@@ -236,22 +221,6 @@ def title_of(contestant: Contestant) -> str:
     return f"{method.title}{contestant.name.removeprefix(method.name)}"
 
 
-def _likelihood(summary: ComparisonSummary) -> str:
-    """Which methods were never worse than supervised LDA in likelihood."""
-    tested = {each.method for each in summary.differences if each.measure == LOSS}
-    names = [name for name in summary.best.values() if name in tested]
-    scores = [score for name in names if (score := summary.score(name, LOSS))]
-    if not scores:
-        return ""
-    never = [score.method for score in scores if score.share_worse_than_supervised == 0]
-    return say(
-        _SENTENCES["never_worse" if never else "always_worse"],
-        names=and_list(never),
-        supervised=supervised_name(summary),
-        repeats=max(score.repeats for score in scores),
-    )
-
-
 def supervised_name(summary: ComparisonSummary) -> str:
     """The supervised contestant, as a sentence calls it."""
     return f"supervised LDA{(summary.baseline or '').removeprefix(SUPERVISED)}"
@@ -283,22 +252,23 @@ class Comparison:
         return decide(self.summary, advice, self.settings.n_kept, confusion)
 
     @cached_property
-    def points(self) -> list[SplitCurvePoint]:
-        """Learning curves of each method's best variant."""
-        names = on_curves(self.summary.best, self.settings.contestants)
-        return split_curve_points(self.results, names, self.reference, self.settings)
+    def on_curves(self) -> list[str]:
+        """Contestants on learning curves.
+
+        The recommended one, the best of the other methods, the baseline, and the best method of
+        scikit-learn.
+        """
+        ranked = sorted(self.summary.best.values(), key=self.summary.rank)
+        others = [name for name in ranked if name != self.verdict.method]
+        outside = [each.name for each in self.settings.contestants if each.method.is_outside]
+        best_outside = [name for name in ranked if name in outside]
+        names = [self.verdict.method, *others[:1], self.summary.baseline, *best_outside[:1]]
+        return list(dict.fromkeys(name for name in names if name))
 
     @cached_property
-    def reference(self) -> str | None:
-        """The contestant on curves with the lowest loss, which the losses there are compared with.
-
-        Supervised LDA would be a poor one: with few labels its loss is so far off, and varies so
-        much, that in differences to it the others look alike.
-        """
-        names = on_curves(self.summary.best, self.settings.contestants)
-        losses = {name: self.summary.mean(name, LOSS) for name in names}
-        known = {name: loss for name, loss in losses.items() if loss is not None}
-        return min(known, key=known.__getitem__, default=None)
+    def points(self) -> list[SplitCurvePoint]:
+        """Points of the learning curves."""
+        return split_curve_points(self.results, self.on_curves, self.settings)
 
     @cached_property
     def compared(self) -> list[FitResult]:
@@ -315,58 +285,6 @@ class Comparison:
         n_repeats = len({result.repeat for result in fitted})
         texts = [result.values["confusion"] for result in fitted]
         return mean_confusion(texts, self.settings.classes, n_repeats)
-
-    @cached_property
-    def judged(self) -> Contestant | None:
-        """The contestant whose ``bounds`` are given.
-
-        It is the recommended one of this package; if that does not use the unlabeled rows, the
-        best that does.
-        """
-        own = self.contestant(self.verdict.own)
-        if own is not None and own.can_lose:
-            return own
-        others = [each for each in self.settings.contestants if each.can_lose]
-        return min(others, key=lambda each: self.summary.rank(each.name), default=None)
-
-    @cached_property
-    def bounds(self) -> GainBounds | None:
-        """How much ``judged`` may change the likelihood and the classes, over all its splits."""
-        name = self.judged.name if self.judged else None
-        stored = [r.values.get("bounds") for r in self.compared if r.method == name]
-        bounds = [GainBounds(**json.loads(text)) for text in stored if text]
-        if not any(each.n_unlabeled for each in bounds):
-            return None
-        return GainBounds(
-            worst=min(each.worst for each in bounds),
-            best=max(each.best for each in bounds),
-            expected=sum(each.expected for each in bounds) / len(bounds),
-            disagreement=max(each.disagreement for each in bounds),
-            n_unlabeled=max(each.n_unlabeled for each in bounds),
-        )
-
-    @cached_property
-    def safety(self) -> list[str]:
-        """How much the judged method may lose, and which fits degenerated, in sentences."""
-        sentences: list[str] = []
-        texts, bounds = SENTENCES["safety"], self.bounds
-        if self.judged and bounds:
-            sentence = say(
-                texts["bounds" if bounds.disagreement > 0 else "same"],
-                supervised=supervised_name(self.summary),
-                n_unlabeled=bounds.n_unlabeled,
-                name=title_of(self.judged),
-                share=share(bounds.disagreement),
-                comparison=bounds.comparison("it"),
-            )
-            sentences.append(sentence)
-        counts = Counter(r.method for r in self.compared if r.values.get("is_degenerate"))
-        if counts:
-            totals = Counter(result.method for result in self.compared)
-            each = (f"{name} in {n:,} of {totals[name]:,} splits" for name, n in counts.items())
-            shown = ", ".join(each)
-            sentences.append(say(texts["degenerate"], shown=shown, variant="iclda-proportions"))
-        return sentences
 
     @cached_property
     def caution(self) -> str:
@@ -388,16 +306,15 @@ class Comparison:
         error = f"{100 * confusion.balanced_error:.1f} %"
         return say(SENTENCES["classes"]["balanced"], name=title_of(chosen), balanced=error)
 
-    def failures(self, experiments: Sequence[str]) -> dict[str, tuple[int, int, str]]:
+    @cached_property
+    def failures(self) -> dict[str, tuple[int, int, str]]:
         """By contestant, fits that failed, all fits, and the last line of the first traceback."""
-        results = [result for result in self.results if result.experiment in experiments]
-        totals = Counter(result.method for result in results)
-        failed: dict[str, tuple[int, int, str]] = {}
-        for result in results:
+        totals = Counter(result.method for result in self.compared)
+        reasons: dict[str, list[str]] = defaultdict(list)
+        for result in self.compared:
             if result.failure is not None:
-                count, _, reason = failed.get(result.method, (0, 0, last_line(result.failure)))
-                failed[result.method] = (count + 1, totals[result.method], reason)
-        return failed
+                reasons[result.method].append(last_line(result.failure))
+        return {name: (len(each), totals[name], each[0]) for name, each in reasons.items()}
 
 
 def last_line(traceback: str) -> str:

@@ -9,7 +9,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ from .fits import TOY_LABELED, TOY_ROWS, CodedSet, curve_sizes, n_labeled_of, ru
 KIND = "paper"
 LEAST_OF_A_CLASS = 6  # rows: 2 are labeled and 2 tested in any case, and some are drawn
 
-_WIDEST = 100  # characters of a line
 _LICENSES = (
     "CC BY 4.0: https://creativecommons.org/licenses/by/4.0/. The notices that come with the data "
     "are in iclda/datasets/data/LICENSES.md."
@@ -103,10 +101,9 @@ def _check_size(data: Dataset) -> None:
         rule = f"at least 2 classes of {LEAST_OF_A_CLASS} rows each"
         raise ValueError(f"{name} needs {rule}, and has {given}.")
     n_rows, n_features = data.X.shape
-    least = n_labeled_of(n_features) + published.N_FOLDS
-    if 0.9 * n_rows < least:
-        rule = f"needs {int(np.ceil(least / 0.9))} for its labeled, unlabeled and test rows"
-        raise ValueError(f"{name} has {n_rows} rows of {n_features} features, and {rule}.")
+    least = (n_labeled_of(n_features) + published.N_FOLDS) / 0.9
+    if n_rows < least:
+        raise ValueError(f"{name} needs {np.ceil(least):.0f} rows to be split, and has {n_rows}.")
 
 
 def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
@@ -179,20 +176,14 @@ def describe_sets(data_dir: Path | None) -> list[dict[str, Any]]:
     return sets
 
 
-def list_sets(data_dir: Path | None, columns: int) -> str:
-    """A line for each of the ten sets; below it citation and changes, wrapped to the columns."""
+def list_sets(data_dir: Path | None) -> str:
+    """A line for each of the ten sets; below it citation, changes, and where it is read from."""
     sets, header = describe_sets(data_dir), ("name", "rows", "features", "license", "source")
-    lines = align([header, *([str(each[name]) for name in header] for each in sets)], "lrrll")
-    wrap = partial(
-        fill, width=min(columns, _WIDEST), break_long_words=False, break_on_hyphens=False
-    )
-    indented = partial(wrap, initial_indent="  ", subsequent_indent="  ")
-    paragraphs = [lines[0]]
-    for line, each in zip(lines[1:], sets, strict=True):
-        place, remarks = each["at_hand"], [f"{each['citation']}.", f"Changes: {each['changes']}"]
-        if place is None:
-            remarks.append("Not installed: pip install 'iclda[experiments]'.")
-        elif not place.startswith("package "):
-            remarks.append(f"Read from the {place}.")
-        paragraphs.append("\n".join([line, *map(indented, remarks)]))
-    return "\n\n".join([*paragraphs, wrap(_LICENSES)])
+    rows = [[str(each[name]) for name in header] for each in sets]
+    first, *lines = align([header, *rows], "lrrll")
+    paragraphs = [first]
+    for line, each in zip(lines, sets, strict=True):
+        place = each["at_hand"] or "nowhere (pip install 'iclda[experiments]')"
+        remarks = [f"{each['citation']}.", f"Changes: {each['changes']}", f"Read from: {place}"]
+        paragraphs.append("\n  ".join([line, *remarks]))
+    return "\n\n".join([*paragraphs, _LICENSES])

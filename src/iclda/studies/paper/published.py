@@ -1,20 +1,17 @@
-"""Experiments, methods and numbers of the paper, and its rules for bold print and underlines."""
+"""Experiments, methods and numbers of the paper."""
 
 from __future__ import annotations
 
 import csv
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from math import fsum, hypot
 
-from scipy import stats
-
 from ... import methods
 from ...datasets import BENCHMARKS
-from ..measures import LEVEL, Measure, paper_measures
+from ..measures import Measure, paper_measures
 
 TABLES, CURVES = "tables", "curves"  # the two experiments
 TABLE_REPEATS, CURVE_REPEATS, N_FOLDS = 20, 500, 10
@@ -22,7 +19,7 @@ GAUSSIAN, VIOLATED = TOYS = ("2DGaussian", "2DGaussianViolated")
 PUBLISHED_CURVES = (GAUSSIAN, "Parkinsons", "Pima", "Sonar")
 # The columns of the paper's tables, in its order.
 PUBLISHED_METHODS = ("LDA", "LDAoracle", "MCLDA", "EMLDA", "SLLDA", "ICLDA")
-BASELINE, ORACLE, *CONTESTANTS = PUBLISHED_METHODS
+BASELINE, ORACLE, *_ = PUBLISHED_METHODS
 PUBLISHED_EM = "EMLDA-as-published"  # EM with the faults of the published numbers
 _ORDER = (*PUBLISHED_METHODS[:4], PUBLISHED_EM, *PUBLISHED_METHODS[4:])
 METHOD_NAMES = tuple(dict.fromkeys((*_ORDER, *(method.paper_name for method in methods.METHODS))))
@@ -112,97 +109,3 @@ def z_score(
     if mean is None or se is None or error == 0:
         return None
     return (mean - published_mean) / error
-
-
-@dataclass(frozen=True)
-class Contest:
-    """The best of the four semi-supervised methods against another column."""
-
-    winner: str
-    opponent: str
-    p: float
-
-    @property
-    def is_won(self) -> bool:
-        return self.p < LEVEL
-
-
-@dataclass(frozen=True)
-class UnderlineCheck:
-    """A winner of the paper: against the column its script took, and against the runner-up."""
-
-    dataset: str
-    as_published: Contest
-    against_runner_up: Contest
-
-    @property
-    def survives(self) -> bool:
-        """Underlined in the paper, and rightly."""
-        return self.as_published.is_won and self.against_runner_up.is_won
-
-
-def welch(a: MeanOfRepeats, b: MeanOfRepeats) -> float:
-    """Two-sided p-value of Welch's t-test."""
-    if a.n < 2 or b.n < 2:
-        return 1.0
-    if a.sd == b.sd == 0:
-        return float(a.mean == b.mean)
-    result = stats.ttest_ind_from_stats(a.mean, a.sd, a.n, b.mean, b.sd, b.n, equal_var=False)
-    return float(result.pvalue)
-
-
-# In the functions below lower means are better.
-
-
-def bold(means: Mapping[str, MeanOfRepeats]) -> frozenset[str]:
-    """Methods significantly better than LDA by Welch's test (the paper's bold print)."""
-    baseline = means.get(BASELINE)
-    if baseline is None:
-        return frozenset()
-    return frozenset(
-        method
-        for method, each in means.items()
-        if method not in (BASELINE, ORACLE)
-        and each.mean < baseline.mean
-        and welch(each, baseline) < LEVEL
-    )
-
-
-def contest_with_runner_up(means: Mapping[str, MeanOfRepeats]) -> Contest | None:
-    """Test the best semi-supervised method against the second best, as underlines should."""
-    ranked = _ranked(means)
-    return _contest(means, *ranked[:2]) if len(ranked) > 1 else None
-
-
-def contest_of_the_paper(means: Mapping[str, MeanOfRepeats]) -> Contest:
-    """Test the best semi-supervised method against the column that the paper's script took.
-
-    The script counted the winner's place among the four semi-supervised columns and read that
-    place in the table of all six, whose first two are LDA and LDAoracle: the opponent is the
-    column two to the left of the winner.
-    """
-    winner = _ranked(means)[0]
-    return _contest(means, winner, PUBLISHED_METHODS[CONTESTANTS.index(winner)])
-
-
-def _ranked(means: Mapping[str, MeanOfRepeats]) -> list[str]:
-    present = [method for method in CONTESTANTS if method in means]
-    return sorted(present, key=lambda method: means[method].mean)
-
-
-def _contest(means: Mapping[str, MeanOfRepeats], winner: str, opponent: str) -> Contest:
-    return Contest(winner, opponent, welch(means[winner], means[opponent]))
-
-
-def check_published_underlines(measure: str) -> list[UnderlineCheck]:
-    """Check the underline of every published data set against the true runner-up."""
-    by_dataset: dict[str, dict[str, MeanOfRepeats]] = defaultdict(dict)
-    for (dataset, method, published), mean in read_cells().items():
-        if published == measure:
-            by_dataset[dataset][method] = mean
-    checks = []
-    for dataset, means in sorted(by_dataset.items(), key=lambda item: item[0].casefold()):
-        right = contest_with_runner_up(means)
-        if right is not None:
-            checks.append(UnderlineCheck(dataset, contest_of_the_paper(means), right))
-    return checks

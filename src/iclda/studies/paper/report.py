@@ -11,16 +11,14 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from ..._messages import and_list, plural
 from ...datasets import BENCHMARKS
-from ..drawing import save, to_inline_svg
 from ..measures import paper_measures
-from ..page import attributes_csv, fill, with_minus, write_texts
+from ..page import attributes_csv, fill, save, to_inline_svg, with_minus, write_texts
 from ..store import STORE, FitResult, Store
-from . import curves, published, tables, toy
+from . import figures as drawn
+from . import published, summary
 from .plan import KIND, StoredSettings, read_settings
 
-_CLEAR = 0.05  # a difference in error that counts without a test
 _BEST_GAUSSIAN_ERROR = NormalDist().cdf(-math.sqrt(2 / 0.8))  # means at (1, 1), (-1, -1)
 Means = Mapping[tuple[str, str], float]  # by data set and method
 Figures = Mapping[str, tuple[Any, str]]  # figures and their descriptions, by name
@@ -36,18 +34,18 @@ def draw_everything(out: Path) -> dict[str, Any]:
         results = [r for name in (published.TABLES, published.CURVES) for r in store.rows(name)]
     own = _own_sets(settings)
     results = [replace(r, dataset=own.get(r.dataset, r.dataset)) for r in results]
-    cells, points = tables.summarize_tables(results), curves.summarize_curves(results)
-    figures = draw_all_figures(cells, points, toy.toy_panels(settings.seed))
+    cells, points = summary.summarize_tables(results), summary.summarize_curves(results)
+    figures = draw_all_figures(cells, points, settings.seed)
     for name, (figure, _) in figures.items():
         save(figure, out / "figures" / name)
-    write_texts(out / "tables", {"cells.csv": attributes_csv(tables.CELL_COLUMNS, cells)})
-    write_texts(out / "curves", curves.curve_files(points))
+    write_texts(out / "tables", {"cells.csv": attributes_csv(summary.CELL_COLUMNS, cells)})
+    write_texts(out / "curves", {"points.csv": attributes_csv(summary.POINT_COLUMNS, points)})
     [path] = write_texts(out, {"report.html": render_report(results, settings, figures)})
     return {
         "report": str(path),
         "cells": [vars(cell) for cell in cells],
-        "points": [{name: getattr(p, name) for name in curves.POINT_COLUMNS} for p in points],
-        "incomplete": list(tables.find_gaps(results).values()),
+        "points": [vars(point) for point in points],
+        "incomplete": list(summary.find_gaps(cells).values()),
         "failed_fits": sum(result.failure is not None for result in results),
         "seconds": settings.seconds,
     }
@@ -58,7 +56,7 @@ def draw_toy_figure(out: Path, seed: int) -> list[Path]:
     if (out / STORE).exists():
         with closing(Store(out / STORE, kind=KIND, read_only=True)) as store:
             store.merge_settings(seed=seed)
-    return save(toy.draw_toy(toy.toy_panels(seed)), out / "figures" / "toy")
+    return save(drawn.draw_toy(seed), out / "figures" / "toy")
 
 
 def _own_sets(settings: StoredSettings) -> dict[str, str]:
@@ -71,7 +69,7 @@ def _own_sets(settings: StoredSettings) -> dict[str, str]:
 
 
 def _shapes(results: Sequence[FitResult], settings: StoredSettings) -> dict[str, list[int]]:
-    """Shapes of the sets in the tables."""
+    """Shapes of the sets in the summary."""
     names = {result.dataset for result in results if result.experiment == published.TABLES}
     own = _own_sets(settings)
     shapes = {own.get(name, name): shape for name, shape in settings.shapes.items()}
@@ -79,18 +77,16 @@ def _shapes(results: Sequence[FitResult], settings: StoredSettings) -> dict[str,
 
 
 def draw_all_figures(
-    cells: Sequence[tables.TableCell],
-    points: Sequence[curves.ReproducedPoint],
-    panels: Sequence[toy.ToyPanel],
+    cells: Sequence[summary.TableCell], points: Sequence[summary.ReproducedPoint], seed: int
 ) -> Figures:
     """Draw the toy figure, the overview of the tables, and the curves of all data sets."""
-    figures = {"toy": (toy.draw_toy(panels), "Labels that LDA, ICLDA and EMLDA give to rows")}
+    figures = {"toy": (drawn.draw_toy(seed), "Labels that LDA, ICLDA and EMLDA give to rows")}
     if cells:
         description = "Error of each method minus that of LDA, by set"
-        figures["tables"] = tables.draw_table_overview(cells), description
+        figures["tables"] = drawn.draw_table_overview(cells), description
     for dataset in dict.fromkeys(point.dataset for point in points):
         description = f"Error and loss on {dataset} against the number of unlabeled rows"
-        figures[_curve_name(dataset)] = curves.draw_curves(points, dataset), description
+        figures[_curve_name(dataset)] = drawn.draw_curves(points, dataset), description
     return figures
 
 
@@ -105,12 +101,11 @@ def render_report(
 ) -> str:
     """Return the report as HTML, with all names and messages escaped."""
     settings = settings or StoredSettings()
-    cells, points = tables.summarize_tables(results), curves.summarize_curves(results)
+    cells, points = summary.summarize_tables(results), summary.summarize_curves(results)
     measures = published.table_measures()
-    comparisons = {name: tables.compare_with_baseline(results, name) for name in measures}
+    comparisons = {name: summary.compare_with_baseline(results, name) for name in measures}
     errors, losses = (_means(cells, measure) for measure in ("error", "nll"))
     view = {
-        "headline": headline(errors),
         "settings": settings,
         "origins": [(f"{name} from", origin) for name, origin in settings.origins.items()],
         "own": sorted(_own_sets(settings)),
@@ -123,29 +118,21 @@ def render_report(
         "em": _em_pairs(errors),
         "errors": errors,
         "iclda": {"error": _above_lda(errors), "loss": _above_lda(losses)},
-        "iclda_verdicts": _verdicts(comparisons),
         "figures": {
             name: to_inline_svg(figure, name, description)
             for name, (figure, description) in (figures or {}).items()
         },
         "curves": {point.dataset: _curve_name(point.dataset) for point in points},
         "tables": [
-            (name, measure, tables.arrange(cells, name))
+            (name, measure, summary.arrange(cells, name))
             for name, measure in measures.items()
             if any(cell.measure == name for cell in cells)
         ],
         "comparisons": comparisons,
-        "worse": tables.count_worse_folds(results),
-        "marks": {name: tables.mark(cells, name) for name in measures},
-        "gaps": tables.find_gaps(results),
-        "underlines": {
-            name: published.check_published_underlines(name)
-            for name in measures
-            if any(cell.published_mean is not None for cell in cells)
-        },
-        "datasets": tables.dataset_table(_shapes(results, settings)),
+        "gaps": summary.find_gaps(cells),
+        "datasets": summary.dataset_table(_shapes(results, settings)),
     }
-    filters: Any = {"number": _number, "heading": _heading, "of_all": of_all}
+    filters: Any = {"number": _number, "heading": _heading}
     return fill("report.html.j2", view, __package__, results, **filters)
 
 
@@ -159,16 +146,7 @@ def _number(value: float, measure: str = "error") -> str:
     return with_minus(f"{value:.{paper_measures()[measure].decimals}f}")
 
 
-def of_all(count: int, total: int, noun: str = "data set") -> str:
-    """A share in words: all 10 data sets, none of 10 data sets, 3 of 10 data sets."""
-    if total == 1:
-        return f"the one {noun} run" if count else f"none (one {noun} was run)"
-    if count == total:
-        return f"{'both' if total == 2 else f'all {total}'} {noun}s"
-    return f"{count or 'none'} of {total} {noun}s"
-
-
-def _means(cells: Sequence[tables.TableCell], measure: str) -> Means:
+def _means(cells: Sequence[summary.TableCell], measure: str) -> Means:
     return {
         (c.dataset, c.method): c.mean for c in cells if c.measure == measure and c.mean is not None
     }
@@ -183,33 +161,15 @@ def _em_pairs(errors: Means) -> list[dict[str, Any]]:
     """Errors of EM as defined and as published (emulated, else as printed), by data set."""
     pairs = []
     for dataset in (name for name, method in errors if method == "EMLDA"):
-        printed = published.read_cells().get((dataset, "EMLDA", "error"))
-        pair: dict[str, Any] = {
-            "dataset": dataset,
-            "defined": errors[dataset, "EMLDA"],
-            "emulated": errors.get((dataset, published.PUBLISHED_EM)),
-            "printed": printed.mean if printed else None,
-            "lda": errors.get((dataset, published.BASELINE)),
-        }
-        pair["faulty"] = pair["printed"] if pair["emulated"] is None else pair["emulated"]
-        if pair["faulty"] is not None:
-            pair["fall"] = pair["faulty"] - pair["defined"]
-            for kind in ("faulty", "defined"):
-                pair[f"is_{kind}_worse"] = pair["lda"] is not None and pair[kind] > pair["lda"]
-            pairs.append(pair)
+        cell = published.read_cells().get((dataset, "EMLDA", "error"))
+        printed = cell.mean if cell else None
+        faulty = errors.get((dataset, published.PUBLISHED_EM), printed)
+        if faulty is not None:
+            defined = errors[dataset, "EMLDA"]
+            lda = errors.get((dataset, published.BASELINE))
+            pair = {"dataset": dataset, "defined": defined, "faulty": faulty, "printed": printed}
+            pairs.append({**pair, "lda": lda, "fall": faulty - defined})
     return pairs
-
-
-def headline(errors: Means) -> str:
-    """Headline of the report, from the errors of the tables."""
-    pairs = _em_pairs(errors)
-    if max((pair["fall"] for pair in pairs), default=0.0) < _CLEAR:
-        return "Implicitly constrained semi-supervised LDA, reproduced"
-    known = [pair for pair in pairs if pair["lda"] is not None]
-    source = "the published EMLDA column comes from two faults in the code"
-    worst = [max((p[kind] - p["lda"] for p in known), default=0) for kind in ("defined", "faulty")]
-    is_tame = known and 2 * worst[0] < worst[1]
-    return f"EM was not erratic: {source}" if is_tame else source[0].upper() + source[1:]
 
 
 def _above_lda(means: Means) -> dict[str, float]:
@@ -219,18 +179,3 @@ def _above_lda(means: Means) -> dict[str, float]:
         for (name, method), mean in means.items()
         if method == "ICLDA" and (name, published.BASELINE) in means
     }
-
-
-def _verdicts(comparisons: Mapping[str, Mapping[tables.Key, tables.PairedComparison]]) -> str:
-    """Significant differences of ICLDA after correction, better and worse, in one sentence."""
-    gains, losses = [], []
-    for measure, by_key in comparisons.items():
-        ours = [c for c in by_key.values() if c.method == "ICLDA"]
-        n_better = sum(c.verdict == "better" for c in ours)
-        gains += [f"{plural(n_better, 'set')} in {_heading(measure)}"] if ours else []
-        losses += [f"{c.dataset} ({_heading(measure)})" for c in ours if c.verdict == "worse"]
-    worse = (
-        f"significantly worse on {and_list(losses)}" if losses else "nowhere significantly worse"
-    )
-    text = f"Paired by split and corrected, it is {worse}, and significantly better on "
-    return f"{text}{and_list(gains)}." if gains else ""

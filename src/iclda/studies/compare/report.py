@@ -1,36 +1,63 @@
-"""A comparison as text: lines for a terminal, sentences for a page, CSV and JSON."""
+"""A comparison as lines for a terminal, CSV, JSON, and a self-contained page with its figures."""
 
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..._checks import FINE, NOTE, WARNING, Remark
+from ..._core.types import Array
 from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
-from ..._statistics import CLEAR, estimate_as_json
+from ..._statistics import CLEAR, ReliabilityCurve, estimate_as_json
 from ..._statistics import NOTHING as NOT_LEARNED
-from ..confusion import class_error_lines
-from ..measures import COMPARISON_MEASURES, ERROR
-from ..page import NOTHING, align, attributes_csv
+from ...plots import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay
+from ..measures import COMPARISON_MEASURES, EDGES, ERROR
+from ..page import (
+    NOTHING,
+    align,
+    attributes_csv,
+    class_error_lines,
+    draw_display,
+    fill,
+    to_inline_svg,
+    with_minus,
+    write_texts,
+)
 from . import SENTENCES
+from .cells import pooled_bins
 from .plan import (
-    COMPARISON,
     LABELED_CURVE,
     MOST_ON_CURVES,
     SUPERVISED,
     UNLABELED_CURVE,
     ComparisonSettings,
 )
-from .summary import ComparisonSummary, Score, SplitCurvePoint
-from .verdict import Comparison, title_of
+from .run import FILES
+from .summary import (
+    CURVE_MEASURES,
+    DECISIVE,
+    VARIED,
+    ComparisonSummary,
+    Score,
+    SplitCurvePoint,
+)
+from .verdict import RULE, Comparison, last_line, points, supervised_name, title_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SHOWN_SETTINGS = ("target", "folds", "repeats", "labeled", "missing", "shrinkage", "seed")
 Word = Callable[[str], str]  # words a message for its reader; ``str`` is for Python
 _MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}
 _LARGE = 1e5  # numbers from here on are written with an exponent
+_CURVE_TITLES = {UNLABELED_CURVE: "More unlabeled rows", LABELED_CURVE: "More labeled rows"}
+_MOST_REMARKS = 12
 
 
 @dataclass(frozen=True)
@@ -83,23 +110,12 @@ def protocol(settings: ComparisonSettings) -> list[Text]:
 
 
 def score_lines(summary: ComparisonSummary, terminal: Terminal) -> list[str]:
-    """The table: one line a contestant, best first within the supervised and the others.
-
-    Measures that do not fit beside the others are left to the report, and named.
-    """
+    """The table: one line a contestant, best first within the supervised and the others."""
     measures = known_measures(summary)
     if not measures:
         return terminal.wrap(["No method has numbers: every fit failed."])
-    removable = [name for name in measures if not COMPARISON_MEASURES[name].is_decisive]
-    removed = []
-    for name in sorted(removable, key=lambda name: COMPARISON_MEASURES[name].is_tested):
-        if max(map(len, _table(summary, measures, Terminal()))) > terminal.width:
-            measures.remove(name)
-            removed.append(COMPARISON_MEASURES[name].heading)
     legend = "; ".join(COMPARISON_MEASURES[name].legend for name in measures)
     note = f"Lower is better. {legend}. In brackets: {interval_source(summary)}."
-    if removed:
-        note += f" Too wide for {terminal.width} columns, but in the report: {', '.join(removed)}."
     return [*_table(summary, measures, terminal), "", *terminal.wrap([note])]
 
 
@@ -170,11 +186,11 @@ def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
     verdict = comparison.verdict
     failed = [
         f"{name} failed in {count:,} of {total:,} splits: {reason}"
-        for name, (count, total, reason) in comparison.failures([COMPARISON]).items()
+        for name, (count, total, reason) in comparison.failures.items()
     ]
     lines = ["Answer"]
     lines += [terminal.style(line, "answer") for line in terminal.wrap([verdict.sentence])]
-    lines += terminal.wrap([comparison.caution, verdict.also, *failed, *comparison.safety])
+    lines += terminal.wrap([comparison.caution, *failed])
     if command := fit_command(comparison):
         lines += ["", f"Next: {printable(terminal.word(command))}"]
     chosen = comparison.contestant(verdict.method)
@@ -186,15 +202,6 @@ def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
         base = verdict.base if verdict.learned == CLEAR else ""
         lines += terminal.wrap([base, comparison.balanced])
     return lines
-
-
-def curve_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
-    """Fits of the learning curves that failed, where there are any."""
-    failed = comparison.failures([UNLABELED_CURVE, LABELED_CURVE])
-    return terminal.wrap(
-        f"On the learning curves {name} failed in {count:,} of {total:,} fits: {reason}"
-        for name, (count, total, reason) in failed.items()
-    )
 
 
 def _to_fit(comparison: Comparison) -> Any:
@@ -262,15 +269,11 @@ def json_summary(
             "error": estimate_as_json(verdict.estimate),
             "headline": verdict.headline,
             "sentence": word(verdict.sentence),
-            "also": verdict.also,
             "caution": comparison.caution,
         },
-        "safety": comparison.safety,
-        "bounds": asdict(comparison.bounds) if comparison.bounds else None,
         "supervised": summary.baseline,
         "classes": confusion
         and {"method": verdict.method, "base_rate_text": verdict.base, **confusion.to_json()},
-        "loss_reference": comparison.reference,
         "scores": [asdict(score) for score in summary.scores],
         "differences": [{**asdict(each), "verdict": each.verdict} for each in summary.differences],
         "curves": [asdict(point) for point in comparison.points],
@@ -279,3 +282,172 @@ def json_summary(
         "failed_fits": sum(result.failure is not None for result in comparison.results),
         "seconds": round(comparison.seconds, 3),
     }
+
+
+def write_files(
+    out: Path, comparison: Comparison, word: Word = str, next_step: str | None = None
+) -> dict[str, Path]:
+    """Write comparison.csv, curves.csv and report.html; the paths written.
+
+    ``word`` words messages for the reader of the page. ``next_step`` fits the recommended model;
+    None is the Python code for that.
+    """
+    step = fit_code(comparison) if next_step is None else next_step
+    scores, curves = scores_csv(comparison.summary), curves_csv(comparison.points)
+    contents = scores, curves, render(comparison, word, step)
+    paths = write_texts(out, dict(zip(FILES.values(), contents, strict=True)))
+    return dict(zip(FILES, paths, strict=True))
+
+
+def render(comparison: Comparison, word: Word, next_step: str) -> str:
+    """The page as text. Every name in it is escaped."""
+    settings, summary, verdict = comparison.settings, comparison.summary, comparison.verdict
+    rival, methods = _rival(comparison), [each.method for each in settings.contestants]
+    warned = Counter(
+        (result.method, line)
+        for result in comparison.results
+        for line in result.remarks.splitlines()
+    )
+    figures = {
+        name: to_inline_svg(figure, name, description)
+        for name, (figure, description) in _described_figures(comparison).items()
+    }
+    view = {
+        "comparison": comparison,
+        "settings": settings,
+        "verdict": verdict,
+        "scores": summary,
+        "shown_settings": [(name, getattr(settings, name)) for name in SHOWN_SETTINGS],
+        "sources": [(source.path, source.sha256) for source in settings.sources],
+        "rival": rival,
+        "supervised": supervised_name(summary),
+        "next_step": next_step,
+        "protocol": protocol(settings),
+        "rule": RULE,
+        "interval_source": interval_source(summary),
+        "names": ranked(summary),
+        "long_names": {each.name: title_of(each) for each in settings.contestants},
+        "titles": {each.name: each.method.title for each in settings.contestants},
+        "failed": comparison.failures,
+        "methods": dict.fromkeys((method.name, method.sentence) for method in methods),
+        "measures": {name: COMPARISON_MEASURES[name] for name in known_measures(summary)},
+        "figures": figures,
+        "curves": _curves(comparison, figures),
+        "confusion": comparison.confusion(verdict.method),
+        "warned": warned.most_common(_MOST_REMARKS),
+        "fits": Counter(result.method for result in comparison.results),
+    }
+    filters: dict[str, Any] = {
+        "interval": interval_text,
+        "last_line": last_line,
+        "number": lambda value, measure: with_minus(number_text(value, measure)),
+        "points": points,
+        "word": word,
+        "worse_text": worse_text,
+    }
+    return fill("comparison.html.j2", view, __package__, comparison.results, **filters)
+
+
+def _rival(comparison: Comparison) -> str | None:
+    """The contestant that is recommended; if that is the baseline, the best that uses all rows."""
+    summary, method = comparison.summary, comparison.verdict.method
+    if method and method != summary.baseline:
+        return method
+    names = [each.name for each in comparison.settings.contestants if each.method.uses_unlabeled]
+    known = [name for name in names if summary.mean(name, ERROR) is not None]
+    return min(known, key=summary.rank, default=None)
+
+
+def _bins(comparison: Comparison, name: str | None) -> Array:
+    return pooled_bins(result for result in comparison.compared if result.method == name)
+
+
+def draw_figures(comparison: Comparison) -> dict[str, Figure]:
+    """All figures of the page by name: differences, reliability, learning curves."""
+    return {name: figure for name, (figure, _) in _described_figures(comparison).items()}
+
+
+def _described_figures(comparison: Comparison) -> dict[str, tuple[Figure, str]]:
+    """Figures by name, each with what it shows in words for those who do not see it."""
+    figures = {}
+    summary = comparison.summary
+    for measure in DECISIVE:
+        if display := differences(comparison, measure):
+            figure = draw_display(display, 5.8, 1.2 + 0.38 * len(display.differences))
+            description = f"{display.score_name} minus that of {supervised_name(summary)}."
+            figures[f"difference-{measure}"] = figure, description
+    names = dict.fromkeys(name for name in (summary.baseline, _rival(comparison)) if name)
+    if names:
+        curves = {n: ReliabilityCurve.from_sums(EDGES, _bins(comparison, n)) for n in names}
+        figure = draw_display(ReliabilityDisplay(curves=curves), 4.6, 4.4)
+        figures["reliability"] = figure, "Share of rows that are right by the probability given."
+    for curve in _CURVE_TITLES:
+        for measure in CURVE_MEASURES:
+            shown = [p for p in comparison.points if (p.curve, p.measure) == (curve, measure)]
+            if lines := learning_curve(shown):
+                figure = draw_display(lines, 4.8, 3.2)
+                description = f"{lines.score_name} by {curve} rows; curves.csv has the numbers."
+                figures[f"curve-{curve}-{measure}"] = figure, description
+    return figures
+
+
+def _curves(comparison: Comparison, figures: dict[str, Any]) -> list[dict[str, Any]]:
+    """Title, figures, and the smallest and the largest point of every curve that is drawn."""
+    views = []
+    for curve, title in _CURVE_TITLES.items():
+        drawn = [svg for name, svg in figures.items() if name.startswith(f"curve-{curve}-")]
+        if drawn:
+            shown = [point for point in comparison.points if point.curve == curve]
+            ends = [end(shown, key=lambda point: point.size) for end in (min, max)]
+            is_of_labels = curve == LABELED_CURVE
+            view = {"title": title, "figures": drawn, "ends": ends, "is_of_labels": is_of_labels}
+            views.append(view)
+    return views
+
+
+def differences(comparison: Comparison, measure: str) -> ComparisonDisplay | None:
+    """Every contestant less the supervised one: repeats as dots, corrected intervals as bars.
+
+    None without two contestants that have the measure.
+    """
+    summary = comparison.summary
+    paired, intervals = {}, {}
+    for each in summary.differences:
+        if each.measure == measure and summary.baseline:
+            values = summary.repeats[each.method, measure]
+            values = values - summary.repeats[summary.baseline, measure]
+            values = values[np.isfinite(values)]
+            if values.size:
+                paired[each.method], intervals[each.method] = values, (each.low, each.high)
+    if not paired:
+        return None
+    return ComparisonDisplay(
+        differences=paired,
+        baseline=summary.baseline or "",
+        score_name=COMPARISON_MEASURES[measure].axis,
+        greater_is_better=not COMPARISON_MEASURES[measure].lower_is_better,
+        intervals=intervals,
+    )
+
+
+def learning_curve(points: Sequence[SplitCurvePoint]) -> LearningCurveDisplay | None:
+    """One measure against the number of unlabeled, or of labeled, rows.
+
+    None if there are no two points to connect.
+    """
+    lines: dict[str, list[SplitCurvePoint]] = {}
+    for point in points:
+        lines.setdefault(point.method, []).append(point)
+    if max(map(len, lines.values()), default=0) < 2:
+        return None
+    sizes, means, errors = (
+        {name: np.array([getattr(p, f) for p in line], dtype) for name, line in lines.items()}
+        for f, dtype in (("size", int), ("mean", float), ("se", float))
+    )
+    return LearningCurveDisplay(
+        sizes=sizes,
+        means=means,
+        standard_errors=errors,
+        varied=VARIED[points[0].curve],
+        score_name=COMPARISON_MEASURES[points[0].measure].axis,
+    )

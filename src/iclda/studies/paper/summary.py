@@ -1,25 +1,19 @@
-"""Tables of the cross-validations: cells beside the published ones, tests, and a figure."""
+"""Cells of the tables and points of the curves beside the published ones, and tests."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import fsum, sqrt
-from typing import TYPE_CHECKING
+from typing import Any
 
-from ..._messages import plural
 from ..._statistics import corrected_t_test, holm
-from ...methods import FAINT, INK
-from ..drawing import new_figure, paper_color, styled
-from ..measures import verdict
+from ..measures import paper_measures, verdict
 from ..page import NOTHING
 from ..store import FitResult
 from . import published
 from .fits import n_labeled_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Key = tuple[str, str]  # data set and method
 
@@ -43,18 +37,6 @@ CELL_COLUMNS = tuple(each.name for each in fields(TableCell))
 
 
 @dataclass(frozen=True)
-class Marks:
-    """Bold cells of one measure, and the contests of the best methods, by data set."""
-
-    bold: dict[str, frozenset[str]]
-    contests: dict[str, published.Contest]
-
-    def is_underlined(self, dataset: str, method: str) -> bool:
-        contest = self.contests.get(dataset)
-        return contest is not None and contest.winner == method and contest.is_won
-
-
-@dataclass(frozen=True)
 class PairedComparison:
     """A method against LDA on one data set, paired by split; ``p_holm`` is over the table."""
 
@@ -71,18 +53,6 @@ class PairedComparison:
     def verdict(self) -> str:
         """``better``, ``worse``, or an empty string for no significant difference."""
         return verdict(self.difference, self.p_holm, published.table_measures()[self.measure])
-
-
-@dataclass(frozen=True)
-class WorseFolds:
-    """Number of folds on which a method did worse than LDA, over all data sets."""
-
-    n_worse: int
-    n_folds: int
-
-    @property
-    def share(self) -> float:
-        return self.n_worse / self.n_folds
 
 
 def _rank(key: Key) -> tuple[str, int, str]:
@@ -144,40 +114,17 @@ def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
     return cells
 
 
-def find_gaps(results: Sequence[FitResult]) -> dict[Key, str]:
-    """Sentences about data sets and methods with repeats that lack a fold or have failed fits."""
-    repeats: dict[str, set[int]] = defaultdict(set)
-    n_failed: Counter[Key] = Counter()
-    for result in results:
-        if result.experiment == published.TABLES:
-            repeats[result.dataset].add(result.repeat)
-            n_failed[result.dataset, result.method] += result.failure is not None
-    n_complete: dict[Key, int] = {}
-    for measure in published.table_measures():
-        for key, values in repeat_values_by_method(results, measure).items():
-            n_complete[key] = min(len(values), n_complete.get(key, len(values)))
-    gaps = {}
-    for key in sorted(n_complete, key=_rank):
-        n, n_repeats, name = n_complete[key], len(repeats[key[0]]), ", ".join(key)
-        if n < n_repeats:
-            failed = f", {plural(n_failed[key], 'failed fit')}" if n_failed[key] else ""
-            gaps[key] = f"{name}: {n} of {n_repeats} repeats are complete{failed}"
-    return gaps
-
-
-def mark(cells: Iterable[TableCell], measure: str) -> Marks:
-    """Bold and underlined cells by the paper's rule, winners against the true runner-up."""
-    sign = published.table_measures()[measure].sign
-    by_dataset: dict[str, dict[str, published.MeanOfRepeats]] = defaultdict(dict)
+def find_gaps(cells: Sequence[TableCell]) -> dict[Key, str]:
+    """Sentences about data sets and methods that have fewer complete repeats than others."""
+    most: dict[str, int] = defaultdict(int)
     for cell in cells:
-        if cell.measure == measure and cell.mean is not None and cell.sd is not None:
-            mean = published.MeanOfRepeats(sign * cell.mean, cell.sd, cell.repeats)
-            by_dataset[cell.dataset][cell.method] = mean
-    contests = {name: published.contest_with_runner_up(means) for name, means in by_dataset.items()}
-    return Marks(
-        bold={name: published.bold(means) for name, means in by_dataset.items()},
-        contests={name: contest for name, contest in contests.items() if contest is not None},
-    )
+        most[cell.dataset] = max(most[cell.dataset], cell.repeats)
+    return {
+        (c.dataset, c.method): f"{c.dataset}, {c.method}: {c.repeats} of {most[c.dataset]} repeats "
+        "are complete"
+        for c in cells
+        if c.repeats < most[c.dataset]
+    }
 
 
 def compare_with_baseline(
@@ -200,25 +147,6 @@ def compare_with_baseline(
     return {(test.dataset, test.method): replace(test, p_holm=p) for test, p in adjusted}
 
 
-def count_worse_folds(results: Sequence[FitResult]) -> dict[str, dict[str, WorseFolds]]:
-    """Count the folds of all data sets on which a method is worse than LDA, by measure."""
-    counts: dict[str, dict[str, WorseFolds]] = defaultdict(dict)
-    for name, measure in published.table_measures().items():
-        splits = _results_by_split(results, name)
-        differences: dict[str, list[float]] = defaultdict(list)
-        for (dataset, method), ours in splits.items():
-            baseline = splits.get((dataset, published.BASELINE), {})
-            differences[method] += [
-                ours[split].values[name] - baseline[split].values[name]
-                for split in ours.keys() & baseline.keys()
-            ]
-        for method in sorted(differences, key=published.method_rank):
-            if method != published.BASELINE and differences[method]:
-                n_worse = sum(measure.sign * each > 0 for each in differences[method])
-                counts[method][name] = WorseFolds(n_worse, len(differences[method]))
-    return counts
-
-
 def arrange(
     cells: Iterable[TableCell], measure: str
 ) -> tuple[list[str], list[str], dict[Key, TableCell]]:
@@ -238,47 +166,54 @@ def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
     return table
 
 
-@styled
-def draw_table_overview(cells: Sequence[TableCell], measure: str = "error") -> Figure:
-    """Draw for each data set how far each method lies from LDA: left is better."""
-    datasets, methods, by_key = arrange(cells, measure)
-    means = {key: cell.mean for key, cell in by_key.items() if cell.mean is not None}
-    shown = [method for method in methods if method != published.BASELINE]
-    figure, grid = new_figure(5.0, 1.1 + 0.36 * max(len(datasets), 1))
-    axes = grid[0, 0]
-    axes.axvline(0, color=INK, linewidth=0.8)
-    for rank, method in enumerate(shown):
-        shift = 0.5 * (rank / max(len(shown) - 1, 1) - 0.5)  # equal dots do not hide each other
-        known = {
-            place + shift: means[name, method] - means[name, published.BASELINE]
-            for place, name in enumerate(datasets)
-            if {(name, method), (name, published.BASELINE)} <= means.keys()
-        }
-        is_reference = method == published.ORACLE
-        axes.plot(
-            list(known.values()),
-            list(known),
-            linestyle="none",
-            marker="|" if is_reference else "o",
-            markersize=8 if is_reference else 5,
-            markeredgewidth=1.6 if is_reference else 1.2,
-            markeredgecolor=paper_color(method),
-            markerfacecolor="none" if method == published.PUBLISHED_EM else paper_color(method),
-            label=method,
-            zorder=3 if method == "ICLDA" else 2,
-        )
-    axes.set_yticks(range(len(datasets)), datasets)
-    axes.set_ylim(max(len(datasets), 1) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="y", color=FAINT, linewidth=0.4, alpha=0.5)
-    axes.set_axisbelow(True)
-    axes.set_xlabel(
-        f"{published.table_measures()[measure].axis} minus that of LDA  "
-        "(\N{LEFTWARDS ARROW} better, worse \N{RIGHTWARDS ARROW})"
-    )
-    if shown:
-        figure.legend(
-            loc="outside upper left", ncols=3, frameon=False, handletextpad=0.2, fontsize=8.5
-        )
-    return figure
+@dataclass(frozen=True)
+class ReproducedPoint:
+    """Mean and standard error over the repeats whose fit succeeded, beside the published ones."""
+
+    dataset: str
+    n_unlabeled: int
+    method: str
+    measure: str
+    mean: float
+    se: float | None
+    repeats: int
+    published_mean: float | None = None
+    published_se: float | None = None
+    z: float | None = None  # their difference in combined standard errors
+
+
+POINT_COLUMNS = tuple(each.name for each in fields(ReproducedPoint))
+
+
+def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
+    """Points of all curves, by data set, measure, method and number of unlabeled rows."""
+    measures = list(paper_measures())
+    values: dict[tuple[str, str, str, int], dict[int, float]] = defaultdict(dict)
+    for result in results:
+        for measure in measures:
+            value = result.number(measure)
+            if result.experiment == published.CURVES and value is not None:
+                values[result.dataset, measure, result.method, result.part][result.repeat] = value
+
+    def rank(key: tuple[str, str, str, int]) -> tuple[Any, ...]:
+        dataset, measure, method, size = key
+        return dataset.casefold(), measures.index(measure), published.method_rank(method), size
+
+    points = []
+    for dataset, measure, method, size in sorted(values, key=rank):
+        repeats = list(values[dataset, measure, method, size].values())
+        n, (mean, variance) = len(repeats), published.mean_and_variance(repeats)
+        se = None if variance is None else sqrt(variance / n)
+        point = ReproducedPoint(dataset, size, method, measure, mean or 0.0, se, n)
+        points.append(_beside_published(point))
+    return points
+
+
+def _beside_published(point: ReproducedPoint) -> ReproducedPoint:
+    """Add the point of the paper and the difference to it, where the paper has one."""
+    key = point.dataset, point.n_unlabeled, published.counterpart_of(point.method), point.measure
+    theirs = published.read_points().get(key)
+    if theirs is None:
+        return point
+    z = published.z_score(point.mean, point.se, theirs.mean, theirs.se)
+    return replace(point, published_mean=theirs.mean, published_se=theirs.se, z=z)

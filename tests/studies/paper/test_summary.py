@@ -1,23 +1,21 @@
-"""From rows to cells, tests and the figure."""
+"""From rows to cells, points and tests."""
 
 import dataclasses
 import itertools
 import random
 import statistics
-from importlib.util import find_spec
 from math import sqrt
 
 import pytest
-from result_rows import fail, replace_values, table_row, table_rows
+from result_rows import curve_rows, fail, replace_values, table_row, table_rows
 
 from iclda._statistics import holm
-from iclda.studies.paper.published import read_cells
-from iclda.studies.paper.tables import (
+from iclda.studies.paper.published import read_cells, read_points
+from iclda.studies.paper.summary import (
     compare_with_baseline,
-    count_worse_folds,
-    draw_table_overview,
     find_gaps,
     repeat_values_by_method,
+    summarize_curves,
     summarize_tables,
 )
 
@@ -60,16 +58,13 @@ def test_a_failed_fit_costs_its_repeat_and_is_said():
     cells = summarize_tables(rows)
     assert cell_of(cells, "ICLDA").repeats == 3
     assert cell_of(cells, "LDA").repeats == 4
-    sentence = "WDBC, ICLDA: 3 of 4 repeats are complete, 1 failed fit"
-    assert find_gaps(rows) == {("WDBC", "ICLDA"): sentence}
+    assert find_gaps(cells) == {("WDBC", "ICLDA"): "WDBC, ICLDA: 3 of 4 repeats are complete"}
 
 
 def test_a_method_that_always_fails_is_empty_and_never_zero():
     rows = [fail(row) for row in table_rows(methods=("ICLDA",))]
     cell = cell_of(summarize_tables(rows), "ICLDA")
     assert (cell.mean, cell.sd, cell.repeats, cell.z) == (None, None, 0, None)
-    [gap] = find_gaps(rows).values()
-    assert gap.endswith("0 of 4 repeats are complete, 40 failed fits")
 
 
 def test_a_measure_that_a_method_does_not_have_is_left_out():
@@ -77,7 +72,6 @@ def test_a_measure_that_a_method_does_not_have_is_left_out():
         replace_values(row, nll=None) for row in table_rows(methods=("sklearn-LabelSpreading",))
     ]
     assert {cell.measure for cell in summarize_tables(rows)} == {"error"}
-    assert find_gaps(rows) == {}
 
 
 def test_cells_do_not_depend_on_the_order_of_the_rows_nor_on_other_experiments():
@@ -111,29 +105,42 @@ def test_holm_spans_the_whole_table():
     assert [adjusted for _, adjusted in p_values] == holm([p for p, _ in p_values])
 
 
-@pytest.mark.skipif(find_spec("matplotlib") is None, reason="figures need iclda[experiments]")
-def test_the_overview_shows_differences_to_lda():
-    cells = summarize_tables(table_rows(("Pima", "WDBC")))
-    axes = draw_table_overview(cells).axes[0]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["Pima", "WDBC"]
-    means = {(c.dataset, c.method): c.mean for c in cells if c.measure == "error"}
-    (line,) = [line for line in axes.lines if line.get_label() == "ICLDA"]
-    expected = [means[d, "ICLDA"] - means[d, "LDA"] for d in ("Pima", "WDBC")]
-    assert line.get_xdata() == pytest.approx(expected)
-
-
-def test_folds_on_which_a_method_is_worse_than_lda_are_counted_in_pairs():
-    rows = [
-        table_row("WDBC", 0, 0, "LDA", 0.2, 3.0),
-        table_row("WDBC", 0, 0, "ICLDA", 0.3, 2.0),
-        table_row("WDBC", 0, 1, "LDA", 0.2, 3.0),
-        table_row("WDBC", 0, 1, "ICLDA", 0.2, 4.0),
-        table_row("Pima", 0, 0, "LDA", 0.2, 3.0),
-        table_row("Pima", 0, 0, "ICLDA", 0.1, 2.0),
-        table_row("Pima", 0, 1, "ICLDA", 0.9, 9.0),  # LDA is missing
+def test_a_point_is_mean_and_standard_error_over_repeats():
+    rows = curve_rows()
+    values = [r.values["error"] for r in rows if (r.method, r.n_unlabeled) == ("ICLDA", 4)]
+    (point,) = [
+        p
+        for p in summarize_curves(rows)
+        if (p.method, p.n_unlabeled, p.measure) == ("ICLDA", 4, "error")
     ]
-    counts = count_worse_folds(rows)
-    assert list(counts) == ["ICLDA"]
-    for found in counts["ICLDA"].values():
-        assert (found.n_worse, found.n_folds) == (1, 3)
-    assert count_worse_folds(rows[:1]) == {}
+    assert point.mean == pytest.approx(statistics.fmean(values))
+    assert point.se == pytest.approx(statistics.stdev(values) / len(values) ** 0.5)
+    assert point.repeats == len(values)
+
+
+def test_failed_fits_lower_the_number_of_repeats():
+    rows = curve_rows(methods=("LDA",), sizes=(1,))
+    rows[0] = fail(rows[0])
+    assert {point.repeats for point in summarize_curves(rows)} == {4}
+
+
+def test_points_do_not_depend_on_the_order_of_the_rows_nor_on_other_experiments():
+    rows = curve_rows()
+    shuffled = random.Random(1).sample(rows, len(rows))
+    assert summarize_curves(shuffled + table_rows()) == summarize_curves(rows)
+
+
+def test_points_of_the_paper_are_compared_in_combined_standard_errors():
+    columns = {"EMLDA-as-published": "EMLDA"} | {
+        name: name for name in ("LDA", "LDAoracle", "MCLDA", "SLLDA", "ICLDA")
+    }
+    points = summarize_curves(curve_rows("2DGaussian"))
+    compared = [point for point in points if point.z is not None]
+    assert {point.method for point in compared} == set(columns)
+    for point in compared:
+        key = point.dataset, point.n_unlabeled, columns[point.method], point.measure
+        published = read_points()[key]
+        assert (point.published_mean, point.published_se) == (published.mean, published.se)
+        error = (point.se**2 + published.se**2) ** 0.5
+        assert point.z == pytest.approx((point.mean - published.mean) / error)
+    assert all(point.z is None for point in summarize_curves(curve_rows("Mine")))

@@ -1,6 +1,5 @@
-"""Figures: that they are drawn the same every time, and suit a page."""
+"""Figures drawn the same every time and fit for a page, and tables of text."""
 
-import itertools
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -11,28 +10,15 @@ pytest.importorskip("matplotlib", reason="figures need iclda[experiments]")
 
 
 from iclda.methods import INK
-from iclda.plots._look import spread
-from iclda.studies.drawing import COLORS, save, to_inline_svg
-from iclda.studies.paper.curves import draw_curves, summarize_curves
-from iclda.studies.paper.published import EXTRA_METHODS, METHOD_NAMES
+from iclda.studies.measures import Confusion
+from iclda.studies.page import class_error_lines, confusion_lines, save, to_inline_svg
+from iclda.studies.paper.figures import draw_curves
+from iclda.studies.paper.summary import summarize_curves
 
 
 @pytest.fixture(scope="module")
 def points():
     return summarize_curves(curve_rows())
-
-
-def test_every_method_has_a_color_of_its_own():
-    assert set(METHOD_NAMES + EXTRA_METHODS) <= set(COLORS)
-    assert len(set(COLORS.values())) == len(COLORS)
-
-
-def test_labels_keep_their_distance_and_their_order():
-    wanted = [0.5, 0.51, 0.1, 0.52, 0.9]
-    placed = spread(wanted, 0.1)
-    assert np.argsort(placed).tolist() == np.argsort(wanted).tolist()
-    assert min(b - a for a, b in itertools.pairwise(sorted(placed))) >= 0.1 - 1e-12
-    assert (placed[2], placed[4]) == (0.1, 0.9)
 
 
 def test_files_are_the_same_every_time(tmp_path, points):
@@ -52,3 +38,15 @@ def test_inline_svg_is_well_formed_and_takes_the_color_of_the_page(points):
     assert root.get("viewBox")
     assert INK not in svg
     assert "currentColor" in svg
+
+
+def test_the_tables_have_a_line_a_class():
+    found = Confusion(("yes", "no"), np.array([[18.0, 2], [0, 20]]))
+    assert not found.is_uneven
+    assert class_error_lines(found) == [
+        "class  rows  wrong  error  90 % interval",
+        "yes      20      2  10.0%  1.8% to 28.3%",
+        "no       20      0   0.0%  0.0% to 13.9%",
+    ]
+    assert confusion_lines(found)[1] == "yes                18   2"
+    assert confusion_lines(Confusion(tuple("abcdefghijklm"), np.eye(13))) == []

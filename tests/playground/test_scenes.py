@@ -7,8 +7,16 @@ import pytest
 
 import iclda
 from iclda.methods import METHODS
-from iclda.playground.fits import MOST_POINTS, SceneError, fit_scene, read_scene
-from iclda.playground.toys import draw_toy_scene
+from iclda.playground.scenes import (
+    DECIMALS,
+    LARGEST_COORDINATE,
+    MOST_POINTS,
+    PROBLEMS,
+    SceneError,
+    draw_toy_scene,
+    fit_scene,
+    read_scene,
+)
 
 NAMES = [method.name for method in METHODS]
 
@@ -67,7 +75,7 @@ def test_labels_of_the_unlabeled_points_are_those_of_the_method_that_is_shown():
     ("labeled", "message"),
     [
         ([], "There are no labeled points. Choose a class and add points of two classes."),
-        ([[0, 0, 1]], "All labeled points are of class B. Add points of another class, A, C or D."),
+        ([[0, 0, 1]], "All labeled points are of class B. Add points of another class."),
     ],
 )
 def test_without_points_of_two_classes_a_message_says_what_to_do(labeled, message):
@@ -104,17 +112,24 @@ def test_without_unlabeled_points_all_methods_are_supervised():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"labeled": [[float("nan"), 1, 0]]}, r"labeled point 1 must be .*got \[nan, 1, 0\]"),
-        ({"unlabeled": [[0, 0], [0, float("inf")]]}, r"unlabeled point 2 .*\[0, inf\]"),
-        ({"unlabeled": [[10**400, 0]]}, "unlabeled point 1 must be .* finite coordinates"),
-        ({"unlabeled": [[True, 0]]}, r"unlabeled point 1 must be .*\[True, 0\]"),
-        ({"labeled": [[0, 0]]}, r"labeled point 1 must be \[x, y, class\] .*got \[0, 0\]"),
-        ({"labeled": [[0, 0, 4]]}, r"class from 0 to 3, got \[0, 0, 4\]: move or remove it"),
-        ({"labeled": {"x": 1}}, "labeled and unlabeled must be lists of points"),
+        *(
+            ({name: points}, rf"The {name} points must be lists \[x, y, class\]")
+            for name, points in (
+                ("labeled", [[float("nan"), 1, 0]]),
+                ("unlabeled", [[0, 0], [0, float("inf")]]),
+                ("unlabeled", [[10**400, 0]]),
+                ("unlabeled", [["a", 0]]),
+                ("labeled", [[0, 0]]),
+                ("labeled", [[0, 0, 4]]),
+                ("labeled", [[0, 0, 1, 1]]),
+                ("labeled", {"x": 1}),
+                ("labeled", 3),
+            )
+        ),
         ({"unlabeled": [[0, 0]] * MOST_POINTS}, "at most 5,000 points, got 5,015"),
         ({"methods": ["nonesuch"]}, "Unknown method 'nonesuch'. There are: iclda"),
         ({"methods": "iclda"}, "methods must be a list of names, got str"),
-        ({"shrinkage": 1}, "Shrinkage must be a number from 0 to below 1, got 1"),
+        ({"shrinkage": 1}, "Shrinkage must be a number from 0 to below 1, got '1'"),
         ({"shrinkage": "auto"}, "Shrinkage must be .* got 'auto'"),
     ],
 )
@@ -131,3 +146,33 @@ def test_coordinates_of_any_size_get_fits_or_a_sentence(scale):
     found = fit_scene(read_scene(scene(labeled=labeled, unlabeled=unlabeled)))
     json.dumps(found, allow_nan=False)
     assert all("error" in fit or "scores" in fit for fit in found["fits"].values())
+
+
+every_toy = pytest.mark.parametrize("toy", PROBLEMS, ids=lambda toy: toy.name)
+
+
+@every_toy
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_every_class_has_its_labeled_points_and_all_points_are_on_the_page(toy, seed):
+    drawn = draw_toy_scene(toy.name, seed)
+    codes = [point[2] for point in drawn["labeled"]]
+    assert np.bincount(codes).tolist() == [toy.n_labeled] * toy.n_classes
+    assert len(drawn["unlabeled"]) == 1000
+    points = np.array(drawn["labeled"] + drawn["unlabeled"])
+    assert np.abs(points[:, :2]).max() <= LARGEST_COORDINATE
+    np.testing.assert_array_equal(points, np.round(points, DECIMALS))
+
+
+@every_toy
+def test_a_seed_draws_the_same_points_and_another_seed_others(toy):
+    assert draw_toy_scene(toy.name, 3) == draw_toy_scene(toy.name, 3)
+    assert draw_toy_scene(toy.name, 3) != draw_toy_scene(toy.name, 4)
+
+
+def test_the_true_classes_of_misleading_clusters_lie_across_them():
+    points = np.array(draw_toy_scene("across", 0)["unlabeled"])
+    # Points are rounded to thousandths after their class is drawn.
+    is_clear = np.abs(points[:, 1] - points[:, 0]) > 0.01
+    np.testing.assert_array_equal(
+        points[is_clear, 2], (points[:, 1] > points[:, 0])[is_clear].astype(int)
+    )

@@ -8,8 +8,8 @@ from table_files import call, write
 
 from iclda._statistics import CLEAR, NOTHING, UNCLEAR
 from iclda.studies import compare
+from iclda.studies.compare.report import curves_csv
 from iclda.studies.compare.summary import SplitCurvePoint
-from iclda.studies.compare.text import curves_csv
 
 
 def test_points_are_written_one_a_line():

@@ -1,10 +1,10 @@
-"""Fits of the methods to the points of the page: JSON in, JSON out."""
+"""Scenes of the page: toy problems to begin with, and fits to its points. JSON in, JSON out."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,17 @@ import numpy as np
 
 from .._core.types import AnyArray, Array
 from .._messages import NoUnlabeledRowsWarning, Text, message_of
+from ..datasets import make_gaussians, make_violated_gaussians
+from ..datasets.benchmarks import Sample
 from ..methods import METHODS, Method, find_method
 
 CLASS_NAMES = ("A", "B", "C", "D")
 NO_CLASS = -1
 MOST_POINTS = 5_000
+N_UNLABELED = 1_000
+LARGEST_COORDINATE = 4.5  # on the page
+DECIMALS = 3  # of coordinates, so that a link holds them exactly
+_LARGEST_NUMBER = 1e300
 _AXES = ("x", "y")
 _DRAGGED_STARTS = 8  # of a search while a point is dragged
 _DECIMALS = 4  # of shares, which are only drawn
@@ -50,18 +56,15 @@ def read_scene(sent: Any) -> Scene:
     """Read a scene from JSON; SceneError if it is none."""
     if not isinstance(sent, dict):
         raise SceneError(f"The scene must be an object, got {type(sent).__name__}.")
-    labeled, unlabeled = sent.get("labeled", []), sent.get("unlabeled", [])
-    if not isinstance(labeled, list) or not isinstance(unlabeled, list):
-        raise SceneError("labeled and unlabeled must be lists of points.")
+    labeled = _read_points(sent, "labeled", range(len(CLASS_NAMES)))
+    unlabeled = _read_points(sent, "unlabeled", range(NO_CLASS, len(CLASS_NAMES)))
     n_points = len(labeled) + len(unlabeled)
     if n_points > MOST_POINTS:
         raise SceneError(
             f"The playground draws at most {MOST_POINTS:,} points, got {n_points:,}: take fewer, "
             "or fit them in Python."
         )
-    points = [_read_point(p, f"labeled point {i + 1}", 0) for i, p in enumerate(labeled)]
-    points += [_read_point(p, f"unlabeled point {i + 1}", -1) for i, p in enumerate(unlabeled)]
-    table = np.array(points, dtype=float).reshape(-1, 3)
+    table = np.concatenate([labeled, unlabeled])
     codes = table[:, 2].astype(int)
     return Scene(
         X=table[:, :2],
@@ -74,27 +77,20 @@ def read_scene(sent: Any) -> Scene:
     )
 
 
-def _read_point(point: Any, name: str, least_code: int) -> list[Any]:
-    """Coordinates and class of a point; an unlabeled one may have the class None, or none."""
-    cells = point if isinstance(point, list) else []
-    if least_code == NO_CLASS and (len(cells) == 2 or cells[2:] == [None]):
-        cells = [*cells[:2], NO_CLASS]
-    is_placed = len(cells) == 3 and all(map(_is_number, cells[:2]))
-    if not is_placed or type(cells[2]) is not int or not least_code <= cells[2] < len(CLASS_NAMES):
+def _read_points(sent: dict[str, Any], name: str, codes: range) -> Array:
+    """Coordinates and classes of points, shape (n, 3); the class of an unlabeled one may lack."""
+    try:
+        cells = [(*point, None)[:3] if len(point) < 4 else () for point in sent.get(name, [])]
+        points = [(x, y, NO_CLASS if code is None else code) for x, y, code in cells]
+        table = np.array(points, dtype=float).reshape(-1, 3)
+    except (TypeError, ValueError, OverflowError):
+        table = np.full((1, 3), np.nan)
+    if not (np.abs(table[:, :2]) < _LARGEST_NUMBER).all() or not np.isin(table[:, 2], codes).all():
         raise SceneError(
-            f"The {name} must be [x, y, class] with finite coordinates and a class from 0 to "
-            f"{len(CLASS_NAMES) - 1}, got {_short(point)}: move or remove it."
+            f"The {name} points must be lists [x, y, class] of finite coordinates and a class from "
+            f"0 to {len(CLASS_NAMES) - 1}: remove those that are not."
         )
-    return cells
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return table
 
 
 def _read_methods(names: Any) -> tuple[Method, ...]:
@@ -111,8 +107,8 @@ def _read_methods(names: Any) -> tuple[Method, ...]:
 def _read_shrinkage(value: Any) -> float | None:
     if value is None:
         return None
-    if not _is_number(value) or not 0 <= value < 1:
-        raise SceneError(f"Shrinkage must be a number from 0 to below 1, got {_short(value)}.")
+    if not isinstance(value, (int, float)) or not 0 <= value < 1:
+        raise SceneError(f"Shrinkage must be a number from 0 to below 1, got {str(value)[:60]!r}.")
     return float(value) or None
 
 
@@ -130,11 +126,7 @@ def _what_lacks(scene: Scene) -> str:
     if not names:
         return "There are no labeled points. Choose a class and add points of two classes."
     if len(names) == 1:
-        *others, last = [name for name in CLASS_NAMES if name not in names]
-        return (
-            f"All labeled points are of class {names[0]}. Add points of another class, "
-            f"{', '.join(others)} or {last}."
-        )
+        return f"All labeled points are of class {names[0]}. Add points of another class."
     return ""
 
 
@@ -219,3 +211,82 @@ def _sentence(raised: BaseException) -> str:
     if isinstance(message, Text):
         message = message.with_names(_AXES)
     return " ".join(message.split())
+
+
+@dataclass(frozen=True)
+class Toy:
+    """A problem in the plane, with its name, title and sentence on the page."""
+
+    name: str
+    title: str
+    sentence: str
+    draw: Callable[[int, np.random.Generator], Sample]
+    n_classes: int = 2
+    n_labeled: int = 5  # of each class
+
+
+def _ring(n_classes: int) -> Callable[[int, np.random.Generator], Sample]:
+    """Return a function that draws Gaussians of equal spread around a circle."""
+    angles = math.pi / 2 + 2 * math.pi * np.arange(n_classes) / n_classes
+    centers = 2.0 * np.column_stack([np.cos(angles), np.sin(angles)])
+
+    def draw(n: int, rng: np.random.Generator) -> Sample:
+        y = rng.integers(n_classes, size=n, dtype=np.int64)
+        return centers[y] + 0.75 * rng.standard_normal((n, 2)), y
+
+    return draw
+
+
+def _moons(n: int, rng: np.random.Generator) -> Sample:
+    from sklearn.datasets import make_moons
+
+    X, y = make_moons(n, noise=0.12, random_state=int(rng.integers(2**31)))
+    return 2.0 * (X - [0.5, 0.25]), y.astype(np.int64)
+
+
+def _rare(n: int, rng: np.random.Generator) -> Sample:
+    """Draw two Gaussians; one row in eight is of the second class."""
+    y = (rng.random(n) < 1 / 8).astype(np.int64)
+    return np.array([[-0.7, -0.4], [1.5, 1.2]])[y] + 0.8 * rng.standard_normal((n, 2)), y
+
+
+PROBLEMS = (
+    Toy(
+        "between",
+        "Clusters that help",
+        "The paper's toy problem: the boundary runs between two clusters.",
+        make_gaussians,
+    ),
+    Toy(
+        "across",
+        "Clusters that mislead",
+        "The paper's other toy problem: the same clusters, and a boundary across both.",
+        make_violated_gaussians,
+    ),
+    Toy("three", "Three classes", "Three clusters around a circle.", _ring(3), 3),
+    Toy("four", "Four classes", "Four clusters, three labeled points of each.", _ring(4), 4, 3),
+    Toy("moons", "Two moons", "Classes that no straight line separates.", _moons),
+    Toy(
+        "rare",
+        "A rare class",
+        "One unlabeled point in eight is of class B, half of the labeled ones are.",
+        _rare,
+    ),
+)
+
+
+def draw_toy_scene(name: str, seed: int, n_unlabeled: int = N_UNLABELED) -> dict[str, Any]:
+    """Draw labeled and unlabeled points of a toy problem, as the page holds them."""
+    toy = next((toy for toy in PROBLEMS if toy.name == name), None)
+    if toy is None:
+        raise ValueError(
+            f"Unknown toy problem {name!r}. There are: {', '.join(t.name for t in PROBLEMS)}."
+        )
+    rng = np.random.default_rng([seed, *name.encode()])
+    X, y = toy.draw(n_unlabeled + 20 * toy.n_classes * toy.n_labeled, rng)
+    placed = np.round(np.clip(X, -LARGEST_COORDINATE, LARGEST_COORDINATE), DECIMALS)
+    points = [[*row, code] for row, code in zip(placed.tolist(), y.tolist(), strict=True)]
+    firsts = [np.flatnonzero(y == code)[: toy.n_labeled] for code in range(toy.n_classes)]
+    labeled = np.concatenate(firsts)
+    others = np.setdiff1d(np.arange(len(y)), labeled)[:n_unlabeled]
+    return {"labeled": [points[i] for i in labeled], "unlabeled": [points[i] for i in others]}
