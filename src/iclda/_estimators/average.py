@@ -28,7 +28,7 @@ _ANNEALING = (0.9, 0.7, 0.5)  # shrinkages above the last one, for three rounds 
 _TESTED_WITH = 5_000  # unlabeled rows of the fits that weigh the members
 _MOST_LABELED = 10_000  # rows of the logistic regression
 _SHARPNESS = 10.0  # of the weights: exp(-10 x share of wrong rows)
-_PRIOR_WEIGHTS = {"em": 2.0, "annealed": 2.0, "labeled shares": 1.0, "logistic": 1.0}
+_UNTESTED_WEIGHTS = {"em": 2.0, "annealed": 2.0, "labeled shares": 1.0, "logistic": 1.0}
 _CAUTION = 20.0  # tested rows at which the weights are half as sharp
 _UNTESTED_SURENESS = 2.0  # factor of scores of unit spread where no label can be held out
 _TESTED_AT_LEAST = 2.0  # weight of that factor, in rows
@@ -116,13 +116,13 @@ class AverageLDA(LinearGaussianClassifier):
     def _solve(self, problem: Problem) -> Fit:
         shrinkage = problem.shrinkage
         rules = _members(problem, self._labeled, shrinkage)
-        weights = np.array([_PRIOR_WEIGHTS[name] for name in rules])
+        weights = np.array([_UNTESTED_WEIGHTS[name] for name in rules])
         sureness = _UNTESTED_SURENESS
         tested = _testable(self._labeled)
         if len(tested):
             _, codes, counts = (part[tested] for part in self._labeled)
             scores = _held_out_scores(problem, self._labeled, shrinkage, tested)
-            weights = weights * _weights(scores, codes, counts)
+            weights = _weights(scores, codes, counts)
             sureness = _sureness(np.tensordot(weights / weights.sum(), scores, 1), codes, counts)
         rule = mean_of_rules(list(rules.values()), weights, problem.moments)
         rule = LinearRule(sureness * rule.coef, sureness * rule.intercept, is_soft=True)
@@ -218,7 +218,7 @@ def _held_out_scores(
 
 
 def _weights(scores: Array, codes: AnyArray, counts: Array) -> Array:
-    """Factors of the weights of the members, by their errors on held-out labels."""
+    """Weights of the members, by their errors on held-out labels."""
     n_tested = float(counts.sum())
     error = (scores.argmax(axis=2) != codes) @ counts / n_tested
     return np.asarray(np.exp(-_SHARPNESS * n_tested / (n_tested + _CAUTION) * error))
