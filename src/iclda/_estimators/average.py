@@ -1,43 +1,63 @@
-"""The average of several fits of linear discriminant analysis."""
+"""The average of fits that use the unlabeled rows differently."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+import scipy.optimize
+from scipy.special import logsumexp
+from sklearn.linear_model import LogisticRegression
+
+from .._core.frame import mean_variance_in_frame
 from .._core.gaussian import Gaussians
-from .._core.problem import LabeledSummary
-from .._core.rowspace import RowSpace
-from .._core.solvers.supervised import average, average_in
-from .._messages import DegenerateFitWarning
-from ..methods import find_method
+from .._core.labelsums import LinearRule
+from .._core.problem import LabeledSummary, Problem, summarize_rows
+from .._core.solvers.anchored import anchored_em, gaussians_of_rule, mean_of_rules, of_unit_spread
+from .._core.types import AnyArray, Array
+from .._rows.memory import MemoryRows
 from .base import Fit, LinearGaussianClassifier
-from .diagnosis import warn
+from .labels import draw_folds
 from .prepare import FitInputs
 
-# Few labels do not tell these methods apart: their average is fitted then.
-AVERAGED = ("em", "self-training", "pessimistic", "supervised")
+_SHRINKAGE = 0.3  # of "auto"
+_ROUNDS = 20  # of EM: more of them change few labels
+_ANNEALING = (0.9, 0.7, 0.5)  # shrinkages above the last one, for three rounds each
+_TESTED_WITH = 5_000  # unlabeled rows of the fits that weigh the members
+_MOST_LABELED = 10_000  # rows of the logistic regression
+_SHARPNESS = 10.0  # of the weights: exp(-10 x share of wrong rows)
+_UNTESTED_WEIGHTS = {"em": 2.0, "annealed": 2.0, "labeled shares": 1.0, "logistic": 1.0}
+_CAUTION = 20.0  # tested rows at which the weights are half as sharp
+_UNTESTED_SURENESS = 2.0  # factor of scores of unit spread where no label can be held out
+_TESTED_AT_LEAST = 2.0  # weight of that factor, in rows
+Labeled = tuple[Array, AnyArray, Array]  # rows in frame coordinates, codes, weights
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AverageLDA(LinearGaussianClassifier):
-    """The average of four fits: EM, self-training, pessimistic and supervised LDA.
+    """The average of four fits: three kinds of EM, and logistic regression of the labeled rows.
 
-    With few labels nothing tells which of them is best, and each of them is far off on some tables.
-    The average is that of equally many rows drawn from each of the four models: where they place a
-    class differently it is wider, and the probabilities are more careful. It is again a model of
-    Gaussian classes with one covariance.
+    Made for a handful of labels on features of a frozen network, where no label can be spared to
+    choose a method. The scores of four linear classifiers, each scaled to unit spread, are
+    averaged: EM; EM whose shrinkage falls from 0.9 in steps; EM whose class sizes among the
+    unlabeled rows approach those among the labels; and logistic regression. The class means of all
+    three EMs are drawn to the labeled rows: those of a class of n labels by n / (n + 8). Where
+    classes have two labels or more, a cross-validation weighs the four by their errors and sets how
+    sure the probabilities are. It is again a model of Gaussian classes with one covariance.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
         Class priors in the order of ``classes_``, or class -> prior. None estimates them.
-    shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" between
-        that of Ledoit and Wolf for the labeled rows and that of Chen et al. for all rows.
+    shrinkage : float in [0, 1) or "auto", default="auto"
+        Share of the mean variance within classes on the diagonal of the covariance, of all EMs.
+        "auto" is 0.3, None is 0.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    proportions : array-like, dict or "labeled", default=None
+        Shares of the classes among the unlabeled rows, if they are known; all EMs approach them.
     n_jobs : int, default=None
         Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
         otherwise, -1 is all cores. The fit does not depend on it.
@@ -49,23 +69,21 @@ class AverageLDA(LinearGaussianClassifier):
     priors_ : ndarray of shape (n_classes,)
         Class priors used to predict.
     class_weights_ : ndarray of shape (n_classes,)
-        Share of the weight in every class: the mean of those of the four fits.
+        Share of the weight in every class.
     means_ : ndarray of shape (n_classes, n_features)
-        Class means.
+        Means of the Gaussian classes that have the averaged scores.
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
         Coefficients of the linear scores; for two classes, of the log odds of the second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
-    n_iter_ : int
-        Number of steps of all fits.
+    member_weights_ : dict
+        Weight of every member: "em", "annealed", "labeled shares" and "logistic".
     n_passes_ : int
-        Number of times all unlabeled rows were read, by all fits.
-    converged_ : bool
-        Whether all fits converged.
+        Number of times all unlabeled rows were read.
     shrinkage_ : float
-        Shrinkage of EM; that of the others is their own if it is "auto".
+        Shrinkage used.
     rank_ : int
         Rank of the covariance of all rows.
     n_features_in_ : int
@@ -78,42 +96,143 @@ class AverageLDA(LinearGaussianClassifier):
     >>> from iclda import AverageLDA
     >>> X = [[0.0], [1.0], [5.0], [6.0], [0.5], [1.5], [4.5], [5.5]]
     >>> y = [0, 0, 1, 1, -1, -1, -1, -1]
-    >>> AverageLDA().fit(X, y).means_.ravel().round(2)
-    array([0.69, 5.31])
+    >>> AverageLDA().fit(X, y).predict([[2.0], [4.0]])
+    array([0, 1])
     """
 
     _needs_positive_priors = True
 
+    shrinkage: Any = "auto"
+    proportions: Any = None
     n_jobs: int | None = None
 
-    @property
-    def _can_narrow(self) -> bool:  # type: ignore[override]
-        return self.shrinkage != "auto"  # which gives every fit units of its own
-
     def _fit_all_rows(self, inputs: FitInputs) -> Fit:
-        shared = {"shrinkage": self.shrinkage, "priors": self.priors}
-        members = [find_method(name).classifier(**shared) for name in AVERAGED]
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            warnings.simplefilter("ignore", DegenerateFitWarning)  # of one fit, not of the average
-            for member in members:
-                self._copy_shared(member)
-                member._fit_inputs(inputs)
-        # Once, not once a fit.
-        warn(*{str(each.message): each.message for each in caught}.values())
-        models, space = [member._gaussians_ for member in members], inputs.space
-        if isinstance(space, RowSpace):
-            model = average_in(space, models, inputs.log_priors)
-        else:
-            model = average(models, inputs.log_priors)
+        self._labeled = inputs.labeled_rows()  # which logistic regression needs beside the problem
+        try:
+            return super()._fit_all_rows(inputs)
+        finally:
+            del self._labeled
+
+    def _solve(self, problem: Problem) -> Fit:
+        shrinkage = problem.shrinkage
+        rules = _members(problem, self._labeled, shrinkage)
+        weights = np.array([_UNTESTED_WEIGHTS[name] for name in rules])
+        sureness = _UNTESTED_SURENESS
+        tested = _testable(self._labeled)
+        if len(tested):
+            _, codes, counts = (part[tested] for part in self._labeled)
+            scores = _held_out_scores(problem, self._labeled, shrinkage, tested)
+            weights = _weights(scores, codes, counts)
+            sureness = _sureness(np.tensordot(weights / weights.sum(), scores, 1), codes, counts)
+        rule = mean_of_rules(list(rules.values()), weights, problem.moments)
+        rule = LinearRule(sureness * rule.coef, sureness * rule.intercept, is_soft=True)
         attributes = {
-            "shrinkage_": members[0].shrinkage_,
-            "rank_": members[0].rank_,
-            "n_iter_": sum(getattr(member, "n_iter_", 0) for member in members),
-            "n_passes_": sum(getattr(member, "n_passes_", 0) for member in members),
-            "converged_": all(getattr(member, "converged_", True) for member in members),
+            "member_weights_": dict(zip(rules, (weights / weights.sum()).tolist(), strict=True)),
+            "n_passes_": 2 + sum(len(_path(name, shrinkage)) for name in rules),
         }
-        return Fit(model, attributes)
+        return Fit(gaussians_of_rule(problem, rule, shrinkage), attributes, rule=rule)
 
     def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
-        return {"n_iter_": 1, "converged_": True}
+        return {"member_weights_": {}}
+
+
+def _path(member: str, shrinkage: float) -> tuple[float, ...]:
+    """Shrinkages of the rounds of a member."""
+    if member == "logistic":
+        return ()
+    if member != "annealed":
+        return (shrinkage,) * _ROUNDS
+    above = tuple(each for each in _ANNEALING if each > shrinkage for _ in range(3))
+    return above + (shrinkage,) * 6
+
+
+def _members(problem: Problem, labeled: Labeled, shrinkage: float) -> dict[str, LinearRule]:
+    """Scores of the members, in frame coordinates."""
+    given, counts = problem.proportions, problem.labeled.counts
+    known = None if given is None else given.mean(axis=1) / given.mean() / len(given)
+    shares = (counts + 1) / (counts + 1).sum()
+    by_name = {"em": known, "annealed": known} | (
+        {"labeled shares": shares} if known is None else {}
+    )
+    rules = {
+        name: anchored_em(problem, _path(name, shrinkage), proportions)
+        for name, proportions in by_name.items()
+    }
+    return {**rules, "logistic": _logistic(problem, *labeled)}
+
+
+def _logistic(problem: Problem, rows: Array, codes: AnyArray, weights: Array) -> LinearRule:
+    """Logistic regression of the labeled rows, in units of mean variance 1."""
+    kept = np.flatnonzero(weights > 0)
+    if len(kept) > _MOST_LABELED:
+        kept = np.random.default_rng(0).permutation(kept)
+        firsts = np.unique(codes[kept], return_index=True)[1]  # no class is left out
+        kept = np.concatenate([kept[firsts], np.delete(kept, firsts)])[:_MOST_LABELED]
+    moments = problem.moments
+    unit = np.sqrt(mean_variance_in_frame(moments.covariance, problem.frame, problem.n_left_out))
+    model = LogisticRegression(tol=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # many classes of one row each; rounds that did not end
+        model.fit((rows[kept] - moments.mean) / unit, codes[kept], sample_weight=weights[kept])
+    coef, intercept = model.coef_.T / unit[:, None], model.intercept_
+    if len(model.classes_) == 2:
+        coef, intercept = coef * [-0.5, 0.5], intercept * [-0.5, 0.5]
+    if problem.log_priors is not None:
+        counts = problem.labeled.counts
+        intercept = intercept + problem.log_priors - np.log(counts / counts.sum())
+    return LinearRule(coef, intercept - moments.mean @ coef, is_soft=True)
+
+
+def _testable(labeled: Labeled) -> AnyArray:
+    """Labeled rows of classes with two of them or more; a single one always trains."""
+    _, codes, weights = labeled
+    counted = codes[weights > 0]
+    return np.flatnonzero((np.bincount(counted)[codes] > 1) & (weights > 0))
+
+
+def _held_out_scores(
+    problem: Problem, labeled: Labeled, shrinkage: float, tested: AnyArray
+) -> Array:
+    """(members, tested rows, K): scores of unit spread by fits without the labels of the rows.
+
+    Two folds; the fits read a sample of the unlabeled rows.
+    """
+    rows, codes, weights = labeled
+    sample, sample_weights = problem.unlabeled.sample(_TESTED_WITH, 0)
+    folds = draw_folds(codes[tested], 2, np.random.RandomState(0))
+    scores = []
+    for k in (0, 1):
+        fold = tested[folds == k]
+        train = np.setdiff1d(np.arange(len(codes)), fold)
+        part = rows[train], codes[train], weights[train]
+        unlabeled = MemoryRows(
+            np.concatenate([sample, problem.frame.restore(rows[fold])]),
+            np.concatenate([sample_weights, weights[fold]]),
+        )
+        summary = summarize_rows(*part, problem.n_classes)
+        less = replace(problem, labeled=summary, unlabeled=unlabeled, unlabeled_moments=None)
+        rules = _members(less, part, shrinkage).values()
+        scores.append([of_unit_spread(rule, less.moments).scores(rows[fold]).T for rule in rules])
+    order = np.argsort(np.concatenate([np.flatnonzero(folds == k) for k in (0, 1)]))
+    return np.concatenate([np.array(each) for each in scores], axis=1)[:, order]
+
+
+def _weights(scores: Array, codes: AnyArray, counts: Array) -> Array:
+    """Weights of the members, by their errors on held-out labels."""
+    n_tested = float(counts.sum())
+    error = (scores.argmax(axis=2) != codes) @ counts / n_tested
+    return np.asarray(np.exp(-_SHARPNESS * n_tested / (n_tested + _CAUTION) * error))
+
+
+def _sureness(scores: Array, codes: AnyArray, counts: Array) -> float:
+    """Factor by which averaged scores of held-out rows become the likeliest log odds."""
+    scores = scores / max(float(np.sqrt((scores**2).mean())), 1e-300)
+    own = scores[np.arange(len(codes)), codes]
+
+    def loss(log_factor: float) -> float:
+        sure = np.exp(log_factor)
+        misfit = counts @ (logsumexp(sure * scores, axis=1) - sure * own)
+        return float(misfit + _TESTED_AT_LEAST * (log_factor - np.log(_UNTESTED_SURENESS)) ** 2)
+
+    best = scipy.optimize.minimize_scalar(loss, bounds=(-3.0, 5.0), method="bounded")
+    return float(np.exp(best.x))

@@ -1,4 +1,4 @@
-"""The supervised fit: maximum likelihood from labeled rows, shrinkage, averages, gains over it.
+"""The supervised fit: maximum likelihood from labeled rows, shrinkage, gains over it.
 
 Bounds of the gain of a model hold for all labels of the unlabeled rows. With d(x, k) the log of
 prior times density under the model less that under the reference, a labeling q of the unlabeled
@@ -9,7 +9,7 @@ at hard labels by a linear rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,6 @@ from ..gaussian import LOG_2PI, Gaussians, gaussians
 from ..labelsums import ROUNDING, LinearRule
 from ..moments import Moments, safe_whitening, whiten
 from ..problem import WITHIN_TOLERANCE, LabeledSummary, Problem, within_rank
-from ..rowspace import RowSpace
 from ..types import AnyArray, Array
 
 _ROUNDING = 1e-12  # of a distance between covariances, over the square of their size
@@ -226,31 +225,6 @@ def diagonal_targets(rows: Array, codes: AnyArray, weights: Array) -> tuple[Arra
         mean_variance = float(w @ (standardized**2).mean(axis=1)) / w.sum()
         targets += w.sum() * shrinkages[k] * mean_variance * deviations**2
     return shrinkages, targets
-
-
-def average(models: Sequence[Gaussians], log_priors: Array | None) -> Gaussians:
-    """Return the model of equally many rows from each of several models, which share a frame.
-
-    Its class weights, class sums and sums of squares are the means of theirs. Where they place a
-    class differently its covariance is wider: it holds the spread of the means about their mean.
-    """
-    weights = np.array([model.class_weights for model in models])
-    means = np.array([model.means for model in models])
-    counts = weights.sum(axis=0)
-    center = np.einsum("mk,mkd->kd", weights, means) / counts[:, None]
-    shifts = (np.sqrt(weights)[:, :, None] * (means - center)).reshape(-1, means.shape[2])
-    within = shifts.T @ shifts
-    for model in models:
-        within += model.full_covariance()
-    found, _ = fit_labeled(models[0].frame, LabeledSummary(counts, center, within), log_priors)
-    return found
-
-
-def average_in(space: RowSpace, models: Sequence[Gaussians], log_priors: Array | None) -> Gaussians:
-    """Average models of few rows of many features, with the variance of directions left out."""
-    averaged = average([space.reduced_model(model) for model in models], log_priors)
-    variances = [model.complement.variance for model in models if model.complement]
-    return space.model(averaged, float(np.mean(variances)) if variances else None)
 
 
 @dataclass(frozen=True)
