@@ -149,8 +149,8 @@ FITTED = (
     Method(
         "average",
         "AVLDA",
-        "the average of four methods",
-        "It is the average of EM, self-training, pessimistic and supervised LDA.",
+        "the average of four fits",
+        "It averages the scores of three kinds of EM and of logistic regression.",
         line=("#3f8f8a", 8, 1.5),
         path="average.AverageLDA",
     ),

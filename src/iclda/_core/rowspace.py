@@ -127,14 +127,6 @@ class RowSpace(FeatureSpace):
             complement=complement,
         )
 
-    def reduced_model(self, model: Gaussians) -> Gaussians:
-        """Express the means and covariance of a model of the features in this space."""
-        assert model.half is not None
-        into, shift = self._into()
-        half, means = into.T @ model.half, model.means @ into + shift
-        frame = self._reduced
-        return replace(model, frame=frame, means=means, covariance=half @ half.T, complement=None)
-
 
 @dataclass(frozen=True)
 class LogLikelihood:

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..._checks import WARNING
 from ..._core.types import Array
-from ..._estimators.average import AVERAGED
 from ..._messages import Text, and_list, plural, say
 from ..._statistics import (
     LEAST_TESTED,
@@ -37,7 +36,7 @@ _SENTENCES = SENTENCES["verdict"]
 RULE = say(
     _SENTENCES["rule"],
     order=", ".join(
-        f"{each.name} (of {and_list(AVERAGED)})" if each.name == "average" else each.name
+        each.name
         for each in sorted((*FITTED, *BASELINES), key=lambda method: safety_rank(method.name))
     ),
 )
