@@ -1,60 +1,109 @@
-import warnings
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import ConvergenceWarning
 
+from changes import assert_same_fit
 from iclda import AverageLDA, SupervisedLDA
-from iclda._estimators.average import AVERAGED
-from iclda.methods import find_method
+from iclda._rows.memory import MemoryRows
 from problems import draw_sample
 
-
-@pytest.mark.parametrize("shrinkage", [None, 0.2, "auto"])
-def test_its_class_weights_are_the_mean_of_the_four(shrinkage):
-    sample = draw_sample(0, n_classes=3)
-    fitted = sample.fit(AverageLDA(shrinkage=shrinkage))
-    members = [sample.fit(find_method(name).classifier(shrinkage=shrinkage)) for name in AVERAGED]
-    mean = np.mean([member.class_weights_ for member in members], axis=0)
-    assert_allclose(fitted.class_weights_, mean, rtol=1e-10)
-    assert fitted.n_passes_ == sum(getattr(member, "n_passes_", 0) for member in members)
+pytestmark = pytest.mark.filterwarnings("ignore:Each of the classes")
 
 
-def test_a_warning_of_several_fits_comes_once():
-    sample = draw_sample(2)
-    rows, labels = np.column_stack([sample.rows, np.ones(len(sample.rows))]), sample.labels
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        AverageLDA().fit(rows, labels)
-    assert [str(each.message)[:10] for each in caught] == ["Rows span "]
-    assert caught[0].filename == __file__
+def clusters(n_classes=5, n_labels=1, n_features=20, n_unlabeled=400, separation=1.2, shares=None):
+    """Rows of separated classes in many dimensions, labels, and true classes."""
+    rng = np.random.default_rng(0)
+    hidden = rng.choice(n_classes, size=n_unlabeled, p=shares)
+    true = np.r_[np.repeat(np.arange(n_classes), n_labels), hidden]
+    centers = separation * rng.standard_normal((n_classes, n_features))
+    rows = centers[true] + rng.standard_normal((len(true), n_features))
+    return rows, np.where(np.arange(len(true)) < n_classes * n_labels, true, -1), true
 
 
-def test_one_fit_that_does_not_converge_is_told(monkeypatch):
-    def in_one_step(name):
-        method = find_method(name)
-        return replace(method, options=(("max_iter", 1),)) if name == "em" else method
+@pytest.mark.parametrize("n_labels", [1, 3])
+def test_unlabeled_rows_help_where_classes_are_clusters(n_labels):
+    rows, labels, true = clusters(n_labels=n_labels)
+    fitted = AverageLDA().fit(rows, labels)
+    supervised = SupervisedLDA(shrinkage=0.5).fit(rows, labels)
+    assert fitted.score(rows, true) > 0.97
+    assert fitted.score(rows, true) > supervised.score(rows, true)
 
-    sample = draw_sample(3)
-    assert sample.fit(AverageLDA()).converged_
-    monkeypatch.setattr("iclda._estimators.average.find_method", in_one_step)
-    with pytest.warns(ConvergenceWarning, match="ExpectationMaximizationLDA"):
-        fitted = sample.fit(AverageLDA())
-    assert not fitted.converged_
+
+def test_members_are_weighed_by_their_errors_on_held_out_labels():
+    rows, labels, _ = clusters(n_labels=4, separation=0.5)
+    weights = AverageLDA().fit(rows, labels).member_weights_
+    assert list(weights) == ["em", "annealed", "labeled shares", "logistic"]
+    assert_allclose(sum(weights.values()), 1)
+    assert weights["em"] > weights["logistic"]  # rows are clusters
+
+
+def test_without_labels_to_hold_out_weights_are_fixed():
+    rows, labels, _ = clusters(n_labels=1)
+    weights = AverageLDA().fit(rows, labels).member_weights_
+    assert_allclose(list(weights.values()), np.array([2, 2, 1, 1]) / 6)
+
+
+def test_probabilities_are_as_sure_as_held_out_labels_allow():
+    rng = np.random.default_rng(1)
+    rows, labels, _ = clusters(n_classes=3, n_labels=12)
+    noise = rng.standard_normal(rows.shape)  # that says nothing about the classes
+    sure = AverageLDA().fit(rows, labels).predict_proba(rows).max(axis=1).mean()
+    unsure = AverageLDA().fit(noise, labels).predict_proba(noise).max(axis=1).mean()
+    assert sure > 0.9
+    assert unsure < 0.6
+
+
+def test_proportions_that_are_known_help():
+    shares = [0.8, 0.1, 0.1]
+    rows, labels, true = clusters(
+        n_classes=3, n_labels=2, n_features=30, separation=0.55, shares=shares, n_unlabeled=1_000
+    )
+    free, known = (AverageLDA(proportions=p).fit(rows, labels) for p in (None, shares))
+    assert known.score(rows, true) > free.score(rows, true)
+    assert list(known.member_weights_) == ["em", "annealed", "logistic"]
+
+
+def test_weight_2_is_a_row_twice():
+    rows, labels, _ = clusters(n_labels=3, n_unlabeled=60)
+    weights = np.where(labels < 0, 2.0, 1.0)
+    is_twice = np.repeat(np.arange(len(rows)), weights.astype(int))
+    weighted = AverageLDA().fit(rows, labels, sample_weight=weights)
+    assert_same_fit(weighted, AverageLDA().fit(rows[is_twice], labels[is_twice]), 1e-8)
+
+
+def test_few_rows_of_many_features_are_fitted_in_their_own_space():
+    rows, labels, true = clusters(n_features=600, n_unlabeled=80, n_labels=2)
+    fitted = AverageLDA().fit(rows, labels)
+    assert fitted.coef_.shape == (5, 600)
+    assert fitted.score(rows, true) > 0.97
+
+
+def test_all_unlabeled_rows_are_read_as_often_as_it_says(monkeypatch):
+    counts = []
+    monkeypatch.setattr(
+        MemoryRows,
+        "label_sums",
+        lambda self, *args, _sums=MemoryRows.label_sums, **more: (
+            counts.append(self.n_rows),
+            _sums(self, *args, **more),
+        )[1],
+    )
+    rows, labels, _ = clusters(n_labels=1)
+    fitted = AverageLDA().fit(rows, labels)
+    assert fitted.n_passes_ == 1 + sum(n == 400 for n in counts)  # one for the moments
 
 
 def test_without_unlabeled_rows_it_is_supervised_lda():
     sample = draw_sample(4)
     X, y = sample.X, sample.y
     with pytest.warns(UserWarning, match="got no unlabeled rows"):
-        fitted = AverageLDA().fit(X, y)
+        fitted = AverageLDA(shrinkage=None).fit(X, y)
     assert_array_equal(fitted.coef_, SupervisedLDA().fit(X, y).coef_)
-    assert fitted.converged_
     assert fitted.n_passes_ == 0
 
 
-def test_given_priors_are_those_that_predict():
-    sample = draw_sample(1)
-    assert_allclose(sample.fit(AverageLDA(priors=[0.2, 0.8])).priors_, [0.2, 0.8])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_given_priors_are_those_that_predict(n_classes):
+    sample = draw_sample(1, n_classes=n_classes)
+    priors = np.array([0.2, 0.8, 0.5])[:n_classes] / sum([0.2, 0.8, 0.5][:n_classes])
+    assert_allclose(sample.fit(AverageLDA(priors=priors)).priors_, priors, rtol=1e-6)

@@ -22,7 +22,6 @@ from .base import Fit, LinearGaussianClassifier
 from .labels import draw_folds
 from .prepare import FitInputs
 
-_SHRINKAGE = 0.3  # of "auto"
 _ROUNDS = 20  # of EM: more of them change few labels
 _ANNEALING = (0.9, 0.7, 0.5)  # shrinkages above the last one, for three rounds each
 _TESTED_WITH = 5_000  # unlabeled rows of the fits that weigh the members
@@ -52,8 +51,9 @@ class AverageLDA(LinearGaussianClassifier):
     priors : array-like of shape (n_classes,) or dict, default=None
         Class priors in the order of ``classes_``, or class -> prior. None estimates them.
     shrinkage : float in [0, 1) or "auto", default="auto"
-        Share of the mean variance within classes on the diagonal of the covariance, of all EMs.
-        "auto" is 0.3, None is 0.
+        Share of the mean variance within classes on the diagonal of the covariance, of all EMs;
+        "auto" between that of Ledoit and Wolf for the labeled rows and that of Chen et al. for all
+        rows. None is 0.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     proportions : array-like, dict or "labeled", default=None

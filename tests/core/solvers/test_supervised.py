@@ -3,7 +3,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 from sklearn.covariance import ledoit_wolf_shrinkage, oas, shrunk_covariance
 
 from iclda import ExpectationMaximizationLDA, MomentConstrainedLDA, SelfLearningLDA
@@ -11,7 +10,6 @@ from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import GivenLabels
 from iclda._core.problem import summarize_labeled
 from iclda._core.solvers.supervised import (
-    average,
     gains_over,
     ledoit_wolf,
     oracle_approximating,
@@ -134,34 +132,6 @@ CLASSIFIERS = [SelfLearningLDA, ExpectationMaximizationLDA, MomentConstrainedLDA
 
 def fits(sample, classifiers=CLASSIFIERS):
     return [sample.fit(classifier()) for classifier in classifiers]
-
-
-def test_the_average_of_one_model_is_that_model():
-    sample = draw_sample(0, n_classes=3)
-    (fitted,) = fits(sample, [ExpectationMaximizationLDA])
-    one = fitted._gaussians_
-    for found in (average([one], None), average([one] * 3, None)):
-        assert_allclose(found.class_weights, one.class_weights, rtol=1e-12)
-        assert_allclose(found.log_joint(sample.rows), one.log_joint(sample.rows), rtol=1e-8)
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_its_moments_are_those_of_rows_drawn_from_all_models(n_classes):
-    models = fits(draw_sample(1, n_classes=n_classes))
-    found = average([model._gaussians_ for model in models], None)
-    frame = found.frame
-    covariance = found.covariance * frame.scale[:, None] * frame.scale
-
-    def squares(weights, means, covariance):
-        return covariance + (weights[:, None] * means).T @ means
-
-    weights = np.mean([model.class_weights_ for model in models], axis=0)
-    sums = np.mean([model.class_weights_[:, None] * model.means_ for model in models], axis=0)
-    total = np.mean([squares(m.class_weights_, m.means_, m.covariance_) for m in models], axis=0)
-    means = frame.restore(found.means)
-    assert_allclose(found.class_weights, weights, rtol=1e-12)
-    assert_allclose(found.class_weights[:, None] * means, sums, atol=1e-10)
-    assert_allclose(squares(found.class_weights, means, covariance), total, atol=1e-10)
 
 
 # Gains over the supervised fit.

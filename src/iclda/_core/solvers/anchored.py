@@ -156,6 +156,7 @@ def _with_priors(
     coef = rule.coef
     gram = coef.T @ covariance @ coef
     wanted = log_priors - (rule.intercept + center @ coef + gram.diagonal() / 2)
-    steps = scipy.linalg.lstsq(gram, wanted - wanted.mean(), cond=_INDEPENDENT)[0]
+    centered = gram - gram.mean(axis=0)
+    steps = scipy.linalg.lstsq(centered, wanted - wanted.mean(), cond=_INDEPENDENT)[0]
     coef = coef + (coef @ steps)[:, None]
     return coef, (coef * (covariance @ coef)).sum(axis=0) / 2
