@@ -31,7 +31,7 @@ from ..methods import FITTED, Method, find_method
 from .base import LinearGaussianClassifier
 from .diagnosis import warn_if_nothing_learned, warn_of_no_unlabeled
 from .labels import draw_folds, plain
-from .prepare import WIDE, FitInputs, find_non_finite
+from .prepare import WIDE, FitInputs, find_non_finite, prepare
 
 _FOLDS, _REPEATS = 10, 3  # those of `iclda compare --fast`
 _SLOW_FOLDS = 5  # and one repeat, where a search takes seconds
@@ -152,6 +152,8 @@ def choose_method(
     given = {"shrinkage": shrinkage, "priors": priors, "proportions": inputs.proportions}
     classifiers = [each.classifier(**given, seed=seed) for each in methods]
     for each in classifiers:
+        if "normalize" in each.get_params():
+            each.set_params(normalize=False)  # the rows of a trial are scaled
         if "n_starts" in each.get_params():
             each.set_params(n_starts=1 if trial.is_slow else _STARTS)
     with unreported():
@@ -203,6 +205,9 @@ class AutoLDA(LinearGaussianClassifier):
         Names of the methods to choose from, such as "supervised" and "iclda"; None for all.
     random_state : int, RandomState instance or None, default=None
         Draws folds and starts. None is a fixed seed: the same data give the same fit.
+    normalize : bool or "auto", default="auto"
+        Whether rows are scaled to length 1, about their mean if that is far from zero, as suits
+        features of a network. "auto": with 64 features or more.
     n_jobs : int, default=None
         Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
         otherwise, -1 is all cores. The fit does not depend on it.
@@ -245,6 +250,9 @@ class AutoLDA(LinearGaussianClassifier):
         Shrinkage used; of every class if the method is supervised.
     rank_ : int
         Rank of the covariance of all rows.
+    center_ : ndarray of shape (n_features,) or None
+        What is taken from rows before they are scaled to length 1; None if they are not scaled.
+        Means, covariance and coefficients are those of the scaled rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -268,9 +276,11 @@ class AutoLDA(LinearGaussianClassifier):
     proportions: Any = None
     methods: Any = None
     random_state: Any = None
+    normalize: bool | str = "auto"
     n_jobs: int | None = None
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
+        self._store_center(inputs)
         methods, seed = self._methods(), self._seed()
         choice = choose_method(inputs, methods, self.shrinkage, seed)
         shrunk = " with shrinkage, which steadies it where labels are few" if self.shrinkage else ""
@@ -292,13 +302,21 @@ class AutoLDA(LinearGaussianClassifier):
         chosen = method.classifier(
             shrinkage=self.shrinkage, priors=self.priors, proportions=self.proportions, seed=seed
         )
+        if "normalize" in chosen.get_params():
+            chosen.set_params(normalize=self.normalize)
         self._copy_shared(chosen)
         if not method.uses_unlabeled and inputs.every_unlabeled is not None:
             find_non_finite(inputs.sources)  # the others notice NaN when they sum the rows
         if inputs.unlabeled.n_rows == 0:
             warn_of_no_unlabeled(type(self).__name__, self.unlabeled)
         if self.n_features_in_ >= WIDE:  # in the space of few rows, if it can
-            inputs = chosen._prepared(inputs.passed)
+            inputs = prepare(
+                inputs.passed,
+                chosen,
+                uses_unlabeled=method.uses_unlabeled,
+                can_narrow=chosen._can_narrow,
+                unit=inputs.unit,
+            )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
             chosen._fit_inputs(inputs)

@@ -58,6 +58,9 @@ class AverageLDA(LinearGaussianClassifier):
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     proportions : array-like, dict or "labeled", default=None
         Shares of the classes among the unlabeled rows, if they are known; all EMs approach them.
+    normalize : bool or "auto", default="auto"
+        Whether rows are scaled to length 1, about their mean if that is far from zero, as suits
+        features of a network. "auto": with 64 features or more.
     n_jobs : int, default=None
         Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
         otherwise, -1 is all cores. The fit does not depend on it.
@@ -86,6 +89,9 @@ class AverageLDA(LinearGaussianClassifier):
         Shrinkage used.
     rank_ : int
         Rank of the covariance of all rows.
+    center_ : ndarray of shape (n_features,) or None
+        What is taken from rows before they are scaled to length 1; None if they are not scaled.
+        Means, covariance and coefficients are those of the scaled rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -104,6 +110,7 @@ class AverageLDA(LinearGaussianClassifier):
 
     shrinkage: Any = "auto"
     proportions: Any = None
+    normalize: bool | str = "auto"
     n_jobs: int | None = None
 
     def _fit_all_rows(self, inputs: FitInputs) -> Fit:

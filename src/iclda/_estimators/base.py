@@ -55,11 +55,13 @@ from .prepare import FitInputs, Passed, check_shares, check_spread, prepare
 
 _FitMethod = TypeVar("_FitMethod", bound=Callable[..., Any])
 AT_LEAST_ONE = [Interval(Integral, 1, 2**63 - 1, closed="both")]
+_MANY_FEATURES = 64  # from which rows are taken for features of a network
 LARGEST_PARAMETER = 1e300  # Python's integers may be too large for a float
 _CONSTRAINTS: dict[str, Any] = {
     "priors": ["array-like", dict, None],
     "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left"), None],
     "proportions": ["array-like", dict, StrOptions({LABELED}), None],
+    "normalize": [StrOptions({"auto"}), "boolean"],
     "unlabeled": "no_validation",
     "unlabeled_weight": [Interval(Real, 0, LARGEST_PARAMETER, closed="right")],
     "max_iter": AT_LEAST_ONE,
@@ -189,6 +191,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
         self.classes_ = inputs.labels.classes
+        self._store_center(inputs)
         if self._uses_unlabeled_rows and inputs.unlabeled.n_rows > 0:
             fit = self._fit_all_rows(inputs)
         else:
@@ -201,6 +204,17 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         for name, value in fit.attributes.items():
             setattr(self, name, value)
         self._store(fit, inputs)
+
+    @property
+    def _is_normalized(self) -> bool:
+        """Whether rows are scaled to length 1, which only some classifiers do."""
+        choice = getattr(self, "normalize", False)
+        return self.n_features_in_ >= _MANY_FEATURES if choice == "auto" else bool(choice)
+
+    def _store_center(self, inputs: FitInputs) -> None:
+        self._center = None if inputs.unit is None else inputs.unit.center
+        if hasattr(self, "normalize"):
+            self.center_ = self._center
 
     def _solve(self, problem: Problem) -> Fit:
         """Fit a prepared problem. Nothing is stored."""

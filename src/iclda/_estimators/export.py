@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
 
 from .._packages import require, versions
 
+_SHORTEST = 1e-150  # rows of length 0 stay so
 _OPSET, _IR_VERSION = 15, 8  # the operators used have not changed since; every runtime knows them
 
 
-def to_sklearn(classifier: Any) -> LinearDiscriminantAnalysis:
+def to_sklearn(classifier: Any) -> Any:
     model = classifier._gaussians_
     frame, n_components = model.frame, classifier._n_features_out
     exported = LinearDiscriminantAnalysis(
@@ -35,7 +38,12 @@ def to_sklearn(classifier: Any) -> LinearDiscriminantAnalysis:
     exported.n_features_in_ = classifier.n_features_in_
     if hasattr(classifier, "feature_names_in_"):
         exported.feature_names_in_ = classifier.feature_names_in_.copy()
-    return exported
+    if classifier._center is None:
+        return exported
+    centering = StandardScaler(with_std=False)
+    centering.mean_, centering.scale_, centering.var_ = classifier._center.copy(), None, None
+    centering.n_features_in_ = classifier.n_features_in_
+    return make_pipeline(centering, Normalizer(), exported)
 
 
 def to_onnx(classifier: Any, dtype: Any) -> Any:
@@ -62,8 +70,11 @@ def to_onnx(classifier: Any, dtype: Any) -> Any:
     }
     if is_binary:
         constants["zero"] = np.zeros(1)
+    is_scaled = classifier._center is not None
+    if is_scaled:
+        constants |= {"center": classifier._center, "shortest": np.full(1, _SHORTEST)}
     graph = helper.make_graph(
-        _nodes(onnx, element, is_binary=is_binary),
+        _nodes(onnx, element, is_binary=is_binary, is_scaled=is_scaled),
         type(classifier).__name__,
         [helper.make_tensor_value_info("X", element, ["n", classifier.n_features_in_])],
         [
@@ -91,12 +102,19 @@ def to_onnx(classifier: Any, dtype: Any) -> Any:
     return model
 
 
-def _nodes(onnx: Any, element: int, *, is_binary: bool) -> list[Any]:
+def _nodes(onnx: Any, element: int, *, is_binary: bool, is_scaled: bool) -> list[Any]:
     """Everything between rows and probabilities in double, about the origin of the fit."""
     node, double = onnx.helper.make_node, onnx.TensorProto.DOUBLE
-    nodes = [
-        node("Cast", ["X"], ["rows"], to=double),
-        node("Sub", ["rows", "origin"], ["centered"]),
+    nodes = [node("Cast", ["X"], ["rows"], to=double)]
+    if is_scaled:
+        nodes += [
+            node("Sub", ["rows", "center"], ["moved"]),
+            node("ReduceL2", ["moved"], ["length"], axes=[1]),
+            node("Max", ["length", "shortest"], ["divisor"]),
+            node("Div", ["moved", "divisor"], ["scaled"]),
+        ]
+    nodes += [
+        node("Sub", ["scaled" if is_scaled else "rows", "origin"], ["centered"]),
         node("Div", ["centered", "scale"], ["in_frame"]),
         node("MatMul", ["in_frame", "coef"], ["products"]),
         node("Add", ["products", "intercept"], ["log_odds" if is_binary else "scores"]),

@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -20,6 +20,7 @@ from .._core.types import AnyArray, Array
 from .._rows.backends import (
     Backend,
     Request,
+    UnitLength,
     WeightedRows,
     backend_of,
     check_finite,
@@ -75,17 +76,21 @@ class RowSource:
         return self._rows(None, self.is_member)
 
     def _rows(self, weights: Array | None, is_member: AnyArray | None) -> Rows:
+        rows: WeightedRows
         if self.backend is None:
-            return MemoryRows(self.X, weights, is_member, n_threads=self.request.n_threads)
-        return self.backend.open_rows(self.X, self.request, weights, is_member)
+            rows = MemoryRows(self.X, weights, is_member, n_threads=self.request.n_threads)
+        else:
+            rows = self.backend.open_rows(self.X, self.request, weights, is_member)
+        rows.unit = self.request.unit
+        return rows
 
     def held(self, is_member: AnyArray) -> RowSource:
-        """The marked rows as an array in memory."""
+        """The marked rows as an array in memory, scaled if the request says so."""
         weights = None if self.weights is None else self.weights[is_member]
-        if self.backend is None:
+        if self.backend is None and self.request.unit is None:
             return RowSource(self.X[is_member], self.request, None, weights=weights)
         rows = self._rows(None, is_member).sample(int(is_member.sum()), 0)[0]
-        return RowSource(rows, self.request, None, weights=weights)
+        return RowSource(rows, replace(self.request, unit=None), None, weights=weights)
 
     def check_finite(self) -> None:
         """ValueError that names row and column; sources to be read find them when they are."""
@@ -100,6 +105,7 @@ class RowReader:
 
     n_features_in_: int
     feature_names_in_: AnyArray
+    _center: Array | None = None  # rows are scaled to length 1 about it; None: they are not
 
     @property
     def _feature_names(self) -> AnyArray | None:
@@ -179,6 +185,10 @@ class RowReader:
         Rows are read in blocks, so that no copy of X is made.
         """
         backend = backend_of(X)
+        if self._center is not None:
+            numbers = replace(
+                numbers, of_block=composed(UnitLength(self._center), numbers.of_block)
+            )
         if backend is None:
             X = self._check_rows(X, is_summed_later=numbers.use_all_features)
             found = self._numbers_in_blocks(X, numbers)

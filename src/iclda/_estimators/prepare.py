@@ -31,7 +31,7 @@ from .._core.solvers.supervised import (
 )
 from .._core.types import AnyArray, Array
 from .._messages import ColumnError, ParameterError, say
-from .._rows.backends import column_of, in_memory, is_device_array
+from .._rows.backends import UnitLength, column_of, in_memory, is_device_array
 from .._rows.memory import ChainedRows
 from .inputs import RowSource, check_is_read, check_weights
 from .labels import (
@@ -45,6 +45,7 @@ from .labels import (
 _PILOT_ROWS = 4096  # labeled rows, and unlabeled ones, that the frame is chosen from
 WIDE = 256  # features, from which fewer rows than features are fitted in their own space
 _MATRICES = 8  # of features x features and of classes x features that a fit holds at least
+_FAR_FROM_ZERO = 0.25  # squared length of the mean of rows over their variance
 _SMALLEST_SHARE = 1e-12  # of a class in the weight of all rows
 _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
 
@@ -74,6 +75,7 @@ class FitInputs:
     frame: Frame
     space: FeatureSpace  # of all features; of few rows of many features the space they span
     proportions: Array | str | None = None  # of the classes among the unlabeled rows
+    unit: UnitLength | None = None  # how rows are scaled
 
     @property
     def feature_names(self) -> AnyArray | None:
@@ -173,12 +175,18 @@ def find_non_finite(sources: Iterable[RowSource]) -> None:
 
 
 def prepare(
-    passed: Passed, classifier: Any, *, uses_unlabeled: bool, can_narrow: bool
+    passed: Passed,
+    classifier: Any,
+    *,
+    uses_unlabeled: bool,
+    can_narrow: bool,
+    unit: UnitLength | None = None,
 ) -> FitInputs:
     """Check labels, weights and priors that were passed to ``fit`` with the opened rows.
 
     The parameters are those of ``classifier``. ``can_narrow``: whether few rows of many features
-    may be fitted in their own space.
+    may be fitted in their own space. ``unit`` is how rows are scaled; by default the classifier
+    decides.
     """
     source, further = passed.source, passed.further
     y, n_rows = check_is_read(in_memory(passed.y), "y"), source.n_rows
@@ -193,6 +201,9 @@ def prepare(
         n_further = 0 if given is None else further.n_rows
         given = check_weights(given, n_further, "sample_weight_unlabeled")
         sources.append(replace(further, weights=given))
+    if unit is None and classifier._is_normalized:
+        unit = unit_length(sources)
+    sources = [_scaled(each, unit) for each in sources]
     space = None
     if can_narrow:
         space = _find_space(
@@ -226,7 +237,32 @@ def prepare(
         frame=frame,
         space=FeatureSpace(frame) if space is None else replace(space, reduced=frame),
         proportions=resolve_proportions(getattr(classifier, "proportions", None), labels.classes),
+        unit=unit,
     )
+
+
+def unit_length(sources: list[RowSource]) -> UnitLength:
+    """Scale rows to length 1, about their mean if that is far from zero."""
+    every = [replace(each, is_member=None).rows for each in sources]
+    rows = ChainedRows(every, sources[0].request.n_features or 0)
+    frame = frame_of(rows.sample(_PILOT_ROWS, 0)[0])
+    with overflow_is_checked_later():
+        moments = rows.moments(frame)
+        mean = frame.restore(moments.mean)
+        variance = float((np.diag(moments.covariance) * frame.scale**2).sum())
+    if not np.isfinite(variance):
+        find_non_finite(sources)
+    is_far = mean @ mean > _FAR_FROM_ZERO * variance
+    return UnitLength(mean if is_far else np.zeros_like(mean))
+
+
+def _scaled(source: RowSource, unit: UnitLength | None) -> RowSource:
+    """Rows to be scaled as they are read; fewer rows than features are scaled at once."""
+    if unit is None:
+        return source
+    if source.backend is None and len(source.X) < source.X.shape[1]:
+        return replace(source, X=unit(np.asarray(source.X, dtype=np.float64)))
+    return replace(source, request=replace(source.request, unit=unit))
 
 
 def _log_priors(classifier: Any, classes: AnyArray) -> Array | None:

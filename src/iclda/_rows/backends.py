@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 import numpy as np
+from array_api_compat import array_namespace, device
 
 from .._core.frame import Frame
 from .._core.labelsums import Rule
@@ -57,6 +58,19 @@ SUFFIXES = tuple(key for key in KIND_BY_KEY if key.startswith("."))
 
 
 @dataclass(frozen=True)
+class UnitLength:
+    """Scales rows, less a center, to length 1; rows of any library that follows the standard."""
+
+    center: Array
+
+    def __call__(self, rows: Any) -> Any:
+        xp = array_namespace(rows)
+        moved = rows - xp.asarray(self.center, dtype=rows.dtype, device=device(rows))
+        length = xp.sqrt(xp.sum(moved * moved, axis=1, keepdims=True))
+        return moved / xp.where(length > 0, length, xp.ones_like(length))
+
+
+@dataclass(frozen=True)
 class Request:
     """What a backend is given beside the rows.
 
@@ -68,6 +82,7 @@ class Request:
     n_features: int | None = None
     feature_names: AnyArray | None = None
     n_threads: int = 1
+    unit: UnitLength | None = None  # how rows are scaled before they are used; None: as they are
 
     def check_width(self, n_features: int) -> None:
         if self.n_features not in (None, n_features):
@@ -269,6 +284,7 @@ class WeightedRows(Rows):
     n_features: int = 0
     feature_names: Sequence[str] | None = None
     source: Any = None  # what to open in place of X from now on; None: X
+    unit: UnitLength | None = None  # how rows are scaled as they are read
     holder: Any = None  # of some rows elsewhere than in memory: see ``Rows``
 
     def __init__(
@@ -304,6 +320,8 @@ class WeightedRows(Rows):
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         rows, index = self._draw(n, seed)
         rows = np.asarray(rows, dtype=np.float64)
+        if self.unit is not None:
+            rows = self.unit(rows)
         if self._weights is None:
             weights = np.ones(len(rows))
             total = float(len(rows) if self._n_rows is None else self._n_rows)

@@ -251,7 +251,14 @@ def _join_lists(parts: Sequence[list[Any]]) -> list[Any]:
 
 
 def _sum_block(
-    block: Any, chosen: Any, *, info: BlockInfo, method: str, n_threads: int, **arguments: Any
+    block: Any,
+    chosen: Any,
+    *,
+    info: BlockInfo,
+    method: str,
+    n_threads: int,
+    unit: Any,
+    **arguments: Any,
 ) -> Any:
     """Return moments or label sums of the members of a block: ``chosen`` are weights and mask."""
     block = _read_block(block, info)
@@ -263,6 +270,7 @@ def _sum_block(
     with np.errstate(over="ignore", invalid="ignore"):
         weights, is_member = chosen or (None, None)
         members = MemoryRows(block.rows, weights, is_member, n_threads=n_threads)
+        members.unit = unit
         sums = getattr(members, method)(**arguments)
     # NaN and infinity show in the sums: rows are searched for them only then.
     if not all(np.isfinite(value).all() for value in vars(sums).values() if value is not None):
@@ -557,7 +565,7 @@ class DaskRows(WeightedRows):
         """Return the sum of a method of the rows of all blocks; None without rows."""
         if not self._inputs:
             return None
-        settings = {"method": method, "n_threads": self._n_threads, **arguments}
+        settings = {"method": method, "n_threads": self._n_threads, "unit": self.unit, **arguments}
         return self._blocks.run(_sum_block, sum_in_order, self._inputs, **settings)
 
     @cached_property

@@ -117,7 +117,8 @@ class ArrayRows(WeightedRows):
 
     @cached_property
     def _fused(self) -> FusedPasses | None:
-        return FusedPasses(self._X, self._device_weights) if can_fuse(self._X) else None
+        is_fused = self.unit is None and can_fuse(self._X)
+        return FusedPasses(self._X, self._device_weights) if is_fused else None
 
     @cached_property
     def _device_weights(self) -> Any:
@@ -282,8 +283,11 @@ class ArrayRows(WeightedRows):
     def _block(self, index: slice | AnyArray, frame: Frame) -> DeviceBlock:
         place, rows = self.place, self._take(self._X, index)
         # In double precision the subtraction converts floating point without another copy.
-        if not (place.is_double and place.xp.isdtype(rows.dtype, "real floating")):
+        is_converted = place.is_double and place.xp.isdtype(rows.dtype, "real floating")
+        if self.unit is not None or not is_converted:
             rows = place.xp.astype(rows, place.dtype)
+        if self.unit is not None:
+            rows = self.unit(rows)
         u = (rows - place.put(frame.origin)) / place.put(frame.scale)
         weights = self._device_weights
         if weights is not None:

@@ -280,7 +280,7 @@ class FileRows(BlockRows):
     # Some rows.
 
     def _first_rows(self) -> AnyArray | None:
-        return self._looked
+        return self._looked if self.unit is None else None
 
     def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
         """Return rows and their indices: of those kept in the first pass, or read now."""

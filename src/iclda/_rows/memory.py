@@ -135,6 +135,8 @@ class BlockRows(WeightedRows):
             inside = self._members_within(begin, begin + len(part))
             index = slice(begin, begin + len(part)) if isinstance(inside, slice) else begin + inside
             rows = part[inside].astype(np.float64, copy=False)
+            if self.unit is not None:
+                rows = self.unit(rows)
             yield rows, None if self._weights is None else self._weights[index], index
 
     def _rows_at(self, index: AnyArray) -> AnyArray:
