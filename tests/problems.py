@@ -20,7 +20,12 @@ from iclda.methods import FITTED, FURTHER
 METHOD_OF = {method.name: method for method in (*FITTED, *FURTHER) if not method.options}
 WHOLE_FAMILY = {name: method.load_class() for name, method in METHOD_OF.items()}
 # Linear discriminant analysis with shrinkage; without unlabeled rows all equal supervised LDA.
-ALL = {name: WHOLE_FAMILY[name] for name in METHOD_OF if "shrinkage" in METHOD_OF[name].parameters}
+# The average has other defaults, a member that depends on the units, and tests of its own.
+ALL = {
+    name: WHOLE_FAMILY[name]
+    for name in METHOD_OF
+    if "shrinkage" in METHOD_OF[name].parameters and name != "average"
+}
 FAMILY = {name: WHOLE_FAMILY[name] for name in METHOD_OF if METHOD_OF[name].uses_unlabeled}
 SEMI_SUPERVISED = {name: ALL[name] for name in ALL if name in FAMILY}
 # Fits that some labeling of the unlabeled rows gives, and that need no supervised fit.

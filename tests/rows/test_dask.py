@@ -224,18 +224,6 @@ def test_results_for_a_dask_array_are_lazy_with_chunks_dtype_and_meta(n_classes)
         reads.clear()
 
 
-@pytest.mark.parametrize("source", [in_blocks(ROWS), from_dask([lambda: ROWS])])
-def test_lazy_results_are_not_put_into_a_table_in_memory(source):
-    model = fit(ROWS, MomentConstrainedLDA).set_output(transform="pandas")
-    assert model.transform(ROWS[:9]).shape == (9, 1)
-    with pytest.raises(
-        ValueError, match=r"return pandas tables, .*set_output\(transform='default'"
-    ):
-        model.transform(source)
-    found = model.set_output(transform="default").transform(source)
-    assert_allclose(found, model.transform(ROWS), rtol=1e-12)
-
-
 def test_a_bad_block_is_named_when_lazy_results_are_computed():
     model = fit(ROWS, MomentConstrainedLDA)
     with pytest.raises(ValueError, match="X, block 4 contains NaN, first in row 1, column 2"):

@@ -250,8 +250,8 @@ class AutoLDA(LinearGaussianClassifier):
         Shrinkage used; of every class if the method is supervised.
     rank_ : int
         Rank of the covariance of all rows.
-    center_ : ndarray of shape (n_features,) or None
-        What is taken from rows before they are scaled to length 1; None if they are not scaled.
+    center_ : ndarray or None
+        Vector taken from rows before they are scaled to length 1; None if they are not scaled.
         Means, covariance and coefficients are those of the scaled rows.
     n_features_in_ : int
         Number of features.

@@ -18,8 +18,8 @@ from .._core.problem import LabeledSummary, Problem, summarize_rows
 from .._core.solvers.anchored import anchored_em, gaussians_of_rule, mean_of_rules, of_unit_spread
 from .._core.types import AnyArray, Array
 from .._rows.memory import MemoryRows
+from .._rows.passes import unreported
 from .base import Fit, LinearGaussianClassifier
-from .labels import draw_folds
 from .prepare import FitInputs
 
 _ROUNDS = 20  # of EM: more of them change few labels
@@ -89,8 +89,8 @@ class AverageLDA(LinearGaussianClassifier):
         Shrinkage used.
     rank_ : int
         Rank of the covariance of all rows.
-    center_ : ndarray of shape (n_features,) or None
-        What is taken from rows before they are scaled to length 1; None if they are not scaled.
+    center_ : ndarray or None
+        Vector taken from rows before they are scaled to length 1; None if they are not scaled.
         Means, covariance and coefficients are those of the scaled rows.
     n_features_in_ : int
         Number of features.
@@ -128,7 +128,8 @@ class AverageLDA(LinearGaussianClassifier):
         tested = _testable(self._labeled)
         if len(tested):
             _, codes, counts = (part[tested] for part in self._labeled)
-            scores = _held_out_scores(problem, self._labeled, shrinkage, tested)
+            with unreported():  # progress is that of the passes over all rows
+                scores = _held_out_scores(problem, self._labeled, shrinkage, tested)
             weights = _weights(scores, codes, counts)
             sureness = _sureness(np.tensordot(weights / weights.sum(), scores, 1), codes, counts)
         rule = mean_of_rules(list(rules.values()), weights, problem.moments)
@@ -177,6 +178,7 @@ def _logistic(problem: Problem, rows: Array, codes: AnyArray, weights: Array) ->
         kept = np.concatenate([kept[firsts], np.delete(kept, firsts)])[:_MOST_LABELED]
     moments = problem.moments
     unit = np.sqrt(mean_variance_in_frame(moments.covariance, problem.frame, problem.n_left_out))
+    unit = np.where(unit > 0, unit, 1.0)
     model = LogisticRegression(tol=1e-3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # many classes of one row each; rounds that did not end
@@ -206,7 +208,8 @@ def _held_out_scores(
     """
     rows, codes, weights = labeled
     sample, sample_weights = problem.unlabeled.sample(_TESTED_WITH, 0)
-    folds = draw_folds(codes[tested], 2, np.random.RandomState(0))
+    lengths = (((rows - problem.moments.mean) * problem.frame.scale) ** 2).sum(axis=1)
+    folds = _halves(lengths[tested], codes[tested])
     scores = []
     for k in (0, 1):
         fold = tested[folds == k]
@@ -222,6 +225,16 @@ def _held_out_scores(
         scores.append([of_unit_spread(rule, less.moments).scores(rows[fold]).T for rule in rules])
     order = np.argsort(np.concatenate([np.flatnonzero(folds == k) for k in (0, 1)]))
     return np.concatenate([np.array(each) for each in scores], axis=1)[:, order]
+
+
+def _halves(lengths: Array, codes: AnyArray) -> AnyArray:
+    """0 or 1 for every row, in turn by length in each class: their order does not matter."""
+    order = np.lexsort([lengths, codes])
+    starts = np.r_[0, np.flatnonzero(np.diff(codes[order])) + 1]
+    sizes = np.diff(np.r_[starts, len(order)])
+    halves = np.empty(len(order), dtype=np.intp)
+    halves[order] = (np.arange(len(order)) - np.repeat(starts, sizes)) % 2
+    return halves
 
 
 def _weights(scores: Array, codes: AnyArray, counts: Array) -> Array:

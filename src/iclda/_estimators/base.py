@@ -212,9 +212,9 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         return self.n_features_in_ >= _MANY_FEATURES if choice == "auto" else bool(choice)
 
     def _store_center(self, inputs: FitInputs) -> None:
-        self._center = None if inputs.unit is None else inputs.unit.center
+        self._center_ = None if inputs.unit is None else inputs.unit.center
         if hasattr(self, "normalize"):
-            self.center_ = self._center
+            self.center_ = self._center_
 
     def _solve(self, problem: Problem) -> Fit:
         """Fit a prepared problem. Nothing is stored."""

@@ -38,10 +38,10 @@ def to_sklearn(classifier: Any) -> Any:
     exported.n_features_in_ = classifier.n_features_in_
     if hasattr(classifier, "feature_names_in_"):
         exported.feature_names_in_ = classifier.feature_names_in_.copy()
-    if classifier._center is None:
+    if classifier._center_ is None:
         return exported
     centering = StandardScaler(with_std=False)
-    centering.mean_, centering.scale_, centering.var_ = classifier._center.copy(), None, None
+    centering.mean_, centering.scale_, centering.var_ = classifier._center_.copy(), None, None
     centering.n_features_in_ = classifier.n_features_in_
     return make_pipeline(centering, Normalizer(), exported)
 
@@ -70,9 +70,9 @@ def to_onnx(classifier: Any, dtype: Any) -> Any:
     }
     if is_binary:
         constants["zero"] = np.zeros(1)
-    is_scaled = classifier._center is not None
+    is_scaled = classifier._center_ is not None
     if is_scaled:
-        constants |= {"center": classifier._center, "shortest": np.full(1, _SHORTEST)}
+        constants |= {"center": classifier._center_, "shortest": np.full(1, _SHORTEST)}
     graph = helper.make_graph(
         _nodes(onnx, element, is_binary=is_binary, is_scaled=is_scaled),
         type(classifier).__name__,

@@ -105,7 +105,7 @@ class RowReader:
 
     n_features_in_: int
     feature_names_in_: AnyArray
-    _center: Array | None = None  # rows are scaled to length 1 about it; None: they are not
+    _center_: Array | None = None  # rows are scaled to length 1 about it; None: they are not
 
     @property
     def _feature_names(self) -> AnyArray | None:
@@ -185,9 +185,9 @@ class RowReader:
         Rows are read in blocks, so that no copy of X is made.
         """
         backend = backend_of(X)
-        if self._center is not None:
+        if self._center_ is not None:
             numbers = replace(
-                numbers, of_block=composed(UnitLength(self._center), numbers.of_block)
+                numbers, of_block=composed(UnitLength(self._center_), numbers.of_block)
             )
         if backend is None:
             X = self._check_rows(X, is_summed_later=numbers.use_all_features)

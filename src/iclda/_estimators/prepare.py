@@ -140,7 +140,8 @@ class FitInputs:
         """
         rows, _, weights = self.labeled_rows()
         units, n_left_out = self.frame.scale / self.frame.scale.max(), self.space.n_left_out
-        shrinkage = ledoit_wolf(rows * units, weights, n_left_out)
+        with overflow_is_checked_later():
+            shrinkage = ledoit_wolf(rows * units, weights, n_left_out)
         if not rests_on_labels:
             covariance = moments.covariance * units[:, None] * units
             of_all = oracle_approximating(covariance, moments.weight, n_left_out)
@@ -245,11 +246,16 @@ def unit_length(sources: list[RowSource]) -> UnitLength:
     """Scale rows to length 1, about their mean if that is far from zero."""
     every = [replace(each, is_member=None).rows for each in sources]
     rows = ChainedRows(every, sources[0].request.n_features or 0)
-    frame = frame_of(rows.sample(_PILOT_ROWS, 0)[0])
+    pilot, weights = rows.sample(_PILOT_ROWS, 0)
     with overflow_is_checked_later():
-        moments = rows.moments(frame)
-        mean = frame.restore(moments.mean)
-        variance = float((np.diag(moments.covariance) * frame.scale**2).sum())
+        if rows.n_rows <= len(pilot):  # all of them
+            mean = weights @ pilot / weights.sum()
+            variance = float(weights @ (pilot - mean) ** 2 @ np.ones(len(mean)) / weights.sum())
+        else:
+            frame = frame_of(pilot)
+            moments = rows.moments(frame)
+            mean = frame.restore(moments.mean)
+            variance = float((np.diag(moments.covariance) * frame.scale**2).sum())
     if not np.isfinite(variance):
         find_non_finite(sources)
     is_far = mean @ mean > _FAR_FROM_ZERO * variance

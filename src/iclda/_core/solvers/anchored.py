@@ -26,6 +26,7 @@ _ANCHOR = 8.0  # labeled rows of a class that weigh as much as all its unlabeled
 _LEAST_SHRINKAGE = 1e-6  # keeps the covariance regular where none is asked for
 _LEAST_SHARE = 1e-12  # of a class in all rows
 _LEAST_SPREAD = 1e-300  # of scores: below, all rows score alike
+_PRIORS_ROUNDING = 1e-6  # of log priors that were solved for
 _INDEPENDENT = 1e-8  # singular values of directions of classes, over the largest
 
 
@@ -85,7 +86,10 @@ def _rule(problem: Problem, means: Array, covariance: Array, shares: Array) -> L
     """Scores of Gaussian classes."""
     center = problem.moments.mean
     centered = means - center
-    coef = scipy.linalg.solve(covariance, centered.T, assume_a="pos")
+    try:
+        coef = scipy.linalg.cho_solve(scipy.linalg.cho_factor(covariance), centered.T)
+    except np.linalg.LinAlgError:  # no row varies, or hardly
+        coef = scipy.linalg.lstsq(covariance, centered.T, cond=_INDEPENDENT)[0]
     log_shares = np.log(np.maximum(shares, _LEAST_SHARE))
     if problem.log_priors is not None:
         log_shares = problem.log_priors
@@ -139,6 +143,8 @@ def gaussians_of_rule(problem: Problem, rule: LinearRule, shrinkage: float) -> G
     coef, distances = _with_priors(rule, covariance, moments.mean, log_priors)
     implied = rule.intercept + moments.mean @ rule.coef + distances
     implied = implied - np.logaddexp.reduce(implied)
+    if np.allclose(implied, log_priors, rtol=_PRIORS_ROUNDING, atol=_PRIORS_ROUNDING):
+        implied = log_priors
     summary = LabeledSummary(
         counts, moments.mean + coef.T @ covariance, covariance * counts.sum(), labeled.n_rows
     )
@@ -157,6 +163,9 @@ def _with_priors(
     gram = coef.T @ covariance @ coef
     wanted = log_priors - (rule.intercept + center @ coef + gram.diagonal() / 2)
     centered = gram - gram.mean(axis=0)
-    steps = scipy.linalg.lstsq(centered, wanted - wanted.mean(), cond=_INDEPENDENT)[0]
+    steps = np.zeros_like(wanted)
+    for _ in range(2):  # once more for the digits
+        left = wanted - wanted.mean() - centered @ steps
+        steps += scipy.linalg.lstsq(centered, left, cond=_INDEPENDENT)[0]
     coef = coef + (coef @ steps)[:, None]
     return coef, (coef * (covariance @ coef)).sum(axis=0) / 2
