@@ -28,7 +28,7 @@ FROM_THE_SAFEST = (
 # Methods that take seconds to minutes with so many columns as features of a network have, where
 # the average does better than any of them.
 _SLOW_IF_WIDE = (
-    *("self-training", "pessimistic", "iclda", "self-learning", "moment"),
+    *("self-training", "pessimistic", "em", "iclda", "self-learning", "moment"),
     *("sklearn-self-training", "sklearn-lda"),
 )
 _WIDE = 64  # columns

@@ -186,7 +186,7 @@ class AutoLDA(LinearGaussianClassifier):
     an order that comes from errors on many tables.
     Methods are not compared if fewer than 8 labeled rows can be tested (those of classes with two
     labels or more); the safest is fitted then. With 64 features or more, as features of a network
-    have, only the average, supervised LDA and EM are compared: others take long there. With
+    have, only the average and supervised LDA are compared: others take long there. With
     ``proportions`` the choice is among those that take them. Shrinkage depends on the units of the
     columns: standardize them first.
 

@@ -24,7 +24,10 @@ from .prepare import FitInputs
 
 _ROUNDS = 20  # of EM: more of them change few labels
 _ANNEALING = (0.9, 0.7, 0.5)  # shrinkages above the last one, for three rounds each
-_TESTED_WITH = 5_000  # unlabeled rows of the fits that weigh the members
+_TESTED_WITH = (1_000, 5_000)  # unlabeled rows of the fits that weigh the members
+_TESTED_SIZE = 1e8  # rows x features x classes of these, above which rows are fewer
+_LOGISTIC_SIZE = 5e10  # rows x features x classes x rounds of the logistic regression
+_LOGISTIC_ROUNDS = (10, 100)
 _MOST_LABELED = 10_000  # rows of the logistic regression
 _SHARPNESS = 10.0  # of the weights: exp(-10 x share of wrong rows)
 _UNTESTED_WEIGHTS = {"em": 2.0, "annealed": 2.0, "labeled shares": 1.0, "logistic": 1.0}
@@ -40,9 +43,9 @@ class AverageLDA(LinearGaussianClassifier):
 
     Made for a handful of labels on features of a frozen network, where no label can be spared to
     choose a method. The scores of four linear classifiers, each scaled to unit spread, are
-    averaged: EM; EM whose shrinkage falls from 0.9 in steps; EM whose class sizes among the
-    unlabeled rows approach those among the labels; and logistic regression. The class means of all
-    three EMs are drawn to the labeled rows: those of a class of n labels by n / (n + 8). Where
+    averaged: EM; EM whose class sizes among the unlabeled rows approach those among the labels;
+    EM whose shrinkage falls from 0.9 in steps; and logistic regression. The class means of the
+    first two are drawn to the labeled rows: those of a class of n labels by n / (n + 8). Where
     classes have two labels or more, a cross-validation weighs the four by their errors and sets how
     sure the probabilities are. It is again a model of Gaussian classes with one covariance.
 
@@ -163,7 +166,9 @@ def _members(problem: Problem, labeled: Labeled, shrinkage: float) -> dict[str, 
         {"labeled shares": shares} if known is None else {}
     )
     rules = {
-        name: anchored_em(problem, _path(name, shrinkage), proportions)
+        name: anchored_em(
+            problem, _path(name, shrinkage), proportions, is_anchored=name != "annealed"
+        )
         for name, proportions in by_name.items()
     }
     return {**rules, "logistic": _logistic(problem, *labeled)}
@@ -179,7 +184,9 @@ def _logistic(problem: Problem, rows: Array, codes: AnyArray, weights: Array) ->
     moments = problem.moments
     unit = np.sqrt(mean_variance_in_frame(moments.covariance, problem.frame, problem.n_left_out))
     unit = np.where(unit > 0, unit, 1.0)
-    model = LogisticRegression(tol=1e-3)
+    size = len(kept) * rows.shape[1] * problem.n_classes
+    rounds = int(np.clip(_LOGISTIC_SIZE / max(1, size), *_LOGISTIC_ROUNDS))
+    model = LogisticRegression(tol=1e-3, max_iter=rounds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # many classes of one row each; rounds that did not end
         model.fit((rows[kept] - moments.mean) / unit, codes[kept], sample_weight=weights[kept])
@@ -207,7 +214,8 @@ def _held_out_scores(
     Two folds; the fits read a sample of the unlabeled rows.
     """
     rows, codes, weights = labeled
-    sample, sample_weights = problem.unlabeled.sample(_TESTED_WITH, 0)
+    n_sample = int(np.clip(_TESTED_SIZE / (rows.shape[1] * problem.n_classes), *_TESTED_WITH))
+    sample, sample_weights = problem.unlabeled.sample(n_sample, 0)
     lengths = (((rows - problem.moments.mean) * problem.frame.scale) ** 2).sum(axis=1)
     folds = _halves(lengths[tested], codes[tested])
     scores = []

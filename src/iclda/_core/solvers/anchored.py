@@ -31,23 +31,29 @@ _INDEPENDENT = 1e-8  # singular values of directions of classes, over the larges
 
 
 def anchored_em(
-    problem: Problem, shrinkages: Sequence[float], proportions: Array | None = None
+    problem: Problem,
+    shrinkages: Sequence[float],
+    proportions: Array | None = None,
+    *,
+    is_anchored: bool = True,
 ) -> LinearRule:
     """Scores after a round of EM for each of ``shrinkages``, from the labeled rows.
 
     A sequence of falling shrinkages lets classes settle while they are still nearly round, and
-    unfold later. ``proportions`` are shares of the classes among the unlabeled rows, which the
-    intercepts approach by one step of scaling in every round.
+    unfold later. Without ``is_anchored`` class means are those of EM. ``proportions`` are shares of
+    the classes among the unlabeled rows, which the intercepts approach by one step of scaling in
+    every round.
     """
     labeled = problem.labeled
     shift = np.zeros(problem.n_classes)
+    pull = is_anchored * labeled.counts / (labeled.counts + _ANCHOR)
     rule = labeled_rule(problem, shrinkages[0], proportions)
     for shrinkage in shrinkages:
         labeling = LinearRule(rule.coef, rule.intercept + shift, is_soft=True)
         sums = problem.unlabeled.label_sums(labeling, problem.frame)
         counts = labeled.counts + sums.counts
         means = (labeled.counts[:, None] * labeled.means + sums.sums) / counts[:, None]
-        rule = _anchored_rule(problem, counts, means, shrinkage, proportions)
+        rule = _anchored_rule(problem, counts, means, pull[:, None], shrinkage, proportions)
         if proportions is not None:
             share = np.maximum(sums.counts / sums.counts.sum(), _LEAST_SHARE)
             shift += np.log(proportions) - np.log(share)
@@ -68,11 +74,15 @@ def labeled_rule(
 
 
 def _anchored_rule(
-    problem: Problem, counts: Array, means: Array, shrinkage: float, proportions: Array | None
+    problem: Problem,
+    counts: Array,
+    means: Array,
+    pull: Array,
+    shrinkage: float,
+    proportions: Array | None,
 ) -> LinearRule:
-    """Scores of the classes of one round."""
+    """Scores of the classes of one round, with means drawn to those of the labeled rows."""
     labeled, moments = problem.labeled, problem.moments
-    pull = (labeled.counts / (labeled.counts + _ANCHOR))[:, None]
     centers = (1 - pull) * means + pull * labeled.means
     shares = counts / counts.sum()
     root = np.sqrt(shares)[:, None]
@@ -87,8 +97,9 @@ def _rule(problem: Problem, means: Array, covariance: Array, shares: Array) -> L
     center = problem.moments.mean
     centered = means - center
     try:
-        coef = scipy.linalg.cho_solve(scipy.linalg.cho_factor(covariance), centered.T)
-    except np.linalg.LinAlgError:  # no row varies, or hardly
+        # NumPy's, as the sums before and after: threads of SciPy's BLAS would wait for its threads.
+        coef = np.linalg.solve(covariance, centered.T)
+    except np.linalg.LinAlgError:  # no row varies
         coef = scipy.linalg.lstsq(covariance, centered.T, cond=_INDEPENDENT)[0]
     log_shares = np.log(np.maximum(shares, _LEAST_SHARE))
     if problem.log_priors is not None:
