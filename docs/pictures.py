@@ -16,7 +16,6 @@ import numpy as np
 from matplotlib.patches import Ellipse
 
 from iclda import AutoLDA, ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA
-from iclda._estimators.average import AVERAGED
 from iclda.methods import FAINT, FITTED, FURTHER, INK, METHODS, Method, find_method
 from iclda.plots._look import CLASS_COLORS, mix
 
@@ -91,14 +90,14 @@ def draw_average(method: Method):
     X, y_true, y = sample()
     figure, axes = panels(2)
     draw_rows(axes[0], X, y)
-    for name in AVERAGED:
+    for name in ("em", "self-learning", "moment", "supervised"):
         each = find_method(name)
         draw_line(axes[0], each.classifier().fit(X, y), color=each.color)
-    title(axes[0], "Four fits")
+    title(axes[0], "Other fits")
     clf = method.classifier().fit(X, y)
     draw_rows(axes[1], X, y, clf.predict_proba(X[y == -1]))
     draw_line(axes[1], clf)
-    title(axes[1], f"Their average: {1 - clf.score(X, y_true):.1%} wrong")
+    title(axes[1], f"The average: {1 - clf.score(X, y_true):.1%} wrong")
     return figure
 
 

@@ -35,6 +35,7 @@ from .prepare import WIDE, FitInputs, find_non_finite, prepare
 
 _FOLDS, _REPEATS = 10, 3  # those of `iclda compare --fast`
 _SLOW_FOLDS = 5  # and one repeat, where a search takes seconds
+_LEAST_A_CLASS = 4  # labels, below which the error is not estimated
 _STARTS = 8  # of a search in cross-validation
 _MOST_UNLABELED, _MOST_LABELED = 1_000, 2_000  # rows of the cross-validation
 _MOST_ENTRIES, _FEWEST = 2**19, 100  # numbers, and rows all the same, of either kind
@@ -172,7 +173,11 @@ def choose_method(
             "chance explains, and of those that do about as well it is the safest"
         )
     known = {m.name: float(v) for m, v in zip(methods, means, strict=True) if np.isfinite(v)}
-    return Choice(methods[chosen], why, n_tested, known, estimate_error(losses, is_wrong, seed))
+    n_classes = len(np.unique(trial.codes[trial.tested]))
+    # With fewer labels the fits of a cross-validation have much less to learn from than the last.
+    is_known = n_tested >= _LEAST_A_CLASS * n_classes
+    estimate = estimate_error(losses, is_wrong, seed) if is_known else None
+    return Choice(methods[chosen], why, n_tested, known, estimate)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -222,7 +227,7 @@ class AutoLDA(LinearGaussianClassifier):
         What was chosen and why, in one sentence.
     error_ : float or None
         Share of new rows that get a wrong class, corrected for the choice (bootstrap bias corrected
-        cross-validation); None with too few labels.
+        cross-validation); None with fewer than 8 labels that can be tested, or 4 a class.
     error_interval_ : tuple of two floats or None
         Its 90 % interval.
     base_rate_ : float

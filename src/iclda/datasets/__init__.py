@@ -6,6 +6,7 @@ from .benchmarks import (
     Dataset,
     find_benchmark,
     load_benchmark,
+    load_fashion_features,
     make_gaussians,
     make_violated_gaussians,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "Dataset",
     "find_benchmark",
     "load_benchmark",
+    "load_fashion_features",
     "make_gaussians",
     "make_violated_gaussians",
 ]
