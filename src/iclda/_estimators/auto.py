@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -65,6 +66,12 @@ class Trial:
         """Rows of classes with two labels or more; a single label always trains."""
         return np.flatnonzero(np.bincount(self.codes)[self.codes] > 1)
 
+    @property
+    def n_folds(self) -> int:
+        codes = self.codes[self.tested]
+        most = _SLOW_FOLDS if self.is_slow else _FOLDS
+        return min(most, int(np.bincount(codes)[codes].min()))
+
     def fit(self, classifier: Any, train: AnyArray) -> Any:
         """Fit to some labeled rows and all unlabeled ones."""
         rows = np.concatenate([self.labeled[train], self.unlabeled])
@@ -96,8 +103,7 @@ def cross_validate(trial: Trial, classifiers: Sequence[Any], seed: int) -> tuple
     (classifiers, tested rows); NaN for a classifier that failed. Unlabeled rows always train.
     """
     tested, codes = trial.tested, trial.codes[trial.tested]
-    is_slow = trial.is_slow
-    n_folds = min(_SLOW_FOLDS if is_slow else _FOLDS, int(np.bincount(codes)[codes].min()))
+    is_slow, n_folds = trial.is_slow, trial.n_folds
     repeats = 1 if is_slow or len(tested) > _MOST_REPEATED else _REPEATS
     found = np.zeros((2, len(classifiers), len(tested)))
     rng = check_random_state(seed)
@@ -177,6 +183,9 @@ def choose_method(
     # With fewer labels the fits of a cross-validation have much less to learn from than the last.
     is_known = n_tested >= _LEAST_A_CLASS * n_classes
     estimate = estimate_error(losses, is_wrong, seed) if is_known else None
+    if estimate is not None:
+        # Errors fall like the root of the number of labels: the last fit has more than the tested.
+        estimate = replace(estimate, low=estimate.low * math.sqrt(1 - 1 / trial.n_folds))
     return Choice(methods[chosen], why, n_tested, known, estimate)
 
 
