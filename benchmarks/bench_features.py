@@ -11,7 +11,6 @@ over cells; sets named by --kept are reported apart. Without FOLDER, on the set 
 import argparse
 import time
 import warnings
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +40,6 @@ def methods():
     }
 
 
-@cache
 def load(path):
     """Principal components in units of mean variance 1, and codes of the classes."""
     if path is None:
