@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from iclda.datasets import BENCHMARKS, benchmarks, find_benchmark, load_benchmark
+from iclda.datasets import (
+    BENCHMARKS,
+    benchmarks,
+    find_benchmark,
+    load_benchmark,
+    load_fashion_features,
+)
 from iclda.datasets.benchmarks import checksum
 
 DATA = os.environ.get("ICLDA_DATA")
@@ -67,10 +73,20 @@ def test_every_set_equals_that_of_the_data_directory_to_the_last_bit(name):
     assert "not the paper's" not in own.origin
 
 
-def test_the_package_holds_the_nine_sets_with_their_licenses_and_no_other_file():
+def test_the_package_holds_the_nine_sets_the_features_and_their_licenses_and_no_other_file():
     files = {file.name: file.read_bytes() for file in FILES.iterdir()}
+    features = len(files.pop("fashion_features.npz"))
     assert set(files) == {"LICENSES.md", *(f"{name}.csv.bz2" for name in SHIPPED)}
     assert sum(map(len, files.values())) < 150_000
+    assert features < 500_000
+    assert "fashion_features.npz" in (FILES / "LICENSES.md").read_text(encoding="utf-8")
+
+
+def test_features_of_pictures_have_ten_classes_of_200_rows():
+    X, y = load_fashion_features()
+    assert X.shape == (2000, 96)
+    assert np.isfinite(X).all()
+    assert set(np.unique(y, return_counts=True)[1]) == {200}
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

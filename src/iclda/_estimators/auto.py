@@ -29,7 +29,7 @@ from .._statistics import (
     safety_rank,
 )
 from ..methods import FITTED, Method, find_method
-from .base import LinearGaussianClassifier
+from .base import MANY_FEATURES, LinearGaussianClassifier
 from .diagnosis import warn_if_nothing_learned, warn_of_no_unlabeled
 from .labels import draw_folds, plain
 from .prepare import WIDE, FitInputs, find_non_finite, prepare
@@ -200,9 +200,9 @@ class AutoLDA(LinearGaussianClassifier):
     an order that comes from errors on many tables.
     Methods are not compared if fewer than 8 labeled rows can be tested (those of classes with two
     labels or more); the safest is fitted then. With 64 features or more, as features of a network
-    have, only the average and supervised LDA are compared: others take long there. With
-    ``proportions`` the choice is among those that take them. Shrinkage depends on the units of the
-    columns: standardize them first.
+    have, it is the average unless ``methods`` names others. With ``proportions`` the choice is
+    among those that take them. Shrinkage depends on the units of the columns: standardize them
+    first.
 
     Parameters
     ----------
@@ -352,7 +352,9 @@ class AutoLDA(LinearGaussianClassifier):
 
     def _methods(self) -> list[Method]:
         """Methods to choose from, the safest first; ParameterError if there are none."""
-        if self.methods is None:
+        if self.methods is None and self.n_features_in_ >= MANY_FEATURES:
+            chosen = [find_method("average")]
+        elif self.methods is None:
             chosen = [method for method in FITTED if method.name in FROM_THE_SAFEST]
         else:
             chosen = [*{find_method(str(name)): None for name in self.methods}]

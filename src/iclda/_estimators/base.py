@@ -55,7 +55,7 @@ from .prepare import FitInputs, Passed, check_shares, check_spread, prepare
 
 _FitMethod = TypeVar("_FitMethod", bound=Callable[..., Any])
 AT_LEAST_ONE = [Interval(Integral, 1, 2**63 - 1, closed="both")]
-_MANY_FEATURES = 64  # from which rows are taken for features of a network
+MANY_FEATURES = 64  # from which rows are taken for features of a network
 LARGEST_PARAMETER = 1e300  # Python's integers may be too large for a float
 _CONSTRAINTS: dict[str, Any] = {
     "priors": ["array-like", dict, None],
@@ -209,7 +209,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
     def _is_normalized(self) -> bool:
         """Whether rows are scaled to length 1, which only some classifiers do."""
         choice = getattr(self, "normalize", False)
-        return self.n_features_in_ >= _MANY_FEATURES if choice == "auto" else bool(choice)
+        return self.n_features_in_ >= MANY_FEATURES if choice == "auto" else bool(choice)
 
     def _store_center(self, inputs: FitInputs) -> None:
         self._center_ = None if inputs.unit is None else inputs.unit.center

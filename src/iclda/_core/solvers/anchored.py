@@ -98,7 +98,7 @@ def _rule(problem: Problem, means: Array, covariance: Array, shares: Array) -> L
     centered = means - center
     try:
         # NumPy's, as the sums before and after: threads of SciPy's BLAS would wait for its threads.
-        coef = np.linalg.solve(covariance, centered.T)
+        coef: Array = np.linalg.solve(covariance, centered.T).astype(np.float64, copy=False)
     except np.linalg.LinAlgError:  # no row varies
         coef = scipy.linalg.lstsq(covariance, centered.T, cond=_INDEPENDENT)[0]
     log_shares = np.log(np.maximum(shares, _LEAST_SHARE))
