@@ -36,7 +36,8 @@ from .prepare import WIDE, FitInputs, find_non_finite, prepare
 
 _FOLDS, _REPEATS = 10, 3  # those of `iclda compare --fast`
 _SLOW_FOLDS = 5  # and one repeat, where a search takes seconds
-_LEAST_A_CLASS = 4  # labels, below which the error is not estimated
+_ENOUGH_A_CLASS = 4  # labels: more of one class say nothing about the others
+_LEAST_A_CLASS = 3  # mean of such numbers, below which the error is not estimated
 _STARTS = 8  # of a search in cross-validation
 _MOST_UNLABELED, _MOST_LABELED = 1_000, 2_000  # rows of the cross-validation
 _MOST_ENTRIES, _FEWEST = 2**19, 100  # numbers, and rows all the same, of either kind
@@ -179,9 +180,8 @@ def choose_method(
             "chance explains, and of those that do about as well it is the safest"
         )
     known = {m.name: float(v) for m, v in zip(methods, means, strict=True) if np.isfinite(v)}
-    n_classes = len(np.unique(trial.codes[trial.tested]))
     # With fewer labels the fits of a cross-validation have much less to learn from than the last.
-    is_known = n_tested >= _LEAST_A_CLASS * n_classes
+    is_known = np.minimum(np.bincount(trial.codes), _ENOUGH_A_CLASS).mean() >= _LEAST_A_CLASS
     estimate = estimate_error(losses, is_wrong, seed) if is_known else None
     if estimate is not None:
         # Errors fall like the root of the number of labels: the last fit has more than the tested.
@@ -236,7 +236,7 @@ class AutoLDA(LinearGaussianClassifier):
         What was chosen and why, in one sentence.
     error_ : float or None
         Share of new rows that get a wrong class, corrected for the choice (bootstrap bias corrected
-        cross-validation); None with fewer than 8 labels that can be tested, or 4 a class.
+        cross-validation); None with fewer than 8 labels that can be tested, or about 4 a class.
     error_interval_ : tuple of two floats or None
         Its 90 % interval.
     base_rate_ : float
@@ -366,8 +366,8 @@ class AutoLDA(LinearGaussianClassifier):
             chosen = [each for each in chosen if "proportions" in each.parameters]
             if not chosen:
                 message = say(
-                    "{@proportions} is for iclda, em and pessimistic only, and the method is "
-                    "{names}: leave it out.",
+                    "{@proportions} is for average, iclda, em and pessimistic only, and the method "
+                    "is {names}: leave it out.",
                     names=names,
                 )
                 raise ParameterError(message, parameter="proportions", value=self.proportions)

@@ -110,6 +110,7 @@ class AverageLDA(LinearGaussianClassifier):
     """
 
     _needs_positive_priors = True
+    _supervised_name = "SupervisedLDA of the same shrinkage and, with many features, scaled rows"
 
     shrinkage: Any = "auto"
     proportions: Any = None
@@ -128,11 +129,11 @@ class AverageLDA(LinearGaussianClassifier):
         rules = _members(problem, self._labeled, shrinkage)
         weights = np.array([_UNTESTED_WEIGHTS[name] for name in rules])
         sureness = _UNTESTED_SURENESS
-        tested = _testable(self._labeled)
-        if len(tested):
-            _, codes, counts = (part[tested] for part in self._labeled)
+        halves = _halves(problem, self._labeled)
+        if (halves >= 0).any():
+            _, codes, counts = (part[halves >= 0] for part in self._labeled)
             with unreported():  # progress is that of the passes over all rows
-                scores = _held_out_scores(problem, self._labeled, shrinkage, tested)
+                scores = _held_out_scores(problem, self._labeled, shrinkage, halves)
             weights = _weights(scores, codes, counts)
             sureness = _sureness(np.tensordot(weights / weights.sum(), scores, 1), codes, counts)
         rule = mean_of_rules(list(rules.values()), weights, problem.moments)
@@ -159,12 +160,11 @@ def _path(member: str, shrinkage: float) -> tuple[float, ...]:
 
 def _members(problem: Problem, labeled: Labeled, shrinkage: float) -> dict[str, LinearRule]:
     """Scores of the members, in frame coordinates."""
-    given, counts = problem.proportions, problem.labeled.counts
-    known = None if given is None else given.mean(axis=1) / given.mean() / len(given)
-    shares = (counts + 1) / (counts + 1).sum()
-    by_name = {"em": known, "annealed": known} | (
-        {"labeled shares": shares} if known is None else {}
-    )
+    known = problem.proportions
+    by_name = {"em": known, "annealed": known}
+    if known is None:
+        shares = (problem.labeled.counts + 1) / (problem.labeled.counts + 1).sum()
+        by_name["labeled shares"] = np.column_stack([shares, shares])
     rules = {
         name: anchored_em(
             problem, _path(name, shrinkage), proportions, is_anchored=name != "annealed"
@@ -199,29 +199,35 @@ def _logistic(problem: Problem, rows: Array, codes: AnyArray, weights: Array) ->
     return LinearRule(coef, intercept - moments.mean @ coef, is_soft=True)
 
 
-def _testable(labeled: Labeled) -> AnyArray:
-    """Labeled rows of classes with two of them or more; a single one always trains."""
-    _, codes, weights = labeled
-    counted = codes[weights > 0]
-    return np.flatnonzero((np.bincount(counted)[codes] > 1) & (weights > 0))
+def _halves(problem: Problem, labeled: Labeled) -> AnyArray:
+    """0 or 1 for every labeled row, in turn by length in each class; -1: it always trains.
+
+    Equal rows are in one half, and the order of the rows does not matter.
+    """
+    rows, codes, weights = labeled
+    lengths = (((rows - problem.moments.mean) * problem.frame.scale) ** 2).sum(axis=1)
+    halves = np.full(len(codes), -1)
+    for k in range(problem.n_classes):
+        own = np.flatnonzero((codes == k) & (weights > 0))
+        ranks = np.unique(lengths[own], return_inverse=True)[1]
+        if ranks.max() > 0:
+            halves[own] = ranks % 2
+    return halves
 
 
 def _held_out_scores(
-    problem: Problem, labeled: Labeled, shrinkage: float, tested: AnyArray
+    problem: Problem, labeled: Labeled, shrinkage: float, halves: AnyArray
 ) -> Array:
     """(members, tested rows, K): scores of unit spread by fits without the labels of the rows.
 
-    Two folds; the fits read a sample of the unlabeled rows.
+    The fits read a sample of the unlabeled rows.
     """
     rows, codes, weights = labeled
     n_sample = int(np.clip(_TESTED_SIZE / (rows.shape[1] * problem.n_classes), *_TESTED_WITH))
     sample, sample_weights = problem.unlabeled.sample(n_sample, 0)
-    lengths = (((rows - problem.moments.mean) * problem.frame.scale) ** 2).sum(axis=1)
-    folds = _halves(lengths[tested], codes[tested])
-    scores = []
-    for k in (0, 1):
-        fold = tested[folds == k]
-        train = np.setdiff1d(np.arange(len(codes)), fold)
+    scores = np.empty((len(_UNTESTED_WEIGHTS), len(codes), problem.n_classes))
+    for half in (0, 1):
+        fold, train = halves == half, halves != half
         part = rows[train], codes[train], weights[train]
         unlabeled = MemoryRows(
             np.concatenate([sample, problem.frame.restore(rows[fold])]),
@@ -230,19 +236,9 @@ def _held_out_scores(
         summary = summarize_rows(*part, problem.n_classes)
         less = replace(problem, labeled=summary, unlabeled=unlabeled, unlabeled_moments=None)
         rules = _members(less, part, shrinkage).values()
-        scores.append([of_unit_spread(rule, less.moments).scores(rows[fold]).T for rule in rules])
-    order = np.argsort(np.concatenate([np.flatnonzero(folds == k) for k in (0, 1)]))
-    return np.concatenate([np.array(each) for each in scores], axis=1)[:, order]
-
-
-def _halves(lengths: Array, codes: AnyArray) -> AnyArray:
-    """0 or 1 for every row, in turn by length in each class: their order does not matter."""
-    order = np.lexsort([lengths, codes])
-    starts = np.r_[0, np.flatnonzero(np.diff(codes[order])) + 1]
-    sizes = np.diff(np.r_[starts, len(order)])
-    halves = np.empty(len(order), dtype=np.intp)
-    halves[order] = (np.arange(len(order)) - np.repeat(starts, sizes)) % 2
-    return halves
+        for k, rule in enumerate(rules):
+            scores[k, fold] = of_unit_spread(rule, less.moments).scores(rows[fold]).T
+    return scores[: len(rules), halves >= 0]
 
 
 def _weights(scores: Array, codes: AnyArray, counts: Array) -> Array:

@@ -137,8 +137,8 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             Class of every row of X, or the marker ``unlabeled``.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows of X. Weight 2 counts like the row twice, weight 0 like no row. Only
-            ratios of weights matter, but for ``shrinkage="auto"``, to which they are numbers of
-            rows.
+            ratios of weights matter, but for ``shrinkage="auto"`` and the average, to which they
+            are numbers of rows.
         X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
             Further unlabeled rows, with the same features; or a source of rows.
         sample_weight_unlabeled : array-like of shape (n_unlabeled,), default=None

@@ -75,7 +75,7 @@ def _frames_to_user() -> int:
 def warn_of_no_unlabeled(name: str, unlabeled: object, supervised: str = "SupervisedLDA") -> None:
     """A semi-supervised classifier has labeled rows only."""
     message = (
-        f"{name} got no unlabeled rows: the fit equals {supervised}'s. Mark rows by "
+        f"{name} got no unlabeled rows: the fit equals that of {supervised}. Mark rows by "
         f"y = {plain(unlabeled)!r}, or pass X_unlabeled."
     )
     warn(NoUnlabeledRowsWarning(message, estimator=name))

@@ -256,9 +256,9 @@ def unit_length(sources: list[RowSource]) -> UnitLength:
             moments = rows.moments(frame)
             mean = frame.restore(moments.mean)
             variance = float((np.diag(moments.covariance) * frame.scale**2).sum())
+        is_far = mean @ mean > _FAR_FROM_ZERO * variance
     if not np.isfinite(variance):
         find_non_finite(sources)
-    is_far = mean @ mean > _FAR_FROM_ZERO * variance
     return UnitLength(mean if is_far else np.zeros_like(mean))
 
 

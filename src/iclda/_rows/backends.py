@@ -66,6 +66,9 @@ class UnitLength:
     def __call__(self, rows: Any) -> Any:
         xp = array_namespace(rows)
         moved = rows - xp.asarray(self.center, dtype=rows.dtype, device=device(rows))
+        # By the largest entry first, whose square might overflow or vanish.
+        largest = xp.max(xp.abs(moved), axis=1, keepdims=True)
+        moved = moved / xp.where(largest > 0, largest, xp.ones_like(largest))
         length = xp.sqrt(xp.sum(moved * moved, axis=1, keepdims=True))
         return moved / xp.where(length > 0, length, xp.ones_like(length))
 

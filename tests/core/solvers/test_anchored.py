@@ -68,7 +68,7 @@ def test_it_is_em_with_means_drawn_to_the_labels(n_classes, shrinkages):
 def test_proportions_are_approached():
     sample = draw_sample(5, n_classes=3, n_unlabeled=300, separation=4.0)
     problem, shares = problem_of(sample), np.array([0.2, 0.3, 0.5])
-    rule = anchored_em(problem, (0.3,) * 6, shares)
+    rule = anchored_em(problem, (0.3,) * 6, np.column_stack([shares, shares]))
     expected = scores_by_formulas(sample, (0.3,) * 6, shares)
     assert_allclose(
         differences(scores_of(problem, rule, sample)), differences(expected), rtol=1e-6, atol=1e-6

@@ -40,9 +40,10 @@ def anchored_em(
     """Scores after a round of EM for each of ``shrinkages``, from the labeled rows.
 
     A sequence of falling shrinkages lets classes settle while they are still nearly round, and
-    unfold later. Without ``is_anchored`` class means are those of EM. ``proportions`` are shares of
-    the classes among the unlabeled rows, which the intercepts approach by one step of scaling in
-    every round.
+    unfold later. Without ``is_anchored`` class means are those of EM. ``proportions`` (K, 2) are
+    bounds of the shares of the classes among the unlabeled rows: intercepts move toward them by one
+    step of scaling in every round. The scores returned are those of the classes found in this way,
+    without the moves.
     """
     labeled = problem.labeled
     shift = np.zeros(problem.n_classes)
@@ -55,8 +56,8 @@ def anchored_em(
         means = (labeled.counts[:, None] * labeled.means + sums.sums) / counts[:, None]
         rule = _anchored_rule(problem, counts, means, pull[:, None], shrinkage, proportions)
         if proportions is not None:
-            share = np.maximum(sums.counts / sums.counts.sum(), _LEAST_SHARE)
-            shift += np.log(proportions) - np.log(share)
+            shares = np.maximum(sums.counts / sums.counts.sum(), _LEAST_SHARE)
+            shift += np.log(_within(shares, proportions)) - np.log(shares)
     return rule
 
 
@@ -65,7 +66,7 @@ def labeled_rule(
 ) -> LinearRule:
     """Scores of the supervised fit; of classes of one row each, by the nearest mean."""
     labeled = problem.labeled
-    shares = labeled.counts / labeled.weight if proportions is None else proportions
+    shares = _within(labeled.counts / labeled.weight, proportions)
     if labeled.has_spread:
         covariance = _shrunk(problem, labeled.within / labeled.weight, shrinkage)
     else:
@@ -89,7 +90,15 @@ def _anchored_rule(
     between, moved = root * (means - moments.mean), root * (means - centers)
     within = moments.covariance - between.T @ between + moved.T @ moved
     covariance = _shrunk(problem, within, shrinkage)
-    return _rule(problem, centers, covariance, shares if proportions is None else proportions)
+    return _rule(problem, centers, covariance, _within(shares, proportions))
+
+
+def _within(shares: Array, bounds: Array | None) -> Array:
+    """Shares within bounds (K, 2), if there are any."""
+    if bounds is None:
+        return shares
+    shares = np.clip(shares, bounds[:, 0], bounds[:, 1])
+    return np.asarray(shares / shares.sum())
 
 
 def _rule(problem: Problem, means: Array, covariance: Array, shares: Array) -> LinearRule:
