@@ -250,7 +250,8 @@ def _weights(scores: Array, codes: AnyArray, counts: Array) -> Array:
 
 def _sureness(scores: Array, codes: AnyArray, counts: Array) -> float:
     """Factor by which averaged scores of held-out rows become the likeliest log odds."""
-    scores = scores / max(float(np.sqrt((scores**2).mean())), 1e-300)
+    spread = np.sqrt(counts @ (scores**2).mean(axis=1) / counts.sum())
+    scores = scores / max(float(spread), 1e-300)
     own = scores[np.arange(len(codes)), codes]
 
     def loss(log_factor: float) -> float:
