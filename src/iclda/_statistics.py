@@ -25,13 +25,8 @@ FROM_THE_SAFEST = (
     *("average", "self-training", "pessimistic", "supervised", "sklearn-logistic"),
     *("em", "iclda", "self-learning", "moment"),
 )
-# Methods that take seconds to minutes with so many columns as features of a network have, where
-# the average does better than any of them.
-_SLOW_IF_WIDE = (
-    *("self-training", "pessimistic", "em", "iclda", "self-learning", "moment"),
-    *("sklearn-self-training", "sklearn-lda"),
-)
-_WIDE = 64  # columns
+_SLOW_IF_WIDE = ("self-training", "pessimistic", "sklearn-self-training", "sklearn-lda")
+_WIDE = 400  # columns, above which these take minutes
 CONFIDENCE = 0.9  # of intervals of the error
 LEAST_TESTED = 8  # labeled rows that an estimate of the error needs
 _MARGIN = 0.5  # standard errors above the lowest loss within which the safer candidate is taken
@@ -213,7 +208,7 @@ def safety_rank(name: str) -> int:
 
 def affordable(methods: Sequence[Method], n_features: int) -> tuple[Method, ...]:
     """Methods without those that take minutes with so many columns, if others are left."""
-    quick = tuple(m for m in methods if n_features < _WIDE or m.name not in _SLOW_IF_WIDE)
+    quick = tuple(m for m in methods if n_features <= _WIDE or m.name not in _SLOW_IF_WIDE)
     return quick or tuple(methods)
 
 

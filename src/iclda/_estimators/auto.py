@@ -31,7 +31,7 @@ from .._statistics import (
 from ..methods import FITTED, Method, find_method
 from .base import MANY_FEATURES, LinearGaussianClassifier
 from .diagnosis import warn_if_nothing_learned, warn_of_no_unlabeled
-from .labels import draw_folds, plain
+from .labels import draw_folds, draw_labeled, plain
 from .prepare import WIDE, FitInputs, find_non_finite, prepare
 
 _FOLDS, _REPEATS = 10, 3  # those of `iclda compare --fast`
@@ -89,10 +89,7 @@ def draw_trial(inputs: FitInputs, seed: int) -> Trial:
     counted = np.flatnonzero(weights > 0)
     n_most = max(_FEWEST, _MOST_ENTRIES // labeled.shape[1])
     n_labeled, n_unlabeled = min(_MOST_LABELED, n_most), min(_MOST_UNLABELED, n_most)
-    if len(counted) > n_labeled:
-        counted = np.random.default_rng(seed).permutation(counted)
-        firsts = np.unique(codes[counted], return_index=True)[1]  # no class is left out
-        counted = np.concatenate([counted[firsts], np.delete(counted, firsts)])[:n_labeled]
+    counted = draw_labeled(codes, counted, n_labeled, seed)
     unlabeled, more = inputs.unlabeled.sample(n_unlabeled, seed)
     unlabeled = inputs.frame.apply(unlabeled) * units
     return Trial(labeled[counted] * units, codes[counted], weights[counted], unlabeled, more)

@@ -20,6 +20,7 @@ from .._core.types import AnyArray, Array
 from .._rows.memory import MemoryRows
 from .._rows.passes import unreported
 from .base import Fit, LinearGaussianClassifier
+from .labels import draw_labeled
 from .prepare import FitInputs
 
 _ROUNDS = 20  # of EM: more of them change few labels
@@ -28,7 +29,7 @@ _TESTED_WITH = (1_000, 5_000)  # unlabeled rows of the fits that weigh the membe
 _TESTED_SIZE = 1e8  # rows x features x classes of these, above which rows are fewer
 _LOGISTIC_SIZE = 5e10  # rows x features x classes x rounds of the logistic regression
 _LOGISTIC_ROUNDS = (10, 100)
-_MOST_LABELED = 10_000  # rows of the logistic regression
+_MOST_LABELED = 10_000  # rows of the logistic regression and of the cross-validation
 _SHARPNESS = 10.0  # of the weights: exp(-10 x share of wrong rows)
 _UNTESTED_WEIGHTS = {"em": 2.0, "annealed": 2.0, "labeled shares": 1.0, "logistic": 1.0}
 _CAUTION = 20.0  # tested rows at which the weights are half as sharp
@@ -118,7 +119,10 @@ class AverageLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _fit_all_rows(self, inputs: FitInputs) -> Fit:
-        self._labeled = inputs.labeled_rows()  # which logistic regression needs beside the problem
+        # Logistic regression and the cross-validation need rows beside the problem.
+        rows, codes, weights = inputs.labeled_rows()
+        kept = draw_labeled(codes, np.flatnonzero(weights > 0), _MOST_LABELED, 0)
+        self._labeled = rows[kept], codes[kept], weights[kept]
         try:
             return super()._fit_all_rows(inputs)
         finally:
@@ -176,20 +180,15 @@ def _members(problem: Problem, labeled: Labeled, shrinkage: float) -> dict[str, 
 
 def _logistic(problem: Problem, rows: Array, codes: AnyArray, weights: Array) -> LinearRule:
     """Logistic regression of the labeled rows, in units of mean variance 1."""
-    kept = np.flatnonzero(weights > 0)
-    if len(kept) > _MOST_LABELED:
-        kept = np.random.default_rng(0).permutation(kept)
-        firsts = np.unique(codes[kept], return_index=True)[1]  # no class is left out
-        kept = np.concatenate([kept[firsts], np.delete(kept, firsts)])[:_MOST_LABELED]
     moments = problem.moments
     unit = np.sqrt(mean_variance_in_frame(moments.covariance, problem.frame, problem.n_left_out))
     unit = np.where(unit > 0, unit, 1.0)
-    size = len(kept) * rows.shape[1] * problem.n_classes
+    size = len(rows) * rows.shape[1] * problem.n_classes
     rounds = int(np.clip(_LOGISTIC_SIZE / max(1, size), *_LOGISTIC_ROUNDS))
     model = LogisticRegression(tol=1e-3, max_iter=rounds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # many classes of one row each; rounds that did not end
-        model.fit((rows[kept] - moments.mean) / unit, codes[kept], sample_weight=weights[kept])
+        model.fit((rows - moments.mean) / unit, codes, sample_weight=weights)
     coef, intercept = model.coef_.T / unit[:, None], model.intercept_
     if len(model.classes_) == 2:
         coef, intercept = coef * [-0.5, 0.5], intercept * [-0.5, 0.5]
@@ -204,11 +203,11 @@ def _halves(problem: Problem, labeled: Labeled) -> AnyArray:
 
     Equal rows are in one half, and the order of the rows does not matter.
     """
-    rows, codes, weights = labeled
+    rows, codes, _ = labeled
     lengths = (((rows - problem.moments.mean) * problem.frame.scale) ** 2).sum(axis=1)
     halves = np.full(len(codes), -1)
     for k in range(problem.n_classes):
-        own = np.flatnonzero((codes == k) & (weights > 0))
+        own = np.flatnonzero(codes == k)
         ranks = np.unique(lengths[own], return_inverse=True)[1]
         if ranks.max() > 0:
             halves[own] = ranks % 2

@@ -22,7 +22,6 @@ from sklearn.base import (
     TransformerMixin,
     _fit_context,
 )
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -624,9 +623,10 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            ``X @ coef_.T + intercept_``: log posterior up to a constant of the row. Of more than
-            two classes far from the origin (1,000 standard deviations), up to another constant,
-            about the overall mean, which keeps the digits.
+            ``X @ coef_.T + intercept_``, for rows that are scaled if those of the fit were: log
+            posterior up to a constant of the row. Of more than two classes far from the origin
+            (1,000 standard deviations), up to another constant, about the overall mean, which keeps
+            the digits.
         """
         self._check_ready(X, "decision_function")
         if len(self.classes_) == 2 or not self._frame.is_foldable:
@@ -694,15 +694,16 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         joint, codes = self._numbers_and_codes(X, y, predictions.log_joint(self._gaussians_))
         return joint[np.arange(len(joint)), codes]
 
-    def to_sklearn(self) -> LinearDiscriminantAnalysis:
+    def to_sklearn(self) -> Any:
         """The same classifier as scikit-learn's own, which predicts without this package.
 
         Returns
         -------
         classifier : sklearn.discriminant_analysis.LinearDiscriminantAnalysis
-            Fitted, with equal classes, probabilities and ``transform``. Of more than two classes,
-            ``decision_function`` differs by a constant of the row: it is about the overall mean.
-            It does not center rows: features 1e8 times their spread from zero lose 8 digits.
+            Fitted, with equal classes, probabilities and ``transform``; in a pipeline after the
+            scaling of rows, if they are scaled. Of more than two classes, ``decision_function``
+            differs by a constant of the row: it is about the overall mean. It does not center rows:
+            features 1e8 times their spread from zero lose 8 digits.
         """
         check_is_fitted(self)
         return to_sklearn(self)

@@ -286,6 +286,15 @@ def _share_error(name: str, given: Any, rule: str, **values: Any) -> ParameterEr
     return ParameterError(message, parameter=name, value=given)
 
 
+def draw_labeled(codes: AnyArray, counted: AnyArray, n_most: int, seed: int) -> AnyArray:
+    """At most ``n_most`` of the rows at ``counted``, with at least one of every class."""
+    if len(counted) <= n_most:
+        return counted
+    counted = np.random.default_rng(seed).permutation(counted)
+    firsts = np.unique(codes[counted], return_index=True)[1]
+    return np.concatenate([counted[firsts], np.delete(counted, firsts)])[:n_most]
+
+
 def draw_folds(codes: AnyArray, n_folds: int, rng: np.random.RandomState) -> AnyArray:
     """Fold of every row: folds differ by at most one row, in all and in every class."""
     order = rng.permutation(len(codes))
