@@ -15,9 +15,9 @@ import warnings
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 import numpy as np
+from sklearn.covariance import ledoit_wolf_shrinkage
 
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
-from iclda._core.solvers.supervised import ledoit_wolf
 from iclda._statistics import corrected_t_test, holm
 from iclda.datasets import BENCHMARKS
 from iclda.studies.paper.plan import load_sets
@@ -51,7 +51,7 @@ def compare_set(make, X, codes, n_labeled, repeats, seed):
     for repeat in range(repeats):
         train, known, test = split_of(codes, n_labeled, [seed, repeat])
         labeled = X[train][known >= 0]
-        alone = min(ledoit_wolf(labeled, np.ones(len(labeled))), LARGEST)
+        alone = min(ledoit_wolf_shrinkage(labeled), LARGEST)
         given = X[train], known, X[test], codes[test]
         found.append([numbers_of(make(shrinkage=s), *given) for s in (alone, "auto")])
     return np.array(found)

@@ -1,4 +1,4 @@
-"""Cross-validation, scores and learning curves for data with unlabeled rows."""
+"""Cross-validation, scores, learning curves and rows to label, for data with unlabeled rows."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
@@ -6,6 +6,7 @@ from .._packages import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from ._learning_curve import LearningCurve, semi_supervised_learning_curve
+    from ._rows_to_label import rows_to_label
     from ._scorers import semi_supervised_scorer
     from ._splitters import SemiSupervisedKFold, SemiSupervisedShuffleSplit, mask_labels
 
@@ -14,6 +15,7 @@ _HOMES = {
     "SemiSupervisedKFold": "._splitters",
     "SemiSupervisedShuffleSplit": "._splitters",
     "mask_labels": "._splitters",
+    "rows_to_label": "._rows_to_label",
     "semi_supervised_learning_curve": "._learning_curve",
     "semi_supervised_scorer": "._scorers",
 }

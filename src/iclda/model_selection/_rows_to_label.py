@@ -1,0 +1,170 @@
+"""Which unlabeled rows to label next."""
+
+from __future__ import annotations
+
+import heapq
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy.cluster.hierarchy import linkage
+from sklearn.utils import check_random_state
+
+from .._core.types import AnyArray, Array
+from .._estimators.average import AverageLDA
+from .._estimators.base import MANY_FEATURES
+from .._estimators.labels import check_lengths, split_marker
+from .._messages import plural
+from .._rows.backends import UnitLength, check_finite, in_memory
+
+_SAMPLE = 4_096  # unlabeled rows that are clustered
+_ROWS_A_LABEL = 4  # of the sample, if that is more
+_MOST_CLUSTERED = 16_384  # whose distances take a gigabyte
+_LEAST_DOUBT = 1e-3  # of a row: none is without any weight
+
+
+def rows_to_label(
+    X: Any, n: int, y: Any = None, *, unlabeled: Any = -1, random_state: Any = None
+) -> AnyArray:
+    """Choose the rows whose labels are worth most.
+
+    Without labels they represent all rows: the rows, scaled to length 1 if there are 64 features
+    or more, are joined into ``n`` clusters (Ward), and the row nearest to the mean of each is
+    chosen. With labels, rows count by the doubt of a fit (``AverageLDA``) to them, 1 minus the
+    margin of the two most probable classes, and clusters are split until ``n`` of them hold no
+    label.
+
+    Of many unlabeled rows a sample of 4,096, or of four for each label, is clustered.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Rows, labeled and unlabeled; or a source of rows: files, arrays on a device, Dask.
+    n : int
+        Number of rows to label, at most 8,192.
+    y : array-like of shape (n_samples,), default=None
+        Class of every row of X, or the marker ``unlabeled``. None: no row is labeled.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    random_state : int, RandomState instance or None, default=None
+        Draws the sample. None is a fixed seed: the same rows give the same choice.
+
+    Returns
+    -------
+    rows : ndarray of shape (n,)
+        Indices of unlabeled rows of X, in the order in which to label them.
+
+    Examples
+    --------
+    >>> from iclda.model_selection import rows_to_label
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [9.0]]
+    >>> rows_to_label(X, 3)
+    array([1, 3, 5])
+    """
+    reader = AverageLDA(unlabeled=unlabeled)
+    source = reader._open(X, reset=True)
+    is_labeled, codes = _labels(y, unlabeled, source.n_rows)
+    open_rows = np.flatnonzero(~is_labeled)
+    _check_number(n, len(open_rows), len(is_labeled))
+    size = min(max(_SAMPLE, _ROWS_A_LABEL * n), _MOST_CLUSTERED, len(open_rows))
+    rng = check_random_state(0 if random_state is None else random_state)
+    drawn = open_rows if size == len(open_rows) else rng.choice(open_rows, size, replace=False)
+    is_held = is_labeled.copy()
+    is_held[drawn] = True
+    index = np.flatnonzero(is_held)
+    rows = np.asarray(source.held(is_held).X, dtype=np.float64)
+    check_finite(rows, "X", reader._feature_names, index=index)
+    doubts = _doubts(rows, codes[index])
+    if rows.shape[1] >= MANY_FEATURES:
+        rows = UnitLength(rows.mean(axis=0))(rows)
+    return index[_choose(rows, is_labeled[index], doubts, n)]
+
+
+def _labels(y: Any, unlabeled: Any, n_rows: int) -> tuple[AnyArray, AnyArray]:
+    """Whether each row is labeled, and its class code, -1 without a label."""
+    codes = np.full(n_rows, -1)
+    if y is None:
+        return codes >= 0, codes
+    y = in_memory(y)
+    check_lengths(X=range(n_rows), y=y)
+    present, is_marker = split_marker(y, unlabeled)
+    codes[~is_marker] = np.unique(present, return_inverse=True)[1]
+    return ~is_marker, codes
+
+
+def _check_number(n: Any, n_open: int, n_rows: int) -> None:
+    most = min(n_open, _MOST_CLUSTERED // 2)
+    is_whole = isinstance(n, Integral) and not isinstance(n, bool)
+    if not is_whole or not 1 <= int(n) <= most:
+        left = "none is left to label" if n_open == 0 else f"ask for 1 to {most:,}"
+        raise ValueError(
+            f"n must be a whole number of rows to label, got {n!r}: of "
+            f"{plural(n_rows, 'row')} {n_open:,} have no label, so {left}."
+        )
+
+
+def _doubts(rows: Array, codes: AnyArray) -> Array:
+    """1 minus the margin of the two most probable classes; 1 where no two classes are known."""
+    doubts = np.ones(len(rows))
+    if codes.max(initial=-1) < 1:
+        return doubts
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # labels are few, which the caller is about to change
+        shares = np.sort(AverageLDA().fit(rows, codes).predict_proba(rows), axis=1)
+    return np.maximum(1 - (shares[:, -1] - shares[:, -2]), _LEAST_DOUBT)
+
+
+def _choose(rows: Array, is_labeled: AnyArray, doubts: Array, n: int) -> AnyArray:
+    """Positions of the ``n`` chosen rows; equal rows count as one while there are others."""
+    distinct, firsts, copies = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    has_label = np.zeros(len(distinct), dtype=bool)
+    has_label[copies.ravel()[is_labeled]] = True
+    if (~has_label).sum() <= n:
+        others = np.setdiff1d(np.flatnonzero(~is_labeled), firsts[~has_label])
+        return np.concatenate([firsts[~has_label], others])[:n]
+    doubts = np.where(has_label, 0.0, doubts[firsts])
+    chosen = []
+    for own in _clusters_without_labels(distinct, has_label, doubts, n):
+        center = doubts[own] @ distinct[own] / doubts[own].sum()
+        nearest = own[((distinct[own] - center) ** 2).sum(axis=1).argmin()]
+        chosen.append((-doubts[own].sum(), nearest))
+    return np.array([firsts[nearest] for _, nearest in sorted(chosen)])
+
+
+def _clusters_without_labels(
+    rows: Array, has_label: AnyArray, doubts: Array, n: int
+) -> list[AnyArray]:
+    """Split all rows in two, and parts of them, until ``n`` parts hold no label.
+
+    The tree is Ward's. The part to be split is that whose split lowers the squared distances to
+    the means of the parts most, times the mean doubt of its rows.
+    """
+    n_rows, merges = len(rows), linkage(rows, "ward")
+    children = merges[:, :2].astype(int)
+    n_labels, doubt = (np.concatenate([each, np.zeros(n_rows - 1)]) for each in (has_label, doubts))
+    for k, pair in enumerate(children, start=n_rows):
+        n_labels[k], doubt[k] = n_labels[pair].sum(), doubt[pair].sum()
+    gains = np.zeros(2 * n_rows - 1)  # a single row is not split
+    gains[n_rows:] = np.maximum(merges[:, 2] ** 2 * doubt[n_rows:] / merges[:, 3], 1e-300)
+    root = 2 * n_rows - 2
+    parts, n_open = [(-gains[root], root)], int(n_labels[root] == 0)
+    while n_open < n:
+        _, part = heapq.heappop(parts)
+        for child in children[part - n_rows]:
+            heapq.heappush(parts, (-gains[child], int(child)))
+        n_open += int((n_labels[children[part - n_rows]] == 0).sum() - (n_labels[part] == 0))
+    open_parts = [part for _, part in parts if n_labels[part] == 0]
+    return [_rows_of(part, children, n_rows) for part in open_parts]
+
+
+def _rows_of(part: int, children: AnyArray, n_rows: int) -> AnyArray:
+    """Indices of the rows below a node of the tree."""
+    found, nodes = [], [part]
+    while nodes:
+        node = nodes.pop()
+        if node < n_rows:
+            found.append(node)
+        else:
+            nodes.extend(children[node - n_rows].tolist())
+    return np.array(found)

@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+
+from backends import SOURCES
+from iclda import AutoLDA
+from iclda.datasets import load_fashion_features
+from iclda.model_selection import rows_to_label
+
+
+@pytest.fixture(scope="module")
+def features():
+    X, y = load_fashion_features()
+    return X[:1000], y[:1000]
+
+
+def clusters(n_each=20, n_features=3, seed=0):
+    """Five round clusters, and the cluster of every row."""
+    rng, y = np.random.default_rng(seed), np.arange(5 * n_each) % 5
+    return 20 * rng.standard_normal((5, n_features))[y] + rng.standard_normal((len(y), 3)), y
+
+
+def test_the_first_rows_are_one_of_each_cluster():
+    X, y = clusters()
+    assert sorted(y[rows_to_label(X, 5)]) == [0, 1, 2, 3, 4]
+
+
+def test_rows_with_a_label_are_covered_and_never_chosen():
+    X, y = clusters()
+    labels = np.where((y < 3) & (np.arange(len(y)) < 15), y, -1)
+    chosen = rows_to_label(X, 2, labels)
+    assert sorted(y[chosen]) == [3, 4]
+    everything = rows_to_label(X, int((labels == -1).sum()), labels)
+    assert sorted(everything) == np.flatnonzero(labels == -1).tolist()
+
+
+def test_copies_count_once():
+    X, _ = clusters(n_each=4)
+    copied = np.concatenate([X, np.repeat(X[:1], 100, axis=0)])
+    chosen = rows_to_label(copied, 10)
+    assert len(np.unique(copied[chosen], axis=0)) == 10
+    assert len(set(rows_to_label(copied, 50))) == 50
+
+
+def test_doubtful_rows_count_more_once_there_are_labels():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(400, 2))
+    y = (X[:, 0] > 0).astype(int)
+    labels = np.full(400, -1)
+    labels[rows_to_label(X, 10)] = y[rows_to_label(X, 10)]
+    chosen = rows_to_label(X, 20, labels)
+    assert np.abs(X[chosen, 0]).mean() < np.abs(X[labels == -1, 0]).mean()
+
+
+def test_chosen_rows_beat_random_ones(features):
+    X, y = features
+    chosen = rows_to_label(X, 10)
+
+    def accuracy(rows):
+        labels = np.full(len(y), "", dtype=y.dtype)
+        labels[rows] = y[rows]
+        return AutoLDA(unlabeled="").fit(X, labels).score(X, y)
+
+    rng = np.random.default_rng(0)
+    draws = [accuracy(rng.choice(len(y), 10, replace=False)) for _ in range(4)]
+    assert accuracy(chosen) > np.mean(draws) + 0.05
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_any_source_of_rows_gives_the_same_choice(kind, tmp_path):
+    X, y = clusters()
+    labels = np.where(np.arange(len(y)) < 6, y, -1)
+    source = SOURCES[kind](X, tmp_path)
+    np.testing.assert_array_equal(rows_to_label(source, 4, labels), rows_to_label(X, 4, labels))
+
+
+def test_of_many_rows_a_sample_is_clustered_and_the_choice_is_repeated():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 4))
+    one, two = rows_to_label(X, 7), rows_to_label(X, 7)
+    np.testing.assert_array_equal(one, two)
+    assert len(set(one) - set(rows_to_label(X, 7, random_state=1))) > 0
+
+
+@pytest.mark.parametrize("n", [0, -1, 101, 2.5, True, "3", None])
+def test_a_number_of_rows_that_cannot_be_is_refused(n):
+    with pytest.raises(ValueError, match="n must be a whole number of rows to label"):
+        rows_to_label(clusters()[0], n)
+
+
+def test_no_row_left_to_label_is_said():
+    X, y = clusters()
+    with pytest.raises(ValueError, match="none is left to label"):
+        rows_to_label(X, 1, y)
+
+
+def test_labels_of_one_class_and_of_another_length(features):
+    X, y = clusters()
+    labels = np.where(np.arange(len(y)) == 0, 0, -1)
+    assert y[rows_to_label(X, 4, labels)].tolist() != [0, 0, 0, 0]
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        rows_to_label(X, 1, labels[:-1])
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        rows_to_label(X, 1)
