@@ -87,7 +87,6 @@ class AverageLDA(LinearGaussianClassifier):
     """
 
     _needs_positive_priors = True
-    _is_average = True
     _supervised_name = "SupervisedLDA of the same shrinkage and, with many features, scaled rows"
 
     shrinkage: Any = "auto"
@@ -95,15 +94,8 @@ class AverageLDA(LinearGaussianClassifier):
     normalize: bool | str = "auto"
     n_jobs: int | None = None
 
-    def _fit_all_rows(self, inputs: FitInputs) -> Fit:
-        self._labeled = inputs.labeled_rows()  # beside the problem, for the cross-validation
-        try:
-            return super()._fit_all_rows(inputs)
-        finally:
-            del self._labeled
-
-    def _solve(self, problem: Problem) -> Fit:
-        average = average_rule(problem, self._labeled)
+    def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
+        average = average_rule(problem, inputs.labeled_rows())
         attributes = {"member_weights_": average.member_weights, "n_passes_": 1 + average.n_passes}
         model = gaussians_of_rule(problem, average.rule, problem.shrinkage)
         return Fit(model, attributes, rule=average.rule)

@@ -22,6 +22,7 @@ from .._core.types import AnyArray, Array
 from .._rows.memory import MemoryRows
 from .._rows.passes import unreported
 from .labels import draw_labeled
+from .prepare import FitInputs
 
 _ROUNDS = 20  # of EM: more of them change few labels
 _ANNEALING = (0.9, 0.7, 0.5)  # shrinkages above the last one, for three rounds each
@@ -74,9 +75,11 @@ def average_rule(problem: Problem, labeled: Labeled) -> AverageRule:
     )
 
 
-def with_learned_shares(problem: Problem, labeled: Labeled) -> Problem:
-    """The problem with class shares, and a start of its iterations, that the average gives."""
-    rule = average_rule(problem, labeled).rule
+def with_proportions(problem: Problem, inputs: FitInputs) -> Problem:
+    """The problem with class shares and a start that the average gives, if these are learned."""
+    if not inputs.learns_proportions:
+        return problem
+    rule = average_rule(problem, inputs.labeled_rows()).rule
     sums = problem.unlabeled.label_sums(replace(rule, is_soft=False), problem.frame)
     shares = (sums.counts + _LEAST_COUNT) / (sums.counts + _LEAST_COUNT).sum()
     return replace(problem, proportions=np.column_stack([shares, shares]), start=rule)

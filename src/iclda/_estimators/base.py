@@ -36,7 +36,6 @@ from .._core.types import AnyArray, Array
 from .._messages import say
 from .._rows.backends import backend_of, in_memory, is_device_array
 from . import predictions
-from .average_rule import with_learned_shares
 from .diagnosis import (
     GainBounds,
     NotConvergedWarning,
@@ -246,7 +245,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             return outcome
         sentence = fit.detail
         if hasattr(self, "max_iter"):
-            most = self.max_iter or problem.default_rounds
+            most = self.max_iter or fit.attributes["n_iter_"]
             if problem.rounds(most) < most and outcome is Outcome.MAX_ITERATIONS:
                 outcome = Outcome.MANY_CLASSES
             sentence = outcome.describe(fit.detail, most, getattr(self, "tol", None))
@@ -430,7 +429,6 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     _problem_kind: ClassVar[type[Problem]] = Problem
     _rests_on_labels = False  # whether its covariance comes from labeled rows alone
-    _is_average = False  # whether it is the average that others learn proportions from
 
     @property
     def _frame(self) -> Frame:
@@ -446,9 +444,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_shares(inputs, problem.labeled.counts / weight)
         warn(*check_span(variances, problem.rank, names))
         warn(*check_unlabeled_mean(problem, inputs.space, names))
-        if inputs.learns_proportions and not self._is_average:
-            problem = with_learned_shares(problem, inputs.labeled_rows())
-        fit = self._lifted(self._solve(problem), inputs, problem.target_variance)
+        fit = self._lifted(self._solve_inputs(problem, inputs), inputs, problem.target_variance)
         outcome = self._judge(problem, fit)
         warn(*check_single_labels(inputs.labels))
         if "proportions" in self.get_params() and self.proportions is None:
@@ -457,6 +453,10 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             warn(*check_lost_class(type(self).__name__, problem, weights, classes))
         shared = {"shrinkage_": problem.shrinkage, "rank_": problem.rank}
         return replace(fit, attributes={**shared, **fit.attributes}, outcome=outcome)
+
+    def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
+        """Fit a prepared problem; ``inputs`` are the rows that it was made of."""
+        return self._solve(problem)
 
     def _fit_labeled_rows(self, inputs: FitInputs) -> Fit:
         labeled = inputs.labeled

@@ -13,7 +13,9 @@ from .._core.rowspace import LogLikelihood
 from .._core.solvers.alternate import alternate
 from .._core.solvers.stopping import Limits
 from .._core.solvers.supervised import labeled_log_likelihood
+from .average_rule import with_proportions
 from .base import AT_LEAST_ONE, Fit, LinearGaussianClassifier
+from .prepare import FitInputs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -27,6 +29,9 @@ class ExpectationMaximization(LinearGaussianClassifier):
     max_iter: int | None = None
     tol: float = 1e-8
     n_jobs: int | None = None
+
+    def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
+        return self._solve(with_proportions(problem, inputs))
 
     def _solve(self, problem: Problem) -> Fit:
         problem = problem.recast(self._problem_kind)

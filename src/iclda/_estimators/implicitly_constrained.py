@@ -16,6 +16,7 @@ from .._core.rowspace import LogLikelihood
 from .._core.solvers.search import maximize_labeled_likelihood
 from .._core.solvers.supervised import labeled_log_likelihood
 from .._core.types import AnyArray, Array
+from .average_rule import with_proportions
 from .base import AT_LEAST_ONE, Fit, LinearGaussianClassifier
 from .predictions import imputed
 from .prepare import FitInputs
@@ -134,6 +135,9 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     tol: float = 1e-6
     random_state: Any = None
     n_jobs: int | None = None
+
+    def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
+        return self._solve(with_proportions(problem, inputs))
 
     def _solve(self, problem: Problem, seed: int | None = None) -> Fit:
         """Fit a prepared problem; ``seed`` draws the starts in place of ``random_state``."""

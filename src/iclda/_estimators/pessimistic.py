@@ -8,7 +8,9 @@ from typing import Any
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem
 from .._core.solvers.pessimistic import maximize_worst_gain
+from .average_rule import with_proportions
 from .base import Fit, LinearGaussianClassifier
+from .prepare import FitInputs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -110,6 +112,9 @@ class PessimisticLDA(LinearGaussianClassifier):
     max_iter: int = 200
     tol: float = 1e-6
     n_jobs: int | None = None
+
+    def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
+        return self._solve(with_proportions(problem, inputs))
 
     def _solve(self, problem: Problem) -> Fit:
         best = maximize_worst_gain(problem, self._limits)
