@@ -246,7 +246,8 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         sentence = fit.detail
         if hasattr(self, "max_iter"):
             most = self.max_iter or fit.attributes["n_iter_"]
-            if problem.rounds(most) < most and outcome is Outcome.MAX_ITERATIONS:
+            wanted = self.max_iter or most + 1  # whether a round more would have been allowed
+            if problem.rounds(wanted) < wanted and outcome is Outcome.MAX_ITERATIONS:
                 outcome = Outcome.MANY_CLASSES
             sentence = outcome.describe(fit.detail, most, getattr(self, "tol", None))
         message = f"{type(self).__name__} {sentence}"
