@@ -20,15 +20,15 @@ from iclda import (
     SelfTrainingLDA,
     SupervisedLDA,
 )
-from iclda._core.boundary import near_boundary
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule
+from iclda._core.rows import near_boundary
 from iclda._core.solvers import settings
 from iclda._core.solvers.attainable import AllSums, StreamedSet, hold_in_memory
 from iclda._rows import device
-from iclda._rows.backends import Request
+from iclda._rows.backends import Request, place_of, to_host
 from iclda._rows.device import ArrayRows, DeviceSet, hold_on_device
-from iclda._rows.device_sums import DeviceBlock, is_out_of_memory, place_of, to_host
+from iclda._rows.device_sums import DeviceBlock, is_out_of_memory
 from iclda._rows.memory import MemoryRows
 from iclda._rows.passes import report_as
 from iclda.rows import progress

@@ -15,7 +15,7 @@ from joblib import effective_n_jobs
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import _num_features, validate_data
 
-from .._core.problem import Rows
+from .._core.rows import Rows
 from .._core.types import AnyArray, Array
 from .._rows.backends import (
     Backend,

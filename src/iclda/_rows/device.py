@@ -13,26 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from .._core.boundary import HARD, Near, one_of_each
 from .._core.frame import Frame
 from .._core.labelsums import ROUNDING, LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.problem import Problem
+from .._core.rows import HARD, Near, one_of_each
 from .._core.solvers.attainable import AllSums, Labeling, Shift
 from .._core.types import AnyArray, Array
-from .backends import Request, WeightedRows, check_finite
+from .backends import Place, Request, WeightedRows, check_finite, place_of, to_host
 from .device_sums import (
     DeviceBlock,
     FusedPasses,
-    Place,
     can_fuse,
     is_out_of_memory,
     label_scores,
     label_sums_in,
     lost_to_rounding,
-    place_of,
     round_origin,
-    to_host,
 )
 from .passes import Result, report_progress
 

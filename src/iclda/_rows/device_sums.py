@@ -1,6 +1,6 @@
 """Sums of rows on a device: by functions of the array API standard, or by GPU kernels.
 
-``Place`` is where an array is, ``DeviceBlock`` one block of a pass, whatever the library.
+``DeviceBlock`` is one block of a pass, whatever the library.
 ``FusedPasses`` read every row once, by the Triton kernels of ``kernels``: where torch and Triton
 are installed, the rows are a tensor on a GPU in single or half precision, and there are not too
 many columns or classes. All other sums, and all after a kernel that could not be built, are formed
@@ -13,15 +13,12 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_jax_namespace
 
-from .._core.boundary import HARD, multiplicities, scrambled
 from .._core.frame import Frame
 from .._core.labelsums import (
     GivenLabels,
@@ -32,10 +29,10 @@ from .._core.labelsums import (
     lexicographic_shares,
 )
 from .._core.moments import Moments
+from .._core.rows import HARD, multiplicities, scrambled
 from .._core.types import AnyArray, Array
+from .backends import Place, Real, to_host
 from .passes import Result, report_progress
-
-Real = type[np.floating[Any]]
 
 _PRODUCT_ROWS = 512  # rows of one product where there is no double precision
 # Limits of the kernels.
@@ -45,65 +42,6 @@ _WIDEST_SQUARE = 128  # columns whose squares fit into the registers
 _MOST_CLASSES = 32
 _LARGEST_SCALE = 2.0**60  # squares of scaled rows stay within single precision
 _DTYPES = ("torch.float32",)  # kernels from half precision to double do not compile on an H200
-
-
-@dataclass(frozen=True)
-class Place:
-    """A namespace of array functions, a device, and the precision that sums are formed in."""
-
-    xp: Any
-    device: Any
-    is_double: bool  # whether the device has double precision
-    is_compiled: bool  # every new shape of an array costs a compilation, as with JAX
-
-    @property
-    def dtype(self) -> Any:
-        return self.xp.float64 if self.is_double else self.xp.float32
-
-    @property
-    def host_dtype(self) -> Real:
-        """NumPy's name of the dtype of the sums."""
-        return np.float64 if self.is_double else np.float32
-
-    def put(self, array: AnyArray) -> Any:
-        """Move real numbers to the device, in the dtype of the sums."""
-        return self.put_as_is(np.asarray(array, dtype=self.host_dtype))
-
-    def put_as_is(self, array: AnyArray) -> Any:
-        """Move an array to the device, in its own dtype."""
-        return self.xp.asarray(np.ascontiguousarray(array), device=self.device)
-
-    def exactly(self) -> AbstractContextManager[Any]:
-        """Return a context in which products keep all digits: JAX rounds by default."""
-        if self.is_compiled:
-            import jax
-
-            return jax.default_matmul_precision("highest")  # type: ignore[no-any-return]
-        return nullcontext()
-
-
-def place_of(X: Any) -> Place:
-    xp, where = array_namespace(X), device(X)
-    has_double = False
-    if not str(where).startswith("mps"):  # torch lists float64 there, and then refuses it
-        dtypes = xp.__array_namespace_info__().dtypes(device=where, kind="real floating")
-        has_double = "float64" in dtypes
-    return Place(xp, where, has_double, bool(is_jax_namespace(xp)))
-
-
-def to_host(array: Any) -> AnyArray:
-    """Return an array of any library as one of NumPy."""
-    if isinstance(array, np.ndarray):
-        return array
-    if hasattr(array, "detach"):  # torch
-        array = array.detach().cpu().resolve_conj()
-        return np.asarray(array.float() if str(array.dtype) == "torch.bfloat16" else array)
-    if hasattr(array, "get"):  # CuPy
-        return np.asarray(array.get())
-    xp = array_namespace(array)
-    if hasattr(xp, "Device"):  # array-api-strict allows only its CPU to be read
-        array = xp.asarray(array, device=xp.Device("CPU_DEVICE"))
-    return np.asarray(array)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._core.boundary import Near
 from .._core.frame import Frame
 from .._core.labelsums import (
     LabelSums,
@@ -39,7 +38,7 @@ from .._core.moments import (
     no_moments,
     sums_from_zero,
 )
-from .._core.problem import Rows
+from .._core.rows import Near, Rows
 from .._core.types import AnyArray, Array
 from .backends import WeightedRows
 from .passes import Result, in_order, report_as, report_progress

@@ -14,9 +14,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..boundary import Near, choose_near, near_boundary
 from ..labelsums import ROUNDING, LabelSums, label, second_of_two, soft_second_of_two, soften
 from ..problem import Problem
+from ..rows import Near, choose_near, near_boundary
 from ..types import AnyArray, Array
 from . import settings
 
