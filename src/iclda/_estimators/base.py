@@ -30,7 +30,7 @@ from .._core.gaussian import Gaussians
 from .._core.labelsums import LinearRule
 from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import LogLikelihood
-from .._core.solvers.stopping import Limits, Outcome
+from .._core.solvers import Limits, Outcome
 from .._core.solvers.supervised import fit_labeled, gains_over, supervised_reference
 from .._core.types import AnyArray, Array
 from .._messages import say

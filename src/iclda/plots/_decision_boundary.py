@@ -16,8 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from .._core.types import AnyArray, Array
 from .._estimators.labels import UNLABELED
 from ..methods import FAINT
-from ..model_selection._scorers import final_step
-from ..model_selection._splitters import check_count
+from ..model_selection._splitters import check_count, final_step
 from . import _look
 from ._look import (
     Axes,

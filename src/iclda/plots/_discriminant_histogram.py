@@ -11,7 +11,7 @@ from scipy.stats import norm
 from .._core.types import AnyArray, Array
 from .._estimators.labels import UNLABELED
 from ..methods import FAINT
-from ..model_selection._scorers import final_step
+from ..model_selection._splitters import final_step
 from . import _look
 from ._look import (
     Axes,

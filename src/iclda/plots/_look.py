@@ -12,12 +12,10 @@ from scipy.optimize import isotonic_regression
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .._core.types import AnyArray, Array
-from .._estimators.inputs import check_is_read
 from .._estimators.labels import UNLABELED, check_lengths, split_marker
 from .._packages import require
 from ..methods import INK, known_method
-from ..model_selection._scorers import final_step
-from ..model_selection._splitters import marker_of
+from ..model_selection._splitters import final_step, marker_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +64,11 @@ def encode_shown(estimator: Any, X: Any, y: Any, unlabeled: Any) -> tuple[AnyArr
     None for y: all rows are unlabeled. "auto" for ``unlabeled`` is the marker of the classifier.
     """
     check_is_fitted(estimator)
-    check_is_read(X)
+    if not hasattr(X, "__len__"):
+        raise TypeError(
+            f"X is a {type(X).__name__}, which is not read yet: pass the rows, for example "
+            "X.collect() of polars, or X.read_all() of pyarrow."
+        )
     classes = np.asarray(estimator.classes_)
     codes = np.full(_num_samples(X), UNLABELED)
     if y is None:

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from iclda.methods import FURTHER, METHODS
-from iclda.studies.paper.published import (
+from iclda.studies.paper import (
     EVERY_METHOD,
     FURTHER_METHODS,
     METHOD_NAMES,

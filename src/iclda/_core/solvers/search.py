@@ -20,12 +20,11 @@ from ..likelihood import Objective
 from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
-from . import settings
+from . import Limits, Outcome, settings
 from .attainable import HeldSet, InMemorySet, StreamedSet, hold_in_memory
 from .continuation import Effort, Follower, Limit, Path, State, Work, find_limit
 from .quotas import hold_rows, read_rows
 from .starts import Candidates, find_candidates
-from .stopping import Limits, Outcome
 
 
 @dataclass(frozen=True)

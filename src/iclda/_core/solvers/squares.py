@@ -24,8 +24,8 @@ from ..likelihood import Objective, PreciseMeans
 from ..moments import Whitening
 from ..problem import LabeledSummary, Problem
 from ..types import AnyArray, Array
+from . import Limits, Outcome
 from .attainable import InMemorySet, hold_all
-from .stopping import Limits, Outcome
 
 _DEPENDENT_RATIO = 1e-12  # eigenvalue of the labeled covariance, over the largest, that is rounding
 _STEP_ROUNDING = 1e-12  # of a step
