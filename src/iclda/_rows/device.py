@@ -375,7 +375,7 @@ class DeviceSet:
     def _reach(self) -> Array:
         return to_host(self.place.xp.max(self.place.xp.abs(self.z), axis=0))
 
-    def support(self, direction: Array) -> float:
+    def support(self, direction: Array, start: Shift | None = None) -> float:
         xp = self.place.xp
         return float(xp.sum(self.device_weights * xp.max(self._on_device(direction), axis=0)))
 

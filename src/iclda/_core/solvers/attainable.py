@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class Shift(NamedTuple):
 
     values: Array  # (K,)
     score_range: float  # largest range, over classes, of the scores of a row
+    rows: Any  # the ``QuotaSet`` on which they were found
 
 
 class Labeling:
@@ -133,8 +134,8 @@ class AttainableSet(Protocol):
     def hard_point(self, scores: Array) -> Array:
         """The point labeled by the largest score."""
 
-    def support(self, direction: Array) -> float:
-        """max over the set of direction'(point - labeled point)."""
+    def support(self, direction: Array, start: Shift | None = None) -> float:
+        """max over the set of direction'(point - labeled point); ``start`` as in ``label``."""
 
 
 class AllSums(NamedTuple):
@@ -250,7 +251,7 @@ class InMemorySet:
         ranges = np.ptp(gradient @ self.z.T, axis=0)
         return float(np.sqrt(self.weights @ ranges**2 / self.weights.sum()))
 
-    def support(self, direction: Array) -> float:
+    def support(self, direction: Array, start: Shift | None = None) -> float:
         if len(direction) > 2:
             return float(self.weights @ (direction @ self.z.T).max(axis=0))
         ahead = self.weights @ np.maximum(self.z @ (direction[0] - direction[1]), 0)
@@ -341,7 +342,7 @@ class StreamedSet:
         sums = self._read(scores, is_soft=False)
         return self.problem.point_of(sums.counts, sums.sums)
 
-    def support(self, direction: Array) -> float:
+    def support(self, direction: Array, start: Shift | None = None) -> float:
         return self._read(direction, is_soft=False).log_sum / self.problem.moments.weight
 
     def _read(self, scores: Array, *, is_soft: bool, near: Near | None = None) -> LabelSums:
@@ -350,7 +351,7 @@ class StreamedSet:
         return self.problem.unlabeled.label_sums(rule, self.problem.frame, near=near)
 
 
-def gap(rows: AttainableSet, point: Array, gradient: Array) -> float:
+def gap(rows: AttainableSet, point: Array, gradient: Array, start: Shift | None = None) -> float:
     """max over the set of gradient'(v - point): zero at a stationary point, never negative."""
     reached = float(np.vdot(gradient, point - rows.labeled_point))
-    return max(0.0, rows.support(gradient) - reached)
+    return max(0.0, rows.support(gradient, start) - reached)

@@ -239,7 +239,7 @@ class Follower:
         return State(scores, anchor, tau, found, float(value), gradient - gradient[-1], entropy)
 
     def gap(self, state: State) -> float:
-        return gap(self.rows, state.point, state.gradient)
+        return gap(self.rows, state.point, state.gradient, state.labeling.shift)
 
     def follow(self, state: State, effort: Effort, least: float = 0.0) -> Path:
         """Lower tau until the gap is small enough, or no progress is possible.

@@ -159,7 +159,7 @@ class QuotaSet(InMemorySet):
         begin = None
         if start is not None:
             begin = start.values[None] * score_range / start.score_range
-        return Shift(balance(stack, self.weights, self.quotas, begin)[0], score_range)
+        return Shift(balance(stack, self.weights, self.quotas, begin)[0], score_range, self)
 
     def label(self, scores: Array, start: Shift | None = None) -> QuotaLabeling:
         shift = self.find_shift(scores, start)
@@ -175,7 +175,7 @@ class QuotaSet(InMemorySet):
         points, log_sums = super().soft_points(shifted(scores, shifts))
         return points, log_sums + self.quotas.cost(shifts)
 
-    def support(self, direction: Array) -> float:
+    def support(self, direction: Array, start: Shift | None = None) -> float:
         scores = self.scores_of_rows(direction)
         shift = hard_shift(scores, self.weights, self.quotas)
         return float(self.weights @ (scores.T + shift).max(axis=1) + self.quotas.hard_cost(shift))
@@ -321,23 +321,26 @@ def hard_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
 
 
 class QuotaStreamedSet(StreamedSet):
-    """All unlabeled rows with quotas.
+    """The attainable set of all unlabeled rows with quotas, each method some passes over them.
 
-    A sample predicts the shift, later the rows near boundaries that the last pass returned. On
-    those of this pass it is corrected, with all other rows labeled as they are.
+    The shift is found on the rows of the start, or else of the sample, and corrected on the rows
+    near boundaries that the pass returns, with all other rows labeled as they are.
     """
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        assert isinstance(self.held, QuotaSet)
         self._least = max(self._least, self._most // 4)  # rows to fill quotas with
-        self._sample = self._guide = self.held
-        self._quotas = self.held.quotas
+
+    @property
+    def _sample(self) -> QuotaSet:
+        assert isinstance(self.held, QuotaSet)
+        return self.held
 
     def label(self, scores: Array, start: Shift | None = None) -> QuotaLabeling:
-        quotas = self._quotas
+        sample, quotas = self._sample, self._sample.quotas
+        guide = sample if start is None else start.rows
         for _ in range(_MOST_PASSES):
-            start = shift = self._guide.find_shift(scores, start)
+            start = shift = guide.find_shift(scores, start)
             free = super().label(shifted(scores, shift.values))
             local = free.local_set
             assert isinstance(local, InMemorySet)
@@ -345,12 +348,12 @@ class QuotaStreamedSet(StreamedSet):
             near = QuotaSet(local.z, local.weights, local.labeled_point, quotas.less(taken))
             if not near.quotas.can_be_filled(float(near.weights.sum())):
                 cost, filled = quotas.cost(shift.values), quotas.filled(shift.values)
-                found = QuotaLabeling(free, near, shift, free.log_sum + float(cost))
                 excess = free.point[:, 0] - self.labeled_point[:, 0] - filled
-                biased = self._sample.quotas.less(excess)
-                self._guide = self._sample = replace(self._sample, quotas=biased)
+                guide = sample = replace(sample, quotas=sample.quotas.less(excess))
+                missed = shift._replace(rows=sample)
+                found = QuotaLabeling(free, near, missed, free.log_sum + float(cost))
                 continue
-            self._guide, found = near, near.label(scores, shift)
+            guide, found = near, near.label(scores, shift)
             others = free.log_sum - local.soft_point(shifted(scores, shift.values))[1]
             found.log_sum += others - float(shift.values @ taken)
             found.is_thinned = free.is_thinned
@@ -364,13 +367,16 @@ class QuotaStreamedSet(StreamedSet):
         found = self.label(scores)
         return found.point, found.log_sum
 
-    def support(self, direction: Array) -> float:
-        """An upper bound whatever the shift; for the best one of some rows a close one."""
-        rows, quotas = self._guide, self._quotas
-        if rows is self._sample:  # the quotas are not filled: no certificate
+    def support(self, direction: Array, start: Shift | None = None) -> float:
+        """Return an upper bound: any shift gives one, the best shift of some rows a close one.
+
+        Infinity, and so no certificate, if the rows of the start do not fill the quotas.
+        """
+        if start is None or start.rows.z is self._sample.z:
             return np.inf
+        rows = start.rows
         shift = hard_shift(direction @ rows.z.T, rows.weights, rows.quotas)
-        return super().support(shifted(direction, shift)) + quotas.hard_cost(shift)
+        return super().support(shifted(direction, shift)) + self._sample.quotas.hard_cost(shift)
 
 
 def quotas_of(problem: Problem) -> Quotas:
