@@ -1,8 +1,15 @@
-"""The set of attainable points (r, B): what some soft labeling of the unlabeled rows would give.
+"""The attainable set: the points (r, B) that soft labelings of the unlabeled rows give.
 
-It is a polytope. ``scores`` (K, 1 + rank) label the rows by softmax of scores' (1, z); the point
-they give traces the whole interior, and in the limit of large scores every face. The point of
-the set furthest in a direction labels every row by its largest score: one pass over the rows.
+A point is an array (K, 1 + rank): row k holds the weight of class k and the sum of the whitened
+rows z in it, labeled and unlabeled rows together, both over the total weight N. The set of all
+attainable points is a convex polytope.
+
+``scores`` c, (K, 1 + rank) too, label a row z by softmax of the K numbers c_k' z~, where
+z~ = (1, z). Finite scores give all points of the interior of the set; a face is reached in the
+limit of large scores. The maximum of a linear function over the set labels every row by its largest
+score, which takes one pass over the rows.
+
+``InMemorySet`` holds its rows, ``StreamedSet`` reads them in every pass.
 """
 
 from __future__ import annotations
@@ -24,7 +31,10 @@ _GATHERED_SHARE = 0.6  # share of rows near a boundary below which they are copi
 
 
 class Shift(NamedTuple):
-    """Shifts of the offsets of scores that fill quotas, and a start for those of similar scores."""
+    """Numbers added to the first column of scores so that the labels fill quotas (``quotas``).
+
+    It is also where the search for the shift of similar scores starts.
+    """
 
     values: Array  # (K,)
     score_range: float  # largest range, over classes, of the scores of a row
@@ -32,23 +42,28 @@ class Shift(NamedTuple):
 
 
 class Labeling:
-    """Rows labeled softly by scores: the point they attain, and its derivative by the scores.
+    """Rows labeled softly by scores: the point they attain, and its derivative J by the scores.
 
-    The derivative J is the sum over rows of w (diag g - g g') x z~ z~', with shares g and
-    z~ = (1, z). Only rows near a boundary count.
+    J is the sum over rows of w (diag g - g g') x z~ z~' (a Kronecker product), with the weight w of
+    a row, its shares g (K,) in the classes and z~ = (1, z). Rows whose labels are hard add nothing,
+    so that only rows near class boundaries are summed.
     """
 
-    shift: Shift | None = None  # added to the offsets of the scores, with quotas
+    shift: Shift | None = None  # None without quotas
     n_sought: float = 0.0  # numbers that were read to find the shift
 
     def __init__(self, sums: AllSums, z: Array, weights: Array, shares: Array) -> None:
-        """``shares`` (K, n), or (1, n) in the second of two classes."""
+        """Keep the sums over all rows, and the rows that are held.
+
+        These are ``z`` (n, 1 + rank), ``weights`` (n,) and ``shares`` (K, n); for two classes
+        (1, n), the shares in the second.
+        """
         self.point, self.log_sum, self.is_thinned = sums
         self.parts = z, weights, shares
 
     @cached_property
     def near(self) -> tuple[Array, Array, Array]:
-        """Rows near a boundary, their weights and shares."""
+        """Rows near a class boundary, their weights and their shares."""
         z, weights, shares = self.parts
         near = near_boundary(shares)
         if len(near) > _GATHERED_SHARE * len(z):
@@ -71,7 +86,7 @@ class Labeling:
         return z, weights * shares[0] * (1 - shares[0])
 
     def product(self, direction: Array) -> Array:
-        """J times a direction (K, 1 + rank)."""
+        """Return J times a direction (K, 1 + rank): the change of the point."""
         if len(direction) == 2:
             z, spread = self._two
             second = (spread * (z @ (direction[1] - direction[0]))) @ z
@@ -84,7 +99,7 @@ class Labeling:
 
     @cached_property
     def local_set(self) -> HeldSet:
-        """The set of the rows held, all others labeled as they are."""
+        """Attainable set of the held rows, with the labels of all other rows fixed."""
         z, weights, shares = self.parts
         sums = (shares * weights) @ z
         if len(shares) == 1:
@@ -92,7 +107,7 @@ class Labeling:
         return InMemorySet(z, weights, self.point - sums)
 
     def matrix(self) -> Array:
-        """J for all classes but the last, whose scores are held."""
+        """Return J as a matrix, for the scores of all classes but the last, which are fixed."""
         n_free, width = len(self.point) - 1, self.point.shape[1]
         if n_free == 1:
             return self._between(1, 0)
@@ -107,7 +122,7 @@ class Labeling:
         return found.reshape(n_free * width, n_free * width)
 
     def _between(self, k: int, j: int) -> Array:
-        """Sum over rows of w g_k g_j z~ z~'."""
+        """Return the sum over rows of w g_k g_j z~ z~', (1 + rank, 1 + rank)."""
         z, weights, shares = self.near
         spread = self._two[1] if len(shares) == 1 else weights * shares[k] * shares[j]
         scaled = z * np.sqrt(spread)[:, None]
@@ -115,35 +130,41 @@ class Labeling:
 
 
 def shifted(scores: Array, shift: Array) -> Array:
-    """Scores (..., K, 1 + rank) with shifts (..., K) of their offsets."""
+    """Return scores (..., K, 1 + rank) with shifts (..., K) added to their first column."""
     moved = scores.copy()
     moved[..., 0] += shift
     return moved
 
 
 class AttainableSet(Protocol):
+    """Points that labelings of some rows give; arguments are (K, 1 + rank)."""
+
     @property
-    def labeled_point(self) -> Array: ...
+    def labeled_point(self) -> Array:
+        """Part of every point that is fixed: that of the labeled rows, (K, 1 + rank)."""
 
     def label(self, scores: Array, start: Shift | None = None) -> Labeling:
         """Label by softmax of the scores; with quotas ``start`` is the shift of similar scores."""
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
-        """The point labeled by softmax of the scores, and the mean of log-sum-exp over N."""
+        """Return the point of labels by softmax, and log-sum-exp summed over rows, over N."""
 
     def hard_point(self, scores: Array) -> Array:
-        """The point labeled by the largest score."""
+        """Return the point of labels by the largest score."""
 
     def support(self, direction: Array, start: Shift | None = None) -> float:
-        """max over the set of direction'(point - labeled point); ``start`` as in ``label``."""
+        """Return the maximum over the set of direction'(point - labeled point).
+
+        With quotas ``start`` is the shift of the labeling at which the direction is the gradient.
+        """
 
 
 class AllSums(NamedTuple):
     """Sums over all rows under a labeling."""
 
     point: Array
-    log_sum: float  # sum of log-sum-exp over N
-    is_thinned: bool = False  # whether rows near boundaries stand for others
+    log_sum: float  # weighted sum over rows of log-sum-exp of the scores, over N
+    is_thinned: bool = False  # whether only some rows near boundaries are held, with larger weights
 
 
 class HeldSet(AttainableSet, Protocol):
@@ -154,19 +175,19 @@ class HeldSet(AttainableSet, Protocol):
         """(n,), over N."""
 
     def label_among(self, scores: Array, sums: AllSums) -> Labeling:
-        """Labeling of all rows, whose sums are known, with these rows as those near boundaries."""
+        """Return a labeling of all rows, whose sums are given; J is formed from the held rows."""
 
     def scores_of_rows(self, scores: Array) -> Array:
-        """(K, n): the score of every row in each class."""
+        """Return the score of every row in each class, (K, n)."""
 
     def shares(self, scores: Array) -> Array:
-        """Soft shares (K, n), or (1, n) in the second of two classes."""
+        """Return the soft shares (K, n) of the rows; for two classes (1, n), in the second."""
 
     def soft_points(self, scores: Array) -> tuple[Array, Array]:
-        """Points of a stack of scores (S, K, 1 + rank), and means of log-sum-exp over N."""
+        """Return ``soft_point`` of each of a stack of scores (S, K, 1 + rank)."""
 
     def spread(self, gradient: Array) -> float:
-        """Root mean square over rows of the range of a gradient over classes."""
+        """Return the root mean square over rows of the range over classes of gradient_k' z~."""
 
 
 @dataclass(eq=False)
@@ -191,7 +212,7 @@ class InMemorySet:
             point = self.labeled_point + (shares * self.weights) @ self.z
             log_sum = float(self.weights @ log_sums)
             return Labeling(AllSums(point, log_sum), self.z, self.weights, shares)
-        share = self.z @ (scores[0] - scores[1])  # how far the first class is ahead
+        share = self.z @ (scores[0] - scores[1])  # lead of the first class
         log_sums = soft_second_of_two(share, out=share)
         log_sum = float(self.weights @ log_sums + scores[1] @ self._unlabeled_total)
         # One product of a vector and a matrix: BLAS is slow at two of them at once.
@@ -230,7 +251,7 @@ class InMemorySet:
         return soften(scores @ self.z.T)
 
     def soft_points(self, scores: Array) -> tuple[Array, Array]:
-        """Two matrix products for all of them."""
+        """Return ``soft_point`` of each of a stack, by two matrix products for all of them."""
         n_stack, n_classes, width = scores.shape
         if n_classes == 2:
             lead = (scores[:, 0] - scores[:, 1]) @ self.z.T
@@ -259,7 +280,7 @@ class InMemorySet:
 
 
 def hold(problem: Problem, rows: AnyArray, weights: Array) -> HeldSet:
-    """Hold rows given in the user's units where the unlabeled rows are, or in memory."""
+    """Hold rows, given in the user's units, in memory or on the device of the unlabeled rows."""
     place = _place(problem, len(rows))
     if place is None:
         return hold_in_memory(problem, rows, weights)
@@ -267,7 +288,7 @@ def hold(problem: Problem, rows: AnyArray, weights: Array) -> HeldSet:
 
 
 def _hold_framed(problem: Problem, u: Array, weights: Array) -> HeldSet:
-    """Hold rows given in frame coordinates."""
+    """Hold rows, given in frame coordinates, in memory or on the device of the unlabeled rows."""
     place = _place(problem, len(u))
     if place is not None:
         return place(problem, u, weights)
@@ -277,6 +298,7 @@ def _hold_framed(problem: Problem, u: Array, weights: Array) -> HeldSet:
 
 
 def _place(problem: Problem, n_rows: int) -> Callable[[Problem, Array, Array], HeldSet] | None:
+    """Return ``Rows.holder`` if so many rows are worth moving to a device, else None."""
     is_worth = (
         n_rows * problem.whitening.rank >= settings.NUMBERS_WORTH_MOVING
         and problem.proportions is None
@@ -302,10 +324,10 @@ def hold_all(problem: Problem) -> InMemorySet:
 
 @dataclass
 class StreamedSet:
-    """The attainable set of all unlabeled rows, each method a pass over them."""
+    """The attainable set of all unlabeled rows; every method reads them in one pass."""
 
     problem: Problem
-    held: HeldSet | None = None  # a sample; None: no derivatives are needed
+    held: HeldSet | None = None  # a sample, by which ``label`` chooses rows near boundaries
     n_passes: int = 0
 
     def __post_init__(self) -> None:
@@ -314,7 +336,7 @@ class StreamedSet:
         self._most = 0 if self.held is None else len(self.held.weights)
 
     def return_more(self, most: int) -> None:
-        """More rows near boundaries from the next pass on."""
+        """Return up to four times as many rows near boundaries, at most ``most``, from now on."""
         self._most = max(self._most, min(4 * self._most, most))
         self._least = min(4 * self._least, self._most)
 
@@ -352,6 +374,9 @@ class StreamedSet:
 
 
 def gap(rows: AttainableSet, point: Array, gradient: Array, start: Shift | None = None) -> float:
-    """max over the set of gradient'(v - point): zero at a stationary point, never negative."""
+    """Return the first-order gap: the maximum over points v of the set of gradient'(v - point).
+
+    It is zero at a stationary point, and never negative. ``start`` as in ``support``.
+    """
     reached = float(np.vdot(gradient, point - rows.labeled_point))
     return max(0.0, rows.support(gradient, start) - reached)
