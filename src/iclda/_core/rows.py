@@ -7,7 +7,6 @@ says which rows near class boundaries a pass returns, and with what weights.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -35,11 +34,8 @@ class Rows(Protocol):
     def n_features(self) -> int: ...
 
     @property
-    def holder(self) -> Callable[[Any, Array, Array], Any] | None:
-        """Function that holds some rows where all rows are; None: in memory.
-
-        It takes a problem, rows in frame coordinates and their weights, and returns a ``HeldSet``.
-        """
+    def held_at(self) -> Any:
+        """``Place`` of a device on which a search holds rows; None: in memory."""
 
     def moments(self, frame: Frame) -> Moments:
         """Weight, mean and scatter of all rows."""

@@ -215,6 +215,26 @@ class Place:
         """Move an array to the device, in its own dtype."""
         return self.xp.asarray(np.ascontiguousarray(array), device=self.device)
 
+    def fetch(self, array: Any) -> AnyArray:
+        """Return an array of the device in memory."""
+        return to_host(array)
+
+    def label(self, scores: Any, *, is_soft: bool, tie: float = 0.0) -> tuple[Any, Any]:
+        """Return shares (..., K, n), and log-sum-exp of the scores or, hard, the largest (..., n).
+
+        Of classes within ``tie`` of the best one the first is taken.
+        """
+        xp = self.xp
+        top = xp.max(scores, axis=-2, keepdims=True)
+        if is_soft:
+            shares = xp.exp(scores - top)
+            total = xp.sum(shares, axis=-2, keepdims=True)
+            return shares / total, (top + xp.log(total))[..., 0, :]
+        ranks = self.put(np.arange(scores.shape[-2], 0, -1))[:, None]
+        ranks = ranks * xp.astype(scores >= top - tie, self.dtype)
+        is_first = ranks == xp.max(ranks, axis=-2, keepdims=True)
+        return xp.astype(is_first, self.dtype), top[..., 0, :]
+
     def exactly(self) -> AbstractContextManager[Any]:
         """Return a context in which products keep all digits: JAX rounds by default."""
         if self.is_compiled:
@@ -349,7 +369,7 @@ class WeightedRows(Rows):
     feature_names: Sequence[str] | None = None
     source: Any = None  # what to open in place of X from now on; None: X
     unit: UnitLength | None = None  # how rows are scaled as they are read
-    holder: Any = None  # of some rows elsewhere than in memory: see ``Rows``
+    held_at: Any = None  # see ``Rows``
 
     def __init__(
         self,

@@ -54,23 +54,6 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(status in str(error) for status in statuses)
 
 
-def label_scores(scores: Any, place: Place, *, is_soft: bool, tie: float = 0.0) -> tuple[Any, Any]:
-    """Return shares (..., K, n), and log-sum-exp or, of hard labels, the largest score (..., n).
-
-    Of classes within ``tie`` of the best one the first is taken.
-    """
-    xp = place.xp
-    top = xp.max(scores, axis=-2, keepdims=True)
-    if is_soft:
-        shares = xp.exp(scores - top)
-        total = xp.sum(shares, axis=-2, keepdims=True)
-        return shares / total, (top + xp.log(total))[..., 0, :]
-    ranks = place.put(np.arange(scores.shape[-2], 0, -1))[:, None]
-    ranks = ranks * xp.astype(scores >= top - tie, place.dtype)
-    is_first = ranks == xp.max(ranks, axis=-2, keepdims=True)
-    return xp.astype(is_first, place.dtype), top[..., 0, :]
-
-
 @dataclass(frozen=True)
 class DeviceBlock:
     """Rows in frame coordinates, their weights, and which of all rows they are."""
@@ -120,7 +103,7 @@ class DeviceBlock:
             return lexicographic_shares(first, second, rule.margin, xp), none
         if not isinstance(rule, LinearRule):
             raise TypeError(f"{type(rule).__name__} labels no rows on a device.")
-        return label_scores(self._scores(rule), place, is_soft=rule.is_soft, tie=rule.tie)
+        return place.label(self._scores(rule), is_soft=rule.is_soft, tie=rule.tie)
 
     def _scores(self, rule: LinearRule) -> Any:
         """Return the scores of all rows, shape (K, n)."""
@@ -149,7 +132,7 @@ class DeviceBlock:
         """Return rows near class boundaries, after their weights, in memory: see ``Near``."""
         place, xp = self.place, self.place.xp
         shares = self.label(rule)[0]
-        best, _ = label_scores(shares, place, is_soft=False)
+        best, _ = place.label(shares, is_soft=False)
         counts = multiplicities(shares, place.put_as_is(every), xp)
         assert not isinstance(self.index, slice)
         mixed = place.put_as_is(scrambled(self.index).astype(every.dtype))

@@ -276,8 +276,8 @@ class ChainedRows:
         return sum(part.n_rows for part in self._parts)
 
     @property
-    def holder(self) -> Any:
-        return self._parts[0].holder if len(self._parts) == 1 else None
+    def held_at(self) -> Any:
+        return self._parts[0].held_at if len(self._parts) == 1 else None
 
     def moments(self, frame: Frame) -> Moments:
         parts = self._pass(lambda part: part.moments(frame))

@@ -9,21 +9,20 @@ z~ = (1, z). Finite scores give all points of the interior of the set; a face is
 limit of large scores. The maximum of a linear function over the set labels every row by its largest
 score, which takes one pass over the rows.
 
-``InMemorySet`` holds its rows, ``StreamedSet`` reads them in every pass.
+``HeldSet`` holds its rows, ``StreamedSet`` reads them in every pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..labelsums import ROUNDING, LabelSums, label, second_of_two, soft_second_of_two, soften
+from ..labelsums import ROUNDING, LabelSums, label, second_of_two, soft_second_of_two
 from ..problem import Problem
-from ..rows import Near, choose_near, near_boundary
+from ..rows import HARD, Near, choose_near, near_boundary
 from ..types import AnyArray, Array
 from . import settings
 
@@ -52,59 +51,62 @@ class Labeling:
     shift: Shift | None = None  # None without quotas
     n_sought: float = 0.0  # numbers that were read to find the shift
 
-    def __init__(self, sums: AllSums, z: Array, weights: Array, shares: Array) -> None:
-        """Keep the sums over all rows, and the rows that are held.
+    def __init__(self, sums: AllSums, rows: HeldSet, shares: Any) -> None:
+        """Keep the sums over all rows, the rows that are held, and their shares.
 
-        These are ``z`` (n, 1 + rank), ``weights`` (n,) and ``shares`` (K, n); for two classes
-        (1, n), the shares in the second.
+        ``shares`` are (K, n); of two classes in memory (1, n), the shares in the second.
         """
         self.point, self.log_sum, self.is_thinned = sums
-        self.parts = z, weights, shares
+        self.rows, self.shares = rows, shares
 
     @cached_property
-    def near(self) -> tuple[Array, Array, Array]:
-        """Rows near a class boundary, their weights and their shares."""
-        z, weights, shares = self.parts
+    def near(self) -> tuple[Any, Any, Any]:
+        """Rows near a class boundary, their weights and their shares; on a device all rows."""
+        z, weights, shares = self.rows.z, self.rows.placed_weights, self.shares
+        if not self.rows.is_in_memory:
+            return z, weights, shares
         near = near_boundary(shares)
         if len(near) > _GATHERED_SHARE * len(z):
-            return self.parts
+            return z, weights, shares
         return z[near], weights[near], shares[:, near]
 
-    @property
+    @cached_property
     def n_near(self) -> int:
         """Number of rows near a boundary."""
-        return len(self.near[0])
+        if self.rows.is_in_memory:
+            return len(self.near[0])
+        xp = self.rows.place.xp
+        return int(xp.count_nonzero(xp.max(self.shares, axis=0) < 1 - HARD))
 
     @cached_property
-    def _weighted(self) -> Array:
+    def _weighted(self) -> Any:
         _, weights, shares = self.near
         return shares * weights
 
     @cached_property
-    def _two(self) -> tuple[Array, Array]:
-        z, weights, shares = self.near
-        return z, weights * shares[0] * (1 - shares[0])
+    def _spread_of_two(self) -> Array:
+        _, weights, shares = self.near
+        return np.asarray(weights * shares[0] * (1 - shares[0]))
 
     def product(self, direction: Array) -> Array:
         """Return J times a direction (K, 1 + rank): the change of the point."""
-        if len(direction) == 2:
-            z, spread = self._two
-            second = (spread * (z @ (direction[1] - direction[0]))) @ z
+        (z, _, shares), place = self.near, self.rows.place
+        if shares.shape[0] == 1:
+            second = (self._spread_of_two * (z @ (direction[1] - direction[0]))) @ z
             return np.array([-second, second])
-        z, _, shares = self.near
-        change = direction @ z.T
-        change -= np.einsum("kn,kn->n", shares, change)
+        change = place.put(direction) @ z.T
+        change -= place.xp.sum(shares * change, axis=0)
         change *= self._weighted
-        return np.asarray(change @ z)
+        return np.asarray(place.fetch(change @ z))
 
     @cached_property
     def local_set(self) -> HeldSet:
         """Attainable set of the held rows, with the labels of all other rows fixed."""
-        z, weights, shares = self.parts
-        sums = (shares * weights) @ z
-        if len(shares) == 1:
+        z, weights, place = self.rows.z, self.rows.placed_weights, self.rows.place
+        sums = place.fetch((self.shares * weights) @ z)
+        if self.shares.shape[0] == 1:
             sums = np.vstack([weights @ z - sums[0], sums])
-        return InMemorySet(z, weights, self.point - sums)
+        return HeldSet(z, self.rows.weights, self.point - sums, place=place)
 
     def matrix(self) -> Array:
         """Return J as a matrix, for the scores of all classes but the last, which are fixed."""
@@ -123,10 +125,11 @@ class Labeling:
 
     def _between(self, k: int, j: int) -> Array:
         """Return the sum over rows of w g_k g_j z~ z~', (1 + rank, 1 + rank)."""
-        z, weights, shares = self.near
-        spread = self._two[1] if len(shares) == 1 else weights * shares[k] * shares[j]
-        scaled = z * np.sqrt(spread)[:, None]
-        return np.asarray(scaled.T @ scaled)
+        (z, _, shares), place = self.near, self.rows.place
+        is_of_two = shares.shape[0] == 1
+        spread = self._spread_of_two if is_of_two else self._weighted[k, :] * shares[j, :]
+        scaled = z * place.xp.sqrt(spread)[:, None]
+        return np.asarray(place.fetch(scaled.T @ scaled))
 
 
 def shifted(scores: Array, shift: Array) -> Array:
@@ -167,36 +170,41 @@ class AllSums(NamedTuple):
     is_thinned: bool = False  # whether only some rows near boundaries are held, with larger weights
 
 
-class HeldSet(AttainableSet, Protocol):
-    """The attainable set of rows that are held: all, or a sample."""
+class Memory:
+    """The place of rows in memory; ``backends.Place`` is that of rows on a device."""
 
-    @property
-    def weights(self) -> Array:
-        """(n,), over N."""
+    xp: Any = np
+    put = fetch = staticmethod(np.asarray)
+    label = staticmethod(label)
 
-    def label_among(self, scores: Array, sums: AllSums) -> Labeling:
-        """Return a labeling of all rows, whose sums are given; J is formed from the held rows."""
 
-    def scores_of_rows(self, scores: Array) -> Array:
-        """Return the score of every row in each class, (K, n)."""
-
-    def shares(self, scores: Array) -> Array:
-        """Return the soft shares (K, n) of the rows; for two classes (1, n), in the second."""
-
-    def soft_points(self, scores: Array) -> tuple[Array, Array]:
-        """Return ``soft_point`` of each of a stack of scores (S, K, 1 + rank)."""
-
-    def spread(self, gradient: Array) -> float:
-        """Return the root mean square over rows of the range over classes of gradient_k' z~."""
+MEMORY = Memory()
 
 
 @dataclass(eq=False)
-class InMemorySet:
-    """Rows held in memory in whitened coordinates."""
+class HeldSet:
+    """The attainable set of rows that are held, in memory or on a device: all, or a sample.
 
-    z: Array  # (n, 1 + rank), first column ones
-    weights: Array  # (n,), over N
+    Scores and results are in memory. Two classes in memory have formulas of their own, with one
+    exponential and one product a row.
+    """
+
+    z: Any  # (n, 1 + rank) where the rows are, first column ones
+    weights: Array  # (n,) in memory, over N
     labeled_point: Array  # (K, 1 + rank)
+    place: Any = field(default=MEMORY, kw_only=True)
+
+    @property
+    def is_in_memory(self) -> bool:
+        return self.place is MEMORY
+
+    @property
+    def _is_of_two(self) -> bool:
+        return len(self.labeled_point) == 2 and self.place is MEMORY
+
+    @cached_property
+    def placed_weights(self) -> Any:
+        return self.place.put(self.weights)
 
     @cached_property
     def _unlabeled_total(self) -> Array:
@@ -207,11 +215,10 @@ class InMemorySet:
         return np.asarray(self.labeled_point.sum(axis=0) + self._unlabeled_total)
 
     def label(self, scores: Array, start: Shift | None = None) -> Labeling:
-        if len(scores) > 2:
-            shares, log_sums = label(scores @ self.z.T, is_soft=True)
-            point = self.labeled_point + (shares * self.weights) @ self.z
-            log_sum = float(self.weights @ log_sums)
-            return Labeling(AllSums(point, log_sum), self.z, self.weights, shares)
+        if not self._is_of_two:
+            shares, log_sums = self.place.label(self._scores(scores), is_soft=True)
+            point, total = self._sums(shares * self.placed_weights, log_sums)
+            return Labeling(AllSums(point, float(total)), self, shares)
         share = self.z @ (scores[0] - scores[1])  # lead of the first class
         log_sums = soft_second_of_two(share, out=share)
         log_sum = float(self.weights @ log_sums + scores[1] @ self._unlabeled_total)
@@ -219,94 +226,115 @@ class InMemorySet:
         second = (share * self.weights) @ self.z
         second += self.labeled_point[1]
         point = np.array([self._total - second, second])
-        return Labeling(AllSums(point, log_sum), self.z, self.weights, share[None])
+        return Labeling(AllSums(point, log_sum), self, share[None])
 
     def label_among(self, scores: Array, sums: AllSums) -> Labeling:
-        return Labeling(sums, self.z, self.weights, self.shares(scores))
+        """Return a labeling of all rows, whose sums are given; J is formed from the held rows."""
+        return Labeling(sums, self, self._soft_shares(scores))
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
         found = self.label(scores)
         return found.point, found.log_sum
 
+    def soft_points(self, scores: Array) -> tuple[Array, Array]:
+        """Return ``soft_point`` of each of a stack of scores (S, K, 1 + rank)."""
+        if not self._is_of_two:
+            shares, log_sums = self.place.label(self._scores(scores), is_soft=True)
+            shares *= self.placed_weights
+            return self._sums(shares, log_sums)
+        lead = (scores[:, 0] - scores[:, 1]) @ self.z.T
+        log_sums = soft_second_of_two(lead, out=lead) @ self.weights
+        lead *= self.weights
+        points = np.empty(scores.shape)
+        np.matmul(lead, self.z, out=points[:, 1])
+        points[:, 1] += self.labeled_point[1]
+        np.subtract(self._total, points[:, 1], out=points[:, 0])
+        return points, log_sums + scores[:, 1] @ self._unlabeled_total
+
     @cached_property
     def _reach(self) -> Array:
-        return np.asarray(np.abs(self.z).max(axis=0, initial=0))
+        return np.asarray(np.abs(self.place.fetch(self.z)).max(axis=0, initial=0))
 
     def hard_point(self, scores: Array) -> Array:
         tie = ROUNDING * float((np.abs(scores) @ self._reach).max())
-        if len(scores) > 2:
-            shares = label(scores @ self.z.T, is_soft=False, tie=tie)[0]
-            return self.labeled_point + (shares * self.weights) @ self.z
+        if not self._is_of_two:
+            shares, top = self.place.label(self._scores(scores), is_soft=False, tie=tie)
+            return self._sums(shares * self.placed_weights, top)[0]
         is_first = self.z @ (scores[0] - scores[1]) >= -tie
         first = np.where(is_first, self.weights, 0.0) @ self.z
         first += self.labeled_point[0]
         return np.array([first, self._total - first])
 
     def scores_of_rows(self, scores: Array) -> Array:
-        return np.asarray(scores @ self.z.T)
+        """Return the score of every row in each class, (K, n)."""
+        return np.asarray(self.place.fetch(self._scores(scores)))
 
     def shares(self, scores: Array) -> Array:
-        if len(scores) == 2:
-            return second_of_two(self.z @ (scores[0] - scores[1]))[None]
-        return soften(scores @ self.z.T)
-
-    def soft_points(self, scores: Array) -> tuple[Array, Array]:
-        """Return ``soft_point`` of each of a stack, by two matrix products for all of them."""
-        n_stack, n_classes, width = scores.shape
-        if n_classes == 2:
-            lead = (scores[:, 0] - scores[:, 1]) @ self.z.T
-            log_sums = soft_second_of_two(lead, out=lead) @ self.weights
-            lead *= self.weights
-            points = np.empty(scores.shape)
-            np.matmul(lead, self.z, out=points[:, 1])
-            points[:, 1] += self.labeled_point[1]
-            np.subtract(self._total, points[:, 1], out=points[:, 0])
-            return points, log_sums + scores[:, 1] @ self._unlabeled_total
-        product = scores.reshape(n_stack * n_classes, width) @ self.z.T
-        shares, log_sums = label(product.reshape(n_stack, n_classes, -1), is_soft=True)
-        shares *= self.weights
-        sums = shares.reshape(n_stack * n_classes, -1) @ self.z
-        return self.labeled_point + sums.reshape(scores.shape), log_sums @ self.weights
+        """Return the soft shares (K, n) of the rows; for two classes (1, n), in the second."""
+        shares = np.asarray(self.place.fetch(self._soft_shares(scores)))
+        return shares[1:] if len(shares) == 2 else shares
 
     def spread(self, gradient: Array) -> float:
-        ranges = np.ptp(gradient @ self.z.T, axis=0)
+        """Return the root mean square over rows of the range over classes of gradient_k' z~."""
+        ranges = np.ptp(self.scores_of_rows(gradient), axis=0)
         return float(np.sqrt(self.weights @ ranges**2 / self.weights.sum()))
 
     def support(self, direction: Array, start: Shift | None = None) -> float:
-        if len(direction) > 2:
-            return float(self.weights @ (direction @ self.z.T).max(axis=0))
+        if not self._is_of_two:
+            largest = self.place.xp.max(self._scores(direction), axis=0)
+            return float(largest @ self.placed_weights)
         ahead = self.weights @ np.maximum(self.z @ (direction[0] - direction[1]), 0)
         return float(ahead + direction[1] @ self._unlabeled_total)
+
+    def _scores(self, scores: Array) -> Any:
+        """Return the scores (..., K, n) of all rows, where the rows are."""
+        *stack, width = scores.shape
+        flat = self.place.put(scores.reshape(-1, width)) @ self.z.T
+        return self.place.xp.reshape(flat, (*stack, -1))
+
+    def _soft_shares(self, scores: Array) -> Any:
+        if self._is_of_two:
+            return second_of_two(self.z @ (scores[0] - scores[1]))[None]
+        return self.place.label(self._scores(scores), is_soft=True)[0]
+
+    def _sums(self, weighted: Any, log_sums: Any) -> tuple[Array, Array]:
+        """Return points, and log-sum-exp summed over rows, in one transfer.
+
+        ``weighted`` (..., K, n) are shares times weights, ``log_sums`` (..., n).
+        """
+        xp, stack = self.place.xp, weighted.shape[:-1]
+        sums = xp.reshape(weighted, (-1, weighted.shape[-1])) @ self.z
+        log_sums = (log_sums @ self.placed_weights)[..., None]
+        parts = [xp.reshape(sums, (*stack[:-1], -1)), log_sums]
+        totals = np.asarray(self.place.fetch(xp.concat(parts, axis=-1)))
+        return self.labeled_point + totals[..., :-1].reshape(*stack, -1), totals[..., -1]
 
 
 def hold(problem: Problem, rows: AnyArray, weights: Array) -> HeldSet:
     """Hold rows, given in the user's units, in memory or on the device of the unlabeled rows."""
-    place = _place(problem, len(rows))
-    if place is None:
+    if _place(problem, len(rows)) is MEMORY:
         return hold_in_memory(problem, rows, weights)
-    return place(problem, problem.frame.apply(rows), weights)
+    return _hold_framed(problem, problem.frame.apply(rows), weights)
 
 
 def _hold_framed(problem: Problem, u: Array, weights: Array) -> HeldSet:
     """Hold rows, given in frame coordinates, in memory or on the device of the unlabeled rows."""
-    place = _place(problem, len(u))
-    if place is not None:
-        return place(problem, u, weights)
-    z = np.ones((len(u), 1 + problem.whitening.rank))
-    z[:, 1:] = problem.whitening.points(u)
-    return InMemorySet(z, weights / problem.moments.weight, problem.labeled_point)
+    place, whitening = _place(problem, len(u)), problem.whitening
+    z = (place.put(u) - place.put(whitening.mean)) @ place.put(whitening.transform.T)
+    z = place.xp.concat([place.put(np.ones((len(u), 1))), z], axis=1)
+    return HeldSet(z, weights / problem.moments.weight, problem.labeled_point, place=place)
 
 
-def _place(problem: Problem, n_rows: int) -> Callable[[Problem, Array, Array], HeldSet] | None:
-    """Return ``Rows.holder`` if so many rows are worth moving to a device, else None."""
+def _place(problem: Problem, n_rows: int) -> Any:
+    """Return where to hold so many rows: on a device only if they are worth moving."""
     is_worth = (
         n_rows * problem.whitening.rank >= settings.NUMBERS_WORTH_MOVING
         and problem.proportions is None
     )
-    return problem.unlabeled.holder if is_worth else None
+    return (problem.unlabeled.held_at if is_worth else None) or MEMORY
 
 
-def hold_in_memory(problem: Problem, rows: AnyArray, weights: Array) -> InMemorySet:
+def hold_in_memory(problem: Problem, rows: AnyArray, weights: Array) -> HeldSet:
     augmented = np.empty((len(rows), 1 + problem.whitening.rank))
     augmented[:, 0] = 1
     is_few = len(rows) <= settings.ROWS_WHITENED_AT_ONCE
@@ -314,10 +342,10 @@ def hold_in_memory(problem: Problem, rows: AnyArray, weights: Array) -> InMemory
     for start in range(0, len(rows), settings.ROWS_WHITENED_AT_ONCE):
         part = slice(start, start + settings.ROWS_WHITENED_AT_ONCE)
         write_whitened(rows[part], out=augmented[part, 1:])
-    return InMemorySet(augmented, weights / problem.moments.weight, problem.labeled_point)
+    return HeldSet(augmented, weights / problem.moments.weight, problem.labeled_point)
 
 
-def hold_all(problem: Problem) -> InMemorySet:
+def hold_all(problem: Problem) -> HeldSet:
     """Hold all unlabeled rows in memory."""
     return hold_in_memory(problem, *problem.unlabeled.sample(problem.unlabeled.n_rows, 0))
 

@@ -41,7 +41,7 @@ from ..likelihood import Objective
 from ..problem import Problem
 from ..types import AnyArray, Array
 from . import settings
-from .attainable import AllSums, AttainableSet, InMemorySet, Labeling, gap, shifted
+from .attainable import AllSums, AttainableSet, HeldSet, Labeling, gap, shifted
 
 Product = Callable[[Array], Array]
 
@@ -343,7 +343,7 @@ class Limit:
         return LexicographicRule(problem.rule_of(self.first, is_soft=False), second, self.margin)
 
 
-def find_limit(likelihood: Objective, held: InMemorySet, end: State) -> Limit | None:
+def find_limit(likelihood: Objective, held: HeldSet, end: State) -> Limit | None:
     """Return the limit of a path that ends in a state, or None if it cannot be determined.
 
     An active-set method: for a guess of the classes that tie on each row, Newton's method balances
@@ -387,7 +387,7 @@ class _Balanced:
 
 
 def _balance(
-    likelihood: Objective, held: InMemorySet, is_tied: AnyArray, scores: Array
+    likelihood: Objective, held: HeldSet, is_tied: AnyArray, scores: Array
 ) -> _Balanced | None:
     """Find scores whose shares of the rows that tie, (K, n) mask, make the gradient vanish there.
 
@@ -413,7 +413,7 @@ def _balance(
         if not len(free):
             return found
         bend = basis.T @ likelihood.hessian(point) @ basis
-        labeling = Labeling(AllSums(point, 0.0), held.z, held.weights, shares)
+        labeling = Labeling(AllSums(point, 0.0), held, shares)
         spread = basis.T @ labeling.matrix() @ basis
         step = -_solve(spread, _solve(bend, residual))
         if not np.isfinite(step).all():

@@ -30,7 +30,6 @@ from ..types import AnyArray, Array
 from .attainable import (
     AllSums,
     HeldSet,
-    InMemorySet,
     Labeling,
     Shift,
     StreamedSet,
@@ -125,15 +124,15 @@ class QuotaLabeling(Labeling):
     shift: Shift
 
     def __init__(self, free: Labeling, rows: QuotaSet, shift: Shift, log_sum: float) -> None:
-        super().__init__(AllSums(free.point, log_sum, free.is_thinned), *free.parts)
-        self.shift, self._rows = shift, rows
+        super().__init__(AllSums(free.point, log_sum, free.is_thinned), free.rows, free.shares)
+        self.shift, self._local = shift, rows
         if len(self.point) > 2:
-            self.n_sought = READS_PER_SHIFT * max(_NUMBERS_READ_AT_ONCE, self.parts[-1].size)
+            self.n_sought = READS_PER_SHIFT * max(_NUMBERS_READ_AT_ONCE, self.shares.size)
 
     @cached_property
     def _offsets(self) -> tuple[Array, Array]:
         """Return the derivatives E of the point by the shifts, and the inverse in J."""
-        held = np.flatnonzero(self._rows.quotas.is_held)
+        held = np.flatnonzero(self._local.quotas.is_held)
         units = np.zeros((len(held), *self.point.shape))
         units[np.arange(len(held)), held, 0] = 1
         across = np.array([super(QuotaLabeling, self).product(unit) for unit in units])
@@ -141,19 +140,19 @@ class QuotaLabeling(Labeling):
 
     def _inverse(self, inner: Array) -> Array:
         """Invert the derivative of class weights by shifts, singular where labels are hard."""
-        quotas = self._rows.quotas
+        quotas = self._local.quotas
         bends = quotas.bends(self.shift.values)[quotas.is_held]
         return np.asarray(np.linalg.pinv(inner + np.diag(bends), rcond=1e-13, hermitian=True))
 
     def product(self, direction: Array) -> Array:
         moved = super().product(direction)
         across, inverse = self._offsets
-        back = inverse @ moved[self._rows.quotas.is_held, 0]
+        back = inverse @ moved[self._local.quotas.is_held, 0]
         return np.asarray(moved - np.tensordot(back, across, axes=1))
 
     def matrix(self) -> Array:
         whole = super().matrix()
-        held, (n_classes, width) = self._rows.quotas.is_held, self.point.shape
+        held, (n_classes, width) = self._local.quotas.is_held, self.point.shape
         chosen = np.zeros((len(whole), n_classes))
         chosen[np.arange(n_classes - 1) * width, np.arange(n_classes - 1)] = 1
         chosen[::width, -1] = -1  # scores of the last class are held: all others move instead
@@ -162,11 +161,11 @@ class QuotaLabeling(Labeling):
 
     @property
     def local_set(self) -> QuotaSet:
-        return self._rows
+        return self._local
 
 
 @dataclass(eq=False)
-class QuotaSet(InMemorySet):
+class QuotaSet(HeldSet):
     """The attainable set, with quotas, of rows held in memory."""
 
     quotas: Quotas
@@ -380,7 +379,6 @@ class QuotaStreamedSet(StreamedSet):
             start = shift = guide.find_shift(scores, start)
             free = super().label(shifted(scores, shift.values))
             local = free.local_set
-            assert isinstance(local, InMemorySet)
             taken = local.labeled_point[:, 0] - self.labeled_point[:, 0]
             near = QuotaSet(local.z, local.weights, local.labeled_point, quotas.less(taken))
             if not near.quotas.can_be_filled(float(near.weights.sum())):

@@ -22,7 +22,7 @@ from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
 from . import Limits, Outcome, settings
-from .attainable import HeldSet, InMemorySet, StreamedSet, hold_in_memory
+from .attainable import HeldSet, StreamedSet, hold_in_memory
 from .continuation import Effort, Follower, Limit, Path, State, Work, find_limit
 from .quotas import hold_rows, read_rows
 from .starts import Candidates, find_candidates
@@ -187,7 +187,7 @@ def _limit(sample: HeldSample, objective: Objective, path: Path, tol: float) -> 
         return None  # ``find_limit`` does not know of the shifts of quotas
     if problem.labeled_point[:-1].size > settings.FINISHED_UNKNOWNS:
         return None
-    if not isinstance(held, InMemorySet):
+    if not held.is_in_memory:
         held = hold_in_memory(problem, sample.rows, sample.weights)
     limit = find_limit(objective, held, end)
     noise = settings.ROUNDING_OF_LIMIT * (abs(end.value) + objective.weight)
