@@ -24,6 +24,7 @@ ELSEWHERE = {
     "_packages.py": "test_model_files and the tests of missing extras",
     "_paths.py": "test_model_files and tests/cli/test_models",
     "model_selection/_scores.py": "tests/model_selection/test_scorers and test_learning_curve",
+    "plots/_classifier.py": "tests/plots/test_decision_boundary and test_discriminant_histogram",
     "plots/_scores.py": "tests/plots/test_learning_curve_display and test_comparison_display",
     "cli/studies.py": "tests/cli/test_compare and tests/cli/test_paper",
     "_rows/kernels.py": "tests/rows/test_device_sums; it needs Triton",

@@ -203,21 +203,6 @@ class Problem:
         sums = likelihood.counts[:, None] * likelihood.means
         return np.column_stack([likelihood.counts, sums]) / self.moments.weight
 
-    def write_whitened(self, rows: AnyArray, out: Array) -> None:
-        """Write rows given in the user's units in whitened coordinates."""
-        u = self.frame.apply(rows)
-        u -= self.whitening.mean
-        np.matmul(u, self.whitening.transform.T, out=out)
-
-    def write_whitened_folded(self, rows: AnyArray, out: Array) -> None:
-        """Like ``write_whitened``, without a copy of the rows where the frame can be folded."""
-        if not self.frame.is_foldable:
-            return self.write_whitened(rows, out)
-        transform = self.whitening.transform / self.frame.scale
-        np.matmul(rows, transform.T, out=out)
-        out -= transform @ self.frame.origin + self.whitening.transform @ self.whitening.mean
-        return None
-
     def point_of(self, counts: Array, sums: Array) -> Array:
         """Attainable point from the label sums of the unlabeled rows in frame coordinates."""
         return self.labeled_point + self.whitening.class_sums(counts, sums) / self.moments.weight

@@ -152,11 +152,6 @@ def is_device_array(values: Any) -> bool:
     return _name_of_backend(values) == "device"
 
 
-def is_lazy(X: Any) -> bool:
-    """Whether results for these rows are computed lazily."""
-    return _name_of_backend(X) == "dask"
-
-
 def is_path(value: Any) -> bool:
     """Whether it names a file."""
     return isinstance(value, (str, os.PathLike))

@@ -1,7 +1,6 @@
 """Figures of fits and scores, in the style of scikit-learn's displays; needs extra ``plots``."""
 
-from ._decision_boundary import DecisionBoundaryDisplay
-from ._discriminant_histogram import DiscriminantHistogramDisplay
+from ._classifier import DecisionBoundaryDisplay, DiscriminantHistogramDisplay
 from ._reliability import ReliabilityDisplay
 from ._scores import ComparisonDisplay, LearningCurveDisplay
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
@@ -97,24 +96,6 @@ def estimators_by_name(value: Any) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return by_name(value)
     return {type(final_step(value)[0]).__name__: value}
-
-
-def class_points_of(lda: Any) -> Array:
-    """Return the class means in discriminant coordinates, shape (K, n_discriminants)."""
-    lacking = [name for name in ("transform", "means_", "priors_") if not hasattr(lda, name)]
-    if lacking:
-        raise ValueError(
-            f"{type(lda).__name__} has no {lacking[0]}, and discriminants are those of a linear "
-            "discriminant analysis. DecisionBoundaryDisplay draws any classifier of two columns."
-        )
-    return transform_array(lda, lda.means_)
-
-
-def transform_array(lda: Any, rows: AnyArray) -> Array:
-    """Return discriminant coordinates of an array, also where ``lda`` expects a table."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # The array has no feature names.
-        return np.asarray(lda.transform(rows), dtype=np.float64)
 
 
 def plain_text(name: Any) -> str:

@@ -335,14 +335,12 @@ def _place(problem: Problem, n_rows: int) -> Any:
 
 
 def hold_in_memory(problem: Problem, rows: AnyArray, weights: Array) -> HeldSet:
-    augmented = np.empty((len(rows), 1 + problem.whitening.rank))
-    augmented[:, 0] = 1
-    is_few = len(rows) <= settings.ROWS_WHITENED_AT_ONCE
-    write_whitened = problem.write_whitened if is_few else problem.write_whitened_folded
+    """Hold rows, given in the user's units, in memory."""
+    z = np.ones((len(rows), 1 + problem.whitening.rank))
     for start in range(0, len(rows), settings.ROWS_WHITENED_AT_ONCE):
         part = slice(start, start + settings.ROWS_WHITENED_AT_ONCE)
-        write_whitened(rows[part], out=augmented[part, 1:])
-    return HeldSet(augmented, weights / problem.moments.weight, problem.labeled_point)
+        z[part, 1:] = problem.whitening.points(problem.frame.apply(rows[part]))
+    return HeldSet(z, weights / problem.moments.weight, problem.labeled_point)
 
 
 def hold_all(problem: Problem) -> HeldSet:

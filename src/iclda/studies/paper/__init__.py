@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.resources import files
-from math import fsum, hypot
+from math import fsum, hypot, sqrt
 
 from ... import methods
 from ...datasets import BENCHMARKS
@@ -49,20 +49,12 @@ def method_rank(method: str) -> tuple[int, str]:
 
 
 @dataclass(frozen=True)
-class MeanOfRepeats:
-    """Mean and standard deviation of a measure over repeats."""
-
-    mean: float
-    sd: float
-    n: int
-
-
-@dataclass(frozen=True)
-class PublishedPoint:
-    """Mean and standard error of one point of a published curve."""
+class PublishedMean:
+    """A mean of the paper, its standard error, and the standard deviation that a table prints."""
 
     mean: float
     se: float
+    sd: float | None = None
 
 
 def counterpart_of(method: str) -> str:
@@ -75,22 +67,22 @@ def counterpart_of(method: str) -> str:
 
 
 @cache
-def read_cells() -> dict[tuple[str, str, str], MeanOfRepeats]:
+def read_cells() -> dict[tuple[str, str, str], PublishedMean]:
     """Published cells by (data set, column, measure)."""
     cells = {}
     for line in _read("tables.csv"):
-        key = line["dataset"], line["method"], line["measure"]
-        cells[key] = MeanOfRepeats(float(line["mean"]), float(line["sd"]), TABLE_REPEATS)
+        key, sd = (line["dataset"], line["method"], line["measure"]), float(line["sd"])
+        cells[key] = PublishedMean(float(line["mean"]), sd / sqrt(TABLE_REPEATS), sd)
     return cells
 
 
 @cache
-def read_points() -> dict[tuple[str, int, str, str], PublishedPoint]:
+def read_points() -> dict[tuple[str, int, str, str], PublishedMean]:
     """Published points by (data set, number of unlabeled rows, column, measure)."""
     points = {}
     for line in _read("curves.csv"):
         key = line["dataset"], int(line["n_unlabeled"]), line["method"], line["measure"]
-        points[key] = PublishedPoint(float(line["mean"]), float(line["se"]))
+        points[key] = PublishedMean(float(line["mean"]), float(line["se"]))
     return points
 
 
@@ -108,14 +100,12 @@ def mean_and_variance(values: Sequence[float]) -> tuple[float | None, float | No
     return mean, fsum((value - mean) ** 2 for value in values) / (n - 1) if n > 1 else None
 
 
-def z_score(
-    mean: float | None, se: float | None, published_mean: float, published_se: float
-) -> float | None:
-    """Difference of two means in units of its standard error; None where that is unknown."""
-    error = hypot(se or 0.0, published_se)
+def z_score(mean: float | None, se: float | None, theirs: PublishedMean) -> float | None:
+    """Difference from a published mean in its standard errors; None where that is unknown."""
+    error = hypot(se or 0.0, theirs.se)
     if mean is None or se is None or error == 0:
         return None
-    return (mean - published_mean) / error
+    return (mean - theirs.mean) / error
 
 
 @dataclass(frozen=True)

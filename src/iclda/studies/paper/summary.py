@@ -107,7 +107,7 @@ def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
             key = dataset, paper.counterpart_of(method), measure
             if theirs := paper.read_cells().get(key):
                 se = None if sd is None else sd / sqrt(n)
-                z = paper.z_score(mean, se, theirs.mean, theirs.sd / sqrt(theirs.n))
+                z = paper.z_score(mean, se, theirs)
                 cell = replace(cell, published_mean=theirs.mean, published_sd=theirs.sd, z=z)
             cells.append(cell)
     return cells
@@ -214,5 +214,5 @@ def _beside_published(point: ReproducedPoint) -> ReproducedPoint:
     theirs = paper.read_points().get(key)
     if theirs is None:
         return point
-    z = paper.z_score(point.mean, point.se, theirs.mean, theirs.se)
+    z = paper.z_score(point.mean, point.se, theirs)
     return replace(point, published_mean=theirs.mean, published_se=theirs.se, z=z)
