@@ -230,6 +230,10 @@ class Place:
         is_first = ranks == xp.max(ranks, axis=-2, keepdims=True)
         return xp.astype(is_first, self.dtype), top[..., 0, :]
 
+    def sum_over_classes(self, shares: Any, values: Any) -> Any:
+        """Return the sum over classes of shares times values, both (K, n)."""
+        return self.xp.sum(shares * values, axis=0)
+
     def exactly(self) -> AbstractContextManager[Any]:
         """Return a context in which products keep all digits: JAX rounds by default."""
         if self.is_compiled:

@@ -95,7 +95,7 @@ class Labeling:
             second = (self._spread_of_two * (z @ (direction[1] - direction[0]))) @ z
             return np.array([-second, second])
         change = place.put(direction) @ z.T
-        change -= place.xp.sum(shares * change, axis=0)
+        change -= place.sum_over_classes(shares, change)
         change *= self._weighted
         return np.asarray(place.fetch(change @ z))
 
@@ -177,6 +177,11 @@ class Memory:
     put = fetch = staticmethod(np.asarray)
     label = staticmethod(label)
 
+    @staticmethod
+    def sum_over_classes(shares: Array, values: Array) -> Array:
+        """Return the sum over classes of shares times values, both (K, n)."""
+        return np.asarray(np.einsum("kn,kn->n", shares, values))
+
 
 MEMORY = Memory()
 
@@ -217,8 +222,8 @@ class HeldSet:
     def label(self, scores: Array, start: Shift | None = None) -> Labeling:
         if not self._is_of_two:
             shares, log_sums = self.place.label(self._scores(scores), is_soft=True)
-            point, total = self._sums(shares * self.placed_weights, log_sums)
-            return Labeling(AllSums(point, float(total)), self, shares)
+            point = self._points(shares * self.placed_weights)
+            return Labeling(AllSums(point, float(self._sum(log_sums))), self, shares)
         share = self.z @ (scores[0] - scores[1])  # lead of the first class
         log_sums = soft_second_of_two(share, out=share)
         log_sum = float(self.weights @ log_sums + scores[1] @ self._unlabeled_total)
@@ -241,7 +246,7 @@ class HeldSet:
         if not self._is_of_two:
             shares, log_sums = self.place.label(self._scores(scores), is_soft=True)
             shares *= self.placed_weights
-            return self._sums(shares, log_sums)
+            return self._points(shares), self._sum(log_sums)
         lead = (scores[:, 0] - scores[:, 1]) @ self.z.T
         log_sums = soft_second_of_two(lead, out=lead) @ self.weights
         lead *= self.weights
@@ -258,8 +263,8 @@ class HeldSet:
     def hard_point(self, scores: Array) -> Array:
         tie = ROUNDING * float((np.abs(scores) @ self._reach).max())
         if not self._is_of_two:
-            shares, top = self.place.label(self._scores(scores), is_soft=False, tie=tie)
-            return self._sums(shares * self.placed_weights, top)[0]
+            shares = self.place.label(self._scores(scores), is_soft=False, tie=tie)[0]
+            return self._points(shares * self.placed_weights)
         is_first = self.z @ (scores[0] - scores[1]) >= -tie
         first = np.where(is_first, self.weights, 0.0) @ self.z
         first += self.labeled_point[0]
@@ -281,13 +286,14 @@ class HeldSet:
 
     def support(self, direction: Array, start: Shift | None = None) -> float:
         if not self._is_of_two:
-            largest = self.place.xp.max(self._scores(direction), axis=0)
-            return float(largest @ self.placed_weights)
+            return float(self._sum(self.place.xp.max(self._scores(direction), axis=0)))
         ahead = self.weights @ np.maximum(self.z @ (direction[0] - direction[1]), 0)
         return float(ahead + direction[1] @ self._unlabeled_total)
 
     def _scores(self, scores: Array) -> Any:
         """Return the scores (..., K, n) of all rows, where the rows are."""
+        if scores.ndim == 2:
+            return self.place.put(scores) @ self.z.T
         *stack, width = scores.shape
         flat = self.place.put(scores.reshape(-1, width)) @ self.z.T
         return self.place.xp.reshape(flat, (*stack, -1))
@@ -297,17 +303,17 @@ class HeldSet:
             return second_of_two(self.z @ (scores[0] - scores[1]))[None]
         return self.place.label(self._scores(scores), is_soft=True)[0]
 
-    def _sums(self, weighted: Any, log_sums: Any) -> tuple[Array, Array]:
-        """Return points, and log-sum-exp summed over rows, in one transfer.
+    def _points(self, weighted: Any) -> Array:
+        """Return the points of shares times weights (..., K, n)."""
+        if weighted.ndim == 2:
+            return np.asarray(self.labeled_point + self.place.fetch(weighted @ self.z))
+        *stack, n_rows = weighted.shape
+        sums = self.place.xp.reshape(weighted, (-1, n_rows)) @ self.z
+        return np.asarray(self.labeled_point + self.place.fetch(sums).reshape(*stack, -1))
 
-        ``weighted`` (..., K, n) are shares times weights, ``log_sums`` (..., n).
-        """
-        xp, stack = self.place.xp, weighted.shape[:-1]
-        sums = xp.reshape(weighted, (-1, weighted.shape[-1])) @ self.z
-        log_sums = (log_sums @ self.placed_weights)[..., None]
-        parts = [xp.reshape(sums, (*stack[:-1], -1)), log_sums]
-        totals = np.asarray(self.place.fetch(xp.concat(parts, axis=-1)))
-        return self.labeled_point + totals[..., :-1].reshape(*stack, -1), totals[..., -1]
+    def _sum(self, values: Any) -> Any:
+        """Return the weighted sum over rows of values (..., n)."""
+        return self.place.fetch(values @ self.placed_weights)
 
 
 def hold(problem: Problem, rows: AnyArray, weights: Array) -> HeldSet:
