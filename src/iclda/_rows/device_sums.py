@@ -13,7 +13,8 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -234,16 +235,9 @@ def can_fuse(X: Any) -> bool:
     # Triton's interpreter, which checks kernels without a GPU, takes tensors of the CPU.
     is_there = X.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
     has_shape = X.shape[0] > 0 and 0 < X.shape[1] <= _WIDEST and X.stride(1) == 1
-    return is_there and has_shape and str(X.dtype) in _DTYPES and _has_kernels()
-
-
-@cache
-def _has_kernels() -> bool:
-    try:
-        from . import kernels  # noqa: F401
-    except ImportError:
+    if not (is_there and has_shape and str(X.dtype) in _DTYPES):
         return False
-    return True
+    return find_spec("triton") is not None
 
 
 class FusedPasses:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._checks import FINE, NOTE, WARNING, Remark
-from ..._core.types import Array
 from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
 from ..._statistics import CLEAR, ReliabilityCurve, estimate_as_json
 from ..._statistics import NOTHING as NOT_LEARNED
@@ -164,11 +163,8 @@ def number_text(value: float | None, measure: str) -> str:
     """A number with the decimals of its measure; a dash for None."""
     if value is None:
         return NOTHING
-    return (
-        f"{value:.0e}"
-        if abs(value) >= _LARGE
-        else f"{value:.{COMPARISON_MEASURES[measure].decimals}f}"
-    )
+    decimals = COMPARISON_MEASURES[measure].decimals
+    return f"{value:.0e}" if abs(value) >= _LARGE else f"{value:.{decimals}f}"
 
 
 def worse_text(summary: ComparisonSummary, name: str) -> str:
@@ -358,10 +354,6 @@ def _rival(comparison: Comparison) -> str | None:
     return min(known, key=summary.rank, default=None)
 
 
-def _bins(comparison: Comparison, name: str | None) -> Array:
-    return pooled_bins(result for result in comparison.compared if result.method == name)
-
-
 def draw_figures(comparison: Comparison) -> dict[str, Figure]:
     """All figures of the page by name: differences, reliability, learning curves."""
     return {name: figure for name, (figure, _) in _described_figures(comparison).items()}
@@ -378,7 +370,8 @@ def _described_figures(comparison: Comparison) -> dict[str, tuple[Figure, str]]:
             figures[f"difference-{measure}"] = figure, description
     names = dict.fromkeys(name for name in (summary.baseline, _rival(comparison)) if name)
     if names:
-        curves = {n: ReliabilityCurve.from_sums(EDGES, _bins(comparison, n)) for n in names}
+        bins = {n: pooled_bins(r for r in comparison.compared if r.method == n) for n in names}
+        curves = {n: ReliabilityCurve.from_sums(EDGES, bins[n]) for n in names}
         figure = draw_display(ReliabilityDisplay(curves=curves), 4.6, 4.4)
         figures["reliability"] = figure, "Share of rows that are right by the probability given."
     for curve in _CURVE_TITLES:
