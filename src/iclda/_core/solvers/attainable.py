@@ -342,10 +342,18 @@ def _place(problem: Problem, n_rows: int) -> Any:
 
 def hold_in_memory(problem: Problem, rows: AnyArray, weights: Array) -> HeldSet:
     """Hold rows, given in the user's units, in memory."""
-    z = np.ones((len(rows), 1 + problem.whitening.rank))
-    for start in range(0, len(rows), settings.ROWS_WHITENED_AT_ONCE):
-        part = slice(start, start + settings.ROWS_WHITENED_AT_ONCE)
-        z[part, 1:] = problem.whitening.points(problem.frame.apply(rows[part]))
+    frame, whitening, step = problem.frame, problem.whitening, settings.ROWS_WHITENED_AT_ONCE
+    z = np.ones((len(rows), 1 + whitening.rank))
+    is_folded = len(rows) > step and frame.is_foldable  # many rows are not copied for the frame
+    folded = whitening.transform / frame.scale
+    shift = folded @ frame.origin + whitening.transform @ whitening.mean
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        if is_folded:
+            np.matmul(rows[part], folded.T, out=z[part, 1:])
+            z[part, 1:] -= shift
+        else:
+            z[part, 1:] = whitening.points(frame.apply(rows[part]))
     return HeldSet(z, weights / problem.moments.weight, problem.labeled_point)
 
 
