@@ -63,7 +63,7 @@ def encode_shown(estimator: Any, X: Any, y: Any, unlabeled: Any) -> tuple[AnyArr
     None for y: all rows are unlabeled. "auto" for ``unlabeled`` is the marker of the classifier.
     """
     check_is_fitted(estimator)
-    if not hasattr(X, "__len__"):
+    if not hasattr(X, "__len__") and not hasattr(X, "shape"):
         raise TypeError(
             f"X is a {type(X).__name__}, which is not read yet: pass the rows, for example "
             "X.collect() of polars, or X.read_all() of pyarrow."
