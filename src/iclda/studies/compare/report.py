@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,10 @@ from ..measures import COMPARISON_MEASURES, EDGES, ERROR
 from ..page import (
     NOTHING,
     align,
-    attributes_csv,
     class_error_lines,
     draw_display,
     fill,
+    records_csv,
     to_inline_svg,
     with_minus,
     write_texts,
@@ -234,17 +234,6 @@ def fit_command(comparison: Comparison) -> str:
     return Text(f"iclda fit {shlex.quote(path)}", *(part for hint in hints for part in (" ", hint)))
 
 
-def scores_csv(summary: ComparisonSummary) -> str:
-    """One line a contestant and measure; an unknown number is an empty field."""
-    names = [each.name for each in fields(Score) if each.name != "repeats"]
-    return attributes_csv(names, summary.scores)
-
-
-def curves_csv(points: Iterable[SplitCurvePoint]) -> str:
-    """One line a point."""
-    return attributes_csv([each.name for each in fields(SplitCurvePoint)], points)
-
-
 def json_summary(
     comparison: Comparison, paths: Mapping[str, Path], word: Word = str
 ) -> dict[str, Any]:
@@ -289,8 +278,11 @@ def write_files(
     None is the Python code for that.
     """
     step = fit_code(comparison) if next_step is None else next_step
-    scores, curves = scores_csv(comparison.summary), curves_csv(comparison.points)
-    contents = scores, curves, render(comparison, word, step)
+    contents = (
+        records_csv(Score, comparison.summary.scores, left_out=["repeats"]),
+        records_csv(SplitCurvePoint, comparison.points),
+        render(comparison, word, step),
+    )
     paths = write_texts(out, dict(zip(FILES.values(), contents, strict=True)))
     return dict(zip(FILES, paths, strict=True))
 

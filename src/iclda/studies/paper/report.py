@@ -23,9 +23,9 @@ from .. import paper
 from ..engine import rng_of
 from ..measures import paper_measures
 from ..page import (
-    attributes_csv,
     fill,
     new_figure,
+    records_csv,
     save,
     styled,
     to_inline_svg,
@@ -60,8 +60,8 @@ def draw_everything(out: Path) -> dict[str, Any]:
     figures = draw_all_figures(cells, points, settings.seed)
     for name, (figure, _) in figures.items():
         save(figure, out / "figures" / name)
-    write_texts(out / "tables", {"cells.csv": attributes_csv(summary.CELL_COLUMNS, cells)})
-    write_texts(out / "curves", {"points.csv": attributes_csv(summary.POINT_COLUMNS, points)})
+    write_texts(out / "tables", {"cells.csv": records_csv(TableCell, cells)})
+    write_texts(out / "curves", {"points.csv": records_csv(ReproducedPoint, points)})
     [path] = write_texts(out, {"report.html": render_report(results, settings, figures)})
     return {
         "report": str(path),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from math import fsum, sqrt
 from typing import Any
 
@@ -30,9 +30,6 @@ class TableCell:
     published_mean: float | None = None
     published_sd: float | None = None
     z: float | None = None
-
-
-CELL_COLUMNS = tuple(each.name for each in fields(TableCell))
 
 
 @dataclass(frozen=True)
@@ -179,9 +176,6 @@ class ReproducedPoint:
     published_mean: float | None = None
     published_se: float | None = None
     z: float | None = None  # their difference in combined standard errors
-
-
-POINT_COLUMNS = tuple(each.name for each in fields(ReproducedPoint))
 
 
 def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
