@@ -155,7 +155,7 @@ NEAREST_MEANS = {
     "MCNM": MomentConstrainedNearestMean(unlabeled=None, variant="variance-kept"),
     "MCNM_sigma": MomentConstrainedNearestMean(unlabeled=None),
     # Stopped at 100 rounds, with losses right to 1e-6.
-    "EMNM_tight": ExpectationMaximizationNearestMean(unlabeled=None),
+    "EMNM_tight": ExpectationMaximizationNearestMean(unlabeled=None, tol=1e-10),
 }
 
 

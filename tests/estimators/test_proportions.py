@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from backends import SOURCES
+from changes import assert_same_fit
 from iclda import (
+    AverageLDA,
     DegenerateFitWarning,
     ExpectationMaximizationLDA,
     ImplicitlyConstrainedLDA,
@@ -30,13 +32,41 @@ def unlabeled_shares(fitted, sample, weights=None):
 @each_classifier
 @pytest.mark.parametrize(
     ("given", "first"),
-    [("labeled", None), ([0.3, 0.7], 0.3), ({1: 0.6, 0: 0.4}, 0.4), ([(0.3, 0.3), (0, 1)], 0.3)],
+    [
+        ("labeled", None),
+        ("equal", 0.5),
+        ([0.3, 0.7], 0.3),
+        ({1: 0.6, 0: 0.4}, 0.4),
+        ([(0.3, 0.3), (0, 1)], 0.3),
+    ],
 )
 def test_unlabeled_rows_have_the_given_proportions(classifier, given, first):
     fitted = SAMPLE.fit(classifier(proportions=given))
     first = np.mean(SAMPLE.y == 0) if first is None else first
     assert unlabeled_shares(fitted, SAMPLE)[0] == pytest.approx(first, abs=1e-8)
     assert fitted.converged_
+
+
+@each_classifier
+def test_learned_proportions_are_those_that_the_average_predicts(classifier):
+    fitted = SAMPLE.fit(classifier(shrinkage=0.2, proportions="auto"))
+    average = SAMPLE.fit(AverageLDA(shrinkage=0.2))
+    counts = np.bincount(average.predict(SAMPLE.X_unlabeled), minlength=2) + 0.5
+    expected = counts / counts.sum()
+    assert unlabeled_shares(fitted, SAMPLE) == pytest.approx(expected, abs=1e-8)
+
+
+def test_learned_proportions_of_the_average_are_its_own():
+    fitted = SAMPLE.fit(AverageLDA(proportions="auto"))
+    assert_same_fit(fitted, SAMPLE.fit(AverageLDA()), 1e-12)
+
+
+def test_learned_proportions_keep_a_fit_of_few_labels_from_degenerating():
+    rng, y = np.random.default_rng(0), np.arange(400) % 2
+    X = rng.normal(size=(400, 60)) + 0.5 * y[:, None]
+    y_train = np.where(np.arange(400) < 10, y, -1)
+    fitted = ImplicitlyConstrainedLDA(shrinkage=0.5, proportions="auto").fit(X, y_train)
+    assert fitted.score(X, y) > 0.85
 
 
 @each_classifier

@@ -16,8 +16,8 @@ def test_with_shrinkage_it_is_that_of_scikit_learn(load, threshold):
     X, y = load(return_X_y=True)
     X, order = StandardScaler().fit_transform(X), np.random.default_rng(1).permutation(len(y))
     y[order[20:]] = -1
-    ours = SelfTrainingLDA(shrinkage="auto", threshold=threshold).fit(X, y)
-    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    ours = SelfTrainingLDA(shrinkage=0.1, threshold=threshold).fit(X, y)
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1)
     theirs = SelfTrainingClassifier(lda, threshold=threshold, max_iter=None).fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
     assert ours.n_added_ == (theirs.transduction_ >= 0).sum() - 20

@@ -8,7 +8,7 @@ from iclda._core.solvers import supervised
 from problems import draw_sample, fit_shares, log_joint, one_hot, total_covariance
 
 
-@pytest.fixture(params=[None, 0.1, 0.9, "auto"])
+@pytest.fixture(params=[None, 0.1, 0.9])
 def both(request, sample):
     """scikit-learn's fit and ours."""
     theirs = LinearDiscriminantAnalysis(

@@ -13,6 +13,7 @@ from .moments import SumsFromZero
 from .types import AnyArray, Array
 
 # Largest difference of scores: labels are hard there, and exponentials not yet denormal (slow).
+_MANY_CLASSES = 32  # from which on the scatter of hard labels is summed at once
 _LARGEST_LEAD = 300.0
 _SCORES_BY_ROWS = 6  # up to so many scores a row BLAS is faster at rows x classes
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
@@ -369,6 +370,10 @@ class Tally:
 
 
 def _scatter_about(rows: AnyArray, shares: Array, centers: Array) -> Array:
+    if len(centers) > _MANY_CLASSES and (np.count_nonzero(shares, axis=0) <= 1).all():
+        # One product for all classes: with a thousand of them, one for each takes seconds.
+        deviations = (rows - centers[shares.argmax(axis=0)]) * np.sqrt(shares.sum(axis=0))[:, None]
+        return np.asarray(deviations.T @ deviations)
     scatter = np.zeros((rows.shape[1], rows.shape[1]))
     for share, center in zip(shares, centers, strict=True):
         is_member = share > 0

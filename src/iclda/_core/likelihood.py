@@ -19,6 +19,7 @@ from .types import AnyArray, Array
 
 # Smallest eigenvalue allowed to I - B D^-1 B': below it the likelihood counts as unbounded.
 FLOOR = 1e-10
+_FACTORED = 128  # rows of a matrix, above which a factor takes the place of its eigenvalues
 _COMPLEX_STEP = 1e-30  # its square is lost to rounding beside the point
 _POINTS_ONE_BY_ONE = 6  # stacks of two classes up to this length are faster point by point
 
@@ -316,7 +317,7 @@ def precise_means(point: Array, *, is_for_newton: bool = False) -> PreciseMeans:
     if n_classes > 1 + rank:  # M itself is the smaller matrix
         means = b / r[..., None]
         covariance = np.eye(rank) - means.mT @ b
-        log_det = np.linalg.slogdet(covariance)[1]
+        log_det = _log_det(covariance)
         rows = means @ np.linalg.inv(covariance)
     else:  # M^-1 B D^-1 = B (D - B'B)^-1
         core = -(b @ b.mT)
@@ -326,6 +327,13 @@ def precise_means(point: Array, *, is_for_newton: bool = False) -> PreciseMeans:
         inverse = np.linalg.inv(core)
         rows = ((inverse + inverse.mT) / 2 if is_for_newton else inverse) @ b
     return PreciseMeans(rows, np.einsum("...kd,...kd->...k", rows, b), log_det)
+
+
+def _log_det(covariance: Array) -> Any:
+    """Log determinant of a positive definite matrix, or of a stack of them."""
+    if covariance.ndim == 2 and len(covariance) > _FACTORED:
+        return 2 * np.log(np.linalg.cholesky(covariance).diagonal()).sum()
+    return np.linalg.slogdet(covariance)[1]
 
 
 def change_of_precise_means(point: Array, precise: PreciseMeans, direction: Array) -> Array:
@@ -353,7 +361,25 @@ def smallest_eigenvalue(point: Array) -> Array:
         first = b[..., 0, :]
         squares = np.einsum("...d,...d->...", first, first)
         return np.asarray(1 - squares / (r[..., 0] * r[..., 1]))
-    scaled = b / np.sqrt(r)[..., None]
+    return np.asarray(1 - np.linalg.eigvalsh(_between(point))[..., -1])
+
+
+def _between(point: Array) -> Array:
+    """B D^-1 B', or D^-1/2 B'B D^-1/2 where there are fewer classes: of the same eigenvalues."""
+    scaled = point[..., 1:] / np.sqrt(point[..., :1])
     is_tall = point.shape[-2] > point.shape[-1] > 1
-    gram = scaled.mT @ scaled if is_tall else scaled @ scaled.mT
-    return np.asarray(1 - np.linalg.eigvalsh(gram)[..., -1])
+    return np.asarray(scaled.mT @ scaled if is_tall else scaled @ scaled.mT)
+
+
+def is_above_floor(point: Array) -> bool:
+    """Whether all classes have weight and the smallest eigenvalue is above the floor."""
+    if min(point.shape) <= _FACTORED:
+        return bool(smallest_eigenvalue(point) > FLOOR)
+    if not point[:, 0].min() > 0:
+        return False
+    between = _between(point)
+    try:  # a factor costs a tenth of the eigenvalues of a large matrix
+        np.linalg.cholesky((1 - FLOOR) * np.eye(len(between)) - between)
+    except np.linalg.LinAlgError:
+        return False
+    return True

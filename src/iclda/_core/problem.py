@@ -22,7 +22,14 @@ from scipy.sparse import csr_array
 from .frame import Frame, mean_variance_in_frame
 from .gaussian import LOG_2PI, Gaussians, gaussians
 from .labelsums import ROUNDING, GivenLabels, LinearRule, Rule, within_scatter
-from .likelihood import LabeledLikelihood, PreciseMeans, precise_means, smallest_eigenvalue
+from .likelihood import (
+    FLOOR,
+    LabeledLikelihood,
+    PreciseMeans,
+    is_above_floor,
+    precise_means,
+    smallest_eigenvalue,
+)
 from .moments import Factor, Moments, Whitening, factor, whiten
 from .rows import Rows
 from .types import AnyArray, Array
@@ -30,6 +37,10 @@ from .types import AnyArray, Array
 _MANY_CLASSES = 1_000  # above which labels are sparse and the rounds of a fit are limited
 _MOST_SHARES = 2e9  # rows x classes x rounds of a fit with many classes: some minutes
 _LEAST_ROUNDS = 10  # of a fit with many classes
+_MOST_WORK = 7e10  # rows x classes x features x rounds of ten seconds
+_SOFTMAX = 64  # features that take as long as the softmax of the scores
+_QUOTA_FACTOR = 5  # by which quotas make a round longer
+_DEFAULT_ROUNDS = 32, 10_000
 # Below this eigenvalue I - B D^-1 B' has lost too many digits: the scatter is summed anew.
 _DOWNDATE_IS_SAFE = 1e-6
 _LABELED_ROWS_HELD = 4096  # labeled rows that are copied at once
@@ -109,6 +120,7 @@ class Problem:
     unlabeled_moments: Moments | None = None  # None: read when they are used
     n_left_out: int = 0  # further features in which no row varies, which only shrinkage sees
     proportions: Array | None = None  # (K, 2): least and largest shares of the unlabeled weight
+    start: LinearRule | None = None  # scores that iterations begin with; None: the supervised fit's
 
     @property
     def n_classes(self) -> int:
@@ -137,6 +149,14 @@ class Problem:
         if self.n_classes <= _MANY_CLASSES:
             return max_iter
         return min(max_iter, max(_LEAST_ROUNDS, int(_MOST_SHARES / n_shares)))
+
+    @property
+    def default_rounds(self) -> int:
+        """Rounds of a fit that reads all rows in each: about ten seconds' worth on two cores."""
+        work = max(1, self.unlabeled.n_rows) * self.n_classes * (len(self.frame.scale) + _SOFTMAX)
+        if self.proportions is not None:
+            work *= _QUOTA_FACTOR
+        return int(np.clip(_MOST_WORK / work, *_DEFAULT_ROUNDS))
 
     @cached_property
     def moments(self) -> Moments:
@@ -222,9 +242,9 @@ class Problem:
     def precise_means(self, point: Array) -> PreciseMeans:
         return precise_means(point)
 
-    def smallest_variance(self, point: Array) -> float:
-        """Smallest variance of the model at a point; minus infinity where a class has no weight."""
-        return float(smallest_eigenvalue(point))
+    def is_admissible(self, point: Array) -> bool:
+        """Whether class weights are positive and the covariance is above its floor."""
+        return is_above_floor(point)
 
     def posterior_scores(self, point: Array, precise: PreciseMeans | None = None) -> Array:
         """(K, 1 + rank): linear scores whose softmax are the posteriors of the model at a point.
@@ -284,12 +304,16 @@ class SphericalProblem(Problem):
         return variance * np.eye(len(labeled.within))
 
     def precise_means(self, point: Array) -> PreciseMeans:
-        r, b, variance = point[:, 0], point[:, 1:], float(self.smallest_variance(point))
+        r, b, variance = point[:, 0], point[:, 1:], self._variance(point)
         along = (b**2).sum(axis=1) / (r * variance)
         rows = b / (r * variance)[:, None]
         return PreciseMeans(rows, along, b.shape[1] * float(np.log(variance)))
 
-    def smallest_variance(self, point: Array) -> float:
+    def is_admissible(self, point: Array) -> bool:
+        return self._variance(point) > FLOOR
+
+    def _variance(self, point: Array) -> float:
+        """Variance of the model at a point; minus infinity where a class has no weight."""
         r, b = point[:, 0], point[:, 1:]
         if not r.min() > 0:
             return -math.inf
@@ -297,7 +321,7 @@ class SphericalProblem(Problem):
 
     def model_of(self, point: Array, rule: Rule | None = None) -> Gaussians:
         means = point[:, 1:] / point[:, :1]
-        return self._model(point[:, 0], means, self.smallest_variance(point))
+        return self._model(point[:, 0], means, self._variance(point))
 
     def match_mean(self, *, variance_anew: bool) -> Gaussians:
         """Shift the labeled means together so that their mean is that of all rows.

@@ -8,7 +8,7 @@ matrix of d x d numbers is formed. ``prepare`` reduces the rows, and lifts the f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,6 @@ class FeatureSpace:
     """The space of all features: rows are fitted as they are."""
 
     frame: Frame  # of the features
-    # Where the classes of labeled rows were shrunk toward the squared units of the space.
-    class_shrinkages: Array | None = field(default=None, kw_only=True)
 
     @property
     def n_left_out(self) -> int:
@@ -173,20 +171,6 @@ def row_space(rows: Array, frame: Frame, *, is_shrunk: bool) -> RowSpace | None:
         return _spanned(rows, frame, units, np.finfo(float).eps * max(rows.shape))
     units = np.where(deviations > 0, deviations, 1.0)
     return _spanned(rows, frame, units, RANK_TOLERANCE**0.5)
-
-
-def class_row_space(
-    rows: Array, frame: Frame, shrinkages: Array, targets: Array
-) -> RowSpace | None:
-    """Space of rows whose classes are shrunk toward diagonal targets (d,), in the user's units."""
-    if not shrinkages.any():
-        space = row_space(rows, frame, is_shrunk=False)
-    elif not (targets > 0).all() or np.abs(rows).max(initial=0.0) > _LARGEST_NUMBER:
-        return None
-    else:
-        tolerance = np.finfo(float).eps * max(rows.shape)
-        space = _spanned(rows, frame, np.sqrt(targets), tolerance)
-    return None if space is None else replace(space, class_shrinkages=shrinkages)
 
 
 def _spanned(rows: Array, frame: Frame, units: Array, tolerance: float) -> RowSpace | None:

@@ -213,7 +213,7 @@ class AutoLDA(LinearGaussianClassifier):
         Shrinkage of every method, as their own parameter; None for none.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
-    proportions : array-like, dict or "labeled", default=None
+    proportions : array-like, dict, "labeled", "equal" or "auto", default=None
         Shares of the unlabeled rows that the classes get. The methods to choose from are then those
         that have this parameter.
     methods : sequence of str, default=None
@@ -261,8 +261,8 @@ class AutoLDA(LinearGaussianClassifier):
         Coefficients of the linear scores; for two classes, of the log odds of the second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
-    shrinkage_ : float or ndarray of shape (n_classes,)
-        Shrinkage used; of every class if the method is supervised.
+    shrinkage_ : float
+        Shrinkage used.
     rank_ : int
         Rank of the covariance of all rows.
     center_ : ndarray or None

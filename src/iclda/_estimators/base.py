@@ -36,6 +36,7 @@ from .._core.types import AnyArray, Array
 from .._messages import say
 from .._rows.backends import backend_of, in_memory, is_device_array, place_of
 from . import predictions
+from .average_rule import with_learned_shares
 from .diagnosis import (
     GainBounds,
     NotConvergedWarning,
@@ -49,7 +50,7 @@ from .diagnosis import (
 )
 from .export import to_onnx, to_sklearn
 from .inputs import RowReader, check_weights
-from .labels import LABELED, check_classes, check_lengths, plain, split_marker
+from .labels import EQUAL, LABELED, LEARNED, check_classes, check_lengths, plain, split_marker
 from .prepare import FitInputs, Passed, check_shares, check_spread, prepare
 
 _FitMethod = TypeVar("_FitMethod", bound=Callable[..., Any])
@@ -59,7 +60,7 @@ LARGEST_PARAMETER = 1e300  # Python's integers may be too large for a float
 _CONSTRAINTS: dict[str, Any] = {
     "priors": ["array-like", dict, None],
     "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left"), None],
-    "proportions": ["array-like", dict, StrOptions({LABELED}), None],
+    "proportions": ["array-like", dict, StrOptions({LABELED, EQUAL, LEARNED}), None],
     "normalize": [StrOptions({"auto"}), "boolean"],
     "unlabeled": "no_validation",
     "unlabeled_weight": [Interval(Real, 0, LARGEST_PARAMETER, closed="right")],
@@ -245,9 +246,10 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             return outcome
         sentence = fit.detail
         if hasattr(self, "max_iter"):
-            if problem.rounds(self.max_iter) < self.max_iter and outcome is Outcome.MAX_ITERATIONS:
+            most = self.max_iter or problem.default_rounds
+            if problem.rounds(most) < most and outcome is Outcome.MAX_ITERATIONS:
                 outcome = Outcome.MANY_CLASSES
-            sentence = outcome.describe(fit.detail, self.max_iter, getattr(self, "tol", None))
+            sentence = outcome.describe(fit.detail, most, getattr(self, "tol", None))
         message = f"{type(self).__name__} {sentence}"
         warn(NotConvergedWarning(message, outcome=outcome.name.lower()))
         return outcome
@@ -426,6 +428,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     _problem_kind: ClassVar[type[Problem]] = Problem
     _rests_on_labels = False  # whether its covariance comes from labeled rows alone
+    _is_average = False  # whether it is the average that others learn proportions from
 
     @property
     def _frame(self) -> Frame:
@@ -441,6 +444,8 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_shares(inputs, problem.labeled.counts / weight)
         warn(*check_span(variances, problem.rank, names))
         warn(*check_unlabeled_mean(problem, inputs.space, names))
+        if inputs.learns_proportions and not self._is_average:
+            problem = with_learned_shares(problem, inputs.labeled_rows())
         fit = self._lifted(self._solve(problem), inputs, problem.target_variance)
         outcome = self._judge(problem, fit)
         warn(*check_single_labels(inputs.labels))
@@ -477,13 +482,11 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         }
         return replace(fit, model=model, attributes=attributes)
 
-    def _fit_labeled(
-        self, inputs: FitInputs, variances: Array
-    ) -> tuple[Gaussians, float | Array, int]:
+    def _fit_labeled(self, inputs: FitInputs, variances: Array) -> tuple[Gaussians, float, int]:
         """Model of the labeled rows, shrinkage used, and rank."""
         shrinkage, within = inputs.shrink_labeled(self.shrinkage)
         model, rank = fit_labeled(inputs.frame, inputs.labeled, inputs.log_priors, within)
-        n_left_out = inputs.space.n_left_out if np.any(shrinkage) else 0
+        n_left_out = inputs.space.n_left_out if shrinkage else 0
         if rank == 0 and model.rank > 0:
             raise ValueError(
                 say(
@@ -566,12 +569,8 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 f"{self.classes_.tolist()}: pass the rows and labels that were passed to fit."
             )
         inputs = replace(inputs, frame=self._gaussians_.frame)
-        used = self.shrinkage_
-        # "auto" of the supervised fit is one number a class, or 1 where no class varies.
-        shared = used if isinstance(used, float) and used < 1 else None
-        problem = inputs.problem(Problem, shared)
-        within = inputs.shrink_labeled(self.shrinkage)[1] if shared is None else None
-        gains = gains_over(problem, self._gaussians_, supervised_reference(problem, within))
+        problem = inputs.problem(Problem, self.shrinkage_)
+        gains = gains_over(problem, self._gaussians_, supervised_reference(problem))
         return GainBounds(**vars(gains), n_unlabeled=inputs.unlabeled.n_rows)
 
     def _store(self, fit: Fit, inputs: FitInputs) -> None:

@@ -37,14 +37,16 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     priors : array-like of shape (n_classes,) or dict, default=None
         Class priors in the order of ``classes_``, or class -> prior. None estimates them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" between
-        that of Ledoit and Wolf for the labeled rows and that of Chen et al. for all rows.
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" is the
+        geometric mean of those of Chen et al. for the labeled rows, about class means, and for all
+        rows.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
-    proportions : array-like, dict or "labeled", default=None
+    proportions : array-like, dict, "labeled", "equal" or "auto", default=None
         Shares of the unlabeled rows that the classes get, in the order of ``classes_``, or class ->
         share; a pair instead of a share is the least and the largest one. "labeled" takes the
-        shares of the labeled rows. None leaves them free; with fewer labels than features a free
+        shares of the labeled rows, "auto" those that ``AverageLDA`` predicts, and the fit starts
+        there. None leaves them free; with fewer labels than features a free
         fit may give nearly all unlabeled rows to one class.
     n_starts : int, default=32
         Number of labelings to start from. If a quarter of them lead to one maximum, no more are

@@ -29,8 +29,8 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     priors : array-like of shape (n_classes,) or dict, default=None
         Class priors in the order of ``classes_``, or class -> prior. None estimates them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Ledoit
-        and Wolf on the labeled rows, on which the fit rests.
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Chen et
+        al. for the labeled rows, about class means, on which the fit rests.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     variant : {"invariant", "symmetric", "means-shifted", "likelihood"}, default="invariant"

@@ -22,8 +22,9 @@ class NormalizedLDA(LinearGaussianClassifier):
     priors : array-like of shape (n_classes,) or dict, default=None
         Class priors in the order of ``classes_``, or class -> prior. None estimates them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" between
-        that of Ledoit and Wolf for the labeled rows and that of Chen et al. for all rows.
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" is the
+        geometric mean of those of Chen et al. for the labeled rows, about class means, and for all
+        rows.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     n_jobs : int, default=None

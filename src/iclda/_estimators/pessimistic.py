@@ -31,14 +31,15 @@ class PessimisticLDA(LinearGaussianClassifier):
     priors : array-like of shape (n_classes,) or dict, default=None
         Class priors in the order of ``classes_``, or class -> prior. None estimates them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Ledoit
-        and Wolf on the labeled rows, on which the fit rests.
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Chen et
+        al. for the labeled rows, about class means, on which the fit rests.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
-    proportions : array-like, dict or "labeled", default=None
+    proportions : array-like, dict, "labeled", "equal" or "auto", default=None
         Shares of the unlabeled rows that the classes get, in the order of ``classes_``, or class ->
         share; a pair instead of a share is the least and the largest one. "labeled" takes the
-        shares of the labeled rows. None leaves them free; with fewer labels than features a free
+        shares of the labeled rows, "auto" those that ``AverageLDA`` predicts, and the fit starts
+        there. None leaves them free; with fewer labels than features a free
         fit may give nearly all unlabeled rows to one class.
     max_iter : int, default=200
         Largest number of Newton steps.

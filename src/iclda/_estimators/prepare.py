@@ -22,12 +22,11 @@ from .._core.labelsums import GivenLabels
 from .._core.moments import Moments
 from .._core.problem import Kind, LabeledSummary, summarize_labeled
 from .._core.rows import Rows
-from .._core.rowspace import FeatureSpace, RowSpace, class_row_space, row_space
+from .._core.rowspace import FeatureSpace, RowSpace, row_space
 from .._core.solvers.supervised import (
-    diagonal_targets,
-    ledoit_wolf,
     oracle_approximating,
-    shrink_rows,
+    pooled_shrinkage,
+    shrink_labeled,
     target_of_labeled,
 )
 from .._core.types import AnyArray, Array
@@ -36,6 +35,7 @@ from .._rows.backends import UnitLength, column_of, in_memory, is_device_array
 from .._rows.memory import ChainedRows
 from .inputs import RowSource, check_is_read, check_weights
 from .labels import (
+    LEARNED,
     Labels,
     check_lengths,
     encode_labels,
@@ -83,6 +83,10 @@ class FitInputs:
         return self.passed.source.request.feature_names
 
     @property
+    def learns_proportions(self) -> bool:
+        return isinstance(self.proportions, str) and self.proportions == LEARNED
+
+    @property
     def n_labeled(self) -> int:
         return int(self.labels.is_labeled.sum())
 
@@ -110,7 +114,7 @@ class FitInputs:
         self, kind: type[Kind], shrinkage: float | str | None, *, rests_on_labels: bool = False
     ) -> Kind:
         """The semi-supervised problem; ``rests_on_labels``: of a fit made of labeled rows alone."""
-        proportions = self.proportions
+        proportions = None if self.learns_proportions else self.proportions
         if isinstance(proportions, str):
             shares = self.labeled.counts / self.labeled.counts.sum()
             proportions = np.column_stack([shares, shares])
@@ -130,42 +134,36 @@ class FitInputs:
             find_non_finite(self.sources)
         if shrinkage != "auto":
             return problem
-        return replace(problem, shrinkage=self._automatic(moments, rests_on_labels))
+        return replace(problem, shrinkage=self._automatic(None if rests_on_labels else moments))
 
-    def _automatic(self, moments: Moments, rests_on_labels: bool) -> float:
-        """Return the geometric mean of the shrinkages for the labeled rows and for all rows.
+    def _automatic(self, moments: Moments | None = None) -> float:
+        """Shrinkage for the labeled rows; its geometric mean with that for all rows, if given.
 
         A covariance within classes is known better than from the labeled rows, and not as well as
         if all rows were labeled. Shrinkage falls with the number of rows: the geometric mean is
         that of the geometric mean of both numbers.
         """
-        rows, _, weights = self.labeled_rows()
-        units, n_left_out = self.frame.scale / self.frame.scale.max(), self.space.n_left_out
+        n_left_out = self.space.n_left_out
         with overflow_is_checked_later():
-            shrinkage = ledoit_wolf(rows * units, weights, n_left_out)
-        if not rests_on_labels:
-            covariance = moments.covariance * units[:, None] * units
-            of_all = oracle_approximating(covariance, moments.weight, n_left_out)
-            shrinkage = math.sqrt(shrinkage * of_all)
+            shrinkage = pooled_shrinkage(self.labeled, self.frame, n_left_out)
+            if moments is not None:
+                units = self.frame.scale / self.frame.scale.max()
+                covariance = moments.covariance * units[:, None] * units
+                of_all = oracle_approximating(covariance, moments.weight, n_left_out)
+                shrinkage = math.sqrt(shrinkage * of_all)
         return min(shrinkage, _LARGEST_AUTO)
 
-    def shrink_labeled(self, shrinkage: float | str | None) -> tuple[float | Array, Array | None]:
+    def shrink_labeled(self, shrinkage: float | str | None) -> tuple[float, Array | None]:
         """Shrinkage used, and the shrunk scatter within classes of the labeled rows."""
-        shrinkages = self.space.class_shrinkages
-        if shrinkages is None:
-            n_left_out = self.space.n_left_out
-            return shrink_rows(shrinkage, self.labeled, self.labeled_rows, self.frame, n_left_out)
-        rows, codes, _ = self.labeled_rows()
-        centered = np.sqrt(1 - shrinkages)[codes][:, None] * (rows - self.labeled.means[codes])
-        target = np.diag(self.labeled.weight / self.frame.scale**2)
-        return shrinkages, centered.T @ centered + float(shrinkages.any()) * target
+        used = self._automatic() if shrinkage == "auto" else float(shrinkage or 0.0)
+        if used == 0:
+            return used, None
+        return used, shrink_labeled(self.labeled, used, self.frame, self.space.n_left_out)
 
-    def variance_left_out(self, labeled: LabeledSummary, shrinkage: float | Array) -> float | None:
+    def variance_left_out(self, labeled: LabeledSummary, shrinkage: float) -> float | None:
         """Variance of a supervised fit, with the shrinkage used, where no row varies."""
-        if not self.space.n_left_out or not np.any(shrinkage):
+        if not self.space.n_left_out or shrinkage == 0:
             return None
-        if self.space.class_shrinkages is not None:
-            return 1.0  # in units of the targets of the classes
         target = target_of_labeled(labeled, self.frame, self.space.n_left_out) / labeled.weight
         return float(shrinkage * (target * self.frame.scale**2)[0])
 
@@ -345,13 +343,7 @@ def _find_space(
         return None  # to be named where rows are summed
     # The supervised fit, and any fit without unlabeled rows.
     if not uses_unlabeled or len(is_labeled) == len(rows):
-        rows, codes = rows[is_labeled], labels.codes[is_labeled]
-        # Classes of one row each have no spread: all labeled rows set the scale then.
-        if shrinkage == "auto" and len(rows) > len(labels.classes):
-            frame = frame_of(rows)
-            shrinkages, targets = diagonal_targets(frame.apply(rows), codes, np.ones(len(rows)))
-            targets *= frame.scale**2 / len(rows)
-            return class_row_space(rows, frame, shrinkages, targets)
+        rows = rows[is_labeled]
     return row_space(rows, frame_of(rows), is_shrunk=bool(shrinkage))
 
 

@@ -18,24 +18,23 @@ from .._core.types import AnyArray
 from .._rows.passes import unreported
 from .base import AT_LEAST_ONE, Fit, LinearClassifier, LinearGaussianClassifier
 from .diagnosis import check_unlabeled_mean, warn
-from .inputs import RowSource
-from .prepare import FitInputs, Passed, check_spread, prepare
+from .prepare import FitInputs, check_spread
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SelfTrainingLDA(LinearGaussianClassifier):
     """Add the unlabeled rows that the fit is sure of to the labeled ones, refit, repeat.
 
-    A row keeps the label it was given, and rows that the fit is never sure of are left out. With
-    ``shrinkage="auto"`` it is scikit-learn's ``SelfTrainingClassifier`` around its LDA.
+    A row keeps the label it was given, and rows that the fit is never sure of are left out, as in
+    scikit-learn's ``SelfTrainingClassifier``.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
         Class priors in the order of ``classes_``, or class -> prior. None estimates them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" between
-        that of Ledoit and Wolf for the labeled rows and that of Chen et al. for all rows.
+        Share of the mean variance within classes on the diagonal of the covariance; "auto" by Chen
+        et al. for all classes together, about their means, in every round.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     threshold : float in [0, 1], default=0.75
@@ -74,8 +73,8 @@ class SelfTrainingLDA(LinearGaussianClassifier):
         Whether no further row could be added.
     outcome_ : str
         How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
-    shrinkage_ : float or ndarray of shape (n_classes,)
-        Shrinkage used; of every class if it is "auto".
+    shrinkage_ : float
+        Shrinkage used.
     rank_ : int
         Rank of the covariance of all rows.
     n_features_in_ : int
@@ -123,10 +122,6 @@ class SelfTrainingLDA(LinearGaussianClassifier):
             refitted = replace(
                 inputs, labeled_source=source, codes=np.concatenate([codes, added[is_added]])
             )
-            if (
-                space.n_left_out > 0 and self.shrinkage == "auto"
-            ):  # classes have spaces of their own
-                refitted = self._in_own_space(refitted)
             with warnings.catch_warnings(), unreported():
                 if last is not None:
                     warnings.simplefilter("ignore")  # once, not once a round
@@ -140,15 +135,6 @@ class SelfTrainingLDA(LinearGaussianClassifier):
         counts = {"n_iter_": end.n_iter, "n_added_": end.n_added, "n_passes_": 1}
         fit = Fit(last.model, {**last.attributes, **counts}, end.outcome, detail)
         return replace(fit, outcome=LinearClassifier._judge(self, problem, fit))
-
-    def _in_own_space(self, inputs: FitInputs) -> FitInputs:
-        source, request = inputs.labeled_source, inputs.passed.source.request
-        passed = Passed(
-            RowSource(inputs.space.features(source.X), request, None),
-            inputs.labels.classes[inputs.codes],
-            source.weights,
-        )
-        return prepare(passed, self, uses_unlabeled=False, can_narrow=True)
 
     def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
         return {"n_added_": 0}

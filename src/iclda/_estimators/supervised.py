@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar
-
-from sklearn.utils._param_validation import Interval, StrOptions
-
 from .._core.problem import Problem
 from .._core.solvers.supervised import fit_labeled
 from .base import Fit, LinearGaussianClassifier
@@ -23,10 +18,9 @@ class SupervisedLDA(LinearGaussianClassifier):
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
         Class priors in the order of ``classes_``, or class -> prior. None estimates them.
-    shrinkage : float in [0, 1), "auto" or "pooled", default=None
-        Share of the mean variance on the diagonal of the covariance; "auto" by Ledoit and Wolf in
-        every class on standardized features, as scikit-learn does; "pooled" by Ledoit and Wolf for
-        all classes together, about their means.
+    shrinkage : float in [0, 1) or "auto", default=None
+        Share of the mean variance within classes on the diagonal of the covariance; "auto" by Chen
+        et al. for all classes together, about their means.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
 
@@ -46,8 +40,8 @@ class SupervisedLDA(LinearGaussianClassifier):
         Coefficients of the linear scores; for two classes, of the log odds of the second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
-    shrinkage_ : float or ndarray of shape (n_classes,)
-        Shrinkage used; with "auto", of every class.
+    shrinkage_ : float
+        Shrinkage used.
     rank_ : int
         Rank of the covariance of the labeled rows within their classes.
     n_features_in_ : int
@@ -64,9 +58,6 @@ class SupervisedLDA(LinearGaussianClassifier):
     """
 
     _uses_unlabeled_rows = False
-    _own_constraints: ClassVar[dict[str, Any]] = {
-        "shrinkage": [StrOptions({"auto", "pooled"}), Interval(Real, 0, 1, closed="left"), None]
-    }
 
     def _solve(self, problem: Problem) -> Fit:
         return Fit(fit_labeled(problem.frame, problem.labeled, problem.log_priors)[0])

@@ -22,6 +22,7 @@ from .backends import Place, Request, WeightedRows, check_finite, place_of, to_h
 from .device_sums import (
     DeviceBlock,
     FusedPasses,
+    PlacedRule,
     can_fuse,
     is_out_of_memory,
     label_sums_in,
@@ -190,7 +191,8 @@ class ArrayRows(WeightedRows):
         return rows
 
     def _label_sums(self, rule: Rule, frame: Frame, centers: Array | None) -> LabelSums:
-        sums = self._add_up(lambda index: self._block(index, frame).label_sums(rule, centers))
+        placed = PlacedRule.of(rule, self.place) if isinstance(rule, LinearRule) else rule
+        sums = self._add_up(lambda index: self._block(index, frame).label_sums(placed, centers))
         label_sums = LabelSums(sums[0][:, 0], sums[1], float(sums[2][0, 0]), *sums[3:])
         if not isinstance(rule, LinearRule):
             return label_sums

@@ -56,6 +56,25 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 @dataclass(frozen=True)
+class PlacedRule:
+    """A linear rule on a device, moved there once for all blocks of a pass."""
+
+    coef: Any  # (K, d)
+    intercept: Any  # (K, 1)
+    is_soft: bool
+    tie: float
+
+    @classmethod
+    def of(cls, rule: LinearRule, place: Place) -> PlacedRule:
+        intercept = place.put(rule.intercept[:, None])
+        return cls(place.put(rule.coef.T), intercept, rule.is_soft, rule.tie)
+
+    def scores(self, rows: Any, xp: Any) -> Any:
+        """Return the scores of all rows, shape (K, n)."""
+        return xp.matmul(self.coef, rows.T) + self.intercept
+
+
+@dataclass(frozen=True)
 class DeviceBlock:
     """Rows in frame coordinates, their weights, and which of all rows they are."""
 
@@ -91,7 +110,7 @@ class DeviceBlock:
         whole = xp.sum(xp.matmul(xp.permute_dims(chunks, (1, 0, 2)), others), axis=0)
         return whole + xp.matmul(left[:, n_whole:], right[n_whole:, :])
 
-    def label(self, rule: Rule) -> tuple[Any, Any]:
+    def label(self, rule: Rule | PlacedRule) -> tuple[Any, Any]:
         """Return (K, n) shares and (n,) log-sum-exp under a rule for rows in the frame."""
         place, xp, none = self.place, self.place.xp, 0 * self.rows[:, 0]
         if isinstance(rule, GivenLabels):
@@ -100,19 +119,17 @@ class DeviceBlock:
                 labels = labels[:, None] == np.arange(rule.n_classes)
             return place.put(labels.T), none
         if isinstance(rule, LexicographicRule):
-            first, second = self._scores(rule.first), self._scores(rule.second)
+            placed = (PlacedRule.of(each, place) for each in (rule.first, rule.second))
+            first, second = (each.scores(self.rows, xp) for each in placed)
             return lexicographic_shares(first, second, rule.margin, xp), none
-        if not isinstance(rule, LinearRule):
+        if isinstance(rule, LinearRule):
+            rule = PlacedRule.of(rule, place)
+        if not isinstance(rule, PlacedRule):
             raise TypeError(f"{type(rule).__name__} labels no rows on a device.")
-        return place.label(self._scores(rule), is_soft=rule.is_soft, tie=rule.tie)
+        scores = rule.scores(self.rows, xp)
+        return place.label(scores, is_soft=rule.is_soft, tie=rule.tie)
 
-    def _scores(self, rule: LinearRule) -> Any:
-        """Return the scores of all rows, shape (K, n)."""
-        place = self.place
-        coef, intercept = place.put(rule.coef.T), place.put(rule.intercept[:, None])
-        return place.xp.matmul(coef, self.rows.T) + intercept
-
-    def label_sums(self, rule: Rule, centers: Array | None) -> list[Any]:
+    def label_sums(self, rule: Rule | PlacedRule, centers: Array | None) -> list[Any]:
         """Return weights (K, 1) and sums (K, d) of classes, log-sum-exp (1, 1), scatter (d, d)."""
         shares, log_sums = self.label(rule)
         weighted = self._weighed(shares)

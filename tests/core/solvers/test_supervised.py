@@ -3,7 +3,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from sklearn.covariance import ledoit_wolf_shrinkage, oas, shrunk_covariance
+from sklearn.covariance import oas, shrunk_covariance
 
 from iclda import ExpectationMaximizationLDA, MomentConstrainedLDA, SelfLearningLDA
 from iclda._core.frame import Frame, frame_of
@@ -11,9 +11,8 @@ from iclda._core.labelsums import GivenLabels
 from iclda._core.problem import summarize_labeled
 from iclda._core.solvers.supervised import (
     gains_over,
-    ledoit_wolf,
     oracle_approximating,
-    shrink_each_class,
+    pooled_shrinkage,
     shrink_labeled,
     supervised_reference,
 )
@@ -21,26 +20,6 @@ from iclda._rows.memory import MemoryRows
 from problems import draw_sample, log_joint, one_hot, parameters, problem_of, random_shares
 
 RNG = np.random.default_rng(12)
-
-
-@pytest.mark.parametrize(("n_rows", "n_features"), [(30, 3), (8, 8), (5, 20), (200, 1)])
-def test_ledoit_wolf_is_scikit_learns(n_rows, n_features):
-    rows = RNG.standard_normal((n_rows, n_features)) * np.arange(1, n_features + 1)
-    expected = ledoit_wolf_shrinkage(rows)
-    assert ledoit_wolf(rows, np.ones(n_rows)) == pytest.approx(expected, rel=1e-10)
-
-
-@pytest.mark.parametrize("factor", [1e-160, 1e160])
-def test_ledoit_wolf_has_no_units(factor):
-    rows, weights = RNG.standard_normal((20, 3)), np.ones(20)
-    assert ledoit_wolf(factor * rows, weights) == pytest.approx(ledoit_wolf(rows, weights))
-
-
-def test_weights_count_like_repetitions():
-    rows, times = RNG.standard_normal((10, 3)), np.array([1, 2, 3, 1, 1, 2, 1, 1, 4, 1])
-    repeated = np.repeat(rows, times, axis=0)
-    expected = ledoit_wolf(repeated, np.ones(len(repeated)))
-    assert ledoit_wolf(rows, times.astype(float)) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(("n_rows", "n_features"), [(30, 3), (8, 8), (5, 20)])
@@ -81,20 +60,6 @@ def test_the_scatter_within_classes_is_shrunk_in_the_users_units(shrinkage):
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
 
 
-def test_each_class_is_shrunk_on_standardized_features():
-    rows, codes = labeled_rows()
-    within, shrinkages = shrink_each_class(rows, codes, np.ones(30))
-    expected = np.zeros((4, 4))
-    for k in range(3):
-        members = rows[codes == k]
-        deviations = members.std(axis=0)
-        standardized = (members - members.mean(axis=0)) / deviations
-        assert shrinkages[k] == pytest.approx(ledoit_wolf_shrinkage(standardized), rel=1e-10)
-        shrunk = shrunk_covariance(np.cov(standardized.T, bias=True), shrinkages[k])
-        expected += len(members) * shrunk * np.outer(deviations, deviations)
-    np.testing.assert_allclose(within, expected, rtol=1e-10, atol=1e-10)
-
-
 def test_classes_without_spread_borrow_that_of_all_labeled_rows():
     rows = np.array([[0.0, 0.0], [2.0, 4.0]])
     frame = Frame(np.zeros(2), np.ones(2))
@@ -103,27 +68,22 @@ def test_classes_without_spread_borrow_that_of_all_labeled_rows():
     np.testing.assert_allclose(shrink_labeled(labeled, 0.1, frame), expected)
 
 
-@pytest.mark.parametrize("scale", [1.0, 0.1, 1e-3, 1e5])
-def test_a_feature_constant_in_a_class_is_not_standardized_by_its_rounding(scale):
-    rng = np.random.default_rng(5)
-    codes, weights = np.arange(30) % 2, np.full(30, 0.1)
-    rows = scale * rng.standard_normal((30, 3))
-    rows[codes == 0, 1] = scale * 0.3  # whose mean, of thirds and tenths, is not quite it
-    within, shrinkages = shrink_each_class(rows, codes, weights)
-    exact = rows.copy()
-    exact[codes == 0, 1] = 0
-    expected, expected_shrinkages = shrink_each_class(exact, codes, weights)
-    np.testing.assert_allclose(within, expected, rtol=1e-9, atol=1e-12 * scale**2)
-    np.testing.assert_allclose(shrinkages, expected_shrinkages, rtol=1e-9)
+def test_the_pooled_shrinkage_is_that_of_the_deviations_from_class_means():
+    rows, codes = labeled_rows()
+    labeled = summarize_labeled(MemoryRows(rows), GivenLabels(codes, 3), frame_of(rows))
+    residuals = np.concatenate([rows[codes == k] - rows[codes == k].mean(axis=0) for k in range(3)])
+    # Chen et al. for a covariance of 30 - 3 rows.
+    S, (n, p) = residuals.T @ residuals / 27, (27, 4)
+    square, trace = np.trace(S @ S), np.trace(S)
+    expected = ((1 - 2 / p) * square + trace**2) / ((n + 1 - 2 / p) * (square - trace**2 / p))
+    assert expected < 1
+    assert pooled_shrinkage(labeled, frame_of(rows)) == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_a_covariance_that_is_its_own_target_is_not_shrunk(seed):
-    rng = np.random.default_rng(seed)
-    assert ledoit_wolf(np.full((4, 2), 3.0), np.ones(4)) == 0
-    assert ledoit_wolf(rng.standard_normal((7, 1)), rng.uniform(0.1, 1, 7)) == 0
-    corners = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]]) @ [[0.6, 0.8], [-0.8, 0.6]]
-    assert ledoit_wolf(corners * rng.uniform(), np.full(4, rng.uniform())) == 0
+def test_classes_without_spread_are_shrunk_wholly():
+    rows = np.array([[0.0, 0.0], [2.0, 4.0]])
+    labeled = summarize_labeled(MemoryRows(rows), GivenLabels(np.array([0, 1]), 2), frame_of(rows))
+    assert pooled_shrinkage(labeled, frame_of(rows)) == 1
 
 
 # Their fits to the same rows have the same frame.

@@ -17,7 +17,7 @@ from scipy.linalg import lapack
 
 from ..gaussian import LOG_2PI, Gaussians
 from ..labelsums import LinearRule
-from ..likelihood import FLOOR, PreciseMeans
+from ..likelihood import PreciseMeans
 from ..problem import Problem
 from ..types import AnyArray, Array
 from . import Limits, Outcome
@@ -26,8 +26,11 @@ from .quotas import QuotaSet, QuotaStreamedSet, hold_rows, read_rows
 
 _STEPS_REMEMBERED = 8  # steps of EM that an extrapolation is made from
 _HELD_IN_ROUNDS = 4096  # unlabeled rows held in memory
+_HELD_WITH_QUOTAS = 2**23  # numbers, 64 MB: to fill quotas of many classes takes many reads
 _SLACK_SHARPNESS = 1e6  # of quotas that are intervals: slacks have next to no entropy
 _LAPACK_WORKSPACE = 1024  # entries for LAPACK's least squares
+_LARGE_SYSTEM = 20_000  # rows of a least squares problem, solved by its normal equations
+_GRAM_ROUNDING = 1e-12  # of the eigenvalues of these
 _SADDLE_STRETCH = 2.0  # factor of a step that leads away from a saddle
 _LIKELIHOOD_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # per row and dimension
 _SMALL_RISES = 2  # rounds in a row that must hardly raise the likelihood
@@ -73,9 +76,13 @@ class _Round:
 
 def _rows_of(problem: Problem) -> AttainableSet:
     """Hold few rows in memory, whitened once; read many rows in every round."""
-    is_held = problem.unlabeled.n_rows <= _HELD_IN_ROUNDS
+    most = _HELD_IN_ROUNDS
+    if problem.proportions is not None:
+        n_numbers = 1 + problem.whitening.rank + 4 * problem.n_classes
+        most = max(most, _HELD_WITH_QUOTAS // n_numbers)
+    is_held = problem.unlabeled.n_rows <= most
     if is_held or problem.proportions is not None:
-        rows, weights = problem.unlabeled.sample(_HELD_IN_ROUNDS, 0)
+        rows, weights = problem.unlabeled.sample(most if is_held else _HELD_IN_ROUNDS, 0)
         held = hold_rows(problem, rows, weights, _SLACK_SHARPNESS)
         return held if is_held else read_rows(problem, held)
     return StreamedSet(problem)
@@ -88,7 +95,7 @@ def _repeat_labels(
     scores, point = start, rows.hard_point(start)
     outcome = Outcome.MAX_ITERATIONS
     for n_iter in range(1, limits.max_iter + 1):  # noqa: B007
-        if not _is_admissible(problem, point):
+        if not problem.is_admissible(point):
             outcome = Outcome.UNBOUNDED
             break
         next_scores = problem.posterior_scores(point)
@@ -120,7 +127,7 @@ def _maximize_marginal(
     """EM with Anderson's extrapolation wherever that does not lose likelihood."""
     first = _label(rows, problem.labeled_point, start)
     state = _State(first, _History(first.point.size))
-    state.is_bounded = _is_admissible(problem, first.refitted)
+    state.is_bounded = problem.is_admissible(first.refitted)
     rounding = _LIKELIHOOD_ROUNDING * (1 + problem.whitening.rank)
     small_rise = max(limits.tol, rounding) * problem.moments.weight
     while (outcome := _why_it_stops(state, limits.max_iter)) is None:
@@ -128,7 +135,7 @@ def _maximize_marginal(
         is_small = bool(state.path) and value - state.path[-1] <= small_rise
         state.n_small_rises = state.n_small_rises + 1 if is_small else 0
         state.path.append(value)
-        state.last, state.is_bounded = this, _is_admissible(problem, this.refitted)
+        state.last, state.is_bounded = this, problem.is_admissible(this.refitted)
     # The labels of the last round attain the point that they lead to, not the one they come from.
     scores = state.last.scores
     if state.last.shift is not None:
@@ -170,18 +177,13 @@ def _next_round(problem: Problem, rows: AttainableSet, state: _State) -> tuple[_
         return labeled, marginal_log_likelihood(problem, point, log_sum, precise)
 
     guess = state.history.extrapolate(state.last) if state.path else None
-    if guess is None or not _is_admissible(problem, guess):
+    if guess is None or not problem.is_admissible(guess):
         return label(state.last.refitted)
     this, value = label(guess)
     if value < state.path[-1]:
         state.history = _History(guess.size)
         this, value = label(state.last.refitted)
     return this, value
-
-
-def _is_admissible(problem: Problem, point: Array) -> bool:
-    """Whether class weights are positive and the covariance is above its floor."""
-    return problem.smallest_variance(point) > FLOOR
 
 
 class _History:
@@ -223,6 +225,9 @@ class _History:
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:
     """Return the solution of smallest norm, by LAPACK: checks cost more than small problems."""
+    if len(matrix) > _LARGE_SYSTEM:  # LAPACK's pivoting reads the columns many times
+        gram = matrix.T @ matrix
+        return np.asarray(np.linalg.lstsq(gram, matrix.T @ right, rcond=_GRAM_ROUNDING)[0])
     padded = np.zeros(max(matrix.shape))
     padded[: len(right)] = right
     pivots = np.zeros((matrix.shape[1], 1), dtype=np.int32)
@@ -231,7 +236,12 @@ def _least_squares(matrix: Array, right: Array) -> Array | None:
 
 
 def start_scores(problem: Problem) -> Array:
-    """Linear scores of the supervised fit; where it is singular, pooled moments of all rows."""
+    """Linear scores of the supervised fit; where it is singular, pooled moments of all rows.
+
+    Or those of the problem's own start.
+    """
+    if problem.start is not None:
+        return problem.scores_of(problem.start)
     labeled, keep = problem.likelihood, 1 - problem.shrinkage
     found = problem.labeled_factor
     if found is not None:

@@ -9,7 +9,6 @@ at hard labels by a linear rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,10 +16,10 @@ import numpy as np
 from ..._messages import say
 from ..frame import Frame, mean_variance_in_frame
 from ..gaussian import LOG_2PI, Gaussians, gaussians
-from ..labelsums import ROUNDING, LinearRule
+from ..labelsums import LinearRule
 from ..moments import Moments, safe_whitening, whiten
 from ..problem import WITHIN_TOLERANCE, LabeledSummary, Problem, within_rank
-from ..types import AnyArray, Array
+from ..types import Array
 
 _ROUNDING = 1e-12  # of a distance between covariances, over the square of their size
 _SMALL_BETWEEN = 1e3  # between over within classes, of every feature: far from any floor
@@ -80,15 +79,12 @@ def _fit_directly(
     )
 
 
-def supervised_reference(problem: Problem, shrunk_within: Array | None = None) -> Gaussians:
-    """The supervised fit with priors and shrinkage of the problem, to compare other fits with.
-
-    ``shrunk_within`` replaces the scatter within classes if it was shrunk in another way.
-    """
-    labeled, frame = problem.labeled, problem.frame
-    if shrunk_within is None and problem.shrinkage > 0:
-        shrunk_within = shrink_labeled(labeled, problem.shrinkage, frame, problem.n_left_out)
-    model, rank = fit_labeled(frame, labeled, problem.log_priors, shrunk_within)
+def supervised_reference(problem: Problem) -> Gaussians:
+    """The supervised fit with priors and shrinkage of the problem, to compare other fits with."""
+    labeled, frame, shrunk = problem.labeled, problem.frame, None
+    if problem.shrinkage > 0:
+        shrunk = shrink_labeled(labeled, problem.shrinkage, frame, problem.n_left_out)
+    model, rank = fit_labeled(frame, labeled, problem.log_priors, shrunk)
     needed = problem.whitening.rank
     if rank < needed:
         raise ValueError(
@@ -112,31 +108,6 @@ def labeled_log_likelihood(model: Gaussians, labeled: LabeledSummary) -> float:
     return float(labeled.counts @ model.log_priors - (spread + constant) / 2)
 
 
-def ledoit_wolf(rows: Array, weights: Array, n_constant: int = 0) -> float:
-    """Ledoit and Wolf's shrinkage, in [0, 1], of rows about their mean.
-
-    Weights count like repetitions of a row. ``n_constant`` further features do not vary.
-    """
-    total = weights.sum()
-    centered = rows - weights @ rows / total
-    scale = np.abs(centered).max(initial=0.0)
-    if scale == 0:
-        return 0.0
-    centered = centered / scale
-    n_features = rows.shape[1] + n_constant
-    squared = (centered**2).sum(axis=1)
-    # The squared norm of the covariance, from the smaller of the two Gram matrices.
-    root = centered * np.sqrt(weights)[:, None]
-    gram = root.T @ root if rows.shape[1] <= len(root) else root @ root.T
-    norm = float((gram**2).sum()) / total**2
-    mean_variance = float(weights @ squared) / total / n_features
-    distance = norm - n_features * mean_variance**2
-    if distance <= _ROUNDING * norm:  # the target itself, as always with one feature
-        return 0.0
-    noise = min((float(weights @ squared**2) / total - norm) / total, distance)
-    return float(noise / distance) if noise > 0 else 0.0
-
-
 def oracle_approximating(covariance: Array, n_rows: float, n_constant: int = 0) -> float:
     """Shrinkage of Chen, Wiesel, Eldar and Hero, in [0, 1], of a covariance of so many rows.
 
@@ -153,6 +124,21 @@ def oracle_approximating(covariance: Array, n_rows: float, n_constant: int = 0) 
     return noise / signal if signal > noise else 1.0
 
 
+def pooled_shrinkage(labeled: LabeledSummary, frame: Frame, n_constant: int = 0) -> float:
+    """Shrinkage of the covariance within classes, all of them together, of the labeled rows.
+
+    It has as many degrees of freedom as there are rows beyond one for each class; classes without
+    spread leave nothing to estimate, and the shrinkage is 1.
+    """
+    n_free = labeled.weight - len(labeled.counts)
+    if n_free <= 0 or not labeled.has_spread:
+        return 1.0
+    units = frame.scale / frame.scale.max()
+    return oracle_approximating(
+        labeled.within / n_free * units[:, None] * units, n_free, n_constant
+    )
+
+
 def shrink_labeled(
     labeled: LabeledSummary, shrinkage: float, frame: Frame, n_constant: int = 0
 ) -> Array:
@@ -164,28 +150,6 @@ def shrink_labeled(
     return (1 - shrinkage) * labeled.within + np.diag(added)
 
 
-def shrink_rows(
-    shrinkage: float | str | None,
-    labeled: LabeledSummary,
-    rows: Callable[[], tuple[Array, AnyArray, Array]],
-    frame: Frame,
-    n_constant: int = 0,
-) -> tuple[float | Array, Array | None]:
-    """Shrinkage used, and the shrunk scatter within classes; None without shrinkage.
-
-    ``rows`` gives rows in frame coordinates, their codes and weights, if they are needed.
-    """
-    if shrinkage == "auto" and labeled.has_spread:
-        within, shrinkages = shrink_each_class(*rows())
-        return shrinkages, within
-    used = 1.0 if isinstance(shrinkage, str) else float(shrinkage or 0.0)
-    if shrinkage == "pooled" and labeled.has_spread:
-        held, codes, weights = rows()
-        units = frame.scale / frame.scale.max()
-        used = ledoit_wolf((held - labeled.means[codes]) * units, weights, n_constant)
-    return used, shrink_labeled(labeled, used, frame, n_constant) if used else None
-
-
 def target_of_labeled(labeled: LabeledSummary, frame: Frame, n_constant: int = 0) -> Array:
     """(d,): mean variance within classes, times the weight of the labeled rows.
 
@@ -193,38 +157,6 @@ def target_of_labeled(labeled: LabeledSummary, frame: Frame, n_constant: int = 0
     """
     scatter = labeled.within if labeled.has_spread else labeled.moments.scatter
     return mean_variance_in_frame(scatter, frame, n_constant)
-
-
-def shrink_each_class(rows: Array, codes: AnyArray, weights: Array) -> tuple[Array, Array]:
-    """Ledoit-Wolf in every class on standardized features, as scikit-learn does with "auto".
-
-    Returns the scatter within classes and the shrinkage of every class.
-    """
-    within = np.zeros((rows.shape[1], rows.shape[1]))
-    shrinkages, targets = diagonal_targets(rows, codes, weights)
-    for k, s in enumerate(shrinkages):
-        members, w = rows[codes == k], weights[codes == k]
-        centered = members - w @ members / w.sum()
-        within += (1 - s) * ((centered * w[:, None]).T @ centered)
-    return within + np.diag(targets), shrinkages
-
-
-def diagonal_targets(rows: Array, codes: AnyArray, weights: Array) -> tuple[Array, Array]:
-    """Shrinkage of every class, and the diagonal (d,) that all of them add to the scatter."""
-    targets = np.zeros(rows.shape[1])
-    shrinkages = np.zeros(int(codes.max()) + 1)
-    for k in range(len(shrinkages)):
-        members, w = rows[codes == k], weights[codes == k]
-        centered = members - w @ members / w.sum()
-        deviations = np.sqrt(w @ centered**2 / w.sum())
-        # A feature that is constant in a class may deviate from its mean by rounding.
-        is_constant = deviations <= ROUNDING * np.abs(members).max(axis=0)
-        deviations = np.where(is_constant, 1.0, deviations)
-        standardized = centered / deviations
-        shrinkages[k] = ledoit_wolf(standardized, w)
-        mean_variance = float(w @ (standardized**2).mean(axis=1)) / w.sum()
-        targets += w.sum() * shrinkages[k] * mean_variance * deviations**2
-    return shrinkages, targets
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ _LITTLE_SHRINKAGE = 1e-3
 # Methods that need labeled rows that vary within classes in every direction.
 _NEED_SPREAD = ("MCLDA", "MCPLDA", "MCLDA-likelihood")
 _TOYS = {paper.GAUSSIAN: make_gaussians, paper.VIOLATED: make_violated_gaussians}
+_PARAMETERS: dict[str, Any] = {"MCLDA": {"variant": "symmetric"}, "EMLDA": {"tol": 1e-10}}
 _PUBLISHED_EM_ROUNDS = 100
 
 
@@ -216,8 +217,7 @@ def _make_classifier(method: str) -> Any:
     known = known_method(method)
     if known is None:
         raise KeyError(method)
-    classifier = known.classifier()
-    return classifier.set_params(variant="symmetric") if method == "MCLDA" else classifier
+    return known.classifier().set_params(**_PARAMETERS.get(method, {}))
 
 
 def _make_extra_classifier(method: str) -> Any:
