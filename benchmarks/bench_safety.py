@@ -21,15 +21,14 @@ import numpy as np
 
 from iclda import PessimisticLDA
 from iclda.datasets import BENCHMARKS
+from iclda.studies.paper import N_FOLDS, TABLES, n_labeled_of
 from iclda.studies.paper.fits import (
     CellRows,
     CodedSet,
     fit_method,
     fold_split,
-    n_labeled_of,
 )
 from iclda.studies.paper.plan import load_sets
-from iclda.studies.paper.published import N_FOLDS, TABLES
 from iclda.studies.store import cells_of
 
 TOLERANCE = 1e-9  # per row

@@ -9,10 +9,10 @@ from itertools import product
 import numpy as np
 import scipy.optimize
 
-from iclda._core.boundary import Near
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule
 from iclda._core.problem import Problem, summarize_labeled
+from iclda._core.rows import Near
 from iclda._core.solvers import settings
 from iclda._rows.memory import MemoryRows
 from iclda.methods import FITTED, FURTHER

@@ -14,7 +14,6 @@ MODULES = sorted(
 # Modules without a test module of the same name, and where they are tested.
 ELSEWHERE = {
     "__main__.py": "tests/cli run it, tests/slow/test_interruptions interrupt it",
-    "_core/solvers/stopping.py": "tests/estimators/test_diagnosis",
     "_core/types.py": "names of types",
     "_estimators/average_rule.py": "tests/estimators/test_average and test_proportions",
     "_estimators/base.py": "test_common, test_sklearn_integration, and every classifier",
@@ -25,6 +24,9 @@ ELSEWHERE = {
     "_estimators/self_learning.py": "tests/estimators/test_self_training",
     "_packages.py": "test_model_files and the tests of missing extras",
     "_paths.py": "test_model_files and tests/cli/test_models",
+    "model_selection/_scores.py": "tests/model_selection/test_scorers and test_learning_curve",
+    "plots/_classifier.py": "tests/plots/test_decision_boundary and test_discriminant_histogram",
+    "plots/_scores.py": "tests/plots/test_learning_curve_display and test_comparison_display",
     "cli/studies.py": "tests/cli/test_compare and tests/cli/test_paper",
     "_rows/kernels.py": "tests/rows/test_device_sums; it needs Triton",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",

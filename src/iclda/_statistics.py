@@ -16,17 +16,9 @@ import numpy as np
 from scipy import stats
 
 from ._core.types import AnyArray, Array
-from .methods import Method
 
 _NO_ROW = 1e-9  # mean counts of rows below this are zero
 NOTHING, UNCLEAR, CLEAR = "nothing", "unclear", "clear"  # whether something was learned
-# Methods from the safest, by their errors on many tables; others come last.
-FROM_THE_SAFEST = (
-    *("average", "self-training", "pessimistic", "supervised", "sklearn-logistic"),
-    *("em", "iclda", "self-learning", "moment"),
-)
-_SLOW_IF_WIDE = ("self-training", "pessimistic", "sklearn-self-training", "sklearn-lda")
-_WIDE = 400  # columns, above which these take minutes
 CONFIDENCE = 0.9  # of intervals of the error
 LEAST_TESTED = 8  # labeled rows that an estimate of the error needs
 _MARGIN = 0.5  # standard errors above the lowest loss within which the safer candidate is taken
@@ -199,17 +191,6 @@ class ReliabilityCurve:
         spread = self.observed * (1 - self.observed) / n_rows + 0.25 / n_rows**2
         reach = np.sqrt(spread) / (1 + 1 / n_rows)
         return middle - reach, middle + reach
-
-
-def safety_rank(name: str) -> int:
-    """Rank of a method from the safest, 0; those without a rank are last."""
-    return FROM_THE_SAFEST.index(name) if name in FROM_THE_SAFEST else len(FROM_THE_SAFEST)
-
-
-def affordable(methods: Sequence[Method], n_features: int) -> tuple[Method, ...]:
-    """Methods without those that take minutes with so many columns, if others are left."""
-    quick = tuple(m for m in methods if n_features <= _WIDE or m.name not in _SLOW_IF_WIDE)
-    return quick or tuple(methods)
 
 
 @dataclass(frozen=True)

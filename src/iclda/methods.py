@@ -296,6 +296,13 @@ BASELINES = (
     ),
 )
 COMPARED = (*FITTED, *FURTHER, *BASELINES)  # what a comparison offers
+# Methods from the safest, by their errors on many tables; others come last.
+FROM_THE_SAFEST = (
+    *("average", "self-training", "pessimistic", "supervised", "sklearn-logistic"),
+    *("em", "iclda", "self-learning", "moment"),
+)
+_SLOW_IF_WIDE = ("self-training", "pessimistic", "sklearn-self-training", "sklearn-lda")
+_WIDE = 400  # columns, above which these take minutes
 # Names before version 0.2, when ``self-training`` was scikit-learn's.
 _RENAMED = {"confident": "self-training", "logistic": "sklearn-logistic"}
 
@@ -339,6 +346,17 @@ def find_method(name: str, among: Sequence[Method] = FITTED, others: Sequence[st
         )
         warnings.warn(text, FutureWarning, stacklevel=2)
     return method
+
+
+def safety_rank(name: str) -> int:
+    """Rank of a method from the safest, 0; those without a rank are last."""
+    return FROM_THE_SAFEST.index(name) if name in FROM_THE_SAFEST else len(FROM_THE_SAFEST)
+
+
+def affordable(methods: Sequence[Method], n_features: int) -> tuple[Method, ...]:
+    """Methods without those that take minutes with so many columns, if others are left."""
+    quick = tuple(m for m in methods if n_features <= _WIDE or m.name not in _SLOW_IF_WIDE)
+    return quick or tuple(methods)
 
 
 def parse_shrinkage(text: str) -> Shrinkage:

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from iclda import datasets
 from iclda.datasets import (
     BENCHMARKS,
-    benchmarks,
+    checksum,
     find_benchmark,
     load_benchmark,
     load_fashion_features,
 )
-from iclda.datasets.benchmarks import checksum
 
 DATA = os.environ.get("ICLDA_DATA")
 SHIPPED = [name for name in BENCHMARKS if name != "BCI"]
@@ -103,7 +103,7 @@ def test_50_a_packaged_set_that_has_changed_is_refused(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     changed = bz2.compress(text.replace("33.6", "33.7", 1).encode())
     (tmp_path / "data" / "Pima.csv.bz2").write_bytes(changed)
-    monkeypatch.setattr(benchmarks, "_HERE", tmp_path)
+    monkeypatch.setattr(datasets, "_HERE", tmp_path)
     message = (
         f"^Pima of the package iclda is not the paper's set: sha256 {BENCHMARKS['Pima'].sha256} is "
         r"expected, got [0-9a-f]{64}\. Install the package again, or set ICLDA_DATA to a directory "

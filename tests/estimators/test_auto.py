@@ -14,8 +14,7 @@ from iclda import (
     save_model,
 )
 from iclda._estimators.auto import Trial, cross_validate
-from iclda._statistics import FROM_THE_SAFEST, safety_rank
-from iclda.methods import FITTED
+from iclda.methods import FITTED, FROM_THE_SAFEST, safety_rank
 from iclda.model_selection import SemiSupervisedKFold
 
 

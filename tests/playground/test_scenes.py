@@ -7,7 +7,7 @@ import pytest
 
 import iclda
 from iclda.methods import METHODS
-from iclda.playground.scenes import (
+from iclda.playground import (
     DECIMALS,
     LARGEST_COORDINATE,
     MOST_POINTS,

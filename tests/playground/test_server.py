@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("uvicorn", reason="the playground needs iclda[playground]")
 
 from iclda.methods import METHODS
+from iclda.playground import PROBLEMS, draw_toy_scene
 from iclda.playground import server as module
-from iclda.playground.scenes import PROBLEMS, draw_toy_scene
 from iclda.playground.server import ADDRESS, bind, make_server
 
 

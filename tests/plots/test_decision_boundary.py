@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 
 from iclda import ImplicitlyConstrainedLDA, SelfLearningLDA
 from iclda.plots import DecisionBoundaryDisplay
-from iclda.plots._decision_boundary import plane_of
+from iclda.plots._classifier import plane_of
 from iclda.plots._look import CLASS_COLORS, UNDECIDED, mix, to_rgb
 
 draw = DecisionBoundaryDisplay.from_estimator

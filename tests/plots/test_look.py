@@ -1,13 +1,23 @@
-"""Colors that can be distinguished."""
+"""Colors that can be distinguished, and rows that can be drawn."""
 
 import itertools
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 
+from iclda import SupervisedLDA
 from iclda.methods import BASELINES, METHODS, find_method
-from iclda.plots._look import CLASS_COLORS, UNDECIDED, method_styles, mix, spread, to_rgb
+from iclda.plots._look import (
+    CLASS_COLORS,
+    UNDECIDED,
+    encode_shown,
+    method_styles,
+    mix,
+    spread,
+    to_rgb,
+)
 
 # How linear red, green and blue reach readers who lack one kind of cone (Machado et al., 2009).
 SIGHT = {
@@ -75,3 +85,9 @@ def test_labels_keep_their_distance_and_their_order():
     assert np.argsort(placed).tolist() == np.argsort(wanted).tolist()
     assert min(b - a for a, b in itertools.pairwise(sorted(placed))) >= 0.1 - 1e-12
     assert (placed[2], placed[4]) == (0.1, 0.9)
+
+
+def test_a_table_that_is_not_read_yet_is_refused_with_what_to_pass():
+    model = SupervisedLDA().fit([[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1])
+    with pytest.raises(TypeError, match=r"X is a LazyFrame, .* for example X.collect\(\)"):
+        encode_shown(model, pl.LazyFrame({"a": [1.0]}), None, -1)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from backends import assert_equal_sums
-from iclda._core.boundary import Near
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule, soften
+from iclda._core.rows import Near
 from iclda._rows.memory import ChainedRows, MemoryRows
 from problems import near_all
 

@@ -5,9 +5,9 @@ import pytest
 
 from iclda import ImplicitlyConstrainedLeastSquares
 from iclda.datasets import BENCHMARKS
-from iclda.studies.paper.fits import CodedSet, fold_split, n_labeled_of
+from iclda.studies.paper import N_FOLDS, TABLES, n_labeled_of
+from iclda.studies.paper.fits import CodedSet, fold_split
 from iclda.studies.paper.plan import load_sets
-from iclda.studies.paper.published import N_FOLDS, TABLES
 from iclda.studies.store import cells_of
 from problems import one_hot
 

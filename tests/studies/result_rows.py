@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from iclda.studies.paper import CURVES, METHOD_NAMES, N_FOLDS, TABLES
 from iclda.studies.paper.fits import CodedSet
-from iclda.studies.paper.published import CURVES, METHOD_NAMES, N_FOLDS, TABLES
 from iclda.studies.store import FitResult
 
 ERRORS = dict.fromkeys(METHOD_NAMES, 0.27) | {

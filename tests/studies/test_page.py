@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib", reason="figures need iclda[experiments]")
 from iclda.methods import INK
 from iclda.studies.measures import Confusion
 from iclda.studies.page import class_error_lines, confusion_lines, save, to_inline_svg
-from iclda.studies.paper.figures import draw_curves
+from iclda.studies.paper.report import draw_curves
 from iclda.studies.paper.summary import summarize_curves
 
 

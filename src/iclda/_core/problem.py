@@ -1,7 +1,5 @@
 """A semi-supervised problem, reduced to what every method needs of it.
 
-``Rows`` is what a backend supplies: three sums over its rows, and the shares of every row.
-
 Classes of a ``SphericalProblem`` share one variance in all directions of the user's units: nearest
 mean. Coordinates z = (x - m) / sqrt(nu) have the mean variance 1, with nu that of all rows. The fit
 of any labeling is still a point (r, B), with Sigma = sigma^2 I in place of I - B D^-1 B':
@@ -14,18 +12,16 @@ Formulas for the precise means and the marginal likelihood hold with this covari
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from .boundary import Near
 from .frame import Frame, mean_variance_in_frame
 from .gaussian import LOG_2PI, Gaussians, gaussians
-from .labelsums import ROUNDING, GivenLabels, LabelSums, LinearRule, Rule, within_scatter
+from .labelsums import ROUNDING, GivenLabels, LinearRule, Rule, within_scatter
 from .likelihood import (
     FLOOR,
     LabeledLikelihood,
@@ -35,6 +31,7 @@ from .likelihood import (
     smallest_eigenvalue,
 )
 from .moments import Factor, Moments, Whitening, factor, whiten
+from .rows import Rows
 from .types import AnyArray, Array
 
 _MANY_CLASSES = 1_000  # above which labels are sparse and the rounds of a fit are limited
@@ -49,50 +46,6 @@ _DOWNDATE_IS_SAFE = 1e-6
 _LABELED_ROWS_HELD = 4096  # labeled rows that are copied at once
 # Share of the total variance below which a spread within classes is rounding.
 WITHIN_TOLERANCE = 1e-13
-
-
-class Rows(Protocol):
-    """Weighted rows that can be read again and again. Sums come back in frame coordinates."""
-
-    @property
-    def n_rows(self) -> int:
-        """An upper bound until the first pass where rows have to be read to be counted."""
-
-    @property
-    def n_features(self) -> int: ...
-
-    @property
-    def holder(self) -> Callable[[Problem, Array, Array], Any] | None:
-        """Function that holds rows, in frame coordinates, where all rows are: a ``HeldSet``.
-
-        None: in memory.
-        """
-
-    def moments(self, frame: Frame) -> Moments:
-        """Weight, mean and scatter of all rows."""
-
-    def label_sums(
-        self,
-        rule: Rule,
-        frame: Frame,
-        centers: Array | None = None,
-        *,
-        near: Near | None = None,
-    ) -> LabelSums:
-        """Class weights and sums under a rule; on request scatter about centers.
-
-        With ``near`` also rows near class boundaries, for a linear rule.
-        """
-
-    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
-        """At most ``n`` rows in the user's units, with weights that add up to those of all.
-
-        With n of ``n_rows`` or more: all of them, in their order, with their own weights. NaN and
-        infinity in what is read are a ValueError that names row and column.
-        """
-
-    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        """Shares of every row in each class, in the order of the rows."""
 
 
 def within_rank(within: Array) -> int:
@@ -269,21 +222,6 @@ class Problem:
         likelihood = self.likelihood
         sums = likelihood.counts[:, None] * likelihood.means
         return np.column_stack([likelihood.counts, sums]) / self.moments.weight
-
-    def write_whitened(self, rows: AnyArray, out: Array) -> None:
-        """Write rows given in the user's units in whitened coordinates."""
-        u = self.frame.apply(rows)
-        u -= self.whitening.mean
-        np.matmul(u, self.whitening.transform.T, out=out)
-
-    def write_whitened_folded(self, rows: AnyArray, out: Array) -> None:
-        """Like ``write_whitened``, without a copy of the rows where the frame can be folded."""
-        if not self.frame.is_foldable:
-            return self.write_whitened(rows, out)
-        transform = self.whitening.transform / self.frame.scale
-        np.matmul(rows, transform.T, out=out)
-        out -= transform @ self.frame.origin + self.whitening.transform @ self.whitening.mean
-        return None
 
     def point_of(self, counts: Array, sums: Array) -> Array:
         """Attainable point from the label sums of the unlabeled rows in frame coordinates."""

@@ -18,17 +18,21 @@ from .._core.types import AnyArray, Array
 from .._messages import NoUnlabeledRowsWarning, ParameterError, plural, say
 from .._rows.passes import unreported
 from .._statistics import (
-    FROM_THE_SAFEST,
     LEAST_TESTED,
     BaseRate,
     ErrorEstimate,
-    affordable,
     estimate_error,
     row_losses,
     safest_choice,
+)
+from ..methods import (
+    FITTED,
+    FROM_THE_SAFEST,
+    Method,
+    affordable,
+    find_method,
     safety_rank,
 )
-from ..methods import FITTED, Method, find_method
 from .base import MANY_FEATURES, LinearGaussianClassifier
 from .diagnosis import warn_if_nothing_learned, warn_of_no_unlabeled
 from .labels import draw_folds, draw_labeled, plain

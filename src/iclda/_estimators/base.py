@@ -30,11 +30,11 @@ from .._core.gaussian import Gaussians
 from .._core.labelsums import LinearRule
 from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import LogLikelihood
-from .._core.solvers.stopping import Limits, Outcome
+from .._core.solvers import Limits, Outcome
 from .._core.solvers.supervised import fit_labeled, gains_over, supervised_reference
 from .._core.types import AnyArray, Array
 from .._messages import say
-from .._rows.backends import backend_of, in_memory, is_device_array
+from .._rows.backends import backend_of, in_memory, is_device_array, place_of
 from . import predictions
 from .diagnosis import (
     GainBounds,
@@ -292,8 +292,6 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         """
         if not get_config()["array_api_dispatch"] or not is_device_array(X):
             return
-        from .._rows.device_sums import place_of
-
         place = place_of(X)
         for name, value in vars(self).items():
             is_number = isinstance(value, np.ndarray) and value.dtype.kind in "biuf"

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._core.gaussian import Gaussians
 from .._core.problem import WITHIN_TOLERANCE, Problem, SphericalProblem
 from .._core.rowspace import FeatureSpace
-from .._core.solvers.stopping import Outcome
+from .._core.solvers import Outcome
 from .._core.types import AnyArray, Array
 from .._messages import (
     DegenerateFitWarning,

@@ -10,8 +10,8 @@ import numpy as np
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import LogLikelihood
+from .._core.solvers import Limits
 from .._core.solvers.alternate import alternate
-from .._core.solvers.stopping import Limits
 from .._core.solvers.supervised import labeled_log_likelihood
 from .average_rule import with_proportions
 from .base import AT_LEAST_ONE, Fit, LinearGaussianClassifier

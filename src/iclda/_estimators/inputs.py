@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils import check_array
 from sklearn.utils.validation import _num_features, validate_data
 
-from .._core.problem import Rows
+from .._core.rows import Rows
 from .._core.types import AnyArray, Array
 from .._rows.backends import (
     Backend,
@@ -223,11 +223,6 @@ def check_is_read(X: Any, name: str = "X") -> Any:
             f"{name}.{'collect' if package == 'polars' else 'read_all'}()."
         )
     return X
-
-
-def take_rows(X: Any, rows: AnyArray) -> Any:
-    """Rows of a table or array, by index."""
-    return X.take(rows) if package_and_type(X)[0] == "pyarrow" else _safe_indexing(X, rows)
 
 
 def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:

@@ -12,6 +12,7 @@ from .._core.frame import Frame
 from .._core.labelsums import LinearRule
 from .._core.moments import no_moments
 from .._core.problem import Problem
+from .._core.solvers import Outcome
 from .._core.solvers.alternate import alternate
 from .._core.solvers.pessimistic import minimize_over_labelings
 from .._core.solvers.squares import (
@@ -21,7 +22,6 @@ from .._core.solvers.squares import (
     minimize_soft_squares,
     supervised_squares,
 )
-from .._core.solvers.stopping import Outcome
 from .._core.types import Array
 from .base import Fit, LinearClassifier
 from .diagnosis import check_span, check_unlabeled_mean, warn

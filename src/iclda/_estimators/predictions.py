@@ -17,6 +17,7 @@ from .._core.frame import Frame
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LexicographicRule, LinearRule, lexicographic_shares
 from .._core.types import AnyArray
+from .._rows.backends import to_host
 
 _MOST_IN_TURN = 255  # classes, whose codes fit into a byte
 
@@ -180,8 +181,6 @@ def most_probable(classes: AnyArray, scores: Any) -> Any:
     else:
         codes = xp.astype(scores[:, 0] > 0, xp.int64)
     if classes.dtype.kind not in "biuf":
-        from .._rows.device_sums import to_host
-
         return classes[to_host(codes)]
     return xp.take(xp.asarray(classes, device=device(scores)), codes, axis=0)
 

@@ -20,7 +20,8 @@ import numpy as np
 from .._core.frame import LARGEST_SPREAD, SMALLEST_SPREAD, Frame, frame_of
 from .._core.labelsums import GivenLabels
 from .._core.moments import Moments
-from .._core.problem import Kind, LabeledSummary, Rows, summarize_labeled
+from .._core.problem import Kind, LabeledSummary, summarize_labeled
+from .._core.rows import Rows
 from .._core.rowspace import FeatureSpace, RowSpace, row_space
 from .._core.solvers.supervised import (
     oracle_approximating,

@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval
 
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem
+from .._core.solvers import Limits
 from .._core.solvers.alternate import self_train
-from .._core.solvers.stopping import Limits
 from .._core.types import AnyArray
 from .._rows.passes import unreported
 from .base import AT_LEAST_ONE, Fit, LinearClassifier, LinearGaussianClassifier

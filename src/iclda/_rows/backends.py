@@ -9,18 +9,21 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace, device, is_jax_namespace
 
 from .._core.frame import Frame
 from .._core.labelsums import Rule
-from .._core.problem import Rows
+from .._core.rows import Rows
 from .._core.types import AnyArray, Array
 from .._messages import Column, ColumnError, Text
+
+Real = type[np.floating[Any]]
 
 _LARGE_BYTES = 2**28
 _IMPUTE = "Impute missing values or drop these rows"
@@ -141,21 +144,12 @@ def backend_of(X: Any) -> Backend | None:
 
 def in_memory(values: Any) -> Any:
     """Return labels, weights or results from a device in memory; anything else as it is."""
-    if is_device_array(values):
-        from .device_sums import to_host
-
-        return to_host(values)
-    return values
+    return to_host(values) if is_device_array(values) else values
 
 
 def is_device_array(values: Any) -> bool:
     """Whether these are an array of another library than NumPy."""
     return _name_of_backend(values) == "device"
-
-
-def is_lazy(X: Any) -> bool:
-    """Whether results for these rows are computed lazily."""
-    return _name_of_backend(X) == "dask"
 
 
 def is_path(value: Any) -> bool:
@@ -185,6 +179,92 @@ def _name_of_backend(X: Any) -> str | None:
     if kind is None or (kind.is_array_if_small and X.nbytes <= _LARGE_BYTES):
         return None
     return kind.backend
+
+
+# Arrays on devices.
+
+
+@dataclass(frozen=True)
+class Place:
+    """A namespace of array functions, a device, and the precision that sums are formed in."""
+
+    xp: Any
+    device: Any
+    is_double: bool  # whether the device has double precision
+    is_compiled: bool  # every new shape of an array costs a compilation, as with JAX
+
+    @property
+    def dtype(self) -> Any:
+        return self.xp.float64 if self.is_double else self.xp.float32
+
+    @property
+    def host_dtype(self) -> Real:
+        """NumPy's name of the dtype of the sums."""
+        return np.float64 if self.is_double else np.float32
+
+    def put(self, array: AnyArray) -> Any:
+        """Move real numbers to the device, in the dtype of the sums."""
+        return self.put_as_is(np.asarray(array, dtype=self.host_dtype))
+
+    def put_as_is(self, array: AnyArray) -> Any:
+        """Move an array to the device, in its own dtype."""
+        return self.xp.asarray(np.ascontiguousarray(array), device=self.device)
+
+    def fetch(self, array: Any) -> AnyArray:
+        """Return an array of the device in memory."""
+        return to_host(array)
+
+    def label(self, scores: Any, *, is_soft: bool, tie: float = 0.0) -> tuple[Any, Any]:
+        """Return shares (..., K, n), and log-sum-exp of the scores or, hard, the largest (..., n).
+
+        Of classes within ``tie`` of the best one the first is taken.
+        """
+        xp = self.xp
+        top = xp.max(scores, axis=-2, keepdims=True)
+        if is_soft:
+            shares = xp.exp(scores - top)
+            total = xp.sum(shares, axis=-2, keepdims=True)
+            return shares / total, (top + xp.log(total))[..., 0, :]
+        ranks = self.put(np.arange(scores.shape[-2], 0, -1))[:, None]
+        ranks = ranks * xp.astype(scores >= top - tie, self.dtype)
+        is_first = ranks == xp.max(ranks, axis=-2, keepdims=True)
+        return xp.astype(is_first, self.dtype), top[..., 0, :]
+
+    def sum_over_classes(self, shares: Any, values: Any) -> Any:
+        """Return the sum over classes of shares times values, both (K, n)."""
+        return self.xp.sum(shares * values, axis=0)
+
+    def exactly(self) -> AbstractContextManager[Any]:
+        """Return a context in which products keep all digits: JAX rounds by default."""
+        if self.is_compiled:
+            import jax
+
+            return jax.default_matmul_precision("highest")  # type: ignore[no-any-return]
+        return nullcontext()
+
+
+def place_of(X: Any) -> Place:
+    xp, where = array_namespace(X), device(X)
+    has_double = False
+    if not str(where).startswith("mps"):  # torch lists float64 there, and then refuses it
+        dtypes = xp.__array_namespace_info__().dtypes(device=where, kind="real floating")
+        has_double = "float64" in dtypes
+    return Place(xp, where, has_double, bool(is_jax_namespace(xp)))
+
+
+def to_host(array: Any) -> AnyArray:
+    """Return an array of any library as one of NumPy."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "detach"):  # torch
+        array = array.detach().cpu().resolve_conj()
+        return np.asarray(array.float() if str(array.dtype) == "torch.bfloat16" else array)
+    if hasattr(array, "get"):  # CuPy
+        return np.asarray(array.get())
+    xp = array_namespace(array)
+    if hasattr(xp, "Device"):  # array-api-strict allows only its CPU to be read
+        array = xp.asarray(array, device=xp.Device("CPU_DEVICE"))
+    return np.asarray(array)
 
 
 # Checks.
@@ -288,7 +368,7 @@ class WeightedRows(Rows):
     feature_names: Sequence[str] | None = None
     source: Any = None  # what to open in place of X from now on; None: X
     unit: UnitLength | None = None  # how rows are scaled as they are read
-    holder: Any = None  # of some rows elsewhere than in memory: see ``Rows``
+    held_at: Any = None  # see ``Rows``
 
     def __init__(
         self,

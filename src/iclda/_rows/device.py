@@ -1,39 +1,33 @@
 """Rows of an array on any device: torch, CuPy, JAX, whatever follows the array API standard.
 
 The rows stay on their device, and are summed there block by block, or by kernels. Only sums, in
-float64, and the rows of a sample come back. ``DeviceSet`` are the rows that a search holds there.
+float64, and the rows of a sample come back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .._core.boundary import HARD, Near, one_of_each
 from .._core.frame import Frame
-from .._core.labelsums import ROUNDING, LabelSums, LinearRule, Rule, no_label_sums
+from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
-from .._core.problem import Problem
-from .._core.solvers.attainable import AllSums, Labeling, Shift
+from .._core.rows import Near, one_of_each
 from .._core.types import AnyArray, Array
-from .backends import Request, WeightedRows, check_finite
+from .backends import Place, Request, WeightedRows, check_finite, place_of, to_host
 from .device_sums import (
     DeviceBlock,
     FusedPasses,
-    Place,
     PlacedRule,
     can_fuse,
     is_out_of_memory,
-    label_scores,
     label_sums_in,
     lost_to_rounding,
-    place_of,
     round_origin,
-    to_host,
 )
 from .passes import Result, report_progress
 
@@ -107,10 +101,10 @@ class ArrayRows(WeightedRows):
         self._known: tuple[Frame, Moments] | None = None
 
     @property
-    def holder(self) -> Any:
+    def held_at(self) -> Place | None:
         """On a device with double precision whose products need no compilation for each shape."""
         is_worth = self.place.is_double and not self.place.is_compiled and not self._is_on_cpu
-        return partial(hold_on_device, self.place) if is_worth else None
+        return self.place if is_worth else None
 
     @property
     def _is_on_cpu(self) -> bool:
@@ -295,120 +289,3 @@ class ArrayRows(WeightedRows):
         if weights is not None:
             weights = place.xp.astype(self._take(weights, index), place.dtype)
         return DeviceBlock(place, u, weights, index)
-
-
-# Rows held for the search, in whitened coordinates: the twin of ``attainable.InMemorySet``.
-
-
-def hold_on_device(place: Place, problem: Problem, u: Array, weights: Array) -> DeviceSet:
-    """Hold rows given in frame coordinates."""
-    xp, whitening, weights = place.xp, problem.whitening, weights / problem.moments.weight
-    z = xp.matmul(place.put(u) - place.put(whitening.mean), place.put(whitening.transform.T))
-    ones = xp.ones((len(u), 1), dtype=place.dtype, device=place.device)
-    z = xp.concat([ones, z], axis=1)
-    return DeviceSet(place, z, weights, problem.labeled_point)
-
-
-class DeviceLabeling(Labeling):
-    """Rows on a device labeled softly by scores."""
-
-    def __init__(self, sums: AllSums, rows: DeviceSet, shares: Any) -> None:
-        super().__init__(sums, rows.z, rows.device_weights, shares)  # (K, n) also of two classes
-        self._rows = rows
-
-    @cached_property
-    def n_near(self) -> int:
-        xp, (_, _, shares) = self._rows.place.xp, self.parts
-        return int(xp.count_nonzero(xp.max(shares, axis=0) < 1 - HARD))
-
-    @cached_property
-    def _weighted(self) -> Any:
-        _, weights, shares = self.parts
-        return shares * weights
-
-    def product(self, direction: Array) -> Array:
-        place, (z, _, shares) = self._rows.place, self.parts
-        change = place.xp.matmul(place.put(direction), z.T)
-        change = change - place.xp.sum(shares * change, axis=0)
-        return to_host(place.xp.matmul(self._weighted * change, z))
-
-    @cached_property
-    def local_set(self) -> DeviceSet:
-        sums = to_host(self._rows.place.xp.matmul(self._weighted, self._rows.z))
-        return DeviceSet(self._rows.place, self._rows.z, self._rows.weights, self.point - sums)
-
-    def _between(self, k: int, j: int) -> Array:
-        z, _, shares = self.parts
-        scaled = (self._weighted[k, :] * shares[j, :])[:, None] * z
-        return to_host(self._rows.place.xp.matmul(scaled.T, z))
-
-
-@dataclass(frozen=True)
-class DeviceSet:
-    """The attainable set of rows held on a device."""
-
-    place: Place
-    z: Any  # (n, 1 + rank) on the device, first column ones
-    weights: Array  # (n,), over N
-    labeled_point: Array  # (K, 1 + rank)
-
-    @cached_property
-    def device_weights(self) -> Any:
-        return self.place.put(self.weights)
-
-    def label(self, scores: Array, start: Shift | None = None) -> DeviceLabeling:
-        shares, log_sums = self._soft_shares(scores)
-        point, log_sum = self._sums(shares, log_sums)
-        return DeviceLabeling(AllSums(point, float(log_sum)), self, shares)
-
-    def label_among(self, scores: Array, sums: AllSums) -> DeviceLabeling:
-        return DeviceLabeling(sums, self, self._soft_shares(scores)[0])
-
-    def soft_point(self, scores: Array) -> tuple[Array, float]:
-        labeling = self.label(scores)
-        return labeling.point, labeling.log_sum
-
-    def soft_points(self, scores: Array) -> tuple[Array, Array]:
-        return self._sums(*self._soft_shares(scores))
-
-    def hard_point(self, scores: Array) -> Array:
-        tie = ROUNDING * float((np.abs(scores) @ self._reach).max())
-        labels = label_scores(self._on_device(scores), self.place, is_soft=False, tie=tie)
-        return self._sums(*labels)[0]
-
-    @cached_property
-    def _reach(self) -> Array:
-        return to_host(self.place.xp.max(self.place.xp.abs(self.z), axis=0))
-
-    def support(self, direction: Array) -> float:
-        xp = self.place.xp
-        return float(xp.sum(self.device_weights * xp.max(self._on_device(direction), axis=0)))
-
-    def spread(self, gradient: Array) -> float:
-        ranges = np.ptp(self.scores_of_rows(gradient), axis=0)
-        return float(np.sqrt(self.weights @ ranges**2 / self.weights.sum()))
-
-    def scores_of_rows(self, scores: Array) -> Array:
-        return to_host(self._on_device(scores))
-
-    def shares(self, scores: Array) -> Array:
-        shares = to_host(self._soft_shares(scores)[0])
-        return shares[1:] if len(scores) == 2 else shares
-
-    def _on_device(self, scores: Array) -> Any:
-        """Return the scores of all rows, shape (..., K, n)."""
-        *stack, width = scores.shape
-        flat = self.place.xp.matmul(self.place.put(scores.reshape(-1, width)), self.z.T)
-        return self.place.xp.reshape(flat, (*stack, -1))
-
-    def _soft_shares(self, scores: Array) -> tuple[Any, Any]:
-        return label_scores(self._on_device(scores), self.place, is_soft=True)
-
-    def _sums(self, shares: Any, log_sums: Any) -> tuple[Array, Array]:
-        """Return points, and means of log-sum-exp over N, in one transfer."""
-        xp, stack = self.place.xp, shares.shape[:-1]
-        weighted = xp.reshape(shares * self.device_weights, (-1, shares.shape[-1]))
-        sums = xp.reshape(xp.matmul(weighted, self.z), (*stack[:-1], -1))
-        means = xp.sum(log_sums * self.device_weights, axis=-1)[..., None]
-        totals = to_host(xp.concat([sums, means], axis=-1))
-        return self.labeled_point + totals[..., :-1].reshape(*stack, -1), totals[..., -1]

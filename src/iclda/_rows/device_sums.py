@@ -1,10 +1,9 @@
 """Sums of rows on a device: by functions of the array API standard, or by GPU kernels.
 
-``Place`` is where an array is, ``DeviceBlock`` one block of a pass, whatever the library.
-``FusedPasses`` read every row once, by the Triton kernels of ``kernels``: where torch and Triton
-are installed, the rows are a tensor on a GPU in single or half precision, and there are not too
-many columns or classes. All other sums, and all after a kernel that could not be built, are formed
-block by block.
+``DeviceBlock`` is one block of a pass, whatever the library. ``FusedPasses`` read every row once,
+by the Triton kernels of ``kernels``: moments, and label sums of two classes, where torch and Triton
+are installed and the rows are a tensor on a GPU in single precision with not too many columns. All
+other sums, and all after a kernel that could not be built, are formed block by block.
 """
 
 from __future__ import annotations
@@ -13,15 +12,13 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_jax_namespace
 
-from .._core.boundary import HARD, multiplicities, scrambled
 from .._core.frame import Frame
 from .._core.labelsums import (
     GivenLabels,
@@ -32,78 +29,18 @@ from .._core.labelsums import (
     lexicographic_shares,
 )
 from .._core.moments import Moments
+from .._core.rows import HARD, multiplicities, scrambled
 from .._core.types import AnyArray, Array
+from .backends import Place, Real, to_host
 from .passes import Result, report_progress
-
-Real = type[np.floating[Any]]
 
 _PRODUCT_ROWS = 512  # rows of one product where there is no double precision
 # Limits of the kernels.
 _CHUNK_ROWS = 2048  # added up in single precision
 _WIDEST = 1024  # columns of a tile
 _WIDEST_SQUARE = 128  # columns whose squares fit into the registers
-_MOST_CLASSES = 32
 _LARGEST_SCALE = 2.0**60  # squares of scaled rows stay within single precision
 _DTYPES = ("torch.float32",)  # kernels from half precision to double do not compile on an H200
-
-
-@dataclass(frozen=True)
-class Place:
-    """A namespace of array functions, a device, and the precision that sums are formed in."""
-
-    xp: Any
-    device: Any
-    is_double: bool  # whether the device has double precision
-    is_compiled: bool  # every new shape of an array costs a compilation, as with JAX
-
-    @property
-    def dtype(self) -> Any:
-        return self.xp.float64 if self.is_double else self.xp.float32
-
-    @property
-    def host_dtype(self) -> Real:
-        """NumPy's name of the dtype of the sums."""
-        return np.float64 if self.is_double else np.float32
-
-    def put(self, array: AnyArray) -> Any:
-        """Move real numbers to the device, in the dtype of the sums."""
-        return self.put_as_is(np.asarray(array, dtype=self.host_dtype))
-
-    def put_as_is(self, array: AnyArray) -> Any:
-        """Move an array to the device, in its own dtype."""
-        return self.xp.asarray(np.ascontiguousarray(array), device=self.device)
-
-    def exactly(self) -> AbstractContextManager[Any]:
-        """Return a context in which products keep all digits: JAX rounds by default."""
-        if self.is_compiled:
-            import jax
-
-            return jax.default_matmul_precision("highest")  # type: ignore[no-any-return]
-        return nullcontext()
-
-
-def place_of(X: Any) -> Place:
-    xp, where = array_namespace(X), device(X)
-    has_double = False
-    if not str(where).startswith("mps"):  # torch lists float64 there, and then refuses it
-        dtypes = xp.__array_namespace_info__().dtypes(device=where, kind="real floating")
-        has_double = "float64" in dtypes
-    return Place(xp, where, has_double, bool(is_jax_namespace(xp)))
-
-
-def to_host(array: Any) -> AnyArray:
-    """Return an array of any library as one of NumPy."""
-    if isinstance(array, np.ndarray):
-        return array
-    if hasattr(array, "detach"):  # torch
-        array = array.detach().cpu().resolve_conj()
-        return np.asarray(array.float() if str(array.dtype) == "torch.bfloat16" else array)
-    if hasattr(array, "get"):  # CuPy
-        return np.asarray(array.get())
-    xp = array_namespace(array)
-    if hasattr(xp, "Device"):  # array-api-strict allows only its CPU to be read
-        array = xp.asarray(array, device=xp.Device("CPU_DEVICE"))
-    return np.asarray(array)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -116,23 +53,6 @@ def is_out_of_memory(error: BaseException) -> bool:
     # XLA, the CUDA runtime and Metal raise RuntimeError for everything; the status is in the text.
     statuses = "RESOURCE_EXHAUSTED", "out of memory"
     return isinstance(error, RuntimeError) and any(status in str(error) for status in statuses)
-
-
-def label_scores(scores: Any, place: Place, *, is_soft: bool, tie: float = 0.0) -> tuple[Any, Any]:
-    """Return shares (..., K, n), and log-sum-exp or, of hard labels, the largest score (..., n).
-
-    Of classes within ``tie`` of the best one the first is taken.
-    """
-    xp = place.xp
-    top = xp.max(scores, axis=-2, keepdims=True)
-    if is_soft:
-        shares = xp.exp(scores - top)
-        total = xp.sum(shares, axis=-2, keepdims=True)
-        return shares / total, (top + xp.log(total))[..., 0, :]
-    ranks = place.put(np.arange(scores.shape[-2], 0, -1))[:, None]
-    ranks = ranks * xp.astype(scores >= top - tie, place.dtype)
-    is_first = ranks == xp.max(ranks, axis=-2, keepdims=True)
-    return xp.astype(is_first, place.dtype), top[..., 0, :]
 
 
 @dataclass(frozen=True)
@@ -207,7 +127,7 @@ class DeviceBlock:
         if not isinstance(rule, PlacedRule):
             raise TypeError(f"{type(rule).__name__} labels no rows on a device.")
         scores = rule.scores(self.rows, xp)
-        return label_scores(scores, place, is_soft=rule.is_soft, tie=rule.tie)
+        return place.label(scores, is_soft=rule.is_soft, tie=rule.tie)
 
     def label_sums(self, rule: Rule | PlacedRule, centers: Array | None) -> list[Any]:
         """Return weights (K, 1) and sums (K, d) of classes, log-sum-exp (1, 1), scatter (d, d)."""
@@ -230,7 +150,7 @@ class DeviceBlock:
         """Return rows near class boundaries, after their weights, in memory: see ``Near``."""
         place, xp = self.place, self.place.xp
         shares = self.label(rule)[0]
-        best, _ = label_scores(shares, place, is_soft=False)
+        best, _ = place.label(shares, is_soft=False)
         counts = multiplicities(shares, place.put_as_is(every), xp)
         assert not isinstance(self.index, slice)
         mixed = place.put_as_is(scrambled(self.index).astype(every.dtype))
@@ -277,7 +197,7 @@ def label_sums_in(
     return replace(sums, sums=sums.sums + sums.counts[:, None] * offset)
 
 
-def lost_to_rounding(rule: LinearRule, sums: LabelSums, dtype: Real = np.float32) -> float:
+def lost_to_rounding(rule: LinearRule, sums: LabelSums, dtype: Real) -> float:
     """Return the change of the sum of log-sum-exp, whose slope is the class sums, by rounding."""
     coef = rule.coef - rule.coef.astype(dtype)
     intercept = np.where(np.isfinite(rule.intercept), rule.intercept, 0.0)
@@ -324,13 +244,6 @@ def cut_squares(n_features: int) -> Cut:
     return Cut(width, 32, per_processor, warps, stages=3)
 
 
-def cut_classes(n_features: int) -> Cut:
-    """Return the cut for products of a tile with the coefficients of many classes."""
-    width = padded_to(n_features)
-    tile, per_processor = (128, 4) if width <= 32 else (64, 2)
-    return Cut(width, tile, per_processor, warps=4, stages=1)
-
-
 def can_fuse(X: Any) -> bool:
     """Whether the kernels read rows of this device, dtype and layout."""
     torch = sys.modules.get("torch")
@@ -339,16 +252,9 @@ def can_fuse(X: Any) -> bool:
     # Triton's interpreter, which checks kernels without a GPU, takes tensors of the CPU.
     is_there = X.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
     has_shape = X.shape[0] > 0 and 0 < X.shape[1] <= _WIDEST and X.stride(1) == 1
-    return is_there and has_shape and str(X.dtype) in _DTYPES and _has_kernels()
-
-
-@cache
-def _has_kernels() -> bool:
-    try:
-        from . import kernels  # noqa: F401
-    except ImportError:
+    if not (is_there and has_shape and str(X.dtype) in _DTYPES):
         return False
-    return True
+    return find_spec("triton") is not None
 
 
 class FusedPasses:
@@ -379,24 +285,16 @@ class FusedPasses:
 
     def label_sums(self, rule: LinearRule, frame: Frame, moments: Moments) -> LabelSums | None:
         """Return label sums; ``moments`` are those of all rows in the frame."""
-        if not self._takes(rule, frame):
+        is_near_one = np.abs(np.log2(frame.scale)).max() <= np.log2(_LARGEST_SCALE)
+        if rule.n_classes > 2 or not np.isfinite(rule.intercept).all() or not is_near_one:
             return None
 
         def label_sums(rule: LinearRule, used: Frame, *_: Any) -> LabelSums:
-            if rule.n_classes > 2:
-                return self._many_classes(rule, used)
             mean = moments.mean - (used.origin - frame.origin) / frame.scale
             total = moments.weight * np.concatenate([[1.0], mean])
             return self._two_classes(rule, used, total)
 
         return self._attempt(lambda: label_sums_in(np.float32, label_sums, rule, frame))
-
-    def _takes(self, rule: LinearRule, frame: Frame) -> bool:
-        if not np.isfinite(rule.intercept).all() or rule.n_classes > _MOST_CLASSES:
-            return False
-        if np.abs(np.log2(frame.scale)).max() > np.log2(_LARGEST_SCALE):
-            return False
-        return self._n_features <= _WIDEST_SQUARE or rule.n_classes == 2
 
     def _attempt(self, read: Callable[[], Result]) -> Result | None:
         """Return the result of a pass; None, with a warning, if its kernel cannot be run."""
@@ -442,18 +340,6 @@ class FusedPasses:
         by_class = np.array([first, total - first])
         log_sum += second_rule @ total + lost @ first
         return LabelSums(by_class[:, 0], by_class[:, 1:], float(log_sum))
-
-    def _many_classes(self, rule: LinearRule, frame: Frame) -> LabelSums:
-        d, n_classes = rule.coef.shape
-        padded = padded_to(n_classes)
-        cut = cut_classes(d)
-        sums, counts = self._zeros(cut, padded, cut.width), self._zeros(cut, 1 + padded)
-        arrays = self._put(frame.origin, 1 / frame.scale, rule.coef, rule.intercept)
-        settings = {"CLASSES": n_classes, "PADDED": padded}
-        self._launch("many_classes", cut, *arrays, sums, counts, IS_SOFT=rule.is_soft, **settings)
-        log_sum, *weights = _total(counts)[: 1 + n_classes]
-        label_sums = LabelSums(np.array(weights), _total(sums)[:n_classes, :d], float(log_sum))
-        return replace(label_sums, log_sum=label_sums.log_sum + lost_to_rounding(rule, label_sums))
 
     def _launch(
         self, name: str, cut: Cut, *arrays: Any, scalars: Any = (), **settings: Any

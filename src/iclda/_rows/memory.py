@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._core.boundary import Near
 from .._core.frame import Frame
 from .._core.labelsums import (
     LabelSums,
@@ -39,7 +38,7 @@ from .._core.moments import (
     no_moments,
     sums_from_zero,
 )
-from .._core.problem import Rows
+from .._core.rows import Near, Rows
 from .._core.types import AnyArray, Array
 from .backends import WeightedRows
 from .passes import Result, in_order, report_as, report_progress
@@ -277,8 +276,8 @@ class ChainedRows:
         return sum(part.n_rows for part in self._parts)
 
     @property
-    def holder(self) -> Any:
-        return self._parts[0].holder if len(self._parts) == 1 else None
+    def held_at(self) -> Any:
+        return self._parts[0].held_at if len(self._parts) == 1 else None
 
     def moments(self, frame: Frame) -> Moments:
         parts = self._pass(lambda part: part.moments(frame))

@@ -241,8 +241,8 @@ def curves(
 ) -> None:
     """Error and loss against the number of unlabeled rows."""
     from ..datasets import BENCHMARKS
+    from ..studies.paper import TOYS
     from ..studies.paper.plan import choose, default_curves
-    from ..studies.paper.published import TOYS
 
     if datasets is None:
         names = default_curves(_find_benchmarks(None, data, quiet))
@@ -282,8 +282,8 @@ def datasets(data: _Data = None, json: words.Json = False) -> None:
 
 
 def _find_methods(text: str | None) -> tuple[str, ...]:
+    from ..studies.paper import EVERY_METHOD, EXTRA_METHODS, METHOD_NAMES
     from ..studies.paper.plan import choose
-    from ..studies.paper.published import EVERY_METHOD, EXTRA_METHODS, METHOD_NAMES
 
     if text is None:
         return METHOD_NAMES

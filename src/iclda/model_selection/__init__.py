@@ -5,19 +5,18 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from .._packages import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
-    from ._learning_curve import LearningCurve, semi_supervised_learning_curve
     from ._rows_to_label import rows_to_label
-    from ._scorers import semi_supervised_scorer
+    from ._scores import LearningCurve, semi_supervised_learning_curve, semi_supervised_scorer
     from ._splitters import SemiSupervisedKFold, SemiSupervisedShuffleSplit, mask_labels
 
 _HOMES = {
-    "LearningCurve": "._learning_curve",
+    "LearningCurve": "._scores",
     "SemiSupervisedKFold": "._splitters",
     "SemiSupervisedShuffleSplit": "._splitters",
     "mask_labels": "._splitters",
     "rows_to_label": "._rows_to_label",
-    "semi_supervised_learning_curve": "._learning_curve",
-    "semi_supervised_scorer": "._scorers",
+    "semi_supervised_learning_curve": "._scores",
+    "semi_supervised_scorer": "._scores",
 }
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = _lazy_names(__name__, _HOMES)

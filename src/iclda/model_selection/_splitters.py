@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
@@ -48,6 +48,19 @@ def marker_of(estimator: Any, unlabeled: Any = "auto") -> Any:
             "unlabeled= to say which is meant."
         )
     return markers[0] if markers else _COMMON_MARKER
+
+
+def final_step(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Return the classifier at the end of a pipeline or search, and the transformation before."""
+    if hasattr(estimator, "best_estimator_"):
+        return final_step(estimator.best_estimator_)
+    if not hasattr(estimator, "steps"):
+        return estimator, lambda X: X
+    final, inner = final_step(estimator.steps[-1][1])
+    if len(estimator.steps) == 1:
+        return final, inner
+    before = estimator[:-1]
+    return final, lambda X: inner(before.transform(X))
 
 
 def is_whole(value: Any) -> bool:

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from .._messages import Hint, ParameterError, say
 from ..methods import INK, METHODS
-from .scenes import (
+from . import (
     CLASS_NAMES,
     LARGEST_COORDINATE,
     MOST_POINTS,

@@ -1,10 +1,8 @@
 """Figures of fits and scores, in the style of scikit-learn's displays; needs extra ``plots``."""
 
-from ._comparison_display import ComparisonDisplay
-from ._decision_boundary import DecisionBoundaryDisplay
-from ._discriminant_histogram import DiscriminantHistogramDisplay
-from ._learning_curve_display import LearningCurveDisplay
+from ._classifier import DecisionBoundaryDisplay, DiscriminantHistogramDisplay
 from ._reliability import ReliabilityDisplay
+from ._scores import ComparisonDisplay, LearningCurveDisplay
 
 __all__ = [
     "ComparisonDisplay",

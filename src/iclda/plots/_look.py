@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
@@ -12,12 +11,10 @@ from scipy.optimize import isotonic_regression
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .._core.types import AnyArray, Array
-from .._estimators.inputs import check_is_read
 from .._estimators.labels import UNLABELED, check_lengths, split_marker
 from .._packages import require
 from ..methods import INK, known_method
-from ..model_selection._scorers import final_step
-from ..model_selection._splitters import marker_of
+from ..model_selection._splitters import final_step, marker_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +63,11 @@ def encode_shown(estimator: Any, X: Any, y: Any, unlabeled: Any) -> tuple[AnyArr
     None for y: all rows are unlabeled. "auto" for ``unlabeled`` is the marker of the classifier.
     """
     check_is_fitted(estimator)
-    check_is_read(X)
+    if not hasattr(X, "__len__") and not hasattr(X, "shape"):
+        raise TypeError(
+            f"X is a {type(X).__name__}, which is not read yet: pass the rows, for example "
+            "X.collect() of polars, or X.read_all() of pyarrow."
+        )
     classes = np.asarray(estimator.classes_)
     codes = np.full(_num_samples(X), UNLABELED)
     if y is None:
@@ -95,24 +96,6 @@ def estimators_by_name(value: Any) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return by_name(value)
     return {type(final_step(value)[0]).__name__: value}
-
-
-def class_points_of(lda: Any) -> Array:
-    """Return the class means in discriminant coordinates, shape (K, n_discriminants)."""
-    lacking = [name for name in ("transform", "means_", "priors_") if not hasattr(lda, name)]
-    if lacking:
-        raise ValueError(
-            f"{type(lda).__name__} has no {lacking[0]}, and discriminants are those of a linear "
-            "discriminant analysis. DecisionBoundaryDisplay draws any classifier of two columns."
-        )
-    return transform_array(lda, lda.means_)
-
-
-def transform_array(lda: Any, rows: AnyArray) -> Array:
-    """Return discriminant coordinates of an array, also where ``lda`` expects a table."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # The array has no feature names.
-        return np.asarray(lda.transform(rows), dtype=np.float64)
 
 
 def plain_text(name: Any) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from .._core.types import AnyArray, Array
-from .._estimators.inputs import take_rows
 from .._estimators.labels import UNLABELED
 from .._statistics import ReliabilityCurve, bin_sums
 from ..methods import FAINT
@@ -112,7 +112,8 @@ class ReliabilityDisplay(Display):
         kept = np.flatnonzero(codes != UNLABELED)
         if len(kept) == 0:
             raise ValueError(f"y labels none of the {len(codes)} rows, and classes must be known.")
-        rows = take_rows(X, kept)
+        is_arrow = type(X).__module__.startswith("pyarrow")
+        rows = X.take(kept) if is_arrow else _safe_indexing(X, kept)
         return cls.from_predictions(
             first.classes_[codes[kept]],
             {name: one.predict_proba(rows) for name, one in estimators.items()},

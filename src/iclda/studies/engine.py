@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from threading import Thread
 from traceback import format_exception
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 
 from .._packages import versions_text
 from .._progress import Advance
+from .._rows.passes import one_blas_thread
 from .store import Cell, FitResult, Store
 
 _CELLS_PER_CHUNK = 16  # half a second of work
@@ -159,16 +159,6 @@ def _end_with_parent(parent: int) -> None:
 def _run_chunk(
     index: int, chunk: Sequence[Task], sets: Sets, run: Run
 ) -> tuple[int, list[FitResult]]:
-    with _one_thread().limit(limits=1):
+    # On many threads small fits took 80 times longer.
+    with one_blas_thread():
         return index, [row for cell, methods in chunk for row in run(cell, sets, methods)]
-
-
-@cache
-def _one_thread() -> Any:
-    """Controller that limits BLAS to one thread; on many threads small fits took 80 times longer.
-
-    It is cached because finding the libraries takes longer than many fits.
-    """
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()

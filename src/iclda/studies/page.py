@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -45,9 +46,10 @@ def _csv_cell(value: object) -> object:
     return f"'{value}" if is_formula(value) else value
 
 
-def attributes_csv(names: Sequence[str], objects: Iterable[object]) -> str:
-    """Format attributes of objects as CSV, one object a line."""
-    return csv_text(names, ([getattr(each, name) for name in names] for each in objects))
+def records_csv(kind: type, records: Iterable[object], left_out: Sequence[str] = ()) -> str:
+    """Format the fields of instances of a dataclass as CSV, one instance a line."""
+    names = [each.name for each in fields(kind) if each.name not in left_out]
+    return csv_text(names, ([getattr(each, name) for name in names] for each in records))
 
 
 def align(rows: Sequence[Sequence[str]], sides: str) -> list[str]:

@@ -4,8 +4,8 @@ from scipy.special import logsumexp, softmax
 
 from iclda._core.labelsums import GivenLabels
 from iclda._core.likelihood import precise_means
+from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.alternate import alternate, marginal_log_likelihood, start_scores
-from iclda._core.solvers.stopping import Limits, Outcome
 from problems import fit_shares, log_joint, one_hot, problem_of
 
 

@@ -78,8 +78,8 @@ def test_the_matrix_gives_the_same_products(problem, held):
 def test_rows_far_from_a_boundary_may_be_left_out(problem, held):
     labeling, step = held.label(100 * scores_of(problem)), scores_of(problem, 5)
     assert len(labeling.near[0]) < 0.6 * len(held.z)
-    whole = Labeling(AllSums(labeling.point, labeling.log_sum), *labeling.parts)
-    whole.near = labeling.parts
+    whole = Labeling(AllSums(labeling.point, labeling.log_sum), held, labeling.shares)
+    whole.near = held.z, held.weights, labeling.shares
     np.testing.assert_allclose(labeling.product(step), whole.product(step), atol=1e-10)
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh, sqrtm
 
+from iclda._core.solvers import Outcome
 from iclda._core.solvers.moment_match import CLOSED_FORMS, match_moments, maximize_under_moments
-from iclda._core.solvers.stopping import Outcome
 from iclda._core.solvers.supervised import labeled_log_likelihood
 from problems import draw_sample, fit_shares, one_hot, problem_of, total_covariance
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.optimize
 
+from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.pessimistic import contrast_with, maximize_worst_gain
-from iclda._core.solvers.stopping import Limits, Outcome
 from iclda._core.solvers.supervised import gains_over, supervised_reference
 from problems import (
     draw_sample,

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from iclda._core.solvers import alternate, settings
+from iclda._core.solvers import Limits, Outcome, alternate, settings
 from iclda._core.solvers.pessimistic import maximize_worst_gain
 from iclda._core.solvers.quotas import Quotas, _newton, hold_rows
 from iclda._core.solvers.search import maximize_labeled_likelihood
-from iclda._core.solvers.stopping import Limits, Outcome
 from problems import (
     change_settings,
     draw_sample,

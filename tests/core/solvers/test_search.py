@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from iclda._core.solvers import settings
+from iclda._core.solvers import Limits, Outcome, settings
 from iclda._core.solvers.pessimistic import maximize_worst_gain
 from iclda._core.solvers.search import maximize_labeled_likelihood
-from iclda._core.solvers.stopping import Limits, Outcome
 from problems import (
     change_settings,
     draw_sample,

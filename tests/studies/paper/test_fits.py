@@ -7,7 +7,7 @@ from result_rows import coded_set
 import iclda
 from iclda.methods import FURTHER
 from iclda.methods import METHODS as MAIN
-from iclda.studies.paper import fits
+from iclda.studies.paper import CURVES, EXTRA_METHODS, GAUSSIAN, N_FOLDS, TABLES, fits, n_labeled_of
 from iclda.studies.paper.fits import (
     CellRows,
     curve_sizes,
@@ -15,10 +15,8 @@ from iclda.studies.paper.fits import (
     fit_method,
     fit_published_em,
     fold_split,
-    n_labeled_of,
     run_cell,
 )
-from iclda.studies.paper.published import CURVES, EXTRA_METHODS, GAUSSIAN, N_FOLDS, TABLES
 from iclda.studies.store import Cell, cells_of
 
 ESTIMATORS = {

@@ -11,12 +11,14 @@ import pytest
 from scipy import stats
 
 from iclda.methods import FURTHER, METHODS
-from iclda.studies.paper.published import (
+from iclda.studies.paper import (
     EVERY_METHOD,
     FURTHER_METHODS,
     METHOD_NAMES,
     PRINTED_FEATURES,
     PUBLISHED_METHODS,
+    TABLE_REPEATS,
+    PublishedMean,
     counterpart_of,
     method_rank,
     read_cells,
@@ -47,7 +49,7 @@ def test_cells_are_the_means_and_deviations_of_the_raw_repeats(paper):
             values[line["dataset"], line["method"], line["measure"]].append(float(line["value"]))
     assert set(values) == set(read_cells())
     for key, cell in read_cells().items():
-        assert len(values[key]) == cell.n
+        assert len(values[key]) == TABLE_REPEATS
         assert cell.mean == pytest.approx(statistics.fmean(values[key]), abs=0.51e-4)
         assert cell.sd == pytest.approx(statistics.stdev(values[key]), rel=0.51e-3)
 
@@ -75,11 +77,11 @@ def test_only_em_as_published_is_compared_with_the_published_em():
 
 
 def test_z_is_the_difference_in_standard_errors_of_both_means():
-    published = 0.2, 0.04 / sqrt(20)
+    published = PublishedMean(0.2, 0.04 / sqrt(20))
     # 0.03 / sqrt(0.03^2 / 9 + 0.04^2 / 20) = 0.03 / sqrt(1e-4 + 0.8e-4)
-    assert z_score(0.23, 0.03 / sqrt(9), *published) == pytest.approx(2.2360679775)
-    assert z_score(0.23, None, *published) is None
-    assert z_score(0.2, 0.0, 0.2, 0.0) is None
+    assert z_score(0.23, 0.03 / sqrt(9), published) == pytest.approx(2.2360679775)
+    assert z_score(0.23, None, published) is None
+    assert z_score(0.2, 0.0, PublishedMean(0.2, 0.0)) is None
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_few_published_underlines_survive_the_true_runner_up(measure, n_printed,
         first, second, *_ = sorted(PUBLISHED_METHODS[2:], key=lambda m: cells[m].mean)
 
         def differs(other, best=first, cells=cells):
-            pair = [x for m in (best, other) for x in (cells[m].mean, cells[m].sd, cells[m].n)]
+            pair = [x for m in (best, other) for x in (cells[m].mean, cells[m].sd, TABLE_REPEATS)]
             return stats.ttest_ind_from_stats(*pair, equal_var=False).pvalue < 0.05
 
         is_underlined = differs(PUBLISHED_METHODS[PUBLISHED_METHODS.index(first) - 2])

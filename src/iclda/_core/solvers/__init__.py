@@ -1,1 +1,49 @@
-"""Methods that solve a problem: each takes a ``Problem`` and ``Limits``, and returns a solution."""
+"""Solvers, a method each, and what they share: when an iteration stops, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ..._messages import Text, say
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When an iteration stops: after ``max_iter`` rounds, or at the tolerance ``tol``."""
+
+    max_iter: int
+    tol: float = 0.0
+
+
+class Outcome(Enum):
+    """How an iteration ended: ``outcome_`` of a classifier is the name, in lower case.
+
+    The values are what the user reads, and what helps.
+    """
+
+    CONVERGED = "converged.", ""
+    MAX_ITERATIONS = (
+        "stopped at max_iter before it converged: {detail}.",
+        "Raise max_iter (now {max_iter}){or_tol}.",
+    )
+    MANY_CLASSES = (
+        "stopped before it converged: {detail}.",
+        "So many classes and unlabeled rows allow fewer rounds than max_iter (now {max_iter}): "
+        "pass fewer unlabeled rows{or_tol}.",
+    )
+    STALLED = (
+        "could not close the gap to the tolerance: {detail}.",
+        "A larger max_iter does not help: raise tol (now {tol:g}).",
+    )
+    UNBOUNDED = "stopped where the likelihood is unbounded: {detail}.", ""
+
+    def describe(self, detail: str, max_iter: int, tol: float | None) -> Text:
+        """Say how an iteration ended, and what helps.
+
+        ``detail`` is what was left to be done; ``tol`` is None for methods without a tolerance.
+        """
+        or_tol = "" if tol is None else f", or raise tol (now {tol:g})"
+        sentence, advice = self.value
+        whole = f"{sentence} {advice}".rstrip()
+        return say(whole, detail=detail, max_iter=max_iter, tol=tol, or_tol=or_tol)

@@ -20,9 +20,9 @@ from ..labelsums import LinearRule
 from ..likelihood import PreciseMeans
 from ..problem import Problem
 from ..types import AnyArray, Array
+from . import Limits, Outcome
 from .attainable import AttainableSet, Shift, StreamedSet, shifted
 from .quotas import QuotaSet, QuotaStreamedSet, hold_rows, read_rows
-from .stopping import Limits, Outcome
 
 _STEPS_REMEMBERED = 8  # steps of EM that an extrapolation is made from
 _HELD_IN_ROUNDS = 4096  # unlabeled rows held in memory

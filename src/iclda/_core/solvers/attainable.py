@@ -1,22 +1,28 @@
-"""The set of attainable points (r, B): what some soft labeling of the unlabeled rows would give.
+"""The attainable set: the points (r, B) that soft labelings of the unlabeled rows give.
 
-It is a polytope. ``scores`` (K, 1 + rank) label the rows by softmax of scores' (1, z); the point
-they give traces the whole interior, and in the limit of large scores every face. The point of
-the set furthest in a direction labels every row by its largest score: one pass over the rows.
+A point is an array (K, 1 + rank): row k holds the weight of class k and the sum of the whitened
+rows z in it, labeled and unlabeled rows together, both over the total weight N. The set of all
+attainable points is a convex polytope.
+
+``scores`` c, (K, 1 + rank) too, label a row z by softmax of the K numbers c_k' z~, where
+z~ = (1, z). Finite scores give all points of the interior of the set; a face is reached in the
+limit of large scores. The maximum of a linear function over the set labels every row by its largest
+score, which takes one pass over the rows.
+
+``HeldSet`` holds its rows, ``StreamedSet`` reads them in every pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..boundary import Near, choose_near, near_boundary
-from ..labelsums import ROUNDING, LabelSums, label, second_of_two, soft_second_of_two, soften
+from ..labelsums import ROUNDING, LabelSums, label, second_of_two, soft_second_of_two
 from ..problem import Problem
+from ..rows import HARD, Near, choose_near, near_boundary
 from ..types import AnyArray, Array
 from . import settings
 
@@ -24,74 +30,86 @@ _GATHERED_SHARE = 0.6  # share of rows near a boundary below which they are copi
 
 
 class Shift(NamedTuple):
-    """Shifts of the offsets of scores that fill quotas, and a start for those of similar scores."""
+    """Numbers added to the first column of scores so that the labels fill quotas (``quotas``).
+
+    It is also where the search for the shift of similar scores starts.
+    """
 
     values: Array  # (K,)
     score_range: float  # largest range, over classes, of the scores of a row
+    rows: Any  # the ``QuotaSet`` on which they were found
 
 
 class Labeling:
-    """Rows labeled softly by scores: the point they attain, and its derivative by the scores.
+    """Rows labeled softly by scores: the point they attain, and its derivative J by the scores.
 
-    The derivative J is the sum over rows of w (diag g - g g') x z~ z~', with shares g and
-    z~ = (1, z). Only rows near a boundary count.
+    J is the sum over rows of w (diag g - g g') x z~ z~' (a Kronecker product), with the weight w of
+    a row, its shares g (K,) in the classes and z~ = (1, z). Rows whose labels are hard add nothing,
+    so that only rows near class boundaries are summed.
     """
 
-    shift: Shift | None = None  # added to the offsets of the scores, with quotas
+    shift: Shift | None = None  # None without quotas
     n_sought: float = 0.0  # numbers that were read to find the shift
 
-    def __init__(self, sums: AllSums, z: Array, weights: Array, shares: Array) -> None:
-        """``shares`` (K, n), or (1, n) in the second of two classes."""
+    def __init__(self, sums: AllSums, rows: HeldSet, shares: Any) -> None:
+        """Keep the sums over all rows, the rows that are held, and their shares.
+
+        ``shares`` are (K, n); of two classes in memory (1, n), the shares in the second.
+        """
         self.point, self.log_sum, self.is_thinned = sums
-        self.parts = z, weights, shares
+        self.rows, self.shares = rows, shares
 
     @cached_property
-    def near(self) -> tuple[Array, Array, Array]:
-        """Rows near a boundary, their weights and shares."""
-        z, weights, shares = self.parts
+    def near(self) -> tuple[Any, Any, Any]:
+        """Rows near a class boundary, their weights and their shares; on a device all rows."""
+        z, weights, shares = self.rows.z, self.rows.placed_weights, self.shares
+        if not self.rows.is_in_memory:
+            return z, weights, shares
         near = near_boundary(shares)
         if len(near) > _GATHERED_SHARE * len(z):
-            return self.parts
+            return z, weights, shares
         return z[near], weights[near], shares[:, near]
 
-    @property
+    @cached_property
     def n_near(self) -> int:
         """Number of rows near a boundary."""
-        return len(self.near[0])
+        if self.rows.is_in_memory:
+            return len(self.near[0])
+        xp = self.rows.place.xp
+        return int(xp.count_nonzero(xp.max(self.shares, axis=0) < 1 - HARD))
 
     @cached_property
-    def _weighted(self) -> Array:
+    def _weighted(self) -> Any:
         _, weights, shares = self.near
         return shares * weights
 
     @cached_property
-    def _two(self) -> tuple[Array, Array]:
-        z, weights, shares = self.near
-        return z, weights * shares[0] * (1 - shares[0])
+    def _spread_of_two(self) -> Array:
+        _, weights, shares = self.near
+        return np.asarray(weights * shares[0] * (1 - shares[0]))
 
     def product(self, direction: Array) -> Array:
-        """J times a direction (K, 1 + rank)."""
-        if len(direction) == 2:
-            z, spread = self._two
-            second = (spread * (z @ (direction[1] - direction[0]))) @ z
+        """Return J times a direction (K, 1 + rank): the change of the point."""
+        (z, _, shares), place = self.near, self.rows.place
+        if shares.shape[0] == 1:
+            second = (self._spread_of_two * (z @ (direction[1] - direction[0]))) @ z
             return np.array([-second, second])
-        z, _, shares = self.near
-        change = direction @ z.T
-        change -= np.einsum("kn,kn->n", shares, change)
+        change = place.put(direction) @ z.T
+        change -= place.sum_over_classes(shares, change)
         change *= self._weighted
-        return np.asarray(change @ z)
+        return np.asarray(place.fetch(change @ z))
 
     @cached_property
     def local_set(self) -> HeldSet:
-        """The set of the rows held, all others labeled as they are."""
-        z, weights, shares = self.parts
-        sums = (shares * weights) @ z
-        if len(shares) == 1:
+        """Attainable set of the held rows, with the labels of all other rows fixed."""
+        z, weights, place = self.rows.z, self.rows.placed_weights, self.rows.place
+        sums = place.fetch((self.shares * weights) @ z)
+        if self.shares.shape[0] == 1:
             sums = np.vstack([weights @ z - sums[0], sums])
-        return InMemorySet(z, weights, self.point - sums)
+        return HeldSet(z, self.rows.weights, self.point - sums, place=place)
 
     def matrix(self) -> Array:
-        """J for all classes but the last, whose scores are held."""
+        """Return J as a matrix, for the scores of all classes but the last, which are fixed."""
         n_free, width = len(self.point) - 1, self.point.shape[1]
         if n_free == 1:
             return self._between(1, 0)
@@ -106,75 +124,92 @@ class Labeling:
         return found.reshape(n_free * width, n_free * width)
 
     def _between(self, k: int, j: int) -> Array:
-        """Sum over rows of w g_k g_j z~ z~'."""
-        z, weights, shares = self.near
-        spread = self._two[1] if len(shares) == 1 else weights * shares[k] * shares[j]
-        scaled = z * np.sqrt(spread)[:, None]
-        return np.asarray(scaled.T @ scaled)
+        """Return the sum over rows of w g_k g_j z~ z~', (1 + rank, 1 + rank)."""
+        (z, _, shares), place = self.near, self.rows.place
+        is_of_two = shares.shape[0] == 1
+        spread = self._spread_of_two if is_of_two else self._weighted[k, :] * shares[j, :]
+        scaled = z * place.xp.sqrt(spread)[:, None]
+        return np.asarray(place.fetch(scaled.T @ scaled))
 
 
 def shifted(scores: Array, shift: Array) -> Array:
-    """Scores (..., K, 1 + rank) with shifts (..., K) of their offsets."""
+    """Return scores (..., K, 1 + rank) with shifts (..., K) added to their first column."""
     moved = scores.copy()
     moved[..., 0] += shift
     return moved
 
 
 class AttainableSet(Protocol):
+    """Points that labelings of some rows give; arguments are (K, 1 + rank)."""
+
     @property
-    def labeled_point(self) -> Array: ...
+    def labeled_point(self) -> Array:
+        """Part of every point that is fixed: that of the labeled rows, (K, 1 + rank)."""
 
     def label(self, scores: Array, start: Shift | None = None) -> Labeling:
         """Label by softmax of the scores; with quotas ``start`` is the shift of similar scores."""
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
-        """The point labeled by softmax of the scores, and the mean of log-sum-exp over N."""
+        """Return the point of labels by softmax, and log-sum-exp summed over rows, over N."""
 
     def hard_point(self, scores: Array) -> Array:
-        """The point labeled by the largest score."""
+        """Return the point of labels by the largest score."""
 
-    def support(self, direction: Array) -> float:
-        """max over the set of direction'(point - labeled point)."""
+    def support(self, direction: Array, start: Shift | None = None) -> float:
+        """Return the maximum over the set of direction'(point - labeled point).
+
+        With quotas ``start`` is the shift of the labeling at which the direction is the gradient.
+        """
 
 
 class AllSums(NamedTuple):
     """Sums over all rows under a labeling."""
 
     point: Array
-    log_sum: float  # sum of log-sum-exp over N
-    is_thinned: bool = False  # whether rows near boundaries stand for others
+    log_sum: float  # weighted sum over rows of log-sum-exp of the scores, over N
+    is_thinned: bool = False  # whether only some rows near boundaries are held, with larger weights
 
 
-class HeldSet(AttainableSet, Protocol):
-    """The attainable set of rows that are held: all, or a sample."""
+class Memory:
+    """The place of rows in memory; ``backends.Place`` is that of rows on a device."""
 
-    @property
-    def weights(self) -> Array:
-        """(n,), over N."""
+    xp: Any = np
+    put = fetch = staticmethod(np.asarray)
+    label = staticmethod(label)
 
-    def label_among(self, scores: Array, sums: AllSums) -> Labeling:
-        """Labeling of all rows, whose sums are known, with these rows as those near boundaries."""
+    @staticmethod
+    def sum_over_classes(shares: Array, values: Array) -> Array:
+        """Return the sum over classes of shares times values, both (K, n)."""
+        return np.asarray(np.einsum("kn,kn->n", shares, values))
 
-    def scores_of_rows(self, scores: Array) -> Array:
-        """(K, n): the score of every row in each class."""
 
-    def shares(self, scores: Array) -> Array:
-        """Soft shares (K, n), or (1, n) in the second of two classes."""
-
-    def soft_points(self, scores: Array) -> tuple[Array, Array]:
-        """Points of a stack of scores (S, K, 1 + rank), and means of log-sum-exp over N."""
-
-    def spread(self, gradient: Array) -> float:
-        """Root mean square over rows of the range of a gradient over classes."""
+MEMORY = Memory()
 
 
 @dataclass(eq=False)
-class InMemorySet:
-    """Rows held in memory in whitened coordinates."""
+class HeldSet:
+    """The attainable set of rows that are held, in memory or on a device: all, or a sample.
 
-    z: Array  # (n, 1 + rank), first column ones
-    weights: Array  # (n,), over N
+    Scores and results are in memory. Two classes in memory have formulas of their own, with one
+    exponential and one product a row.
+    """
+
+    z: Any  # (n, 1 + rank) where the rows are, first column ones
+    weights: Array  # (n,) in memory, over N
     labeled_point: Array  # (K, 1 + rank)
+    place: Any = field(default=MEMORY, kw_only=True)
+
+    @property
+    def is_in_memory(self) -> bool:
+        return self.place is MEMORY
+
+    @property
+    def _is_of_two(self) -> bool:
+        return len(self.labeled_point) == 2 and self.place is MEMORY
+
+    @cached_property
+    def placed_weights(self) -> Any:
+        return self.place.put(self.weights)
 
     @cached_property
     def _unlabeled_total(self) -> Array:
@@ -185,126 +220,154 @@ class InMemorySet:
         return np.asarray(self.labeled_point.sum(axis=0) + self._unlabeled_total)
 
     def label(self, scores: Array, start: Shift | None = None) -> Labeling:
-        if len(scores) > 2:
-            shares, log_sums = label(scores @ self.z.T, is_soft=True)
-            point = self.labeled_point + (shares * self.weights) @ self.z
-            log_sum = float(self.weights @ log_sums)
-            return Labeling(AllSums(point, log_sum), self.z, self.weights, shares)
-        share = self.z @ (scores[0] - scores[1])  # how far the first class is ahead
+        if not self._is_of_two:
+            shares, log_sums = self.place.label(self._scores(scores), is_soft=True)
+            point = self._points(shares * self.placed_weights)
+            return Labeling(AllSums(point, float(self._sum(log_sums))), self, shares)
+        share = self.z @ (scores[0] - scores[1])  # lead of the first class
         log_sums = soft_second_of_two(share, out=share)
         log_sum = float(self.weights @ log_sums + scores[1] @ self._unlabeled_total)
         # One product of a vector and a matrix: BLAS is slow at two of them at once.
         second = (share * self.weights) @ self.z
         second += self.labeled_point[1]
         point = np.array([self._total - second, second])
-        return Labeling(AllSums(point, log_sum), self.z, self.weights, share[None])
+        return Labeling(AllSums(point, log_sum), self, share[None])
 
     def label_among(self, scores: Array, sums: AllSums) -> Labeling:
-        return Labeling(sums, self.z, self.weights, self.shares(scores))
+        """Return a labeling of all rows, whose sums are given; J is formed from the held rows."""
+        return Labeling(sums, self, self._soft_shares(scores))
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
         found = self.label(scores)
         return found.point, found.log_sum
 
+    def soft_points(self, scores: Array) -> tuple[Array, Array]:
+        """Return ``soft_point`` of each of a stack of scores (S, K, 1 + rank)."""
+        if not self._is_of_two:
+            shares, log_sums = self.place.label(self._scores(scores), is_soft=True)
+            shares *= self.placed_weights
+            return self._points(shares), self._sum(log_sums)
+        lead = (scores[:, 0] - scores[:, 1]) @ self.z.T
+        log_sums = soft_second_of_two(lead, out=lead) @ self.weights
+        lead *= self.weights
+        points = np.empty(scores.shape)
+        np.matmul(lead, self.z, out=points[:, 1])
+        points[:, 1] += self.labeled_point[1]
+        np.subtract(self._total, points[:, 1], out=points[:, 0])
+        return points, log_sums + scores[:, 1] @ self._unlabeled_total
+
     @cached_property
     def _reach(self) -> Array:
-        return np.asarray(np.abs(self.z).max(axis=0, initial=0))
+        return np.asarray(np.abs(self.place.fetch(self.z)).max(axis=0, initial=0))
 
     def hard_point(self, scores: Array) -> Array:
         tie = ROUNDING * float((np.abs(scores) @ self._reach).max())
-        if len(scores) > 2:
-            shares = label(scores @ self.z.T, is_soft=False, tie=tie)[0]
-            return self.labeled_point + (shares * self.weights) @ self.z
+        if not self._is_of_two:
+            shares = self.place.label(self._scores(scores), is_soft=False, tie=tie)[0]
+            return self._points(shares * self.placed_weights)
         is_first = self.z @ (scores[0] - scores[1]) >= -tie
         first = np.where(is_first, self.weights, 0.0) @ self.z
         first += self.labeled_point[0]
         return np.array([first, self._total - first])
 
     def scores_of_rows(self, scores: Array) -> Array:
-        return np.asarray(scores @ self.z.T)
+        """Return the score of every row in each class, (K, n)."""
+        return np.asarray(self.place.fetch(self._scores(scores)))
 
     def shares(self, scores: Array) -> Array:
-        if len(scores) == 2:
-            return second_of_two(self.z @ (scores[0] - scores[1]))[None]
-        return soften(scores @ self.z.T)
-
-    def soft_points(self, scores: Array) -> tuple[Array, Array]:
-        """Two matrix products for all of them."""
-        n_stack, n_classes, width = scores.shape
-        if n_classes == 2:
-            lead = (scores[:, 0] - scores[:, 1]) @ self.z.T
-            log_sums = soft_second_of_two(lead, out=lead) @ self.weights
-            lead *= self.weights
-            points = np.empty(scores.shape)
-            np.matmul(lead, self.z, out=points[:, 1])
-            points[:, 1] += self.labeled_point[1]
-            np.subtract(self._total, points[:, 1], out=points[:, 0])
-            return points, log_sums + scores[:, 1] @ self._unlabeled_total
-        product = scores.reshape(n_stack * n_classes, width) @ self.z.T
-        shares, log_sums = label(product.reshape(n_stack, n_classes, -1), is_soft=True)
-        shares *= self.weights
-        sums = shares.reshape(n_stack * n_classes, -1) @ self.z
-        return self.labeled_point + sums.reshape(scores.shape), log_sums @ self.weights
+        """Return the soft shares (K, n) of the rows; for two classes (1, n), in the second."""
+        shares = np.asarray(self.place.fetch(self._soft_shares(scores)))
+        return shares[1:] if len(shares) == 2 else shares
 
     def spread(self, gradient: Array) -> float:
-        ranges = np.ptp(gradient @ self.z.T, axis=0)
+        """Return the root mean square over rows of the range over classes of gradient_k' z~."""
+        ranges = np.ptp(self.scores_of_rows(gradient), axis=0)
         return float(np.sqrt(self.weights @ ranges**2 / self.weights.sum()))
 
-    def support(self, direction: Array) -> float:
-        if len(direction) > 2:
-            return float(self.weights @ (direction @ self.z.T).max(axis=0))
+    def support(self, direction: Array, start: Shift | None = None) -> float:
+        if not self._is_of_two:
+            return float(self._sum(self.place.xp.max(self._scores(direction), axis=0)))
         ahead = self.weights @ np.maximum(self.z @ (direction[0] - direction[1]), 0)
         return float(ahead + direction[1] @ self._unlabeled_total)
 
+    def _scores(self, scores: Array) -> Any:
+        """Return the scores (..., K, n) of all rows, where the rows are."""
+        if scores.ndim == 2:
+            return self.place.put(scores) @ self.z.T
+        *stack, width = scores.shape
+        flat = self.place.put(scores.reshape(-1, width)) @ self.z.T
+        return self.place.xp.reshape(flat, (*stack, -1))
+
+    def _soft_shares(self, scores: Array) -> Any:
+        if self._is_of_two:
+            return second_of_two(self.z @ (scores[0] - scores[1]))[None]
+        return self.place.label(self._scores(scores), is_soft=True)[0]
+
+    def _points(self, weighted: Any) -> Array:
+        """Return the points of shares times weights (..., K, n)."""
+        if weighted.ndim == 2:
+            return np.asarray(self.labeled_point + self.place.fetch(weighted @ self.z))
+        *stack, n_rows = weighted.shape
+        sums = self.place.xp.reshape(weighted, (-1, n_rows)) @ self.z
+        return np.asarray(self.labeled_point + self.place.fetch(sums).reshape(*stack, -1))
+
+    def _sum(self, values: Any) -> Any:
+        """Return the weighted sum over rows of values (..., n)."""
+        return self.place.fetch(values @ self.placed_weights)
+
 
 def hold(problem: Problem, rows: AnyArray, weights: Array) -> HeldSet:
-    """Hold rows given in the user's units where the unlabeled rows are, or in memory."""
-    place = _place(problem, len(rows))
-    if place is None:
+    """Hold rows, given in the user's units, in memory or on the device of the unlabeled rows."""
+    if _place(problem, len(rows)) is MEMORY:
         return hold_in_memory(problem, rows, weights)
-    return place(problem, problem.frame.apply(rows), weights)
+    return _hold_framed(problem, problem.frame.apply(rows), weights)
 
 
 def _hold_framed(problem: Problem, u: Array, weights: Array) -> HeldSet:
-    """Hold rows given in frame coordinates."""
-    place = _place(problem, len(u))
-    if place is not None:
-        return place(problem, u, weights)
-    z = np.ones((len(u), 1 + problem.whitening.rank))
-    z[:, 1:] = problem.whitening.points(u)
-    return InMemorySet(z, weights / problem.moments.weight, problem.labeled_point)
+    """Hold rows, given in frame coordinates, in memory or on the device of the unlabeled rows."""
+    place, whitening = _place(problem, len(u)), problem.whitening
+    z = (place.put(u) - place.put(whitening.mean)) @ place.put(whitening.transform.T)
+    z = place.xp.concat([place.put(np.ones((len(u), 1))), z], axis=1)
+    return HeldSet(z, weights / problem.moments.weight, problem.labeled_point, place=place)
 
 
-def _place(problem: Problem, n_rows: int) -> Callable[[Problem, Array, Array], HeldSet] | None:
+def _place(problem: Problem, n_rows: int) -> Any:
+    """Return where to hold so many rows: on a device only if they are worth moving."""
     is_worth = (
         n_rows * problem.whitening.rank >= settings.NUMBERS_WORTH_MOVING
         and problem.proportions is None
     )
-    return problem.unlabeled.holder if is_worth else None
+    return (problem.unlabeled.held_at if is_worth else None) or MEMORY
 
 
-def hold_in_memory(problem: Problem, rows: AnyArray, weights: Array) -> InMemorySet:
-    augmented = np.empty((len(rows), 1 + problem.whitening.rank))
-    augmented[:, 0] = 1
-    is_few = len(rows) <= settings.ROWS_WHITENED_AT_ONCE
-    write_whitened = problem.write_whitened if is_few else problem.write_whitened_folded
-    for start in range(0, len(rows), settings.ROWS_WHITENED_AT_ONCE):
-        part = slice(start, start + settings.ROWS_WHITENED_AT_ONCE)
-        write_whitened(rows[part], out=augmented[part, 1:])
-    return InMemorySet(augmented, weights / problem.moments.weight, problem.labeled_point)
+def hold_in_memory(problem: Problem, rows: AnyArray, weights: Array) -> HeldSet:
+    """Hold rows, given in the user's units, in memory."""
+    frame, whitening, step = problem.frame, problem.whitening, settings.ROWS_WHITENED_AT_ONCE
+    z = np.ones((len(rows), 1 + whitening.rank))
+    is_folded = len(rows) > step and frame.is_foldable  # many rows are not copied for the frame
+    folded = whitening.transform / frame.scale
+    shift = folded @ frame.origin + whitening.transform @ whitening.mean
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        if is_folded:
+            np.matmul(rows[part], folded.T, out=z[part, 1:])
+            z[part, 1:] -= shift
+        else:
+            z[part, 1:] = whitening.points(frame.apply(rows[part]))
+    return HeldSet(z, weights / problem.moments.weight, problem.labeled_point)
 
 
-def hold_all(problem: Problem) -> InMemorySet:
+def hold_all(problem: Problem) -> HeldSet:
     """Hold all unlabeled rows in memory."""
     return hold_in_memory(problem, *problem.unlabeled.sample(problem.unlabeled.n_rows, 0))
 
 
 @dataclass
 class StreamedSet:
-    """The attainable set of all unlabeled rows, each method a pass over them."""
+    """The attainable set of all unlabeled rows; every method reads them in one pass."""
 
     problem: Problem
-    held: HeldSet | None = None  # a sample; None: no derivatives are needed
+    held: HeldSet | None = None  # a sample, by which ``label`` chooses rows near boundaries
     n_passes: int = 0
 
     def __post_init__(self) -> None:
@@ -313,7 +376,7 @@ class StreamedSet:
         self._most = 0 if self.held is None else len(self.held.weights)
 
     def return_more(self, most: int) -> None:
-        """More rows near boundaries from the next pass on."""
+        """Return up to four times as many rows near boundaries, at most ``most``, from now on."""
         self._most = max(self._most, min(4 * self._most, most))
         self._least = min(4 * self._least, self._most)
 
@@ -341,7 +404,7 @@ class StreamedSet:
         sums = self._read(scores, is_soft=False)
         return self.problem.point_of(sums.counts, sums.sums)
 
-    def support(self, direction: Array) -> float:
+    def support(self, direction: Array, start: Shift | None = None) -> float:
         return self._read(direction, is_soft=False).log_sum / self.problem.moments.weight
 
     def _read(self, scores: Array, *, is_soft: bool, near: Near | None = None) -> LabelSums:
@@ -350,7 +413,10 @@ class StreamedSet:
         return self.problem.unlabeled.label_sums(rule, self.problem.frame, near=near)
 
 
-def gap(rows: AttainableSet, point: Array, gradient: Array) -> float:
-    """max over the set of gradient'(v - point): zero at a stationary point, never negative."""
+def gap(rows: AttainableSet, point: Array, gradient: Array, start: Shift | None = None) -> float:
+    """Return the first-order gap: the maximum over points v of the set of gradient'(v - point).
+
+    It is zero at a stationary point, and never negative. ``start`` as in ``support``.
+    """
     reached = float(np.vdot(gradient, point - rows.labeled_point))
-    return max(0.0, rows.support(gradient) - reached)
+    return max(0.0, rows.support(gradient, start) - reached)

@@ -1,24 +1,28 @@
-"""Path following: maximize likelihood - tau x divergence of the labels, level by level.
+"""Path following: from soft labels to a local maximum of the objective L, level by level.
 
-Rows are labeled by softmax(scores' (1, z)). A level maximizes L - tau KL, with KL the
-Kullback-Leibler divergence of the labels from those of the level before, whose scores are the
-anchor; at first it is 0, and -KL is the entropy up to a constant. This is the proximal point
-method: at the maximum tau (scores - anchor) is the gradient of L. Boundaries harden as the sum of
-1 / tau over the levels, and where classes tie the gradient falls by a factor tau / (tau + |H J|) a
-level, even if tau is kept.
+Rows are labeled by softmax of scores_k' z~, where z~ = (1, z), and L is a function of the point
+that the labels attain (``attainable``). A level maximizes L - tau KL, where KL is the
+Kullback-Leibler divergence of the labels from those of the previous level; the scores of that level
+are the anchor. At the first level the anchor is 0, and -KL is the entropy of the labels up to a
+constant. From level to level tau falls. This is the proximal point method with entropy as distance:
+at the maximum of a level the gradient of L is tau (scores - anchor). The scores therefore grow by
+gradient / tau a level, and labels harden as the sum of 1 / tau over the levels. Where classes tie,
+which means that the gradient between them vanishes, it falls by a factor tau / (tau + |H J|) a
+level, even at constant tau.
 
 A Newton step solves (tau - H J) step = gradient - tau (scores - anchor), with H the Hessian of L
 and J the derivative of the point by the scores. The operator is self-adjoint in the inner product
-of J: conjugate gradients in that product, stopped at a radius or where curvature is negative
-(Steihaug), need products with J and H only. Where unknowns are few the same system is solved by a
-factor. The first step of a level starts at the anchor, and predicts the end of the level: along
-boundaries that harden J times the gradient is almost 0, so that it adds gradient / tau.
+x' J y, so that conjugate gradients in that product apply, which need products with J and H only.
+They stop at a trust radius and at negative curvature (Steihaug). Where unknowns are few the system
+is solved by an LU factorization instead. The first step of a level starts at the anchor and
+predicts the end of the level: where labels harden J times the gradient is almost 0, so that the
+step is gradient / tau.
 
 As tau goes to 0 the scores of a path on rows in memory approach c / tau + lambda. In this limit
-(``find_limit``) a row goes to the class of largest c_k' z~, z~ = (1, z), and classes that tie there
-share it by softmax(lambda' z~). If labels are hard only a few rows tie; at an interior optimum c is
-0 and all of them do. Scores of order 1 / tau would amplify rounding by as much; c and lambda are of
-order 1, and Newton's method on the rows that tie finds them to rounding.
+(``find_limit``) a row gets the class of the largest c_k' z~, and classes that tie there share it by
+softmax(lambda_k' z~). If labels are hard only a few rows tie; at an interior optimum c is 0, and
+all rows do. Scores of order 1 / tau amplify rounding errors by as much. c and lambda are of order
+1, and Newton's method on the rows that tie finds them to rounding.
 """
 
 from __future__ import annotations
@@ -37,49 +41,49 @@ from ..likelihood import Objective
 from ..problem import Problem
 from ..types import AnyArray, Array
 from . import settings
-from .attainable import AllSums, AttainableSet, InMemorySet, Labeling, gap, shifted
+from .attainable import AllSums, AttainableSet, HeldSet, Labeling, gap, shifted
 
 Product = Callable[[Array], Array]
 
 
-# A level ends when the predicted ascent is below a share of tau x entropy; if the gap is not below
-# that of the level before, the share is reduced.
+# A level ends when the predicted ascent is below a share of tau x entropy (``Settings.centered``).
+# If the gap is then not below that of the previous level, the share is reduced, down to this one.
 _SMALLEST_CENTERED = 1e-8
-_MOST_PRODUCTS = 200  # in one solve
+_MOST_PRODUCTS = 200  # with J, in one run of conjugate gradients
 _MOST_STEPS = 15  # at one level
 _MOST_FIRST_STEPS = 40  # at the first level
 _SLOWEST_TAU_FACTOR = 0.7  # factor of tau above which a level is not repeated with a larger one
-_SUFFICIENT_GAIN = 0.05  # share of the slope that a step must gain
-_READ_OF_A_PAIR = 2e4  # numbers that might be read while the block of two classes is formed
-_SUSPICIOUS_SIZE = 0.2  # share of a step below which a saddle is suspected
-_SHORTEST_SIZE = 1e-6  # share of a step below which none is tried
+_SUFFICIENT_GAIN = 0.05  # smallest gain of a step, over its predicted gain (Armijo's rule)
+_READ_OF_A_PAIR = 2e4  # work, in numbers read, to form the block of J of two classes
+_SUSPICIOUS_SIZE = 0.2  # part of the last step below which a saddle is suspected
+_SHORTEST_SIZE = 1e-6  # smallest part of a step that is tried
 _MERIT_ROUNDING = 1e-13  # of the merit
-_NEARLY_REACHED = 1.001  # over the smallest tau of a path, at which it ends
+_NEARLY_REACHED = 1.001  # over the smallest tau allowed, at which a path ends
 # Limits of paths.
-_LARGEST_TIED_LEAD = 18.0  # of a score, at the end of a path, of classes that may tie
-_MOST_CHANGES = 100  # of the rows that tie
-_MOST_LIMIT_STEPS = 30
-_LONGEST_STEP = 3.0  # by how many times itself a share may grow in one step
+_LARGEST_TIED_LEAD = 18.0  # classes may tie whose scores at the end of a path differ by less
+_MOST_CHANGES = 100  # of the set of rows that tie
+_MOST_LIMIT_STEPS = 30  # Newton steps for one set of rows that tie
+_LONGEST_STEP = 3.0  # largest relative growth of a share in one step
 _ZERO_CHANGE = 1e-14  # change of shares that counts as zero
-_ROUNDED_CHANGE = 1e-6  # change of shares below which a step that does not shrink is rounding
-_EQUAL_CHANGE_RATIO = 1 - 1e-6  # of two changes: that of equal rows
-_SMALL_SHARE = 0.01  # a share that leaves with others
+_ROUNDED_CHANGE = 1e-6  # largest change of shares that counts as rounding if it does not shrink
+_EQUAL_CHANGE_RATIO = 1 - 1e-6  # ratio of changes from which they are those of equal rows
+_SMALL_SHARE = 0.01  # shares below this are dropped together if steps would make them negative
 _DEPENDENT_RATIO = 1e-9  # singular value, over the largest, below which directions are dependent
-_WIDEST_MARGIN = 1e-6  # largest margin, over the root mean square of c_k' z~
-_MARGIN_OVER_ROUNDING = 100.0  # margin over the leads that are rounding
+_WIDEST_MARGIN = 1e-6  # largest margin, over the root mean square of the leads c_k' z~
+_MARGIN_OVER_ROUNDING = 100.0  # smallest margin, over the leads of classes that tie
 
 
 @dataclass(frozen=True)
 class State:
-    """A labeling: its scores and point, likelihood and gradient there."""
+    """A labeling on a path: its scores, the point it attains, objective and gradient there."""
 
-    scores: Array
-    anchor: Array  # scores of the level before
+    scores: Array  # (K, 1 + rank), zero in the last class
+    anchor: Array  # scores of the previous level
     tau: float
     labeling: Labeling
-    value: float
-    gradient: Array
-    entropy: float
+    value: float  # of the objective
+    gradient: Array  # of the objective by the point, zero in the last class
+    entropy: float  # of the labels, over N
 
     @property
     def point(self) -> Array:
@@ -87,37 +91,39 @@ class State:
 
     @property
     def label_scores(self) -> Array:
-        """Scores whose softmax are the labels."""
+        """Scores whose softmax are the labels: with quotas the shifted ones."""
         shift = self.labeling.shift
         return self.scores if shift is None else shifted(self.scores, shift.values)
 
     @property
     def merit(self) -> float:
-        """L - tau KL, up to a constant of the level."""
+        """L - tau KL, up to a constant of the level, which a level maximizes."""
         return self.value + self.tau * (self.entropy + float(np.vdot(self.anchor, self.point)))
 
     @property
     def residual(self) -> Array:
+        """Right-hand side of the Newton step: zero at the maximum of a level."""
         return self.gradient - self.tau * (self.scores - self.anchor)
 
     def next_level(self, tau: float) -> State:
+        """Return the same labeling as the start of the next level."""
         return replace(self, anchor=self.scores, tau=tau)
 
 
 @dataclass(frozen=True)
 class Path:
-    """End of a path, and the levels of tau on it."""
+    """Result of following a path: its best state, and the ends of its levels."""
 
     state: State
-    gap: float
-    n_iter: int
-    is_bounded: bool
+    gap: float  # first-order gap of the state
+    n_iter: int  # Newton steps
+    is_bounded: bool  # False: it ran into a singular model, where L is unbounded
     levels: tuple[State, ...] = ()
 
 
 @dataclass
 class Work:
-    """Numbers of rows that products may still read: what a step costs is not known beforehand."""
+    """Work that is left to all paths, in numbers read by products: steps differ in their cost."""
 
     left: float = np.inf
 
@@ -128,20 +134,20 @@ class Effort:
 
     tol: float  # gap that is required
     max_iter: int  # Newton steps, at most
-    aim: float = np.inf  # gap below ``tol`` to go on to as long as the gap falls
-    work: Work = field(default_factory=Work)  # of all paths together
+    aim: float = np.inf  # gap that is aimed at, below ``tol``, as long as the gap falls
+    work: Work = field(default_factory=Work)  # common to all paths
 
 
 class _End(Enum):
     """Reason why Newton's method at one level ended."""
 
-    CENTERED = auto()
-    UNFINISHED = auto()
-    UNBOUNDED = auto()
+    CENTERED = auto()  # at the maximum of the level
+    UNFINISHED = auto()  # too many steps, or too much work
+    UNBOUNDED = auto()  # at a singular model
 
 
 class _System:
-    """(tau - H J) x = right at a state."""
+    """The linear system (tau - H J) x = right of Newton steps at a state."""
 
     def __init__(self, objective: Objective, state: State, work: Work) -> None:
         self._tau, self._shape = state.tau, state.scores.shape
@@ -163,17 +169,18 @@ class _System:
     def solve(
         self, right: Array, *, radius: float = 1.0, may_be_saddle: bool = False
     ) -> tuple[Array, float]:
-        """An ascent direction x near the solution, and right' J x.
+        """Return an ascent direction x, near the solution, and the slope right' J x along it.
 
-        Conjugate gradients stop at a radius, in the norm of J. They replace a factor where the
-        operator is seen not to be positive definite, or may not be.
+        With few unknowns the system is solved by its LU factors. If tau - H J is not positive
+        definite, or ``may_be_saddle``, conjugate gradients replace them, which stop at ``radius``
+        in the norm of J.
         """
         right = right - right[-1]
         if not self._is_dense:
             return self._steihaug(right, radius)[:2]
         flat = right[:-1].ravel()
         factor, pivots, failed = self._factor
-        # All eigenvalues are real, and tau where J is 0: the sign of their product.
+        # The eigenvalues are real. Their product, the determinant, is positive if none is negative.
         n_negative = np.count_nonzero(factor.diagonal() < 0)
         n_swapped = np.count_nonzero(pivots != np.arange(len(pivots)))
         is_definite = not failed and (n_negative + n_swapped) % 2 == 0
@@ -187,7 +194,7 @@ class _System:
         return np.append(x, np.zeros(self._shape[1])).reshape(self._shape), slope
 
     def _steihaug(self, right: Array, radius: float) -> tuple[Array, float, bool]:
-        """The direction, right' J x, and whether no negative curvature was met."""
+        """Return x, right' J x, and whether no negative curvature was met (Steihaug's method)."""
         x, square, slope = np.zeros_like(right), 0.0, 0.0
         residual, curved = right, self._curvature(right)
         rho = float(np.vdot(residual, curved))
@@ -214,7 +221,7 @@ class _System:
             self._work.left -= self._read
             last, rho = rho, float(np.vdot(residual, curved))
             direction, moved = residual + rho / last * direction, curved + rho / last * moved
-        # What is left lies where J is almost 0, and the operator is tau.
+        # The remaining residual lies where J is almost 0 and the operator is tau times identity.
         x, slope = x + residual / self._tau, slope + float(np.vdot(right, curved)) / self._tau
         return x, slope, True
 
@@ -229,7 +236,7 @@ class Follower:
     def state(
         self, scores: Array, tau: float, anchor: Array | None = None, near: State | None = None
     ) -> State:
-        """The state at scores; ``near`` is one at similar scores on the same rows."""
+        """Return the state at scores; the shift of quotas starts at that of ``near``."""
         scores = scores - scores[-1]
         anchor = np.zeros_like(scores) if anchor is None else anchor - anchor[-1]
         start = None if near is None else near.labeling.shift
@@ -239,13 +246,11 @@ class Follower:
         return State(scores, anchor, tau, found, float(value), gradient - gradient[-1], entropy)
 
     def gap(self, state: State) -> float:
-        return gap(self.rows, state.point, state.gradient)
+        """Return the first-order gap of a state over the set."""
+        return gap(self.rows, state.point, state.gradient, state.labeling.shift)
 
     def follow(self, state: State, effort: Effort, least: float = 0.0) -> Path:
-        """Lower tau until the gap is small enough, or no progress is possible.
-
-        The path ends where tau reaches ``least``, too.
-        """
+        """Lower tau until the gap is small enough, no progress is possible, or it is ``least``."""
         tol, max_iter, work = effort.tol, effort.max_iter, effort.work
         aim = min(effort.aim, tol)
         best, n_iter = Path(state, np.inf, 0, True), 0
@@ -265,27 +270,33 @@ class Follower:
             is_last = best.gap <= aim or state.tau <= smallest
             is_last = is_last or n_iter >= max_iter or work.left <= 0
             if not is_last and end is _End.UNFINISHED and levels and slowest < _SLOWEST_TAU_FACTOR:
-                # Labels hardened faster than boundaries moved: the level is repeated.
+                # Labels hardened before boundaries could move: repeat the level with a larger tau.
                 slowest = float(np.sqrt(slowest))
                 state = levels[-1].next_level(slowest * levels[-1].tau)
                 continue
             if not is_last and not has_fallen and share > _SMALLEST_CENTERED:
-                share *= 1e-3  # where classes tie the ascent is of the order of the squared gap
+                # Where classes tie the ascent left is of the order of the squared gap.
+                share *= 1e-3
                 continue
             if end is _End.CENTERED or not levels or found <= aim:
                 levels.append(state)
             if is_last or (best.gap <= tol and not has_fallen):
                 break
-            # Where labels harden the gap falls with the square of tau.
+            # Where labels harden the gap is proportional to the square of tau.
             fall = float(np.clip(np.sqrt(0.3 * aim / found), slowest, 1))
             state = state.next_level(max(fall * state.tau, least))
         return Path(best.state, best.gap, n_iter, True, tuple(levels))
 
     def _noise(self, state: State) -> float:
+        """Return the rounding error of the merit."""
         return _MERIT_ROUNDING * (abs(state.merit) + self.objective.weight)
 
     def _center(self, state: State, most: int, share: float, work: Work) -> tuple[State, int, _End]:
-        """Newton's method at one level: the state, the number of steps, and how it ended."""
+        """Maximize the merit at one level by at most ``most`` Newton steps.
+
+        Return the state, the number of steps and how it ended. ``share`` is that of
+        ``_SMALLEST_CENTERED``.
+        """
         size = 1.0
         for n_steps in range(1, most + 1):
             if not self.objective.is_bounded(state.point):
@@ -315,25 +326,30 @@ class Follower:
 
 @dataclass(frozen=True)
 class Limit:
-    """A labeling and its point: by ``first`` (c), and where classes tie by ``second`` (lambda)."""
+    """The limit of a path for tau to 0: a labeling, and the point that it attains."""
 
     point: Array
-    value: float
-    gap: float
-    first: Array  # (K, 1 + rank)
-    second: Array  # (K, 1 + rank)
-    margin: float  # classes this near to the first by ``first`` tie; infinite: all do
+    value: float  # of the objective
+    gap: float  # first-order gap
+    first: Array  # c, (K, 1 + rank)
+    second: Array  # lambda, (K, 1 + rank)
+    margin: float  # classes tie whose c_k' z~ is this near to the largest; infinite: all do
 
     def rule(self, problem: Problem) -> LinearRule | LexicographicRule:
-        """The labeling for rows in the frame."""
+        """Return the labeling as a rule for rows in the frame."""
         second = problem.rule_of(self.second, is_soft=True)
         if np.isinf(self.margin):
             return second
         return LexicographicRule(problem.rule_of(self.first, is_soft=False), second, self.margin)
 
 
-def find_limit(likelihood: Objective, held: InMemorySet, end: State) -> Limit | None:
-    """The limit of a path that ends in a state, or None where the rows that tie are not clear."""
+def find_limit(likelihood: Objective, held: HeldSet, end: State) -> Limit | None:
+    """Return the limit of a path that ends in a state, or None if it cannot be determined.
+
+    An active-set method: for a guess of the classes that tie on each row, Newton's method balances
+    their shares. Shares that would become negative leave the guess; classes that tie by the
+    gradient, but are not in it, join. It fails where leads and their rounding cannot be separated.
+    """
     second = end.scores
     scores = second @ held.z.T
     is_tied = scores >= scores.max(axis=0) - _LARGEST_TIED_LEAD
@@ -360,20 +376,23 @@ def find_limit(likelihood: Objective, held: InMemorySet, end: State) -> Limit | 
 
 @dataclass(frozen=True)
 class _Balanced:
-    """A point at which shares of tied rows are balanced, or a step towards it."""
+    """A point at which no change of the shares of rows that tie raises the objective."""
 
     point: Array
     value: float
     gradient: Array
-    first: Array  # the gradient, less its rounding along rows that tie
+    first: Array  # the gradient without its part in the directions of rows that tie: rounding
     scores: Array
-    leaving: AnyArray | None = None  # (K, n): shares of which a step would take more than all
+    leaving: AnyArray | None = None  # (K, n): shares that a step would make negative; not balanced
 
 
 def _balance(
-    likelihood: Objective, held: InMemorySet, is_tied: AnyArray, scores: Array
+    likelihood: Objective, held: HeldSet, is_tied: AnyArray, scores: Array
 ) -> _Balanced | None:
-    """Newton's method in the directions in which shares of rows that tie can move the point."""
+    """Find scores whose shares of the rows that tie, (K, n) mask, make the gradient vanish there.
+
+    Newton's method in the directions in which these shares can move the point. None if it fails.
+    """
     basis = _directions(held.z, is_tied)
     tied_rows = np.flatnonzero(np.count_nonzero(is_tied, axis=0) > 1)
     tied, is_sharing = held.z[tied_rows], is_tied[:, tied_rows]
@@ -394,20 +413,20 @@ def _balance(
         if not len(free):
             return found
         bend = basis.T @ likelihood.hessian(point) @ basis
-        labeling = Labeling(AllSums(point, 0.0), held.z, held.weights, shares)
+        labeling = Labeling(AllSums(point, 0.0), held, shares)
         spread = basis.T @ labeling.matrix() @ basis
         step = -_solve(spread, _solve(bend, residual))
         if not np.isfinite(step).all():
             return None
         change = np.where(is_sharing, whole(basis @ step) @ tied.T, 0.0)
-        change -= (shares[:, tied_rows] * change).sum(axis=0)  # of a share, over that share
+        change -= (shares[:, tied_rows] * change).sum(axis=0)  # relative changes of the shares
         change[~is_sharing] = 0.0
         largest = float(np.abs(shares[:, tied_rows] * change).max())
         if largest <= _ZERO_CHANGE or last / 2 <= largest <= _ROUNDED_CHANGE:
             return found
         if change.min() < -1:
             leaving = np.zeros(is_tied.shape, dtype=bool)
-            # The share reduced most, equal ones of equal rows, and small ones below zero.
+            # The share reduced most, with those of equal rows, and all small ones below zero.
             is_small = (change < -1) & (shares[:, tied_rows] < _SMALL_SHARE)
             leaving[:, tied_rows] = is_small | (change <= _EQUAL_CHANGE_RATIO * change.min())
             return replace(found, leaving=leaving)
@@ -417,14 +436,18 @@ def _balance(
 
 
 def _with_last_class(flat: Array, shape: tuple[int, ...]) -> Array:
-    """A vector of all classes but the last as a matrix of all classes, zero in the last."""
+    """Return a vector of all classes but the last as a matrix (K, 1 + rank), zero in the last."""
     whole = np.zeros(shape)
     whole[:-1].ravel()[:] = flat
     return whole
 
 
 def _directions(z: Array, is_tied: AnyArray) -> Array:
-    """Orthonormal columns: the directions (e_k - e_j) x z~ of classes that share a row z~."""
+    """Return an orthonormal basis, in columns, of the moves of the point by rows that tie.
+
+    It spans the directions (e_k - e_j) x z~ of all pairs of classes that share a row z~, in the
+    coordinates of all classes but the last.
+    """
     n_classes, width = len(is_tied), z.shape[1]
     size = (n_classes - 1) * width
     n_sharing = np.count_nonzero(is_tied, axis=0)
@@ -439,7 +462,7 @@ def _directions(z: Array, is_tied: AnyArray) -> Array:
         ]
         _, lengths, directions = scipy.linalg.svd(np.vstack(parts), full_matrices=False)
         return np.asarray(directions[lengths > _DEPENDENT_RATIO * lengths[0]].T)
-    # Many rows: their scatter, whose eigenvalues are squares.
+    # With many rows the scatter of the directions is smaller; its eigenvalues are squares.
     scatter = np.zeros((size, size))
     for sharing, rows in groups:
         contrasts = _contrasts(sharing)
@@ -449,18 +472,18 @@ def _directions(z: Array, is_tied: AnyArray) -> Array:
 
 
 def _groups(rows: Array, is_tied: AnyArray) -> list[tuple[AnyArray, Array]]:
-    """Sets of classes that share rows, each with its rows."""
+    """Return the distinct sets of classes that share rows, (K,) masks, each with its rows."""
     kinds, kind = np.unique(is_tied, axis=1, return_inverse=True)
     return [(kinds[:, i], rows[kind.ravel() == i]) for i in range(kinds.shape[1])]
 
 
 def _contrasts(is_sharing: AnyArray) -> Array:
-    """(m - 1, K - 1): differences e_k - e_j of the m classes that share, without the last."""
+    """Return the differences e_k - e_j of the m classes that share, (m - 1, K - 1)."""
     found = np.eye(len(is_sharing))[is_sharing]
     return np.asarray((found[1:] - found[0])[:, :-1])
 
 
 def _solve(matrix: Array, right: Array) -> Array:
-    """NaN where there is no solution."""
+    """Solve a linear system; NaN if it is singular."""
     _, _, solution, failed = lapack.dgesv(matrix, right)
     return np.full(len(right), np.nan) if failed else np.asarray(solution)

@@ -22,7 +22,7 @@ from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
 from ..moments import factor
 from ..problem import WITHIN_TOLERANCE, Problem
 from ..types import Array
-from .stopping import Outcome
+from . import Outcome
 
 _SMALLEST_SINGULAR_RATIO = 1e-12
 CLOSED_FORMS = ("invariant", "symmetric", "means-shifted")  # variants

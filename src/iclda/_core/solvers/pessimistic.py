@@ -32,10 +32,9 @@ from ..likelihood import (
 )
 from ..problem import Problem
 from ..types import Array
-from . import settings
+from . import Limits, settings
 from .continuation import Effort, Follower, Path, Work
 from .search import HeldSample, Solution, search
-from .stopping import Limits
 from .supervised import supervised_reference, target_of_labeled
 
 

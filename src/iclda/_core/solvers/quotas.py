@@ -1,11 +1,20 @@
-"""The attainable set of labelings that give every class its share of the unlabeled rows.
+"""The attainable set with quotas: labelings that give every class a given share of the rows.
 
-Offsets of the scores are shifted, class by class, until the labels fill the quotas. The shifts are
-the minimum of a convex function of K numbers, the sum of log-sum-exp of the shifted scores less
-shifts' quotas; its minimum takes the place of the sum of log-sum-exp, and all that is known of a
-set follows from it: the point is its gradient, J its Hessian. A quota that is an interval has a
-slack, whose entropy counts as that of labels does: it ends inside, or at one end. Without softmax
-the same function gives the point furthest in a direction; any shift gives an upper bound of it.
+Labels are softmax of the scores s_ik = c_k' z~_i of row i in class k plus a shift lambda_k. The
+shifts minimize a convex function of K numbers, the dual,
+
+    D(lambda) = sum_i w_i log sum_k exp(s_ik + lambda_k) - sum_k quota_k lambda_k
+
+At its minimum the derivative by each lambda_k vanishes: class k has the weight quota_k. As a
+function of the scores, the minimum takes the place of the sum of log-sum-exp: its gradient is the
+point of the labeling, and its second derivative is J.
+
+A quota may be an interval from low to low + width. The class then has the weight
+low + width / (1 + exp(sharpness lambda_k)), which lies in the interval for every shift, and the
+term quota_k lambda_k of the dual is replaced by the integral of this weight (``Quotas.cost``).
+
+The maximum of a linear function over the set minimizes the same dual with max in place of
+log-sum-exp. Any shift gives an upper bound of it.
 """
 
 from __future__ import annotations
@@ -21,7 +30,6 @@ from ..types import AnyArray, Array
 from .attainable import (
     AllSums,
     HeldSet,
-    InMemorySet,
     Labeling,
     Shift,
     StreamedSet,
@@ -30,50 +38,55 @@ from .attainable import (
     shifted,
 )
 
-_FILLED_ERROR = 1e-13  # of the weight of the rows: a quota that is filled
-_ROUNDED_ERROR = 1e-10  # as rounding allows, where further steps change nothing
-_HARD_SCORE = 40.0  # of a score, beyond which labels are hard
+# Errors of filled quotas, over the weight of the rows.
+_FILLED_ERROR = 1e-13  # at which Newton's method stops
+_ROUNDED_ERROR = 1e-10  # accepted where rounding prevents further progress
+_ROUGH_ERROR = 1e-6  # at the levels of tau above 1
+_CORRECTABLE_SHARE = 1e-3  # that a sample of the rows near boundaries can correct
+# Newton's method for the shifts.
+_HARD_SCORE = 40.0  # difference of scores beyond which labels are hard; longest step of a shift
 _MOST_STEPS = 200
-_WARM_STEPS = 15  # from the last shift: where these do not do, harder and harder labels cost less
-_DUAL_ROUNDING = 1e-15  # of the convex function
-_IDLE_STEPS = 6  # steps in a row that lower it by no more than rounding
-_SOFT_RANGE = 10.0  # range of scores from which shifts are found at once
-_TAU_FACTOR = 0.3  # factor of tau on the way to harder labels
-_ROUGH_ERROR = 1e-6  # of the weight of the rows: how well quotas are filled on that way
-READS_PER_SHIFT = 30  # of the scores of three and more classes, about, until shifts are found
-_NUMBERS_READ_AT_ONCE = 4e5  # numbers: to read fewer hardly takes less time
-_SHARPNESS_FACTOR = 10.0  # factor of the sharpness of slacks from step to step
-_HARD_TAU = 1e-11  # tau over the range of the scores at which labels count as hard
-_MOST_PASSES = 5  # after which quotas count as filled
-_CLOSE_SHIFT = 5.0  # change of a shift at which rows that are not near boundaries keep their labels
-_CORRECTABLE_SHARE = 1e-3  # of the weight of the rows: what rows that stand for others can correct
+_WARM_STEPS = 15  # from the shift of similar scores; if these fail, tau is lowered from above
+_IDLE_STEPS = 6  # steps in a row that lower the dual by no more than rounding, after which it stops
+_DUAL_ROUNDING = 1e-15  # of the value of the dual
+# Levels of tau: scores are divided by it, and it falls to 1.
+_SOFT_RANGE = 10.0  # largest range of the scores of a row at the first level
+_TAU_FACTOR = 0.3  # factor of tau from level to level
+_SHARPNESS_FACTOR = 10.0  # factor of the sharpness of intervals from level to level
+_HARD_TAU = 1e-11  # tau of the linear oracle, over the range of the scores
+# Work.
+READS_PER_SHIFT = 30  # approximate number of times that the scores are read, with three classes up
+_NUMBERS_READ_AT_ONCE = 4e5  # smallest number of scores that is counted as work
+# Passes over all rows.
+_MOST_PASSES = 5  # to fill the quotas of one labeling
+_CLOSE_SHIFT = 5.0  # change of a shift up to which rows far from boundaries keep their labels
 
 
 @dataclass(frozen=True)
 class Quotas:
-    """Weights, over N, that classes get of some rows: from ``low`` to ``low + width``."""
+    """Weights, over N, that the classes get of some rows: from ``low`` to ``low + width``."""
 
     low: Array  # (K,)
     width: Array  # (K,)
-    is_held: AnyArray  # (K,): classes that are shifted; the others follow, or are free
-    weight: float  # of all rows that they are for
-    sharpness: float = 1.0  # of slacks, against labels: infinite would give them no entropy
+    is_held: AnyArray  # (K,): classes that are shifted; others have no quota, or get the rest
+    weight: float  # of all rows
+    sharpness: float = 1.0  # of intervals: how fast the weight of a class changes with its shift
 
     @property
     def has_slack(self) -> bool:
-        """Whether a quota is an interval."""
+        """Whether any quota is an interval."""
         return bool(self.width.any())
 
     def less(self, taken: Array) -> Quotas:
-        """Quotas that are left where other rows take some."""
+        """Return what is left of the quotas where other rows take the weights ``taken`` (K,)."""
         return replace(self, low=self.low - taken)
 
     def can_be_filled(self, weight: float) -> bool:
-        """Whether rows of this weight can fill them, with something to choose."""
+        """Whether rows of this weight can fill the quotas in more than one way."""
         return bool((self.low < weight).all() and (self.low + self.width > 0).all())
 
     def cost(self, shifts: Array) -> Array:
-        """Terms of the convex function beside log-sum-exp."""
+        """Return the terms of the dual beside log-sum-exp, at shifts (..., K)."""
         cost = -(shifts @ self.low)
         if self.has_slack:
             slack = np.logaddexp(0, -self._sharp(shifts)) / self.sharpness
@@ -81,16 +94,17 @@ class Quotas:
         return np.asarray(cost)
 
     def hard_cost(self, shift: Array) -> float:
+        """Return the same for hard labels: the limit of infinite sharpness."""
         return float(np.maximum(-shift, 0) @ self.width - shift @ self.low)
 
     def filled(self, shifts: Array) -> Array:
-        """Weights that classes get at these shifts, where the quotas are filled."""
+        """Return the weights that the classes must have at these shifts, (..., K) or (K,)."""
         if not self.has_slack:
             return self.low
         return np.asarray(self.low + self.width * second_of_two(self._sharp(shifts)))
 
     def bends(self, shifts: Array) -> Array:
-        """Second derivatives of the cost."""
+        """Return the second derivatives of ``cost`` by each shift, (..., K)."""
         if not self.has_slack:
             return np.zeros_like(shifts)
         filled = second_of_two(self._sharp(shifts))
@@ -101,40 +115,44 @@ class Quotas:
 
 
 class QuotaLabeling(Labeling):
-    """Rows labeled by scores that are shifted to fill quotas."""
+    """Rows labeled by scores that are shifted to fill quotas.
+
+    J is that of the shifted scores at fixed shifts, less the change that the shifts undo: with E
+    the derivative of the point by the shifts, J - E (E_kk + bends)^-1 E', of rank K at most.
+    """
 
     shift: Shift
 
     def __init__(self, free: Labeling, rows: QuotaSet, shift: Shift, log_sum: float) -> None:
-        super().__init__(AllSums(free.point, log_sum, free.is_thinned), *free.parts)
-        self.shift, self._rows = shift, rows
+        super().__init__(AllSums(free.point, log_sum, free.is_thinned), free.rows, free.shares)
+        self.shift, self._local = shift, rows
         if len(self.point) > 2:
-            self.n_sought = READS_PER_SHIFT * max(_NUMBERS_READ_AT_ONCE, self.parts[-1].size)
+            self.n_sought = READS_PER_SHIFT * max(_NUMBERS_READ_AT_ONCE, self.shares.size)
 
     @cached_property
     def _offsets(self) -> tuple[Array, Array]:
-        """Changes of the point by the offsets of shifted classes; what changes them back."""
-        held = np.flatnonzero(self._rows.quotas.is_held)
+        """Return the derivatives E of the point by the shifts, and the inverse in J."""
+        held = np.flatnonzero(self._local.quotas.is_held)
         units = np.zeros((len(held), *self.point.shape))
         units[np.arange(len(held)), held, 0] = 1
         across = np.array([super(QuotaLabeling, self).product(unit) for unit in units])
         return across, self._inverse(across[:, held, 0])
 
     def _inverse(self, inner: Array) -> Array:
-        """Inverse of the change of weights by shifts, which is singular if labels are hard."""
-        quotas = self._rows.quotas
+        """Invert the derivative of class weights by shifts, singular where labels are hard."""
+        quotas = self._local.quotas
         bends = quotas.bends(self.shift.values)[quotas.is_held]
         return np.asarray(np.linalg.pinv(inner + np.diag(bends), rcond=1e-13, hermitian=True))
 
     def product(self, direction: Array) -> Array:
         moved = super().product(direction)
         across, inverse = self._offsets
-        back = inverse @ moved[self._rows.quotas.is_held, 0]
+        back = inverse @ moved[self._local.quotas.is_held, 0]
         return np.asarray(moved - np.tensordot(back, across, axes=1))
 
     def matrix(self) -> Array:
         whole = super().matrix()
-        held, (n_classes, width) = self._rows.quotas.is_held, self.point.shape
+        held, (n_classes, width) = self._local.quotas.is_held, self.point.shape
         chosen = np.zeros((len(whole), n_classes))
         chosen[np.arange(n_classes - 1) * width, np.arange(n_classes - 1)] = 1
         chosen[::width, -1] = -1  # scores of the last class are held: all others move instead
@@ -143,23 +161,27 @@ class QuotaLabeling(Labeling):
 
     @property
     def local_set(self) -> QuotaSet:
-        return self._rows
+        return self._local
 
 
 @dataclass(eq=False)
-class QuotaSet(InMemorySet):
-    """Rows held in memory, of which every class gets its quota."""
+class QuotaSet(HeldSet):
+    """The attainable set, with quotas, of rows held in memory."""
 
     quotas: Quotas
 
     def find_shift(self, scores: Array, start: Shift | None = None) -> Shift:
-        """Find the shift that fills the quotas; with a smaller tau all scores grow alike."""
+        """Find the shift that fills the quotas.
+
+        Scores of a smaller tau are nearly multiples of the earlier ones: the start is scaled with
+        the range of the scores.
+        """
         stack = self.scores_of_rows(scores[None])
         score_range = float(np.ptp(stack, axis=1).max(initial=0)) or 1.0
         begin = None
         if start is not None:
             begin = start.values[None] * score_range / start.score_range
-        return Shift(balance(stack, self.weights, self.quotas, begin)[0], score_range)
+        return Shift(balance(stack, self.weights, self.quotas, begin)[0], score_range, self)
 
     def label(self, scores: Array, start: Shift | None = None) -> QuotaLabeling:
         shift = self.find_shift(scores, start)
@@ -175,14 +197,17 @@ class QuotaSet(InMemorySet):
         points, log_sums = super().soft_points(shifted(scores, shifts))
         return points, log_sums + self.quotas.cost(shifts)
 
-    def support(self, direction: Array) -> float:
+    def support(self, direction: Array, start: Shift | None = None) -> float:
         scores = self.scores_of_rows(direction)
         shift = hard_shift(scores, self.weights, self.quotas)
         return float(self.weights @ (scores.T + shift).max(axis=1) + self.quotas.hard_cost(shift))
 
 
 def balance(scores: Array, weights: Array, quotas: Quotas, start: Array | None = None) -> Array:
-    """(S, K): shifts of a stack of scores (S, K, n) by which soft labels fill the quotas."""
+    """Return the shifts (S, K) by which softmax of a stack of scores (S, K, n) fills the quotas.
+
+    ``start`` (S, K) are shifts of similar scores.
+    """
     begin = np.zeros(scores.shape[:2]) if start is None else start.copy()
     if scores.shape[1] == 2:
         leads = scores[:, 0] - scores[:, 1]
@@ -194,7 +219,8 @@ def balance(scores: Array, weights: Array, quotas: Quotas, start: Array | None =
         found, is_filled = _newton(scores, weights, quotas, begin, _WARM_STEPS)
         if is_filled.all():
             return found
-    # Soft labels first: shifts of harder ones are sought on the line through the last two.
+    # Newton's method converges from zero if labels are soft: scores are divided by a tau that falls
+    # to 1, and the shifts of the next level are extrapolated linearly from the last two.
     tau = max(1.0, float(np.ptp(scores, axis=1).max(initial=0)) / _SOFT_RANGE)
     soft, shifts = replace(quotas, sharpness=1.0), np.zeros(scores.shape[:2])
     last_tau, last = np.inf, shifts
@@ -211,7 +237,10 @@ def balance(scores: Array, weights: Array, quotas: Quotas, start: Array | None =
 
 
 def _balance_two(leads: Array, weights: Array, quotas: Quotas, shift: Array) -> Array:
-    """(S,): shifts of the first of two classes, by Newton's method within a bracket."""
+    """Return the shifts (S,) of the first of two classes, by Newton's method within a bracket.
+
+    ``leads`` (S, n) are the scores of the first class less those of the second.
+    """
     total, shifts = float(weights.sum()), np.zeros((len(leads), 2))
     low, high = -leads.max(axis=-1) - _HARD_SCORE, -leads.min(axis=-1) + _HARD_SCORE
     low, high = np.minimum(low, -_HARD_SCORE), np.maximum(high, _HARD_SCORE)
@@ -220,7 +249,7 @@ def _balance_two(leads: Array, weights: Array, quotas: Quotas, shift: Array) -> 
         np.add(leads, shift[:, None], out=second)
         second_of_two(second, out=second)
         shifts[:, 0] = shift
-        # The weight that the second class has too much.
+        # Weight of the second class beyond what it must have.
         excess = second @ weights - (total - quotas.filled(shifts)[..., 0])
         if np.abs(excess).max() <= _FILLED_ERROR * total:
             break
@@ -243,14 +272,20 @@ def _newton(
     n_steps: int = _MOST_STEPS,
     exact: float = _FILLED_ERROR,
 ) -> tuple[Array, AnyArray]:
-    """Damped Newton's method on the convex function: shifts (S, K), and whether they fill."""
+    """Minimize the dual for a stack of scores (S, K, n), by damped Newton steps.
+
+    Return the shifts (S, K), and which of them fill the quotas to the error ``exact``.
+    """
     held = np.flatnonzero(quotas.is_held)
     shifts, damping, n_idle = shifts.copy(), np.zeros(len(scores)), np.zeros(len(scores), dtype=int)
     values, excess, bends = _dual(scores, weights, quotas, shifts)
     is_open, enough = np.ones(len(scores), dtype=bool), exact * quotas.weight
 
     def move(some: AnyArray, steps: Array, slack: float) -> AnyArray:
-        """Move stacks whose function does not rise by more than ``slack``; return which."""
+        """Take the steps that do not raise the dual by more than ``slack`` times its rounding.
+
+        ``some`` are indices of the stack, ``steps`` their steps. Return which were taken.
+        """
         moved = shifts[some]
         moved[:, held] += np.clip(steps, -_HARD_SCORE, _HARD_SCORE)
         trial = _dual(scores[some], weights, quotas, moved)
@@ -280,7 +315,8 @@ def _newton(
         is_open[some[~is_lower & (damping[some] > 1e6)]] = False
         some = some[~is_lower]
         if len(some):
-            # Newton's step is far too long where a class is far below its quota: odds are scaled.
+            # Newton's step is far too long where a class is far below its quota. Scaling the odds
+            # of a class by the ratio of its quota to its weight is tried instead.
             wanted = quotas.filled(shifts[some])[..., held]
             counts = np.maximum(excess[some] + wanted, 1e-300)
             move(some, np.log(np.maximum(wanted, 1e-300) / counts), 0.0)
@@ -291,7 +327,7 @@ def _newton(
 def _dual(
     scores: Array, weights: Array, quotas: Quotas, shifts: Array
 ) -> tuple[Array, Array, Array]:
-    """Value, gradient and second derivative of the convex function, by the shifted classes."""
+    """Return the dual (S,), its gradient (S, m) and its Hessian (S, m, m) by the m held shifts."""
     held, n_held = quotas.is_held, np.count_nonzero(quotas.is_held)
     shares, log_sums = label(scores + shifts[..., None], is_soft=True)
     shares = shares[:, held]
@@ -305,7 +341,7 @@ def _dual(
 
 
 def hard_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
-    """(K,): shifts by which labels by the largest score (K, n) fill the quotas."""
+    """Return the shifts (K,) by which labels by the largest score (K, n) fill the quotas."""
     shift = np.zeros(len(scores))
     if len(scores) == 2:
         leads = scores[0] - scores[1]
@@ -321,36 +357,38 @@ def hard_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
 
 
 class QuotaStreamedSet(StreamedSet):
-    """All unlabeled rows with quotas.
+    """The attainable set of all unlabeled rows with quotas, each method some passes over them.
 
-    A sample predicts the shift, later the rows near boundaries that the last pass returned. On
-    those of this pass it is corrected, with all other rows labeled as they are.
+    The shift is found on the rows of the start, or else of the sample, and corrected on the rows
+    near boundaries that the pass returns, with all other rows labeled as they are.
     """
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        assert isinstance(self.held, QuotaSet)
         self._least = max(self._least, self._most // 4)  # rows to fill quotas with
-        self._sample = self._guide = self.held
-        self._quotas = self.held.quotas
+
+    @property
+    def _sample(self) -> QuotaSet:
+        assert isinstance(self.held, QuotaSet)
+        return self.held
 
     def label(self, scores: Array, start: Shift | None = None) -> QuotaLabeling:
-        quotas = self._quotas
+        sample, quotas = self._sample, self._sample.quotas
+        guide = sample if start is None else start.rows
         for _ in range(_MOST_PASSES):
-            start = shift = self._guide.find_shift(scores, start)
+            start = shift = guide.find_shift(scores, start)
             free = super().label(shifted(scores, shift.values))
             local = free.local_set
-            assert isinstance(local, InMemorySet)
             taken = local.labeled_point[:, 0] - self.labeled_point[:, 0]
             near = QuotaSet(local.z, local.weights, local.labeled_point, quotas.less(taken))
             if not near.quotas.can_be_filled(float(near.weights.sum())):
                 cost, filled = quotas.cost(shift.values), quotas.filled(shift.values)
-                found = QuotaLabeling(free, near, shift, free.log_sum + float(cost))
                 excess = free.point[:, 0] - self.labeled_point[:, 0] - filled
-                biased = self._sample.quotas.less(excess)
-                self._guide = self._sample = replace(self._sample, quotas=biased)
+                guide = sample = replace(sample, quotas=sample.quotas.less(excess))
+                missed = shift._replace(rows=sample)
+                found = QuotaLabeling(free, near, missed, free.log_sum + float(cost))
                 continue
-            self._guide, found = near, near.label(scores, shift)
+            guide, found = near, near.label(scores, shift)
             others = free.log_sum - local.soft_point(shifted(scores, shift.values))[1]
             found.log_sum += others - float(shift.values @ taken)
             found.is_thinned = free.is_thinned
@@ -364,17 +402,20 @@ class QuotaStreamedSet(StreamedSet):
         found = self.label(scores)
         return found.point, found.log_sum
 
-    def support(self, direction: Array) -> float:
-        """An upper bound whatever the shift; for the best one of some rows a close one."""
-        rows, quotas = self._guide, self._quotas
-        if rows is self._sample:  # the quotas are not filled: no certificate
+    def support(self, direction: Array, start: Shift | None = None) -> float:
+        """Return an upper bound: any shift gives one, the best shift of some rows a close one.
+
+        Infinity, and so no certificate, if the rows of the start do not fill the quotas.
+        """
+        if start is None or start.rows.z is self._sample.z:
             return np.inf
+        rows = start.rows
         shift = hard_shift(direction @ rows.z.T, rows.weights, rows.quotas)
-        return super().support(shifted(direction, shift)) + quotas.hard_cost(shift)
+        return super().support(shifted(direction, shift)) + self._sample.quotas.hard_cost(shift)
 
 
 def quotas_of(problem: Problem) -> Quotas:
-    """Weights of the classes among the unlabeled rows, over N."""
+    """Return the quotas of the unlabeled rows, from the proportions of a problem."""
     assert problem.proportions is not None
     weight = 1 - problem.labeled.weight / problem.moments.weight
     low, high = problem.proportions.T
@@ -385,7 +426,7 @@ def quotas_of(problem: Problem) -> Quotas:
 
 
 def hold_rows(problem: Problem, rows: AnyArray, weights: Array, sharpness: float = 1.0) -> HeldSet:
-    """Hold rows given in the user's units, in memory if the problem has quotas."""
+    """Hold rows given in the user's units; with quotas always in memory."""
     if problem.proportions is None:
         return hold(problem, rows, weights)
     free = hold_in_memory(problem, rows, weights)
@@ -394,6 +435,6 @@ def hold_rows(problem: Problem, rows: AnyArray, weights: Array, sharpness: float
 
 
 def read_rows(problem: Problem, held: HeldSet | None) -> StreamedSet:
-    """All rows, read in every pass."""
+    """Return the attainable set of all rows; ``held`` is that of a sample of them."""
     kind = StreamedSet if problem.proportions is None else QuotaStreamedSet
     return kind(problem, held)

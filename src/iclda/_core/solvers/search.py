@@ -1,9 +1,10 @@
-"""Maximize a function of the point over all labelings of the unlabeled rows.
+"""Maximize an objective over the attainable set: the order of the steps, and the certificate.
 
-The labeled likelihood is not concave, and local maxima are common in small problems: many starts
-ascend roughly and at once (``starts``), distinct ones are followed to the end (``continuation``).
-Starts are compared on a few rows; only the best one is followed on all rows. Of a concave function
-one path is followed (``pessimistic``).
+The likelihood of the labeled rows is not concave, and local maxima are common in small problems.
+Many starts are annealed together, roughly (``starts``); from the distinct ends a path leads to a
+local maximum each (``continuation``). If not all rows can be held in memory, this is done on a
+sample of them, and the best path is continued on all rows, which are read in passes. A concave
+objective has one maximum, and one path (``pessimistic``). See docs/search.md.
 """
 
 from __future__ import annotations
@@ -20,32 +21,34 @@ from ..likelihood import Objective
 from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
-from . import settings
-from .attainable import HeldSet, InMemorySet, StreamedSet, hold_in_memory
+from . import Limits, Outcome, settings
+from .attainable import HeldSet, StreamedSet, hold_in_memory
 from .continuation import Effort, Follower, Limit, Path, State, Work, find_limit
 from .quotas import hold_rows, read_rows
 from .starts import Candidates, find_candidates
-from .stopping import Limits, Outcome
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The best point, the rule whose labels attain it, and the certificate."""
+    """The best point that was found, the labeling that attains it, and the certificate."""
 
     point: Array
-    rule: LinearRule | LexicographicRule  # for rows in the frame
-    objective: float  # per unit of weight of the objective
-    gap: float  # per unit of weight of the objective
+    rule: LinearRule | LexicographicRule  # the labeling, for rows in the frame
+    objective: float  # per unit of ``Objective.weight``
+    gap: float  # per unit of ``Objective.weight``; see ``attainable.gap``
     n_iter: int
     outcome: Outcome
     n_passes: int = 1  # over all rows; one is for the moments
-    n_optima: int = 1
+    n_optima: int = 1  # number of distinct labelings that paths ended in
 
 
 def maximize_labeled_likelihood(
     problem: Problem, limits: Limits, *, n_starts: int, seed: int
 ) -> Solution:
-    """Best of several local maxima, with its first-order certificate."""
+    """Return the best of several local maxima of the likelihood, with its first-order certificate.
+
+    ``n_starts`` and ``seed`` are those of ``find_candidates``.
+    """
     weight, max_iter = problem.likelihood.weight, problem.rounds(limits.max_iter)
     is_small = problem.labeled_point[:-1].size <= settings.DENSE_UNKNOWNS
     n_numbers = problem.unlabeled.n_rows * problem.labeled_point.size
@@ -69,9 +72,10 @@ def search(
     effort: Effort,
     seed: int = 0,
 ) -> Solution:
-    """Follow paths on rows in memory, and the best one on all rows if these are more.
+    """Follow paths on the rows in memory and, if these are a sample, the best one on all rows.
 
-    ``objective_of`` gives the objective in the coordinates of a problem: a sample has its own.
+    ``objective_of`` returns the objective in the whitened coordinates of a problem: a sample has
+    coordinates of its own. ``follow`` returns the paths on a sample.
     """
     n_rows, n_held = problem.unlabeled.n_rows, n_held_rows(problem)
     sample = hold_sample(problem, *problem.unlabeled.sample(n_held, seed))
@@ -83,7 +87,7 @@ def search(
         limit = _limit(sample, objective, best, effort.tol)
         found = _solution(problem, objective, best, effort, limit)
         return replace(found, n_optima=_count_maxima(sample.held, paths))
-    # A sample is followed no further than its sampling error.
+    # Beyond its sampling error a path on a sample says nothing about all rows.
     rough = max(effort.tol, settings.ROUGH_GAP * weight)
     paths = follow(sample, replace(effort, tol=rough, aim=rough))
     best, n_optima = _highest(paths), _count_maxima(sample.held, paths)
@@ -111,6 +115,7 @@ def _solution(
     effort: Effort,
     limit: Limit | None = None,
 ) -> Solution:
+    """Return the end of a path, or its limit if there is one, and why the path ended."""
     end, gap = (path.state, path.gap) if limit is None else (limit, limit.gap)
     if not path.is_bounded:
         outcome = Outcome.UNBOUNDED
@@ -132,7 +137,7 @@ def _solution(
 
 
 def n_held_rows(problem: Problem) -> int:
-    """Number of unlabeled rows that are held in memory: all, or a sample."""
+    """Return the number of unlabeled rows that are held in memory: all, or a sample."""
     width = 1 + problem.whitening.rank
     by_entries = max(settings.SETTINGS.screened_rows, settings.SETTINGS.held_entries // width)
     by_shares = max(settings.SETTINGS.screened_rows, settings.HELD_SHARES // problem.n_classes)
@@ -141,10 +146,10 @@ def n_held_rows(problem: Problem) -> int:
 
 @dataclass(frozen=True)
 class HeldSample:
-    """Rows in memory, and the problem with these as all unlabeled rows.
+    """Rows in memory, and the problem in which they are all unlabeled rows.
 
-    Sigma = I - B D^-1 B' supposes that labeled and unlabeled rows together have unit covariance:
-    a sample gets a whitening of its own.
+    The covariance within classes is I - B D^-1 B' only if labeled and unlabeled rows together have
+    the covariance I: a sample needs a whitening of its own.
     """
 
     problem: Problem
@@ -153,7 +158,7 @@ class HeldSample:
     held: HeldSet
 
     def thinned(self, n: int) -> HeldSample:
-        """At most n of the rows, with the weight of all."""
+        """Return at most n of the rows, evenly spaced, with the total weight of all."""
         if n >= len(self.rows):
             return self
         cut = np.linspace(0, len(self.rows) - 1, n).astype(int)
@@ -162,6 +167,7 @@ class HeldSample:
 
 
 def hold_sample(problem: Problem, rows: Array, weights: Array) -> HeldSample:
+    """Hold rows given in the user's units, whitened by their own moments if they are a sample."""
     if len(rows) < problem.unlabeled.n_rows:
         step = settings.ROWS_WHITENED_AT_ONCE
         parts = [slice(start, start + step) for start in range(0, len(rows), step)]
@@ -171,13 +177,17 @@ def hold_sample(problem: Problem, rows: Array, weights: Array) -> HeldSample:
 
 
 def _limit(sample: HeldSample, objective: Objective, path: Path, tol: float) -> Limit | None:
-    """The limit of a path on all rows, unless it is worse than where the path ends."""
+    """Return the limit of a path for tau to 0 (``find_limit``), or None if there is none.
+
+    There is none where the path did not converge, with quotas or too many unknowns, and where the
+    limit would have a lower objective or a larger gap than the end of the path.
+    """
     problem, held, end = sample.problem, sample.held, path.state
     if not path.is_bounded or path.gap > tol or problem.proportions is not None:
-        return None  # quotas end in hard labels by another rule
+        return None  # ``find_limit`` does not know of the shifts of quotas
     if problem.labeled_point[:-1].size > settings.FINISHED_UNKNOWNS:
         return None
-    if not isinstance(held, InMemorySet):
+    if not held.is_in_memory:
         held = hold_in_memory(problem, sample.rows, sample.weights)
     limit = find_limit(objective, held, end)
     noise = settings.ROUNDING_OF_LIMIT * (abs(end.value) + objective.weight)
@@ -188,7 +198,10 @@ def _limit(sample: HeldSample, objective: Objective, path: Path, tol: float) -> 
 
 
 def _in_coordinates_of(target: Problem, path: Path, source: Problem) -> Path:
-    """A path with its scores in the coordinates of another problem; points are not changed."""
+    """Return a path with its scores in the whitened coordinates of another problem.
+
+    Its points stay in those of the source: only scores are used from here on.
+    """
 
     def moved(state: State) -> State:
         scores = _moved_scores(state.scores, source, target)
@@ -202,17 +215,18 @@ def _moved_scores(scores: Array, source: Problem, target: Problem) -> Array:
 
 
 def _follow_candidates(sample: HeldSample, effort: Effort, n_starts: int, seed: int) -> list[Path]:
-    """Local maxima on the rows of a sample, from candidates found on fewer of its rows."""
+    """Follow a path from each candidate on the rows of a sample; return the paths."""
     likelihood = sample.problem.likelihood
     follower, found = Follower(likelihood, sample.held), _candidates(sample, n_starts, seed)
-    if len(sample.rows) < sample.problem.unlabeled.n_rows:  # a level to go on from on all rows
+    if len(sample.rows) < sample.problem.unlabeled.n_rows:
+        # Soft enough to have a level from which the path can be continued on all rows.
         found = found.reheated(max(1.0, settings.SOFTEST_TAU * likelihood.weight / found.tau))
     begins = [follower.state(scores, found.tau) for scores in found.scores]
     if len(begins) == 1:
         return [follower.follow(begins[0], effort)]
     rough = max(settings.ROUGH_GAP * likelihood.weight, effort.tol)
     paths = [follower.follow(begin, replace(effort, tol=rough, aim=rough)) for begin in begins]
-    # Those that may be best are followed to the end: the gap bounds what they can gain.
+    # To first order a path gains at most its gap: only those that may still be best go on.
     best = max(path.state.value for path in paths)
     for i, path in enumerate(paths):
         if path.is_bounded and path.state.value + path.gap >= best:
@@ -222,7 +236,7 @@ def _follow_candidates(sample: HeldSample, effort: Effort, n_starts: int, seed: 
 
 
 def _candidates(sample: HeldSample, n_starts: int, seed: int) -> Candidates:
-    """Candidates for a sample, found on a few of its rows, or on more if these are cheap."""
+    """Find candidates on a few rows of a sample and, while several are left, on more of them."""
     few = sample.thinned(settings.SETTINGS.screened_rows)
     found = find_candidates(few.problem, few.held, n_starts, seed, is_sample=few is not sample)
     affordable = int(
@@ -239,19 +253,21 @@ def _candidates(sample: HeldSample, n_starts: int, seed: int) -> Candidates:
 
 
 def _reheated_in(target: HeldSample, found: Candidates, source: HeldSample) -> Candidates:
-    """Candidates of one sample in the coordinates of another, at a higher tau."""
+    """Return candidates of one sample in the coordinates of another, at a higher tau."""
     scores = [_moved_scores(each, source.problem, target.problem) for each in found.scores]
     return Candidates(np.array(scores), found.tau).reheated(settings.REHEATING)
 
 
 def _highest(paths: list[Path]) -> Path:
+    """Return the path that ends highest; an unbounded one is highest of all."""
     return max(paths, key=lambda path: (not path.is_bounded, path.state.value))
 
 
 def _highest_of_ties(paths: list[Path], tie: float, tol: float) -> Path:
-    """The highest path; ties are broken by the rounded point, so that rounding cannot change it.
+    """Return the highest path; ties are broken by the rounded point, so that rounding cannot.
 
-    None replaces one with a better certificate.
+    Paths within ``tie`` of the highest value tie, unless their gap is above that of the highest
+    one and above ``tol``.
     """
     best = _highest(paths)
     if not best.is_bounded:
@@ -264,7 +280,7 @@ def _highest_of_ties(paths: list[Path], tie: float, tol: float) -> Path:
 def _best_on_all_rows(
     reader: StreamedSet, objective: Objective, paths: list[Path], noise: float
 ) -> Path:
-    """Compare the labels of paths that end nearly as high on a sample on all rows."""
+    """Return the best of the paths on a sample, those within ``noise`` compared on all rows."""
     best = max(path.state.value for path in paths)
     near = [path for path in paths if path.state.value >= best - noise]
     if len(near) == 1:
@@ -279,10 +295,11 @@ def _best_on_all_rows(
 def _follow_on_all_rows(
     reader: StreamedSet, objective: Objective, sampled: Path, effort: Effort
 ) -> Path:
-    """Continue the path of a sample on all rows.
+    """Continue the path of a sample on all rows, and return its end.
 
-    A pass gives the point, the gradient and the rows near boundaries. On these the path is followed
-    to a smaller tau, with all other rows labeled as they are; the next pass corrects it.
+    A pass gives the point, the gradient and the rows near class boundaries. On these rows the path
+    is followed to a smaller tau, with the labels of all others fixed. The next pass evaluates the
+    result on all rows.
     """
     follower, tol = Follower(objective, reader), effort.tol
     scores, tau = _softened(sampled, settings.SOFT_TAU * objective.weight)
@@ -303,7 +320,8 @@ def _follow_on_all_rows(
                 best = Path(state, gap, n_iter, True, (state,))
             if gap <= tol:
                 return best
-        is_far = left <= tol or not state.labeling.n_near  # the rows to change their labels
+        # The gap that is left is due to rows that the pass did not return.
+        is_far = left <= tol or not state.labeling.n_near
         if is_far or not was_right:
             reader.return_more(most_rows)
         if is_far:
@@ -314,9 +332,10 @@ def _follow_on_all_rows(
 def _follow_near_boundaries(
     objective: Objective, state: State, effort: Effort, *, was_right: bool
 ) -> Path:
-    """Follow the path on the rows that the last pass returned, not too far below its tau."""
+    """Follow the path on the rows that the last pass returned, to a limited fall of tau."""
     labeling, deepest = state.labeling, settings.SETTINGS.deepest
-    if labeling.is_thinned:  # no further than enough rows for each unknown are soft
+    if labeling.is_thinned:
+        # As tau falls fewer rows have soft labels: enough of them must be left for each unknown.
         enough = settings.ROWS_PER_UNKNOWN * state.scores[:-1].size
         deepest = max(deepest, min(0.5, enough / max(1, labeling.n_near)))
         if not was_right:
@@ -327,15 +346,16 @@ def _follow_near_boundaries(
 
 
 def _local_gap(objective: Objective, state: State) -> float:
-    """The gap if no row beyond those that the last pass returned changes its label."""
+    """Return the gap over the rows that the last pass returned, the labels of all others fixed."""
     return Follower(objective, state.labeling.local_set).gap(state)
 
 
 def _step(follower: Follower, state: State, path: Path) -> tuple[bool, State]:
-    """Apply the end of the path on the rows near boundaries to all rows; say whether it was right.
+    """Evaluate the end of a path on the rows near boundaries on all rows.
 
-    Along a path the value rises and the gap falls. If on all rows the value falls, by more than
-    the gap that is left or without a smaller gap, tau is kept, and the step to the first level is
+    Return whether it was accepted, and the next state. Along a path the value rises and the gap
+    falls. If on all rows the value falls, by more than the gap that is left or without a smaller
+    gap, the end is rejected: tau stays that of the first level, and the step to that level is
     shortened until the merit rises.
     """
     objective, end, first = follower.objective, path.levels[-1], path.levels[0]
@@ -350,22 +370,24 @@ def _step(follower: Follower, state: State, path: Path) -> tuple[bool, State]:
         trial = follower.state(scores, first.tau, first.anchor, near=trial)
         if trial.merit >= state.merit:
             break
-    if trial.merit - state.merit <= settings.SMALL_GAIN * left:  # the level has been reached
+    if trial.merit - state.merit <= settings.SMALL_GAIN * left:  # The level has been reached.
         trial = trial.next_level(trial.tau)
     return False, trial
 
 
 def _softened(path: Path, least: float) -> tuple[Array, float]:
-    """Scores of the last level of a path at ``least`` or above, and tau for the anchor 0.
+    """Return the scores of the last level of a path with tau of at least ``least``, and a tau.
 
-    Without an anchor the errors of a sample at earlier levels are forgotten.
+    Each level added nearly gradient / tau to the scores. With the tau that is returned and the
+    anchor 0 they are again near the maximum of a level, and the anchor of the sample, which has
+    the sampling errors of all earlier levels, is not needed any more.
     """
     levels = [level for level in path.levels if level.tau >= least] or [path.levels[0]]
     return levels[-1].scores, 1 / sum(1 / level.tau for level in levels)
 
 
 def _count_maxima(held: HeldSet, paths: list[Path]) -> int:
-    """Number of distinct labelings among the ends of paths."""
+    """Return the number of ends of paths that differ in the label of at least one row."""
     shares = [held.shares(path.state.scores) for path in paths]
     least = float(held.weights.min(initial=1)) / 2
     n_distinct = 0

@@ -23,8 +23,8 @@ from ..likelihood import Objective, PreciseMeans
 from ..moments import Whitening
 from ..problem import LabeledSummary, Problem
 from ..types import AnyArray, Array
-from .attainable import InMemorySet, hold_all
-from .stopping import Limits, Outcome
+from . import Limits, Outcome
+from .attainable import HeldSet, hold_all
 
 _DEPENDENT_RATIO = 1e-12  # eigenvalue of the labeled covariance, over the largest, that is rounding
 _STEP_ROUNDING = 1e-12  # of a step
@@ -143,7 +143,7 @@ class _State:
     is_kept: AnyArray  # (K, n): classes that a row has a share of
 
 
-def _evaluate(rows: InMemorySet, point: Array) -> _State:
+def _evaluate(rows: HeldSet, point: Array) -> _State:
     shares = _nearest_shares(point @ rows.z.T)
     refitted = rows.labeled_point + (shares * rows.weights) @ rows.z
     gradient = point - refitted
@@ -162,7 +162,7 @@ def _nearest_shares(predictions: Array) -> Array:
     return np.asarray(np.maximum(predictions - shifts[n_kept - 1, np.arange(n_rows)], 0))
 
 
-def _descend(rows: InMemorySet, last: _State) -> _State | None:
+def _descend(rows: HeldSet, last: _State) -> _State | None:
     """A Newton step, shorter if need be; None if no part of it lowers the loss."""
     shape, is_kept = last.point.shape, last.is_kept
     n_kept = is_kept.sum(axis=0)

@@ -1,9 +1,9 @@
-"""Many starts at once, of several kinds, annealed together.
+"""Starts of the search: many labelings, annealed together to a few candidates.
 
-A start labels the rows by softmax(scores' (1, z)). All ascend L + tau x entropy at one tau, which
-falls: soft labels pass over the small hills at which hard ones would stop. Starts join at several
-heights of tau, and those that meet are one from then on. While several are left, the best ones are
-changed and annealed again.
+A start labels the rows by softmax of scores_k' (1, z). All starts ascend the merit L + tau x
+entropy of the labels at one tau, which falls slowly: with soft labels small local maxima, at which
+hard labels would stop, do not exist. Starts begin at several heights of tau, and those that meet
+are merged. While several are left, variations of the best ones are annealed in the same way.
 """
 
 from __future__ import annotations
@@ -21,30 +21,31 @@ from .alternate import start_scores
 from .attainable import HeldSet
 from .quotas import READS_PER_SHIFT
 
-_ONE_CLASS_SCORE = 8.0  # score of an all-one-class start: shares of 3e-4 elsewhere
-_FIRST_STEP = 0.5  # of a step
-_SMALLEST_STEP = 1e-4  # of a step
-_REFUSED_FACTOR = 0.25  # factor of the size of a step after a loss
-_LINE_FRACTIONS = np.array([0.25, 0.5, 0.75])[:, None]  # on the way between two points
+_ONE_CLASS_SCORE = 8.0  # of the class that gets all rows: shares of 3e-4 in the others
+# Sizes of steps, over the distance to the fixed point gradient / tau.
+_FIRST_STEP = 0.5
+_SMALLEST_STEP = 1e-4
+_REFUSED_FACTOR = 0.25  # factor of the size after a step that lowered the merit
+_LINE_FRACTIONS = np.array([0.25, 0.5, 0.75])[:, None]  # places between two points to compare at
 _MERIT_ROUNDING = 1e-12  # of the merit
-_SMALLEST_GAIN = 1e-7  # per unit of labeled weight: a gain that counts
-_STEPS_OF_A_START = 40  # about, for the number of starts that work allows
-_MORE_STARTS = 4  # times as many starts if a few of them do not agree
-_LEAST_STARTS = 4  # starts, whatever the work
-_CHEAP_SHARES = 30_000  # a step of so many shares takes hardly longer than one of fewer
-_LEAST_READ = 10_000  # numbers: with quotas a step that reads fewer hardly takes less time
-_STEPS_BETWEEN_MERGES = 8  # steps after which starts that have met are merged
+_SMALLEST_GAIN = 1e-7  # of the best value in a round, per unit of labeled weight, to go on
+_STEPS_OF_A_START = 40  # approximate, for the number of starts that the work allows
+_MORE_STARTS = 4  # factor of the number of starts if a few of them do not agree
+_LEAST_STARTS = 4  # whatever the work
+_CHEAP_SHARES = 30_000  # rows x classes x starts below which a step takes no less time
+_LEAST_READ = 10_000  # numbers read below which a step with quotas takes no less time
+_STEPS_BETWEEN_MERGES = 8
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Scores that many starts ended in, best first, and their common tau."""
+    """Scores that starts ended in, the best first, and their common tau."""
 
     scores: Array  # (S, K, 1 + rank)
     tau: float
 
     def reheated(self, factor: float) -> Candidates:
-        """Return the candidates at a higher tau, with scores divided by the same factor."""
+        """Return candidates at a higher tau: scores, nearly gradient / tau, are divided by it."""
         return Candidates(self.scores / factor, self.tau * factor)
 
 
@@ -59,8 +60,8 @@ def find_candidates(
 ) -> Candidates:
     """Anneal a few starts; while they disagree, anneal all of them, then variations of the best.
 
-    Scores that are ``known`` to be good are among them. Candidates that a sample can hardly tell
-    apart count as one.
+    Scores that are ``known`` (S, K, 1 + rank) to be good are further starts. Of candidates so near
+    that a sample cannot distinguish them the best is kept.
     """
     chosen, annealing = settings.SETTINGS, _Annealing(problem.likelihood, held)
     n_read = len(held.weights) * problem.labeled_point.size
@@ -98,14 +99,14 @@ def find_candidates(
 
 
 class _Members(NamedTuple):
-    """A stack of labelings."""
+    """A stack of S labelings, with the objective and its gradient at their points."""
 
     scores: Array  # (S, K, 1 + rank)
     points: Array  # (S, K, 1 + rank)
     gradients: Array  # (S, K, 1 + rank)
     entropies: Array  # (S,)
     values: Array  # (S,)
-    sizes: Array  # (S,) of the next step, at most 1
+    sizes: Array  # (S,): sizes of the next steps, at most 1
 
     def take(self, index: AnyArray) -> _Members:
         return _Members(*(part[index] for part in self))
@@ -118,19 +119,23 @@ class _Members(NamedTuple):
 
 
 class _Annealing:
-    """Ascent of L + tau x entropy on some rows, at falling tau."""
+    """Ascent of the merit L + tau x entropy on some rows, at falling tau."""
 
     def __init__(self, likelihood: LabeledLikelihood, held: HeldSet) -> None:
         self._likelihood, self._held = likelihood, held
         equal = self._evaluate(np.zeros((1, *held.labeled_point.shape)))
         self.spread = max(held.spread(equal.gradients[0]), 1e-3 * likelihood.weight)
         self.coolest = settings.SETTINGS.coolest * self.spread
-        self.n_steps = 0  # of all members
+        self.n_steps = 0  # of all starts together
 
     def run(
         self, starts: Array, heights: tuple[float, ...], *, to_the_end: bool = False
     ) -> tuple[_Members, float]:
-        """Anneal starts, which join at falling heights, until one is left or tau is smallest."""
+        """Anneal starts, equal parts of which begin at each of the heights of tau.
+
+        Return those that are left, and tau: at the end the smallest one or, unless ``to_the_end``,
+        that at which one start is left.
+        """
         waiting = np.array_split(starts, min(len(starts), len(heights)))
         falling = [height * self.spread for height in heights[: len(waiting)]]
         tau, members, n_steps = falling[0], None, 0
@@ -152,6 +157,7 @@ class _Annealing:
                 tau = falling[0]
 
     def _evaluate(self, scores: Array) -> _Members:
+        """Label the rows by a stack of scores (S, K, 1 + rank)."""
         scores = scores - scores[:, -1:]
         points, log_sums = self._held.soft_points(scores)
         values, gradients = self._likelihood.value_and_gradient(points)
@@ -162,12 +168,15 @@ class _Annealing:
         )
 
     def _step(self, members: _Members, tau: float) -> _Members:
-        """A step towards the fixed point scores = gradient / tau."""
+        """Move each start towards the fixed point scores = gradient / tau, unless the merit falls.
+
+        Starts that are not moved get a smaller step.
+        """
         ahead = members.gradients / tau - members.scores
         trial = self._evaluate(members.scores + members.sizes[:, None, None] * ahead)
         merits = members.merits(tau)
         is_taken = trial.merits(tau) >= merits - _MERIT_ROUNDING * np.abs(merits)
-        # The next step is Barzilai and Borwein's: by how the residual changed on this one.
+        # The size of the next step is Barzilai and Borwein's, from the change of the residual.
         change, moved = trial.scores - members.scores, trial.points - members.points
         bent = change - (trial.gradients - members.gradients) / tau
         along, across = (np.einsum("skd,skd->s", a, moved) for a in (change, bent))
@@ -182,10 +191,11 @@ class _Annealing:
         return trial
 
     def distinct(self, members: _Members, tau: float) -> _Members:
-        """Sort members, and drop those that have met a better one or are on their way to it.
+        """Sort members by merit, and drop those that have met a better one or will.
 
-        Near ones are compared on the straight line: the entropy of a mixture of two labelings is at
-        least the mixture of theirs, so that the merit there is at least what is computed.
+        A member will meet a better one near to it if the merit on the straight line between them
+        is nowhere below its own. The entropy of a mixture of two labelings is at least the mixture
+        of their entropies, which is computed: the merit is not overestimated.
         """
         merits = members.merits(tau)
         order = np.argsort(-merits, kind="stable")
@@ -206,14 +216,14 @@ class _Annealing:
 
 
 def _distances(points: Array) -> Array:
-    """(S, S): squared distances of points."""
+    """Return the squared distances between points, (S, S)."""
     flat = points.reshape(len(points), -1)
     squares = np.einsum("si,si->s", flat, flat)
     return np.asarray(squares + squares[:, None] - 2 * flat @ flat.T)
 
 
 def _first_of_each(is_same: AnyArray) -> AnyArray:
-    """Return the indices of points without those that repeat an earlier one."""
+    """Return indices without those of points that are the same as an earlier one that is kept."""
     is_left = np.ones(len(is_same), dtype=bool)
     for i in range(len(is_same)):
         if is_left[i]:
@@ -223,10 +233,11 @@ def _first_of_each(is_same: AnyArray) -> AnyArray:
 
 @dataclass(frozen=True)
 class _Starts:
-    """Scores (S, K, 1 + rank) to start from.
+    """Makes scores (S, K, 1 + rank) to start from.
 
-    Random directions are drawn in the space of the features, so that the order of rows, weights
-    in place of repeated rows, and the signs of eigenvectors change nothing but rounding.
+    Random directions are drawn in the space of the features, not in whitened coordinates, so that
+    the order of rows, weights in place of repeated rows and the signs of eigenvectors change them
+    by rounding only.
     """
 
     problem: Problem
@@ -234,7 +245,7 @@ class _Starts:
     seed: int
 
     def first(self, n: int) -> Array:
-        """Supervised posterior, equal shares, each class alone, then hyperplanes."""
+        """Return n starts: supervised posterior, equal shares, each class alone, hyperplanes."""
         n_classes, width = self.problem.labeled_point.shape
         n_alone = max(0, min(n_classes, n - 2))  # all of them would be classes^2 x width numbers
         fixed = np.zeros((2 + n_alone, n_classes, width))
@@ -245,6 +256,7 @@ class _Starts:
         return np.concatenate([fixed, random])[:n]
 
     def _hyperplanes(self, rng: np.random.Generator, n: int) -> Array:
+        """Return scores of random directions, offsets and sharpness."""
         n_classes, basis = self.problem.n_classes, self.problem.whitening.basis
         directions = rng.standard_normal((n, n_classes, len(basis))) @ basis
         offsets = rng.standard_normal((n, n_classes, 1))
@@ -252,10 +264,10 @@ class _Starts:
         return np.asarray(sharpness * np.concatenate([offsets, directions], axis=-1))
 
     def changed(self, parents: Array, factors: Array, n: int, turn: int) -> Array:
-        """Return variations of earlier scores; equal parts are multiplied by a factor each.
+        """Return n variations of the scores of parents; each factor scales an equal part of them.
 
-        By turns: noise is added, two classes are swapped, one class is dropped, and (twice, since
-        it finds most) each class is taken from one of two parents.
+        A variation adds noise, swaps two classes, drops a class or, in two of five cases, takes
+        each class from one of two parents, which finds most new maxima.
         """
         n_classes = self.problem.n_classes
         rng = np.random.default_rng([self.seed, turn])

@@ -193,17 +193,14 @@ def gains_over(problem: Problem, model: Gaussians, reference: Gaussians) -> Gain
 
 def lead_over(model: Gaussians, reference: Gaussians) -> LinearRule:
     """Return the hard rule with scores d(x, k), without their part common to all classes."""
-    one, two = (_without_priors(each).score_rule() for each in (model, reference))
+    none = np.zeros_like(model.log_priors)
+    one, two = (replace(each, log_priors=none).score_rule() for each in (model, reference))
     # A prior of 0, which both have, changes nothing.
-    shift = np.zeros(len(one.intercept))
+    shift = np.zeros_like(none)
     is_possible = np.isfinite(model.log_priors)
     np.subtract(model.log_priors, reference.log_priors, out=shift, where=is_possible)
     intercept = one.intercept - two.intercept + shift
     return LinearRule(one.coef - two.coef, intercept, is_soft=False)
-
-
-def _without_priors(model: Gaussians) -> Gaussians:
-    return replace(model, log_priors=np.zeros_like(model.log_priors))
 
 
 def common_terms(model: Gaussians, moments: Moments) -> float:

@@ -15,8 +15,15 @@ from ..._checks import Remark
 from ..._core.types import AnyArray
 from ..._estimators.labels import Labels, encode_labels
 from ..._messages import Hint, ParameterError, Text, say
-from ..._statistics import safety_rank
-from ...methods import COMPARED, FURTHER, Method, Shrinkage, find_method, parse_shrinkage
+from ...methods import (
+    COMPARED,
+    FURTHER,
+    Method,
+    Shrinkage,
+    find_method,
+    parse_shrinkage,
+    safety_rank,
+)
 from ...model_selection import SemiSupervisedKFold
 from ...model_selection._splitters import OrderedSplit, order_split
 from ...tabular import Source, Table

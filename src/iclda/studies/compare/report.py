@@ -5,14 +5,13 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..._checks import FINE, NOTE, WARNING, Remark
-from ..._core.types import Array
 from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
 from ..._statistics import CLEAR, ReliabilityCurve, estimate_as_json
 from ..._statistics import NOTHING as NOT_LEARNED
@@ -21,10 +20,10 @@ from ..measures import COMPARISON_MEASURES, EDGES, ERROR
 from ..page import (
     NOTHING,
     align,
-    attributes_csv,
     class_error_lines,
     draw_display,
     fill,
+    records_csv,
     to_inline_svg,
     with_minus,
     write_texts,
@@ -164,11 +163,8 @@ def number_text(value: float | None, measure: str) -> str:
     """A number with the decimals of its measure; a dash for None."""
     if value is None:
         return NOTHING
-    return (
-        f"{value:.0e}"
-        if abs(value) >= _LARGE
-        else f"{value:.{COMPARISON_MEASURES[measure].decimals}f}"
-    )
+    decimals = COMPARISON_MEASURES[measure].decimals
+    return f"{value:.0e}" if abs(value) >= _LARGE else f"{value:.{decimals}f}"
 
 
 def worse_text(summary: ComparisonSummary, name: str) -> str:
@@ -238,17 +234,6 @@ def fit_command(comparison: Comparison) -> str:
     return Text(f"iclda fit {shlex.quote(path)}", *(part for hint in hints for part in (" ", hint)))
 
 
-def scores_csv(summary: ComparisonSummary) -> str:
-    """One line a contestant and measure; an unknown number is an empty field."""
-    names = [each.name for each in fields(Score) if each.name != "repeats"]
-    return attributes_csv(names, summary.scores)
-
-
-def curves_csv(points: Iterable[SplitCurvePoint]) -> str:
-    """One line a point."""
-    return attributes_csv([each.name for each in fields(SplitCurvePoint)], points)
-
-
 def json_summary(
     comparison: Comparison, paths: Mapping[str, Path], word: Word = str
 ) -> dict[str, Any]:
@@ -293,8 +278,11 @@ def write_files(
     None is the Python code for that.
     """
     step = fit_code(comparison) if next_step is None else next_step
-    scores, curves = scores_csv(comparison.summary), curves_csv(comparison.points)
-    contents = scores, curves, render(comparison, word, step)
+    contents = (
+        records_csv(Score, comparison.summary.scores, left_out=["repeats"]),
+        records_csv(SplitCurvePoint, comparison.points),
+        render(comparison, word, step),
+    )
     paths = write_texts(out, dict(zip(FILES.values(), contents, strict=True)))
     return dict(zip(FILES, paths, strict=True))
 
@@ -358,10 +346,6 @@ def _rival(comparison: Comparison) -> str | None:
     return min(known, key=summary.rank, default=None)
 
 
-def _bins(comparison: Comparison, name: str | None) -> Array:
-    return pooled_bins(result for result in comparison.compared if result.method == name)
-
-
 def draw_figures(comparison: Comparison) -> dict[str, Figure]:
     """All figures of the page by name: differences, reliability, learning curves."""
     return {name: figure for name, (figure, _) in _described_figures(comparison).items()}
@@ -378,7 +362,8 @@ def _described_figures(comparison: Comparison) -> dict[str, tuple[Figure, str]]:
             figures[f"difference-{measure}"] = figure, description
     names = dict.fromkeys(name for name in (summary.baseline, _rival(comparison)) if name)
     if names:
-        curves = {n: ReliabilityCurve.from_sums(EDGES, _bins(comparison, n)) for n in names}
+        bins = {n: pooled_bins(r for r in comparison.compared if r.method == n) for n in names}
+        curves = {n: ReliabilityCurve.from_sums(EDGES, bins[n]) for n in names}
         figure = draw_display(ReliabilityDisplay(curves=curves), 4.6, 4.4)
         figures["reliability"] = figure, "Share of rows that are right by the probability given."
     for curve in _CURVE_TITLES:

@@ -25,8 +25,7 @@ from ..._checks import (
 from ..._messages import and_list, plural, say
 from ..._packages import versions
 from ..._progress import Advance
-from ..._statistics import affordable
-from ...methods import BASELINES, FITTED
+from ...methods import BASELINES, FITTED, affordable
 from ...tabular import Table, preprocessing
 from ...tabular.encoders import BOOLEAN, CATEGORY, kinds_of
 from ..engine import run_missing

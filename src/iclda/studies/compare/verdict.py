@@ -22,9 +22,8 @@ from ..._statistics import (
     estimate_error,
     percent_text,
     safest_choice,
-    safety_rank,
 )
-from ...methods import BASELINES, FITTED
+from ...methods import BASELINES, FITTED, safety_rank
 from ..measures import BRIER, ERROR, Confusion, mean_confusion
 from ..page import share
 from ..store import FitResult

@@ -18,21 +18,20 @@ from ..._core.problem import Problem, summarize_labeled
 from ..._core.solvers.alternate import start_scores
 from ..._core.solvers.attainable import hold_all
 from ..._core.types import AnyArray, Array
-from ..._estimators.base import LinearGaussianClassifier
 from ..._rows.memory import MemoryRows
 from ...datasets import make_gaussians, make_violated_gaussians
-from ...methods import known_method
+from ...methods import find_method, known_method
+from .. import paper
 from ..engine import record_fit, rng_of
 from ..measures import Predictions, compute_measures, paper_measures
 from ..store import Cell, FitResult
-from . import published
 
 TOY_ROWS, TOY_LABELED, TOY_VARIANCE = 1000, 10, 0.8
 GUARANTEED = 2  # labeled rows, and test rows, of every class
 _LITTLE_SHRINKAGE = 1e-3
 # Methods that need labeled rows that vary within classes in every direction.
 _NEED_SPREAD = ("MCLDA", "MCPLDA", "MCLDA-likelihood")
-_TOYS = {published.GAUSSIAN: make_gaussians, published.VIOLATED: make_violated_gaussians}
+_TOYS = {paper.GAUSSIAN: make_gaussians, paper.VIOLATED: make_violated_gaussians}
 _PARAMETERS: dict[str, Any] = {"MCLDA": {"variant": "symmetric"}, "EMLDA": {"tol": 1e-10}}
 _PUBLISHED_EM_ROUNDS = 100
 
@@ -56,11 +55,6 @@ class CellSplit:
     labeled: AnyArray
     unlabeled: AnyArray
     test: AnyArray
-
-
-def n_labeled_of(n_features: int) -> int:
-    """The paper's number of labeled rows."""
-    return max(2 * n_features, 10)
 
 
 def curve_sizes(n_rows: int, n_labeled: int, n_classes: int) -> list[int]:
@@ -113,7 +107,7 @@ def _draw_guaranteed(codes: AnyArray, rows: AnyArray, rng: np.random.Generator) 
 
 def _folds(codes: AnyArray, rng: np.random.Generator) -> AnyArray:
     """Draw the fold of every row: folds of equal size, each with rows of every class."""
-    n_folds, folds = published.N_FOLDS, np.full(len(codes), -1)
+    n_folds, folds = paper.N_FOLDS, np.full(len(codes), -1)
     for c in np.unique(codes):
         dealt = rng.permutation(np.flatnonzero(codes == c))[: GUARANTEED * n_folds]
         folds[dealt] = np.arange(len(dealt)) % n_folds
@@ -190,16 +184,16 @@ def fit_method(method: str, rows: CellRows) -> Any:
     takes twice as long.
     """
     problem = rows.problem
-    if method == published.ORACLE:
+    if method == paper.ORACLE:
         codes = np.concatenate([rows.codes, rows.codes_unlabeled])
         labels = GivenLabels(codes, rows.n_classes)
         labeled = summarize_labeled(MemoryRows(rows.rows), labels, problem.frame)
-        method, problem = published.BASELINE, replace(problem, labeled=labeled)
+        method, problem = paper.BASELINE, replace(problem, labeled=labeled)
     if method in _NEED_SPREAD and problem.labeled_rank < problem.whitening.rank:
         # Labeled rows do not vary within their classes in some direction (a column of SPECT, now
         # and then): no fit exists, and a little shrinkage makes one.
         problem = replace(problem, shrinkage=_LITTLE_SHRINKAGE)
-    if method == published.PUBLISHED_EM:
+    if method == paper.PUBLISHED_EM:
         return fit_published_em(problem)
     classifier = _make_classifier(method)
     if method == "ICLDA":  # the seed of the study is that of the starts
@@ -212,13 +206,13 @@ def fit_method(method: str, rows: CellRows) -> Any:
 
 def _fits_problems(classifier: Any) -> bool:
     """Whether a classifier is fitted to a prepared problem; others need the rows themselves."""
-    shared = LinearGaussianClassifier._fit_all_rows
-    return getattr(type(classifier), "_fit_all_rows", None) is shared
+    supervised = find_method("supervised").load_class()
+    return getattr(type(classifier), "_fit_all_rows", None) is supervised._fit_all_rows
 
 
 def _make_classifier(method: str) -> Any:
     """An unfitted classifier by its name in the paper."""
-    if method in published.EXTRA_METHODS:
+    if method in paper.EXTRA_METHODS:
         return _make_extra_classifier(method)
     known = known_method(method)
     if known is None:
@@ -247,8 +241,8 @@ def run_cell(
         data, n_labeled = CodedSet(*make(TOY_ROWS, rng, TOY_VARIANCE)), TOY_LABELED
     else:
         data = sets[cell.dataset]
-        n_labeled = n_labeled_of(data.X.shape[1])
-    split_of = {published.TABLES: fold_split, published.CURVES: curve_split}[cell.experiment]
+        n_labeled = paper.n_labeled_of(data.X.shape[1])
+    split_of = {paper.TABLES: fold_split, paper.CURVES: curve_split}[cell.experiment]
     split = split_of(data.codes, n_labeled, seed, cell)
     X, codes = data.X, data.codes
     train, free, test = split.labeled, split.unlabeled, split.test

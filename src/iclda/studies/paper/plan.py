@@ -6,7 +6,7 @@ import platform
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,12 @@ import numpy as np
 from ..._packages import versions
 from ..._progress import Advance
 from ...datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
+from .. import paper
 from ..engine import run_missing
 from ..page import align
 from ..store import PAPER_FORMAT, STORE, Store, cells_of
-from . import published
-from .fits import TOY_LABELED, TOY_ROWS, CodedSet, curve_sizes, n_labeled_of, run_cell
+from .fits import TOY_LABELED, TOY_ROWS, CodedSet, curve_sizes, run_cell
 
-KIND = "paper"
 LEAST_OF_A_CLASS = 6  # rows: 2 are labeled and 2 tested in any case, and some are drawn
 
 _LICENSES = (
@@ -38,34 +37,13 @@ class Study:
     out: Path
     tables: tuple[str, ...] = ()
     curves: tuple[str, ...] = ()
-    methods: tuple[str, ...] = published.METHOD_NAMES
-    table_repeats: int = published.TABLE_REPEATS
-    curve_repeats: int = published.CURVE_REPEATS
+    methods: tuple[str, ...] = paper.METHOD_NAMES
+    table_repeats: int = paper.TABLE_REPEATS
+    curve_repeats: int = paper.CURVE_REPEATS
     seed: int = 0
     jobs: int = 1
     data_dir: Path | None = None
     command: str = ""
-
-
-@dataclass(frozen=True)
-class StoredSettings:
-    """Settings of the runs of a folder, stored as JSON by their names beside the rows."""
-
-    seed: int = 0
-    data: dict[str, str] = field(default_factory=dict)  # SHA-256 by set
-    commands: list[str] = field(default_factory=list)
-    versions: dict[str, str] = field(default_factory=dict)
-    machine: str = "unknown"
-    jobs: int | str = "unknown"
-    shapes: dict[str, list[int]] = field(default_factory=dict)  # rows, features, classes
-    origins: dict[str, str] = field(default_factory=dict)
-    began: str = "unknown"
-    seconds_tables: float = 0.0
-    seconds_curves: float = 0.0
-
-    @property
-    def seconds(self) -> float:
-        return self.seconds_tables + self.seconds_curves
 
 
 def choose(given: Sequence[str], known: Sequence[str], what: str) -> tuple[str, ...]:
@@ -81,7 +59,7 @@ def choose(given: Sequence[str], known: Sequence[str], what: str) -> tuple[str, 
 
 def default_curves(at_hand: Sequence[str]) -> tuple[str, ...]:
     """The toy problems, and the published curves whose sets can be loaded."""
-    return published.TOYS + tuple(name for name in published.PUBLISHED_CURVES if name in at_hand)
+    return paper.TOYS + tuple(name for name in paper.PUBLISHED_CURVES if name in at_hand)
 
 
 def load_sets(names: Sequence[str], data_dir: Path | None) -> dict[str, Dataset]:
@@ -101,7 +79,7 @@ def _check_size(data: Dataset) -> None:
         rule = f"at least 2 classes of {LEAST_OF_A_CLASS} rows each"
         raise ValueError(f"{name} needs {rule}, and has {given}.")
     n_rows, n_features = data.X.shape
-    least = (n_labeled_of(n_features) + published.N_FOLDS) / 0.9
+    least = (paper.n_labeled_of(n_features) + paper.N_FOLDS) / 0.9
     if n_rows < least:
         raise ValueError(f"{name} needs {np.ceil(least):.0f} rows to be split, and has {n_rows}.")
 
@@ -116,37 +94,31 @@ def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
         name: CodedSet(data.X, np.unique(data.y, return_inverse=True)[1])
         for name, data in loaded.items()
     }
-    folds = dict.fromkeys(study.tables, range(published.N_FOLDS))
+    folds = dict.fromkeys(study.tables, range(paper.N_FOLDS))
     sizes = {name: _sizes(name, sets) for name in study.curves}
     planned = {
-        published.TABLES: cells_of(published.TABLES, folds, study.table_repeats),
-        published.CURVES: cells_of(published.CURVES, sizes, study.curve_repeats),
+        paper.TABLES: cells_of(paper.TABLES, folds, study.table_repeats),
+        paper.CURVES: cells_of(paper.CURVES, sizes, study.curve_repeats),
     }
     how: Any = {"sets": sets, "run": partial(run_cell, seed=study.seed), "jobs": study.jobs}
-    with closing(Store(study.out / STORE, kind=KIND)) as store:
+    with closing(Store(study.out / STORE, kind=paper.KIND)) as store:
         _note_run(store, study, loaded)
         for experiment, cells in planned.items():
             if cells:
                 run_missing(store, experiment, cells, study.methods, advance, **how)
 
 
-def read_settings(store: Store) -> StoredSettings:
-    """Settings of a store; those that it does not have are the defaults."""
-    stored, names = store.settings(), [each.name for each in fields(StoredSettings)]
-    return StoredSettings(**{name: stored[name] for name in names if name in stored})
-
-
 def _note_run(store: Store, study: Study, sets: dict[str, Dataset]) -> None:
     """Store the settings of a run; StoreError if the rows were made with others."""
     hashes = {name: data.sha256 for name, data in sets.items()}
     agreed = {
-        "kind": KIND,
+        "kind": paper.KIND,
         "format": PAPER_FORMAT,
         "seed": study.seed,
         "iclda": versions()["iclda"],
     }
     store.note(**store.merge_settings(**agreed, data=hashes))
-    known = read_settings(store)
+    known = paper.read_settings(store)
     shapes = {name: [*data.X.shape, len(np.unique(data.y))] for name, data in sets.items()}
     store.note(
         commands=list(dict.fromkeys([*known.commands, study.command])),
@@ -160,10 +132,10 @@ def _note_run(store: Store, study: Study, sets: dict[str, Dataset]) -> None:
 
 
 def _sizes(name: str, sets: dict[str, CodedSet]) -> list[int]:
-    if name in published.TOYS:
+    if name in paper.TOYS:
         return curve_sizes(TOY_ROWS, TOY_LABELED, 2)
     data = sets[name]
-    return curve_sizes(len(data.X), n_labeled_of(data.X.shape[1]), data.n_classes)
+    return curve_sizes(len(data.X), paper.n_labeled_of(data.X.shape[1]), data.n_classes)
 
 
 def describe_sets(data_dir: Path | None) -> list[dict[str, Any]]:

@@ -4,21 +4,43 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...datasets import BENCHMARKS
+import numpy as np
+
+from ..._core.types import AnyArray, Array
+from ...datasets import BENCHMARKS, make_gaussians, make_violated_gaussians
+from ...methods import FAINT, INK, find_method
+from ...plots import DecisionBoundaryDisplay, LearningCurveDisplay
+from ...plots._look import method_styles
+from .. import paper
+from ..engine import rng_of
 from ..measures import paper_measures
-from ..page import attributes_csv, fill, save, to_inline_svg, with_minus, write_texts
+from ..page import (
+    fill,
+    new_figure,
+    records_csv,
+    save,
+    styled,
+    to_inline_svg,
+    with_minus,
+    write_texts,
+)
 from ..store import STORE, FitResult, Store
-from . import figures as drawn
-from . import published, summary
-from .plan import KIND, StoredSettings, read_settings
+from . import summary
+from .summary import ReproducedPoint, TableCell
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_TOY_ROWS, _TOY_LABELS_OF_CLASS = 1000, 5
 _BEST_GAUSSIAN_ERROR = NormalDist().cdf(-math.sqrt(2 / 0.8))  # means at (1, 1), (-1, -1)
 Means = Mapping[tuple[str, str], float]  # by data set and method
 Figures = Mapping[str, tuple[Any, str]]  # figures and their descriptions, by name
@@ -29,17 +51,17 @@ def draw_everything(out: Path) -> dict[str, Any]:
 
     Only the toy figure is fitted.
     """
-    with closing(Store(out / STORE, kind=KIND, read_only=True)) as store:
-        settings = read_settings(store)
-        results = [r for name in (published.TABLES, published.CURVES) for r in store.rows(name)]
+    with closing(Store(out / STORE, kind=paper.KIND, read_only=True)) as store:
+        settings = paper.read_settings(store)
+        results = [r for name in (paper.TABLES, paper.CURVES) for r in store.rows(name)]
     own = _own_sets(settings)
     results = [replace(r, dataset=own.get(r.dataset, r.dataset)) for r in results]
     cells, points = summary.summarize_tables(results), summary.summarize_curves(results)
     figures = draw_all_figures(cells, points, settings.seed)
     for name, (figure, _) in figures.items():
         save(figure, out / "figures" / name)
-    write_texts(out / "tables", {"cells.csv": attributes_csv(summary.CELL_COLUMNS, cells)})
-    write_texts(out / "curves", {"points.csv": attributes_csv(summary.POINT_COLUMNS, points)})
+    write_texts(out / "tables", {"cells.csv": records_csv(TableCell, cells)})
+    write_texts(out / "curves", {"points.csv": records_csv(ReproducedPoint, points)})
     [path] = write_texts(out, {"report.html": render_report(results, settings, figures)})
     return {
         "report": str(path),
@@ -54,12 +76,12 @@ def draw_everything(out: Path) -> dict[str, Any]:
 def draw_toy_figure(out: Path, seed: int) -> list[Path]:
     """Write the toy figure alone; StoreError if the folder has a report with another seed."""
     if (out / STORE).exists():
-        with closing(Store(out / STORE, kind=KIND, read_only=True)) as store:
+        with closing(Store(out / STORE, kind=paper.KIND, read_only=True)) as store:
             store.merge_settings(seed=seed)
-    return save(drawn.draw_toy(seed), out / "figures" / "toy")
+    return save(draw_toy(seed), out / "figures" / "toy")
 
 
-def _own_sets(settings: StoredSettings) -> dict[str, str]:
+def _own_sets(settings: paper.StoredSettings) -> dict[str, str]:
     """Names to show for the user's own files that have the name of a benchmark.
 
     Nothing published is compared with these.
@@ -68,25 +90,25 @@ def _own_sets(settings: StoredSettings) -> dict[str, str]:
     return {name: f"{name} (own data)" for name, h in hashes if h != BENCHMARKS[name].sha256}
 
 
-def _shapes(results: Sequence[FitResult], settings: StoredSettings) -> dict[str, list[int]]:
+def _shapes(results: Sequence[FitResult], settings: paper.StoredSettings) -> dict[str, list[int]]:
     """Shapes of the sets in the summary."""
-    names = {result.dataset for result in results if result.experiment == published.TABLES}
+    names = {result.dataset for result in results if result.experiment == paper.TABLES}
     own = _own_sets(settings)
     shapes = {own.get(name, name): shape for name, shape in settings.shapes.items()}
     return {name: shape for name, shape in shapes.items() if name in names}
 
 
 def draw_all_figures(
-    cells: Sequence[summary.TableCell], points: Sequence[summary.ReproducedPoint], seed: int
+    cells: Sequence[TableCell], points: Sequence[ReproducedPoint], seed: int
 ) -> Figures:
     """Draw the toy figure, the overview of the tables, and the curves of all data sets."""
-    figures = {"toy": (drawn.draw_toy(seed), "Labels that LDA, ICLDA and EMLDA give to rows")}
+    figures = {"toy": (draw_toy(seed), "Labels that LDA, ICLDA and EMLDA give to rows")}
     if cells:
         description = "Error of each method minus that of LDA, by set"
-        figures["tables"] = drawn.draw_table_overview(cells), description
+        figures["tables"] = draw_table_overview(cells), description
     for dataset in dict.fromkeys(point.dataset for point in points):
         description = f"Error and loss on {dataset} against the number of unlabeled rows"
-        figures[_curve_name(dataset)] = drawn.draw_curves(points, dataset), description
+        figures[_curve_name(dataset)] = draw_curves(points, dataset), description
     return figures
 
 
@@ -96,13 +118,13 @@ def _curve_name(dataset: str) -> str:
 
 def render_report(
     results: Sequence[FitResult],
-    settings: StoredSettings | None = None,
+    settings: paper.StoredSettings | None = None,
     figures: Figures | None = None,
 ) -> str:
     """Return the report as HTML, with all names and messages escaped."""
-    settings = settings or StoredSettings()
+    settings = settings or paper.StoredSettings()
     cells, points = summary.summarize_tables(results), summary.summarize_curves(results)
-    measures = published.table_measures()
+    measures = paper.table_measures()
     comparisons = {name: summary.compare_with_baseline(results, name) for name in measures}
     errors, losses = (_means(cells, measure) for measure in ("error", "nll"))
     view = {
@@ -146,7 +168,7 @@ def _number(value: float, measure: str = "error") -> str:
     return with_minus(f"{value:.{paper_measures()[measure].decimals}f}")
 
 
-def _means(cells: Sequence[summary.TableCell], measure: str) -> Means:
+def _means(cells: Sequence[TableCell], measure: str) -> Means:
     return {
         (c.dataset, c.method): c.mean for c in cells if c.measure == measure and c.mean is not None
     }
@@ -161,12 +183,12 @@ def _em_pairs(errors: Means) -> list[dict[str, Any]]:
     """Errors of EM as defined and as published (emulated, else as printed), by data set."""
     pairs = []
     for dataset in (name for name, method in errors if method == "EMLDA"):
-        cell = published.read_cells().get((dataset, "EMLDA", "error"))
+        cell = paper.read_cells().get((dataset, "EMLDA", "error"))
         printed = cell.mean if cell else None
-        faulty = errors.get((dataset, published.PUBLISHED_EM), printed)
+        faulty = errors.get((dataset, paper.PUBLISHED_EM), printed)
         if faulty is not None:
             defined = errors[dataset, "EMLDA"]
-            lda = errors.get((dataset, published.BASELINE))
+            lda = errors.get((dataset, paper.BASELINE))
             pair = {"dataset": dataset, "defined": defined, "faulty": faulty, "printed": printed}
             pairs.append({**pair, "lda": lda, "fall": faulty - defined})
     return pairs
@@ -175,7 +197,135 @@ def _em_pairs(errors: Means) -> list[dict[str, Any]]:
 def _above_lda(means: Means) -> dict[str, float]:
     """By data set, the mean of ICLDA less that of LDA."""
     return {
-        name: mean - means[name, published.BASELINE]
+        name: mean - means[name, paper.BASELINE]
         for (name, method), mean in means.items()
-        if method == "ICLDA" and (name, published.BASELINE) in means
+        if method == "ICLDA" and (name, paper.BASELINE) in means
+    }
+
+
+# Figures.
+
+
+@styled
+def draw_toy(seed: int) -> Figure:
+    """Draw the toy figure: labels that LDA, ICLDA and EM give, on rows that help or mislead."""
+    toys = {
+        "Class boundary between the clusters": ("between", make_gaussians),
+        "Class boundary across the clusters": ("across", make_violated_gaussians),
+    }
+    panels = {
+        "Labels and LDA": ("supervised", None),
+        "ICLDA": ("iclda", "auto"),
+        "EMLDA": ("em", "auto"),
+    }
+    figure, grid = new_figure(8.4, 6.0, len(toys), len(panels))
+    for row, (title, (name, make)) in zip(grid, toys.items(), strict=True):
+        X, codes = make(_TOY_ROWS, rng_of(seed, "toy", name))
+        y = _keep_first_labels(codes)
+        for axes, (panel, (method, shares)) in zip(row, panels.items(), strict=True):
+            classifier = find_method(method).classifier()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                classifier.fit(X, y)
+            options: Any = {"responsibilities": shares, "legend": False, "ax": axes}
+            DecisionBoundaryDisplay.from_estimator(classifier, X, y, **options)
+            axes.set(title=panel, xlabel="", ylabel="", xticks=[], yticks=[])
+            axes.spines[:].set_visible(False)
+        row[0].set_ylabel(title)
+    return figure
+
+
+def _keep_first_labels(codes: AnyArray) -> AnyArray:
+    """Return the classes of five rows of each class, -1 for all others."""
+    y = np.full(len(codes), -1)
+    for code in (0, 1):
+        y[np.flatnonzero(codes == code)[:_TOY_LABELS_OF_CLASS]] = code
+    return y
+
+
+@styled
+def draw_table_overview(cells: Sequence[TableCell], measure: str = "error") -> Figure:
+    """Draw for each data set how far each method lies from LDA: left is better."""
+    datasets, methods, by_key = summary.arrange(cells, measure)
+    styles = method_styles(methods)
+    means = {key: cell.mean for key, cell in by_key.items() if cell.mean is not None}
+    shown = [method for method in methods if method != paper.BASELINE]
+    figure, grid = new_figure(5.0, 1.1 + 0.36 * max(len(datasets), 1))
+    axes = grid[0, 0]
+    axes.axvline(0, color=INK, linewidth=0.8)
+    for rank, method in enumerate(shown):
+        shift = 0.5 * (rank / max(len(shown) - 1, 1) - 0.5)  # equal dots do not hide each other
+        known = {
+            place + shift: means[name, method] - means[name, paper.BASELINE]
+            for place, name in enumerate(datasets)
+            if {(name, method), (name, paper.BASELINE)} <= means.keys()
+        }
+        is_reference = method == paper.ORACLE
+        axes.plot(
+            list(known.values()),
+            list(known),
+            linestyle="none",
+            marker="|" if is_reference else "o",
+            markersize=8 if is_reference else 5,
+            markeredgewidth=1.6 if is_reference else 1.2,
+            markeredgecolor=styles[method]["color"],
+            markerfacecolor="none" if method == paper.PUBLISHED_EM else styles[method]["color"],
+            label=method,
+            zorder=3 if method == "ICLDA" else 2,
+        )
+    axes.set_yticks(range(len(datasets)), datasets)
+    axes.set_ylim(max(len(datasets), 1) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="y", color=FAINT, linewidth=0.4, alpha=0.5)
+    axes.set_axisbelow(True)
+    axes.set_xlabel(
+        f"{paper.table_measures()[measure].axis} minus that of LDA  "
+        "(\N{LEFTWARDS ARROW} better, worse \N{RIGHTWARDS ARROW})"
+    )
+    if shown:
+        figure.legend(
+            loc="outside upper left", ncols=3, frameon=False, handletextpad=0.2, fontsize=8.5
+        )
+    return figure
+
+
+@styled
+def draw_curves(points: Iterable[ReproducedPoint], dataset: str) -> Figure:
+    """Draw the measures of one data set side by side, against the number of unlabeled rows."""
+    measures = paper.table_measures()
+    figure, grid = new_figure(4.7 * len(measures), 3.3, 1, len(measures))
+    ours = [point for point in points if point.dataset == dataset]
+    for axes, (name, measure) in zip(grid[0], measures.items(), strict=True):
+        _plot_curves(axes, [point for point in ours if point.measure == name])
+        axes.set(title=measure.axis, ylabel="")
+    return figure
+
+
+def _plot_curves(axes: Axes, ours: Sequence[ReproducedPoint]) -> None:
+    """Draw means with a band of one standard error, and published means as open circles."""
+    methods = dict.fromkeys(point.method for point in ours)
+    lines = {method: [p for p in ours if p.method == method] for method in methods}
+    sizes = _columns(lines, "n_unlabeled", int)
+    means, errors = _columns(lines, "mean"), _columns(lines, "se")
+    # The faults of the published EM may take it so far up that the others would be one line.
+    others = [mean for method, mean in means.items() if method != paper.PUBLISHED_EM]
+    if others:
+        low, high = np.min(others), np.max(others)
+        axes.set_ylim(low - 0.08 * (high - low), high + 0.3 * (high - low))
+    display = LearningCurveDisplay(sizes=sizes, means=means, standard_errors=errors).plot(ax=axes)
+    circles: Any = {"linestyle": "none", "marker": "o", "markersize": 3.4}
+    circles |= {"markerfacecolor": "none", "markeredgewidth": 0.8}
+    for method, published_means in _columns(lines, "published_mean").items():
+        color = display.lines_[method].get_color()
+        axes.plot(sizes[method], published_means, markeredgecolor=color, **circles)
+
+
+def _columns(
+    lines: dict[str, list[ReproducedPoint]], name: str, dtype: Any = float
+) -> dict[str, Array]:
+    """Values of an attribute of the points, by method; NaN for None."""
+    return {
+        method: np.array([getattr(point, name) for point in line], dtype)
+        for method, line in lines.items()
     }

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from math import fsum, sqrt
 from typing import Any
 
 from ..._statistics import corrected_t_test, holm
+from .. import paper
 from ..measures import paper_measures, verdict
 from ..page import NOTHING
 from ..store import FitResult
-from . import published
-from .fits import n_labeled_of
 
 Key = tuple[str, str]  # data set and method
 
@@ -33,9 +32,6 @@ class TableCell:
     z: float | None = None
 
 
-CELL_COLUMNS = tuple(each.name for each in fields(TableCell))
-
-
 @dataclass(frozen=True)
 class PairedComparison:
     """A method against LDA on one data set, paired by split; ``p_holm`` is over the table."""
@@ -52,12 +48,12 @@ class PairedComparison:
     @property
     def verdict(self) -> str:
         """``better``, ``worse``, or an empty string for no significant difference."""
-        return verdict(self.difference, self.p_holm, published.table_measures()[self.measure])
+        return verdict(self.difference, self.p_holm, paper.table_measures()[self.measure])
 
 
 def _rank(key: Key) -> tuple[str, int, str]:
     dataset, method = key
-    return dataset.casefold(), *published.method_rank(method)
+    return dataset.casefold(), *paper.method_rank(method)
 
 
 def _results_by_split(
@@ -66,7 +62,7 @@ def _results_by_split(
     """Results that have a measure, by data set and method, then by repeat and fold."""
     splits: dict[Key, dict[tuple[int, int], FitResult]] = defaultdict(dict)
     for result in results:
-        if result.experiment == published.TABLES and result.number(measure) is not None:
+        if result.experiment == paper.TABLES and result.number(measure) is not None:
             splits[result.dataset, result.method][result.repeat, result.part] = result
     return splits
 
@@ -79,13 +75,13 @@ def repeat_values_by_method(results: Sequence[FitResult], measure: str) -> dict[
     values: dict[Key, list[float]] = {
         (r.dataset, r.method): []
         for r in results
-        if r.experiment == published.TABLES and (measure in r.values or r.failure is not None)
+        if r.experiment == paper.TABLES and (measure in r.values or r.failure is not None)
     }
     for key, splits in _results_by_split(results, measure).items():
         folds: dict[int, list[FitResult]] = defaultdict(list)
         for (repeat, _), result in sorted(splits.items()):
             folds[repeat].append(result)
-        complete = [each for each in folds.values() if len(each) == published.N_FOLDS]
+        complete = [each for each in folds.values() if len(each) == paper.N_FOLDS]
         values[key] = [_mean_of_folds(each, measure) for each in complete]
     return values
 
@@ -98,17 +94,17 @@ def _mean_of_folds(folds: Sequence[FitResult], measure: str) -> float:
 def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
     """Cells of all measures, by data set and method, beside the published ones."""
     cells = []
-    for measure in published.table_measures():
+    for measure in paper.table_measures():
         by_method = repeat_values_by_method(results, measure)
         for dataset, method in sorted(by_method, key=_rank):
             values = by_method[dataset, method]
-            mean, variance = published.mean_and_variance(values)
+            mean, variance = paper.mean_and_variance(values)
             n, sd = len(values), None if variance is None else sqrt(variance)
             cell = TableCell(dataset, method, measure, mean, sd, n)
-            key = dataset, published.counterpart_of(method), measure
-            if theirs := published.read_cells().get(key):
+            key = dataset, paper.counterpart_of(method), measure
+            if theirs := paper.read_cells().get(key):
                 se = None if sd is None else sd / sqrt(n)
-                z = published.z_score(mean, se, theirs.mean, theirs.sd / sqrt(theirs.n))
+                z = paper.z_score(mean, se, theirs)
                 cell = replace(cell, published_mean=theirs.mean, published_sd=theirs.sd, z=z)
             cells.append(cell)
     return cells
@@ -134,9 +130,9 @@ def compare_with_baseline(
     splits = _results_by_split(results, measure)
     tests = []
     for dataset, method in sorted(splits, key=lambda key: (key[0].casefold(), key[1])):
-        ours, baseline = splits[dataset, method], splits.get((dataset, published.BASELINE), {})
+        ours, baseline = splits[dataset, method], splits.get((dataset, paper.BASELINE), {})
         shared = sorted(ours.keys() & baseline.keys())
-        if method in (published.BASELINE, published.ORACLE) or len(shared) < 2:
+        if method in (paper.BASELINE, paper.ORACLE) or len(shared) < 2:
             continue
         fits = [ours[split] for split in shared]
         differences = [ours[s].values[measure] - baseline[s].values[measure] for s in shared]
@@ -153,7 +149,7 @@ def arrange(
     """Data sets and methods in the order of the tables, and the cells of a measure by both."""
     by_key = {(c.dataset, c.method): c for c in cells if c.measure == measure}
     datasets = sorted({dataset for dataset, _ in by_key}, key=lambda name: (name.casefold(), name))
-    return datasets, sorted({method for _, method in by_key}, key=published.method_rank), by_key
+    return datasets, sorted({method for _, method in by_key}, key=paper.method_rank), by_key
 
 
 def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
@@ -161,8 +157,8 @@ def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
     header = ["Data set", "Rows", "Features", "Classes", "Labeled rows", "Features as printed"]
     table = [header]
     for name, shape in sorted(shapes.items(), key=lambda item: item[0].casefold()):
-        printed = published.PRINTED_FEATURES.get(name, NOTHING)
-        table.append([name, *map(str, (*shape, n_labeled_of(shape[1]), printed))])
+        printed = paper.PRINTED_FEATURES.get(name, NOTHING)
+        table.append([name, *map(str, (*shape, paper.n_labeled_of(shape[1]), printed))])
     return table
 
 
@@ -182,9 +178,6 @@ class ReproducedPoint:
     z: float | None = None  # their difference in combined standard errors
 
 
-POINT_COLUMNS = tuple(each.name for each in fields(ReproducedPoint))
-
-
 def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
     """Points of all curves, by data set, measure, method and number of unlabeled rows."""
     measures = list(paper_measures())
@@ -192,17 +185,17 @@ def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
     for result in results:
         for measure in measures:
             value = result.number(measure)
-            if result.experiment == published.CURVES and value is not None:
+            if result.experiment == paper.CURVES and value is not None:
                 values[result.dataset, measure, result.method, result.part][result.repeat] = value
 
     def rank(key: tuple[str, str, str, int]) -> tuple[Any, ...]:
         dataset, measure, method, size = key
-        return dataset.casefold(), measures.index(measure), published.method_rank(method), size
+        return dataset.casefold(), measures.index(measure), paper.method_rank(method), size
 
     points = []
     for dataset, measure, method, size in sorted(values, key=rank):
         repeats = list(values[dataset, measure, method, size].values())
-        n, (mean, variance) = len(repeats), published.mean_and_variance(repeats)
+        n, (mean, variance) = len(repeats), paper.mean_and_variance(repeats)
         se = None if variance is None else sqrt(variance / n)
         point = ReproducedPoint(dataset, size, method, measure, mean or 0.0, se, n)
         points.append(_beside_published(point))
@@ -211,9 +204,9 @@ def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
 
 def _beside_published(point: ReproducedPoint) -> ReproducedPoint:
     """Add the point of the paper and the difference to it, where the paper has one."""
-    key = point.dataset, point.n_unlabeled, published.counterpart_of(point.method), point.measure
-    theirs = published.read_points().get(key)
+    key = point.dataset, point.n_unlabeled, paper.counterpart_of(point.method), point.measure
+    theirs = paper.read_points().get(key)
     if theirs is None:
         return point
-    z = published.z_score(point.mean, point.se, theirs.mean, theirs.se)
+    z = paper.z_score(point.mean, point.se, theirs)
     return replace(point, published_mean=theirs.mean, published_se=theirs.se, z=z)

@@ -1,20 +1,67 @@
-"""Rows near class boundaries: which of them a pass returns, and with what weights."""
+"""Rows, as solvers see them: sums over all of them, and those near class boundaries.
+
+``Rows`` is what a backend supplies: three sums over its rows, and the shares of every row. ``Near``
+says which rows near class boundaries a pass returns, and with what weights.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from .labelsums import LinearRule, soften
+from .frame import Frame
+from .labelsums import LabelSums, LinearRule, Rule, soften
+from .moments import Moments
 from .types import AnyArray, Array
 
 HARD = 1e-12  # a share this near to 1 is a label
 _BIT_SHIFTS = 1, 3, 7
 _MANY_CLASSES = 1_000  # above which rows near boundaries are chosen without regard to pairs
 _FAINT_SHARE = 1e-3  # a row is near a class with this share, over that of all but the largest class
+
+
+class Rows(Protocol):
+    """Weighted rows that can be read again and again. Sums come back in frame coordinates."""
+
+    @property
+    def n_rows(self) -> int:
+        """An upper bound until the first pass where rows have to be read to be counted."""
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def held_at(self) -> Any:
+        """``Place`` of a device on which a search holds rows; None: in memory."""
+
+    def moments(self, frame: Frame) -> Moments:
+        """Weight, mean and scatter of all rows."""
+
+    def label_sums(
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        near: Near | None = None,
+    ) -> LabelSums:
+        """Class weights and sums under a rule; on request scatter about centers.
+
+        With ``near`` also rows near class boundaries, for a linear rule.
+        """
+
+    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
+        """At most ``n`` rows in the user's units, with weights that add up to those of all.
+
+        With n of ``n_rows`` or more: all of them, in their order, with their own weights. NaN and
+        infinity in what is read are a ValueError that names row and column.
+        """
+
+    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        """Shares of every row in each class, in the order of the rows."""
 
 
 def near_boundary(shares: Array) -> AnyArray:

@@ -1,4 +1,4 @@
-"""Paired differences of methods to the supervised one."""
+"""Displays of scores: against the number of rows, and as differences of methods."""
 
 from __future__ import annotations
 
@@ -8,17 +8,212 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._core.types import Array
+from .._core.types import AnyArray, Array
 from .._estimators.labels import encode_labels
 from .._statistics import mean_interval
 from ..methods import FAINT
 from ..model_selection._splitters import SemiSupervisedKFold, draw_seed, is_whole, marker_of
 from . import _look
-from ._look import Axes, Display, foreground, plain_text
+from ._look import Axes, Display, by_name, estimators_by_name, foreground, plain_text
 
+_ROW_NAMES = {"n_unlabeled": "Unlabeled rows", "n_labeled": "Labeled rows"}
 _MOST_DOTS = 300  # more single differences of a method are not drawn
 _FEWEST_DISTINCT = 3  # dots of so few values or fewer would cover each other
 _DOT_SPREAD = 0.16  # distance of the outermost dots from the line of their method
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LearningCurveDisplay(Display):
+    """Mean score of one or several classifiers against the number of rows.
+
+    Bands are one standard error to either side. Make one by ``from_curve`` or ``from_estimator``;
+    ``plot`` draws it again.
+
+    Parameters
+    ----------
+    sizes : dict of ndarray
+        Numbers of rows, by classifier.
+    means : dict of ndarray
+        Mean scores there, by classifier.
+    standard_errors : dict of ndarray, default=None
+        Standard errors of the means, by classifier; None or NaN draws no band.
+    varied : str, default="n_unlabeled"
+        What the sizes count: "n_unlabeled", "n_labeled", or the label of the axis.
+    score_name : str, default="score"
+        What the scores are.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes drawn in.
+    figure_ : matplotlib Figure
+        Its figure.
+    lines_ : dict of matplotlib Line2D
+        Means, by classifier.
+    bands_ : dict of matplotlib FillBetweenPolyCollection
+        Standard errors, by classifier.
+    labels_ : list of matplotlib Annotation
+        Names beside the ends of the lines.
+    """
+
+    sizes: Mapping[str, AnyArray]
+    means: Mapping[str, Array]
+    standard_errors: Mapping[str, Array] | None = None
+    varied: str = "n_unlabeled"
+    score_name: str = "score"
+
+    @classmethod
+    def from_curve(
+        cls,
+        curve: Any,
+        *,
+        as_error: bool = False,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw what ``iclda.model_selection.semi_supervised_learning_curve`` returned.
+
+        Parameters
+        ----------
+        curve : LearningCurve or dict of LearningCurve
+            One curve, or one for each name.
+        as_error : bool, default=False
+            Whether to draw 1 minus the score.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : LearningCurveDisplay
+            Object that stores what was drawn.
+        """
+        curves = by_name(curve)
+        kinds = {(one.varied, one.score_name) for one in curves.values()}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"Curves must show one score against one kind of rows, got {sorted(kinds)}."
+            )
+        ((varied, score_name),) = kinds
+        return cls(
+            sizes={name: one.sizes for name, one in curves.items()},
+            means={name: 1 - one.mean if as_error else one.mean for name, one in curves.items()},
+            standard_errors={name: one.standard_error for name, one in curves.items()},
+            varied=varied,
+            score_name="error" if as_error else score_name,
+        ).plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        as_error: bool = False,
+        ax: Axes | None = None,
+        line_kw: dict[str, Any] | None = None,
+        fill_kw: dict[str, Any] | None = None,
+        random_state: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Fit and score classifiers on growing numbers of rows and draw the curves.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of classifiers
+            One, or one for each name; all see the same rows.
+        X : array-like of shape (n_samples, n_features)
+            Rows, labeled and unlabeled.
+        y : array-like of shape (n_samples,)
+            Class of every row, or the marker.
+        as_error : bool, default=False
+            Whether to draw 1 minus the score.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        line_kw : dict, default=None
+            Passed to ``Axes.plot``.
+        fill_kw : dict, default=None
+            Passed to ``Axes.fill_between``.
+        random_state : int, RandomState instance or None, default=None
+            For folds and order of rows, the same for all classifiers.
+        **kwargs : dict
+            Passed to ``iclda.model_selection.semi_supervised_learning_curve``.
+
+        Returns
+        -------
+        display : LearningCurveDisplay
+            Object that stores what was drawn.
+        """
+        from ..model_selection import semi_supervised_learning_curve
+
+        _look.import_matplotlib()
+        seed = draw_seed(random_state)
+        curves = {
+            name: semi_supervised_learning_curve(one, X, y, random_state=seed, **kwargs)
+            for name, one in estimators_by_name(estimator).items()
+        }
+        return cls.from_curve(curves, as_error=as_error, ax=ax, **(line_kw or {}), fill_kw=fill_kw)
+
+    def plot(
+        self, ax: Axes | None = None, *, fill_kw: dict[str, Any] | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        fill_kw : dict, default=None
+            Passed to ``Axes.fill_between``.
+        **kwargs : dict
+            Passed to ``Axes.plot``.
+
+        Returns
+        -------
+        display : LearningCurveDisplay
+            Object that stores what was drawn.
+        """
+        ax = self._open_axes(ax)
+        self.lines_, self.bands_, self.labels_ = {}, {}, []
+        styles = _look.method_styles(self.means)
+        for name, mean in self.means.items():
+            sizes, style = self.sizes[name], {"linewidth": 1.7, **styles[str(name)], **kwargs}
+            error = None if self.standard_errors is None else self.standard_errors[name]
+            if error is not None and np.isfinite(error).any():
+                # The reference is often flat, and its band would cover all others.
+                alpha = 0.07 if _look.is_supervised(str(name)) else 0.13
+                band = {"color": style["color"], "alpha": alpha, "linewidth": 0, **(fill_kw or {})}
+                self.bands_[name] = ax.fill_between(sizes, mean - error, mean + error, **band)
+            label = plain_text(name) if name else None
+            (self.lines_[name],) = ax.plot(sizes, mean, label=label, **style)
+        _set_sizes(ax, np.unique(np.concatenate(list(self.sizes.values()))))
+        ax.set_xlabel(_ROW_NAMES.get(self.varied, self.varied))
+        ax.set_ylabel(_look.readable(self.score_name))
+        ends = {
+            str(name): next(reversed(mean[np.isfinite(mean)].tolist()), 0.0)
+            for name, mean in self.means.items()
+            if str(name)
+        }
+        if ends:
+            colors = {str(name): line.get_color() for name, line in self.lines_.items()}
+            self.labels_ = _look.label_ends(ax, ends, colors)
+        return self
+
+
+def _set_sizes(ax: Axes, sizes: AnyArray) -> None:
+    """Set ticks at the sizes; the axis is logarithmic above 0 if they span a factor of 8."""
+    positive = sizes[sizes > 0]
+    if len(positive) > 1 and positive.max() >= 8 * positive.min():
+        if sizes.min() <= 0:
+            ax.set_xscale("symlog", base=2, linthresh=float(positive.min()))
+        else:
+            ax.set_xscale("log", base=2)
+        ax.set_xticks([], minor=True)
+    shown = sizes[:: -(-len(sizes) // 8)]
+    ax.set_xticks(shown, [f"{size:,}" for size in shown])
+    ax.margins(x=0.03)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

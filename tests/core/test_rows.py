@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from iclda import ImplicitlyConstrainedLDA
-from iclda._core.boundary import Near, one_of_each, scrambled
+from iclda._core.rows import Near, one_of_each, scrambled
 
 
 @pytest.mark.parametrize("every", [1, 2, 8, 64, 1024])
