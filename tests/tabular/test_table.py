@@ -224,7 +224,7 @@ def test_other_files_and_folders_are_refused(tmp_path):
     (tmp_path / "data.xlsx").write_bytes(b"PK\x03\x04\xff\xfe\n\n")
     with pytest.raises(ValueError, match=r"no UTF-8 text.*'CSV UTF-8'"):
         read_table(tmp_path / "data.xlsx", target="class")
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(ValueError, match=r"is a folder without \.npy files"):
         read_table(tmp_path, target="class")
     with pytest.raises(FileNotFoundError):
         read_table(tmp_path / "data.csv", target="class")

@@ -21,8 +21,15 @@ from ..tabular.fit_predict import (
     predicted_blocks,
 )
 from ..tabular.summaries import far_warning
-from ..tabular.table import closest_name, may_mean_nothing, short_number
-from ..tabular.table_files import open_table
+from ..tabular.table import (
+    LabelFile,
+    closest_name,
+    may_mean_nothing,
+    open_labels,
+    require_columns,
+    short_number,
+)
+from ..tabular.table_files import open_rows, open_table
 from .measures import EDGES, Bins, Confusion, bins_of, brier_score, count_confusion
 from .page import class_error_lines, confusion_lines, percent
 
@@ -88,20 +95,35 @@ def evaluate_file(
     *,
     target: str | None = None,
     unlabeled: str | None = None,
+    labels: Path | None = None,
+    id: str | None = None,
     advance: ShareDone = lambda share, n_rows: None,
 ) -> Evaluation:
-    """Predict the rows of a file and compare with its target, block by block."""
-    file = open_table(data)
-    target = _find_target(file, about, target)
+    """Predict the rows of a file and compare with their classes, block by block.
+
+    Classes are in the target of the file, or in another file ``labels``.
+    """
+    ids = [] if id is None else [id]
+    file = open_rows(data, ids)
     check_columns(file, kinds)
+    given = None if labels is None else _open_labels(labels, about, target, id)
+    target = _find_target(file, about, target) if given is None else given.target
+    require_columns(file, ids)
     classes = [str(name) for name in model.classes_]
     counts, sums = PredictionCounts(), _Sums(classes, unlabeled)
-    for rows, probabilities, share in predicted_blocks(model, kinds, file, [target], counts):
-        sums.add(rows[target].to_pylist(), probabilities)
+    others = [target] if given is None else ids
+    for rows, probabilities, share in predicted_blocks(model, kinds, file, others, counts):
+        if given is None:
+            cells = rows[target]
+        else:
+            cells = given.take(rows.num_rows, None if id is None else rows[id])
+        sums.add(cells.to_pylist(), probabilities)
         advance(share, counts.n_rows)
+    if given is not None:
+        given.check_taken(data)
     if not sums.n_known:
         raise ValueError(
-            f"{data}: no row has a class of the model in column {target!r} "
+            f"{labels or data}: no row has a class of the model in column {target!r} "
             f"({quoted_list(classes, 5)}), so that there is nothing to compare with."
         )
     digests = {source.get("sha256") for source in about.get("sources", ())}
@@ -117,6 +139,16 @@ def evaluate_file(
         is_training=file.sha256() in digests,
         warning=far_warning(counts),
     )
+
+
+def _open_labels(
+    path: Path, about: Mapping[str, Any], target: str | None, id: str | None
+) -> LabelFile:
+    """Open a file of classes; its target is that of the fit if it has such a column."""
+    known = about.get("target")
+    if target is None and known in open_table(path).columns:
+        target = known
+    return open_labels(path, target, id)
 
 
 def _find_target(file: Any, about: Mapping[str, Any], target: str | None) -> str:

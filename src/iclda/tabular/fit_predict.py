@@ -22,9 +22,10 @@ from .._messages import NothingLearnedWarning, NoUnlabeledRowsWarning, message_o
 from .._paths import atomic_write, check_writable
 from .._statistics import LEAST_TESTED, BaseRate, estimate_as_json
 from ..methods import Method
+from .array_files import ArrayReader
 from .encoders import pipeline, preprocessing, require_for_tables, type_named
 from .table import Source, Table, require_columns, to_pandas_frame
-from .table_files import WRITTEN_SUFFIXES, TableReader, appending, open_table
+from .table_files import WRITTEN_SUFFIXES, TableReader, appending, open_rows
 
 FAR_DEVIATIONS = 10  # standard deviations from the mean: beyond what the fit has seen
 _SUPERVISED = say(
@@ -96,13 +97,19 @@ def fit_table(
         proportions=proportions,
         random_state=seed,
     )
-    model = pipeline(preprocessing(table.features, missing=missing), classifier)
+    features = table.features
+    is_array = isinstance(features, ArrayReader)
+    # The features of a network are used as they are, and read in blocks.
+    rows = features.rows if is_array else features
+    model = pipeline(None if is_array else preprocessing(rows, missing=missing), classifier)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(table.features, table.labels)
+        model.fit(rows, table.labels)
     name, choice = model.steps[-1]
     model.steps[-1] = (name, choice.estimator_)
-    bounds = safety_bounds(model[-1], model[:-1].transform(table.features), table.labels)
+    encoded = rows if is_array else model[:-1].transform(rows)
+    bounds = safety_bounds(model[-1], encoded, table.labels)
+    labeled = features.take(table.is_labeled) if is_array else rows[table.is_labeled]
     labels = table.labels[table.is_labeled]
     report = FitReport(
         command=command,
@@ -112,8 +119,8 @@ def fit_table(
         missing=missing,
         labeled=dict(Counter(sorted(labels))),
         n_unlabeled=int((~table.is_labeled).sum()),
-        n_agreeing=int((model.predict(table.features[table.is_labeled]) == labels).sum()),
-        empty_cells=_count_gaps(table.features),
+        n_agreeing=int((model.predict(labeled) == labels).sum()),
+        empty_cells={} if is_array else _count_gaps(rows),
         seconds=round(time.perf_counter() - start, 3),
         notes=table.notes,
         warnings=_warnings_of([record.message for record in caught], table, Counter(labels)),
@@ -179,7 +186,7 @@ def predict_file(
 
     Nothing is written under the name of that file before all rows are done.
     """
-    file = open_table(data)
+    file = open_rows(data, ids)
     arrow = require_for_tables("pyarrow")
     names = np.array([str(name) for name in model.classes_], dtype=object)
     columns = [*ids, "class", *(f"probability_{name}" for name in names)]
@@ -197,7 +204,7 @@ def predict_file(
 def predicted_blocks(
     model: Any,
     kinds: Mapping[str, str],
-    file: TableReader,
+    file: TableReader | ArrayReader,
     others: Sequence[str],
     counts: PredictionCounts,
 ) -> Iterator[tuple[Any, Any, float]]:
@@ -239,9 +246,11 @@ def _predict(model: Any, frame: Any, counts: PredictionCounts) -> Any:
 def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int]:
     """Cells by column that lie many standard deviations from the mean of the training rows.
 
-    Columns of 0 and 1 made of categories do not count: their values are known ones.
+    Columns of 0 and 1 made of categories do not count: their values are known ones. Nothing is
+    counted where the classifier scales rows to length 1.
     """
-    if not isinstance(classifier, LinearGaussianClassifier):
+    is_scaled = getattr(classifier, "center_", None) is not None
+    if is_scaled or not isinstance(classifier, LinearGaussianClassifier):
         return {}
     middle = classifier.priors_ @ classifier.means_
     between = classifier.priors_ @ (classifier.means_ - middle) ** 2
@@ -257,7 +266,11 @@ def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int
 
 
 def _check_files(
-    file: TableReader, out: Path, kinds: Mapping[str, str], ids: Sequence[str], columns: list[str]
+    file: TableReader | ArrayReader,
+    out: Path,
+    kinds: Mapping[str, str],
+    ids: Sequence[str],
+    columns: list[str],
 ) -> None:
     """Check before any row is read that the file can be predicted and the predictions written."""
     check_columns(file, kinds)
@@ -278,12 +291,19 @@ def _check_files(
         )
 
 
-def check_columns(file: TableReader, kinds: Mapping[str, str]) -> None:
+def check_columns(file: TableReader | ArrayReader, kinds: Mapping[str, str]) -> None:
     """Raise a ValueError unless a file has all columns of a model."""
+    if isinstance(file, ArrayReader) and file.rows.n_features != len(kinds):
+        raise ValueError(
+            f"{file.path} has {file.rows.n_features:,} features, and the model was fitted to "
+            f"{len(kinds):,}: compute the features in the same way as those of the fit."
+        )
     require_columns(file, kinds, ", which the model was fitted to")
 
 
-def _refuse_other_types(frame: Any, kinds: Mapping[str, str], file: TableReader) -> None:
+def _refuse_other_types(
+    frame: Any, kinds: Mapping[str, str], file: TableReader | ArrayReader
+) -> None:
     """Refuse columns of a Parquet file whose types are not those of the training data."""
     for name, kind in kinds.items():
         expected, present = type_named(kind), frame[name].dropna()

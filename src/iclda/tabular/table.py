@@ -6,8 +6,8 @@ import difflib
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from .._checks import check_ids, check_leaks, numbers_rows
 from .._core.types import AnyArray
 from .._messages import ColumnError, Hint, plural, quoted_list, say
+from .array_files import ArrayReader
 from .encoders import (
     EMPTY_WORDS,
     check_missing,
@@ -25,10 +26,12 @@ from .encoders import (
     require_for_tables,
     texts_of,
 )
-from .table_files import TableReader, open_table
+from .table_files import TableReader, open_rows, open_table
 
 _MOST_NAMES = 12  # columns that an error lists
 _SURELY_CLASSES = 50  # so many distinct labels are classes, however few the rows
+_ROWS_OF_CLASS = 20  # and so are labels of which there is one for so many rows of a file
+_MOST_NUMBERS = 5_000_000  # of an array file, in rows of a frame
 _WORDS_FOR_NOTHING = {word.casefold() for word in EMPTY_WORDS} | {
     *("none", "-", "--", "missing", "unknown", "unlabeled", "unlabelled")
 }
@@ -43,21 +46,32 @@ class ReadOptions:
     The fields are parameters of ``read_table`` and, ``missing``, of ``preprocessing``.
     """
 
-    target: str
+    target: str | None
     unlabeled: str | float | None = None
     unlabeled_file: str | Path | None = None
     drop: str | Sequence[str] | None = ()
     keep: str | Sequence[str] | None = None
     drop_unusable: bool = False
     missing: str = "impute"
+    labels: str | Path | None = None
+    id: str | None = None
 
     def __post_init__(self) -> None:
         check_missing(self.missing)
 
+    @property
+    def ids(self) -> list[str]:
+        """The column of ids, if there is one."""
+        return [] if self.id is None else [self.id]
+
     def to_json(self) -> dict[str, Any]:
         """Return the options that a stored comparison repeats."""
-        names = ("unlabeled", "drop", "keep", "drop_unusable")
-        return {name: getattr(self, name) for name in names}
+        files = {"labels": self.labels, "unlabeled_file": self.unlabeled_file}
+        names = ("id", "unlabeled", "drop", "keep", "drop_unusable")
+        return {
+            **{name: None if path is None else str(path) for name, path in files.items()},
+            **{name: getattr(self, name) for name in names},
+        }
 
 
 @dataclass(frozen=True)
@@ -75,8 +89,9 @@ class Table:
 
     Attributes
     ----------
-    features : DataFrame
-        All columns but the target and those dropped, in the order of the file.
+    features : DataFrame or ArrayReader
+        All columns but the target and those dropped, in the order of the file; the opened file
+        if it is an array file.
     labels : ndarray of object
         Class names as text, None where a row is unlabeled.
     target : str
@@ -109,6 +124,23 @@ class Table:
         """Class names, sorted."""
         return tuple(sorted({label for label in self.labels if label is not None}))
 
+    def framed(self) -> Table:
+        """The table with the features of an array file as a frame.
+
+        Of many unlabeled rows it has a sample.
+        """
+        if not isinstance(self.features, ArrayReader):
+            return self
+        is_taken, notes = np.ones(len(self.labels), dtype=bool), self.notes
+        unlabeled = np.flatnonzero(~self.is_labeled)
+        n_most = max(1_000, _MOST_NUMBERS // self.features.rows.n_features)
+        if len(unlabeled) > n_most:
+            is_taken[np.random.default_rng(0).permutation(unlabeled)[n_most:]] = False
+            text = f"{n_most:,} of the {len(unlabeled):,} unlabeled rows are used, drawn at random."
+            notes = (*notes, text)
+        features, labels = self.features.take(is_taken), self.labels[is_taken]
+        return replace(self, features=features, labels=labels, notes=notes)
+
     @property
     def digest(self) -> str:
         """SHA-256 of the bytes of the file; of two files, of their two checksums."""
@@ -120,14 +152,16 @@ class Table:
 def read_table(
     path: str | Path,
     *,
-    target: str,
+    target: str | None = None,
+    labels: str | Path | None = None,
+    id: str | None = None,
     unlabeled: str | float | None = None,
     unlabeled_file: str | Path | None = None,
     drop: str | Sequence[str] = (),
     keep: str | Sequence[str] | None = None,
     drop_unusable: bool = False,
 ) -> Table:
-    """Read a CSV or Parquet file of labeled and unlabeled rows.
+    """Read a file of labeled and unlabeled rows: CSV, Parquet, or an array of features.
 
     Labels are text. If all labels are numbers, they are written in the shortest form: 1, 1.0 and
     "1" are one class, "1". Blanks around a label are removed. A row is unlabeled if its target is
@@ -137,9 +171,18 @@ def read_table(
     Parameters
     ----------
     path : str or Path
-        A .csv, .tsv or .txt file (also .gz) or a .parquet file; "-" is the standard input.
-    target : str
-        Name of the column that holds the classes.
+        A .csv, .tsv or .txt file (also .gz) or a .parquet file; "-" is the standard input; or a
+        .npy or .npz file, or a folder of .npy files, in the order of their names. Lists of numbers
+        in a column of a Parquet file are one feature a number.
+    target : str, default=None
+        Name of the column that holds the classes; None for the only one of ``labels``.
+    labels : str or Path, default=None
+        A CSV or Parquet file that holds the target: one row for each row, in the same order, or
+        joined by ``id``. None: it is in the file itself.
+    id : str, default=None
+        Name of a column of both files that identifies the rows, in any order; rows without one in
+        ``labels`` are unlabeled. Rows of an array file are numbered from 0, unless it is an .npz
+        file with an array of this name.
     unlabeled : str or number, default=None
         A value of the target that marks unlabeled rows, besides empty cells.
     unlabeled_file : str or Path, default=None
@@ -157,27 +200,61 @@ def read_table(
     table : Table
         Features, labels, and where they came from.
     """
-    options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable)
-    return read_opened(open_table(Path(path)), options)
+    options = ReadOptions(
+        target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels=labels, id=id
+    )
+    return read_file(Path(path), options)
 
 
-def read_opened(file: TableReader, options: ReadOptions) -> Table:
-    """Read a table from an opened file."""
-    target = options.target
-    require_columns(file, [target])
+def read_file(path: Path, options: ReadOptions) -> Table:
+    """Read a table or an array file."""
+    return read_opened(open_rows(path, options.ids), options)
+
+
+def read_opened(file: TableReader | ArrayReader, options: ReadOptions) -> Table:
+    """Read an opened file."""
+    is_array = isinstance(file, ArrayReader)
+    is_unknown = options.target is None or (is_array and options.target not in file.columns)
+    if options.labels is None and is_unknown:
+        sentence = "{@target} must name the column of {path} that holds the classes, or {@labels} "
+        sentence += "a file of them. The columns are {names}."
+        names = quoted_list(file.columns, _MOST_NAMES)
+        raise ValueError(say(sentence, path=file.path, names=names))
+    require_columns(file, options.ids if options.labels else [*options.ids, str(options.target)])
+    return _read_array(file, options) if isinstance(file, ArrayReader) else _read(file, options)
+
+
+def _read_array(file: ArrayReader, options: ReadOptions) -> Table:
+    for name in ("drop", "keep", "unlabeled_file"):
+        if getattr(options, name):
+            sentence = "{given} is for tables, and {path} is an array: save the array of features "
+            sentence += "that you mean, or put files of the same features into one folder."
+            raise ValueError(say(sentence, given=Hint(name), path=file.path))
+    target, labels, further = _read_labels(file, file.n_rows, file.column, options)
+    sources = (Source(str(file.path), file.sha256(), file.n_rows), *further)
+    return Table(file, labels, target, sources, warnings=(*_warnings_on_marks(labels, target),))
+
+
+def _read(file: TableReader, options: ReadOptions) -> Table:
     dropped = _columns_to_drop(file, options)
-    rows = file.read(as_text=[target])
+    texts = [name for name in (options.target, options.id) if name in file.columns]
+    rows = file.read(as_text=texts)
     if not rows.num_rows:
         raise ValueError(f"{file.path} holds no rows below the names of its columns.")
-    labels = _labels_of(rows[target], file.path, options)
-    sources = [Source(str(file.path), file.sha256(), rows.num_rows)]
-    features = to_pandas_frame(rows.drop_columns([target, *dropped]))
-    left_out = {
-        name: "has no name and numbers the rows"
+    target, labels, further = _read_labels(file, rows.num_rows, rows.column, options)
+    sources = [Source(str(file.path), file.sha256(), rows.num_rows), *further]
+    left_out = {}
+    if further and target in file.columns:
+        left_out[target] = f"holds the target, which is taken from {options.labels}"
+    unused = {target, *options.ids, *dropped}.intersection(file.columns)
+    features = to_pandas_frame(rows.drop_columns(list(unused)))
+    nameless = [
+        name
         for name in features.columns
         if _NAMELESS.fullmatch(name) and numbers_rows(features[name])
-    }
-    features = features.drop(columns=list(left_out))
+    ]
+    left_out |= dict.fromkeys(nameless, "has no name and numbers the rows")
+    features = features.drop(columns=nameless)
     if options.unlabeled_file is not None:
         other = open_table(Path(options.unlabeled_file))
         require_columns(other, list(features.columns), f", which {file.path} has")
@@ -192,7 +269,8 @@ def read_opened(file: TableReader, options: ReadOptions) -> Table:
         reasons = kinds_and_reasons(features)[1]
         left_out |= {name: f"holds {why.partition(':')[0]}" for name, why in reasons.items()}
         features = features.drop(columns=list(reasons))
-        dropped = [name for name in file.columns if name not in {target, *features.columns}]
+        used = {target, *options.ids, *features.columns}
+        dropped = [name for name in file.columns if name not in used]
     if features.columns.empty:
         raise ValueError(f"{file.path} has no column to learn from besides the target.")
     named = np.array([None if x is None or may_mean_nothing(x) else x for x in labels])
@@ -219,7 +297,8 @@ def _columns_to_drop(file: TableReader, options: ReadOptions) -> list[str]:
     if options.target in dropped:
         raise ValueError(f"Column {options.target!r} is the target and cannot be dropped.")
     if options.keep is not None:
-        dropped += [name for name in file.columns if name not in {options.target, *kept}]
+        used = {options.target, options.id, *kept}
+        dropped += [name for name in file.columns if name not in used]
     return [name for name in file.columns if name in dropped]
 
 
@@ -229,11 +308,14 @@ def _column_names(file: TableReader, given: str | Sequence[str]) -> list[str]:
     for text in [given] if isinstance(given, str) else given:
         parts = [part.strip() for part in text.split(",") if part.strip()]
         names += [text] if text in file.columns or not parts else parts
+    names = [column for name in names for column in file.lists.get(name, [name])]
     require_columns(file, names)
     return names
 
 
-def require_columns(file: TableReader, names: Iterable[str], purpose: str = "") -> None:
+def require_columns(
+    file: TableReader | ArrayReader, names: Iterable[str], purpose: str = ""
+) -> None:
     """Raise a ColumnError unless a file has columns of these names; it suggests similar ones."""
     if lacking := [name for name in names if name not in file.columns]:
         unused = [name for name in file.columns if name not in names]
@@ -294,9 +376,96 @@ def _stack(first: Any, second: Any, paths: Sequence[Path]) -> Any:
     return stacked.reindex(columns=first.columns)
 
 
-def _labels_of(column: Any, path: Path, options: ReadOptions) -> AnyArray:
+@dataclass
+class LabelFile:
+    """Classes of rows in a file of their own, in the order of the rows or joined by ids."""
+
+    file: TableReader
+    target: str
+    column: Any  # Arrow column of the classes
+    id: str | None
+    places: dict[str, int] = field(default_factory=dict)  # by id
+    seen: set[str] = field(default_factory=set)  # ids of rows with a class
+    n_rows: int = 0  # so far
+
+    def take(self, n_rows: int, ids: Any = None) -> Any:
+        """Classes of the next rows, whose ids are the values of an Arrow column."""
+        start, self.n_rows = self.n_rows, self.n_rows + n_rows
+        if self.id is None:
+            return self.column[start : self.n_rows]
+        known = [text if text in self.places else None for text in texts_of(ids.to_pylist())]
+        present = [text for text in known if text is not None]
+        self._refuse_repeated([*self.seen, *present], "the features")
+        self.seen.update(present)
+        places = [None if text is None else self.places[text] for text in known]
+        return self.column.take(require_for_tables("pyarrow").array(places, "int64"))
+
+    def check_taken(self, path: Path) -> None:
+        """Raise a ValueError unless every class belongs to a row of the features in ``path``."""
+        if self.id is None and self.n_rows != len(self.column):
+            sentence = "{labels} has {n} rows, and {path} {n_rows}: a label belongs to the row of "
+            sentence += "the features at the same place. Write a row for each, with an empty cell "
+            sentence += "where the class is unknown, or name a column of ids by {@id}."
+            values = {"labels": self.file.path, "n": f"{len(self.column):,}", "path": path}
+            raise ValueError(say(sentence, **values, n_rows=f"{self.n_rows:,}"))
+        unknown = [text for text in self.places if text not in self.seen]
+        if unknown:
+            raise ValueError(
+                f"{self.file.path}: no row of {path} has the {self.id!r} "
+                f"{quoted_list(unknown, 3)}. Its {self.n_rows:,} rows are numbered from 0, or "
+                f"named by its own {self.id!r}: remove these rows, or name another column of ids."
+            )
+
+    def _refuse_repeated(self, texts: Sequence[str | None], where: str) -> None:
+        text, count = max(Counter(texts).items(), key=lambda item: item[1], default=("", 0))
+        if count > 1:
+            raise ValueError(
+                f"{where}: {self.id!r} must identify a row, and {text!r} occurs {count} times. "
+                "Remove the repeated rows, or name another column of ids."
+            )
+
+
+def open_labels(path: str | Path, target: str | None, id: str | None) -> LabelFile:
+    """Open a file of classes; the target may be None if it has one column beside the ids."""
+    file = open_table(Path(path))
+    others = [name for name in file.columns if name != id]
+    if target is None and len(others) != 1:
+        sentence = "{@target} must name the column of {path} that holds the classes, out of {names}"
+        sentence += "; {@id} names one that identifies the rows."
+        raise ValueError(say(sentence, path=path, names=quoted_list(file.columns, _MOST_NAMES)))
+    target = others[0] if target is None else target
+    ids = [] if id is None else [id]
+    require_columns(file, [target, *ids])
+    rows = file.read(as_text=[target, *ids])
+    labels = LabelFile(file, target, rows[target], id)
+    if id is not None:
+        texts = texts_of(rows[id].to_pylist())
+        labels._refuse_repeated(texts.tolist(), str(path))
+        labels.places = {text: place for place, text in enumerate(texts)}
+    return labels
+
+
+def _read_labels(
+    file: TableReader | ArrayReader,
+    n_rows: int,
+    column: Callable[[str], Any],
+    options: ReadOptions,
+) -> tuple[str, AnyArray, list[Source]]:
+    """Return the target, class names, and the file that they come from if it is another one."""
+    if options.labels is None:
+        target = str(options.target)
+        return target, _labels_of(column(target), file.path, target, options.unlabeled), []
+    given = open_labels(options.labels, options.target, options.id)
+    cells = given.take(n_rows, None if options.id is None else column(options.id))
+    given.check_taken(file.path)
+    path = given.file.path
+    labels = _labels_of(cells, path, given.target, options.unlabeled)
+    return given.target, labels, [Source(str(path), given.file.sha256(), len(given.column))]
+
+
+def _labels_of(column: Any, path: Path, target: str, unlabeled: str | float | None) -> AnyArray:
     """Class names of an Arrow column; ValueError unless there are two classes."""
-    place = f"{path}: column {options.target!r}"
+    place = f"{path}: column {target!r}"
     if require_for_tables("pyarrow").types.is_nested(column.type):
         raise ValueError(f"{place} holds {column.type} cells, and must hold classes: write text.")
     # In a column of numbers NA is a gap. Among classes it may be one: Namibia, North America.
@@ -304,17 +473,18 @@ def _labels_of(column: Any, path: Path, options: ReadOptions) -> AnyArray:
     named = {label for label in labels if label is not None and not may_mean_nothing(label)}
     if all(number_in(name) is not None for name in named):
         labels = np.array([None if x is None else short_number(x) for x in labels], dtype=object)
-    if options.unlabeled is not None:
-        mark = str(options.unlabeled).strip()
+    if unlabeled is not None:
+        mark = str(unlabeled).strip()
         is_marker = (labels == mark) | (labels == short_number(mark))
         if mark and not is_marker.any():
             raise ValueError(
-                f"{path}: no row has the unlabeled value {mark!r} in column {options.target!r}, "
+                f"{path}: no row has the unlabeled value {mark!r} in column {target!r}, "
                 f"which holds {_named(labels)}. Leave it out if empty cells mark the unlabeled "
                 "rows."
             )
         labels[is_marker] = None
-    _refuse_other_than_classes(Counter(label for label in labels if label is not None), place)
+    counts = Counter(label for label in labels if label is not None)
+    _refuse_other_than_classes(counts, len(labels), place)
     return labels
 
 
@@ -329,7 +499,7 @@ def may_mean_nothing(text: str) -> bool:
     return text.casefold() in _WORDS_FOR_NOTHING
 
 
-def _refuse_other_than_classes(counts: Counter[str], place: str) -> None:
+def _refuse_other_than_classes(counts: Counter[str], n_rows: int, place: str) -> None:
     """Refuse fewer than two classes, numbers with fractions, and as many values as rows."""
     rows = plural(counts.total(), "labeled row")
     if len(counts) < 2:
@@ -344,7 +514,7 @@ def _refuse_other_than_classes(counts: Counter[str], place: str) -> None:
             f"{place} holds numbers with fractions or infinity, for example {fractions[0]}, and "
             "must hold classes. Make classes of them first, for example 'low' and 'high'."
         )
-    if len(counts) > max(_SURELY_CLASSES, counts.total() / 2):
+    if len(counts) > max(_SURELY_CLASSES, counts.total() / 2, n_rows / _ROWS_OF_CLASS):
         raise ValueError(
             f"{place} holds {len(counts)} different values in {rows}, for example "
             f"{_named(counts)}: these are no classes. Name the column that holds them."

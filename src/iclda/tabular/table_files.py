@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
-import hashlib
 import io
 import re
 import shutil
@@ -19,6 +18,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from .._core.types import AnyArray
+from .array_files import ArrayReader, file_sha256, is_array_file
 from .encoders import COLUMN_TYPES, EMPTY_WORDS, require_for_tables
 
 STANDARD_INPUT = Path("-")
@@ -27,6 +30,11 @@ WRITTEN_SUFFIXES = (".csv", ".parquet")
 _BLOCK_BYTES, _BATCH_ROWS = 1 << 20, 1 << 14
 _DELIMITERS = (",", ";", "\t", "|")
 _COMMA_NUMBER, _POINT_NUMBER = re.compile(r"-?\d+,\d+"), re.compile(r"-?\d+\.\d+")
+
+
+def open_rows(path: Path, ids: Sequence[str] = ()) -> TableReader | ArrayReader:
+    """Open a table or an array file; ``ids`` name columns that identify the rows."""
+    return ArrayReader(path, ids) if is_array_file(path) else open_table(path)
 
 
 def open_table(path: Path) -> TableReader:
@@ -56,6 +64,8 @@ def _open_by_content(path: Path, file: Path) -> TableReader:
 class _NamedColumns:
     """A file with named columns; ``path`` is what messages call it, ``file`` holds the rows."""
 
+    lists: dict[str, list[str]] = {}  # noqa: RUF012 - columns made of a column of lists, by its name
+
     def __init__(self, path: Path, file: Path) -> None:
         self.path, self.file = path, file
         self.columns = tuple(self._read_names())
@@ -71,30 +81,50 @@ class _NamedColumns:
 
     def sha256(self) -> str:
         """Checksum of the bytes of the file."""
-        with self.file.open("rb") as opened:
-            return hashlib.file_digest(opened, "sha256").hexdigest()
+        return file_sha256(self.file)
 
 
 class ParquetReader(_NamedColumns):
-    """Columns with types, as pandas, polars or Arrow write them; they keep their types."""
+    """Columns with types, as pandas, polars or Arrow write them; they keep their types.
+
+    A column of lists of numbers, all of one length, is a column a number: NAME_0, NAME_1, ...
+    """
 
     def _read_names(self) -> Sequence[str]:
+        self.lists = {}
         with self._opened() as opened:
-            return [*opened.schema_arrow.names]
+            for field in opened.schema_arrow:
+                if (width := _list_width(opened, field)) is not None:
+                    self.lists[field.name] = [f"{field.name}_{k}" for k in range(width)]
+            names = opened.schema_arrow.names
+        return [column for name in names for column in self.lists.get(name, [name])]
 
     def read(self, as_text: Sequence[str]) -> Any:
         """Read all rows as an Arrow table."""
         with _explained_errors(self.path), self._opened() as file:
-            return file.read()
+            return self._without_lists(file.read(), 0)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
         """Yield Arrow batches of the columns in ``types``, and the share of the file so far."""
         done = 0
+        stored = {column: name for name, columns in self.lists.items() for column in columns}
+        names = list(dict.fromkeys(stored.get(column, column) for column in types))
         with _explained_errors(self.path), self._opened() as file:
             n_rows = max(file.metadata.num_rows, 1)
-            for batch in file.iter_batches(_BATCH_ROWS, columns=list(types), use_threads=False):
+            for batch in file.iter_batches(_BATCH_ROWS, columns=names, use_threads=False):
+                yield self._without_lists(batch, done), (done + batch.num_rows) / n_rows
                 done += batch.num_rows
-                yield batch, done / n_rows
+
+    def _without_lists(self, rows: Any, start: int) -> Any:
+        """Replace every column of lists by columns of numbers; ``start`` rows are before these."""
+        for name, columns in self.lists.items():
+            if name in rows.schema.names:
+                entries = _entries(rows[name], len(columns), f"{self.path}, column {name!r}", start)
+                others = {other: rows[other] for other in rows.schema.names if other != name}
+                rows = type(rows).from_pydict(
+                    {**others, **dict(zip(columns, entries, strict=True))}
+                )
+        return rows
 
     def _opened(self) -> Any:
         # Buffered: a row group is read page by page, not held as a whole.
@@ -250,6 +280,40 @@ def _most_frequent_delimiter(text: str) -> str:
     unquoted = re.sub(r'"[^"]*"', "", text)
     counts = Counter(unquoted.lstrip().splitlines()[0] if unquoted.strip() else "")
     return max(_DELIMITERS, key=lambda delimiter: counts[delimiter])
+
+
+def _list_width(file: Any, field: Any) -> int | None:
+    """Numbers of the first list in a column of a Parquet file; None if it holds no such lists."""
+    types, kind = require_for_tables("pyarrow").types, field.type
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    if not is_list or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
+        return None
+    for batch in file.iter_batches(_BATCH_ROWS, columns=[field.name], use_threads=False):
+        lists = batch.column(0).drop_null()
+        if len(lists):
+            return len(lists[0])
+    return None
+
+
+def _entries(column: Any, width: int, place: str, start: int) -> AnyArray:
+    """Numbers of all lists of a column, (width, rows); ValueError unless each has so many."""
+    lengths = require_for_tables("pyarrow.compute").list_value_length(column).to_pylist()
+    for row, length in enumerate(lengths, start + 1):
+        if length != width:
+            held = "no list" if length is None else f"a list of {length} numbers"
+            raise ValueError(
+                f"{place}, row {row} holds {held}, and the first list has {width}. Leave out the "
+                "row, or compute its features in the same way as those of the others."
+            )
+    flat = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    numbers = flat.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+    is_bad = ~np.isfinite(numbers).all(axis=1)
+    if is_bad.any():
+        raise ValueError(
+            f"{place}, row {start + 1 + int(is_bad.argmax())} holds NaN, infinity or an empty "
+            "entry in its list. Leave out the row, or compute its features again."
+        )
+    return np.ascontiguousarray(numbers.T)
 
 
 def _decimal_sign(text: str, delimiter: str) -> str:

@@ -1,0 +1,115 @@
+"""Array files: .npy and .npz files and folders of .npy files, whose features have no names."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._core.types import AnyArray
+from .._rows.backends import Request, check_finite
+from .._rows.files import open_rows, reader_of
+from .._rows.readers import Reader
+from .encoders import require_for_tables
+
+ARRAY_SUFFIXES = (".npy", ".npz")
+_BATCH_ROWS = 1 << 14
+
+
+def is_array_file(path: Path) -> bool:
+    """Whether a path is that of an array file, or a folder."""
+    return path.is_dir() or (path.suffix.lower() in ARRAY_SUFFIXES and path.is_file())
+
+
+class ArrayReader:
+    """Rows of an array, with columns feature_0, feature_1, ...
+
+    Arrays of an .npz file with one entry a row are columns, too. Names in ``ids`` that the file
+    does not have are columns that number the rows from 0.
+    """
+
+    lists: Mapping[str, Sequence[str]] = {}
+
+    def __init__(self, path: Path, ids: Sequence[str] = ()) -> None:
+        self.path = self.file = path
+        self._files = sorted(path.glob("*.npy")) if path.is_dir() else [path]
+        if not self._files:
+            raise ValueError(
+                f"{path} is a folder without .npy files: name one that has some, or a file."
+            )
+        self.rows, beside = _open(path, self._files)
+        features = [f"feature_{k}" for k in range(self.rows.n_features)]
+        self.rows.feature_names, self.rows.name = features, str(path)
+        numbers = np.arange(self.n_rows)
+        self._beside = {**dict.fromkeys(ids, numbers), **beside}
+        self.columns = (*self._beside, *features)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.rows.n_rows or 0)
+
+    def column(self, name: str) -> Any:
+        """Return the entries of an array beside the features, as an Arrow column."""
+        return require_for_tables("pyarrow").chunked_array([self._beside[name].tolist()])
+
+    def take(self, is_taken: AnyArray) -> Any:
+        """Return the features of some rows as a pandas frame."""
+        rows = open_rows(self.rows, Request(str(self.path)), is_member=is_taken)
+        values = rows.sample(int(is_taken.sum()), 0)[0]
+        return require_for_tables("pandas").DataFrame(values, columns=self.rows.feature_names)
+
+    def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
+        """Yield Arrow batches of the columns in ``types``, and the share of the rows so far."""
+        arrow, names = require_for_tables("pyarrow"), self.rows.feature_names or []
+        for span in self.rows.spans(_BATCH_ROWS):
+            block = np.empty((span.n_rows, len(names)), order="F")
+            span.read(block, 0)
+            check_finite(block, span.where, names, index=range(span.start, span.stop))
+            columns = dict(zip(names, block.T, strict=True))
+            for name, entries in self._beside.items():
+                columns[name] = entries[span.start : span.stop].astype(str)
+            chosen = {name: arrow.array(columns[name], kind) for name, kind in types.items()}
+            yield arrow.RecordBatch.from_pydict(chosen), span.stop / self.n_rows
+
+    def sha256(self) -> str:
+        """Checksum of the bytes of the file; of a folder, of the checksums of its files."""
+        digests = [file_sha256(file) for file in self._files]
+        whole = hashlib.sha256("".join(digests).encode()).hexdigest()
+        return digests[0] if len(digests) == 1 else whole
+
+
+def file_sha256(path: Path) -> str:
+    """Return the checksum of the bytes of a file."""
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _open(path: Path, files: Sequence[Path]) -> tuple[Reader, dict[str, AnyArray]]:
+    """Return a reader of the rows, and the arrays with one entry a row beside them."""
+    if path.suffix.lower() != ".npz":
+        return reader_of(list(files), "Features"), {}
+    arrays = {}
+    try:
+        with np.load(path, allow_pickle=False) as opened:
+            for name in opened.files:
+                try:
+                    arrays[name] = opened[name]
+                except ValueError:  # Python objects, which are not loaded
+                    continue
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is no complete .npz file ({error}): save it again.") from error
+    tables = [name for name, array in arrays.items() if array.ndim == 2]
+    if len(tables) != 1:
+        held = ", ".join(f"{name!r} of shape {array.shape}" for name, array in arrays.items())
+        raise ValueError(
+            f"{path} must hold one array of rows x features, got {len(tables)} "
+            f"({held or 'no arrays of numbers or text'}): save the features alone, by numpy.save."
+        )
+    rows = arrays.pop(tables[0])
+    reader = reader_of(rows, f"{path}, array {tables[0]!r}")
+    return reader, {name: a for name, a in arrays.items() if a.shape == (len(rows),)}
