@@ -203,14 +203,12 @@ def show(model: _Model, json: words.Json = False, verbose: words.Verbose = False
 def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
     """A model that can be applied to tables, the kinds of its columns, and what is said of it."""
     from ..model_files import column_kinds, load_model, model_details
+    from ..tabular.array_files import feature_names
 
     fitted = load_model(path)
     kinds = column_kinds(fitted)
     if kinds is None:
-        raise ValueError(
-            f"{path} was fitted to columns without names, and a table is matched by names: "
-            "fit it to a data frame, or predict in Python by iclda.load_model."
-        )
+        kinds = dict.fromkeys(feature_names(fitted.n_features_in_), "number")
     return fitted, kinds, model_details(path)["about"]
 
 

@@ -29,7 +29,7 @@ from ..tabular.table import (
     require_columns,
     short_number,
 )
-from ..tabular.table_files import open_rows, open_table
+from ..tabular.table_files import open_data, open_table
 from .measures import EDGES, Bins, Confusion, bins_of, brier_score, count_confusion
 from .page import class_error_lines, confusion_lines, percent
 
@@ -104,7 +104,7 @@ def evaluate_file(
     Classes are in the target of the file, or in another file ``labels``.
     """
     ids = [] if id is None else [id]
-    file = open_rows(data, ids)
+    file = open_data(data, ids)
     check_columns(file, kinds)
     given = None if labels is None else _open_labels(labels, about, target, id)
     target = _find_target(file, about, target) if given is None else given.target

@@ -25,7 +25,12 @@ def is_array_file(path: Path) -> bool:
     return path.is_dir() or (path.suffix.lower() in ARRAY_SUFFIXES and path.is_file())
 
 
-class ArrayReader:
+def feature_names(n_features: int) -> list[str]:
+    """Names of features that have none."""
+    return [f"feature_{k}" for k in range(n_features)]
+
+
+class FeatureFile:
     """Rows of an array, with columns feature_0, feature_1, ...
 
     Arrays of an .npz file with one entry a row are columns, too. Names in ``ids`` that the file
@@ -42,11 +47,9 @@ class ArrayReader:
                 f"{path} is a folder without .npy files: name one that has some, or a file."
             )
         self.rows, beside = _open(path, self._files)
-        features = [f"feature_{k}" for k in range(self.rows.n_features)]
-        self.rows.feature_names, self.rows.name = features, str(path)
-        numbers = np.arange(self.n_rows)
-        self._beside = {**dict.fromkeys(ids, numbers), **beside}
-        self.columns = (*self._beside, *features)
+        self.features = feature_names(self.rows.n_features)
+        self._beside = {**dict.fromkeys(ids, np.arange(self.n_rows)), **beside}
+        self.columns = (*self._beside, *self.features)
 
     @property
     def n_rows(self) -> int:
@@ -61,11 +64,11 @@ class ArrayReader:
         """Return the features of some rows as a pandas frame."""
         rows = open_rows(self.rows, Request(str(self.path)), is_member=is_taken)
         values = rows.sample(int(is_taken.sum()), 0)[0]
-        return require_for_tables("pandas").DataFrame(values, columns=self.rows.feature_names)
+        return require_for_tables("pandas").DataFrame(values, columns=self.features)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
         """Yield Arrow batches of the columns in ``types``, and the share of the rows so far."""
-        arrow, names = require_for_tables("pyarrow"), self.rows.feature_names or []
+        arrow, names = require_for_tables("pyarrow"), self.features
         for span in self.rows.spans(_BATCH_ROWS):
             block = np.empty((span.n_rows, len(names)), order="F")
             span.read(block, 0)

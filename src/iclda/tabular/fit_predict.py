@@ -22,10 +22,10 @@ from .._messages import NothingLearnedWarning, NoUnlabeledRowsWarning, message_o
 from .._paths import atomic_write, check_writable
 from .._statistics import LEAST_TESTED, BaseRate, estimate_as_json
 from ..methods import Method
-from .array_files import ArrayReader
+from .array_files import FeatureFile, feature_names
 from .encoders import pipeline, preprocessing, require_for_tables, type_named
 from .table import Source, Table, require_columns, to_pandas_frame
-from .table_files import WRITTEN_SUFFIXES, TableReader, appending, open_rows
+from .table_files import WRITTEN_SUFFIXES, TableReader, appending, open_data
 
 FAR_DEVIATIONS = 10  # standard deviations from the mean: beyond what the fit has seen
 _SUPERVISED = say(
@@ -98,7 +98,7 @@ def fit_table(
         random_state=seed,
     )
     features = table.features
-    is_array = isinstance(features, ArrayReader)
+    is_array = isinstance(features, FeatureFile)
     # The features of a network are used as they are, and read in blocks.
     rows = features.rows if is_array else features
     model = pipeline(None if is_array else preprocessing(rows, missing=missing), classifier)
@@ -109,7 +109,7 @@ def fit_table(
     model.steps[-1] = (name, choice.estimator_)
     encoded = rows if is_array else model[:-1].transform(rows)
     bounds = safety_bounds(model[-1], encoded, table.labels)
-    labeled = features.take(table.is_labeled) if is_array else rows[table.is_labeled]
+    labeled = features.take(table.is_labeled).to_numpy() if is_array else rows[table.is_labeled]
     labels = table.labels[table.is_labeled]
     report = FitReport(
         command=command,
@@ -186,7 +186,7 @@ def predict_file(
 
     Nothing is written under the name of that file before all rows are done.
     """
-    file = open_rows(data, ids)
+    file = open_data(data, ids)
     arrow = require_for_tables("pyarrow")
     names = np.array([str(name) for name in model.classes_], dtype=object)
     columns = [*ids, "class", *(f"probability_{name}" for name in names)]
@@ -204,7 +204,7 @@ def predict_file(
 def predicted_blocks(
     model: Any,
     kinds: Mapping[str, str],
-    file: TableReader | ArrayReader,
+    file: TableReader | FeatureFile,
     others: Sequence[str],
     counts: PredictionCounts,
 ) -> Iterator[tuple[Any, Any, float]]:
@@ -231,7 +231,8 @@ def _predict(model: Any, frame: Any, counts: PredictionCounts) -> Any:
     """Probabilities of the classes of some rows, which are counted."""
     steps = model if isinstance(model, Pipeline) else Pipeline([("classify", model)])
     encoded = steps[:-1].transform(frame) if len(steps) > 1 else frame
-    probabilities = steps[-1].predict_proba(encoded)
+    is_named = hasattr(steps[-1], "feature_names_in_")
+    probabilities = steps[-1].predict_proba(encoded if is_named else encoded.to_numpy())
     counts.n_rows += len(frame)
     counts.filled.update(_count_gaps(frame))
     for _, encoder, columns in getattr(steps[0], "transformers_", ()):
@@ -266,7 +267,7 @@ def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int
 
 
 def _check_files(
-    file: TableReader | ArrayReader,
+    file: TableReader | FeatureFile,
     out: Path,
     kinds: Mapping[str, str],
     ids: Sequence[str],
@@ -291,18 +292,24 @@ def _check_files(
         )
 
 
-def check_columns(file: TableReader | ArrayReader, kinds: Mapping[str, str]) -> None:
+def check_columns(file: TableReader | FeatureFile, kinds: Mapping[str, str]) -> None:
     """Raise a ValueError unless a file has all columns of a model."""
-    if isinstance(file, ArrayReader) and file.rows.n_features != len(kinds):
+    is_nameless = [*kinds] == feature_names(len(kinds))
+    if isinstance(file, FeatureFile) and len(file.features) != len(kinds):
         raise ValueError(
-            f"{file.path} has {file.rows.n_features:,} features, and the model was fitted to "
+            f"{file.path} has {len(file.features):,} features, and the model was fitted to "
             f"{len(kinds):,}: compute the features in the same way as those of the fit."
+        )
+    if is_nameless and not {*kinds}.intersection(file.columns):
+        raise ValueError(
+            f"The model was fitted to features without names, and the columns of {file.path} are "
+            "matched by names: save its features by numpy.save, or fit the model to a table."
         )
     require_columns(file, kinds, ", which the model was fitted to")
 
 
 def _refuse_other_types(
-    frame: Any, kinds: Mapping[str, str], file: TableReader | ArrayReader
+    frame: Any, kinds: Mapping[str, str], file: TableReader | FeatureFile
 ) -> None:
     """Refuse columns of a Parquet file whose types are not those of the training data."""
     for name, kind in kinds.items():

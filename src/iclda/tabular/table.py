@@ -17,7 +17,7 @@ import numpy as np
 from .._checks import check_ids, check_leaks, numbers_rows
 from .._core.types import AnyArray
 from .._messages import ColumnError, Hint, plural, quoted_list, say
-from .array_files import ArrayReader
+from .array_files import FeatureFile
 from .encoders import (
     EMPTY_WORDS,
     check_missing,
@@ -26,7 +26,7 @@ from .encoders import (
     require_for_tables,
     texts_of,
 )
-from .table_files import TableReader, open_rows, open_table
+from .table_files import TableReader, open_data, open_table
 
 _MOST_NAMES = 12  # columns that an error lists
 _SURELY_CLASSES = 50  # so many distinct labels are classes, however few the rows
@@ -89,7 +89,7 @@ class Table:
 
     Attributes
     ----------
-    features : DataFrame or ArrayReader
+    features : DataFrame or FeatureFile
         All columns but the target and those dropped, in the order of the file; the opened file
         if it is an array file.
     labels : ndarray of object
@@ -129,7 +129,7 @@ class Table:
 
         Of many unlabeled rows it has a sample.
         """
-        if not isinstance(self.features, ArrayReader):
+        if not isinstance(self.features, FeatureFile):
             return self
         is_taken, notes = np.ones(len(self.labels), dtype=bool), self.notes
         unlabeled = np.flatnonzero(~self.is_labeled)
@@ -208,23 +208,24 @@ def read_table(
 
 def read_file(path: Path, options: ReadOptions) -> Table:
     """Read a table or an array file."""
-    return read_opened(open_rows(path, options.ids), options)
+    return read_opened(open_data(path, options.ids), options)
 
 
-def read_opened(file: TableReader | ArrayReader, options: ReadOptions) -> Table:
+def read_opened(file: TableReader | FeatureFile, options: ReadOptions) -> Table:
     """Read an opened file."""
-    is_array = isinstance(file, ArrayReader)
+    is_array = isinstance(file, FeatureFile)
     is_unknown = options.target is None or (is_array and options.target not in file.columns)
     if options.labels is None and is_unknown:
         sentence = "{@target} must name the column of {path} that holds the classes, or {@labels} "
         sentence += "a file of them. The columns are {names}."
         names = quoted_list(file.columns, _MOST_NAMES)
         raise ValueError(say(sentence, path=file.path, names=names))
-    require_columns(file, options.ids if options.labels else [*options.ids, str(options.target)])
-    return _read_array(file, options) if isinstance(file, ArrayReader) else _read(file, options)
+    wanted: list[Any] = [*options.ids, options.target]
+    require_columns(file, options.ids if options.labels else wanted)
+    return _read_array(file, options) if isinstance(file, FeatureFile) else _read(file, options)
 
 
-def _read_array(file: ArrayReader, options: ReadOptions) -> Table:
+def _read_array(file: FeatureFile, options: ReadOptions) -> Table:
     for name in ("drop", "keep", "unlabeled_file"):
         if getattr(options, name):
             sentence = "{given} is for tables, and {path} is an array: save the array of features "
@@ -314,7 +315,7 @@ def _column_names(file: TableReader, given: str | Sequence[str]) -> list[str]:
 
 
 def require_columns(
-    file: TableReader | ArrayReader, names: Iterable[str], purpose: str = ""
+    file: TableReader | FeatureFile, names: Iterable[str], purpose: str = ""
 ) -> None:
     """Raise a ColumnError unless a file has columns of these names; it suggests similar ones."""
     if lacking := [name for name in names if name not in file.columns]:
@@ -392,12 +393,14 @@ class LabelFile:
         """Classes of the next rows, whose ids are the values of an Arrow column."""
         start, self.n_rows = self.n_rows, self.n_rows + n_rows
         if self.id is None:
-            return self.column[start : self.n_rows]
-        known = [text if text in self.places else None for text in texts_of(ids.to_pylist())]
-        present = [text for text in known if text is not None]
-        self._refuse_repeated([*self.seen, *present], "the features")
-        self.seen.update(present)
-        places = [None if text is None else self.places[text] for text in known]
+            n_all = len(self.column)
+            places = [place if place < n_all else None for place in range(start, self.n_rows)]
+        else:
+            texts = texts_of(ids.to_pylist())
+            present = [text for text in texts if text in self.places]
+            self._refuse_repeated([*self.seen, *present], "the features")
+            self.seen.update(present)
+            places = [self.places.get(text) for text in texts]
         return self.column.take(require_for_tables("pyarrow").array(places, "int64"))
 
     def check_taken(self, path: Path) -> None:
@@ -446,7 +449,7 @@ def open_labels(path: str | Path, target: str | None, id: str | None) -> LabelFi
 
 
 def _read_labels(
-    file: TableReader | ArrayReader,
+    file: TableReader | FeatureFile,
     n_rows: int,
     column: Callable[[str], Any],
     options: ReadOptions,

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
-from .array_files import ArrayReader, file_sha256, is_array_file
+from .array_files import FeatureFile, file_sha256, is_array_file
 from .encoders import COLUMN_TYPES, EMPTY_WORDS, require_for_tables
 
 STANDARD_INPUT = Path("-")
@@ -32,9 +32,9 @@ _DELIMITERS = (",", ";", "\t", "|")
 _COMMA_NUMBER, _POINT_NUMBER = re.compile(r"-?\d+,\d+"), re.compile(r"-?\d+\.\d+")
 
 
-def open_rows(path: Path, ids: Sequence[str] = ()) -> TableReader | ArrayReader:
+def open_data(path: Path, ids: Sequence[str] = ()) -> TableReader | FeatureFile:
     """Open a table or an array file; ``ids`` name columns that identify the rows."""
-    return ArrayReader(path, ids) if is_array_file(path) else open_table(path)
+    return FeatureFile(path, ids) if is_array_file(path) else open_table(path)
 
 
 def open_table(path: Path) -> TableReader:
