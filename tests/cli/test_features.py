@@ -104,4 +104,5 @@ def test_a_file_without_target_and_labels_is_refused_with_its_columns(folder):
     code, _, error = call("fit", folder / "x.parquet")
     assert code == 2
     assert "--target must name the column of" in error
-    assert "or --labels a file of them. The columns are 'file', 'e_0', " in error
+    assert "that holds the classes, out of 'file', 'e_0', " in error
+    assert "--labels names another file of them" in error

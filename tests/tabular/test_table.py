@@ -316,8 +316,12 @@ BAD_LABELS = {
         {"id": "name"},
         r"no row of .*data\.csv has the 'name' 'v', 'w', 'x' and 1 more\.",
     ),
-    "double ids": ("name,kind\np,a\nq,b\np,b\n", {"id": "name"}, "'p' occurs 2 times"),
-    "no target": ("a,b,c\n1,2,3\n", {}, "out of 'a', 'b', 'c'; id names one"),
+    "double ids": (
+        "name,kind\np,a\nq,b\np,b\n",
+        {"id": "name"},
+        "'p' stands in rows 1 and 3 of a file",
+    ),
+    "no target": ("a,b,c\n1,2,3\n", {}, r"out of 'a', 'b', 'c'. labels names"),
     "a wrong target": ("kind\na\nb\n", {"target": "kid"}, "Did you mean 'kind' for 'kid'"),
     "no label": ("kind,no\n,1\n,1\n,1\n,1\n", {"target": "kind"}, "empty cells only in 0 lab"),
     "one class": ("kind\na\na\na\na\n", {}, "got 'a' in 4 labeled rows"),
@@ -333,7 +337,7 @@ def test_labels_that_do_not_fit_are_refused_with_the_way_out(tmp_path, labels, o
 def test_an_id_of_two_rows_cannot_have_a_label(tmp_path):
     features = "size,name\n1,p\n2,p\n3,r\n4,r\n"
     labels = "name,kind\np,a\n"
-    with pytest.raises(ValueError, match="the features: 'name' must identify a row, and 'p' occ"):
+    with pytest.raises(ValueError, match="'name' must identify the rows, and 'p' stands in"):
         read_with(tmp_path, labels, features, id="name")
 
 

@@ -22,11 +22,10 @@ from ..tabular.fit_predict import (
 )
 from ..tabular.summaries import far_warning
 from ..tabular.table import (
-    LabelFile,
+    ReadOptions,
     closest_name,
+    join_labels,
     may_mean_nothing,
-    open_labels,
-    require_columns,
     short_number,
 )
 from ..tabular.table_files import open_data, open_table
@@ -103,24 +102,23 @@ def evaluate_file(
 
     Classes are in the target of the file, or in another file ``labels``.
     """
-    ids = [] if id is None else [id]
-    file = open_data(data, ids)
+    file = open_data(data, [] if id is None else [id])
     check_columns(file, kinds)
-    given = None if labels is None else _open_labels(labels, about, target, id)
-    target = _find_target(file, about, target) if given is None else given.target
-    require_columns(file, ids)
+    cells = None
+    if labels is None:
+        target = _find_target(file, about, target)
+    else:
+        if target is None and about.get("target") in open_table(labels).columns:
+            target = about["target"]
+        target, cells, _ = join_labels(file, ReadOptions(target, labels=labels, id=id))
     classes = [str(name) for name in model.classes_]
     counts, sums = PredictionCounts(), _Sums(classes, unlabeled)
-    others = [target] if given is None else ids
+    others = [target] if cells is None else []
     for rows, probabilities, share in predicted_blocks(model, kinds, file, others, counts):
-        if given is None:
-            cells = rows[target]
-        else:
-            cells = given.take(rows.num_rows, None if id is None else rows[id])
-        sums.add(cells.to_pylist(), probabilities)
+        start = counts.n_rows - rows.num_rows
+        known = rows[target] if cells is None else cells[start : counts.n_rows]
+        sums.add(known.to_pylist(), probabilities)
         advance(share, counts.n_rows)
-    if given is not None:
-        given.check_taken(data)
     if not sums.n_known:
         raise ValueError(
             f"{labels or data}: no row has a class of the model in column {target!r} "
@@ -139,16 +137,6 @@ def evaluate_file(
         is_training=file.sha256() in digests,
         warning=far_warning(counts),
     )
-
-
-def _open_labels(
-    path: Path, about: Mapping[str, Any], target: str | None, id: str | None
-) -> LabelFile:
-    """Open a file of classes; its target is that of the fit if it has such a column."""
-    known = about.get("target")
-    if target is None and known in open_table(path).columns:
-        target = known
-    return open_labels(path, target, id)
 
 
 def _find_target(file: Any, about: Mapping[str, Any], target: str | None) -> str:

@@ -16,13 +16,12 @@ from .._rows.files import open_rows, reader_of
 from .._rows.readers import Reader
 from .encoders import require_for_tables
 
-ARRAY_SUFFIXES = (".npy", ".npz")
 _BATCH_ROWS = 1 << 14
 
 
 def is_array_file(path: Path) -> bool:
     """Whether a path is that of an array file, or a folder."""
-    return path.is_dir() or (path.suffix.lower() in ARRAY_SUFFIXES and path.is_file())
+    return path.is_dir() or path.suffix.lower() in (".npy", ".npz")
 
 
 def feature_names(n_features: int) -> list[str]:
@@ -73,9 +72,10 @@ class FeatureFile:
             block = np.empty((span.n_rows, len(names)), order="F")
             span.read(block, 0)
             check_finite(block, span.where, names, index=range(span.start, span.stop))
-            columns = dict(zip(names, block.T, strict=True))
-            for name, entries in self._beside.items():
-                columns[name] = entries[span.start : span.stop].astype(str)
+            columns = {
+                name: a[span.start : span.stop].astype(str) for name, a in self._beside.items()
+            }
+            columns |= zip(names, block.T, strict=True)
             chosen = {name: arrow.array(columns[name], kind) for name, kind in types.items()}
             yield arrow.RecordBatch.from_pydict(chosen), span.stop / self.n_rows
 
@@ -96,23 +96,19 @@ def _open(path: Path, files: Sequence[Path]) -> tuple[Reader, dict[str, AnyArray
     """Return a reader of the rows, and the arrays with one entry a row beside them."""
     if path.suffix.lower() != ".npz":
         return reader_of(list(files), "Features"), {}
-    arrays = {}
     try:
         with np.load(path, allow_pickle=False) as opened:
-            for name in opened.files:
-                try:
-                    arrays[name] = opened[name]
-                except ValueError:  # Python objects, which are not loaded
-                    continue
+            arrays = dict(opened)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is no complete .npz file ({error}): save it again.") from error
-    tables = [name for name, array in arrays.items() if array.ndim == 2]
-    if len(tables) != 1:
+        way_out = "save it again, with arrays of numbers and text alone"
+        raise ValueError(f"{path} cannot be read ({error}): {way_out}.") from error
+    names = [name for name, array in arrays.items() if array.ndim == 2]
+    if len(names) != 1:
         held = ", ".join(f"{name!r} of shape {array.shape}" for name, array in arrays.items())
         raise ValueError(
-            f"{path} must hold one array of rows x features, got {len(tables)} "
-            f"({held or 'no arrays of numbers or text'}): save the features alone, by numpy.save."
+            f"{path} must hold one array of rows x features, got {len(names)} ({held}): save the "
+            "features alone, by numpy.save."
         )
-    rows = arrays.pop(tables[0])
-    reader = reader_of(rows, f"{path}, array {tables[0]!r}")
-    return reader, {name: a for name, a in arrays.items() if a.shape == (len(rows),)}
+    rows = arrays.pop(names[0])
+    beside = {name: array for name, array in arrays.items() if array.shape == (len(rows),)}
+    return reader_of(rows, f"{path}, array {names[0]!r}"), beside

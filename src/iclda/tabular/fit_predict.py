@@ -25,7 +25,7 @@ from ..methods import Method
 from .array_files import FeatureFile, feature_names
 from .encoders import pipeline, preprocessing, require_for_tables, type_named
 from .table import Source, Table, require_columns, to_pandas_frame
-from .table_files import WRITTEN_SUFFIXES, TableReader, appending, open_data
+from .table_files import WRITTEN_SUFFIXES, DataReader, appending, open_data
 
 FAR_DEVIATIONS = 10  # standard deviations from the mean: beyond what the fit has seen
 _SUPERVISED = say(
@@ -47,7 +47,6 @@ class FitReport:
     missing: str
     labeled: Mapping[str, int]  # labeled rows by class
     n_unlabeled: int
-    n_agreeing: int  # labeled rows whose own class is predicted
     empty_cells: Mapping[str, int]  # by column
     seconds: float
     notes: Sequence[str]
@@ -109,7 +108,6 @@ def fit_table(
     model.steps[-1] = (name, choice.estimator_)
     encoded = rows if is_array else model[:-1].transform(rows)
     bounds = safety_bounds(model[-1], encoded, table.labels)
-    labeled = features.take(table.is_labeled).to_numpy() if is_array else rows[table.is_labeled]
     labels = table.labels[table.is_labeled]
     report = FitReport(
         command=command,
@@ -119,7 +117,6 @@ def fit_table(
         missing=missing,
         labeled=dict(Counter(sorted(labels))),
         n_unlabeled=int((~table.is_labeled).sum()),
-        n_agreeing=int((model.predict(labeled) == labels).sum()),
         empty_cells={} if is_array else _count_gaps(rows),
         seconds=round(time.perf_counter() - start, 3),
         notes=table.notes,
@@ -204,7 +201,7 @@ def predict_file(
 def predicted_blocks(
     model: Any,
     kinds: Mapping[str, str],
-    file: TableReader | FeatureFile,
+    file: DataReader,
     others: Sequence[str],
     counts: PredictionCounts,
 ) -> Iterator[tuple[Any, Any, float]]:
@@ -267,7 +264,7 @@ def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int
 
 
 def _check_files(
-    file: TableReader | FeatureFile,
+    file: DataReader,
     out: Path,
     kinds: Mapping[str, str],
     ids: Sequence[str],
@@ -292,7 +289,7 @@ def _check_files(
         )
 
 
-def check_columns(file: TableReader | FeatureFile, kinds: Mapping[str, str]) -> None:
+def check_columns(file: DataReader, kinds: Mapping[str, str]) -> None:
     """Raise a ValueError unless a file has all columns of a model."""
     is_nameless = [*kinds] == feature_names(len(kinds))
     if isinstance(file, FeatureFile) and len(file.features) != len(kinds):
@@ -308,9 +305,7 @@ def check_columns(file: TableReader | FeatureFile, kinds: Mapping[str, str]) -> 
     require_columns(file, kinds, ", which the model was fitted to")
 
 
-def _refuse_other_types(
-    frame: Any, kinds: Mapping[str, str], file: TableReader | FeatureFile
-) -> None:
+def _refuse_other_types(frame: Any, kinds: Mapping[str, str], file: DataReader) -> None:
     """Refuse columns of a Parquet file whose types are not those of the training data."""
     for name, kind in kinds.items():
         expected, present = type_named(kind), frame[name].dropna()

@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from .encoders import (
     require_for_tables,
     texts_of,
 )
-from .table_files import TableReader, open_data, open_table
+from .table_files import DataReader, TableReader, open_data, open_table
 
 _MOST_NAMES = 12  # columns that an error lists
 _SURELY_CLASSES = 50  # so many distinct labels are classes, however few the rows
@@ -35,6 +35,15 @@ _MOST_NUMBERS = 5_000_000  # of an array file, in rows of a frame
 _WORDS_FOR_NOTHING = {word.casefold() for word in EMPTY_WORDS} | {
     *("none", "-", "--", "missing", "unknown", "unlabeled", "unlabelled")
 }
+_WHICH_TARGET = (
+    "{@target} must name the column of {path} that holds the classes, out of {names}. {@labels} "
+    "names another file of them, and {@id} a column that identifies the rows."
+)
+_OTHER_LENGTH = (
+    "{labels} has {n:,} rows, and {path} {n_rows:,}: a label belongs to the row of the features at "
+    "the same place. Write a row for each, with an empty cell where the class is unknown, or name "
+    "a column of ids by {@id}."
+)
 _WHOLE = re.compile(r"[+-]?\d+")
 _NAMELESS = re.compile(r"\(column \d+\)|__index_level_\d+__")
 
@@ -211,17 +220,15 @@ def read_file(path: Path, options: ReadOptions) -> Table:
     return read_opened(open_data(path, options.ids), options)
 
 
-def read_opened(file: TableReader | FeatureFile, options: ReadOptions) -> Table:
+def read_opened(file: DataReader, options: ReadOptions) -> Table:
     """Read an opened file."""
+    target = options.target
     is_array = isinstance(file, FeatureFile)
-    is_unknown = options.target is None or (is_array and options.target not in file.columns)
-    if options.labels is None and is_unknown:
-        sentence = "{@target} must name the column of {path} that holds the classes, or {@labels} "
-        sentence += "a file of them. The columns are {names}."
-        names = quoted_list(file.columns, _MOST_NAMES)
-        raise ValueError(say(sentence, path=file.path, names=names))
-    wanted: list[Any] = [*options.ids, options.target]
-    require_columns(file, options.ids if options.labels else wanted)
+    if options.labels is None:
+        if target is None or (is_array and target not in file.columns):
+            raise _no_target(file)
+        require_columns(file, [target])
+    require_columns(file, options.ids)
     return _read_array(file, options) if isinstance(file, FeatureFile) else _read(file, options)
 
 
@@ -231,9 +238,20 @@ def _read_array(file: FeatureFile, options: ReadOptions) -> Table:
             sentence = "{given} is for tables, and {path} is an array: save the array of features "
             sentence += "that you mean, or put files of the same features into one folder."
             raise ValueError(say(sentence, given=Hint(name), path=file.path))
-    target, labels, further = _read_labels(file, file.n_rows, file.column, options)
+    target, labels, further = _read_labels(file, file.column, options)
     sources = (Source(str(file.path), file.sha256(), file.n_rows), *further)
-    return Table(file, labels, target, sources, warnings=(*_warnings_on_marks(labels, target),))
+    return Table(file, labels, target, sources, warnings=_warnings_on_marks(labels, target))
+
+
+def _read_labels(
+    file: DataReader, own: Callable[[Any], Any], options: ReadOptions
+) -> tuple[str, AnyArray, list[Source]]:
+    """Target, class names, and their file if it is another one; ``own`` reads a column."""
+    if options.labels is None:
+        target = options.target or ""
+        return target, _labels_of(own(options.target), file.path, target, options.unlabeled), []
+    target, column, source = join_labels(file, options)
+    return target, _labels_of(column, source.path, target, options.unlabeled), [source]
 
 
 def _read(file: TableReader, options: ReadOptions) -> Table:
@@ -242,7 +260,7 @@ def _read(file: TableReader, options: ReadOptions) -> Table:
     rows = file.read(as_text=texts)
     if not rows.num_rows:
         raise ValueError(f"{file.path} holds no rows below the names of its columns.")
-    target, labels, further = _read_labels(file, rows.num_rows, rows.column, options)
+    target, labels, further = _read_labels(file, rows.column, options)
     sources = [Source(str(file.path), file.sha256(), rows.num_rows), *further]
     left_out = {}
     if further and target in file.columns:
@@ -314,9 +332,7 @@ def _column_names(file: TableReader, given: str | Sequence[str]) -> list[str]:
     return names
 
 
-def require_columns(
-    file: TableReader | FeatureFile, names: Iterable[str], purpose: str = ""
-) -> None:
+def require_columns(file: DataReader, names: Iterable[str], purpose: str = "") -> None:
     """Raise a ColumnError unless a file has columns of these names; it suggests similar ones."""
     if lacking := [name for name in names if name not in file.columns]:
         unused = [name for name in file.columns if name not in names]
@@ -324,8 +340,8 @@ def require_columns(
         pairs = [f"{known!r} for {name!r}" for name, known in close.items() if known]
         hint = f" Did you mean {', '.join(pairs[:3])}?" if pairs else ""
         raise ColumnError(
-            f"{file.path} has no column {quoted_list(lacking, _MOST_NAMES)}{purpose}.{hint} Its "
-            f"columns are {quoted_list(file.columns, _MOST_NAMES)}.",
+            f"{file.path} has no column {_shown(lacking)}{purpose}.{hint} Its columns are "
+            f"{_shown(file.columns)}.",
             column=lacking[0],
         )
 
@@ -377,96 +393,60 @@ def _stack(first: Any, second: Any, paths: Sequence[Path]) -> Any:
     return stacked.reindex(columns=first.columns)
 
 
-@dataclass
-class LabelFile:
-    """Classes of rows in a file of their own, in the order of the rows or joined by ids."""
+def join_labels(file: DataReader, options: ReadOptions) -> tuple[str, Any, Source]:
+    """Read the file of labels: the target, the class of every row of ``file``, and the source.
 
-    file: TableReader
-    target: str
-    column: Any  # Arrow column of the classes
-    id: str | None
-    places: dict[str, int] = field(default_factory=dict)  # by id
-    seen: set[str] = field(default_factory=set)  # ids of rows with a class
-    n_rows: int = 0  # so far
+    Classes are an Arrow column.
+    """
+    other = open_table(Path(str(options.labels)))
+    named = [name for name in other.columns if name != options.id]
+    if options.target is None and len(named) != 1:
+        raise _no_target(other)
+    target = named[0] if options.target is None else options.target
+    require_columns(other, [target, *options.ids])
+    rows = other.read(as_text=[target, *options.ids])
+    source = Source(str(other.path), other.sha256(), rows.num_rows)
+    n_rows = file.n_rows
+    if options.id is None:
+        if rows.num_rows != n_rows:
+            values = {"labels": other.path, "n": rows.num_rows, "path": file.path, "n_rows": n_rows}
+            raise ValueError(say(_OTHER_LENGTH, **values))
+        return target, rows[target], source
+    places, known = (_places(c, options.id) for c in (rows[options.id], file.column(options.id)))
+    if unknown := [text for text in places if text not in known]:
+        raise ValueError(
+            f"{other.path}: no row of {file.path} has the {options.id!r} "
+            f"{quoted_list(unknown, 3)}. Its {n_rows:,} rows have ids such as "
+            f"{quoted_list(list(known), 3)}: remove these labels, or name another column of ids."
+        )
+    wanted = [places.get(text) for text in known]
+    return target, rows[target].take(require_for_tables("pyarrow").array(wanted, "int64")), source
 
-    def take(self, n_rows: int, ids: Any = None) -> Any:
-        """Classes of the next rows, whose ids are the values of an Arrow column."""
-        start, self.n_rows = self.n_rows, self.n_rows + n_rows
-        if self.id is None:
-            n_all = len(self.column)
-            places = [place if place < n_all else None for place in range(start, self.n_rows)]
-        else:
-            texts = texts_of(ids.to_pylist())
-            present = [text for text in texts if text in self.places]
-            self._refuse_repeated([*self.seen, *present], "the features")
-            self.seen.update(present)
-            places = [self.places.get(text) for text in texts]
-        return self.column.take(require_for_tables("pyarrow").array(places, "int64"))
 
-    def check_taken(self, path: Path) -> None:
-        """Raise a ValueError unless every class belongs to a row of the features in ``path``."""
-        if self.id is None and self.n_rows != len(self.column):
-            sentence = "{labels} has {n} rows, and {path} {n_rows}: a label belongs to the row of "
-            sentence += "the features at the same place. Write a row for each, with an empty cell "
-            sentence += "where the class is unknown, or name a column of ids by {@id}."
-            values = {"labels": self.file.path, "n": f"{len(self.column):,}", "path": path}
-            raise ValueError(say(sentence, **values, n_rows=f"{self.n_rows:,}"))
-        unknown = [text for text in self.places if text not in self.seen]
-        if unknown:
+def _places(column: Any, id: str) -> dict[str, int]:
+    """Place of every id; ValueError for one that occurs twice."""
+    places: dict[str, int] = {}
+    for place, text in enumerate(texts_of(column.to_pylist())):
+        if places.setdefault(text, place) != place:
             raise ValueError(
-                f"{self.file.path}: no row of {path} has the {self.id!r} "
-                f"{quoted_list(unknown, 3)}. Its {self.n_rows:,} rows are numbered from 0, or "
-                f"named by its own {self.id!r}: remove these rows, or name another column of ids."
+                f"Column {id!r} must identify the rows, and {text!r} stands in rows "
+                f"{places[text] + 1} and {place + 1} of a file: remove one of them, or name "
+                "another column of ids."
             )
-
-    def _refuse_repeated(self, texts: Sequence[str | None], where: str) -> None:
-        text, count = max(Counter(texts).items(), key=lambda item: item[1], default=("", 0))
-        if count > 1:
-            raise ValueError(
-                f"{where}: {self.id!r} must identify a row, and {text!r} occurs {count} times. "
-                "Remove the repeated rows, or name another column of ids."
-            )
+    return places
 
 
-def open_labels(path: str | Path, target: str | None, id: str | None) -> LabelFile:
-    """Open a file of classes; the target may be None if it has one column beside the ids."""
-    file = open_table(Path(path))
-    others = [name for name in file.columns if name != id]
-    if target is None and len(others) != 1:
-        sentence = "{@target} must name the column of {path} that holds the classes, out of {names}"
-        sentence += "; {@id} names one that identifies the rows."
-        raise ValueError(say(sentence, path=path, names=quoted_list(file.columns, _MOST_NAMES)))
-    target = others[0] if target is None else target
-    ids = [] if id is None else [id]
-    require_columns(file, [target, *ids])
-    rows = file.read(as_text=[target, *ids])
-    labels = LabelFile(file, target, rows[target], id)
-    if id is not None:
-        texts = texts_of(rows[id].to_pylist())
-        labels._refuse_repeated(texts.tolist(), str(path))
-        labels.places = {text: place for place, text in enumerate(texts)}
-    return labels
+def _no_target(file: DataReader) -> ValueError:
+    return ValueError(say(_WHICH_TARGET, path=file.path, names=_shown(file.columns)))
 
 
-def _read_labels(
-    file: TableReader | FeatureFile,
-    n_rows: int,
-    column: Callable[[str], Any],
-    options: ReadOptions,
-) -> tuple[str, AnyArray, list[Source]]:
-    """Return the target, class names, and the file that they come from if it is another one."""
-    if options.labels is None:
-        target = str(options.target)
-        return target, _labels_of(column(target), file.path, target, options.unlabeled), []
-    given = open_labels(options.labels, options.target, options.id)
-    cells = given.take(n_rows, None if options.id is None else column(options.id))
-    given.check_taken(file.path)
-    path = given.file.path
-    labels = _labels_of(cells, path, given.target, options.unlabeled)
-    return given.target, labels, [Source(str(path), given.file.sha256(), len(given.column))]
+def _shown(names: Sequence[str]) -> str:
+    return quoted_list(names, _MOST_NAMES)
 
 
-def _labels_of(column: Any, path: Path, target: str, unlabeled: str | float | None) -> AnyArray:
+def _labels_of(
+    column: Any, path: Path | str, target: str, unlabeled: str | float | None
+) -> AnyArray:
     """Class names of an Arrow column; ValueError unless there are two classes."""
     place = f"{path}: column {target!r}"
     if require_for_tables("pyarrow").types.is_nested(column.type):
@@ -529,7 +509,7 @@ def _named(labels: Iterable[str | None]) -> str:
     return quoted_list(names, 5) if names else "empty cells only"
 
 
-def _warnings_on_marks(labels: AnyArray, target: str) -> list[str]:
+def _warnings_on_marks(labels: AnyArray, target: str) -> tuple[str, ...]:
     """Warnings of classes that mark unlabeled rows in other tables.
 
     -1 among two classes, or beside empty cells, hardly marks any.
@@ -539,7 +519,7 @@ def _warnings_on_marks(labels: AnyArray, target: str) -> list[str]:
     if counts["-1"] and None not in counts and len(counts) > 2:
         doubtful.append("-1")
     sentence = "{mark!r} in {target!r} is a class: pass {way_out} if it marks unlabeled rows."
-    return [
+    return tuple(
         say(sentence, mark=mark, target=target, way_out=Hint("unlabeled", mark))
         for mark in doubtful
-    ]
+    )

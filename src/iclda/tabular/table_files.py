@@ -32,7 +32,7 @@ _DELIMITERS = (",", ";", "\t", "|")
 _COMMA_NUMBER, _POINT_NUMBER = re.compile(r"-?\d+,\d+"), re.compile(r"-?\d+\.\d+")
 
 
-def open_data(path: Path, ids: Sequence[str] = ()) -> TableReader | FeatureFile:
+def open_data(path: Path, ids: Sequence[str] = ()) -> DataReader:
     """Open a table or an array file; ``ids`` name columns that identify the rows."""
     return FeatureFile(path, ids) if is_array_file(path) else open_table(path)
 
@@ -78,6 +78,20 @@ class _NamedColumns:
 
     def _read_names(self) -> Sequence[str]:
         raise NotImplementedError
+
+    def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
+        raise NotImplementedError
+
+    def column(self, name: str) -> Any:
+        """Read one column as an Arrow column, of a CSV file as text."""
+        arrow = require_for_tables("pyarrow")
+        blocks = self.batches({name: arrow.string()})
+        return arrow.chunked_array([batch.column(0) for batch, _ in blocks])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, which are read to be counted."""
+        return len(self.column(self.columns[0]))
 
     def sha256(self) -> str:
         """Checksum of the bytes of the file."""
@@ -242,6 +256,7 @@ class CsvReader(_NamedColumns):
 
 
 TableReader = CsvReader | ParquetReader
+DataReader = TableReader | FeatureFile
 
 
 @contextmanager

@@ -14,10 +14,9 @@ from ..._messages import say
 from ..._progress import show_nothing
 from ...methods import Shrinkage
 from ...model_selection._splitters import check_count
-from ...tabular.array_files import FeatureFile
 from ...tabular.encoders import require_for_tables
 from ...tabular.table import ReadOptions, read_opened
-from ...tabular.table_files import ParquetReader, TableReader, open_data
+from ...tabular.table_files import DataReader, ParquetReader, open_data
 from ..measures import ERROR
 from ..page import check_can_report
 from ..store import STORE, Store, StoreError
@@ -254,7 +253,7 @@ def _whole(name: str, value: Any, least: int) -> int | None:
     return None if value is None else check_count(name, value, least)
 
 
-def _open(table: Any, folder: Path, ids: Sequence[str]) -> TableReader | FeatureFile:
+def _open(table: Any, folder: Path, ids: Sequence[str]) -> DataReader:
     """The file of a table; a frame is written to one, so that both are read alike."""
     if isinstance(table, (str, Path)):
         return open_data(Path(table), ids)
