@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import Array
-from .._messages import printable, quoted_list, say
+from .._messages import printable, quoted_list
 from .._statistics import CLEAR, NOTHING, ReliabilityCurve
 from ..tabular.encoders import texts_of
 from ..tabular.fit_predict import (
@@ -23,9 +23,8 @@ from ..tabular.fit_predict import (
 from ..tabular.summaries import far_warning
 from ..tabular.table import (
     ReadOptions,
-    closest_name,
-    join_labels,
     may_mean_nothing,
+    read_classes,
     short_number,
 )
 from ..tabular.table_files import open_data, open_table
@@ -104,19 +103,14 @@ def evaluate_file(
     """
     file = open_data(data, [] if id is None else [id])
     check_columns(file, kinds)
-    cells = None
-    if labels is None:
-        target = _find_target(file, about, target)
-    else:
-        if target is None and about.get("target") in open_table(labels).columns:
-            target = about["target"]
-        target, cells, _ = join_labels(file, ReadOptions(target, labels=labels, id=id))
+    usual = about.get("target")
+    if target is None and (labels is None or usual in open_table(labels).columns):
+        target = usual
+    target, cells, _ = read_classes(file, ReadOptions(target, labels=labels, id=id))
     classes = [str(name) for name in model.classes_]
     counts, sums = PredictionCounts(), _Sums(classes, unlabeled)
-    others = [target] if cells is None else []
-    for rows, probabilities, share in predicted_blocks(model, kinds, file, others, counts):
-        start = counts.n_rows - rows.num_rows
-        known = rows[target] if cells is None else cells[start : counts.n_rows]
+    for rows, probabilities, share in predicted_blocks(model, kinds, file, [], counts):
+        known = cells[counts.n_rows - rows.num_rows : counts.n_rows]
         sums.add(known.to_pylist(), probabilities)
         advance(share, counts.n_rows)
     if not sums.n_known:
@@ -137,21 +131,6 @@ def evaluate_file(
         is_training=file.sha256() in digests,
         warning=far_warning(counts),
     )
-
-
-def _find_target(file: Any, about: Mapping[str, Any], target: str | None) -> str:
-    name = target if target is not None else about.get("target")
-    if not isinstance(name, str):
-        raise ValueError(say("The model file does not name its target: pass {@target}."))
-    if name not in file.columns:
-        close = closest_name(name, file.columns)
-        sentence = (
-            "{path} has no column {name!r}, which should hold the classes.{meant} Name it by "
-            "{@target}."
-        )
-        meant = f" Did you mean {close!r}?" if close else ""
-        raise ValueError(say(sentence, path=file.path, name=name, meant=meant))
-    return name
 
 
 class _Sums:

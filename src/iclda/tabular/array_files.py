@@ -19,11 +19,6 @@ from .encoders import require_for_tables
 _BATCH_ROWS = 1 << 14
 
 
-def is_array_file(path: Path) -> bool:
-    """Whether a path is that of an array file, or a folder."""
-    return path.is_dir() or path.suffix.lower() in (".npy", ".npz")
-
-
 def feature_names(n_features: int) -> list[str]:
     """Names of features that have none."""
     return [f"feature_{k}" for k in range(n_features)]
@@ -36,8 +31,6 @@ class FeatureFile:
     does not have are columns that number the rows from 0.
     """
 
-    lists: Mapping[str, Sequence[str]] = {}
-
     def __init__(self, path: Path, ids: Sequence[str] = ()) -> None:
         self.path = self.file = path
         self._files = sorted(path.glob("*.npy")) if path.is_dir() else [path]
@@ -46,14 +39,10 @@ class FeatureFile:
                 f"{path} is a folder without .npy files: name one that has some, or a file."
             )
         self.rows, beside = _open(path, self._files)
+        self.n_rows = int(self.rows.n_rows or 0)
         self.features = feature_names(self.rows.n_features)
         self._beside = {**dict.fromkeys(ids, np.arange(self.n_rows)), **beside}
         self.columns = (*self._beside, *self.features)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.rows.n_rows or 0)
 
     def column(self, name: str) -> Any:
         """Return the entries of an array beside the features, as an Arrow column."""
@@ -72,24 +61,24 @@ class FeatureFile:
             block = np.empty((span.n_rows, len(names)), order="F")
             span.read(block, 0)
             check_finite(block, span.where, names, index=range(span.start, span.stop))
-            columns = {
-                name: a[span.start : span.stop].astype(str) for name, a in self._beside.items()
-            }
-            columns |= zip(names, block.T, strict=True)
+            columns = dict(zip(names, block.T, strict=True))
+            part = slice(span.start, span.stop)
+            columns |= {name: each[part].astype(str) for name, each in self._beside.items()}
             chosen = {name: arrow.array(columns[name], kind) for name, kind in types.items()}
             yield arrow.RecordBatch.from_pydict(chosen), span.stop / self.n_rows
 
     def sha256(self) -> str:
-        """Checksum of the bytes of the file; of a folder, of the checksums of its files."""
-        digests = [file_sha256(file) for file in self._files]
-        whole = hashlib.sha256("".join(digests).encode()).hexdigest()
-        return digests[0] if len(digests) == 1 else whole
+        """Checksum of the bytes of all files."""
+        return sha256_of(self._files)
 
 
-def file_sha256(path: Path) -> str:
-    """Return the checksum of the bytes of a file."""
-    with path.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+def sha256_of(files: Sequence[Path]) -> str:
+    """Return the checksum of the bytes of files, one after the other."""
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as opened:
+            hashlib.file_digest(opened, lambda: digest)
+    return digest.hexdigest()
 
 
 def _open(path: Path, files: Sequence[Path]) -> tuple[Reader, dict[str, AnyArray]]:

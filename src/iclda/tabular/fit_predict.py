@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -43,12 +42,9 @@ class FitReport:
     command: str
     target: str
     sources: tuple[Source, ...]
-    digest: str  # of the sources
-    missing: str
     labeled: Mapping[str, int]  # labeled rows by class
     n_unlabeled: int
     empty_cells: Mapping[str, int]  # by column
-    seconds: float
     notes: Sequence[str]
     warnings: Sequence[str]
     method: str = ""
@@ -88,7 +84,6 @@ def fit_table(
 
     The classifier of the pipeline is that of the method.
     """
-    start = time.perf_counter()
     classifier = AutoLDA(
         methods=None if method is None else [method.name],
         shrinkage=shrinkage,
@@ -113,12 +108,9 @@ def fit_table(
         command=command,
         target=table.target,
         sources=table.sources,
-        digest=table.digest,
-        missing=missing,
         labeled=dict(Counter(sorted(labels))),
         n_unlabeled=int((~table.is_labeled).sum()),
         empty_cells={} if is_array else _count_gaps(rows),
-        seconds=round(time.perf_counter() - start, 3),
         notes=table.notes,
         warnings=_warnings_of([record.message for record in caught], table, Counter(labels)),
         method=choice.method_,

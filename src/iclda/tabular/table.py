@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -75,12 +75,8 @@ class ReadOptions:
 
     def to_json(self) -> dict[str, Any]:
         """Return the options that a stored comparison repeats."""
-        files = {"labels": self.labels, "unlabeled_file": self.unlabeled_file}
-        names = ("id", "unlabeled", "drop", "keep", "drop_unusable")
-        return {
-            **{name: None if path is None else str(path) for name, path in files.items()},
-            **{name: getattr(self, name) for name in names},
-        }
+        given = {name: value for name, value in vars(self).items() if name != "missing"}
+        return {name: str(v) if isinstance(v, Path) else v for name, v in given.items()}
 
 
 @dataclass(frozen=True)
@@ -222,51 +218,26 @@ def read_file(path: Path, options: ReadOptions) -> Table:
 
 def read_opened(file: DataReader, options: ReadOptions) -> Table:
     """Read an opened file."""
-    target = options.target
     is_array = isinstance(file, FeatureFile)
-    if options.labels is None:
-        if target is None or (is_array and target not in file.columns):
-            raise _no_target(file)
-        require_columns(file, [target])
-    require_columns(file, options.ids)
-    return _read_array(file, options) if isinstance(file, FeatureFile) else _read(file, options)
-
-
-def _read_array(file: FeatureFile, options: ReadOptions) -> Table:
-    for name in ("drop", "keep", "unlabeled_file"):
+    for name in ("drop", "keep", "unlabeled_file") if is_array else ():
         if getattr(options, name):
             sentence = "{given} is for tables, and {path} is an array: save the array of features "
             sentence += "that you mean, or put files of the same features into one folder."
             raise ValueError(say(sentence, given=Hint(name), path=file.path))
-    target, labels, further = _read_labels(file, file.column, options)
-    sources = (Source(str(file.path), file.sha256(), file.n_rows), *further)
-    return Table(file, labels, target, sources, warnings=_warnings_on_marks(labels, target))
-
-
-def _read_labels(
-    file: DataReader, own: Callable[[Any], Any], options: ReadOptions
-) -> tuple[str, AnyArray, list[Source]]:
-    """Target, class names, and their file if it is another one; ``own`` reads a column."""
-    if options.labels is None:
-        target = options.target or ""
-        return target, _labels_of(own(options.target), file.path, target, options.unlabeled), []
-    target, column, source = join_labels(file, options)
-    return target, _labels_of(column, source.path, target, options.unlabeled), [source]
-
-
-def _read(file: TableReader, options: ReadOptions) -> Table:
-    dropped = _columns_to_drop(file, options)
-    texts = [name for name in (options.target, options.id) if name in file.columns]
-    rows = file.read(as_text=texts)
-    if not rows.num_rows:
+    target, cells, further = read_classes(file, options)
+    if not len(cells):
         raise ValueError(f"{file.path} holds no rows below the names of its columns.")
-    target, labels, further = _read_labels(file, rows.column, options)
-    sources = [Source(str(file.path), file.sha256(), rows.num_rows), *further]
+    labels = _labels_of(cells, options.labels or file.path, target, options.unlabeled)
+    sources = [Source(str(file.path), file.sha256(), len(labels)), *further]
+    if isinstance(file, FeatureFile):
+        warned = tuple(_warnings_on_marks(labels, target))
+        return Table(file, labels, target, tuple(sources), warnings=warned)
+    dropped = _columns_to_drop(file, options)
     left_out = {}
     if further and target in file.columns:
         left_out[target] = f"holds the target, which is taken from {options.labels}"
     unused = {target, *options.ids, *dropped}.intersection(file.columns)
-    features = to_pandas_frame(rows.drop_columns(list(unused)))
+    features = to_pandas_frame(file.read().drop_columns(list(unused)))
     nameless = [
         name
         for name in features.columns
@@ -277,7 +248,7 @@ def _read(file: TableReader, options: ReadOptions) -> Table:
     if options.unlabeled_file is not None:
         other = open_table(Path(options.unlabeled_file))
         require_columns(other, list(features.columns), f", which {file.path} has")
-        more = to_pandas_frame(other.read(as_text=[]).select(list(features.columns)))
+        more = to_pandas_frame(other.read().select(list(features.columns)))
         features = _stack(features, more, (file.path, other.path))
         sources.append(Source(str(other.path), other.sha256(), len(more)))
         labels = np.concatenate([labels, np.full(len(more), None)])
@@ -393,51 +364,48 @@ def _stack(first: Any, second: Any, paths: Sequence[Path]) -> Any:
     return stacked.reindex(columns=first.columns)
 
 
-def join_labels(file: DataReader, options: ReadOptions) -> tuple[str, Any, Source]:
-    """Read the file of labels: the target, the class of every row of ``file``, and the source.
-
-    Classes are an Arrow column.
-    """
-    other = open_table(Path(str(options.labels)))
-    named = [name for name in other.columns if name != options.id]
-    if options.target is None and len(named) != 1:
-        raise _no_target(other)
-    target = named[0] if options.target is None else options.target
+def read_classes(file: DataReader, options: ReadOptions) -> tuple[str, Any, list[Source]]:
+    """Target, class of every row as an Arrow column, and their file if it is another one."""
+    other = file if options.labels is None else open_table(Path(options.labels))
+    others = [name for name in other.columns if name != options.id]
+    target = others[0] if options.labels and len(others) == 1 else None
+    target = target if options.target is None else options.target
+    is_unlabeled_array = other is file and target not in file.columns
+    if target is None or (is_unlabeled_array and isinstance(file, FeatureFile)):
+        raise ValueError(say(_WHICH_TARGET, path=other.path, names=_shown(other.columns)))
     require_columns(other, [target, *options.ids])
-    rows = other.read(as_text=[target, *options.ids])
-    source = Source(str(other.path), other.sha256(), rows.num_rows)
-    n_rows = file.n_rows
+    require_columns(file, options.ids)
+    cells = other.column(target)
+    if other is file:
+        return target, cells, []
+    sources, n_rows = [Source(str(other.path), other.sha256(), len(cells))], file.n_rows
     if options.id is None:
-        if rows.num_rows != n_rows:
-            values = {"labels": other.path, "n": rows.num_rows, "path": file.path, "n_rows": n_rows}
+        if len(cells) != n_rows:
+            values = {"labels": other.path, "n": len(cells), "path": file.path, "n_rows": n_rows}
             raise ValueError(say(_OTHER_LENGTH, **values))
-        return target, rows[target], source
-    places, known = (_places(c, options.id) for c in (rows[options.id], file.column(options.id)))
+        return target, cells, sources
+    places = _places(other.column(options.id), other.path, options.id)
+    known = _places(file.column(options.id), file.path, options.id)
     if unknown := [text for text in places if text not in known]:
         raise ValueError(
             f"{other.path}: no row of {file.path} has the {options.id!r} "
             f"{quoted_list(unknown, 3)}. Its {n_rows:,} rows have ids such as "
             f"{quoted_list(list(known), 3)}: remove these labels, or name another column of ids."
         )
-    wanted = [places.get(text) for text in known]
-    return target, rows[target].take(require_for_tables("pyarrow").array(wanted, "int64")), source
+    wanted = require_for_tables("pyarrow").array([places.get(text) for text in known], "int64")
+    return target, cells.take(wanted), sources
 
 
-def _places(column: Any, id: str) -> dict[str, int]:
+def _places(column: Any, path: Path, id: str) -> dict[str, int]:
     """Place of every id; ValueError for one that occurs twice."""
-    places: dict[str, int] = {}
-    for place, text in enumerate(texts_of(column.to_pylist())):
-        if places.setdefault(text, place) != place:
+    texts = texts_of(column.to_pylist())
+    for text, count in Counter(texts).most_common(1):
+        if count > 1:
             raise ValueError(
-                f"Column {id!r} must identify the rows, and {text!r} stands in rows "
-                f"{places[text] + 1} and {place + 1} of a file: remove one of them, or name "
-                "another column of ids."
+                f"{path}: column {id!r} must identify the rows, and {text!r} occurs {count} times. "
+                "Remove the others, or name another column of ids."
             )
-    return places
-
-
-def _no_target(file: DataReader) -> ValueError:
-    return ValueError(say(_WHICH_TARGET, path=file.path, names=_shown(file.columns)))
+    return {text: place for place, text in enumerate(texts)}
 
 
 def _shown(names: Sequence[str]) -> str:
@@ -509,7 +477,7 @@ def _named(labels: Iterable[str | None]) -> str:
     return quoted_list(names, 5) if names else "empty cells only"
 
 
-def _warnings_on_marks(labels: AnyArray, target: str) -> tuple[str, ...]:
+def _warnings_on_marks(labels: AnyArray, target: str) -> list[str]:
     """Warnings of classes that mark unlabeled rows in other tables.
 
     -1 among two classes, or beside empty cells, hardly marks any.
@@ -519,7 +487,7 @@ def _warnings_on_marks(labels: AnyArray, target: str) -> tuple[str, ...]:
     if counts["-1"] and None not in counts and len(counts) > 2:
         doubtful.append("-1")
     sentence = "{mark!r} in {target!r} is a class: pass {way_out} if it marks unlabeled rows."
-    return tuple(
+    return [
         say(sentence, mark=mark, target=target, way_out=Hint("unlabeled", mark))
         for mark in doubtful
-    )
+    ]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
-from .array_files import FeatureFile, file_sha256, is_array_file
+from .array_files import FeatureFile, sha256_of
 from .encoders import COLUMN_TYPES, EMPTY_WORDS, require_for_tables
 
 STANDARD_INPUT = Path("-")
@@ -34,7 +34,8 @@ _COMMA_NUMBER, _POINT_NUMBER = re.compile(r"-?\d+,\d+"), re.compile(r"-?\d+\.\d+
 
 def open_data(path: Path, ids: Sequence[str] = ()) -> DataReader:
     """Open a table or an array file; ``ids`` name columns that identify the rows."""
-    return FeatureFile(path, ids) if is_array_file(path) else open_table(path)
+    is_array = path.is_dir() or path.suffix.lower() in (".npy", ".npz")
+    return FeatureFile(path, ids) if is_array else open_table(path)
 
 
 def open_table(path: Path) -> TableReader:
@@ -86,7 +87,7 @@ class _NamedColumns:
         """Read one column as an Arrow column, of a CSV file as text."""
         arrow = require_for_tables("pyarrow")
         blocks = self.batches({name: arrow.string()})
-        return arrow.chunked_array([batch.column(0) for batch, _ in blocks])
+        return arrow.chunked_array([batch.column(name) for batch, _ in blocks])
 
     @property
     def n_rows(self) -> int:
@@ -95,7 +96,7 @@ class _NamedColumns:
 
     def sha256(self) -> str:
         """Checksum of the bytes of the file."""
-        return file_sha256(self.file)
+        return sha256_of([self.file])
 
 
 class ParquetReader(_NamedColumns):
@@ -113,7 +114,7 @@ class ParquetReader(_NamedColumns):
             names = opened.schema_arrow.names
         return [column for name in names for column in self.lists.get(name, [name])]
 
-    def read(self, as_text: Sequence[str]) -> Any:
+    def read(self) -> Any:
         """Read all rows as an Arrow table."""
         with _explained_errors(self.path), self._opened() as file:
             return self._without_lists(file.read(), 0)
@@ -131,14 +132,13 @@ class ParquetReader(_NamedColumns):
 
     def _without_lists(self, rows: Any, start: int) -> Any:
         """Replace every column of lists by columns of numbers; ``start`` rows are before these."""
-        for name, columns in self.lists.items():
-            if name in rows.schema.names:
-                entries = _entries(rows[name], len(columns), f"{self.path}, column {name!r}", start)
-                others = {other: rows[other] for other in rows.schema.names if other != name}
-                rows = type(rows).from_pydict(
-                    {**others, **dict(zip(columns, entries, strict=True))}
-                )
-        return rows
+        columns: dict[str, Any] = {}
+        for name in rows.schema.names:
+            column, made = rows[name], self.lists.get(name, [name])
+            if name in self.lists:
+                column = _entries(column, len(made), f"{self.path}, column {name!r}", start)
+            columns |= zip(made, column if name in self.lists else [column], strict=True)
+        return type(rows).from_pydict(columns)
 
     def _opened(self) -> Any:
         # Buffered: a row group is read page by page, not held as a whole.
@@ -169,14 +169,10 @@ class CsvReader(_NamedColumns):
         self.n_header_rows, names = next((n, row) for n, row in enumerate(rows, 1) if row)
         return [name.strip() or f"(column {number})" for number, name in enumerate(names, 1)]
 
-    def read(self, as_text: Sequence[str]) -> Any:
-        """Read all rows; columns are numbers, booleans, dates or text by what their cells hold.
-
-        The columns named in ``as_text`` are text as it stands in the file.
-        """
-        types = dict.fromkeys(as_text, require_for_tables("pyarrow").string())
+    def read(self) -> Any:
+        """Read all rows; columns are numbers, booleans, dates or text by what their cells hold."""
         with self._streamed() as (file, _):
-            options = self._options(types, self.columns)
+            options = self._options({}, self.columns)
             return require_for_tables("pyarrow.csv").read_csv(file, **options)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
@@ -303,30 +299,25 @@ def _list_width(file: Any, field: Any) -> int | None:
     is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     if not is_list or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
         return None
-    for batch in file.iter_batches(_BATCH_ROWS, columns=[field.name], use_threads=False):
-        lists = batch.column(0).drop_null()
-        if len(lists):
-            return len(lists[0])
-    return None
+    batches = file.iter_batches(_BATCH_ROWS, columns=[field.name], use_threads=False)
+    lists = (batch.column(0).drop_null() for batch in batches)
+    return next((len(each[0]) for each in lists if len(each)), None)
 
 
 def _entries(column: Any, width: int, place: str, start: int) -> AnyArray:
     """Numbers of all lists of a column, (width, rows); ValueError unless each has so many."""
-    lengths = require_for_tables("pyarrow.compute").list_value_length(column).to_pylist()
-    for row, length in enumerate(lengths, start + 1):
-        if length != width:
-            held = "no list" if length is None else f"a list of {length} numbers"
-            raise ValueError(
-                f"{place}, row {row} holds {held}, and the first list has {width}. Leave out the "
-                "row, or compute its features in the same way as those of the others."
-            )
-    flat = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    numbers = flat.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
-    is_bad = ~np.isfinite(numbers).all(axis=1)
+    lengths = require_for_tables("pyarrow.compute").list_value_length(column)
+    is_bad, held = lengths.fill_null(0).to_numpy() != width, "{} numbers"
+    if not is_bad.any():
+        flat = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+        numbers = flat.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+        is_bad, held = ~np.isfinite(numbers).all(axis=1), "NaN, infinity or an empty entry"
     if is_bad.any():
+        row = int(is_bad.argmax())
         raise ValueError(
-            f"{place}, row {start + 1 + int(is_bad.argmax())} holds NaN, infinity or an empty "
-            "entry in its list. Leave out the row, or compute its features again."
+            f"{place}, row {start + row + 1} must hold a list of {width} numbers, as the first one "
+            f"does, and holds {held.format(lengths[row].as_py() or 'no')}. Leave the row out, or "
+            "compute its features again."
         )
     return np.ascontiguousarray(numbers.T)
 

@@ -172,8 +172,8 @@ def test_the_command_to_fit_repeats_how_the_table_was_read(done):
     settings = replace(findings.settings, **given)
     command = in_options(fit_command(replace(findings, settings=settings)))
     assert command.startswith(
-        "iclda fit 'my data.csv' --target class --labels l.csv --unlabeled-file more.csv "
-        "--id name --unlabeled '?' --drop 'a b' --method "
+        "iclda fit 'my data.csv' --target class --unlabeled '?' --unlabeled-file more.csv "
+        "--drop 'a b' --labels l.csv --id name --method "
     )
 
 

@@ -227,8 +227,8 @@ def fit_command(comparison: Comparison) -> str:
         return ""
     path = settings.sources[0].path
     parameters = {
-        "target": settings.target,
         **settings.reading,
+        "target": settings.target,
         "method": chosen.method.name,
     }
     hints = [Hint(name, value) for name, value in parameters.items() if value]
