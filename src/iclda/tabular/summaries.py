@@ -14,6 +14,7 @@ from .._estimators.labels import LABELED
 from .._messages import plural, quoted_list
 from .._statistics import CLEAR, LEAST_TESTED, NOTHING, UNCLEAR, BaseRate, percent_text
 from ..methods import FITTED
+from .array_files import feature_names
 from .encoders import type_named
 from .fit_predict import FAR_DEVIATIONS, FitReport, PredictionCounts
 
@@ -234,7 +235,7 @@ def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
         shares = classifier.priors_ @ points**2
         shares = shares / shares.sum()
         titles = [f"discriminant {number}" for number in range(1, len(axes) + 1)]
-    names = getattr(classifier, "feature_names_in_", np.arange(classifier.n_features_in_))
+    names = getattr(classifier, "feature_names_in_", feature_names(classifier.n_features_in_))
     return [
         {
             "title": title,

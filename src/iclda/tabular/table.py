@@ -310,11 +310,15 @@ def require_columns(file: DataReader, names: Iterable[str], purpose: str = "") -
         close = {name: closest_name(name, unused) for name in lacking}
         pairs = [f"{known!r} for {name!r}" for name, known in close.items() if known]
         hint = f" Did you mean {', '.join(pairs[:3])}?" if pairs else ""
-        raise ColumnError(
-            f"{file.path} has no column {_shown(lacking)}{purpose}.{hint} Its columns are "
-            f"{_shown(file.columns)}.",
-            column=lacking[0],
+        text = say(
+            "{path} has no column {lacking}{purpose}.{hint} Its columns are {columns}.",
+            path=file.path,
+            lacking=_shown(lacking),
+            purpose=purpose,
+            hint=hint,
+            columns=_shown(file.columns),
         )
+        raise ColumnError(text, column=lacking[0])
 
 
 def closest_name(name: str, known: Sequence[str]) -> str | None:
@@ -367,14 +371,15 @@ def _stack(first: Any, second: Any, paths: Sequence[Path]) -> Any:
 def read_classes(file: DataReader, options: ReadOptions) -> tuple[str, Any, list[Source]]:
     """Target, class of every row as an Arrow column, and their file if it is another one."""
     other = file if options.labels is None else open_table(Path(options.labels))
-    others = [name for name in other.columns if name != options.id]
-    target = others[0] if options.labels and len(others) == 1 else None
-    target = target if options.target is None else options.target
-    is_unlabeled_array = other is file and target not in file.columns
-    if target is None or (is_unlabeled_array and isinstance(file, FeatureFile)):
+    target = options.target
+    if target is None and other is not file:
+        others = [name for name in other.columns if name != options.id]
+        target = others[0] if len(others) == 1 else None
+    if target is None or (isinstance(other, FeatureFile) and target not in other.columns):
         raise ValueError(say(_WHICH_TARGET, path=other.path, names=_shown(other.columns)))
-    require_columns(other, [target, *options.ids])
-    require_columns(file, options.ids)
+    require_columns(other, [target], say(", which should hold the classes: name it by {@target}"))
+    for each in (other, file):
+        require_columns(each, options.ids, say(", which {@id} names"))
     cells = other.column(target)
     if other is file:
         return target, cells, []
