@@ -165,6 +165,7 @@ class CsvReader(_NamedColumns):
             )
         self.delimiter = _most_frequent_delimiter(text)
         self.decimal = _decimal_sign(text, self.delimiter)
+        self._refuse_open_quote()
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
         self.n_header_rows, names = next((n, row) for n, row in enumerate(rows, 1) if row)
         return [name.strip() or f"(column {number})" for number, name in enumerate(names, 1)]
@@ -195,10 +196,8 @@ class CsvReader(_NamedColumns):
         be shutting down after an interruption.
         """
         arrow = require_for_tables("pyarrow")
-        with _explained_errors(self.path, self.columns):
-            self._refuse_open_quote()
-            with arrow.OSFile(str(self.file)) as raw:
-                yield arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw, raw
+        with _explained_errors(self.path, self.columns), arrow.OSFile(str(self.file)) as raw:
+            yield arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw, raw
 
     def _refuse_open_quote(self) -> None:
         """Refuse a quote that is never closed: pyarrow would take all that follows as one cell."""
