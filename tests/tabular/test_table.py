@@ -381,3 +381,9 @@ def test_lists_that_cannot_be_used_are_named_with_their_row(tmp_path, bad, messa
     place = r"data\.parquet, column 'e', row 3 must hold a list of 2 numbers"
     with pytest.raises(ValueError, match=f"{place}.*holds {message}"):
         read_table(tmp_path / "data.parquet", target="class")
+    pq.write_table(
+        pa.table({"e": lists, "x": [1.0, 2, 4, 5], "class": list("abab")}),
+        tmp_path / "data.parquet",
+    )
+    table = read_table(tmp_path / "data.parquet", target="class", drop="e")
+    assert list(table.features) == ["x"]

@@ -236,8 +236,10 @@ def read_opened(file: DataReader, options: ReadOptions) -> Table:
     left_out = {}
     if further and target in file.columns:
         left_out[target] = f"holds the target, which is taken from {options.labels}"
-    unused = {target, *options.ids, *dropped}.intersection(file.columns)
-    features = to_pandas_frame(file.read().drop_columns(list(unused)))
+    unused = {target, *options.ids, *dropped}
+    used = [name for name in file.columns if name not in unused]
+    _refuse_no_columns(used, file)
+    features = to_pandas_frame(file.read(used))
     nameless = [
         name
         for name in features.columns
@@ -248,7 +250,7 @@ def read_opened(file: DataReader, options: ReadOptions) -> Table:
     if options.unlabeled_file is not None:
         other = open_table(Path(options.unlabeled_file))
         require_columns(other, list(features.columns), f", which {file.path} has")
-        more = to_pandas_frame(other.read().select(list(features.columns)))
+        more = to_pandas_frame(other.read(list(features.columns)))
         features = _stack(features, more, (file.path, other.path))
         sources.append(Source(str(other.path), other.sha256(), len(more)))
         labels = np.concatenate([labels, np.full(len(more), None)])
@@ -259,10 +261,9 @@ def read_opened(file: DataReader, options: ReadOptions) -> Table:
         reasons = kinds_and_reasons(features)[1]
         left_out |= {name: f"holds {why.partition(':')[0]}" for name, why in reasons.items()}
         features = features.drop(columns=list(reasons))
-        used = {target, *options.ids, *features.columns}
-        dropped = [name for name in file.columns if name not in used]
-    if features.columns.empty:
-        raise ValueError(f"{file.path} has no column to learn from besides the target.")
+        known = {target, *options.ids, *features.columns}
+        dropped = [name for name in file.columns if name not in known]
+    _refuse_no_columns(list(features.columns), file)
     named = np.array([None if x is None or may_mean_nothing(x) else x for x in labels])
     return Table(
         features,
@@ -279,6 +280,11 @@ def read_opened(file: DataReader, options: ReadOptions) -> Table:
             *(remark.text for remark in check_leaks(features, named)),
         ),
     )
+
+
+def _refuse_no_columns(names: Sequence[str], file: TableReader) -> None:
+    if not names:
+        raise ValueError(f"{file.path} has no column to learn from besides the target.")
 
 
 def _columns_to_drop(file: TableReader, options: ReadOptions) -> list[str]:

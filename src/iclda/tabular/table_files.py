@@ -114,21 +114,24 @@ class ParquetReader(_NamedColumns):
             names = opened.schema_arrow.names
         return [column for name in names for column in self.lists.get(name, [name])]
 
-    def read(self) -> Any:
-        """Read all rows as an Arrow table."""
+    def read(self, columns: Sequence[str]) -> Any:
+        """Read all rows as an Arrow table of these columns."""
         with _explained_errors(self.path), self._opened() as file:
-            return self._without_lists(file.read(), 0)
+            return self._without_lists(file.read(self._stored(columns)), 0).select(columns)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
         """Yield Arrow batches of the columns in ``types``, and the share of the file so far."""
-        done = 0
-        stored = {column: name for name, columns in self.lists.items() for column in columns}
-        names = list(dict.fromkeys(stored.get(column, column) for column in types))
+        done, names = 0, self._stored(types)
         with _explained_errors(self.path), self._opened() as file:
             n_rows = max(file.metadata.num_rows, 1)
             for batch in file.iter_batches(_BATCH_ROWS, columns=names, use_threads=False):
                 yield self._without_lists(batch, done), (done + batch.num_rows) / n_rows
                 done += batch.num_rows
+
+    def _stored(self, columns: Iterable[str]) -> list[str]:
+        """Names in the file of columns, which may be made of lists."""
+        stored = {column: name for name, made in self.lists.items() for column in made}
+        return list(dict.fromkeys(stored.get(column, column) for column in columns))
 
     def _without_lists(self, rows: Any, start: int) -> Any:
         """Replace every column of lists by columns of numbers; ``start`` rows are before these."""
@@ -170,10 +173,10 @@ class CsvReader(_NamedColumns):
         self.n_header_rows, names = next((n, row) for n, row in enumerate(rows, 1) if row)
         return [name.strip() or f"(column {number})" for number, name in enumerate(names, 1)]
 
-    def read(self) -> Any:
+    def read(self, columns: Sequence[str]) -> Any:
         """Read all rows; columns are numbers, booleans, dates or text by what their cells hold."""
         with self._streamed() as (file, _):
-            options = self._options({}, self.columns)
+            options = self._options({}, columns)
             return require_for_tables("pyarrow.csv").read_csv(file, **options)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
@@ -309,14 +312,14 @@ def _entries(column: Any, width: int, place: str, start: int) -> AnyArray:
     is_bad, held = lengths.fill_null(0).to_numpy() != width, "{} numbers"
     if not is_bad.any():
         flat = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-        numbers = flat.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+        numbers = flat.flatten().to_numpy(zero_copy_only=False).reshape(len(column), width)
         is_bad, held = ~np.isfinite(numbers).all(axis=1), "NaN, infinity or an empty entry"
     if is_bad.any():
         row = int(is_bad.argmax())
         raise ValueError(
             f"{place}, row {start + row + 1} must hold a list of {width} numbers, as the first one "
-            f"does, and holds {held.format(lengths[row].as_py() or 'no')}. Leave the row out, or "
-            "compute its features again."
+            f"does, and holds {held.format(lengths[row].as_py() or 'no')}. Leave the row or "
+            "the column out, or compute its features again."
         )
     return np.ascontiguousarray(numbers.T)
 
