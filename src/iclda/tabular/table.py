@@ -410,13 +410,14 @@ def read_classes(file: DataReader, options: ReadOptions) -> tuple[str, Any, list
 def _places(column: Any, path: Path, id: str) -> dict[str, int]:
     """Place of every id; ValueError for one that occurs twice."""
     texts = texts_of(column.to_pylist())
-    for text, count in Counter(texts).most_common(1):
-        if count > 1:
-            raise ValueError(
-                f"{path}: column {id!r} must identify the rows, and {text!r} occurs {count} times. "
-                "Remove the others, or name another column of ids."
-            )
-    return {text: place for place, text in enumerate(texts)}
+    places = {text: place for place, text in enumerate(texts)}
+    if len(places) < len(texts):
+        text, count = Counter(texts).most_common(1)[0]
+        raise ValueError(
+            f"{path}: column {id!r} must identify the rows, and {text!r} occurs {count} times. "
+            "Remove the others, or name another column of ids."
+        )
+    return places
 
 
 def _shown(names: Sequence[str]) -> str:
