@@ -302,6 +302,8 @@ FROM_THE_SAFEST = (
     *("em", "iclda", "self-learning", "moment"),
 )
 _SLOW_IF_WIDE = ("self-training", "pessimistic", "sklearn-self-training", "sklearn-lda")
+_SEARCHES = ("iclda", "iclda-proportions", "pessimistic")
+_MOST_UNKNOWNS = 5_000  # (classes - 1) x (features + 1), above which these take minutes
 _WIDE = 400  # columns, above which these take minutes
 # Names before version 0.2, when ``self-training`` was scikit-learn's.
 _RENAMED = {"confident": "self-training", "logistic": "sklearn-logistic"}
@@ -353,10 +355,16 @@ def safety_rank(name: str) -> int:
     return FROM_THE_SAFEST.index(name) if name in FROM_THE_SAFEST else len(FROM_THE_SAFEST)
 
 
-def affordable(methods: Sequence[Method], n_features: int) -> tuple[Method, ...]:
-    """Methods without those that take minutes with so many columns, if others are left."""
-    quick = tuple(m for m in methods if n_features <= _WIDE or m.name not in _SLOW_IF_WIDE)
-    return quick or tuple(methods)
+def affordable(
+    methods: Sequence[Method], n_features: int, n_unknowns: int = 0
+) -> tuple[Method, ...]:
+    """Methods without those that take minutes, if others are left.
+
+    These are slow with many columns, or with many unknowns of a search: classes x columns.
+    """
+    slow = {*(_SLOW_IF_WIDE if n_features > _WIDE else ())}
+    slow |= {*(_SEARCHES if n_unknowns > _MOST_UNKNOWNS else ())}
+    return tuple(each for each in methods if each.name not in slow) or tuple(methods)
 
 
 def parse_shrinkage(text: str) -> Shrinkage:

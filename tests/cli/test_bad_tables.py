@@ -96,7 +96,7 @@ def folder(tmp_path_factory):
 PREDICTED = {
     "text for numbers": ({"q": "large"}, "csv", "row 2, column 'q': must hold numbers: invalid v"),
     "dates": ({"q": pd.Timestamp("2020-01-01")}, "parquet", "column 'q': must hold numbers, as in"),
-    "lists": ({"color": [[1, 2]] * 90}, "parquet", "column 'color': must hold text"),
+    "lists": ({"color": [["red", "blue"]] * 90}, "parquet", "column 'color': must hold text"),
 }
 
 

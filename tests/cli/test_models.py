@@ -232,7 +232,7 @@ def test_a_model_without_column_names_says_how_to_use_it(tmp_path):
     save_model(SupervisedLDA(shrinkage=0.1).fit(X, y), tmp_path / "m.skops")
     code, _, error = call("predict", tmp_path / "m.skops", write(tmp_path))
     assert code == 2
-    assert "was fitted to columns without names" in error
+    assert "was fitted to features without names" in error
 
 
 @pytest.mark.parametrize(

@@ -130,9 +130,9 @@ def test_what_cannot_be_evaluated_is_refused_with_the_way_out(model, tmp_path):
     code, _, error = call("evaluate", model, data)
     assert code == 2
     assert (
-        "has no column 'species', which should hold the classes. Did you mean 'Species'?" in error
+        "has no column 'species', which should hold the classes: name it by --target. Did you mean "
+        "'Species' for 'species'?" in error
     )
-    assert "Name it by --target." in error
     assert call("evaluate", model, data, "--target", "Species")[0] == 0
     assert "must name an .html file" in call("evaluate", model, data, "--out", tmp_path / "p.md")[2]
     empty = write(tmp_path, flowers().assign(species=None), "e.csv")

@@ -50,3 +50,12 @@ def test_the_tables_have_a_line_a_class():
     ]
     assert confusion_lines(found)[1] == "yes                18   2"
     assert confusion_lines(Confusion(tuple("abcdefghijklm"), np.eye(13))) == []
+
+
+def test_of_many_classes_the_largest_errors_are_shown():
+    counts = 10 * np.eye(25)
+    counts[7, 8] = 10.0
+    lines = class_error_lines(Confusion(tuple("abcdefghijklmnopqrstuvwxy"), counts))
+    assert len(lines) == 22
+    assert lines[1].split()[:3] == ["h", "20", "10"]
+    assert lines[-1] == "and 5 classes with smaller errors"

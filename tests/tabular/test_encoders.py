@@ -302,3 +302,23 @@ def test_the_classifier_given_stays_as_it_is():
     steps = pipeline(preprocessing(frame), classifier).named_steps
     assert (classifier.unlabeled, steps["classify"].unlabeled) == (-1, None)
     assert "scale" in steps
+
+
+def test_the_columns_of_a_vector_are_scaled_by_one_number():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 70)) * np.linspace(1, 9, 70) + 5
+    wide = pd.DataFrame(X, columns=[f"e_{k}" for k in range(70)]).assign(size=100 * X[:, 0])
+    steps = pipeline(preprocessing(wide), SupervisedLDA(), scale=True)[:-1]
+    scaled = steps.fit_transform(wide)
+    ratio = scaled[[f"e_{k}" for k in range(70)]] / X
+    assert_allclose(ratio, np.full(X.shape, 1 / np.sqrt(X.var(axis=0).mean())))
+    assert_allclose([scaled["size"].mean(), scaled["size"].std(ddof=0)], [0, 1], atol=1e-12)
+
+
+@pytest.mark.parametrize(("n_columns", "factor"), [(63, 1), (70, 1e4)], ids=["few", "another unit"])
+def test_few_numbered_columns_and_those_of_several_units_are_scaled_one_by_one(n_columns, factor):
+    X = np.random.default_rng(0).normal(size=(40, n_columns))
+    X[:, 0] *= factor
+    frame = pd.DataFrame(X).rename(columns=str)
+    scaled = pipeline(preprocessing(frame), SupervisedLDA(), scale=True)[:-1].fit_transform(frame)
+    assert_allclose(scaled.std(ddof=0), 1)

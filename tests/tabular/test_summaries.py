@@ -90,7 +90,7 @@ def test_that_nothing_was_learned_comes_first_and_nothing_is_praised(tmp_path):
 )
 def test_an_error_above_the_base_rate_is_not_put_down_to_few_labels(error, words):
     estimate = {"error": error, "text": "some of new rows wrong"}
-    rows = {"labeled": {"NA": 68, "yes": 32}, "n_unlabeled": 0, "n_agreeing": 0, "empty_cells": {}}
-    texts = {"command": "", "target": "", "digest": "", "missing": "", "notes": (), "warnings": ()}
-    report = FitReport(**rows, **texts, sources=(), seconds=0.0, error=estimate, learned="unclear")
+    rows = {"labeled": {"NA": 68, "yes": 32}, "n_unlabeled": 0, "empty_cells": {}}
+    texts = {"command": "", "target": "", "notes": (), "warnings": ()}
+    report = FitReport(**rows, **texts, sources=(), error=estimate, learned="unclear")
     assert _error_line(report).startswith(f"Expect some of new rows wrong: {words}")

@@ -194,7 +194,10 @@ REFUSED = {
     "long row": (b"x,class\n1,a\n2," + b"b" * 3_000_000 + b"\n", "a row is over a megabyte"),
     "utf-16": ("x,class\n1,a\n".encode("utf-16"), "is no UTF-8 text: byte 0 cannot be read"),
     "name twice": (b"x,x,class\n1,2,a\n", "the column name 'x' occurs 2 times"),
-    "no such column": (b"x,clas\n1,a\n", "no column 'class'. Did you mean 'clas' for 'class'?"),
+    "no such column": (
+        b"x,clas\n1,a\n",
+        "hold the classes: name it by target. Did you mean 'clas' for 'class'?",
+    ),
     "short row": (b"x,class\n1,a\n2\n", "Row #3: Expected 2 columns, got 1"),
     "latin-1": (b"x,class\n1,\xe9\n2,b\n", "is no UTF-8 text: byte 10 cannot be read"),
     "latin-1 far down": (
@@ -224,7 +227,7 @@ def test_other_files_and_folders_are_refused(tmp_path):
     (tmp_path / "data.xlsx").write_bytes(b"PK\x03\x04\xff\xfe\n\n")
     with pytest.raises(ValueError, match=r"no UTF-8 text.*'CSV UTF-8'"):
         read_table(tmp_path / "data.xlsx", target="class")
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(ValueError, match=r"is a folder without \.npy files"):
         read_table(tmp_path, target="class")
     with pytest.raises(FileNotFoundError):
         read_table(tmp_path / "data.csv", target="class")
@@ -279,3 +282,108 @@ def test_a_second_file_needs_the_columns_of_the_first_and_their_kinds(tmp_path):
     write(tmp_path, "size,color\nlarge,red\n", "more.csv")
     with pytest.raises(ValueError, match=r"Column 'size' holds other kinds of .*'large'"):
         read(tmp_path, TEXT, unlabeled_file=tmp_path / "more.csv")
+
+
+FEATURES = "size,name,class\n1,p,x\n2,q,y\n3,r,x\n4,s,y\n"
+
+
+def read_with(folder, labels, features=FEATURES, **options):
+    write(folder, labels, "labels.csv")
+    return read(folder, features, labels=folder / "labels.csv", **{"target": None, **options})
+
+
+def test_labels_of_another_file_follow_the_rows_or_are_joined_by_ids(tmp_path):
+    table = read_with(tmp_path, "kind\na\n\nb\n\n", drop="name,class")
+    assert (table.target, table.labels.tolist()) == ("kind", ["a", None, "b", None])
+    assert [source.n_rows for source in table.sources] == [4, 4]
+    joined = read_with(tmp_path, "name,kind\nr,b\np,a\n", id="name", drop="class")
+    assert joined.labels.tolist() == ["a", None, "b", None]
+    assert list(joined.features) == ["size"]
+
+
+def test_the_target_of_the_table_gives_way_to_that_of_the_labels(tmp_path):
+    table = read_with(tmp_path, "name,class\nr,b\np,a\n", id="name", target="class")
+    assert table.labels.tolist() == ["a", None, "b", None]
+    assert list(table.features) == ["size"]
+    assert "'class' holds the target, which is taken from" in table.notes[0]
+
+
+BAD_LABELS = {
+    "another length": (
+        "kind\na\nb\n",
+        {},
+        r"labels\.csv has 2 rows, and .*data\.csv 4: .* column of ids by id\.",
+    ),
+    "unknown ids": (
+        "name,kind\np,a\nv,b\nw,a\nx,b\ny,a\n",
+        {"id": "name"},
+        r"no row of .*data\.csv has the 'name' 'v', 'w', 'x' and 1 more\.",
+    ),
+    "double ids": (
+        "name,kind\np,a\nq,b\np,b\n",
+        {"id": "name"},
+        r"labels\.csv: column 'name' must .*'p' occurs 2 times",
+    ),
+    "no target": ("a,b,c\n1,2,3\n", {}, r"out of 'a', 'b', 'c'. labels names"),
+    "a wrong target": ("kind\na\nb\n", {"target": "kid"}, "Did you mean 'kind' for 'kid'"),
+    "no label": ("kind,no\n,1\n,1\n,1\n,1\n", {"target": "kind"}, "empty cells only in 0 lab"),
+    "one class": ("kind\na\na\na\na\n", {}, "got 'a' in 4 labeled rows"),
+}
+
+
+@pytest.mark.parametrize(("labels", "options", "message"), BAD_LABELS.values(), ids=BAD_LABELS)
+def test_labels_that_do_not_fit_are_refused_with_the_way_out(tmp_path, labels, options, message):
+    with pytest.raises(ValueError, match=message):
+        read_with(tmp_path, labels, **options)
+
+
+def test_an_id_of_two_rows_cannot_have_a_label(tmp_path):
+    features = "size,name\n1,p\n2,p\n3,r\n4,r\n"
+    labels = "name,kind\np,a\n"
+    with pytest.raises(ValueError, match=r"data\.csv: column 'name' must .*'p' occurs 2"):
+        read_with(tmp_path, labels, features, id="name")
+
+
+def test_many_classes_of_one_label_are_classes_where_rows_are_many(tmp_path):
+    text = "x,class\n" + "".join(f"{k},{k if k < 60 else ''}\n" for k in range(1_200))
+    assert len(read(tmp_path, text).classes) == 60
+
+
+LISTS = [[float(k), k / 2] for k in range(4)]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.float32()), pa.list_(pa.float16(), 2), pa.large_list(pa.int8())], ids=str
+)
+def test_lists_of_numbers_are_a_feature_a_number(tmp_path, kind):
+    lists = [[int(v) for v in row] for row in LISTS] if "int8" in str(kind) else LISTS
+    columns = {"embedding": pa.array(lists, kind), "size": [1.0, 2, 3, 5], "class": list("abab")}
+    pq.write_table(pa.table(columns), tmp_path / "data.parquet")
+    table = read_table(tmp_path / "data.parquet", target="class")
+    assert sorted(table.features) == ["embedding_0", "embedding_1", "size"]
+    assert_array_equal(table.features[["embedding_0", "embedding_1"]], lists)
+    only = read_table(tmp_path / "data.parquet", target="class", keep="embedding")
+    assert list(only.features) == ["embedding_0", "embedding_1"]
+
+
+BAD_LISTS = {
+    "another length": ([1.0], "1 numbers"),
+    "no list": (None, "no numbers"),
+    "nan": ([1.0, np.nan], "NaN, infinity or an empty entry"),
+    "an empty entry": ([1.0, None], "NaN, infinity or an empty entry"),
+}
+
+
+@pytest.mark.parametrize(("bad", "message"), BAD_LISTS.values(), ids=BAD_LISTS)
+def test_lists_that_cannot_be_used_are_named_with_their_row(tmp_path, bad, message):
+    lists = [*LISTS[:2], bad, LISTS[3]]
+    pq.write_table(pa.table({"e": lists, "class": list("abab")}), tmp_path / "data.parquet")
+    place = r"data\.parquet, column 'e', row 3 must hold a list of 2 numbers"
+    with pytest.raises(ValueError, match=f"{place}.*holds {message}"):
+        read_table(tmp_path / "data.parquet", target="class")
+    pq.write_table(
+        pa.table({"e": lists, "x": [1.0, 2, 4, 5], "class": list("abab")}),
+        tmp_path / "data.parquet",
+    )
+    table = read_table(tmp_path / "data.parquet", target="class", drop="e")
+    assert list(table.features) == ["x"]

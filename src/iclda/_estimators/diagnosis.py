@@ -27,6 +27,7 @@ from .._messages import (
     NoUnlabeledRowsWarning,
     Text,
     plural,
+    quoted_list,
     say,
 )
 from .._rows.backends import column_of
@@ -96,7 +97,7 @@ def warn_if_nothing_learned(base: BaseRate, estimate: ErrorEstimate, brier: floa
 def check_single_labels(labels: Labels) -> Iterator[Warning]:
     """One label a class leaves no spread within classes to learn from the labels."""
     if labels.is_labeled.sum() == len(labels.classes):
-        named = ", ".join(map(repr, labels.classes.tolist()))
+        named = quoted_list(labels.classes.tolist(), 5)
         yield UserWarning(
             f"Each of the classes {named} has one labeled row only, which says nothing about the "
             "spread within classes. Label more rows if you can."

@@ -154,7 +154,10 @@ def _stamp(file: str | os.PathLike[str]) -> tuple[int, int]:
 def _check_array(array: Any, where: str) -> None:
     """Raise ValueError unless an array is 2-d and holds real numbers."""
     if len(array.shape) != 2:
-        raise ValueError(f"{where} must be 2-d, rows x features, got shape {array.shape}.")
+        raise ValueError(
+            f"{where} must be 2-d, rows x features, got shape {array.shape}: reshape it, for "
+            "example by X.reshape(len(X), -1)."
+        )
     if array.dtype.kind not in "biuf":
         raise ValueError(
             f"{where} holds {array.dtype}, and must hold real numbers: convert it to a dtype of "
@@ -246,7 +249,7 @@ class _NumpyFile:
     def __init__(self, path: Path, name: str) -> None:
         # The header is Python, and a file that was cut short cannot be mapped.
         errors = OSError, ValueError, SyntaxError, TokenError, TypeError
-        with _named_errors(errors, f"{name}: {path} is no complete .npy file, and"):
+        with _named_errors(errors, f"{name}: {path} is no complete .npy file of numbers, and"):
             array = np.lib.format.open_memmap(path, mode="r")
         self.path, self.shape, self.dtype = path, array.shape, array.dtype
         self._offset, self.is_by_rows = array.offset, array.flags.c_contiguous

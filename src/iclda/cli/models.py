@@ -55,7 +55,9 @@ _PageOut = Annotated[Path | None, Option(metavar="FILE", help="Also write a page
 
 def fit(
     data: words.TableFile,
-    target: words.Target,
+    target: words.Target = None,
+    labels: words.Labels = None,
+    id: words.Id = None,
     method: _MethodName = _AUTO,
     out: _ModelOut = Path("model.skops"),
     unlabeled: words.Unlabeled = None,
@@ -76,8 +78,7 @@ def fit(
     from ..model_files import check_can_save, model_details, save_model
     from ..tabular.fit_predict import fit_table
     from ..tabular.summaries import fit_summary, verbose_lines
-    from ..tabular.table import ReadOptions, read_opened
-    from ..tabular.table_files import open_table
+    from ..tabular.table import ReadOptions, read_file
 
     with words.noted_warnings():
         chosen = None if method == _AUTO else find_method(method, others=[_AUTO])
@@ -87,9 +88,11 @@ def fit(
     if out.suffix != ".skops":
         raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
     check_can_save(out)
-    options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing)
+    options = ReadOptions(
+        target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing, labels, id
+    )
     with spinner("Reading", quiet):
-        table = read_opened(open_table(data), options)
+        table = read_file(data, options)
     with _show_passes("Fitting", quiet):
         fitted, report = fit_table(
             table,
@@ -144,6 +147,8 @@ def evaluate(
     model: _Model,
     data: words.TableFile,
     target: _KnownTarget = None,
+    labels: words.Labels = None,
+    id: words.Id = None,
     unlabeled: words.Unlabeled = None,
     out: _PageOut = None,
     quiet: words.Quiet = False,
@@ -159,7 +164,7 @@ def evaluate(
         if out.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"--out must name an .html file, got {str(out)!r}.")
     fitted, kinds, about = _load(model)
-    where = {"target": target, "unlabeled": unlabeled}
+    where: Any = {"target": target, "unlabeled": unlabeled, "labels": labels, "id": id}
     with _show_rows("Evaluating", quiet or json) as advance:
         evaluation = evaluate_file(fitted, kinds, about, model, data, **where, advance=advance)
     lines = evaluation_lines(evaluation)
@@ -198,14 +203,12 @@ def show(model: _Model, json: words.Json = False, verbose: words.Verbose = False
 def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
     """A model that can be applied to tables, the kinds of its columns, and what is said of it."""
     from ..model_files import column_kinds, load_model, model_details
+    from ..tabular.array_files import feature_names
 
     fitted = load_model(path)
     kinds = column_kinds(fitted)
     if kinds is None:
-        raise ValueError(
-            f"{path} was fitted to columns without names, and a table is matched by names: "
-            "fit it to a data frame, or predict in Python by iclda.load_model."
-        )
+        kinds = dict.fromkeys(feature_names(fitted.n_features_in_), "number")
     return fitted, kinds, model_details(path)["about"]
 
 

@@ -63,7 +63,9 @@ _Folder = Annotated[Path, Argument(metavar="FOLDER", help="Folder of an earlier 
 
 def compare(
     data: words.TableFile,
-    target: words.Target,
+    target: words.Target = None,
+    labels: words.Labels = None,
+    id: words.Id = None,
     methods: _Compared = None,
     repeats: _Splits = None,
     folds: _Folds = None,
@@ -87,23 +89,23 @@ def compare(
     with ExitStack() as stack:
         if not is_quiet:
             # Printed before the imports below, which take a second or two.
-            typer.echo(printable(f"Comparing methods on {data.name}, target {target!r}") + "\n")
+            named = "" if target is None else f", target {target!r}"
+            typer.echo(printable(f"Comparing methods on {data.name}{named}") + "\n")
         with spinner("Reading the table", is_quiet):
             from ..studies.compare.plan import ComparisonPlan, find_compared, parse_shrinkages
             from ..studies.compare.run import open_run
             from ..studies.page import check_can_report
-            from ..tabular.table import ReadOptions, read_opened
-            from ..tabular.table_files import open_table
+            from ..tabular.table import ReadOptions, read_file
 
             check_can_report()
             with words.noted_warnings():
                 names = words.split_names(methods or "")
                 chosen = find_compared(names) if names else None
             options = ReadOptions(
-                target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing
+                target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing, labels, id
             )
             plan = ComparisonPlan(
-                read_opened(open_table(data), options),
+                read_file(data, options).framed(),
                 out or Path(f"{data.name.partition('.')[0].strip('-') or 'stdin'}-comparison"),
                 chosen,
                 None if shrinkage is None else parse_shrinkages(shrinkage),

@@ -25,8 +25,15 @@ RESUMABLE = "What was computed is kept: run the same command to go on."
 
 _Text = str | None
 _Texts = list[str] | None
-TableFile = Annotated[Path, Argument(metavar="DATA", help="A .csv or .parquet file; - is stdin.")]
-Target = Annotated[str, Option(metavar="COLUMN", help="Column that holds the classes.")]
+TableFile = Annotated[
+    Path,
+    Argument(metavar="DATA", help="A .csv or .parquet file, - is stdin; or .npy, .npz, a folder."),
+]
+Target = Annotated[_Text, Option(metavar="COLUMN", help="Column that holds the classes.")]
+Labels = Annotated[Path | None, Option(metavar="FILE", help="File of the classes, row by row.")]
+Id = Annotated[
+    _Text, Option(metavar="COLUMN", help="Column that joins both files; or row numbers.")
+]
 Unlabeled = Annotated[_Text, Option(metavar="VALUE", help="Target of unlabeled rows, or empty.")]
 UnlabeledFile = Annotated[Path | None, Option(metavar="FILE", help="More unlabeled rows.")]
 Drop = Annotated[_Texts, Option(metavar="COLUMNS", help="Leave a,b out; repeatable.")]

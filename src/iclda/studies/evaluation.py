@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import Array
-from .._messages import printable, quoted_list, say
+from .._messages import printable, quoted_list
 from .._statistics import CLEAR, NOTHING, ReliabilityCurve
 from ..tabular.encoders import texts_of
 from ..tabular.fit_predict import (
@@ -21,8 +21,13 @@ from ..tabular.fit_predict import (
     predicted_blocks,
 )
 from ..tabular.summaries import far_warning
-from ..tabular.table import closest_name, may_mean_nothing, short_number
-from ..tabular.table_files import open_table
+from ..tabular.table import (
+    ReadOptions,
+    may_mean_nothing,
+    read_classes,
+    short_number,
+)
+from ..tabular.table_files import open_data, open_table
 from .measures import EDGES, Bins, Confusion, bins_of, brier_score, count_confusion
 from .page import class_error_lines, confusion_lines, percent
 
@@ -88,20 +93,29 @@ def evaluate_file(
     *,
     target: str | None = None,
     unlabeled: str | None = None,
+    labels: Path | None = None,
+    id: str | None = None,
     advance: ShareDone = lambda share, n_rows: None,
 ) -> Evaluation:
-    """Predict the rows of a file and compare with its target, block by block."""
-    file = open_table(data)
-    target = _find_target(file, about, target)
+    """Predict the rows of a file and compare with their classes, block by block.
+
+    Classes are in the target of the file, or in another file ``labels``.
+    """
+    file = open_data(data, [] if id is None else [id])
     check_columns(file, kinds)
+    usual = about.get("target")
+    if target is None and (labels is None or usual in open_table(labels).columns):
+        target = usual
+    target, cells, _ = read_classes(file, ReadOptions(target, labels=labels, id=id))
     classes = [str(name) for name in model.classes_]
     counts, sums = PredictionCounts(), _Sums(classes, unlabeled)
-    for rows, probabilities, share in predicted_blocks(model, kinds, file, [target], counts):
-        sums.add(rows[target].to_pylist(), probabilities)
+    for rows, probabilities, share in predicted_blocks(model, kinds, file, [], counts):
+        known = cells[counts.n_rows - rows.num_rows : counts.n_rows]
+        sums.add(known.to_pylist(), probabilities)
         advance(share, counts.n_rows)
     if not sums.n_known:
         raise ValueError(
-            f"{data}: no row has a class of the model in column {target!r} "
+            f"{labels or data}: no row has a class of the model in column {target!r} "
             f"({quoted_list(classes, 5)}), so that there is nothing to compare with."
         )
     digests = {source.get("sha256") for source in about.get("sources", ())}
@@ -117,21 +131,6 @@ def evaluate_file(
         is_training=file.sha256() in digests,
         warning=far_warning(counts),
     )
-
-
-def _find_target(file: Any, about: Mapping[str, Any], target: str | None) -> str:
-    name = target if target is not None else about.get("target")
-    if not isinstance(name, str):
-        raise ValueError(say("The model file does not name its target: pass {@target}."))
-    if name not in file.columns:
-        close = closest_name(name, file.columns)
-        sentence = (
-            "{path} has no column {name!r}, which should hold the classes.{meant} Name it by "
-            "{@target}."
-        )
-        meant = f" Did you mean {close!r}?" if close else ""
-        raise ValueError(say(sentence, path=file.path, name=name, meant=meant))
-    return name
 
 
 class _Sums:

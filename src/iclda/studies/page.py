@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 NOTHING = "\N{EN DASH}"  # stands where there is no number
 _MOST_FAILURES = 20  # on a page
 _MOST_CLASSES = 12  # of a matrix on a terminal
+_MOST_ERRORS = 20  # classes whose errors a terminal shows
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _USE, _EXTRA = "figures and reports", "experiments"
 _STYLE = Path(__file__).with_name("figures.mplstyle")
@@ -143,12 +144,16 @@ def arrow(verdict: str, measure: Measure) -> str:
 
 
 def class_error_lines(confusion: Confusion) -> list[str]:
-    """Format the errors by class as a table."""
+    """Format the errors by class as a table; of many classes, the largest errors."""
     rows = [["class", "rows", "wrong", "error", "90 % interval"]]
-    for each in confusion.by_class:
+    shown, n_more = confusion.by_class, len(confusion.by_class) - _MOST_ERRORS
+    if n_more > 0:
+        shown = sorted(shown, key=lambda each: -each.error)[:_MOST_ERRORS]
+    for each in shown:
         counts = rows_text(each.n_rows), rows_text(each.n_wrong)
         rows.append([each.name, *counts, f"{each.error:.1%}", f"{each.low:.1%} to {each.high:.1%}"])
-    return align(rows, "lrrrr")
+    more = [f"and {n_more} classes with smaller errors"] if n_more > 0 else []
+    return [*align(rows, "lrrrr"), *more]
 
 
 def confusion_lines(confusion: Confusion) -> list[str]:

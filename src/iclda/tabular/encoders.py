@@ -6,6 +6,7 @@ Columns that no linear model can learn from are refused with the way out.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._core.types import AnyArray, Array
+from .._estimators.base import MANY_FEATURES
 from .._estimators.labels import is_missing
 from .._messages import ColumnError, Hint, ParameterError, say
 from .._packages import require
@@ -34,6 +36,8 @@ _LARGEST = 1e150  # sums of squares of larger numbers overflow
 _LEAST_GAPS, _LEAST_SHARE = 10, 0.1  # rows, and share of rows, for a column that flags gaps
 _NEUTRAL = -1  # the code of a value that nothing is known about
 _MOST_DESCRIBED = 5  # columns that an error describes; further ones are counted
+_NUMBERED = re.compile(r"(.*?)\d+")
+_MOST_SPREAD = 50  # times the median standard deviation of a vector is the largest
 _FEW_TEXTS = 20  # so many different texts are categories, however few the rows
 
 require_for_tables = partial(require, use="reading tables", extra="data")
@@ -225,6 +229,44 @@ class CategoryEncoder(_Encoder):
         return np.array(names, dtype=object)
 
 
+class VectorScaler(StandardScaler):
+    """Scales columns to mean 0 and variance 1, and the columns of a vector by one factor.
+
+    The columns of a vector, such as the features of a network, have the same unit: how much each
+    of them varies says how much it matters. Their mean variance becomes 1. If one of them varies
+    far more than the others, they are scaled like any other columns.
+
+    Parameters
+    ----------
+    vectors : list of lists of int
+        Positions of the columns of every vector.
+    """
+
+    def __init__(self, vectors: Sequence[Sequence[int]] = ()) -> None:
+        super().__init__()
+        self.vectors = vectors
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn means and scales."""
+        super().fit(X, y, sample_weight)
+        for vector in map(list, self.vectors):
+            variances = self.var_[vector]
+            if variances.max() <= _MOST_SPREAD**2 * np.median(variances):
+                self.mean_[vector] = 0.0
+                self.scale_[vector] = math.sqrt(variances.mean()) or 1.0
+        return self
+
+
+def _vectors_of(encoder: Any) -> list[list[int]]:
+    """Positions of numbered columns, such as embedding_0, that are many enough for a vector."""
+    step, _, names = next(iter(getattr(encoder, "transformers", ())), ("", None, ()))
+    found: dict[str, list[int]] = {}
+    for position, name in enumerate(names if step == "numbers" else ()):
+        if numbered := _NUMBERED.fullmatch(name):
+            found.setdefault(numbered[1], []).append(position)
+    return [positions for positions in found.values() if len(positions) >= MANY_FEATURES]
+
+
 @dataclass(frozen=True)
 class ColumnType:
     """A type of column. A new one is a row of ``COLUMN_TYPES`` and, as a rule, an encoder."""
@@ -336,13 +378,14 @@ def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipe
 
     Parameters
     ----------
-    encoder : transformer
-        As ``preprocessing`` returns it.
+    encoder : transformer or None
+        As ``preprocessing`` returns it. None: the rows are numbers, to be used as they are.
     estimator : classifier
         It is cloned, and ``unlabeled`` of the clone is None, the mark that tables use.
     scale : bool, default=None
         Whether columns are divided by their standard deviation. Without shrinkage that changes
-        nothing; None scales if there is shrinkage, so that it affects all columns equally.
+        nothing; None scales if there is shrinkage, so that it affects all columns equally. 64 or
+        more numbered columns, such as embedding_0 and so on, are divided by one number.
 
     Returns
     -------
@@ -353,10 +396,14 @@ def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipe
     parameters = estimator.get_params()
     if "unlabeled" in parameters:
         estimator.set_params(unlabeled=None)
+    if encoder is None:
+        return Pipeline([("classify", estimator)])
     if scale is None:
         scale = parameters.get("shrinkage") is not None
-    scaler = [("scale", StandardScaler().set_output(transform="pandas"))] if scale else []
-    return Pipeline([("encode", clone(encoder)), *scaler, ("classify", estimator)])
+    vectors = _vectors_of(encoder)
+    scaler = VectorScaler(vectors) if vectors else StandardScaler()
+    steps = [("scale", scaler.set_output(transform="pandas"))] if scale else []
+    return Pipeline([("encode", clone(encoder)), *steps, ("classify", estimator)])
 
 
 def kinds_of(features: Any) -> dict[str, str]:

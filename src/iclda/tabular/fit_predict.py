@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -22,9 +21,10 @@ from .._messages import NothingLearnedWarning, NoUnlabeledRowsWarning, message_o
 from .._paths import atomic_write, check_writable
 from .._statistics import LEAST_TESTED, BaseRate, estimate_as_json
 from ..methods import Method
+from .array_files import FeatureFile, feature_names
 from .encoders import pipeline, preprocessing, require_for_tables, type_named
 from .table import Source, Table, require_columns, to_pandas_frame
-from .table_files import WRITTEN_SUFFIXES, TableReader, appending, open_table
+from .table_files import WRITTEN_SUFFIXES, DataReader, appending, open_data
 
 FAR_DEVIATIONS = 10  # standard deviations from the mean: beyond what the fit has seen
 _SUPERVISED = say(
@@ -42,13 +42,9 @@ class FitReport:
     command: str
     target: str
     sources: tuple[Source, ...]
-    digest: str  # of the sources
-    missing: str
     labeled: Mapping[str, int]  # labeled rows by class
     n_unlabeled: int
-    n_agreeing: int  # labeled rows whose own class is predicted
     empty_cells: Mapping[str, int]  # by column
-    seconds: float
     notes: Sequence[str]
     warnings: Sequence[str]
     method: str = ""
@@ -88,7 +84,6 @@ def fit_table(
 
     The classifier of the pipeline is that of the method.
     """
-    start = time.perf_counter()
     classifier = AutoLDA(
         methods=None if method is None else [method.name],
         shrinkage=shrinkage,
@@ -96,25 +91,26 @@ def fit_table(
         proportions=proportions,
         random_state=seed,
     )
-    model = pipeline(preprocessing(table.features, missing=missing), classifier)
+    features = table.features
+    is_array = isinstance(features, FeatureFile)
+    # The features of a network are used as they are, and read in blocks.
+    rows = features.rows if is_array else features
+    model = pipeline(None if is_array else preprocessing(rows, missing=missing), classifier)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(table.features, table.labels)
+        model.fit(rows, table.labels)
     name, choice = model.steps[-1]
     model.steps[-1] = (name, choice.estimator_)
-    bounds = safety_bounds(model[-1], model[:-1].transform(table.features), table.labels)
+    encoded = rows if is_array else model[:-1].transform(rows)
+    bounds = safety_bounds(model[-1], encoded, table.labels)
     labels = table.labels[table.is_labeled]
     report = FitReport(
         command=command,
         target=table.target,
         sources=table.sources,
-        digest=table.digest,
-        missing=missing,
         labeled=dict(Counter(sorted(labels))),
         n_unlabeled=int((~table.is_labeled).sum()),
-        n_agreeing=int((model.predict(table.features[table.is_labeled]) == labels).sum()),
-        empty_cells=_count_gaps(table.features),
-        seconds=round(time.perf_counter() - start, 3),
+        empty_cells={} if is_array else _count_gaps(rows),
         notes=table.notes,
         warnings=_warnings_of([record.message for record in caught], table, Counter(labels)),
         method=choice.method_,
@@ -179,7 +175,7 @@ def predict_file(
 
     Nothing is written under the name of that file before all rows are done.
     """
-    file = open_table(data)
+    file = open_data(data, ids)
     arrow = require_for_tables("pyarrow")
     names = np.array([str(name) for name in model.classes_], dtype=object)
     columns = [*ids, "class", *(f"probability_{name}" for name in names)]
@@ -197,7 +193,7 @@ def predict_file(
 def predicted_blocks(
     model: Any,
     kinds: Mapping[str, str],
-    file: TableReader,
+    file: DataReader,
     others: Sequence[str],
     counts: PredictionCounts,
 ) -> Iterator[tuple[Any, Any, float]]:
@@ -224,7 +220,8 @@ def _predict(model: Any, frame: Any, counts: PredictionCounts) -> Any:
     """Probabilities of the classes of some rows, which are counted."""
     steps = model if isinstance(model, Pipeline) else Pipeline([("classify", model)])
     encoded = steps[:-1].transform(frame) if len(steps) > 1 else frame
-    probabilities = steps[-1].predict_proba(encoded)
+    is_named = hasattr(steps[-1], "feature_names_in_")
+    probabilities = steps[-1].predict_proba(encoded if is_named else encoded.to_numpy())
     counts.n_rows += len(frame)
     counts.filled.update(_count_gaps(frame))
     for _, encoder, columns in getattr(steps[0], "transformers_", ()):
@@ -239,9 +236,11 @@ def _predict(model: Any, frame: Any, counts: PredictionCounts) -> Any:
 def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int]:
     """Cells by column that lie many standard deviations from the mean of the training rows.
 
-    Columns of 0 and 1 made of categories do not count: their values are known ones.
+    Columns of 0 and 1 made of categories do not count: their values are known ones. Nothing is
+    counted where the classifier scales rows to length 1.
     """
-    if not isinstance(classifier, LinearGaussianClassifier):
+    is_scaled = getattr(classifier, "center_", None) is not None
+    if is_scaled or not isinstance(classifier, LinearGaussianClassifier):
         return {}
     middle = classifier.priors_ @ classifier.means_
     between = classifier.priors_ @ (classifier.means_ - middle) ** 2
@@ -257,7 +256,11 @@ def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int
 
 
 def _check_files(
-    file: TableReader, out: Path, kinds: Mapping[str, str], ids: Sequence[str], columns: list[str]
+    file: DataReader,
+    out: Path,
+    kinds: Mapping[str, str],
+    ids: Sequence[str],
+    columns: list[str],
 ) -> None:
     """Check before any row is read that the file can be predicted and the predictions written."""
     check_columns(file, kinds)
@@ -278,12 +281,23 @@ def _check_files(
         )
 
 
-def check_columns(file: TableReader, kinds: Mapping[str, str]) -> None:
+def check_columns(file: DataReader, kinds: Mapping[str, str]) -> None:
     """Raise a ValueError unless a file has all columns of a model."""
+    is_nameless = [*kinds] == feature_names(len(kinds))
+    if isinstance(file, FeatureFile) and len(file.features) != len(kinds):
+        raise ValueError(
+            f"{file.path} has {len(file.features):,} features, and the model was fitted to "
+            f"{len(kinds):,}: compute the features in the same way as those of the fit."
+        )
+    if is_nameless and not {*kinds}.intersection(file.columns):
+        raise ValueError(
+            f"The model was fitted to features without names, and the columns of {file.path} are "
+            "matched by names: save its features by numpy.save, or fit the model to a table."
+        )
     require_columns(file, kinds, ", which the model was fitted to")
 
 
-def _refuse_other_types(frame: Any, kinds: Mapping[str, str], file: TableReader) -> None:
+def _refuse_other_types(frame: Any, kinds: Mapping[str, str], file: DataReader) -> None:
     """Refuse columns of a Parquet file whose types are not those of the training data."""
     for name, kind in kinds.items():
         expected, present = type_named(kind), frame[name].dropna()

@@ -14,12 +14,16 @@ from .._estimators.labels import LABELED
 from .._messages import plural, quoted_list
 from .._statistics import CLEAR, LEAST_TESTED, NOTHING, UNCLEAR, BaseRate, percent_text
 from ..methods import FITTED
+from .array_files import feature_names
 from .encoders import type_named
 from .fit_predict import FAR_DEVIATIONS, FitReport, PredictionCounts
 
 _BY_CLASS = {method.class_name: method for method in FITTED if not method.options}
-_MOST_NAMED = 40  # columns; --json has all of them
+# What is shown; --json has all of it.
+_MOST_NAMED = 12  # columns
 _MOST_FEATURES = 8  # of a discriminant
+_MOST_AXES = 5
+_MOST_CLASSES = 20
 _DIAGNOSIS = {  # numbers of a fit, by their keys in the details of a model
     "n_iter": "Steps of the solver: {:,}",
     "n_passes": "Passes over the unlabeled rows: {:,}",
@@ -56,10 +60,8 @@ def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> li
     held = ": " + ", ".join(f"{n} of {kind}" for kind, n in kinds.items())
     if len(kinds) == 1:
         held = f" of {next(iter(kinds))}"
-    lines = [
-        f"{title} for {report.target!r}, fitted to {rows}.",
-        f"It reads {plural(kinds.total(), 'column')}{held}.",
-    ]
+    read = plural(kinds.total(), "column") + held if kinds else f"{details['n_features']} features"
+    lines = [f"{title} for {report.target!r}, fitted to {rows}.", f"It reads {read}."]
     if report.empty_cells:
         lines.append(f"Empty cells were filled in: {_ranked(report.empty_cells)}.")
     return lines
@@ -67,6 +69,12 @@ def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> li
 
 def _class_lines(details: Mapping[str, Any], labeled: Mapping[str, int]) -> list[str]:
     names = [str(name) for name in details["classes"]]
+    if len(names) > _MOST_CLASSES and labeled:
+        fewest, most = min(labeled.values()), max(labeled.values())
+        each = plural(most, "labeled row") if fewest == most else f"{fewest} to {most} labeled rows"
+        rare = [name for name in names if labeled.get(name) == fewest]
+        rarest = "" if fewest == most else f", {fewest} of {quoted_list(rare, 3)}"
+        return ["", f"{len(names)} classes with {each} each{rarest}.", ""]
     width = max(len("class"), *map(len, names))
     lines = ["", f"  {'class'.ljust(width)}  labeled rows  share in the model"]
     shares = details["priors"] or [float("nan")] * len(names)
@@ -115,9 +123,12 @@ def _error_line(report: FitReport) -> str:
         return (
             f"Expect {report.error['text']}{end.format(base.majority, percent_text(base.error))}."
         )
+    unknown = "How often it errs on new rows is not known: that takes"
+    if report.n_tested >= LEAST_TESTED:
+        return f"{unknown} about four labeled rows a class."
     return (
-        f"How often it errs on new rows is not known: that takes {LEAST_TESTED} labeled rows of "
-        f"classes with two or more, and there are {report.n_tested}. `iclda compare` may know more."
+        f"{unknown} {LEAST_TESTED} labeled rows of classes with two or more, and there are "
+        f"{report.n_tested}. `iclda compare` may know more."
     )
 
 
@@ -171,11 +182,15 @@ def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:
         )
     if counts.far:
         lines.append(f"Warning: {far_warning(counts)}")
-    width = max(len("class"), *map(len, counts.classes))
+    shown, n_more = list(counts.classes.items()), len(counts.classes) - _MOST_CLASSES
+    if n_more > 0:
+        shown = counts.classes.most_common(_MOST_CLASSES)
+    width = max(len("class"), *(len(name) for name, _ in shown))
     lines += [""] if lines else []
     lines.append(f"  {'class'.ljust(width)}  predicted rows   share")
-    for name, count in counts.classes.items():
+    for name, count in shown:
         lines.append(f"  {name.ljust(width)}  {count:>14,}  {count / counts.n_rows:>6.1%}")
+    lines += [f"  and {n_more} more classes"] if n_more > 0 else []
     return [*lines, "", f"Wrote {out}: {counts.n_rows:,} rows."]
 
 
@@ -220,7 +235,7 @@ def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
         shares = classifier.priors_ @ points**2
         shares = shares / shares.sum()
         titles = [f"discriminant {number}" for number in range(1, len(axes) + 1)]
-    names = getattr(classifier, "feature_names_in_", np.arange(classifier.n_features_in_))
+    names = getattr(classifier, "feature_names_in_", feature_names(classifier.n_features_in_))
     return [
         {
             "title": title,
@@ -236,11 +251,12 @@ def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
 def importance_lines(axes: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns that matter most, one line a discriminant, below an empty line and a title."""
     lines = ["", "Columns that matter most (coefficients of standardized columns)"] if axes else []
-    for each in axes:
+    for each in axes[:_MOST_AXES]:
         items = list(each["coefficients"].items())
         shown = ", ".join(f"{name} {value:+.2f}" for name, value in items[:_MOST_FEATURES])
         more = f" and {len(items) - _MOST_FEATURES} more" if len(items) > _MOST_FEATURES else ""
         share = f", {each['share']:.0%} of what separates the classes" if len(axes) > 1 else ""
         ends = f"from {each['low']} (-) to {each['high']} (+)"
         lines.append(f"  {each['title']}, {ends}{share}: {shown}{more}")
-    return lines
+    n_more = len(axes) - _MOST_AXES
+    return [*lines, f"  and {n_more} more discriminants"] if n_more > 0 else lines

@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from .._checks import check_ids, check_leaks, numbers_rows
 from .._core.types import AnyArray
 from .._messages import ColumnError, Hint, plural, quoted_list, say
+from .array_files import FeatureFile
 from .encoders import (
     EMPTY_WORDS,
     check_missing,
@@ -25,13 +26,24 @@ from .encoders import (
     require_for_tables,
     texts_of,
 )
-from .table_files import TableReader, open_table
+from .table_files import DataReader, TableReader, open_data, open_table
 
 _MOST_NAMES = 12  # columns that an error lists
 _SURELY_CLASSES = 50  # so many distinct labels are classes, however few the rows
+_ROWS_OF_CLASS = 20  # and so are labels of which there is one for so many rows of a file
+_MOST_NUMBERS = 5_000_000  # of an array file, in rows of a frame
 _WORDS_FOR_NOTHING = {word.casefold() for word in EMPTY_WORDS} | {
     *("none", "-", "--", "missing", "unknown", "unlabeled", "unlabelled")
 }
+_WHICH_TARGET = (
+    "{@target} must name the column of {path} that holds the classes, out of {names}. {@labels} "
+    "names another file of them, and {@id} a column that identifies the rows."
+)
+_OTHER_LENGTH = (
+    "{labels} has {n:,} rows, and {path} {n_rows:,}: a label belongs to the row of the features at "
+    "the same place. Write a row for each, with an empty cell where the class is unknown, or name "
+    "a column of ids by {@id}."
+)
 _WHOLE = re.compile(r"[+-]?\d+")
 _NAMELESS = re.compile(r"\(column \d+\)|__index_level_\d+__")
 
@@ -43,21 +55,28 @@ class ReadOptions:
     The fields are parameters of ``read_table`` and, ``missing``, of ``preprocessing``.
     """
 
-    target: str
+    target: str | None
     unlabeled: str | float | None = None
     unlabeled_file: str | Path | None = None
     drop: str | Sequence[str] | None = ()
     keep: str | Sequence[str] | None = None
     drop_unusable: bool = False
     missing: str = "impute"
+    labels: str | Path | None = None
+    id: str | None = None
 
     def __post_init__(self) -> None:
         check_missing(self.missing)
 
+    @property
+    def ids(self) -> list[str]:
+        """The column of ids, if there is one."""
+        return [] if self.id is None else [self.id]
+
     def to_json(self) -> dict[str, Any]:
         """Return the options that a stored comparison repeats."""
-        names = ("unlabeled", "drop", "keep", "drop_unusable")
-        return {name: getattr(self, name) for name in names}
+        given = {name: value for name, value in vars(self).items() if name != "missing"}
+        return {name: str(v) if isinstance(v, Path) else v for name, v in given.items()}
 
 
 @dataclass(frozen=True)
@@ -75,8 +94,9 @@ class Table:
 
     Attributes
     ----------
-    features : DataFrame
-        All columns but the target and those dropped, in the order of the file.
+    features : DataFrame or FeatureFile
+        All columns but the target and those dropped, in the order of the file; the opened file
+        if it is an array file.
     labels : ndarray of object
         Class names as text, None where a row is unlabeled.
     target : str
@@ -109,6 +129,23 @@ class Table:
         """Class names, sorted."""
         return tuple(sorted({label for label in self.labels if label is not None}))
 
+    def framed(self) -> Table:
+        """The table with the features of an array file as a frame.
+
+        Of many unlabeled rows it has a sample.
+        """
+        if not isinstance(self.features, FeatureFile):
+            return self
+        is_taken, notes = np.ones(len(self.labels), dtype=bool), self.notes
+        unlabeled = np.flatnonzero(~self.is_labeled)
+        n_most = max(1_000, _MOST_NUMBERS // self.features.rows.n_features)
+        if len(unlabeled) > n_most:
+            is_taken[np.random.default_rng(0).permutation(unlabeled)[n_most:]] = False
+            text = f"{n_most:,} of the {len(unlabeled):,} unlabeled rows are used, drawn at random."
+            notes = (*notes, text)
+        features, labels = self.features.take(is_taken), self.labels[is_taken]
+        return replace(self, features=features, labels=labels, notes=notes)
+
     @property
     def digest(self) -> str:
         """SHA-256 of the bytes of the file; of two files, of their two checksums."""
@@ -120,14 +157,16 @@ class Table:
 def read_table(
     path: str | Path,
     *,
-    target: str,
+    target: str | None = None,
+    labels: str | Path | None = None,
+    id: str | None = None,
     unlabeled: str | float | None = None,
     unlabeled_file: str | Path | None = None,
     drop: str | Sequence[str] = (),
     keep: str | Sequence[str] | None = None,
     drop_unusable: bool = False,
 ) -> Table:
-    """Read a CSV or Parquet file of labeled and unlabeled rows.
+    """Read a file of labeled and unlabeled rows: CSV, Parquet, or an array of features.
 
     Labels are text. If all labels are numbers, they are written in the shortest form: 1, 1.0 and
     "1" are one class, "1". Blanks around a label are removed. A row is unlabeled if its target is
@@ -137,9 +176,18 @@ def read_table(
     Parameters
     ----------
     path : str or Path
-        A .csv, .tsv or .txt file (also .gz) or a .parquet file; "-" is the standard input.
-    target : str
-        Name of the column that holds the classes.
+        A .csv, .tsv or .txt file (also .gz) or a .parquet file; "-" is the standard input; or a
+        .npy or .npz file, or a folder of .npy files, in the order of their names. Lists of numbers
+        in a column of a Parquet file are one feature a number.
+    target : str, default=None
+        Name of the column that holds the classes; None for the only one of ``labels``.
+    labels : str or Path, default=None
+        A CSV or Parquet file that holds the target: one row for each row, in the same order, or
+        joined by ``id``. None: it is in the file itself.
+    id : str, default=None
+        Name of a column of both files that identifies the rows, in any order; rows without one in
+        ``labels`` are unlabeled. Rows of an array file are numbered from 0, unless it is an .npz
+        file with an array of this name.
     unlabeled : str or number, default=None
         A value of the target that marks unlabeled rows, besides empty cells.
     unlabeled_file : str or Path, default=None
@@ -157,31 +205,52 @@ def read_table(
     table : Table
         Features, labels, and where they came from.
     """
-    options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable)
-    return read_opened(open_table(Path(path)), options)
+    options = ReadOptions(
+        target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels=labels, id=id
+    )
+    return read_file(Path(path), options)
 
 
-def read_opened(file: TableReader, options: ReadOptions) -> Table:
-    """Read a table from an opened file."""
-    target = options.target
-    require_columns(file, [target])
-    dropped = _columns_to_drop(file, options)
-    rows = file.read(as_text=[target])
-    if not rows.num_rows:
+def read_file(path: Path, options: ReadOptions) -> Table:
+    """Read a table or an array file."""
+    return read_opened(open_data(path, options.ids), options)
+
+
+def read_opened(file: DataReader, options: ReadOptions) -> Table:
+    """Read an opened file."""
+    is_array = isinstance(file, FeatureFile)
+    for name in ("drop", "keep", "unlabeled_file") if is_array else ():
+        if getattr(options, name):
+            sentence = "{given} is for tables, and {path} is an array: save the array of features "
+            sentence += "that you mean, or put files of the same features into one folder."
+            raise ValueError(say(sentence, given=Hint(name), path=file.path))
+    target, cells, further = read_classes(file, options)
+    if not len(cells):
         raise ValueError(f"{file.path} holds no rows below the names of its columns.")
-    labels = _labels_of(rows[target], file.path, options)
-    sources = [Source(str(file.path), file.sha256(), rows.num_rows)]
-    features = to_pandas_frame(rows.drop_columns([target, *dropped]))
-    left_out = {
-        name: "has no name and numbers the rows"
+    labels = _labels_of(cells, options.labels or file.path, target, options.unlabeled)
+    sources = [Source(str(file.path), file.sha256(), len(labels)), *further]
+    if isinstance(file, FeatureFile):
+        warned = tuple(_warnings_on_marks(labels, target))
+        return Table(file, labels, target, tuple(sources), warnings=warned)
+    dropped = _columns_to_drop(file, options)
+    left_out = {}
+    if further and target in file.columns:
+        left_out[target] = f"holds the target, which is taken from {options.labels}"
+    unused = {target, *options.ids, *dropped}
+    used = [name for name in file.columns if name not in unused]
+    _refuse_no_columns(used, file)
+    features = to_pandas_frame(file.read(used))
+    nameless = [
+        name
         for name in features.columns
         if _NAMELESS.fullmatch(name) and numbers_rows(features[name])
-    }
-    features = features.drop(columns=list(left_out))
+    ]
+    left_out |= dict.fromkeys(nameless, "has no name and numbers the rows")
+    features = features.drop(columns=nameless)
     if options.unlabeled_file is not None:
         other = open_table(Path(options.unlabeled_file))
         require_columns(other, list(features.columns), f", which {file.path} has")
-        more = to_pandas_frame(other.read(as_text=[]).select(list(features.columns)))
+        more = to_pandas_frame(other.read(list(features.columns)))
         features = _stack(features, more, (file.path, other.path))
         sources.append(Source(str(other.path), other.sha256(), len(more)))
         labels = np.concatenate([labels, np.full(len(more), None)])
@@ -192,9 +261,9 @@ def read_opened(file: TableReader, options: ReadOptions) -> Table:
         reasons = kinds_and_reasons(features)[1]
         left_out |= {name: f"holds {why.partition(':')[0]}" for name, why in reasons.items()}
         features = features.drop(columns=list(reasons))
-        dropped = [name for name in file.columns if name not in {target, *features.columns}]
-    if features.columns.empty:
-        raise ValueError(f"{file.path} has no column to learn from besides the target.")
+        known = {target, *options.ids, *features.columns}
+        dropped = [name for name in file.columns if name not in known]
+    _refuse_no_columns(list(features.columns), file)
     named = np.array([None if x is None or may_mean_nothing(x) else x for x in labels])
     return Table(
         features,
@@ -213,13 +282,19 @@ def read_opened(file: TableReader, options: ReadOptions) -> Table:
     )
 
 
+def _refuse_no_columns(names: Sequence[str], file: TableReader) -> None:
+    if not names:
+        raise ValueError(f"{file.path} has no column to learn from besides the target.")
+
+
 def _columns_to_drop(file: TableReader, options: ReadOptions) -> list[str]:
     """Columns to leave out, in the order of the file."""
     dropped, kept = (_column_names(file, names or ()) for names in (options.drop, options.keep))
     if options.target in dropped:
         raise ValueError(f"Column {options.target!r} is the target and cannot be dropped.")
     if options.keep is not None:
-        dropped += [name for name in file.columns if name not in {options.target, *kept}]
+        used = {options.target, options.id, *kept}
+        dropped += [name for name in file.columns if name not in used]
     return [name for name in file.columns if name in dropped]
 
 
@@ -229,22 +304,27 @@ def _column_names(file: TableReader, given: str | Sequence[str]) -> list[str]:
     for text in [given] if isinstance(given, str) else given:
         parts = [part.strip() for part in text.split(",") if part.strip()]
         names += [text] if text in file.columns or not parts else parts
+    names = [column for name in names for column in file.lists.get(name, [name])]
     require_columns(file, names)
     return names
 
 
-def require_columns(file: TableReader, names: Iterable[str], purpose: str = "") -> None:
+def require_columns(file: DataReader, names: Iterable[str], purpose: str = "") -> None:
     """Raise a ColumnError unless a file has columns of these names; it suggests similar ones."""
     if lacking := [name for name in names if name not in file.columns]:
         unused = [name for name in file.columns if name not in names]
         close = {name: closest_name(name, unused) for name in lacking}
         pairs = [f"{known!r} for {name!r}" for name, known in close.items() if known]
         hint = f" Did you mean {', '.join(pairs[:3])}?" if pairs else ""
-        raise ColumnError(
-            f"{file.path} has no column {quoted_list(lacking, _MOST_NAMES)}{purpose}.{hint} Its "
-            f"columns are {quoted_list(file.columns, _MOST_NAMES)}.",
-            column=lacking[0],
+        text = say(
+            "{path} has no column {lacking}{purpose}.{hint} Its columns are {columns}.",
+            path=file.path,
+            lacking=_shown(lacking),
+            purpose=purpose,
+            hint=hint,
+            columns=_shown(file.columns),
         )
+        raise ColumnError(text, column=lacking[0])
 
 
 def closest_name(name: str, known: Sequence[str]) -> str | None:
@@ -294,9 +374,61 @@ def _stack(first: Any, second: Any, paths: Sequence[Path]) -> Any:
     return stacked.reindex(columns=first.columns)
 
 
-def _labels_of(column: Any, path: Path, options: ReadOptions) -> AnyArray:
+def read_classes(file: DataReader, options: ReadOptions) -> tuple[str, Any, list[Source]]:
+    """Target, class of every row as an Arrow column, and their file if it is another one."""
+    other = file if options.labels is None else open_table(Path(options.labels))
+    target = options.target
+    if target is None and other is not file:
+        others = [name for name in other.columns if name != options.id]
+        target = others[0] if len(others) == 1 else None
+    if target is None or (isinstance(other, FeatureFile) and target not in other.columns):
+        raise ValueError(say(_WHICH_TARGET, path=other.path, names=_shown(other.columns)))
+    require_columns(other, [target], say(", which should hold the classes: name it by {@target}"))
+    for each in (other, file):
+        require_columns(each, options.ids, say(", which {@id} names"))
+    cells = other.column(target)
+    if other is file:
+        return target, cells, []
+    sources, n_rows = [Source(str(other.path), other.sha256(), len(cells))], file.n_rows
+    if options.id is None:
+        if len(cells) != n_rows:
+            values = {"labels": other.path, "n": len(cells), "path": file.path, "n_rows": n_rows}
+            raise ValueError(say(_OTHER_LENGTH, **values))
+        return target, cells, sources
+    places = _places(other.column(options.id), other.path, options.id)
+    known = _places(file.column(options.id), file.path, options.id)
+    if unknown := [text for text in places if text not in known]:
+        raise ValueError(
+            f"{other.path}: no row of {file.path} has the {options.id!r} "
+            f"{quoted_list(unknown, 3)}. Its {n_rows:,} rows have ids such as "
+            f"{quoted_list(list(known), 3)}: remove these labels, or name another column of ids."
+        )
+    wanted = require_for_tables("pyarrow").array([places.get(text) for text in known], "int64")
+    return target, cells.take(wanted), sources
+
+
+def _places(column: Any, path: Path, id: str) -> dict[str, int]:
+    """Place of every id; ValueError for one that occurs twice."""
+    texts = texts_of(column.to_pylist())
+    places = {text: place for place, text in enumerate(texts)}
+    if len(places) < len(texts):
+        text, count = Counter(texts).most_common(1)[0]
+        raise ValueError(
+            f"{path}: column {id!r} must identify the rows, and {text!r} occurs {count} times. "
+            "Remove the others, or name another column of ids."
+        )
+    return places
+
+
+def _shown(names: Sequence[str]) -> str:
+    return quoted_list(names, _MOST_NAMES)
+
+
+def _labels_of(
+    column: Any, path: Path | str, target: str, unlabeled: str | float | None
+) -> AnyArray:
     """Class names of an Arrow column; ValueError unless there are two classes."""
-    place = f"{path}: column {options.target!r}"
+    place = f"{path}: column {target!r}"
     if require_for_tables("pyarrow").types.is_nested(column.type):
         raise ValueError(f"{place} holds {column.type} cells, and must hold classes: write text.")
     # In a column of numbers NA is a gap. Among classes it may be one: Namibia, North America.
@@ -304,17 +436,18 @@ def _labels_of(column: Any, path: Path, options: ReadOptions) -> AnyArray:
     named = {label for label in labels if label is not None and not may_mean_nothing(label)}
     if all(number_in(name) is not None for name in named):
         labels = np.array([None if x is None else short_number(x) for x in labels], dtype=object)
-    if options.unlabeled is not None:
-        mark = str(options.unlabeled).strip()
+    if unlabeled is not None:
+        mark = str(unlabeled).strip()
         is_marker = (labels == mark) | (labels == short_number(mark))
         if mark and not is_marker.any():
             raise ValueError(
-                f"{path}: no row has the unlabeled value {mark!r} in column {options.target!r}, "
+                f"{path}: no row has the unlabeled value {mark!r} in column {target!r}, "
                 f"which holds {_named(labels)}. Leave it out if empty cells mark the unlabeled "
                 "rows."
             )
         labels[is_marker] = None
-    _refuse_other_than_classes(Counter(label for label in labels if label is not None), place)
+    counts = Counter(label for label in labels if label is not None)
+    _refuse_other_than_classes(counts, len(labels), place)
     return labels
 
 
@@ -329,7 +462,7 @@ def may_mean_nothing(text: str) -> bool:
     return text.casefold() in _WORDS_FOR_NOTHING
 
 
-def _refuse_other_than_classes(counts: Counter[str], place: str) -> None:
+def _refuse_other_than_classes(counts: Counter[str], n_rows: int, place: str) -> None:
     """Refuse fewer than two classes, numbers with fractions, and as many values as rows."""
     rows = plural(counts.total(), "labeled row")
     if len(counts) < 2:
@@ -344,7 +477,7 @@ def _refuse_other_than_classes(counts: Counter[str], place: str) -> None:
             f"{place} holds numbers with fractions or infinity, for example {fractions[0]}, and "
             "must hold classes. Make classes of them first, for example 'low' and 'high'."
         )
-    if len(counts) > max(_SURELY_CLASSES, counts.total() / 2):
+    if len(counts) > max(_SURELY_CLASSES, counts.total() / 2, n_rows / _ROWS_OF_CLASS):
         raise ValueError(
             f"{place} holds {len(counts)} different values in {rows}, for example "
             f"{_named(counts)}: these are no classes. Name the column that holds them."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
-import hashlib
 import io
 import re
 import shutil
@@ -19,6 +18,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from .._core.types import AnyArray
+from .array_files import FeatureFile, sha256_of
 from .encoders import COLUMN_TYPES, EMPTY_WORDS, require_for_tables
 
 STANDARD_INPUT = Path("-")
@@ -27,6 +30,12 @@ WRITTEN_SUFFIXES = (".csv", ".parquet")
 _BLOCK_BYTES, _BATCH_ROWS = 1 << 20, 1 << 14
 _DELIMITERS = (",", ";", "\t", "|")
 _COMMA_NUMBER, _POINT_NUMBER = re.compile(r"-?\d+,\d+"), re.compile(r"-?\d+\.\d+")
+
+
+def open_data(path: Path, ids: Sequence[str] = ()) -> DataReader:
+    """Open a table or an array file; ``ids`` name columns that identify the rows."""
+    is_array = path.is_dir() or path.suffix.lower() in (".npy", ".npz")
+    return FeatureFile(path, ids) if is_array else open_table(path)
 
 
 def open_table(path: Path) -> TableReader:
@@ -56,6 +65,8 @@ def _open_by_content(path: Path, file: Path) -> TableReader:
 class _NamedColumns:
     """A file with named columns; ``path`` is what messages call it, ``file`` holds the rows."""
 
+    lists: dict[str, list[str]] = {}  # noqa: RUF012 - columns made of a column of lists, by its name
+
     def __init__(self, path: Path, file: Path) -> None:
         self.path, self.file = path, file
         self.columns = tuple(self._read_names())
@@ -69,32 +80,68 @@ class _NamedColumns:
     def _read_names(self) -> Sequence[str]:
         raise NotImplementedError
 
+    def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
+        raise NotImplementedError
+
+    def column(self, name: str) -> Any:
+        """Read one column as an Arrow column, of a CSV file as text."""
+        arrow = require_for_tables("pyarrow")
+        blocks = self.batches({name: arrow.string()})
+        return arrow.chunked_array([batch.column(name) for batch, _ in blocks])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, which are read to be counted."""
+        return len(self.column(self.columns[0]))
+
     def sha256(self) -> str:
         """Checksum of the bytes of the file."""
-        with self.file.open("rb") as opened:
-            return hashlib.file_digest(opened, "sha256").hexdigest()
+        return sha256_of([self.file])
 
 
 class ParquetReader(_NamedColumns):
-    """Columns with types, as pandas, polars or Arrow write them; they keep their types."""
+    """Columns with types, as pandas, polars or Arrow write them; they keep their types.
+
+    A column of lists of numbers, all of one length, is a column a number: NAME_0, NAME_1, ...
+    """
 
     def _read_names(self) -> Sequence[str]:
+        self.lists = {}
         with self._opened() as opened:
-            return [*opened.schema_arrow.names]
+            for field in opened.schema_arrow:
+                if (width := _list_width(opened, field)) is not None:
+                    self.lists[field.name] = [f"{field.name}_{k}" for k in range(width)]
+            names = opened.schema_arrow.names
+        return [column for name in names for column in self.lists.get(name, [name])]
 
-    def read(self, as_text: Sequence[str]) -> Any:
-        """Read all rows as an Arrow table."""
+    def read(self, columns: Sequence[str]) -> Any:
+        """Read all rows as an Arrow table of these columns."""
         with _explained_errors(self.path), self._opened() as file:
-            return file.read()
+            return self._without_lists(file.read(self._stored(columns)), 0).select(columns)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
         """Yield Arrow batches of the columns in ``types``, and the share of the file so far."""
-        done = 0
+        done, names = 0, self._stored(types)
         with _explained_errors(self.path), self._opened() as file:
             n_rows = max(file.metadata.num_rows, 1)
-            for batch in file.iter_batches(_BATCH_ROWS, columns=list(types), use_threads=False):
+            for batch in file.iter_batches(_BATCH_ROWS, columns=names, use_threads=False):
+                yield self._without_lists(batch, done), (done + batch.num_rows) / n_rows
                 done += batch.num_rows
-                yield batch, done / n_rows
+
+    def _stored(self, columns: Iterable[str]) -> list[str]:
+        """Names in the file of columns, which may be made of lists."""
+        stored = {column: name for name, made in self.lists.items() for column in made}
+        return list(dict.fromkeys(stored.get(column, column) for column in columns))
+
+    def _without_lists(self, rows: Any, start: int) -> Any:
+        """Replace every column of lists by columns of numbers; ``start`` rows are before these."""
+        columns: dict[str, Any] = {}
+        for name in rows.schema.names:
+            column, made = rows[name], self.lists.get(name, [name])
+            if name in self.lists:
+                column = _entries(column, len(made), f"{self.path}, column {name!r}", start)
+            columns |= zip(made, column if name in self.lists else [column], strict=True)
+        return type(rows).from_pydict(columns)
 
     def _opened(self) -> Any:
         # Buffered: a row group is read page by page, not held as a whole.
@@ -121,18 +168,15 @@ class CsvReader(_NamedColumns):
             )
         self.delimiter = _most_frequent_delimiter(text)
         self.decimal = _decimal_sign(text, self.delimiter)
+        self._refuse_open_quote()
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
         self.n_header_rows, names = next((n, row) for n, row in enumerate(rows, 1) if row)
         return [name.strip() or f"(column {number})" for number, name in enumerate(names, 1)]
 
-    def read(self, as_text: Sequence[str]) -> Any:
-        """Read all rows; columns are numbers, booleans, dates or text by what their cells hold.
-
-        The columns named in ``as_text`` are text as it stands in the file.
-        """
-        types = dict.fromkeys(as_text, require_for_tables("pyarrow").string())
+    def read(self, columns: Sequence[str]) -> Any:
+        """Read all rows; columns are numbers, booleans, dates or text by what their cells hold."""
         with self._streamed() as (file, _):
-            options = self._options(types, self.columns)
+            options = self._options({}, columns)
             return require_for_tables("pyarrow.csv").read_csv(file, **options)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
@@ -155,10 +199,8 @@ class CsvReader(_NamedColumns):
         be shutting down after an interruption.
         """
         arrow = require_for_tables("pyarrow")
-        with _explained_errors(self.path, self.columns):
-            self._refuse_open_quote()
-            with arrow.OSFile(str(self.file)) as raw:
-                yield arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw, raw
+        with _explained_errors(self.path, self.columns), arrow.OSFile(str(self.file)) as raw:
+            yield arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw, raw
 
     def _refuse_open_quote(self) -> None:
         """Refuse a quote that is never closed: pyarrow would take all that follows as one cell."""
@@ -212,6 +254,7 @@ class CsvReader(_NamedColumns):
 
 
 TableReader = CsvReader | ParquetReader
+DataReader = TableReader | FeatureFile
 
 
 @contextmanager
@@ -250,6 +293,35 @@ def _most_frequent_delimiter(text: str) -> str:
     unquoted = re.sub(r'"[^"]*"', "", text)
     counts = Counter(unquoted.lstrip().splitlines()[0] if unquoted.strip() else "")
     return max(_DELIMITERS, key=lambda delimiter: counts[delimiter])
+
+
+def _list_width(file: Any, field: Any) -> int | None:
+    """Numbers of the first list in a column of a Parquet file; None if it holds no such lists."""
+    types, kind = require_for_tables("pyarrow").types, field.type
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    if not is_list or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
+        return None
+    batches = file.iter_batches(_BATCH_ROWS, columns=[field.name], use_threads=False)
+    lists = (batch.column(0).drop_null() for batch in batches)
+    return next((len(each[0]) for each in lists if len(each)), None)
+
+
+def _entries(column: Any, width: int, place: str, start: int) -> AnyArray:
+    """Numbers of all lists of a column, (width, rows); ValueError unless each has so many."""
+    lengths = require_for_tables("pyarrow.compute").list_value_length(column)
+    is_bad, held = lengths.fill_null(0).to_numpy() != width, "{} numbers"
+    if not is_bad.any():
+        flat = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+        numbers = flat.flatten().to_numpy(zero_copy_only=False).reshape(len(column), width)
+        is_bad, held = ~np.isfinite(numbers).all(axis=1), "NaN, infinity or an empty entry"
+    if is_bad.any():
+        row = int(is_bad.argmax())
+        raise ValueError(
+            f"{place}, row {start + row + 1} must hold a list of {width} numbers, as the first one "
+            f"does, and holds {held.format(lengths[row].as_py() or 'no')}. Leave the row or "
+            "the column out, or compute its features again."
+        )
+    return np.ascontiguousarray(numbers.T)
 
 
 def _decimal_sign(text: str, delimiter: str) -> str:

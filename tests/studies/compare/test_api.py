@@ -77,7 +77,10 @@ def test_a_folder_keeps_the_fits(tmp_path):
         ({"repeats": 1}, "repeats must be a whole number of at least 2, got 1"),
         ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1, got 0"),
         ({"shrinkage": 2}, "shrinkage must be a number from 0 .* got '2'"),
-        ({"target": "klass"}, "^The table has no column 'klass'. Did you mean 'class'"),
+        (
+            {"target": "klass"},
+            "^The table has no column 'klass', .*: name it by target. Did you mean 'class'",
+        ),
     ],
 )
 def test_wrong_parameters_are_named_before_anything_is_fitted(change, message):

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,7 @@ from iclda.studies.compare.summary import Score, SplitCurvePoint
 from iclda.studies.page import records_csv
 from iclda.studies.store import Store, StoreError
 from iclda.tabular import Source, Table
+from iclda.tabular.table import ReadOptions
 
 WIDE = Terminal(300)
 METHODS = (find_method("em"), find_method("supervised"))
@@ -165,13 +167,14 @@ def test_labels_that_allow_no_comparison_are_explained(labels, settings, message
 
 def test_the_command_to_fit_repeats_how_the_table_was_read(done):
     findings, _ = done
-    sources = [Source(path, "0" * 64, 9) for path in ("my data.csv", "more.csv")]
-    given = {"unlabeled": "?", "reading": {"drop": ["a b"]}, "sources": sources}
+    sources = [Source(path, "0" * 64, 9) for path in ("my data.csv", "l.csv", "more.csv")]
+    options = ReadOptions("class", "?", Path("more.csv"), ["a b"], labels="l.csv", id="name")
+    given = {"reading": options.to_json(), "sources": sources}
     settings = replace(findings.settings, **given)
     command = in_options(fit_command(replace(findings, settings=settings)))
     assert command.startswith(
         "iclda fit 'my data.csv' --target class --unlabeled '?' --unlabeled-file more.csv "
-        "--drop 'a b' --method "
+        "--drop 'a b' --labels l.csv --id name --method "
     )
 
 
@@ -202,6 +205,17 @@ def test_a_fast_comparison_leaves_out_the_slowest_method_unless_it_is_named(tmp_
     said = " ".join(map(in_options, protocol(fast)))
     assert "Left out, because slow here: iclda-proportions (--methods includes them)." in said
     assert "Left out" not in " ".join(protocol(asked))
+
+
+def test_searches_over_very_many_unknowns_are_left_out_and_named(tmp_path):
+    labels = [f"class {k % 80}" for k in range(160)] + [None] * 40
+    wide = pd.DataFrame(np.random.default_rng(0).standard_normal((200, 70)))
+    plan = comparison(tmp_path, table_of(wide.rename(columns=str), labels), methods=None)
+    settings = choose_settings(replace(plan, folds=2))
+    assert settings.left_out == ["iclda", "pessimistic", "iclda-proportions"]
+    assert "80 in 'class': 2 labels each" in settings.remarks[1].text
+    named = replace(plan, folds=2, methods=(find_method("iclda"), *METHODS))
+    assert choose_settings(named).left_out == []
 
 
 @pytest.mark.parametrize(

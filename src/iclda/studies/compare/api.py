@@ -16,7 +16,7 @@ from ...methods import Shrinkage
 from ...model_selection._splitters import check_count
 from ...tabular.encoders import require_for_tables
 from ...tabular.table import ReadOptions, read_opened
-from ...tabular.table_files import ParquetReader, TableReader, open_table
+from ...tabular.table_files import DataReader, ParquetReader, open_data
 from ..measures import ERROR
 from ..page import check_can_report
 from ..store import STORE, Store, StoreError
@@ -137,7 +137,9 @@ def read_findings(out: Path) -> Findings:
 def compare(
     table: Any,
     *,
-    target: str,
+    target: str | None = None,
+    labels: str | Path | None = None,
+    id: str | None = None,
     methods: str | Sequence[str] | None = None,
     shrinkage: Shrinkage | Sequence[Shrinkage] = None,
     n_labeled: int | None = None,
@@ -162,10 +164,14 @@ def compare(
     Parameters
     ----------
     table : DataFrame, str or Path
-        A pandas frame, or a .csv, .tsv, .txt (also .gz) or .parquet file. Rows whose target is
-        empty are unlabeled.
-    target : str
-        Name of the column that holds the classes.
+        A pandas frame, or a .csv, .tsv, .txt (also .gz) or .parquet file, or an array of features
+        (.npy, .npz or a folder of .npy files). Rows whose target is empty are unlabeled.
+    target : str, default=None
+        Name of the column that holds the classes; None for the only one of ``labels``.
+    labels : str or Path, default=None
+        A file of the classes, one row for each row of the table in the same order.
+    id : str, default=None
+        A column of both files by which they are joined instead; of an array, the row number.
     methods : str or sequence of str, default=None
         Names of methods; supervised always takes part. None compares all, and logistic
         regression, LDA with shrinkage and self-training of scikit-learn.
@@ -213,7 +219,9 @@ def compare(
     values: Any = shrinkage if isinstance(shrinkage, (list, tuple)) else [shrinkage]
     drop = [drop] if isinstance(drop, str) else drop
     keep = [keep] if isinstance(keep, str) else keep
-    options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing)
+    options = ReadOptions(
+        target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing, labels, id
+    )
     chosen: dict[str, Any] = {
         "methods": None if names is None else find_compared(names),
         "shrinkages": None if shrinkage is None else parse_shrinkages(shrinkage_text(values)),
@@ -224,9 +232,9 @@ def compare(
         "jobs": check_count("n_jobs", n_jobs, 1),
     }
     with tempfile.TemporaryDirectory() as folder:
-        file = _open(table, Path(folder))
+        file = _open(table, Path(folder), options.ids)
         plan = ComparisonPlan(
-            read_opened(file, options),
+            read_opened(file, options).framed(),
             Path(folder) / "comparison" if out is None else Path(out),
             missing=missing,
             reading=options.to_json(),
@@ -245,10 +253,10 @@ def _whole(name: str, value: Any, least: int) -> int | None:
     return None if value is None else check_count(name, value, least)
 
 
-def _open(table: Any, folder: Path) -> TableReader:
+def _open(table: Any, folder: Path, ids: Sequence[str]) -> DataReader:
     """The file of a table; a frame is written to one, so that both are read alike."""
     if isinstance(table, (str, Path)):
-        return open_table(Path(table))
+        return open_data(Path(table), ids)
     pandas = require_for_tables("pandas")
     require_for_tables("pyarrow")
     if not isinstance(table, pandas.DataFrame):

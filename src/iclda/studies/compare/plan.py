@@ -58,9 +58,14 @@ class Size:
     n_features: int
 
     @property
+    def n_unknowns(self) -> int:
+        """Numbers that a search over the labels of the unlabeled rows has to find."""
+        return (self.n_classes - 1) * (self.n_features + 1)
+
+    @property
     def is_slow(self) -> bool:
-        """Whether a search over the labels of the unlabeled rows takes seconds a start."""
-        return (self.n_classes - 1) * (self.n_features + 1) > _MANY_UNKNOWNS
+        """Whether such a search takes seconds a start."""
+        return self.n_unknowns > _MANY_UNKNOWNS
 
     @property
     def is_degenerate(self) -> bool:

@@ -221,12 +221,10 @@ def fit_command(comparison: Comparison) -> str:
     chosen, settings = _to_fit(comparison), comparison.settings
     if chosen is None:
         return ""
-    path, *others = (source.path for source in settings.sources)
+    path = settings.sources[0].path
     parameters = {
+        **settings.reading,
         "target": settings.target,
-        "unlabeled": settings.unlabeled,
-        "unlabeled_file": others[0] if others else None,
-        **{name: settings.reading.get(name) for name in ("drop", "keep", "drop_unusable")},
         "method": chosen.method.name,
     }
     hints = [Hint(name, value) for name, value in parameters.items() if value]

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,9 +49,10 @@ from .verdict import Comparison
 
 FILES = {"comparison": "comparison.csv", "curves": "curves.csv", "report": "report.html"}
 # Repeats, and splits of curves, by default: fewer where a fit takes longer.
-_QUICK, _LARGE_TABLE, _SLOW_SEARCH = (REPEATS, 10), (5, 10), (2, 5)
+_QUICK, _LARGE_TABLE, _SLOW = (REPEATS, 10), (5, 10), (2, 5)
 _FAST_REPEATS = 3
 _LARGE_SIZE = 200_000  # cells of a table, above which a fit takes a second or so
+_LARGEST_SIZE = 10_000_000  # cells x classes, above which it takes seconds
 _TITLES = {
     UNLABELED_CURVE: "curve of unlabeled rows",
     LABELED_CURVE: "curve of labeled rows",
@@ -74,12 +75,15 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     shrinkages = plan.shrinkages or default_shrinkages(size)
     candidates = methods = plan.methods or (*FITTED, *BASELINES)
     if plan.methods is None:
-        methods = affordable(candidates, size.n_features)
+        # Few rows are fitted in the space that they span.
+        searched = replace(size, n_features=min(size.n_features, len(table.labels)))
+        methods = affordable(candidates, size.n_features, searched.n_unknowns)
         if plan.is_fast:
             methods = tuple(each for each in methods if not each.options)
     usual = _LARGE_TABLE if table.features.size > _LARGE_SIZE else _QUICK
     is_slow = size.is_slow and any("n_starts" in each.parameters for each in methods)
-    repeats, curve_splits = _SLOW_SEARCH if is_slow else usual
+    is_slow |= table.features.size * size.n_classes > _LARGEST_SIZE
+    repeats, curve_splits = _SLOW if is_slow else usual
     repeats = plan.repeats or (min(repeats, _FAST_REPEATS) if plan.is_fast else repeats)
     return ComparisonSettings(
         iclda=versions()["iclda"],
@@ -227,7 +231,10 @@ def _check_classes(table: Table, *, is_hidden: bool) -> Iterator[Remark]:
     counts = Counter(table.labels[table.is_labeled].tolist())
     counted = ", ".join(f"{count:,} of {name!r}" for name, count in sorted(counts.items()))
     if len(counts) > _MOST_CLASSES:
-        counted = f"{min(counts.values()):,} to {max(counts.values()):,} labels each"
+        fewest, most = min(counts.values()), max(counts.values())
+        counted = (
+            f"{most:,} labels each" if fewest == most else f"{fewest:,} to {most:,} labels each"
+        )
     text = f"{len(counts)} in {table.target!r}: {counted}."
     rarest = min(counts, key=lambda name: (counts[name], name))
     n_rarest = counts[rarest]

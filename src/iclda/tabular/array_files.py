@@ -1,0 +1,103 @@
+"""Array files: .npy and .npz files and folders of .npy files, whose features have no names."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._core.types import AnyArray
+from .._rows.backends import Request, check_finite
+from .._rows.files import open_rows, reader_of
+from .._rows.readers import Reader
+from .encoders import require_for_tables
+
+_BATCH_ROWS = 1 << 14
+
+
+def feature_names(n_features: int) -> list[str]:
+    """Names of features that have none."""
+    return [f"feature_{k}" for k in range(n_features)]
+
+
+class FeatureFile:
+    """Rows of an array, with columns feature_0, feature_1, ...
+
+    Arrays of an .npz file with one entry a row are columns, too. Names in ``ids`` that the file
+    does not have are columns that number the rows from 0.
+    """
+
+    def __init__(self, path: Path, ids: Sequence[str] = ()) -> None:
+        self.path = self.file = path
+        self._files = sorted(path.glob("*.npy")) if path.is_dir() else [path]
+        if not self._files:
+            raise ValueError(
+                f"{path} is a folder without .npy files: name one that has some, or a file."
+            )
+        self.rows, beside = _open(path, self._files)
+        self.n_rows = int(self.rows.n_rows or 0)
+        self.features = feature_names(self.rows.n_features)
+        self._beside = {**dict.fromkeys(ids, np.arange(self.n_rows)), **beside}
+        self.columns = (*self._beside, *self.features)
+
+    def column(self, name: str) -> Any:
+        """Return the entries of an array beside the features, as an Arrow column."""
+        return require_for_tables("pyarrow").chunked_array([self._beside[name].tolist()])
+
+    def take(self, is_taken: AnyArray) -> Any:
+        """Return the features of some rows as a pandas frame."""
+        rows = open_rows(self.rows, Request(str(self.path)), is_member=is_taken)
+        values = rows.sample(int(is_taken.sum()), 0)[0]
+        return require_for_tables("pandas").DataFrame(values, columns=self.features)
+
+    def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
+        """Yield Arrow batches of the columns in ``types``, and the share of the rows so far."""
+        arrow, names = require_for_tables("pyarrow"), self.features
+        for span in self.rows.spans(_BATCH_ROWS):
+            block = np.empty((span.n_rows, len(names)), order="F")
+            span.read(block, 0)
+            check_finite(block, span.where, names, index=range(span.start, span.stop))
+            columns = dict(zip(names, block.T, strict=True))
+            part = slice(span.start, span.stop)
+            columns |= {name: each[part].astype(str) for name, each in self._beside.items()}
+            chosen = {name: arrow.array(columns[name], kind) for name, kind in types.items()}
+            yield arrow.RecordBatch.from_pydict(chosen), span.stop / self.n_rows
+
+    def sha256(self) -> str:
+        """Checksum of the bytes of all files."""
+        return sha256_of(self._files)
+
+
+def sha256_of(files: Sequence[Path]) -> str:
+    """Return the checksum of the bytes of files, one after the other."""
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as opened:
+            hashlib.file_digest(opened, lambda: digest)
+    return digest.hexdigest()
+
+
+def _open(path: Path, files: Sequence[Path]) -> tuple[Reader, dict[str, AnyArray]]:
+    """Return a reader of the rows, and the arrays with one entry a row beside them."""
+    if path.suffix.lower() != ".npz":
+        return reader_of(list(files), "Features"), {}
+    try:
+        with np.load(path, allow_pickle=False) as opened:
+            arrays = dict(opened)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        way_out = "save it again, with arrays of numbers and text alone"
+        raise ValueError(f"{path} cannot be read ({error}): {way_out}.") from error
+    names = [name for name, array in arrays.items() if array.ndim == 2]
+    if len(names) != 1:
+        held = ", ".join(f"{name!r} of shape {array.shape}" for name, array in arrays.items())
+        raise ValueError(
+            f"{path} must hold one array of rows x features, got {len(names)} ({held}): save the "
+            "features alone, by numpy.save."
+        )
+    rows = arrays.pop(names[0])
+    beside = {name: array for name, array in arrays.items() if array.shape == (len(rows),)}
+    return reader_of(rows, f"{path}, array {names[0]!r}"), beside
