@@ -26,6 +26,7 @@ extensions = [
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 toc_object_entries_show_parents = "hide"
+python_maximum_signature_line_length = 80
 suppress_warnings = ["config.cache"]  # the gallery's own settings hold functions
 
 myst_enable_extensions = ["colon_fence"]
@@ -62,13 +63,13 @@ html_copy_source = False
 html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 5,
+    "header_links_before_dropdown": 6,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": {"**": ["page-toc"], "coming_from": [], "family": []},
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "features": []}
 
 # Public modules and what the page of names says about them.
 PUBLIC = {
@@ -95,8 +96,8 @@ def reference() -> str:
 
 
 # What most people ask comes first; examples that are not here come last.
-GALLERY = ["toy", "decision_boundary", "learning_curve", "labels_or_unlabeled", "comparison"]
-GALLERY += ["digits", "three_classes", "safety", "reliability", "discriminant_histogram"]
+GALLERY = ["features", "toy", "decision_boundary", "learning_curve", "labels_or_unlabeled"]
+GALLERY += ["comparison", "three_classes", "safety", "reliability", "discriminant_histogram"]
 GALLERY += ["many_rows", "onnx", "hyperplane", "maxima", "published_em"]
 
 

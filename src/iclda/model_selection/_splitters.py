@@ -374,8 +374,8 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
     >>> cv = SemiSupervisedShuffleSplit(2, test_size=2, random_state=0)
     >>> for train, test in cv.split(y, y):
     ...     print(train, test)
-    [0 1 4 5 6 7] [2 3]
-    [0 2 3 5 6 7] [1 4]
+    [1 2 3 5 6 7] [0 4]
+    [0 1 3 4 6 7] [2 5]
     """
 
     def __init__(
