@@ -23,9 +23,7 @@ X = rng.normal(size=(300, 2)) @ [[1.6, 1.2], [0.0, 0.6]] + y_true[:, None] * [1.
 y = np.where(np.arange(300) < 8, y_true, -1)  # -1: unlabeled
 
 methods = [method for method in (*FITTED, *FURTHER) if method.name != "iclda-proportions"]
-figure, axes = plt.subplots(
-    5, 4, figsize=(10, 11.5), layout="constrained", sharex=True, sharey=True
-)
+figure, axes = plt.subplots(5, 4, figsize=(10, 12), layout="constrained", sharex=True, sharey=True)
 for ax, method in zip(axes.flat, methods, strict=True):
     clf = method.classifier().fit(X, y)
     DecisionBoundaryDisplay.from_estimator(clf, X, y, ax=ax, legend=False)
