@@ -4,6 +4,9 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
 import iclda
 
 HERE = Path(__file__).parent
@@ -31,6 +34,8 @@ suppress_warnings = ["config.cache"]  # the gallery's own settings hold function
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
+myst_fence_as_directive = ["math"]
+html_math_renderer = "mathml"
 
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings say it in words
@@ -115,5 +120,12 @@ def draw_pictures(app: object) -> None:
 (HERE / "reference.rst").write_text(reference())
 
 
+def write_formula(writer: object, node: nodes.Element) -> None:
+    """Write a formula as MathML, which browsers typeset without a script."""
+    writer.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    raise nodes.SkipNode
+
+
 def setup(app):
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("builder-inited", draw_pictures)
