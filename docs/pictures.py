@@ -84,7 +84,7 @@ def draw_boundaries(method: Method):
         ax.set_title(
             f"{each.class_name}\n{1 - clf.score(X, y_true):.1%} wrong",
             loc="left",
-            fontsize=10.5,
+            fontsize=9,
             color=INK,
         )
     return figure
