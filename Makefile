@@ -15,7 +15,6 @@ FOR_DOCS := $(VENV)/.for-docs
 FOR_RELEASE := $(VENV)/.for-release
 OLDEST := .venv-oldest
 AUDIT := .venv-audit
-DOCTESTS := src/iclda/_estimators src/iclda/model_selection src/iclda/rows.py
 
 .PHONY: audit bench clean docs lint pictures release-check reproduce setup test test-browser test-cpus \
 	test-oldest test-slow
@@ -41,7 +40,7 @@ $(FOR_TESTS): pyproject.toml
 $(FOR_DOCS): pyproject.toml
 	@echo 'Installing what the site needs into $(VENV): once, about a minute.'
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
-	@$(INSTALL) --editable '.[docs]' pytest pytest-timeout
+	@$(INSTALL) --editable '.[docs]'
 	@touch $@
 
 $(FOR_RELEASE): pyproject.toml
@@ -114,20 +113,19 @@ $(AUDIT)/.for-audit: pyproject.toml
 bench: $(FOR_TESTS)
 	$(BIN)/python benchmarks/run.py
 
-# The site in docs/_build/html, every warning an error: runs the examples, checks links, runs
-# doctests. About a minute on two cores.
+# The site in docs/_build/html, every warning an error: runs the examples, checks links. About two
+# minutes on two cores. `make test` runs the code of pages and docstrings.
 docs: export OMP_NUM_THREADS = 1
 docs: export OPENBLAS_NUM_THREADS = 1
 docs: $(FOR_DOCS)
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto docs docs/_build/html
 	$(BIN)/python docs/check_links.py docs/_build/html
-	$(BIN)/python -m pytest --doctest-modules --import-mode=importlib -p no:cacheprovider -q $(DOCTESTS)
 
 # Reproducible files in dist/, installed in empty environments, where the README must hold.
 release-check: $(FOR_RELEASE)
 	$(BIN)/python tests/release_check.py
 
-# The two pictures of the README.
+# The pictures of the README.
 pictures: $(FOR_TESTS)
 	PATH=$(BIN):$$PATH $(BIN)/python docs/readme/draw.py
 

@@ -5,9 +5,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# The search page is empty but for what its script adds.
-WITHOUT_TARGETS = ("search.html",)
-
 
 class Page(HTMLParser):
     """Targets of a page, and what it loads or links to."""
@@ -39,7 +36,7 @@ def broken_links(site: Path) -> list[str]:
             known = pages.get(target)
             anchor = unquote(parts.fragment)
             is_missing = anchor and known and anchor not in known.targets
-            if not target.is_file() or (is_missing and target.name not in WITHOUT_TARGETS):
+            if is_missing or not target.is_file():
                 broken.append(f"{path.relative_to(site.resolve())}: {link}")
     if not pages:
         broken.append(f"no pages in {site}")

@@ -4,6 +4,9 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
 import iclda
 
 HERE = Path(__file__).parent
@@ -26,10 +29,13 @@ extensions = [
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 toc_object_entries_show_parents = "hide"
+python_maximum_signature_line_length = 80
 suppress_warnings = ["config.cache"]  # the gallery's own settings hold functions
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
+myst_fence_as_directive = ["math"]
+html_math_renderer = "mathml"
 
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings say it in words
@@ -62,13 +68,13 @@ html_copy_source = False
 html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 5,
+    "header_links_before_dropdown": 6,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": {"**": ["page-toc"], "coming_from": [], "family": []},
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "features": []}
 
 # Public modules and what the page of names says about them.
 PUBLIC = {
@@ -95,8 +101,8 @@ def reference() -> str:
 
 
 # What most people ask comes first; examples that are not here come last.
-GALLERY = ["toy", "decision_boundary", "learning_curve", "labels_or_unlabeled", "comparison"]
-GALLERY += ["digits", "three_classes", "safety", "reliability", "discriminant_histogram"]
+GALLERY = ["features", "toy", "decision_boundary", "learning_curve", "labels_or_unlabeled"]
+GALLERY += ["comparison", "three_classes", "safety", "reliability", "discriminant_histogram"]
 GALLERY += ["many_rows", "onnx", "hyperplane", "maxima", "published_em"]
 
 
@@ -114,5 +120,12 @@ def draw_pictures(app: object) -> None:
 (HERE / "reference.rst").write_text(reference())
 
 
+def write_formula(writer: object, node: nodes.Element) -> None:
+    """Write a formula as MathML, which browsers typeset without a script."""
+    writer.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    raise nodes.SkipNode
+
+
 def setup(app):
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("builder-inited", draw_pictures)

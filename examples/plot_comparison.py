@@ -28,11 +28,11 @@ X, y_true = load_wine(return_X_y=True)
 y = mask_labels(y_true, 24, min_per_class=4, random_state=1)
 
 methods = {
-    "LDA": SupervisedLDA(shrinkage=0.2),
-    "SLLDA": SelfLearningLDA(shrinkage=0.2),
-    "EMLDA": ExpectationMaximizationLDA(shrinkage=0.2),
-    "MCLDA": MomentConstrainedLDA(shrinkage=0.2),
-    "ICLDA": ImplicitlyConstrainedLDA(shrinkage=0.2, n_starts=4),
+    "SupervisedLDA": SupervisedLDA(shrinkage=0.2),
+    "SelfLearningLDA": SelfLearningLDA(shrinkage=0.2),
+    "ExpectationMaximizationLDA": ExpectationMaximizationLDA(shrinkage=0.2),
+    "MomentConstrainedLDA": MomentConstrainedLDA(shrinkage=0.2),
+    "ImplicitlyConstrainedLDA": ImplicitlyConstrainedLDA(shrinkage=0.2, n_starts=4),
 }
 ComparisonDisplay.from_estimator(
     {name: make_pipeline(StandardScaler(), method) for name, method in methods.items()},

@@ -23,11 +23,13 @@ X = rng.normal(size=(300, 2)) @ [[1.6, 1.2], [0.0, 0.6]] + y_true[:, None] * [1.
 y = np.where(np.arange(300) < 8, y_true, -1)  # -1: unlabeled
 
 methods = [method for method in (*FITTED, *FURTHER) if method.name != "iclda-proportions"]
-figure, axes = plt.subplots(5, 4, figsize=(10, 11), layout="constrained", sharex=True, sharey=True)
+figure, axes = plt.subplots(5, 4, figsize=(10, 12), layout="constrained", sharex=True, sharey=True)
 for ax, method in zip(axes.flat, methods, strict=True):
     clf = method.classifier().fit(X, y)
     DecisionBoundaryDisplay.from_estimator(clf, X, y, ax=ax, legend=False)
     wrong = 1 - clf.score(X, y_true)
     ax.set(xlabel="", ylabel="")
-    ax.set_title(f"{method.paper_name}: {wrong:.1%} wrong", loc="left", fontsize=9)
+    options = "".join(f", {name}={value!r}" for name, value in method.options)
+    text = f"{method.class_name}\n{wrong:.1%} wrong{options}"
+    ax.set_title(text, loc="left", fontsize=8.5)
 plt.show()

@@ -25,11 +25,11 @@ y = np.arange(1400) % 2
 X = rng.normal(size=(1400, 8)) + 0.8 * y[:, None]
 
 methods = {
-    "LDA": SupervisedLDA(),
-    "SLLDA": SelfLearningLDA(),
-    "EMLDA": ExpectationMaximizationLDA(tol=1e-7),
-    "MCLDA": MomentConstrainedLDA(),
-    "ICLDA": ImplicitlyConstrainedLDA(n_starts=4),
+    "SupervisedLDA": SupervisedLDA(),
+    "SelfLearningLDA": SelfLearningLDA(),
+    "ExpectationMaximizationLDA": ExpectationMaximizationLDA(tol=1e-7),
+    "MomentConstrainedLDA": MomentConstrainedLDA(),
+    "ImplicitlyConstrainedLDA": ImplicitlyConstrainedLDA(n_starts=4),
 }
 LearningCurveDisplay.from_estimator(
     methods,

@@ -22,8 +22,8 @@ rng = np.random.default_rng(0)
 y = np.arange(20) % 2
 X = rng.normal(size=(20, N_FEATURES)) + 1.5 * y[:, None]
 methods = {
-    "MCLDA": MomentConstrainedLDA(),
-    "ICLDA": ImplicitlyConstrainedLDA(n_starts=4),
+    "MomentConstrainedLDA": MomentConstrainedLDA(),
+    "ImplicitlyConstrainedLDA": ImplicitlyConstrainedLDA(n_starts=4),
 }
 
 figure, ax = plt.subplots(figsize=(7.2, 4.2), layout="constrained")

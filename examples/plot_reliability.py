@@ -19,9 +19,9 @@ X = rng.normal(size=(5000, 10)) + 0.6 * y[:, None]
 y_train = np.where(np.arange(1000) < 20, y[:1000], -1)
 
 fitted = {
-    "LDA": SupervisedLDA().fit(X[:1000], y_train),
-    "EMLDA": ExpectationMaximizationLDA().fit(X[:1000], y_train),
-    "ICLDA": ImplicitlyConstrainedLDA().fit(X[:1000], y_train),
+    "SupervisedLDA": SupervisedLDA().fit(X[:1000], y_train),
+    "ExpectationMaximizationLDA": ExpectationMaximizationLDA().fit(X[:1000], y_train),
+    "ImplicitlyConstrainedLDA": ImplicitlyConstrainedLDA().fit(X[:1000], y_train),
 }
 ReliabilityDisplay.from_estimator(fitted, X[1000:], y[1000:])
 plt.show()

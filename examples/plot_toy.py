@@ -5,8 +5,8 @@ When do unlabeled rows help, and when do they mislead?
 The toy problem of the paper: two clusters, ten labeled rows, 990 unlabeled ones. In the upper row
 the clusters are the classes, and the unlabeled rows show where they end. In the lower row the same
 rows have a boundary that runs across the clusters. Expectation maximization trusts the clusters and
-gets half of the rows wrong. Implicitly constrained LDA (ICLDA) asks which labeling makes the
-*labeled* rows likely, and stays near the boundary that these show. Over 16 samples like this one
+gets half of the rows wrong. Implicitly constrained LDA chooses the labeling that makes the
+*labeled* rows likeliest, and stays near the boundary that these show. Over 16 samples like this one
 supervised LDA, implicitly constrained LDA and EM get 5.2 %, 4.4 % and 3.3 % of the rows wrong in
 the upper problem, 9.4 %, 9.5 % and 34.1 % in the lower one.
 """
@@ -19,9 +19,9 @@ from iclda.datasets import make_gaussians, make_violated_gaussians
 from iclda.plots import DecisionBoundaryDisplay
 
 CLASSIFIERS = {
-    "LDA": SupervisedLDA(),
-    "ICLDA": ImplicitlyConstrainedLDA(),
-    "EM": ExpectationMaximizationLDA(),
+    "SupervisedLDA": SupervisedLDA(),
+    "ImplicitlyConstrainedLDA": ImplicitlyConstrainedLDA(),
+    "ExpectationMaximizationLDA": ExpectationMaximizationLDA(),
 }
 PROBLEMS = {
     "Boundary between the clusters": make_gaussians,
@@ -38,7 +38,7 @@ for row, (title, make) in zip(axes, PROBLEMS.items(), strict=True):
         clf.fit(X, y)
         DecisionBoundaryDisplay.from_estimator(clf, X, y, ax=ax, legend=False)
         error = 1 - clf.score(X, y_true)
-        ax.set_title(f"{name}: {error:.1%} wrong", loc="left", fontsize=14)
+        ax.set_title(f"{name}: {error:.1%} wrong", loc="left", fontsize=11)
         ax.set(xlabel="", ylabel="", xticks=[], yticks=[])
     row[0].set_ylabel(title, fontsize=14)
 plt.show()

@@ -126,7 +126,7 @@ def test_method_signatures_in_the_api_are_those_of_the_classes():
 
 
 def test_settings_of_the_search_are_documented_with_their_values():
-    text = (ROOT / "docs" / "search.md").read_text()
+    text = (ROOT / "docs" / "solvers.md").read_text()
     listed = dict(re.findall(r"^\| `(\w+)` \| (\S.*?) \|", text, re.MULTILINE))
     assert {name: str(value) for name, value in asdict(SETTINGS).items()} == listed
 

@@ -22,6 +22,7 @@ def entries(page):
     """Pages in the tables of contents of a page, relative to docs, without extension."""
     lines = "\n".join(TREE.findall(page.read_text())).splitlines()
     names = [line for line in lines if line and not line.startswith(":")]
+    names = [re.sub(r".* <(.*)>$", r"\1", name) for name in names]  # entries with a title
     return {(page.parent / name).relative_to(DOCS).as_posix() for name in names}
 
 
@@ -30,6 +31,7 @@ def test_every_page_is_in_the_table_of_contents():
     listed = set().union(*(entries(page) for page in pages))
     names = {page.relative_to(DOCS).with_suffix("").as_posix() for page in pages}
     assert names - listed == {"index"}
+    assert not names & {"search", "genindex"}  # Sphinx writes pages of its own there
     assert listed - names == {"gallery/index", "reference"}  # made when the site is built
 
 
@@ -77,3 +79,37 @@ def test_workflows_call_targets_that_exist_and_end():
         assert set(re.findall(r"run: make ([\w-]+)", text)) <= known
         assert all("timeout-minutes" in job for job in workflow["jobs"].values())
         assert workflow["permissions"] == {"contents": "read"}
+
+
+RULE = re.compile(r"^([^\s#:][^:=]*):(?!=) ?(.*)\n((?:\t.*\n)*)", re.MULTILINE)
+
+
+def installed_for(target, rules, extras):
+    """Packages that a target installs, by its prerequisites, as its requirements name them."""
+    needed, recipe = rules[target]
+    found = set().union(*(installed_for(each, rules, extras) for each in needed if each in rules))
+    pending = re.findall(r"--editable '\.\[([\w,]+)\]'", recipe)
+    while pending:
+        for name in pending.pop().split(","):
+            for requirement in extras[name]:
+                own = re.match(r"iclda\[([\w,]+)\]", requirement)
+                pending += [own[1]] if own else []
+                found.add(re.match(r"[\w-]+", requirement)[0])
+    return found
+
+
+def test_targets_that_run_pytest_install_the_plugins_that_its_options_need():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"]
+    text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    rules = {m[1]: (m[2].split(), m[3]) for m in RULE.finditer(text) if m[3]}
+    plugins = {"pytest"}
+    if "timeout" in project["tool"]["pytest"]["ini_options"]:
+        plugins.add("pytest-timeout")
+    checked = []
+    for target, (_, recipe) in rules.items():
+        if re.search(r"/pytest|-m pytest|/kernels\.py", recipe):
+            parallel = {"pytest-xdist"} if "-n auto" in recipe or "kernels" in recipe else set()
+            assert plugins | parallel <= installed_for(target, rules, extras), target
+            checked.append(target)
+    assert sorted(checked) == ["test", "test-browser", "test-cpus", "test-oldest", "test-slow"]

@@ -1,4 +1,4 @@
-"""Redraw the two pictures of the README: `make pictures` runs this from the root."""
+"""Redraw the pictures of the README: `make pictures` runs this from the root."""
 
 import io
 import runpy
@@ -27,10 +27,11 @@ def save(figure, name: str) -> None:
     Image.open(drawn).convert("RGB").quantize(192).save(HERE / f"{name}.png", optimize=True)
 
 
-def toy() -> None:
+def example(name: str) -> None:
+    """Save the figure of an example of the gallery."""
     plt.show = lambda: None
-    runpy.run_path(str(HERE.parents[1] / "examples" / "plot_toy.py"))
-    save(plt.gcf(), "toy")
+    runpy.run_path(str(HERE.parents[1] / "examples" / f"plot_{name}.py"))
+    save(plt.gcf(), name)
 
 
 @styled
@@ -56,5 +57,6 @@ def compare() -> None:
 
 if __name__ == "__main__":
     matplotlib.use("Agg")
-    toy()
+    example("features")
+    example("toy")
     compare()

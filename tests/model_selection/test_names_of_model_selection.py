@@ -1,5 +1,6 @@
 """What the module promises to its users: names, docstrings, the page about it."""
 
+import doctest
 import inspect
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 from docstrings import assert_parameters_are_documented, bare_signature
 from iclda import model_selection
+from iclda.model_selection import _learning_curve, _scorers, _splitters
 
 NAMES = model_selection.__all__
 CALLED = [name for name in NAMES if name != "LearningCurve"]  # that is a result
@@ -45,3 +47,10 @@ def test_importing_the_module_imports_nothing_optional():
     assert not {"pandas", "polars", "matplotlib", "iclda._estimators.base"} & set(
         added.stdout.split()
     )
+
+
+@pytest.mark.parametrize("module", [_learning_curve, _scorers, _splitters])
+def test_the_examples_of_the_docstrings_run(module):
+    result = doctest.testmod(module)
+    assert result.attempted > 0
+    assert result.failed == 0

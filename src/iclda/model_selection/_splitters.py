@@ -387,8 +387,8 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
     >>> cv = SemiSupervisedShuffleSplit(2, test_size=2, random_state=0)
     >>> for train, test in cv.split(y, y):
     ...     print(train, test)
-    [0 1 4 5 6 7] [2 3]
-    [0 2 3 5 6 7] [1 4]
+    [1 2 3 5 6 7] [0 4]
+    [0 1 3 4 6 7] [2 5]
     """
 
     def __init__(
@@ -423,14 +423,16 @@ def _group_folds(
     codes: AnyArray, groups: AnyArray, n_folds: int, rng: np.random.RandomState
 ) -> Iterator[AnyArray]:
     """Generate the places of the rows of each fold: whole groups, with classes spread evenly."""
-    n_groups = len(np.unique(groups))
+    names, places = np.unique(groups, return_inverse=True)
+    n_groups = len(names)
     if n_groups < n_folds:
         raise ValueError(
             f"{n_folds} folds need at least {n_folds} groups with labeled rows, got {n_groups}: "
             "label rows of more groups, or make fewer folds."
         )
-    folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=rng)
-    return (test for _, test in folds.split(codes, codes, groups))
+    # Groups are shuffled here: scikit-learn 1.7 shuffles their class counts alone.
+    shuffled = rng.permutation(n_groups)[places]
+    return (test for _, test in StratifiedGroupKFold(n_folds).split(codes, codes, shuffled))
 
 
 def _check_class_sizes(labels: Labels, n_needed: int, who_needs: str, use: str) -> None:

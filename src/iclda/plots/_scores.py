@@ -407,7 +407,7 @@ class ComparisonDisplay(Display):
         left, right = ("worse", "better") if self.greater_is_better else ("better", "worse")
         directions = f"\N{LEFTWARDS ARROW} {left}, {right} \N{RIGHTWARDS ARROW}"
         name, baseline = _look.readable(self.score_name), plain_text(self.baseline)
-        ax.set_xlabel(f"{name} minus that of {baseline}   ({directions})")
+        ax.set_xlabel(f"{name} minus that of {baseline}\n{directions}")
 
 
 def _finite(values: Array) -> Array:
