@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.types import AnyArray, Array
 from .._messages import NoUnlabeledRowsWarning, ParameterError, plural, say
+from .._rows.backends import MANY_FEATURES
 from .._rows.passes import unreported
 from .._statistics import (
     LEAST_TESTED,
@@ -33,7 +34,7 @@ from ..methods import (
     find_method,
     safety_rank,
 )
-from .base import MANY_FEATURES, LinearGaussianClassifier
+from .base import LinearGaussianClassifier
 from .diagnosis import warn_if_nothing_learned, warn_of_no_unlabeled
 from .labels import draw_folds, draw_labeled, plain
 from .prepare import WIDE, FitInputs, find_non_finite, prepare

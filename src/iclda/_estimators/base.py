@@ -34,7 +34,7 @@ from .._core.solvers import Limits, Outcome
 from .._core.solvers.supervised import fit_labeled, gains_over, supervised_reference
 from .._core.types import AnyArray, Array
 from .._messages import say
-from .._rows.backends import backend_of, in_memory, is_device_array, place_of
+from .._rows.backends import MANY_FEATURES, backend_of, in_memory, is_device_array, place_of
 from . import predictions
 from .diagnosis import (
     GainBounds,
@@ -54,7 +54,6 @@ from .prepare import FitInputs, Passed, check_shares, check_spread, prepare
 
 _FitMethod = TypeVar("_FitMethod", bound=Callable[..., Any])
 AT_LEAST_ONE = [Interval(Integral, 1, 2**63 - 1, closed="both")]
-MANY_FEATURES = 64  # from which rows are taken for features of a network
 LARGEST_PARAMETER = 1e300  # Python's integers may be too large for a float
 _CONSTRAINTS: dict[str, Any] = {
     "priors": ["array-like", dict, None],

@@ -25,6 +25,7 @@ from .._messages import Column, ColumnError, Text
 
 Real = type[np.floating[Any]]
 
+MANY_FEATURES = 64  # from which rows are taken for features of a network
 _LARGE_BYTES = 2**28
 _IMPUTE = "Impute missing values or drop these rows"
 _REPLACE = "Replace infinity or values too large for its dtype, or drop these rows"

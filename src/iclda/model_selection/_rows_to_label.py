@@ -13,10 +13,9 @@ from sklearn.utils import check_random_state
 
 from .._core.types import AnyArray, Array
 from .._estimators.average import AverageLDA
-from .._estimators.base import MANY_FEATURES
 from .._estimators.labels import check_lengths, split_marker
 from .._messages import plural
-from .._rows.backends import UnitLength, check_finite, in_memory
+from .._rows.backends import MANY_FEATURES, UnitLength, check_finite, in_memory
 
 _SAMPLE = 4_096  # unlabeled rows that are clustered
 _ROWS_A_LABEL = 4  # of the sample, if that is more

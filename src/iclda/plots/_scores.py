@@ -146,7 +146,7 @@ class LearningCurveDisplay(Display):
         display : LearningCurveDisplay
             Object that stores what was drawn.
         """
-        from ..model_selection import semi_supervised_learning_curve
+        from ..model_selection._scores import semi_supervised_learning_curve
 
         _look.import_matplotlib()
         seed = draw_seed(random_state)

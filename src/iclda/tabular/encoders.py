@@ -21,10 +21,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._core.types import AnyArray, Array
-from .._estimators.base import MANY_FEATURES
 from .._estimators.labels import is_missing
 from .._messages import ColumnError, Hint, ParameterError, say
 from .._packages import require
+from .._rows.backends import MANY_FEATURES
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
 MISSING = ("impute", "refuse")  # what to do about empty cells

@@ -24,9 +24,8 @@ from ...methods import (
     parse_shrinkage,
     safety_rank,
 )
-from ...model_selection import SemiSupervisedKFold
-from ...model_selection._splitters import OrderedSplit, order_split
-from ...tabular import Source, Table
+from ...model_selection._splitters import OrderedSplit, SemiSupervisedKFold, order_split
+from ...tabular.table import Source, Table
 from ..engine import rng_of
 from ..store import COMPARISON_FORMAT, Cell
 from . import SENTENCES

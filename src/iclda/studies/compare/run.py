@@ -26,8 +26,8 @@ from ..._messages import and_list, plural, say
 from ..._packages import versions
 from ..._progress import Advance
 from ...methods import BASELINES, FITTED, affordable
-from ...tabular import Table, preprocessing
-from ...tabular.encoders import BOOLEAN, CATEGORY, kinds_of
+from ...tabular.encoders import BOOLEAN, CATEGORY, kinds_of, preprocessing
+from ...tabular.table import Table
 from ..engine import run_missing
 from ..store import STORE, Store, StoreError, cells_of
 from . import SENTENCES
