@@ -1,0 +1,131 @@
+"""The file of rows that a person labels: a CSV that a spreadsheet, ``ask`` and ``label`` write.
+
+One line a row: its id, its class, empty until a person has filled it, how the row was drawn, in
+which round, the guess of a model, and the columns that help a person to decide. Everything is text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .._messages import plural, quoted_list
+from .._paths import atomic_write
+from .encoders import require_for_tables
+
+CHOSEN, RANDOM = "chosen", "random"  # how a row was drawn: for its worth, or for a fair test
+_HOW, _ROUND, _GUESS = "how", "round", "guess"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Rows that were asked for, and what was answered."""
+
+    path: Path
+    id: str  # column of the ids
+    target: str  # column of the classes
+    frame: Any  # DataFrame of text: id, target, how, round, guess, further columns
+
+    @classmethod
+    def read(cls, path: Path, id: str, target: str) -> Answers:
+        """Read a file, or begin one that does not exist."""
+        pandas = require_for_tables("pandas")
+        needed = [id, target, _HOW, _ROUND, _GUESS]
+        if not path.exists():
+            return cls(path, id, target, pandas.DataFrame(columns=needed, dtype=str))
+        frame = pandas.read_csv(path, dtype=str, keep_default_na=False)
+        if lacking := [name for name in needed if name not in frame.columns]:
+            raise ValueError(
+                f"{path} has no column {quoted_list(lacking, 5)}, and is no file of rows to label: "
+                "name another one, which will be made."
+            )
+        frame[target] = frame[target].str.strip()
+        answers = cls(path, id, target, frame)
+        answers._check()
+        return answers
+
+    def _check(self) -> None:
+        """Raise a ValueError for an id that occurs twice, unknown marks, classes spelled twice."""
+        frame, path = self.frame, self.path
+        for text, count in Counter(frame[self.id]).most_common(1):
+            if count > 1:
+                raise ValueError(
+                    f"{path} asks {count} times for the row {self.id} = {text!r}: remove the "
+                    "others."
+                )
+        if unknown := sorted(set(frame[_HOW]) - {CHOSEN, RANDOM}):
+            raise ValueError(
+                f"{path}: column {_HOW!r} must say {CHOSEN} or {RANDOM}, got "
+                f"{quoted_list(unknown, 3)}. It says which labels measure the error: undo the "
+                "change."
+            )
+        spellings = defaultdict(set)
+        for name in self.labels.values():
+            spellings["".join(name.casefold().split())].add(name)
+        for names in spellings.values():
+            if len(names) > 1:
+                raise ValueError(
+                    f"{path}: column {self.target!r} spells a class in {len(names)} ways, "
+                    f"{quoted_list(sorted(names), 5)}: write it in one way everywhere."
+                )
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Class of every id that has one."""
+        frame = self.frame[self.frame[self.target] != ""]
+        return dict(zip(frame[self.id], frame[self.target], strict=True))
+
+    def ids(self, how: str | None = None) -> list[str]:
+        """Ids that were asked for, in this way if it is given."""
+        frame = self.frame if how is None else self.frame[self.frame[_HOW] == how]
+        return list(frame[self.id])
+
+    @property
+    def open_ids(self) -> list[str]:
+        """Ids that are not answered yet, in the order of the file."""
+        return list(self.frame[self.id][self.frame[self.target] == ""])
+
+    @property
+    def n_rounds(self) -> int:
+        return max((int(text) for text in self.frame[_ROUND] if text.isdecimal()), default=0)
+
+    def asking(
+        self,
+        ids: Sequence[str],
+        how: str,
+        guesses: Sequence[str] | None = None,
+        shown: Mapping[str, Sequence[Any]] | None = None,
+    ) -> Answers:
+        """With further rows to label, as the next round."""
+        columns = {
+            self.id: list(ids),
+            self.target: [""] * len(ids),
+            _HOW: [how] * len(ids),
+            _ROUND: [str(self.n_rounds + 1)] * len(ids),
+            _GUESS: [""] * len(ids) if guesses is None else list(guesses),
+            **{name: [str(value) for value in values] for name, values in (shown or {}).items()},
+        }
+        pandas = require_for_tables("pandas")
+        more = pandas.DataFrame(columns, dtype=str)
+        frame = pandas.concat([self.frame, more], ignore_index=True).fillna("")
+        return replace(self, frame=frame)
+
+    def answering(self, id: str, label: str) -> Answers:
+        """With the class of one row; "" takes it back."""
+        if id not in set(self.frame[self.id]):
+            raise ValueError(f"{self.path} does not ask for the row {self.id} = {id!r}.")
+        frame = self.frame.copy()
+        frame.loc[frame[self.id] == id, self.target] = label.strip()
+        return replace(self, frame=frame)
+
+    def write(self) -> None:
+        """Write the file; the old one stays until the new one is whole."""
+        with atomic_write(self.path) as path:
+            self.frame.to_csv(path, index=False)
+
+    def __str__(self) -> str:
+        n_open = len(self.open_ids)
+        return f"{plural(len(self.labels), 'label')} in {self.path}, {n_open} rows still to label"

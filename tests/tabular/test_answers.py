@@ -1,0 +1,55 @@
+import pandas as pd
+import pytest
+
+from iclda.tabular.answers import CHOSEN, RANDOM, Answers
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """Three chosen rows with a column to look at, and two random ones."""
+    answers = Answers.read(tmp_path / "to_label.csv", "row", "kind")
+    answers = answers.asking(["4", "7", "01"], CHOSEN, shown={"text": ["a, b", 'a "c"', "d\ne"]})
+    return answers.asking(["2", "3"], RANDOM, guesses=["x", "y"])
+
+
+def test_what_is_written_is_read_again(asked):
+    asked.write()
+    again = Answers.read(asked.path, "row", "kind")
+    pd.testing.assert_frame_equal(again.frame, asked.frame)
+    assert again.ids() == ["4", "7", "01", "2", "3"]
+    assert (again.ids(CHOSEN), again.ids(RANDOM)) == (["4", "7", "01"], ["2", "3"])
+    assert again.n_rounds == 2
+
+
+def test_answers_are_taken_and_taken_back(asked):
+    answered = asked.answering("7", " cat ").answering("2", "dog")
+    assert answered.labels == {"7": "cat", "2": "dog"}
+    assert answered.open_ids == ["4", "01", "3"]
+    assert answered.answering("7", "").open_ids == ["4", "7", "01", "3"]
+    assert str(answered).startswith("2 labels in")
+    with pytest.raises(ValueError, match="does not ask for the row row = '99'"):
+        answered.answering("99", "cat")
+
+
+def test_a_class_in_two_spellings_is_refused(asked):
+    asked.answering("7", "Cat").answering("4", "cat").write()
+    with pytest.raises(ValueError, match=r"spells a class in 2 ways, 'Cat', 'cat'"):
+        Answers.read(asked.path, "row", "kind")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [("row", "4", "asks 2 times for the row row = '4'"), ("how", "by me", "must say chosen or")],
+)
+def test_changes_that_make_the_file_useless_are_refused(asked, column, value, message):
+    asked.frame.iloc[1, asked.frame.columns.get_loc(column)] = value
+    asked.write()
+    with pytest.raises(ValueError, match=message):
+        Answers.read(asked.path, "row", "kind")
+
+
+def test_another_file_is_not_taken_for_one(tmp_path):
+    path = tmp_path / "wine.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="is no file of rows to label"):
+        Answers.read(path, "row", "kind")
