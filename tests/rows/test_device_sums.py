@@ -71,6 +71,18 @@ def _two_classes(X, weights, origin, inverse, coef, sums, n, m, intercept, tie, 
     sums[0, 2 : 2 + d] = (share * weights).double() @ u.double()
 
 
+def _many_classes(X, weights, origin, inverse, coef, intercept, sums, counts, *_, IS_SOFT, **__):
+    u, (d, k) = (X - origin) * inverse, coef.shape
+    scores = u @ coef + intercept
+    top, best = scores.max(axis=1)
+    one_hot = torch.nn.functional.one_hot(best, k).float()
+    shares = torch.softmax(scores, 1) if IS_SOFT else one_hot
+    logs = torch.logsumexp(scores, 1) if IS_SOFT else top
+    shares = (shares * weights[:, None]).double()
+    sums[0, :k, :d] = shares.T @ u.double()
+    counts[0, 0], counts[0, 1 : 1 + k] = (logs * weights).double().sum(), shares.sum(axis=0)
+
+
 @pytest.fixture(params=["replaced", "interpreted"] if IS_INTERPRETED else ["replaced"])
 def kernels(request, monkeypatch):
     """Kernels that take tensors of the CPU."""
@@ -79,6 +91,7 @@ def kernels(request, monkeypatch):
         return None
     module = ModuleType("iclda._rows.kernels")
     module.moments, module.two_classes = Kernel(_moments), Kernel(_two_classes)
+    module.many_classes = Kernel(_many_classes)
     monkeypatch.setitem(sys.modules, "iclda._rows.kernels", module)
     monkeypatch.setattr("iclda._rows.kernels", module, raising=False)
     monkeypatch.setattr(device_sums, "find_spec", lambda name: module)

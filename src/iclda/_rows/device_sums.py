@@ -1,9 +1,10 @@
 """Sums of rows on a device: by functions of the array API standard, or by GPU kernels.
 
-``DeviceBlock`` is one block of a pass, whatever the library. ``FusedPasses`` read every row once,
-by the Triton kernels of ``kernels``: moments, and label sums of two classes, where torch and Triton
-are installed and the rows are a tensor on a GPU in single precision with not too many columns. All
-other sums, and all after a kernel that could not be built, are formed block by block.
+``DeviceBlock`` is one block of a pass, whatever the library.
+``FusedPasses`` read every row once, by the Triton kernels of ``kernels``: where torch and Triton
+are installed, the rows are a tensor on a GPU in single or half precision, and there are not too
+many columns or classes. All other sums, and all after a kernel that could not be built, are formed
+block by block.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ _PRODUCT_ROWS = 512  # rows of one product where there is no double precision
 _CHUNK_ROWS = 2048  # added up in single precision
 _WIDEST = 1024  # columns of a tile
 _WIDEST_SQUARE = 128  # columns whose squares fit into the registers
+_MOST_CLASSES = 32
 _LARGEST_SCALE = 2.0**60  # squares of scaled rows stay within single precision
 _DTYPES = ("torch.float32",)  # kernels from half precision to double do not compile on an H200
 
@@ -197,7 +199,7 @@ def label_sums_in(
     return replace(sums, sums=sums.sums + sums.counts[:, None] * offset)
 
 
-def lost_to_rounding(rule: LinearRule, sums: LabelSums, dtype: Real) -> float:
+def lost_to_rounding(rule: LinearRule, sums: LabelSums, dtype: Real = np.float32) -> float:
     """Return the change of the sum of log-sum-exp, whose slope is the class sums, by rounding."""
     coef = rule.coef - rule.coef.astype(dtype)
     intercept = np.where(np.isfinite(rule.intercept), rule.intercept, 0.0)
@@ -244,6 +246,13 @@ def cut_squares(n_features: int) -> Cut:
     return Cut(width, 32, per_processor, warps, stages=3)
 
 
+def cut_classes(n_features: int) -> Cut:
+    """Return the cut for products of a tile with the coefficients of many classes."""
+    width = padded_to(n_features)
+    tile, per_processor = (128, 4) if width <= 32 else (64, 2)
+    return Cut(width, tile, per_processor, warps=4, stages=1)
+
+
 def can_fuse(X: Any) -> bool:
     """Whether the kernels read rows of this device, dtype and layout."""
     torch = sys.modules.get("torch")
@@ -285,16 +294,24 @@ class FusedPasses:
 
     def label_sums(self, rule: LinearRule, frame: Frame, moments: Moments) -> LabelSums | None:
         """Return label sums; ``moments`` are those of all rows in the frame."""
-        is_near_one = np.abs(np.log2(frame.scale)).max() <= np.log2(_LARGEST_SCALE)
-        if rule.n_classes > 2 or not np.isfinite(rule.intercept).all() or not is_near_one:
+        if not self._takes(rule, frame):
             return None
 
         def label_sums(rule: LinearRule, used: Frame, *_: Any) -> LabelSums:
+            if rule.n_classes > 2:
+                return self._many_classes(rule, used)
             mean = moments.mean - (used.origin - frame.origin) / frame.scale
             total = moments.weight * np.concatenate([[1.0], mean])
             return self._two_classes(rule, used, total)
 
         return self._attempt(lambda: label_sums_in(np.float32, label_sums, rule, frame))
+
+    def _takes(self, rule: LinearRule, frame: Frame) -> bool:
+        if not np.isfinite(rule.intercept).all() or rule.n_classes > _MOST_CLASSES:
+            return False
+        if np.abs(np.log2(frame.scale)).max() > np.log2(_LARGEST_SCALE):
+            return False
+        return self._n_features <= _WIDEST_SQUARE or rule.n_classes == 2
 
     def _attempt(self, read: Callable[[], Result]) -> Result | None:
         """Return the result of a pass; None, with a warning, if its kernel cannot be run."""
@@ -340,6 +357,18 @@ class FusedPasses:
         by_class = np.array([first, total - first])
         log_sum += second_rule @ total + lost @ first
         return LabelSums(by_class[:, 0], by_class[:, 1:], float(log_sum))
+
+    def _many_classes(self, rule: LinearRule, frame: Frame) -> LabelSums:
+        d, n_classes = rule.coef.shape
+        padded = padded_to(n_classes)
+        cut = cut_classes(d)
+        sums, counts = self._zeros(cut, padded, cut.width), self._zeros(cut, 1 + padded)
+        arrays = self._put(frame.origin, 1 / frame.scale, rule.coef, rule.intercept)
+        settings = {"CLASSES": n_classes, "PADDED": padded}
+        self._launch("many_classes", cut, *arrays, sums, counts, IS_SOFT=rule.is_soft, **settings)
+        log_sum, *weights = _total(counts)[: 1 + n_classes]
+        label_sums = LabelSums(np.array(weights), _total(sums)[:n_classes, :d], float(log_sum))
+        return replace(label_sums, log_sum=label_sums.log_sum + lost_to_rounding(rule, label_sums))
 
     def _launch(
         self, name: str, cut: Cut, *arrays: Any, scalars: Any = (), **settings: Any

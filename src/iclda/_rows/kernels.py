@@ -139,3 +139,79 @@ def two_classes(
     tl.store(out, tl.sum(all_counts, axis=0))
     tl.store(out + 1, tl.sum(all_logs, axis=0))
     tl.store(out + 2 + cols, all_sums)
+
+
+@triton.jit
+def _rule(COEF, INTERCEPT, cols, is_col, CLASSES: tl.constexpr, PADDED: tl.constexpr):
+    """(WIDTH, PADDED) coefficients and (PADDED,) intercepts: padding classes never win."""
+    classes = tl.arange(0, PADDED)
+    is_class = classes < CLASSES
+    is_entry = is_col[:, None] & is_class[None, :]
+    coef = tl.load(COEF + cols[:, None] * CLASSES + classes[None, :], mask=is_entry, other=0.0)
+    intercept = tl.load(INTERCEPT + classes, mask=is_class, other=float("-inf"))
+    return coef, intercept, classes
+
+
+@triton.jit
+def _softmax(scores, top):
+    shares = tl.exp(scores - top[:, None])
+    total = tl.sum(shares, axis=1)
+    return shares / total[:, None], tl.log(total)
+
+
+@triton.jit(do_not_specialize=["n_rows", "n_chunks"])
+def many_classes(
+    X,
+    WEIGHTS,
+    ORIGIN,
+    INVERSE,
+    COEF,  # (d, K)
+    INTERCEPT,  # (K,)
+    SUMS,  # (programs, PADDED, WIDTH) float64, zeros
+    COUNTS,  # (programs, 1 + PADDED) float64: log-sum-exp, weights of the classes
+    n_rows,
+    n_chunks,
+    FEATURES: tl.constexpr,
+    STRIDE: tl.constexpr,
+    WIDTH: tl.constexpr,
+    CLASSES: tl.constexpr,
+    PADDED: tl.constexpr,
+    TILE: tl.constexpr,
+    TILES: tl.constexpr,
+    STAGES: tl.constexpr,
+    HAS_WEIGHTS: tl.constexpr,
+    IS_SOFT: tl.constexpr,
+):
+    """Weights and sums of the rows of every class."""
+    program = tl.program_id(0).to(tl.int64)
+    cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
+    coef, intercept, classes = _rule(COEF, INTERCEPT, cols, is_col, CLASSES, PADDED)
+    into = SUMS + program * (PADDED * WIDTH) + classes[:, None] * WIDTH + cols[None, :]
+    all_counts = tl.zeros((PADDED,), tl.float64)
+    all_logs = tl.zeros((TILE,), tl.float64)
+    for chunk in range(program, n_chunks, tl.num_programs(0)):
+        sums = tl.zeros((PADDED, WIDTH), tl.float32)
+        counts = tl.zeros((TILE, PADDED), tl.float32)
+        logs = tl.zeros((TILE,), tl.float32)
+        for t in tl.range(0, TILES, num_stages=STAGES):
+            start = (chunk * TILES + t) * TILE
+            x, weight = _tile(X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
+            u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]
+            scores = tl.dot(u, coef, input_precision="ieee") + intercept[None, :]
+            top = tl.max(scores, axis=1)
+            if IS_SOFT:
+                shares, log_sum = _softmax(scores, top)
+                shares *= weight[:, None]
+                top += log_sum
+            else:
+                best = tl.argmax(scores, axis=1, tie_break_left=True)
+                shares = tl.where(classes[None, :] == best[:, None], weight[:, None], 0.0)
+            sums += tl.dot(tl.trans(shares), u, input_precision="ieee")
+            counts += shares
+            logs += top * weight
+        all_counts += tl.sum(counts.to(tl.float64), axis=0)
+        all_logs += logs.to(tl.float64)
+        tl.store(into, tl.load(into) + sums.to(tl.float64))
+    out = COUNTS + program * (1 + PADDED)
+    tl.store(out, tl.sum(all_logs, axis=0))
+    tl.store(out + 1 + classes, all_counts)
