@@ -57,9 +57,9 @@ def rows_to_label(
     Examples
     --------
     >>> from iclda.model_selection import rows_to_label
-    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [9.0]]
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.3], [9.0]]
     >>> rows_to_label(X, 3)
-    array([1, 3, 5])
+    array([1, 4, 6])
     """
     reader = AverageLDA(unlabeled=unlabeled)
     source = reader._open(X, reset=True)

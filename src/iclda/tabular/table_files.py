@@ -70,6 +70,11 @@ class _NamedColumns:
     def __init__(self, path: Path, file: Path) -> None:
         self.path, self.file = path, file
         self.columns = tuple(self._read_names())
+        for name in self.columns:
+            if "\0" in name:  # NumPy drops it from the end of names
+                raise ValueError(
+                    f"{path}: the column name {name!r} holds a zero byte: rename the column."
+                )
         name, count = Counter(self.columns).most_common(1)[0]
         if count > 1:
             raise ValueError(

@@ -206,8 +206,10 @@ def fit_method(method: str, rows: CellRows) -> Any:
 
 def _fits_problems(classifier: Any) -> bool:
     """Whether a classifier is fitted to a prepared problem; others need the rows themselves."""
-    supervised = find_method("supervised").load_class()
-    return getattr(type(classifier), "_fit_all_rows", None) is supervised._fit_all_rows
+    base, kind = find_method("supervised").load_class().__bases__[0], type(classifier)
+    if not issubclass(kind, base) or kind._solve is base._solve:
+        return False
+    return bool(kind._fit_all_rows is base._fit_all_rows)
 
 
 def _make_classifier(method: str) -> Any:
