@@ -141,7 +141,7 @@ def few_labels(n_labeled=10):
 
 def test_proportions_keep_a_fit_of_few_labels_from_giving_all_rows_to_one_class():
     X, y, labels = few_labels()
-    with pytest.warns(DegenerateFitWarning, match=r"5 of the 10 labeled .*proportions='labeled'"):
+    with pytest.warns(DegenerateFitWarning, match=r"5 of the 10 labeled .*proportions='auto'"):
         free = ImplicitlyConstrainedLDA(shrinkage=0.5).fit(X, labels)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -43,6 +43,7 @@ _FOLDS, _REPEATS = 10, 3  # those of `iclda compare --fast`
 _SLOW_FOLDS = 5  # and one repeat, where a search takes seconds
 _ENOUGH_A_CLASS = 4  # labels: more of one class say nothing about the others
 _LEAST_A_CLASS = 3  # mean of such numbers, below which the error is not estimated
+_OF_UNLABELED = 0.25  # power of their number by which errors may fall with unlabeled rows
 _STARTS = 8  # of a search in cross-validation
 _MOST_UNLABELED, _MOST_LABELED = 1_000, 2_000  # rows of the cross-validation
 _MOST_ENTRIES, _FEWEST = 2**19, 100  # numbers, and rows all the same, of either kind
@@ -186,9 +187,17 @@ def choose_method(
     is_known = np.minimum(np.bincount(trial.codes), _ENOUGH_A_CLASS).mean() >= _LEAST_A_CLASS
     estimate = estimate_error(losses, is_wrong, seed) if is_known else None
     if estimate is not None:
-        # Errors fall like the root of the number of labels: the last fit has more than the tested.
-        estimate = replace(estimate, low=estimate.low * math.sqrt(1 - 1 / trial.n_folds))
+        estimate = replace(estimate, low=estimate.low * _gain_of_all_rows(trial, inputs))
     return Choice(methods[chosen], why, n_tested, known, estimate)
+
+
+def _gain_of_all_rows(trial: Trial, inputs: FitInputs) -> float:
+    """Factor by which the error of the fit to all rows may be below that of the fits of a trial."""
+    # Errors fall like the root of the number of labels.
+    gain = math.sqrt(1 - 1 / trial.n_folds)
+    if trial.labeled.shape[1] >= MANY_FEATURES and len(trial.unlabeled):
+        gain *= (len(trial.unlabeled) / inputs.unlabeled.n_rows) ** _OF_UNLABELED
+    return gain
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -248,7 +248,8 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             wanted = self.max_iter or most + 1  # whether a round more would have been allowed
             if problem.rounds(wanted) < wanted and outcome is Outcome.MAX_ITERATIONS:
                 outcome = Outcome.MANY_CLASSES
-            sentence = outcome.describe(fit.detail, most, getattr(self, "tol", None))
+            named = most if self.max_iter else f"None, which allowed {most} rounds"
+            sentence = outcome.describe(fit.detail, named, getattr(self, "tol", None))
         message = f"{type(self).__name__} {sentence}"
         warn(NotConvergedWarning(message, outcome=outcome.name.lower()))
         return outcome

@@ -191,7 +191,7 @@ def check_lost_class(
     label, share = plain(classes[lost]), max(0.0, float(unlabeled[lost]))
     message = say(
         "{name} has degenerated: it gives {percent:.2g} % of the unlabeled rows to class "
-        "{label!r}, which has {n:.0f} of the {n_rows} labeled rows. Pass {@proportions=labeled}, "
+        "{label!r}, which has {n:.0f} of the {n_rows} labeled rows. Pass {@proportions=auto}, "
         "or the shares of the classes if they are known; or compare with supervised LDA.",
         name=name,
         percent=100 * share,

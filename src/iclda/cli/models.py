@@ -44,7 +44,8 @@ _Proportions = Annotated[
     Option(
         metavar="CLASS=SHARE",
         help="Share of the unlabeled rows that a class gets, for each: 0.3 or 0.2:0.4; or "
-        "labeled, for the shares of the labeled rows. For iclda, em and pessimistic.",
+        "labeled, for the shares of the labeled rows, equal, or auto, which learns them. For "
+        "iclda, em and pessimistic.",
     ),
 ]
 _TableOut = Annotated[Path, Option(metavar="FILE", help="A .csv or .parquet file; - is stdout.")]
@@ -83,8 +84,9 @@ def fit(
     with words.noted_warnings():
         chosen = None if method == _AUTO else find_method(method, others=[_AUTO])
     priors, shrunk = _shares("--prior", prior), parse_shrinkage(shrinkage)
-    is_labeled = proportions == ["labeled"]
-    quotas = "labeled" if is_labeled else _shares("--proportions", proportions)
+    word = " ".join(proportions or ())
+    is_word = word in ("labeled", "equal", "auto")
+    quotas = word if is_word else _shares("--proportions", proportions)
     if out.suffix != ".skops":
         raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
     check_can_save(out)
@@ -261,7 +263,7 @@ def _shares(option: str, given: Sequence[str] | None) -> dict[str, Any] | None:
         except ValueError:
             ends = ()
         if not name or name in shares or not 1 <= len(ends) <= most_ends:
-            rule = "must be CLASS=SHARE, once for a class, for example yes=0.3"
+            rule = "must be CLASS=SHARE, an option for each class, for example yes=0.3"
             raise ValueError(f"{option} {rule}, got {text!r}.")
         shares[name] = ends if len(ends) > 1 else ends[0]
     return shares or None

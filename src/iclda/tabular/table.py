@@ -39,6 +39,10 @@ _WHICH_TARGET = (
     "{@target} must name the column of {path} that holds the classes, out of {names}. {@labels} "
     "names another file of them, and {@id} a column that identifies the rows."
 )
+_NO_LABELS = (
+    "{path} holds features and no classes: name a file that holds them by {@labels}, with a row "
+    "for each row of features, or with a column of ids that {@id} names."
+)
 _OTHER_LENGTH = (
     "{labels} has {n:,} rows, and {path} {n_rows:,}: a label belongs to the row of the features at "
     "the same place. Write a row for each, with an empty cell where the class is unknown, or name "
@@ -381,7 +385,10 @@ def read_classes(file: DataReader, options: ReadOptions) -> tuple[str, Any, list
     if target is None and other is not file:
         others = [name for name in other.columns if name != options.id]
         target = others[0] if len(others) == 1 else None
-    if target is None or (isinstance(other, FeatureFile) and target not in other.columns):
+    is_lacking = target is None or target not in other.columns
+    if isinstance(other, FeatureFile) and is_lacking and len(other.columns) == len(other.features):
+        raise ValueError(say(_NO_LABELS, path=other.path))
+    if target is None or (isinstance(other, FeatureFile) and is_lacking):
         raise ValueError(say(_WHICH_TARGET, path=other.path, names=_shown(other.columns)))
     require_columns(other, [target], say(", which should hold the classes: name it by {@target}"))
     for each in (other, file):

@@ -38,7 +38,7 @@ class Outcome(Enum):
     )
     UNBOUNDED = "stopped where the likelihood is unbounded: {detail}.", ""
 
-    def describe(self, detail: str, max_iter: int, tol: float | None) -> Text:
+    def describe(self, detail: str, max_iter: int | str, tol: float | None) -> Text:
         """Say how an iteration ended, and what helps.
 
         ``detail`` is what was left to be done; ``tol`` is None for methods without a tolerance.
