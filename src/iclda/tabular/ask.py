@@ -246,7 +246,7 @@ class Session:
         for name in frame.columns.intersection(asked.columns):
             if frame[name].dtype.kind in "Oiuf":
                 pairs = zip(map(_cell, frame[name]), asked[name], strict=True)
-                is_changed |= [not _are_same(now, then) for now, then in pairs]
+                is_changed |= np.array([not _are_same(*pair) for pair in pairs], dtype=bool)
         if 2 * is_changed.sum() > len(asked):
             raise ValueError(
                 f"{self.answers.path} shows other rows than {self.file.path} has now: "
