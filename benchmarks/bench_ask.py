@@ -2,8 +2,8 @@
 
     python benchmarks/bench_ask.py FOLDER --seeds 2
 
-FOLDER holds .npz files with arrays ``X`` and ``y``; without it, on the set of the package. Strategies
-choose K, 2K, 4K and 8K labels (K classes), each round from the labels of the one before: random
+FOLDER holds .npz files with arrays ``X`` and ``y``; without it, on the set of the package.
+Strategies choose K, 2K, 4K and 8K labels (K classes), each round from those before: random
 rows, the row nearest to each k-means center, margin sampling after K random labels, and
 ``rows_to_label``. Errors of AutoLDA on all other rows in percent; for ``rows_to_label`` also how
 often the interval stated from 50 labels drawn at random covers the error of the fit.
