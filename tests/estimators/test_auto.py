@@ -60,6 +60,15 @@ def test_proportions_are_those_of_the_methods_that_take_them(wine):
     assert named.method_ == "em"
 
 
+def test_labels_of_chosen_rows_compare_no_methods_and_estimate_no_error(wine):
+    X, y = wine
+    fitted = AutoLDA(proportions="free").fit(X, masked(y, 30))
+    assert (fitted.method_, fitted.error_, fitted.losses_) == ("average", None, {})
+    assert "labels of rows that were chosen compare no methods" in fitted.reason_
+    assert "labeled shares" not in fitted.estimator_.member_weights_
+    assert AutoLDA(proportions="free", methods=["moment"]).fit(X, masked(y, 30)).method_ == "moment"
+
+
 def test_proportions_that_no_method_takes_are_refused(wine):
     X, y = wine
     with pytest.raises(ParameterError, match=r"proportions is .* only, and the method is moment"):

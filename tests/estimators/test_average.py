@@ -63,6 +63,19 @@ def test_proportions_that_are_known_help():
     assert list(known.member_weights_) == ["em", "annealed", "logistic"]
 
 
+def test_shares_of_chosen_labels_can_be_left_unused():
+    """Four of five labels are of one class, and the other classes have most of the rows."""
+    rows, _, true = clusters(n_classes=3, n_labels=4, separation=0.4)
+    kept = np.r_[np.flatnonzero(true == 0)[:16], [5, 6], [9, 10]]
+    labels = np.where(np.isin(np.arange(len(true)), kept), true, -1)
+    free = AverageLDA(proportions="free").fit(rows, labels)
+    assert list(free.member_weights_) == ["em", "annealed", "logistic"]
+    assert list(AverageLDA().fit(rows, labels).member_weights_)[2] == "labeled shares"
+    assert free.predict(rows).tolist().count(0) < AverageLDA().fit(rows, labels).predict(
+        rows
+    ).tolist().count(0)
+
+
 def test_weight_2_is_a_row_twice():
     rows, labels, _ = clusters(n_labels=3, n_unlabeled=60)
     weights = np.where(labels < 0, 2.0, 1.0)

@@ -33,6 +33,15 @@ def test_rows_with_a_label_are_covered_and_never_chosen():
     assert sorted(everything) == np.flatnonzero(labels == -1).tolist()
 
 
+def test_rows_that_are_being_labeled_are_covered_and_not_chosen_again():
+    X, y = clusters()
+    pending = np.flatnonzero(y < 3)[:15]
+    assert sorted(y[rows_to_label(X, 2, pending=pending)]) == [3, 4]
+    labels = np.where(np.arange(len(y)) == 99, y, -1)
+    others = rows_to_label(X, len(y) - 16, labels, pending=pending)
+    assert sorted([*others, *pending, 99]) == list(range(len(y)))
+
+
 def test_copies_count_once():
     X, _ = clusters(n_each=4)
     copied = np.concatenate([X, np.repeat(X[:1], 100, axis=0)])

@@ -36,7 +36,7 @@ from ..methods import (
 )
 from .base import LinearGaussianClassifier
 from .diagnosis import warn_if_nothing_learned, warn_of_no_unlabeled
-from .labels import draw_folds, draw_labeled, plain
+from .labels import FREE, draw_folds, draw_labeled, plain
 from .prepare import WIDE, FitInputs, find_non_finite, prepare
 
 _FOLDS, _REPEATS = 10, 3  # those of `iclda compare --fast`
@@ -49,6 +49,7 @@ _MOST_UNLABELED, _MOST_LABELED = 1_000, 2_000  # rows of the cross-validation
 _MOST_ENTRIES, _FEWEST = 2**19, 100  # numbers, and rows all the same, of either kind
 _MOST_REPEATED = 500  # tested rows: more need no repeats
 _SLOW = 150  # unknowns of a search, above which every start takes seconds
+_UNCOMPARED = ": labels of rows that were chosen compare no methods, and it is the safest"
 _MANY = 10  # classes, above which it may do so with fewer
 
 
@@ -223,9 +224,11 @@ class AutoLDA(LinearGaussianClassifier):
         Shrinkage of every method, as their own parameter; None for none.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
-    proportions : array-like, dict, "labeled", "equal" or "auto", default=None
+    proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
         Shares of the unlabeled rows that the classes get. The methods to choose from are then those
-        that have this parameter.
+        that have this parameter. "free" is for labels of rows that were chosen instead of drawn at
+        random: ``AverageLDA`` does not use their shares, and the safest method is fitted without a
+        comparison and without an estimate of the error, which such labels do not support.
     methods : sequence of str, default=None
         Names of the methods to choose from, such as "supervised" and "iclda"; None for all.
     random_state : int, RandomState instance or None, default=None
@@ -307,7 +310,10 @@ class AutoLDA(LinearGaussianClassifier):
     def _fit_inputs(self, inputs: FitInputs) -> None:
         self._store_center(inputs)
         methods, seed = self._methods(), self._seed()
-        choice = choose_method(inputs, methods, self.shrinkage, seed)
+        if inputs.ignores_labeled_shares:
+            choice = Choice(methods[0], _UNCOMPARED if len(methods) > 1 else "", 0)
+        else:
+            choice = choose_method(inputs, methods, self.shrinkage, seed)
         shrunk = " with shrinkage, which steadies it where labels are few" if self.shrinkage else ""
         self.method_ = choice.method.name
         self.reason_ = f"Chose {choice.method.title}{shrunk}{choice.why}."
@@ -372,7 +378,8 @@ class AutoLDA(LinearGaussianClassifier):
         if not chosen:
             message = say("{@methods} must name at least one method, got {given}.", given=chosen)
             raise ParameterError(message, parameter="methods", value=self.methods)
-        if self.proportions is not None:
+        is_free = isinstance(self.proportions, str) and self.proportions == FREE
+        if self.proportions is not None and not is_free:
             names = ", ".join(each.name for each in chosen)
             chosen = [each for each in chosen if "proportions" in each.parameters]
             if not chosen:

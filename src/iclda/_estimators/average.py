@@ -35,9 +35,10 @@ class AverageLDA(LinearGaussianClassifier):
         means, and for all rows. None is 0.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
-    proportions : array-like, dict, "labeled", "equal" or "auto", default=None
+    proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
         Shares of the classes among the unlabeled rows, if they are known; all EMs approach them.
-        "auto" is None: the average learns them.
+        "auto" is None: the average learns them. "free" leaves out the member that approaches the
+        shares among the labels, for labels of rows that were chosen instead of drawn at random.
     normalize : bool or "auto", default="auto"
         Whether rows are scaled to length 1, about their mean if that is far from zero, as suits
         features of a network. "auto": with 64 features or more.
@@ -95,7 +96,9 @@ class AverageLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
-        average = average_rule(problem, inputs.labeled_rows())
+        average = average_rule(
+            problem, inputs.labeled_rows(), with_shares=not inputs.ignores_labeled_shares
+        )
         attributes = {"member_weights_": average.member_weights, "n_passes_": 1 + average.n_passes}
         model = gaussians_of_rule(problem, average.rule, problem.shrinkage)
         return Fit(model, attributes, rule=average.rule)

@@ -49,22 +49,23 @@ class AverageRule:
     n_passes: int
 
 
-def average_rule(problem: Problem, labeled: Labeled) -> AverageRule:
+def average_rule(problem: Problem, labeled: Labeled, *, with_shares: bool = True) -> AverageRule:
     """Average the scores of the members, weighed and scaled by held-out labels where there are two.
 
-    ``labeled`` are the labeled rows in frame coordinates, their codes and weights.
+    ``labeled`` are the labeled rows in frame coordinates, their codes and weights;
+    ``with_shares``: whether a member approaches the shares of the classes among them.
     """
     rows, codes, counts = labeled
     kept = draw_labeled(codes, np.flatnonzero(counts > 0), _MOST_LABELED, 0)
     labeled, shrinkage = (rows[kept], codes[kept], counts[kept]), problem.shrinkage
-    rules = _members(problem, labeled, shrinkage)
+    rules = _members(problem, labeled, shrinkage, with_shares)
     weights = np.array([_UNTESTED_WEIGHTS[name] for name in rules])
     sureness = _UNTESTED_SURENESS
     halves = _halves(problem, labeled)
     if (halves >= 0).any():
         _, codes, counts = (part[halves >= 0] for part in labeled)
         with unreported():  # progress is that of the passes over all rows
-            scores = _held_out_scores(problem, labeled, shrinkage, halves)
+            scores = _held_out_scores(problem, labeled, shrinkage, halves, with_shares)
         weights = _weights(scores, codes, counts)
         sureness = _sureness(np.tensordot(weights / weights.sum(), scores, 1), codes, counts)
     rule = mean_of_rules(list(rules.values()), weights, problem.moments)
@@ -95,11 +96,13 @@ def _path(member: str, shrinkage: float) -> tuple[float, ...]:
     return above + (shrinkage,) * 6
 
 
-def _members(problem: Problem, labeled: Labeled, shrinkage: float) -> dict[str, LinearRule]:
+def _members(
+    problem: Problem, labeled: Labeled, shrinkage: float, with_shares: bool
+) -> dict[str, LinearRule]:
     """Scores of the members, in frame coordinates."""
     known = problem.proportions
     by_name = {"em": known, "annealed": known}
-    if known is None:
+    if known is None and with_shares:
         shares = (problem.labeled.counts + 1) / (problem.labeled.counts + 1).sum()
         by_name["labeled shares"] = np.column_stack([shares, shares])
     rules = {
@@ -148,7 +151,7 @@ def _halves(problem: Problem, labeled: Labeled) -> AnyArray:
 
 
 def _held_out_scores(
-    problem: Problem, labeled: Labeled, shrinkage: float, halves: AnyArray
+    problem: Problem, labeled: Labeled, shrinkage: float, halves: AnyArray, with_shares: bool
 ) -> Array:
     """(members, tested rows, K): scores of unit spread by fits without the labels of the rows.
 
@@ -167,7 +170,7 @@ def _held_out_scores(
         )
         summary = summarize_rows(*part, problem.n_classes)
         less = replace(problem, labeled=summary, unlabeled=unlabeled, unlabeled_moments=None)
-        rules = _members(less, part, shrinkage).values()
+        rules = _members(less, part, shrinkage, with_shares).values()
         for k, rule in enumerate(rules):
             scores[k, fold] = of_unit_spread(rule, less.moments).scores(rows[fold]).T
     return scores[: len(rules), halves >= 0]

@@ -49,7 +49,7 @@ from .diagnosis import (
 )
 from .export import to_onnx, to_sklearn
 from .inputs import RowReader, check_weights
-from .labels import EQUAL, LABELED, LEARNED, check_classes, check_lengths, plain, split_marker
+from .labels import EQUAL, FREE, LABELED, LEARNED, check_classes, check_lengths, plain, split_marker
 from .prepare import FitInputs, Passed, check_shares, check_spread, prepare
 
 _FitMethod = TypeVar("_FitMethod", bound=Callable[..., Any])
@@ -58,7 +58,7 @@ LARGEST_PARAMETER = 1e300  # Python's integers may be too large for a float
 _CONSTRAINTS: dict[str, Any] = {
     "priors": ["array-like", dict, None],
     "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left"), None],
-    "proportions": ["array-like", dict, StrOptions({LABELED, EQUAL, LEARNED}), None],
+    "proportions": ["array-like", dict, StrOptions({LABELED, EQUAL, LEARNED, FREE}), None],
     "normalize": [StrOptions({"auto"}), "boolean"],
     "unlabeled": "no_validation",
     "unlabeled_weight": [Interval(Real, 0, LARGEST_PARAMETER, closed="right")],

@@ -77,11 +77,11 @@ class ExpectationMaximizationLDA(ExpectationMaximization):
     n_jobs : int, default=None
         Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
         otherwise, -1 is all cores. The fit does not depend on it.
-    proportions : array-like, dict, "labeled", "equal" or "auto", default=None
+    proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
         Shares of the unlabeled rows that the classes get, in the order of ``classes_``, or class ->
         share; a pair instead of a share is the least and the largest one. "labeled" takes the
         shares of the labeled rows, "auto" those that ``AverageLDA`` predicts, and the fit starts
-        there. None leaves them free; with fewer labels than features a free
+        there. None and "free" leave them free; with fewer labels than features a free
         fit may give nearly all unlabeled rows to one class.
 
     Attributes

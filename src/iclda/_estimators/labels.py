@@ -16,8 +16,9 @@ from .._core.types import AnyArray, Array
 from .._messages import ParameterError, plural, say
 
 UNLABELED = -1  # the code of an unlabeled row
-# Proportions of the unlabeled rows: those of the labeled ones, equal ones, or learned ones.
-LABELED, EQUAL, LEARNED = "labeled", "equal", "auto"
+# Proportions of the unlabeled rows: those of the labeled ones, equal ones, learned ones, or any,
+# whatever the labels are.
+LABELED, EQUAL, LEARNED, FREE = "labeled", "equal", "auto", "free"
 _MOST_QUOTAS = 2_000  # classes for which proportions can be given
 _SHARE_TOLERANCE = 1e-6  # by which proportions may miss 1: some are float32
 
@@ -232,8 +233,10 @@ def resolve_priors(priors: Any, classes: AnyArray) -> Array | None:
 def resolve_proportions(proportions: Any, classes: AnyArray) -> Array | str | None:
     """(K, 2): least and largest shares in the order of ``classes``; None if free; or a name.
 
-    The names are those of shares that depend on the rows: "labeled" and "auto".
+    The names are those of shares that depend on the rows, "labeled" and "auto", and "free".
     """
+    if isinstance(proportions, str) and proportions == FREE:
+        return proportions
     if proportions is not None and len(classes) > _MOST_QUOTAS:
         rule = "can be given for at most {most:,} classes, and there are {n:,}: leave them out"
         raise _share_error("proportions", proportions, rule, most=_MOST_QUOTAS, n=len(classes))

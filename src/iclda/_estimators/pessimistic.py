@@ -37,11 +37,11 @@ class PessimisticLDA(LinearGaussianClassifier):
         al. for the labeled rows, about class means, on which the fit rests.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
-    proportions : array-like, dict, "labeled", "equal" or "auto", default=None
+    proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
         Shares of the unlabeled rows that the classes get, in the order of ``classes_``, or class ->
         share; a pair instead of a share is the least and the largest one. "labeled" takes the
         shares of the labeled rows, "auto" those that ``AverageLDA`` predicts, and the fit starts
-        there. None leaves them free; with fewer labels than features a free
+        there. None and "free" leave them free; with fewer labels than features a free
         fit may give nearly all unlabeled rows to one class.
     max_iter : int, default=200
         Largest number of Newton steps.

@@ -35,6 +35,7 @@ from .._rows.backends import UnitLength, column_of, in_memory, is_device_array
 from .._rows.memory import ChainedRows
 from .inputs import RowSource, check_is_read, check_weights
 from .labels import (
+    FREE,
     LEARNED,
     Labels,
     check_lengths,
@@ -87,6 +88,11 @@ class FitInputs:
         return isinstance(self.proportions, str) and self.proportions == LEARNED
 
     @property
+    def ignores_labeled_shares(self) -> bool:
+        """Whether the shares of the classes among the labels say nothing about other rows."""
+        return isinstance(self.proportions, str) and self.proportions == FREE
+
+    @property
     def n_labeled(self) -> int:
         return int(self.labels.is_labeled.sum())
 
@@ -114,7 +120,8 @@ class FitInputs:
         self, kind: type[Kind], shrinkage: float | str | None, *, rests_on_labels: bool = False
     ) -> Kind:
         """The semi-supervised problem; ``rests_on_labels``: of a fit made of labeled rows alone."""
-        proportions = None if self.learns_proportions else self.proportions
+        is_free = self.learns_proportions or self.ignores_labeled_shares
+        proportions = None if is_free else self.proportions
         if isinstance(proportions, str):
             shares = self.labeled.counts / self.labeled.counts.sum()
             proportions = np.column_stack([shares, shares])

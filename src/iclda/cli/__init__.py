@@ -12,7 +12,7 @@ try:
 except ImportError:  # pragma: no cover - without the extra there is no command line to test
     sys.exit("The command line needs extra packages: pip install 'iclda[data,experiments]'.")
 
-from . import models, studies, words
+from . import ask, models, studies, words
 
 _Link = Annotated[str | None, typer.Argument(metavar="LINK", help="A link that somebody shared.")]
 _Port = Annotated[
@@ -71,6 +71,7 @@ app = typer.Typer(
 )
 for command in (
     studies.compare,
+    ask.ask,
     *(models.fit, models.predict, models.evaluate, models.show),
     *(studies.reproduce, studies.tables, studies.curves, studies.toy),
     *(studies.report, studies.datasets, playground),

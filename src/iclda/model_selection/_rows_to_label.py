@@ -24,7 +24,13 @@ _LEAST_DOUBT = 1e-3  # of a row: none is without any weight
 
 
 def rows_to_label(
-    X: Any, n: int, y: Any = None, *, unlabeled: Any = -1, random_state: Any = None
+    X: Any,
+    n: int,
+    y: Any = None,
+    *,
+    pending: Any = (),
+    unlabeled: Any = -1,
+    random_state: Any = None,
 ) -> AnyArray:
     """Choose the rows whose labels are worth most.
 
@@ -44,6 +50,9 @@ def rows_to_label(
         Number of rows to label, at most 8,192.
     y : array-like of shape (n_samples,), default=None
         Class of every row of X, or the marker ``unlabeled``. None: no row is labeled.
+    pending : array-like of int, default=()
+        Indices of rows that are being labeled: they are not chosen again, and what they represent
+        counts as covered.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     random_state : int, RandomState instance or None, default=None
@@ -64,6 +73,7 @@ def rows_to_label(
     reader = AverageLDA(unlabeled=unlabeled)
     source = reader._open(X, reset=True)
     is_labeled, codes = _labels(y, unlabeled, source.n_rows)
+    is_labeled[np.asarray(pending, dtype=int)] = True
     open_rows = np.flatnonzero(~is_labeled)
     _check_number(n, len(open_rows), len(is_labeled))
     size = min(max(_SAMPLE, _ROWS_A_LABEL * n), _MOST_CLUSTERED, len(open_rows))

@@ -18,6 +18,12 @@ from .encoders import require_for_tables
 
 CHOSEN, RANDOM = "chosen", "random"  # how a row was drawn: for its worth, or for a fair test
 _HOW, _ROUND, _GUESS = "how", "round", "guess"
+OWN_COLUMNS = (_HOW, _ROUND, _GUESS)  # beside the id and the class
+
+
+def are_answers(columns: Sequence[str]) -> bool:
+    """Whether a file with these columns is one of rows that a person labels."""
+    return {*OWN_COLUMNS} <= {*columns}
 
 
 @dataclass(frozen=True)
@@ -92,19 +98,26 @@ class Answers:
     def n_rounds(self) -> int:
         return max((int(text) for text in self.frame[_ROUND] if text.isdecimal()), default=0)
 
+    @property
+    def rounds(self) -> dict[str, int]:
+        """Round of every id that was asked for."""
+        numbers = [int(text) if text.isdecimal() else 0 for text in self.frame[_ROUND]]
+        return dict(zip(self.frame[self.id], numbers, strict=True))
+
     def asking(
         self,
         ids: Sequence[str],
         how: str,
         guesses: Sequence[str] | None = None,
         shown: Mapping[str, Sequence[Any]] | None = None,
+        number: int | None = None,
     ) -> Answers:
-        """With further rows to label, as the next round."""
+        """With further rows to label, as the round of this number, or the next one."""
         columns = {
             self.id: list(ids),
             self.target: [""] * len(ids),
             _HOW: [how] * len(ids),
-            _ROUND: [str(self.n_rounds + 1)] * len(ids),
+            _ROUND: [str(number or self.n_rounds + 1)] * len(ids),
             _GUESS: [""] * len(ids) if guesses is None else list(guesses),
             **{name: [str(value) for value in values] for name, values in (shown or {}).items()},
         }

@@ -10,16 +10,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._core.types import AnyArray
 from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
 from .._estimators.diagnosis import safety_bounds
-from .._estimators.labels import plain
-from .._messages import NothingLearnedWarning, NoUnlabeledRowsWarning, message_of, quoted_list, say
+from .._estimators.labels import FREE, LABELED, plain
+from .._messages import (
+    NothingLearnedWarning,
+    NoUnlabeledRowsWarning,
+    ParameterError,
+    message_of,
+    plural,
+    quoted_list,
+    say,
+)
 from .._paths import atomic_write, check_writable
-from .._statistics import LEAST_TESTED, BaseRate, estimate_as_json
+from .._statistics import (
+    LEAST_TESTED,
+    BaseRate,
+    ErrorEstimate,
+    error_interval,
+    estimate_as_json,
+)
 from ..methods import Method
 from .array_files import FeatureFile, feature_names
 from .encoders import pipeline, preprocessing, require_for_tables, type_named
@@ -30,6 +45,15 @@ FAR_DEVIATIONS = 10  # standard deviations from the mean: beyond what the fit ha
 _SUPERVISED = say(
     "No row is unlabeled, so that this is a supervised fit. Rows with an empty target are "
     "unlabeled; {@unlabeled} and {@unlabeled_file} name others."
+)
+_FOLDS = 5  # of the labels drawn at random
+_CHOSEN_SHARES = (
+    "{@proportions} takes the class shares of the labels, and {n} of these were chosen for being "
+    "informative: leave it out, or pass the shares that you know of all rows."
+)
+_CHOSEN_PRIORS = (
+    "The priors are the class shares of the labels, and {n} of these were chosen for being "
+    "informative: name the shares that you know by {@priors}, or {@method=average}."
 )
 
 ShareDone = Callable[[float, int], None]  # takes the share of the file and the rows so far
@@ -52,6 +76,7 @@ class FitReport:
     error: Mapping[str, Any] | None = None  # to expect on new rows
     n_tested: int = LEAST_TESTED  # rows of which the error is known
     learned: str = ""  # whether the fit beats the most frequent class, if that is known
+    withheld: str = ""  # why the error is not known, where labels were chosen
     safety: str = ""
     safety_details: str = ""
 
@@ -84,6 +109,8 @@ def fit_table(
 
     The classifier of the pipeline is that of the method.
     """
+    if table.n_chosen:
+        proportions = _without_labeled_shares(table, method, proportions)
     classifier = AutoLDA(
         methods=None if method is None else [method.name],
         shrinkage=shrinkage,
@@ -104,6 +131,19 @@ def fit_table(
     encoded = rows if is_array else model[:-1].transform(rows)
     bounds = safety_bounds(model[-1], encoded, table.labels)
     labels = table.labels[table.is_labeled]
+    messages: list[Any] = [record.message for record in caught]
+    doubts: list[str] = []
+    error, withheld, learned = choice.error_estimate, "", _judge(choice, labels)
+    if table.n_chosen:
+        # What a cross-validation of chosen labels says does not hold for other rows.
+        messages = [each for each in messages if not isinstance(each, NothingLearnedWarning)]
+        learned = ""
+        error, withheld = None, why_withheld(table)
+        if not withheld:
+            framed = table.framed()
+            error = random_estimate(framed, wrong_on_random(model, framed))
+        if priors is None and "proportions" not in model[-1].get_params():
+            doubts.append(say(_CHOSEN_PRIORS, n=table.n_chosen))
     report = FitReport(
         command=command,
         target=table.target,
@@ -112,16 +152,76 @@ def fit_table(
         n_unlabeled=int((~table.is_labeled).sum()),
         empty_cells={} if is_array else _count_gaps(rows),
         notes=table.notes,
-        warnings=_warnings_of([record.message for record in caught], table, Counter(labels)),
+        warnings=[*_warnings_of(messages, table, Counter(labels)), *doubts],
         method=choice.method_,
         choice=choice.reason_ if method is None else "",
-        error=estimate_as_json(choice.error_estimate),
-        n_tested=choice.n_tested_,
-        learned=_judge(choice, labels),
+        error=estimate_as_json(error),
+        n_tested=int(table.is_random.sum()) if table.n_chosen else choice.n_tested_,
+        learned=learned,
+        withheld=withheld,
         safety="" if bounds is None else bounds.sentence,
         safety_details="" if bounds is None else bounds.details,
     )
     return model, report
+
+
+def _without_labeled_shares(table: Table, method: Method | None, proportions: Any) -> Any:
+    """Proportions that take nothing from chosen labels; ParameterError for those that would."""
+    own = None if method is None else dict(method.options).get("proportions")
+    given = proportions or own
+    if isinstance(given, str) and given == LABELED:
+        text = say(_CHOSEN_SHARES, n=table.n_chosen)
+        raise ParameterError(text, parameter="proportions", value=given)
+    return FREE if given is None else given
+
+
+def why_withheld(table: Table) -> str:
+    """Return why labels drawn at random do not show the error; empty if they do."""
+    n_random, n_labels = int(table.is_random.sum()), int(table.is_labeled.sum())
+    if n_random >= LEAST_TESTED:
+        return ""
+    return (
+        f"it is measured by at least {LEAST_TESTED} labels of rows drawn at random, and there are "
+        f"{n_random} among {plural(n_labels, 'label')}. `iclda ask` with --test 50 draws such rows"
+    )
+
+
+def random_estimate(table: Table, is_wrong: AnyArray) -> ErrorEstimate:
+    """Error on new rows, by ``wrong_on_random``.
+
+    The interval is that of Clopper and Pearson. Its lower end allows for the labels that the fits
+    lack: errors fall at most like the root of their number.
+    """
+    n_random, n_labels = len(is_wrong), int(table.is_labeled.sum())
+    low, high = error_interval(int(is_wrong.sum()), n_random)
+    low *= float(np.sqrt(1 - n_random / _FOLDS / n_labels))
+    return ErrorEstimate(float(is_wrong.mean()), low, high, n_random)
+
+
+def wrong_on_random(model: Any, table: Table, is_training: AnyArray | None = None) -> AnyArray:
+    """Whether each label drawn at random is predicted wrongly by a fit without it.
+
+    Fits are to all chosen labels and, in folds, to the other random ones; ``is_training`` are the
+    rows whose labels they may use. Without two classes to fit, the only one is predicted.
+    """
+    tested = np.flatnonzero(table.is_random)
+    folds = np.random.default_rng(0).permutation(len(tested)) % _FOLDS
+    is_wrong = np.empty(len(tested), dtype=bool)
+    for k in range(_FOLDS):
+        fold = tested[folds == k]
+        labels = table.labels.copy()
+        labels[fold] = None
+        if is_training is not None:
+            labels[~is_training] = None
+        classes = {label for label in labels if label is not None}
+        predicted = np.full(len(fold), next(iter(classes), None), dtype=object)
+        if len(classes) > 1:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the fit to all labels repeats what matters
+                fitted = clone(model).fit(table.features, labels)
+                predicted = fitted.predict(table.features.iloc[fold])
+        is_wrong[folds == k] = predicted != table.labels[fold]
+    return is_wrong
 
 
 def _judge(choice: AutoLDA, labels: AnyArray) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._estimators.base import LinearGaussianClassifier
-from .._estimators.labels import LABELED
+from .._estimators.labels import FREE, LABELED
 from .._messages import plural, quoted_list
 from .._statistics import CLEAR, LEAST_TESTED, NOTHING, UNCLEAR, BaseRate, percent_text
 from ..methods import FITTED
@@ -99,7 +99,7 @@ def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[
             converged += f", the best of {n_optima} solutions found"
         lines.append(f"{converged}.")
     given = details["parameters"].get("proportions")
-    if given is not None:
+    if given not in (None, FREE):
         source = "of the labeled rows" if given == LABELED else "given"
         lines.append(f"It allows the unlabeled rows only classes in the proportions {source}.")
     if report is None:
@@ -123,6 +123,8 @@ def _error_line(report: FitReport) -> str:
         return (
             f"Expect {report.error['text']}{end.format(base.majority, percent_text(base.error))}."
         )
+    if report.withheld:
+        return f"How often it errs on new rows is not known: {report.withheld}."
     unknown = "How often it errs on new rows is not known: that takes"
     if report.n_tested >= LEAST_TESTED:
         return f"{unknown} about four labeled rows a class."

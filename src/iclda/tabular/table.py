@@ -17,6 +17,7 @@ import numpy as np
 from .._checks import check_ids, check_leaks, numbers_rows
 from .._core.types import AnyArray
 from .._messages import ColumnError, Hint, plural, quoted_list, say
+from .answers import CHOSEN, OWN_COLUMNS, are_answers
 from .array_files import FeatureFile
 from .encoders import (
     EMPTY_WORDS,
@@ -113,6 +114,9 @@ class Table:
         Columns that were left out on request.
     warnings : tuple of str
         What may spoil a fit: columns that give the class away, marks of unknown classes.
+    is_chosen : ndarray of bool or None
+        Which rows were chosen to be labeled; the others with a label were drawn at random. None:
+        nothing is known of that, and labels are taken for a random sample.
     """
 
     features: Any
@@ -122,6 +126,17 @@ class Table:
     notes: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    is_chosen: AnyArray | None = None
+
+    @property
+    def is_random(self) -> AnyArray:
+        """Which rows have a class and were drawn at random."""
+        return self.is_labeled if self.is_chosen is None else self.is_labeled & ~self.is_chosen
+
+    @property
+    def n_chosen(self) -> int:
+        """Number of labels of rows that were chosen."""
+        return int((self.is_labeled & ~self.is_random).sum())
 
     @cached_property
     def is_labeled(self) -> AnyArray:
@@ -148,7 +163,8 @@ class Table:
             text = f"{n_most:,} of the {len(unlabeled):,} unlabeled rows are used, drawn at random."
             notes = (*notes, text)
         features, labels = self.features.take(is_taken), self.labels[is_taken]
-        return replace(self, features=features, labels=labels, notes=notes)
+        is_chosen = None if self.is_chosen is None else self.is_chosen[is_taken]
+        return replace(self, features=features, labels=labels, notes=notes, is_chosen=is_chosen)
 
     @property
     def digest(self) -> str:
@@ -220,25 +236,33 @@ def read_file(path: Path, options: ReadOptions) -> Table:
     return read_opened(open_data(path, options.ids), options)
 
 
-def read_opened(file: DataReader, options: ReadOptions) -> Table:
-    """Read an opened file."""
+def read_opened(
+    file: DataReader, options: ReadOptions, classes: tuple[str, Any, list[Source]] | None = None
+) -> Table:
+    """Read an opened file.
+
+    ``classes`` is what ``read_classes`` returns, with any number of classes; None: it is called,
+    and there must be two.
+    """
     is_array = isinstance(file, FeatureFile)
     for name in ("drop", "keep", "unlabeled_file") if is_array else ():
         if getattr(options, name):
             sentence = "{given} is for tables, and {path} is an array: save the array of features "
             sentence += "that you mean, or put files of the same features into one folder."
             raise ValueError(say(sentence, given=Hint(name), path=file.path))
-    target, cells, further = read_classes(file, options)
+    target, cells, further = classes or read_classes(file, options)
     if not len(cells):
         raise ValueError(f"{file.path} holds no rows below the names of its columns.")
-    labels = _labels_of(cells, options.labels or file.path, target, options.unlabeled)
+    place, least = options.labels or file.path, 2 if classes is None else 0
+    labels = _labels_of(cells, place, target, options.unlabeled, least)
+    is_chosen = _chosen_rows(file, options) if further else None
     sources = [Source(str(file.path), file.sha256(), len(labels)), *further]
     if isinstance(file, FeatureFile):
         warned = tuple(_warnings_on_marks(labels, target))
-        return Table(file, labels, target, tuple(sources), warnings=warned)
+        return Table(file, labels, target, tuple(sources), warnings=warned, is_chosen=is_chosen)
     dropped = _columns_to_drop(file, options)
     left_out = {}
-    if further and target in file.columns:
+    if further and target in file.columns and is_chosen is None:
         left_out[target] = f"holds the target, which is taken from {options.labels}"
     unused = {target, *options.ids, *dropped}
     used = [name for name in file.columns if name not in unused]
@@ -258,6 +282,8 @@ def read_opened(file: DataReader, options: ReadOptions) -> Table:
         features = _stack(features, more, (file.path, other.path))
         sources.append(Source(str(other.path), other.sha256(), len(more)))
         labels = np.concatenate([labels, np.full(len(more), None)])
+        if is_chosen is not None:
+            is_chosen = np.concatenate([is_chosen, np.zeros(len(more), dtype=bool)])
     empty = features.columns[features.isna().all()]
     left_out |= dict.fromkeys(empty, "is empty in all rows")
     features = features.drop(columns=empty)
@@ -283,6 +309,7 @@ def read_opened(file: DataReader, options: ReadOptions) -> Table:
             *_warnings_on_marks(labels, target),
             *(remark.text for remark in check_leaks(features, named)),
         ),
+        is_chosen=is_chosen,
     )
 
 
@@ -379,11 +406,20 @@ def _stack(first: Any, second: Any, paths: Sequence[Path]) -> Any:
 
 
 def read_classes(file: DataReader, options: ReadOptions) -> tuple[str, Any, list[Source]]:
-    """Target, class of every row as an Arrow column, and their file if it is another one."""
+    """Target, class of every row as an Arrow column, and their file if it is another one.
+
+    If that is one of rows that a person labels, rows without an answer have the class in the file
+    of the rows, if there is one.
+    """
     other = file if options.labels is None else open_table(Path(options.labels))
-    target = options.target
+    target, is_answered = options.target, other is not file and are_answers(other.columns)
+    if is_answered and options.id is None:
+        sentence = "{path} is a file of rows to label: name its column of ids, such as {@id=row}."
+        raise ValueError(say(sentence, path=other.path))
     if target is None and other is not file:
         others = [name for name in other.columns if name != options.id]
+        if is_answered:  # the columns that help a person to decide are last
+            others = others[: others.index(OWN_COLUMNS[0])]
         target = others[0] if len(others) == 1 else None
     is_lacking = target is None or target not in other.columns
     if isinstance(other, FeatureFile) and is_lacking and len(other.columns) == len(other.features):
@@ -391,7 +427,7 @@ def read_classes(file: DataReader, options: ReadOptions) -> tuple[str, Any, list
     if target is None or (isinstance(other, FeatureFile) and is_lacking):
         raise ValueError(say(_WHICH_TARGET, path=other.path, names=_shown(other.columns)))
     require_columns(other, [target], say(", which should hold the classes: name it by {@target}"))
-    for each in (other, file):
+    for each in (other,) if is_answered else (other, file):
         require_columns(each, options.ids, say(", which {@id} names"))
     cells = other.column(target)
     if other is file:
@@ -402,21 +438,47 @@ def read_classes(file: DataReader, options: ReadOptions) -> tuple[str, Any, list
             values = {"labels": other.path, "n": len(cells), "path": file.path, "n_rows": n_rows}
             raise ValueError(say(_OTHER_LENGTH, **values))
         return target, cells, sources
-    places = _places(other.column(options.id), other.path, options.id)
-    known = _places(file.column(options.id), file.path, options.id)
+    cells = _joined(cells, file, other, options.id)
+    if is_answered and target in file.columns:
+        own = texts_of(file.column(target).to_pylist(), ("",))
+        texts = [answer or own for answer, own in zip(cells.to_pylist(), own, strict=True)]
+        cells = require_for_tables("pyarrow").chunked_array([texts], "string")
+    return target, cells, sources
+
+
+def _joined(cells: Any, file: DataReader, other: DataReader, id: str) -> Any:
+    """Cells of another file in the order of the rows of this one, null where there is none."""
+    places = _places(row_ids(other, id), other.path, id)
+    known = _places(row_ids(file, id), file.path, id)
     if unknown := [text for text in places if text not in known]:
         raise ValueError(
-            f"{other.path}: no row of {file.path} has the {options.id!r} "
-            f"{quoted_list(unknown, 3)}. Its {n_rows:,} rows have ids such as "
-            f"{quoted_list(list(known), 3)}: remove these labels, or name another column of ids."
+            f"{other.path}: no row of {file.path} has the {id!r} {quoted_list(unknown, 3)}. Its "
+            f"{len(known):,} rows have ids such as {quoted_list(list(known), 3)}: remove these "
+            "labels, or name another column of ids."
         )
-    wanted = require_for_tables("pyarrow").array([places.get(text) for text in known], "int64")
-    return target, cells.take(wanted), sources
+    wanted = [places.get(text) for text in known]
+    return cells.take(require_for_tables("pyarrow").array(wanted, "int64"))
 
 
-def _places(column: Any, path: Path, id: str) -> dict[str, int]:
+def row_ids(file: DataReader, id: str) -> AnyArray:
+    """Ids of the rows as text; numbers from 0 if the file has no column of this name."""
+    if id in file.columns:
+        return texts_of(file.column(id).to_pylist())
+    return texts_of(range(file.n_rows))
+
+
+def _chosen_rows(file: DataReader, options: ReadOptions) -> AnyArray | None:
+    """Which rows were chosen to be labeled; None if the file of the labels does not say that."""
+    other = open_table(Path(options.labels or ""))
+    if options.id is None or not are_answers(other.columns):
+        return None
+    drawn = texts_of(other.column(OWN_COLUMNS[0]).to_pylist())
+    how = dict(zip(row_ids(other, options.id), drawn, strict=True))
+    return np.array([how.get(text) == CHOSEN for text in row_ids(file, options.id)], dtype=bool)
+
+
+def _places(texts: AnyArray, path: Path, id: str) -> dict[str, int]:
     """Place of every id; ValueError for one that occurs twice."""
-    texts = texts_of(column.to_pylist())
     places = {text: place for place, text in enumerate(texts)}
     if len(places) < len(texts):
         text, count = Counter(texts).most_common(1)[0]
@@ -432,9 +494,9 @@ def _shown(names: Sequence[str]) -> str:
 
 
 def _labels_of(
-    column: Any, path: Path | str, target: str, unlabeled: str | float | None
+    column: Any, path: Path | str, target: str, unlabeled: str | float | None, least: int
 ) -> AnyArray:
-    """Class names of an Arrow column; ValueError unless there are two classes."""
+    """Class names of an Arrow column; ValueError for fewer than ``least`` classes."""
     place = f"{path}: column {target!r}"
     if require_for_tables("pyarrow").types.is_nested(column.type):
         raise ValueError(f"{place} holds {column.type} cells, and must hold classes: write text.")
@@ -454,7 +516,7 @@ def _labels_of(
             )
         labels[is_marker] = None
     counts = Counter(label for label in labels if label is not None)
-    _refuse_other_than_classes(counts, len(labels), place)
+    _refuse_other_than_classes(counts, len(labels), place, least)
     return labels
 
 
@@ -469,10 +531,10 @@ def may_mean_nothing(text: str) -> bool:
     return text.casefold() in _WORDS_FOR_NOTHING
 
 
-def _refuse_other_than_classes(counts: Counter[str], n_rows: int, place: str) -> None:
-    """Refuse fewer than two classes, numbers with fractions, and as many values as rows."""
+def _refuse_other_than_classes(counts: Counter[str], n_rows: int, place: str, least: int) -> None:
+    """Refuse fewer than ``least`` classes, numbers with fractions, and as many values as rows."""
     rows = plural(counts.total(), "labeled row")
-    if len(counts) < 2:
+    if len(counts) < least:
         raise ValueError(
             f"{place} must label rows of at least 2 classes, got {_named(counts)} in {rows}. Label "
             "rows of each class; empty cells and the unlabeled value are no labels."

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from ..._core.types import AnyArray, Array
-from ..._estimators.labels import Labels, encode_labels
+from ..._estimators.labels import FREE, Labels, encode_labels
 from ..._messages import NoUnlabeledRowsWarning, Text, message_of
 from ..._statistics import row_losses
 from ...tabular.encoders import pipeline, preprocessing
@@ -93,7 +93,9 @@ def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> 
     def fit(contestant: Contestant) -> dict[str, Any]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = build_classifier(contestant, data.seed, encoded.size)
+            model = build_classifier(
+                contestant, data.seed, encoded.size, data.splits.is_chosen is not None
+            )
             model.fit(encoded.train, encoded.y)
             values = measure_fit(model, encoded, data.splits.labels, take)
         if cell.experiment != COMPARISON:
@@ -103,12 +105,17 @@ def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> 
     return [record_fit(cell, c.name, sizes, data.seed, partial(fit, c)) for c in chosen]
 
 
-def build_classifier(contestant: Contestant, seed: int, size: Size) -> Any:
-    """An unfitted classifier. A slow search starts only once."""
+def build_classifier(contestant: Contestant, seed: int, size: Size, is_chosen: bool = False) -> Any:
+    """An unfitted classifier; ``is_chosen``: for labels of chosen rows.
+
+    A slow search starts only once.
+    """
     method = contestant.method
     if method.is_outside:
         return OutsideClassifier(method.name)
-    made = method.classifier(shrinkage=contestant.shrinkage, seed=seed)
+    made = method.classifier(
+        shrinkage=contestant.shrinkage, proportions=FREE if is_chosen else None, seed=seed
+    )
     made.set_params(unlabeled=None)
     if "n_starts" in method.parameters and size.is_slow:
         made.set_params(n_starts=1)

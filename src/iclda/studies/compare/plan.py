@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._checks import Remark
 from ..._core.types import AnyArray
-from ..._estimators.labels import Labels, encode_labels
+from ..._estimators.labels import Labels, draw_folds, encode_labels
 from ..._messages import Hint, ParameterError, Text, say
 from ...methods import (
     COMPARED,
@@ -25,6 +25,7 @@ from ...methods import (
     safety_rank,
 )
 from ...model_selection._splitters import OrderedSplit, SemiSupervisedKFold, order_split
+from ...tabular.fit_predict import why_withheld
 from ...tabular.table import Source, Table
 from ..engine import rng_of
 from ..store import COMPARISON_FORMAT, Cell
@@ -176,6 +177,7 @@ class Splits:
     n_repeats: int
     n_labeled: int | None = None
     seed: int = 0
+    is_chosen: AnyArray | None = None  # rows whose labels always train
 
     @cached_property
     def labels(self) -> Labels:
@@ -184,6 +186,12 @@ class Splits:
     @cached_property
     def tests(self) -> list[AnyArray]:
         """Indices of the rows tested in every split."""
+        if self.is_chosen is not None:
+            rng = np.random.RandomState(self.seed)
+            random = np.flatnonzero(self.labels.is_labeled & ~self.is_chosen)
+            codes, n_folds = self.labels.codes[random], self.n_folds
+            drawn = [draw_folds(codes, n_folds, rng) for _ in range(self.n_repeats)]
+            return [random[folds == k] for folds in drawn for k in range(n_folds)]
         folds = SemiSupervisedKFold(
             self.n_folds, n_repeats=self.n_repeats, unlabeled=None, random_state=self.seed
         )
@@ -302,7 +310,9 @@ class ComparisonPlan:
         """The folds; ValueError where the labels do not allow them."""
         n_folds = choose_n_folds(self)
         n_repeats = self.repeats or REPEATS
-        return Splits(self.table.labels, n_folds, n_repeats, self.n_labeled, self.seed)
+        is_chosen = self.table.is_chosen if self.table.n_chosen else None
+        labels, seed = self.table.labels, self.seed
+        return Splits(labels, n_folds, n_repeats, self.n_labeled, seed, is_chosen)
 
 
 def choose_n_folds(plan: ComparisonPlan) -> int:
@@ -317,7 +327,9 @@ def choose_n_folds(plan: ComparisonPlan) -> int:
         raise ValueError(say(SENTENCES["errors"]["one_label"], name=name))
     if plan.folds is not None and not 2 <= plan.folds <= count:
         raise bad_parameter("folds", "folds", plan.folds, most=count, name=name)
-    n_folds = plan.folds or min(FOLDS, count)
+    if plan.table.n_chosen and (withheld := why_withheld(plan.table)):
+        raise ValueError(f"The error of methods cannot be compared: {withheld}.")
+    n_folds = plan.folds or min(FOLDS, count, int(plan.table.is_random.sum()))
     if plan.n_labeled is None:
         if n_labels == len(plan.table.labels):
             sentence = SENTENCES["errors"]["all_labeled"]

@@ -22,6 +22,7 @@ from ..._checks import (
     check_gaps,
     check_shift,
 )
+from ..._estimators.labels import LABELED
 from ..._messages import and_list, plural, say
 from ..._packages import versions
 from ..._progress import Advance
@@ -74,6 +75,9 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     size = splits.size(sample.shape[1])
     shrinkages = plan.shrinkages or default_shrinkages(size)
     candidates = methods = plan.methods or (*FITTED, *BASELINES)
+    if table.n_chosen:  # whose class shares are not those of other rows
+        methods = tuple(m for m in methods if dict(m.options).get("proportions") != LABELED)
+        candidates = methods
     if plan.methods is None:
         # Few rows are fitted in the space that they span.
         searched = replace(size, n_features=min(size.n_features, len(table.labels)))
@@ -213,6 +217,7 @@ def check_table(table: Table, sample: Any, size: Size, *, is_hidden: bool) -> li
         *(Remark(WARNING, "Columns", text) for text in table.warnings),
         *check_gaps(table.features),
         *check_constants(table.features),
+        *_check_chosen(table),
         *_check_labels(size),
         *check_shift(sample.iloc[:n_labeled], sample.iloc[n_labeled:]),
         *check_duplicates(table.features, table.labels),
@@ -254,6 +259,14 @@ def _check_kinds(table: Table, size: Size) -> Iterator[Remark]:
     text = parts[0] if len(parts) == 1 else f"{n_columns}: {', '.join(parts)}"
     encoded = f" As numbers they make {size.n_features} features."
     yield Remark(FINE, "Columns", f"{text}.{encoded if size.n_features != n_columns else ''}")
+
+
+def _check_chosen(table: Table) -> Iterator[Remark]:
+    if table.n_chosen:
+        n_random = int(table.is_random.sum())
+        text = f"{table.n_chosen:,} are of rows that were chosen: they train in every split, and "
+        text += f"all numbers are those of the {n_random:,} that were drawn at random."
+        yield Remark(NOTE, "Labels", text)
 
 
 def _check_labels(size: Size) -> Iterator[Remark]:

@@ -1,0 +1,110 @@
+"""The loop on the command line: ask, fill in, ask, fit; what is said and what is refused."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from table_files import call, flowers, write
+
+LABELS = "--labels", "to_label.csv", "--id", "row"
+
+
+@pytest.fixture
+def features(tmp_path, monkeypatch):
+    """An array of 90 rows and their classes, in the folder where the commands run."""
+    monkeypatch.chdir(tmp_path)
+    truth = np.array(["iris", "lily", "rose"])[np.arange(90) % 3]
+    rng = np.random.default_rng(1)
+    np.save("x.npy", rng.normal(size=(90, 4)) + 2 * np.eye(3, 4)[np.arange(90) % 3])
+    return truth
+
+
+def fill(truth):
+    frame = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
+    frame["label"] = truth[frame["row"].astype(int)]
+    frame.to_csv("to_label.csv", index=False)
+
+
+def test_the_loop_ends_in_a_model_with_an_honest_error(features):
+    code, said, error = call("ask", "x.npy", "--n", 9)
+    assert (code, error) == (0, "")
+    assert said.splitlines() == [
+        "Wrote to_label.csv: 9 more rows to label, 9 chosen.",
+        "Next: fill in the column 'label' of to_label.csv, then iclda ask x.npy --n 9 "
+        "--labels to_label.csv --test 50",
+    ]
+    assert Path("to_label.csv").read_text().startswith("row,label,how,round,guess\n")
+    fill(features)
+    code, said, _ = call("fit", "x.npy", *LABELS)
+    assert code == 0
+    assert "How often it errs on new rows is not known: it is measured by at least 8" in said
+    said = call("ask", "x.npy", "--n", 6, "--test", 20)[1]
+    assert "there are 0 among 9 labels. `iclda ask` with --test 50" in said
+    fill(features)
+    found = json.loads(call("ask", "x.npy", "--n", 0, "--json")[1])
+    assert (found["n_labels"], found["error"]["n_rows"], found["n_chosen"]) == (35, 20, 0)
+    assert found["next"] == "Next: iclda fit x.npy --labels to_label.csv --id row"
+    assert found["lines"][0].startswith("Expect ")
+    said = call("fit", "x.npy", *LABELS)[1]
+    assert "90 % interval from 20 labeled rows" in said
+    code, _, error = call("fit", "x.npy", *LABELS, "--proportions", "labeled")
+    assert code == 2
+    assert "--proportions takes the class shares of the labels, and 15 of these" in error
+
+
+def test_a_comparison_tests_random_rows_alone(features):
+    pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
+    call("ask", "x.npy", "--n", 12)
+    fill(features)
+    options = "--methods", "average,em", "--fast", "--jobs", "1", "--out", "out", *LABELS
+    code, _, error = call("compare", "x.npy", *options)
+    assert code == 2
+    assert "cannot be compared: it is measured by at least 8" in error
+    call("ask", "x.npy", "--n", 0, "--test", 20)
+    fill(features)
+    code, said, _ = call("compare", "x.npy", *options)
+    assert code == 0
+    assert "numbers are those of the 20 that were drawn at random" in " ".join(said.split())
+    assert "from 20 labeled rows" in " ".join(said.split())
+
+
+def test_ids_of_a_table_join_the_answers(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = flowers().drop(columns="species").assign(name=[f"n{k:02}" for k in range(90)])
+    path = write(tmp_path, frame)
+    assert call("ask", path, "--n", 9, "--id", "name", "--target", "species")[0] == 0
+    answers = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
+    assert list(answers.columns[:2]) == ["name", "species"]
+    assert {"p", "q", "color", "wild"} <= set(answers.columns)
+    kinds = np.array(["iris", "lily", "rose"])
+    answers["species"] = [kinds[int(name[1:]) % 3] for name in answers["name"]]
+    answers.to_csv("to_label.csv", index=False)
+    code, said, _ = call("fit", path, "--labels", "to_label.csv", "--id", "name")
+    assert code == 0
+    assert "for 'species', fitted to 9 labeled and 81 unlabeled rows" in said
+
+
+def spoil(column, value):
+    frame = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
+    frame.loc[0, column] = value
+    frame.to_csv("to_label.csv", index=False)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("row", "999", "no row of x.npy has the 'row' '999'"),
+        ("label", "IRIS ", "spells a class in 2 ways, 'IRIS', 'iris'"),
+    ],
+)
+def test_answers_that_cannot_be_meant_are_refused_and_stay(features, column, value, message):
+    call("ask", "x.npy", "--n", 30)
+    fill(features)
+    spoil(column, value)
+    before = Path("to_label.csv").read_text()
+    code, _, error = call("ask", "x.npy", "--n", 5)
+    assert code == 2
+    assert message in error
+    assert Path("to_label.csv").read_text() == before

@@ -1,0 +1,219 @@
+"""Rounds of labeling: rows to label, answers read back, and the error of labels drawn at random."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from iclda import AverageLDA, ParameterError
+from iclda._statistics import ErrorEstimate
+from iclda.methods import find_method
+from iclda.tabular.answers import CHOSEN, RANDOM, Answers
+from iclda.tabular.ask import Progress, ask_for_labels
+from iclda.tabular.encoders import pipeline, preprocessing
+from iclda.tabular.fit_predict import fit_table, wrong_on_random
+from iclda.tabular.table import Table, read_table
+
+NAMES = np.array(["cat", "dog", "owl"])
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """150 rows of three classes with a remark on each, and their classes by row."""
+    monkeypatch.chdir(tmp_path)
+    rng, codes = np.random.default_rng(0), np.arange(150) % 3
+    frame = pd.DataFrame(rng.normal(size=(150, 10)) + 2 * np.eye(3, 10)[codes])
+    frame.columns = [f"v{k}" for k in range(10)]
+    frame.insert(3, "remark", [f"number {k}, {'a' * (k % 7)}" for k in range(150)])
+    frame.to_csv("rows.csv", index=False)
+    return tmp_path / "rows.csv", dict(zip(map(str, range(150)), NAMES[codes], strict=True))
+
+
+def fill(truth, most=None, path="to_label.csv"):
+    """Answer the open rows of a file, or the first of them."""
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    open_rows = frame.index[frame["label"] == ""][:most]
+    frame.loc[open_rows, "label"] = frame["row"][open_rows].map(truth)
+    frame.to_csv(path, index=False)
+
+
+def test_a_first_round_asks_for_representative_rows_with_what_a_person_needs(table):
+    path, truth = table
+    asked = ask_for_labels(path, 9, n_test=4)
+    frame = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
+    assert list(frame.columns[:5]) == ["row", "label", "how", "round", "guess"]
+    assert list(frame.columns[5:]) == ["v0", "v1", "v2", "remark", *(f"v{k}" for k in range(3, 8))]
+    assert frame["how"].tolist() == [RANDOM] * 4 + [CHOSEN] * 9
+    assert set(frame["round"]) == {"1"}
+    assert set(frame["label"]) == set(frame["guess"]) == {""}
+    assert frame["remark"].tolist() == [f"number {k}, {'a' * (int(k) % 7)}" for k in frame["row"]]
+    assert (asked.n_chosen, asked.n_random, asked.n_left) == (9, 4, 137)
+    assert len({truth[row] for row in frame["row"]}) == 3
+
+
+def test_rounds_keep_answers_and_open_rows_and_add_guesses(table):
+    path, truth = table
+    ask_for_labels(path, 12)
+    fill(truth, most=10)
+    before = Answers.read(path.parent / "to_label.csv", "row", "label")
+    asked = ask_for_labels(path, 6, n_test=5)
+    after = asked.answers
+    assert after.labels == before.labels
+    assert after.ids()[:12] == before.ids()
+    assert len(set(after.ids())) == 23
+    assert asked.n_open == 2
+    assert any("2 rows of earlier rounds" in line for line in asked.lines)
+    new = after.frame[after.frame["round"] == "2"]
+    labeled = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
+    model = pipeline(preprocessing(labeled.features), AverageLDA(proportions="free"))
+    predicted = model.fit(labeled.features, labeled.labels).predict(labeled.features)
+    assert new["guess"].tolist() == predicted[new["row"].astype(int)].tolist()
+    assert len(set(new["guess"])) > 1
+
+
+def test_the_error_is_withheld_and_then_that_of_random_labels(table):
+    path, truth = table
+    ask_for_labels(path, 12)
+    fill(truth)
+    asked = ask_for_labels(path, 6, n_test=30)
+    assert asked.progress.estimate is None
+    assert "there are 0 among 12 labels. `iclda ask` with --test 50" in str(asked.progress)
+    assert asked.answers.ids(RANDOM)
+    fill(truth)
+    progress = ask_for_labels(path, 0).progress
+    assert progress.estimate.n_rows == 30
+    assert progress.estimate.low < progress.estimate.error < progress.estimate.high
+    assert progress.n_last == 36
+    net = (progress.n_right - progress.n_wrong) / 30
+    assert progress.before - progress.estimate.error == pytest.approx(net)
+
+
+@pytest.mark.parametrize(("n_right", "n_wrong"), [(1, 0), (4, 3), (2, 6)])
+def test_without_a_clear_fall_nothing_is_predicted(n_right, n_wrong):
+    error = ErrorEstimate(0.3, 0.2, 0.4, 50)
+    before = 0.3 + (n_right - n_wrong) / 50
+    progress = Progress(error, "", before, n_right, n_wrong, n_labels=60, n_last=20)
+    assert progress.after_more is None
+    assert "this does not show" in str(progress)
+
+
+def test_what_more_labels_bring_follows_a_power_law():
+    error = ErrorEstimate(0.2, 0.1, 0.3, 50)
+    progress = Progress(error, "", 0.4, n_right=10, n_wrong=0, n_labels=40, n_last=20)
+    assert progress.after_more == pytest.approx(0.2 * 40 / 50)  # half the error at twice the labels
+    assert "lower it by about 4.0 points" in str(progress)
+
+
+def test_held_out_labels_train_no_fit_and_chosen_ones_are_not_tested():
+    """The classes of random rows are noise that only a fit with their own labels could know."""
+    rng = np.random.default_rng(0)
+    labels = np.full(80, None, dtype=object)
+    labels[:40] = rng.choice(["a", "b"], 40)
+    is_chosen = np.arange(80) < 10
+    X = pd.DataFrame(rng.normal(size=(80, 3)))
+    seen = []
+
+    class Watched(find_method("supervised").load_class()):
+        def fit(self, X, y):
+            seen.append({k for k, label in zip(X.index, y, strict=True) if label is not None})
+            return super().fit(X, y)
+
+    table = Table(X, labels, "label", (), is_chosen=is_chosen)
+    is_wrong = wrong_on_random(pipeline(None, Watched()), table)
+    assert len(is_wrong) == 30
+    assert all(set(range(10)) <= each for each in seen)
+    assert sorted(k for each in seen for k in set(range(40)) - each) == list(range(10, 40))
+    seen.clear()
+    is_training = np.arange(80) >= 5
+    wrong_on_random(pipeline(None, Watched()), table, is_training)
+    assert not any(each & set(range(5)) for each in seen)
+
+
+def test_rows_that_are_left_are_all_asked_for_and_then_nothing_is(table):
+    path, truth = table
+    asked = ask_for_labels(path, 140, n_test=20)
+    assert (asked.n_random, asked.n_chosen, asked.n_left) == (20, 130, 0)
+    assert any("160 rows were wanted, and 150 were left" in line for line in asked.lines)
+    assert "No further row is left to ask for." in ask_for_labels(path, 5).lines
+    fill(truth)
+    before = (path.parent / "to_label.csv").read_bytes()
+    assert "All rows are labeled: nothing is left to ask for." in ask_for_labels(path, 5).lines
+    assert (path.parent / "to_label.csv").read_bytes() == before
+
+
+def test_labels_of_the_file_count_and_join_the_answers(table):
+    path, truth = table
+    frame = pd.read_csv(path)
+    frame["kind"] = [truth[str(k)] if k < 20 else None for k in range(150)]
+    frame.to_csv(path, index=False)
+    asked = ask_for_labels(path, 5, target="kind")
+    assert asked.n_labels == 20
+    assert asked.progress.estimate.n_rows == 20  # taken for a random sample
+    assert not {int(row) for row in asked.answers.ids()} & set(range(20))
+    answers = asked.answers
+    for row in answers.ids():
+        answers = answers.answering(row, truth[row])
+    answers.write()
+    joined = read_table(path, target="kind", labels="to_label.csv", id="row", drop_unusable=True)
+    assert (joined.is_labeled.sum(), joined.n_chosen, joined.is_random.sum()) == (25, 5, 20)
+
+
+def shuffle(path):
+    pd.read_csv(path).sample(frac=1, random_state=0).to_csv(path, index=False)
+
+
+def forget_rows(path):
+    pd.read_csv(path).head(3).to_csv(path, index=False)
+
+
+def name_a_column_row(path):
+    pd.read_csv(path).rename(columns={"v0": "row"}).to_csv(path, index=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (shuffle, "shows other rows than"),
+        (forget_rows, r"no row of .*rows.csv has the 'row'"),
+        (name_a_column_row, "has a column 'row': name the column"),
+    ],
+)
+def test_a_changed_file_is_refused_and_answers_stay(table, change, message):
+    path, truth = table
+    ask_for_labels(path, 12)
+    fill(truth)
+    before = (path.parent / "to_label.csv").read_bytes()
+    change(path)
+    with pytest.raises(ValueError, match=message):
+        ask_for_labels(path, 5)
+    assert (path.parent / "to_label.csv").read_bytes() == before
+
+
+def test_a_spreadsheet_may_round_what_it_shows(table):
+    path, truth = table
+    ask_for_labels(path, 12)
+    fill(truth)
+    frame = pd.read_csv("to_label.csv")
+    frame.round(4).to_csv("to_label.csv", index=False)
+    assert ask_for_labels(path, 5).n_labels == 12
+
+
+def test_a_fit_uses_no_shares_of_chosen_labels_and_withholds_its_error(table):
+    path, truth = table
+    ask_for_labels(path, 15)
+    fill(truth)
+    chosen = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
+    model, report = fit_table(chosen)
+    assert (report.error, report.learned, report.method) == (None, "", "average")
+    assert "there are 0 among 15 labels" in report.withheld
+    assert "labeled shares" not in model[-1].member_weights_
+    with pytest.raises(ParameterError, match="15 of these were chosen"):
+        fit_table(chosen, proportions="labeled")
+    with pytest.raises(ParameterError, match="15 of these were chosen"):
+        fit_table(chosen, find_method("iclda-proportions"))
+    warned = fit_table(chosen, find_method("supervised"))[1].warnings
+    assert any("priors are the class shares" in text for text in warned)
+    ask_for_labels(path, 0, n_test=20)
+    fill(truth)
+    both = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
+    _, report = fit_table(both)
+    assert (report.n_tested, report.error["n_rows"], report.withheld) == (20, 20, "")
