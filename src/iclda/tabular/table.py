@@ -421,11 +421,8 @@ def read_classes(file: DataReader, options: ReadOptions) -> tuple[str, Any, list
         if is_answered:  # the columns that help a person to decide are last
             others = others[: others.index(OWN_COLUMNS[0])]
         target = others[0] if len(others) == 1 else None
-    is_lacking = target is None or target not in other.columns
-    if isinstance(other, FeatureFile) and is_lacking and len(other.columns) == len(other.features):
-        raise ValueError(say(_NO_LABELS, path=other.path))
-    if target is None or (isinstance(other, FeatureFile) and is_lacking):
-        raise ValueError(say(_WHICH_TARGET, path=other.path, names=_shown(other.columns)))
+    if target is None or (isinstance(other, FeatureFile) and target not in other.columns):
+        raise _no_target(other)
     require_columns(other, [target], say(", which should hold the classes: name it by {@target}"))
     for each in (other,) if is_answered else (other, file):
         require_columns(each, options.ids, say(", which {@id} names"))
