@@ -443,6 +443,13 @@ def read_classes(file: DataReader, options: ReadOptions) -> tuple[str, Any, list
     return target, cells, sources
 
 
+def _no_target(file: DataReader) -> ValueError:
+    """The error of a file whose column of classes is not named."""
+    if isinstance(file, FeatureFile) and len(file.columns) == len(file.features):
+        return ValueError(say(_NO_LABELS, path=file.path))
+    return ValueError(say(_WHICH_TARGET, path=file.path, names=_shown(file.columns)))
+
+
 def _joined(cells: Any, file: DataReader, other: DataReader, id: str) -> Any:
     """Cells of another file in the order of the rows of this one, null where there is none."""
     places = _places(row_ids(other, id), other.path, id)
