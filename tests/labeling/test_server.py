@@ -150,7 +150,7 @@ def test_only_the_files_of_rows_are_served(page, tmp_path):
     for path in ("../secret.png", "..%2Fsecret.png", "%2e%2e/secret.png", "60", "-1", "003.png"):
         status, _, content = page.request(f"file/{path}")
         assert status in (403, 404)
-        assert b"secret" != content
+        assert content != b"secret"
 
 
 def test_more_rows_are_asked_for_and_every_fifth_measures_the_error(page):
@@ -207,6 +207,6 @@ def test_answers_are_kept_when_the_rows_change(page):
 def test_an_answers_file_with_unknown_ids_is_refused(tmp_path):
     path = tmp_path / "to_label.csv"
     path.write_text("row,label,how,round,guess\n99,cat,chosen,1,\n")
-    with pytest.raises(ValueError, match="no row of .* has the 'row' '99'. Its 60 rows"):
+    with pytest.raises(ValueError, match=r"no row of .* has the 'row' '99'. Its 60 rows"):
         Page(tmp_path)
     assert "99,cat" in path.read_text()
