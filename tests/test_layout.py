@@ -37,7 +37,7 @@ ELSEWHERE = {
     "tabular/table_files.py": "tests/tabular/test_table and tests/cli/test_bad_tables",
 }
 # Names that modules of one kind have in common on purpose.
-COMMON = {"open_rows", "apply_to_rows", "compare"}
+COMMON = {"open_rows", "apply_to_rows", "compare", "label"}
 
 
 def pair_of(module):

@@ -48,9 +48,7 @@ def test_ten_rows_are_labeled_by_keyboard(new_page, tmp_path, width, scheme):
                 page.keyboard.type(name)
                 page.keyboard.press("Enter")
                 names.append(name)
-            page.wait_for_function(
-                "id => document.getElementById('row-title').textContent !== `Row ${id}`", arg=id
-            )
+            page.locator("#last", has_text=f"Row {id} is").wait_for()
         seconds = time.monotonic() - began
         print(f"ten labels in {seconds:.1f} s")  # noqa: T201
         frame = pd.read_csv(path, dtype=str, keep_default_na=False).set_index("row")

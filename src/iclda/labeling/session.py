@@ -48,7 +48,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Findings:
+class TaskFindings:
     """Results of a task."""
 
     more: Sequence[int] = ()  # places of further rows, in the order in which to label them
@@ -70,7 +70,7 @@ class LabelingSession:
         self.history: list[str] = []
         self.skipped: list[str] = []
         self.last: dict[str, str] | None = None
-        self.findings = Findings()
+        self.findings = TaskFindings()
         self.answers = self._read()
         self.classes = sorted(set(self.labels.values()))
         self._done: Task | None = None  # the last task whose findings are known
@@ -167,7 +167,7 @@ class LabelingSession:
         is_known = done is not None and task.labels == done.labels and not task.n_more
         return None if is_known or task == done else task
 
-    def compute(self, task: Task) -> Findings:
+    def compute(self, task: Task) -> TaskFindings:
         """Choose further rows, fit a model to the labels, and guess the classes of open rows."""
         if self.rows.has_changed:
             raise ValueError(
@@ -181,20 +181,20 @@ class LabelingSession:
         more, how = self._choose(task.n_more, y, is_free, len(task.asked))
         is_free[more] = False
         if self.rows.X is None or len(set(task.labels.values())) < 2:
-            return Findings(more, how)
+            return TaskFindings(more, how)
         self._hold(~is_free)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # labels are few, which the person is about to change
             try:
                 model = AverageLDA(unlabeled=None).fit(self._X, y[self._held])
             except ValueError as error:
-                return Findings(more, how, problem=str(error))
+                return TaskFindings(more, how, problem=str(error))
         shares = np.asarray(model.predict_proba(self._X))
         guesses = model.classes_[shares.argmax(axis=1)]
         two = np.argsort(-shares, axis=1)[:, :2]
         margins = -np.diff(np.take_along_axis(shares, two, axis=1), axis=1)[:, 0]
         order = [k for k in np.argsort(margins, kind="stable") if is_free[self._held[k]]]
-        return Findings(
+        return TaskFindings(
             more,
             how,
             {self.rows.ids[i]: str(guess) for i, guess in zip(self._held, guesses, strict=True)},
@@ -248,7 +248,7 @@ class LabelingSession:
         is_held[sample] = True
         self._X, self._held = self.rows.take(is_held), np.flatnonzero(is_held)
 
-    def accept(self, task: Task, findings: Findings) -> None:
+    def accept(self, task: Task, findings: TaskFindings) -> None:
         """Take the findings of a task; rows that were answered meanwhile keep their guess."""
         self._done, self.findings = task, findings
         asked = {*self.answers.ids()}

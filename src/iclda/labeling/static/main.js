@@ -184,9 +184,10 @@ document.addEventListener("keydown", press);
 byId("new").addEventListener("submit", (event) => {
   event.preventDefault();
   const name = byId("name").value.trim();
+  if (!name) return; // the field keeps the focus
   byId("name").value = "";
   byId("name").blur();
-  if (name) answer(name);
+  answer(name);
 });
 byId("back").addEventListener("click", back);
 byId("skip").addEventListener("click", skip);
