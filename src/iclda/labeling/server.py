@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from .._local_server import Site
-from .session import TaskFindings, LabelingSession
+from .session import LabelingSession, TaskFindings
 from .shown import MEDIA_TYPES
 
 _STATIC = Path(__file__).parent / "static"
