@@ -16,7 +16,14 @@ COLORS = {
 }
 # Floors from the top: kind, then (folder or module, what it is for) of each room.
 FLOORS = [
-    ("edge", [("cli/", "the command line"), ("playground/", "the page in the browser")]),
+    (
+        "edge",
+        [
+            ("cli/", "the command line"),
+            ("playground/", "the page in the browser"),
+            ("labeling/", "the page to label on"),
+        ],
+    ),
     (
         "edge",
         [

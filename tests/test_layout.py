@@ -22,11 +22,14 @@ ELSEWHERE = {
     "_estimators/prepare.py": "tests/faults/test_numbers",
     "_estimators/normalized.py": "tests/estimators/test_moment_constrained",
     "_estimators/self_learning.py": "tests/estimators/test_self_training",
+    "_local_server.py": "tests/playground/test_server and tests/labeling/test_server",
     "_packages.py": "test_model_files and the tests of missing extras",
     "_paths.py": "test_model_files and tests/cli/test_models",
     "model_selection/_scores.py": "tests/model_selection/test_scorers and test_learning_curve",
     "plots/_classifier.py": "tests/plots/test_decision_boundary and test_discriminant_histogram",
     "plots/_scores.py": "tests/plots/test_learning_curve_display and test_comparison_display",
+    "cli/pages.py": "tests/cli/test_playground and tests/browser/test_labeling_page",
+    "labeling/session.py": "tests/labeling/test_server",
     "cli/studies.py": "tests/cli/test_compare and tests/cli/test_paper",
     "_rows/kernels.py": "tests/rows/test_device_sums; it needs Triton",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
@@ -34,7 +37,7 @@ ELSEWHERE = {
     "tabular/table_files.py": "tests/tabular/test_table and tests/cli/test_bad_tables",
 }
 # Names that modules of one kind have in common on purpose.
-COMMON = {"open_rows", "apply_to_rows", "compare"}
+COMMON = {"open_rows", "apply_to_rows", "compare", "label"}
 
 
 def pair_of(module):

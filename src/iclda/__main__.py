@@ -5,7 +5,7 @@ import signal
 import sys
 from types import FrameType
 
-_COMMANDS = ("iclda.cli.ask", "iclda.cli.models", "iclda.cli.studies", "iclda.playground.server")
+_COMMANDS = ("iclda.cli.ask", "iclda.cli.models", "iclda.cli.studies", "iclda.cli.pages")
 _SECONDS_BETWEEN_LOOKS = 0.02  # at whether the interrupted import is over
 
 

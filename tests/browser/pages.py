@@ -41,7 +41,14 @@ def open_browser():
 @contextmanager
 def running_playground(*arguments):
     """The address that ``iclda playground`` prints, as long as it runs."""
-    command = [sys.executable, "-m", "iclda", "playground", "--no-browser", *arguments]
+    with running_page("playground", *arguments) as address:
+        yield address
+
+
+@contextmanager
+def running_page(*arguments):
+    """The address that a command prints, as long as it runs."""
+    command = [sys.executable, "-m", "iclda", *arguments, "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process.stdout.readline().split()[-1]

@@ -130,7 +130,7 @@ USAGE = {
     "method to compare only": ((*FIT, "--method", "SDA"), "'sda' can be compared, but not chosen"),
     "prior twice": (
         (*FIT, "--prior", "iris=0.5", "--prior", "iris=0.2"),
-        "--prior must be CLASS=SHARE, once for a class",
+        "--prior must be CLASS=SHARE, an option for each class",
     ),
     "prior of nothing": (
         (*FIT, "--prior", "iris=0", "--prior", "lily=0.5", "--prior", "rose=0.5"),
@@ -138,7 +138,7 @@ USAGE = {
     ),
     "no prior": (
         (*FIT, "--prior", "iris"),
-        "--prior must be CLASS=SHARE, once for a class, for example yes=0.3",
+        "--prior must be CLASS=SHARE, an option for each class, for example yes=0.3",
     ),
     "priors do not add up": (
         (*FIT, *(word for name in NAMES for word in ("--prior", f"{name}=0.5"))),

@@ -12,8 +12,8 @@ from table_files import call
 
 pytest.importorskip("uvicorn", reason="the playground needs iclda[playground]")
 
+from iclda._local_server import bind
 from iclda.playground import server
-from iclda.playground.server import bind
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "playground.md"
 CODE = """

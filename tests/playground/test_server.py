@@ -10,16 +10,17 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="the playground needs iclda[playground]")
 
+from iclda._local_server import ADDRESS, bind, make_server
 from iclda.methods import METHODS
 from iclda.playground import PROBLEMS, draw_toy_scene
 from iclda.playground import server as module
-from iclda.playground.server import ADDRESS, bind, make_server
+from iclda.playground.server import playground_site
 
 
 @pytest.fixture(scope="module")
 def address():
     with bind(0) as listening:
-        server, address = make_server(listening)
+        server, address = make_server(listening, playground_site())
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         yield urlsplit(address)

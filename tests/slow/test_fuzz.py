@@ -250,7 +250,7 @@ VALUES = [
     *("flowers.csv", "m.skops", "o.skops", "o.csv", "o.html", "out", "nowhere/o.csv"),
     *(".", "..", "-", "/", "Haberman", "LDA,ICLDA", "all", "impute", "refuse", "p,q"),
 ]
-MINUTES = ("reproduce", "curves", "toy", "tables", "datasets", "playground")
+MINUTES = ("reproduce", "curves", "toy", "tables", "datasets", "playground", "label")
 # Options that keep what succeeds short.
 SHORT = {
     "compare": "--fast --repeats 2 --jobs 1 --methods em",
@@ -284,7 +284,7 @@ def options_case(rng, folder):
             value = [] if parameter.is_flag else [pick(rng, VALUES)]
             given += [parameter.opts[0], *value]
     given += SHORT.get(name, "").split()
-    if name == "playground":
+    if name in ("playground", "label"):
         given += ["--no-browser", "--port", pick(rng, ["-1", "65536", "x", "", BUSY])]
     return run_command(given, folder, out or ["results"])
 

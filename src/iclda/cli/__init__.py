@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import webbrowser
-from threading import Thread
 from typing import Annotated
 
 try:
@@ -12,36 +10,7 @@ try:
 except ImportError:  # pragma: no cover - without the extra there is no command line to test
     sys.exit("The command line needs extra packages: pip install 'iclda[data,experiments]'.")
 
-from . import ask, models, studies, words
-
-_Link = Annotated[str | None, typer.Argument(metavar="LINK", help="A link that somebody shared.")]
-_Port = Annotated[
-    int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 takes any free one.")
-]
-_NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address, open nothing.")]
-
-
-def playground(link: _Link = None, port: _Port = 0, no_browser: _NoBrowser = False) -> None:
-    """Open a page on which fits follow the points that you move.
-
-    It is served on this machine only, until you press Ctrl-C.
-    """
-    from .._packages import check_installed
-
-    check_installed(("starlette", "uvicorn"), "the playground", "playground")
-    from ..playground.server import serve
-
-    def show(address: str) -> None:
-        state = "" if link is None else link.partition("#")[2] or link
-        address += f"#{state}" if state else ""
-        typer.echo(f"Playground: {address}\nCtrl-C ends it.")
-        if not no_browser:  # in a thread: some browsers only return when they are closed
-            Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-
-    try:
-        serve(port, show)
-    except KeyboardInterrupt:
-        return  # the way to end it
+from . import ask, models, pages, studies, words
 
 
 def _show_version(is_wanted: bool) -> None:
@@ -74,7 +43,7 @@ for command in (
     ask.ask,
     *(models.fit, models.predict, models.evaluate, models.show),
     *(studies.reproduce, studies.tables, studies.curves, studies.toy),
-    *(studies.report, studies.datasets, playground),
+    *(studies.report, studies.datasets, pages.playground, pages.label),
 ):
     is_study = command.__module__ == studies.__name__
     app.command()(words.explained(command, words.RESUMABLE if is_study else words.NOT_WRITTEN))

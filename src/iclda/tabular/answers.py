@@ -26,6 +26,11 @@ def are_answers(columns: Sequence[str]) -> bool:
     return {*OWN_COLUMNS} <= {*columns}
 
 
+def spelling_of(name: str) -> str:
+    """Name of a class without what often differs by mistake: case and blanks."""
+    return "".join(name.casefold().split())
+
+
 @dataclass(frozen=True)
 class Answers:
     """Rows that were asked for, and what was answered."""
@@ -70,7 +75,7 @@ class Answers:
             )
         spellings = defaultdict(set)
         for name in self.labels.values():
-            spellings["".join(name.casefold().split())].add(name)
+            spellings[spelling_of(name)].add(name)
         for names in spellings.values():
             if len(names) > 1:
                 raise ValueError(
@@ -107,16 +112,19 @@ class Answers:
     def asking(
         self,
         ids: Sequence[str],
-        how: str,
+        how: str | Sequence[str],
         guesses: Sequence[str] | None = None,
         shown: Mapping[str, Sequence[Any]] | None = None,
         number: int | None = None,
     ) -> Answers:
-        """With further rows to label, as the round of this number, or the next one."""
+        """With further rows to label, as the round of this number, or the next one.
+
+        ``how`` may differ from row to row.
+        """
         columns = {
             self.id: list(ids),
             self.target: [""] * len(ids),
-            _HOW: [how] * len(ids),
+            _HOW: [how] * len(ids) if isinstance(how, str) else list(how),
             _ROUND: [str(number or self.n_rounds + 1)] * len(ids),
             _GUESS: [""] * len(ids) if guesses is None else list(guesses),
             **{name: [str(value) for value in values] for name, values in (shown or {}).items()},
@@ -133,6 +141,24 @@ class Answers:
         frame = self.frame.copy()
         frame.loc[frame[self.id] == id, self.target] = label.strip()
         return replace(self, frame=frame)
+
+    def guessing(self, guesses: Mapping[str, str]) -> Answers:
+        """With the guesses of a model for rows that are not answered; other guesses stay."""
+        frame = self.frame.copy()
+        is_open = frame[self.target] == ""
+        frame.loc[is_open, _GUESS] = frame[self.id].map(guesses).fillna(frame[_GUESS])[is_open]
+        return replace(self, frame=frame)
+
+    @property
+    def tested_guesses(self) -> list[tuple[str, str]]:
+        """Guess and class of the answered rows that were drawn at random and had a guess."""
+        frame = self.frame
+        is_tested = (frame[_HOW] == RANDOM) & (frame[self.target] != "") & (frame[_GUESS] != "")
+        return list(zip(frame[_GUESS][is_tested], frame[self.target][is_tested], strict=True))
+
+    def guess_of(self, id: str) -> str:
+        """Guess of a model for a row; empty if there is none."""
+        return str(self.frame[_GUESS][self.frame[self.id] == id].iloc[0])
 
     def write(self) -> None:
         """Write the file; the old one stays until the new one is whole."""

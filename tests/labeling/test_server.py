@@ -1,0 +1,212 @@
+"""The labeling page's server: rows, answers, the way back, new classes, files, faults."""
+
+import http.client
+import json
+import threading
+import time
+from urllib.parse import urlsplit
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("uvicorn", reason="the page needs iclda[playground]")
+
+from iclda._local_server import ADDRESS, bind, make_server
+from iclda.labeling.server import labeling_site
+from iclda.labeling.session import LabelingSession
+from iclda.labeling.shown import open_shown_rows
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
+    "0000000d49444154789c6360606060000000050001a5f645400000000049454e44ae426082"
+)
+
+
+class Page:
+    """What a browser would send and read."""
+
+    def __init__(self, folder, n=60, images=None):
+        rng = np.random.default_rng(0)
+        self.truth = np.array(["cat", "dog"], dtype=object)[np.arange(n) % 2]
+        features = rng.normal(size=(n, 4)) + 4 * (np.arange(n) % 2)[:, None]
+        np.save(folder / "features.npy", features)
+        images = folder / "images" if images is None else images
+        images.mkdir(exist_ok=True)
+        for k in range(n):
+            (images / f"{k:03d}.png").write_bytes(PIXEL)
+        self.path = folder / "to_label.csv"
+        rows = open_shown_rows(folder / "features.npy", "label", None, str(images))
+        self.session = LabelingSession(rows, self.path)
+
+    def __enter__(self):
+        self.listening = bind(0)
+        self.server, address = make_server(self.listening, labeling_site(self.session))
+        self.address = urlsplit(address)
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listening]})
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.should_exit = True
+        self.thread.join()
+        self.listening.close()
+
+    def request(self, path, sent=None):
+        connection = http.client.HTTPConnection(ADDRESS, self.address.port, timeout=60)
+        body = None if sent is None else json.dumps(sent)
+        connection.request("GET" if sent is None else "POST", self.address.path + path, body)
+        response = connection.getresponse()
+        content = response.read()
+        connection.close()
+        return response.status, response.headers, content
+
+    def send(self, path, **sent):
+        status, _, content = self.request(path, sent)
+        assert status == 200, content
+        return json.loads(content)
+
+    def state(self):
+        return json.loads(self.request("state")[2])
+
+    def answer_truly(self):
+        state = self.state()
+        row = state["row"]
+        return self.send("answer", id=row["id"], label=self.truth[row["place"]])
+
+    def settle(self):
+        while (state := self.state())["is_fitting"]:
+            time.sleep(0.05)
+        return state
+
+    def written(self):
+        frame = pd.read_csv(self.path, dtype=str, keep_default_na=False)
+        return dict(zip(frame["row"], frame["label"], strict=True))
+
+
+@pytest.fixture
+def page(tmp_path):
+    with Page(tmp_path) as page:
+        yield page
+
+
+def test_rows_come_in_the_order_of_the_file_and_answers_are_written_at_once(page):
+    ids = page.session.answers.open_ids
+    assert len(ids) == 20
+    for id in ids[:3]:
+        assert page.state()["row"]["id"] == id
+        page.send("answer", id=id, label=f" {page.truth[int(id)]} ")
+        assert page.written()[id] == page.truth[int(id)]
+
+
+def test_back_shows_the_row_before_with_its_class_which_another_answer_replaces(page):
+    first, second = page.session.answers.open_ids[:2]
+    page.send("answer", id=first, label="cat")
+    state = page.send("back")
+    assert (state["row"]["id"], state["label"]) == (first, "cat")
+    state = page.send("answer", id=first, label="dog")
+    assert state["row"]["id"] == second
+    assert page.written()[first] == "dog"
+
+
+def test_a_skipped_row_stays_open_and_comes_again_when_it_is_called(page):
+    first, second = page.session.answers.open_ids[:2]
+    state = page.send("skip", id=first)
+    assert (state["row"]["id"], state["n_skipped"]) == (second, 1)
+    assert page.written()[first] == ""
+    assert page.send("again")["row"]["id"] == first
+
+
+def test_a_class_in_another_spelling_is_the_one_that_exists(page):
+    first, second = page.session.answers.open_ids[:2]
+    page.send("answer", id=first, label="Cat")
+    state = page.send("answer", id=second, label="cat ")
+    assert state["classes"] == [{"name": "Cat", "count": 2}]
+
+
+@pytest.mark.parametrize(
+    ("path", "sent", "message"),
+    [
+        ("answer", {"id": "999", "label": "cat"}, "does not ask for the row row = '999'"),
+        ("answer", {"id": "0", "label": "  "}, "must have 1 to 100 characters, got 0"),
+        ("skip", {"id": "999"}, "does not ask for the row row = '999'"),
+        ("jump", {"id": "../x"}, "has no row row = '../x'"),
+        ("answer", [], "An object is needed, got list"),
+    ],
+)
+def test_what_cannot_be_done_gets_a_sentence_and_changes_nothing(page, path, sent, message):
+    before = page.path.read_bytes()
+    status, _, content = page.request(path, sent)
+    assert status == 400
+    assert message in json.loads(content)["message"]
+    assert page.path.read_bytes() == before
+
+
+def test_only_the_files_of_rows_are_served(page, tmp_path):
+    (tmp_path / "secret.png").write_bytes(b"secret")
+    status, headers, content = page.request("file/3")
+    assert (status, headers["content-type"], content) == (200, "image/png", PIXEL)
+    assert "media-src 'self'" in headers["content-security-policy"]
+    for path in ("../secret.png", "..%2Fsecret.png", "%2e%2e/secret.png", "60", "-1", "003.png"):
+        status, _, content = page.request(f"file/{path}")
+        assert status in (403, 404)
+        assert content != b"secret"
+
+
+def test_more_rows_are_asked_for_and_every_fifth_measures_the_error(page):
+    for _ in range(50):
+        page.answer_truly()
+        state = page.settle()
+    frame = page.session.answers.frame
+    assert frame["how"].tolist()[:20] == ["chosen"] * 20
+    assert frame["how"].tolist()[20:40] == (["chosen"] * 4 + ["random"]) * 4
+    tested = page.session.answers.tested_guesses
+    assert state["n_labeled"] == 50
+    assert len(tested) < 8
+    assert state["error"]["headline"] == "Error not known yet"
+    assert f"{len(tested)} of the 8 rows" in state["error"]["text"]
+    assert all(guess == name for guess, name in tested)
+
+
+def test_all_rows_can_be_labeled_and_then_none_is_left(page):
+    for _ in range(60):
+        page.settle()
+        page.answer_truly()
+    state = page.settle()
+    assert (state["row"], state["message"]) == (None, "All 60 rows are labeled.")
+    assert state["unsure"] == []
+
+
+def test_the_rows_the_model_is_least_sure_of_can_be_labeled_now(page):
+    for _ in range(4):
+        page.answer_truly()
+    unsure = page.settle()["unsure"][0]
+    assert [name for name, _ in unsure["shares"]] in (["cat", "dog"], ["dog", "cat"])
+    assert page.send("jump", id=unsure["id"])["row"]["id"] == unsure["id"]
+    assert page.written()[unsure["id"]] == ""
+
+
+def test_what_another_program_wrote_into_the_answers_is_kept(page):
+    first, second = page.session.answers.open_ids[:2]
+    frame = pd.read_csv(page.path, dtype=str, keep_default_na=False)
+    frame.loc[frame["row"] == second, "label"] = "bird"
+    frame.to_csv(page.path, index=False)
+    page.send("answer", id=first, label="cat")
+    assert (page.written()[first], page.written()[second]) == ("cat", "bird")
+
+
+def test_answers_are_kept_when_the_rows_change(page):
+    np.save(page.session.rows.path, np.zeros((61, 4)))
+    page.answer_truly()
+    page.answer_truly()
+    state = page.settle()
+    assert "has changed since it was opened: end `iclda label`" in state["problem"]
+    assert state["n_labeled"] == 2
+
+
+def test_an_answers_file_with_unknown_ids_is_refused(tmp_path):
+    path = tmp_path / "to_label.csv"
+    path.write_text("row,label,how,round,guess\n99,cat,chosen,1,\n")
+    with pytest.raises(ValueError, match=r"no row of .* has the 'row' '99'. Its 60 rows"):
+        Page(tmp_path)
+    assert "99,cat" in path.read_text()
