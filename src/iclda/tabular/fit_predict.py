@@ -182,7 +182,8 @@ def why_withheld(table: Table) -> str:
         return ""
     return (
         f"it is measured by at least {LEAST_TESTED} labels of rows drawn at random, and there are "
-        f"{n_random} among {plural(n_labels, 'label')}. `iclda ask` draws such rows by its option test"
+        f"{n_random} among {plural(n_labels, 'label')}. `iclda ask` draws such "
+        "rows by its option test"
     )
 
 
