@@ -57,7 +57,7 @@ _PageOut = Annotated[Path | None, Option(metavar="FILE", help="Also write a page
 def fit(
     data: words.TableFile,
     target: words.Target = None,
-    labels: words.Labels = None,
+    labels: words.LabelsFile = None,
     id: words.Id = None,
     method: _MethodName = _AUTO,
     out: _ModelOut = Path("model.skops"),
@@ -149,7 +149,7 @@ def evaluate(
     model: _Model,
     data: words.TableFile,
     target: _KnownTarget = None,
-    labels: words.Labels = None,
+    labels: words.LabelsFile = None,
     id: words.Id = None,
     unlabeled: words.Unlabeled = None,
     out: _PageOut = None,

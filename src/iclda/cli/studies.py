@@ -64,7 +64,7 @@ _Folder = Annotated[Path, Argument(metavar="FOLDER", help="Folder of an earlier 
 def compare(
     data: words.TableFile,
     target: words.Target = None,
-    labels: words.Labels = None,
+    labels: words.LabelsFile = None,
     id: words.Id = None,
     methods: _Compared = None,
     repeats: _Splits = None,

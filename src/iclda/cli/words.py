@@ -30,7 +30,7 @@ TableFile = Annotated[
     Argument(metavar="DATA", help="A .csv or .parquet file, - is stdin; or .npy, .npz, a folder."),
 ]
 Target = Annotated[_Text, Option(metavar="COLUMN", help="Column that holds the classes.")]
-Labels = Annotated[Path | None, Option(metavar="FILE", help="File of the classes, row by row.")]
+LabelsFile = Annotated[Path | None, Option(metavar="FILE", help="File of the classes, row by row.")]
 Id = Annotated[
     _Text, Option(metavar="COLUMN", help="Column that joins both files; or row numbers.")
 ]

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from .._local_server import Site
-from .session import LabelingSession, TaskFindings
+from .session import FitFindings, LabelingSession
 from .shown import MEDIA_TYPES
 
 _STATIC = Path(__file__).parent / "static"
@@ -46,11 +46,11 @@ class _Fitter:
                 findings = await run_in_threadpool(self.session.compute, task)
                 self.session.sync()
             except (ValueError, OSError, MemoryError) as error:
-                findings = TaskFindings(problem=str(error))
+                findings = FitFindings(problem=str(error))
             try:
                 self.session.accept(task, findings)
             except OSError as error:
-                self.session.findings = TaskFindings(problem=str(error))
+                self.session.findings = FitFindings(problem=str(error))
 
 
 def labeling_site(session: LabelingSession) -> Site:

@@ -39,7 +39,7 @@ _LONGEST = 100  # characters of the name of a class
 
 
 @dataclass(frozen=True)
-class Task:
+class FitTask:
     """What is to be computed: a fit to the labels, guesses of open rows, and further rows."""
 
     labels: Mapping[str, str]
@@ -48,7 +48,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class TaskFindings:
+class FitFindings:
     """Results of a task."""
 
     more: Sequence[int] = ()  # places of further rows, in the order in which to label them
@@ -70,10 +70,10 @@ class LabelingSession:
         self.history: list[str] = []
         self.skipped: list[str] = []
         self.last: dict[str, str] | None = None
-        self.findings = TaskFindings()
+        self.findings = FitFindings()
         self.answers = self._read()
         self.classes = sorted(set(self.labels.values()))
-        self._done: Task | None = None  # the last task whose findings are known
+        self._done: FitTask | None = None  # the last task whose findings are known
         # The first rows, and errors in the features, come before the page.
         if (task := self.next_task()) is not None:
             self.accept(task, self.compute(task))
@@ -158,16 +158,16 @@ class LabelingSession:
 
     # The model.
 
-    def next_task(self) -> Task | None:
+    def next_task(self) -> FitTask | None:
         """What is to be computed now, if anything."""
         asked, labels, done = self.answers.ids(), self.labels, self._done
         n_more = 0 if len(self._waiting) >= _FEW else _ROUND if asked else _FIRST
         n_free = len(self.places) - len({*labels, *asked})
-        task = Task(labels, asked, min(n_more, n_free))
+        task = FitTask(labels, asked, min(n_more, n_free))
         is_known = done is not None and task.labels == done.labels and not task.n_more
         return None if is_known or task == done else task
 
-    def compute(self, task: Task) -> TaskFindings:
+    def compute(self, task: FitTask) -> FitFindings:
         """Choose further rows, fit a model to the labels, and guess the classes of open rows."""
         if self.rows.has_changed:
             raise ValueError(
@@ -181,20 +181,20 @@ class LabelingSession:
         more, how = self._choose(task.n_more, y, is_free, len(task.asked))
         is_free[more] = False
         if self.rows.X is None or len(set(task.labels.values())) < 2:
-            return TaskFindings(more, how)
+            return FitFindings(more, how)
         self._hold(~is_free)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # labels are few, which the person is about to change
             try:
                 model = AverageLDA(unlabeled=None).fit(self._X, y[self._held])
             except ValueError as error:
-                return TaskFindings(more, how, problem=str(error))
+                return FitFindings(more, how, problem=str(error))
         shares = np.asarray(model.predict_proba(self._X))
         guesses = model.classes_[shares.argmax(axis=1)]
         two = np.argsort(-shares, axis=1)[:, :2]
         margins = -np.diff(np.take_along_axis(shares, two, axis=1), axis=1)[:, 0]
         order = [k for k in np.argsort(margins, kind="stable") if is_free[self._held[k]]]
-        return TaskFindings(
+        return FitFindings(
             more,
             how,
             {self.rows.ids[i]: str(guess) for i, guess in zip(self._held, guesses, strict=True)},
@@ -248,7 +248,7 @@ class LabelingSession:
         is_held[sample] = True
         self._X, self._held = self.rows.take(is_held), np.flatnonzero(is_held)
 
-    def accept(self, task: Task, findings: TaskFindings) -> None:
+    def accept(self, task: FitTask, findings: FitFindings) -> None:
         """Take the findings of a task; rows that were answered meanwhile keep their guess."""
         self._done, self.findings = task, findings
         asked = {*self.answers.ids()}

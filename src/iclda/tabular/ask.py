@@ -22,8 +22,16 @@ from ..model_selection._rows_to_label import rows_to_label
 from .answers import CHOSEN, OWN_COLUMNS, RANDOM, Answers
 from .array_files import FeatureFile
 from .encoders import number_in, pipeline, preprocessing, require_for_tables
-from .fit_predict import random_estimate, why_withheld, wrong_on_random
-from .table import ReadOptions, Table, read_classes, read_opened, row_ids, to_pandas_frame
+from .fit_predict import random_estimate, wrong_on_random
+from .table import (
+    ReadOptions,
+    Table,
+    read_classes,
+    read_opened,
+    row_ids,
+    to_pandas_frame,
+    why_withheld,
+)
 from .table_files import DataReader, open_data
 
 ROW, LABEL = "row", "label"  # columns of ids and classes without a name

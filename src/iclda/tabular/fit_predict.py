@@ -23,7 +23,6 @@ from .._messages import (
     NoUnlabeledRowsWarning,
     ParameterError,
     message_of,
-    plural,
     quoted_list,
     say,
 )
@@ -38,7 +37,7 @@ from .._statistics import (
 from ..methods import Method
 from .array_files import FeatureFile, feature_names
 from .encoders import pipeline, preprocessing, require_for_tables, type_named
-from .table import Source, Table, require_columns, to_pandas_frame
+from .table import Source, Table, require_columns, to_pandas_frame, why_withheld
 from .table_files import WRITTEN_SUFFIXES, DataReader, appending, open_data
 
 FAR_DEVIATIONS = 10  # standard deviations from the mean: beyond what the fit has seen
@@ -173,18 +172,6 @@ def _without_labeled_shares(table: Table, method: Method | None, proportions: An
         text = say(_CHOSEN_SHARES, n=table.n_chosen)
         raise ParameterError(text, parameter="proportions", value=given)
     return FREE if given is None else given
-
-
-def why_withheld(table: Table) -> str:
-    """Return why labels drawn at random do not show the error; empty if they do."""
-    n_random, n_labels = int(table.is_random.sum()), int(table.is_labeled.sum())
-    if n_random >= LEAST_TESTED:
-        return ""
-    return (
-        f"it is measured by at least {LEAST_TESTED} labels of rows drawn at random, and there are "
-        f"{n_random} among {plural(n_labels, 'label')}. `iclda ask` draws such "
-        "rows by its option test"
-    )
 
 
 def random_estimate(table: Table, is_wrong: AnyArray) -> ErrorEstimate:

@@ -17,6 +17,7 @@ import numpy as np
 from .._checks import check_ids, check_leaks, numbers_rows
 from .._core.types import AnyArray
 from .._messages import ColumnError, Hint, plural, quoted_list, say
+from .._statistics import LEAST_TESTED
 from .answers import CHOSEN, OWN_COLUMNS, are_answers
 from .array_files import FeatureFile
 from .encoders import (
@@ -441,6 +442,18 @@ def read_classes(file: DataReader, options: ReadOptions) -> tuple[str, Any, list
         texts = [answer or own for answer, own in zip(cells.to_pylist(), own, strict=True)]
         cells = require_for_tables("pyarrow").chunked_array([texts], "string")
     return target, cells, sources
+
+
+def why_withheld(table: Table) -> str:
+    """Return why labels drawn at random do not show the error; empty if they do."""
+    n_random, n_labels = int(table.is_random.sum()), int(table.is_labeled.sum())
+    if n_random >= LEAST_TESTED:
+        return ""
+    return (
+        f"it is measured by at least {LEAST_TESTED} labels of rows drawn at random, and there are "
+        f"{n_random} among {plural(n_labels, 'label')}. `iclda ask` draws such "
+        "rows by its option test"
+    )
 
 
 def _no_target(file: DataReader) -> ValueError:

@@ -25,8 +25,7 @@ from ...methods import (
     safety_rank,
 )
 from ...model_selection._splitters import OrderedSplit, SemiSupervisedKFold, order_split
-from ...tabular.fit_predict import why_withheld
-from ...tabular.table import Source, Table
+from ...tabular.table import Source, Table, why_withheld
 from ..engine import rng_of
 from ..store import COMPARISON_FORMAT, Cell
 from . import SENTENCES
