@@ -217,3 +217,14 @@ def test_a_fit_uses_no_shares_of_chosen_labels_and_withholds_its_error(table):
     both = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
     _, report = fit_table(both)
     assert (report.n_tested, report.error["n_rows"], report.withheld) == (20, 20, "")
+
+
+def test_ids_that_do_not_identify_the_rows_are_refused_before_anything_is_written(tmp_path):
+    path, labels = tmp_path / "t.csv", tmp_path / "to_label.csv"
+    path.write_text("name,x\n" + "".join(f"n{k % 9},{k}\n" for k in range(10)))
+    with pytest.raises(ValueError, match="must identify the rows, and 'n0' occurs 2 times"):
+        ask_for_labels(path, 2, id="name", labels=labels)
+    path.write_text("name,x\n,0\n" + "".join(f"n{k},{k}\n" for k in range(10)))
+    with pytest.raises(ValueError, match="must identify the rows, and a cell is empty"):
+        ask_for_labels(path, 2, id="name", labels=labels)
+    assert not labels.exists()

@@ -230,7 +230,8 @@ class AutoLDA(LinearGaussianClassifier):
         random: ``AverageLDA`` does not use their shares, and the safest method is fitted without a
         comparison and without an estimate of the error, which such labels do not support.
     methods : sequence of str, default=None
-        Names of the methods to choose from, such as "supervised" and "iclda"; None for all.
+        Names of the methods to choose from, such as "supervised" and "iclda"; None for all, with
+        64 features or more for the average alone.
     random_state : int, RandomState instance or None, default=None
         Draws folds and starts. None is a fixed seed: the same data give the same fit.
     normalize : bool or "auto", default="auto"

@@ -17,6 +17,7 @@ import numpy as np
 
 from .._core.types import AnyArray
 from .._estimators.average import AverageLDA
+from .._estimators.labels import FREE
 from .._messages import plural, quoted_list
 from .._statistics import (
     CONFIDENCE,
@@ -186,7 +187,7 @@ class LabelingSession:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # labels are few, which the person is about to change
             try:
-                model = AverageLDA(unlabeled=None).fit(self._X, y[self._held])
+                model = AverageLDA(unlabeled=None, proportions=FREE).fit(self._X, y[self._held])
             except ValueError as error:
                 return FitFindings(more, how, problem=str(error))
         shares = np.asarray(model.predict_proba(self._X))
@@ -218,16 +219,15 @@ class LabelingSession:
         drawn = rng.permutation(np.flatnonzero(is_free)).tolist()
         if self.rows.X is None:
             return drawn[:n], [RANDOM] * n
-        n_open = int((y == None).sum())  # noqa: E711 - entry by entry
-        n_chosen = min(n_open, n + n_open - int(is_free.sum()))
         chosen = rows_to_label(
             self.rows.source,
-            n_chosen,
+            n,
             y if has_labels else None,
+            pending=np.flatnonzero(~is_free & (y == None)),  # noqa: E711 - entry by entry
             unlabeled=None,
             random_state=n_asked,
         )
-        worth = [int(place) for place in chosen if is_free[place]]
+        worth = chosen.tolist()
         places: list[int] = []
         how = []
         while len(places) < n:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +12,10 @@ import numpy as np
 from .._core.types import AnyArray, Array
 from .._estimators.average import AverageLDA
 from .._messages import plural, quoted_list, say
+from ..tabular.answers import ROW
 from ..tabular.array_files import FeatureFile
 from ..tabular.encoders import kinds_and_reasons, pipeline, preprocessing, texts_of
-from ..tabular.table import require_columns, to_pandas_frame
+from ..tabular.table import places_of, require_columns, row_ids, to_pandas_frame
 from ..tabular.table_files import TableReader, open_data
 
 IMAGES = {
@@ -24,7 +24,6 @@ IMAGES = {
 }
 SOUNDS = {".wav": "audio/wav", ".mp3": "audio/mpeg", ".flac": "audio/flac", ".ogg": "audio/ogg"}
 MEDIA_TYPES = IMAGES | SOUNDS
-ROW = "row"  # column of ids that are row numbers
 _MOST_FIELDS = 12  # columns that are shown of a row
 _LONG = 60  # characters, on average, of a column that is shown as text
 
@@ -108,9 +107,7 @@ def open_shown_rows(path: Path, target: str, id: str | None, images: str | None)
     file = open_data(path, [] if id is None else [id])
     if id is not None:
         require_columns(file, [id], say(", which {@id} names"))
-        ids = _check_ids([*texts_of(file.column(id).to_pylist())], path, id)
-    else:
-        ids = [str(place) for place in range(file.n_rows)]
+    ids = [*places_of(row_ids(file, id or ROW), path, id or ROW)]
     if not ids:
         raise ValueError(f"{path} holds no rows to label.")
     labels = {}
@@ -144,16 +141,6 @@ def open_shown_rows(path: Path, target: str, id: str | None, images: str | None)
         long=long,
         stamp=stamp_of(file.file),
     )
-
-
-def _check_ids(ids: list[Any], path: Path, id: str) -> list[str]:
-    text, count = Counter(ids).most_common(1)[0] if ids else ("", 0)
-    if count > 1 or None in ids:
-        held = f"{text!r} occurs {count} times" if count > 1 else "a cell is empty"
-        raise ValueError(
-            f"{path}: column {id!r} must identify the rows, and {held}: name another column of ids."
-        )
-    return ids
 
 
 def _read_columns(file: TableReader, names: Sequence[str]) -> tuple[Array | None, Texts]:

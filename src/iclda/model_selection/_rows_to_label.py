@@ -19,7 +19,7 @@ from .._rows.backends import MANY_FEATURES, UnitLength, check_finite, in_memory
 
 _SAMPLE = 4_096  # unlabeled rows that are clustered
 _ROWS_A_LABEL = 4  # of the sample, if that is more
-_MOST_CLUSTERED = 16_384  # whose distances take a gigabyte
+_MOST_CLUSTERED = 16_384  # unlabeled rows, whose distances take a gigabyte, or labeled ones
 _LEAST_DOUBT = 1e-3  # of a row: none is without any weight
 
 
@@ -79,8 +79,9 @@ def rows_to_label(
     size = min(max(_SAMPLE, _ROWS_A_LABEL * n), _MOST_CLUSTERED, len(open_rows))
     rng = check_random_state(0 if random_state is None else random_state)
     drawn = open_rows if size == len(open_rows) else rng.choice(open_rows, size, replace=False)
-    is_held = is_labeled.copy()
+    is_held = np.zeros(len(is_labeled), dtype=bool)
     is_held[drawn] = True
+    is_held[rng.permutation(np.flatnonzero(is_labeled))[:_MOST_CLUSTERED]] = True
     index = np.flatnonzero(is_held)
     rows = np.asarray(source.held(is_held).X, dtype=np.float64)
     check_finite(rows, "X", reader._feature_names, index=index)

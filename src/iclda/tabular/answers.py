@@ -16,6 +16,7 @@ from .._messages import plural, quoted_list
 from .._paths import atomic_write
 from .encoders import require_for_tables
 
+ROW, LABEL = "row", "label"  # columns of ids and classes without a name
 CHOSEN, RANDOM = "chosen", "random"  # how a row was drawn: for its worth, or for a fair test
 _HOW, _ROUND, _GUESS = "how", "round", "guess"
 OWN_COLUMNS = (_HOW, _ROUND, _GUESS)  # beside the id and the class

@@ -19,13 +19,14 @@ from .._messages import plural, say
 from .._paths import check_writable
 from .._statistics import LEAST_TESTED, ErrorEstimate, percent_text
 from ..model_selection._rows_to_label import rows_to_label
-from .answers import CHOSEN, OWN_COLUMNS, RANDOM, Answers
+from .answers import CHOSEN, LABEL, OWN_COLUMNS, RANDOM, ROW, Answers
 from .array_files import FeatureFile
 from .encoders import number_in, pipeline, preprocessing, require_for_tables
 from .fit_predict import random_estimate, wrong_on_random
 from .table import (
     ReadOptions,
     Table,
+    places_of,
     read_classes,
     read_opened,
     row_ids,
@@ -34,7 +35,6 @@ from .table import (
 )
 from .table_files import DataReader, open_data
 
-ROW, LABEL = "row", "label"  # columns of ids and classes without a name
 _MOST_OTHERS = 8  # columns that are no text, of those that a person sees
 _SAME_NUMBER = 1e-3  # relative difference that a spreadsheet may make by rounding
 _MORE = 10  # labels whose worth is predicted
@@ -212,8 +212,8 @@ class Session:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Index of the row of every id."""
-        return {text: place for place, text in enumerate(self.ids)}
+        """Index of the row of every id; ValueError if an id does not identify a row."""
+        return places_of(self.ids, self.file.path, self.answers.id)
 
     @cached_property
     def free(self) -> AnyArray:

@@ -465,8 +465,8 @@ def _no_target(file: DataReader) -> ValueError:
 
 def _joined(cells: Any, file: DataReader, other: DataReader, id: str) -> Any:
     """Cells of another file in the order of the rows of this one, null where there is none."""
-    places = _places(row_ids(other, id), other.path, id)
-    known = _places(row_ids(file, id), file.path, id)
+    places = places_of(row_ids(other, id), other.path, id)
+    known = places_of(row_ids(file, id), file.path, id)
     if unknown := [text for text in places if text not in known]:
         raise ValueError(
             f"{other.path}: no row of {file.path} has the {id!r} {quoted_list(unknown, 3)}. Its "
@@ -494,14 +494,15 @@ def _chosen_rows(file: DataReader, options: ReadOptions) -> AnyArray | None:
     return np.array([how.get(text) == CHOSEN for text in row_ids(file, options.id)], dtype=bool)
 
 
-def _places(texts: AnyArray, path: Path, id: str) -> dict[str, int]:
-    """Place of every id; ValueError for one that occurs twice."""
+def places_of(texts: AnyArray, path: Path, id: str) -> dict[str, int]:
+    """Place of every id; ValueError for one that occurs twice or is empty."""
     places = {text: place for place, text in enumerate(texts)}
-    if len(places) < len(texts):
+    if len(places) < len(texts) or None in places:
         text, count = Counter(texts).most_common(1)[0]
+        found = f"{text!r} occurs {count} times" if count > 1 else "a cell is empty"
         raise ValueError(
-            f"{path}: column {id!r} must identify the rows, and {text!r} occurs {count} times. "
-            "Remove the others, or name another column of ids."
+            f"{path}: column {id!r} must identify the rows, and {found}. Remove the others, or "
+            "name another column of ids."
         )
     return places
 
