@@ -218,8 +218,8 @@ class Session:
     @cached_property
     def free(self) -> AnyArray:
         """Indices of the rows that are neither labeled nor asked for."""
-        is_free = ~self.table.is_labeled
-        is_free[[self.places[text] for text in self.answers.ids()]] = False
+        is_free, places = ~self.table.is_labeled, self.places
+        is_free[[places[text] for text in self.answers.ids()]] = False
         return np.flatnonzero(is_free)
 
     @cached_property
