@@ -8,7 +8,7 @@ candidate first. A candidate that failed has NaN.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import copysign, fsum, inf, nan, sqrt
 from typing import Any
 
@@ -24,6 +24,9 @@ LEAST_TESTED = 8  # labeled rows that an estimate of the error needs
 _MARGIN = 0.5  # standard errors above the lowest loss within which the safer candidate is taken
 # A lower score of a candidate that is no more often right may only mean that it is surer.
 _SCORE_MARGIN = 0.02
+_ENOUGH_A_CLASS = 4  # labels: more of one class say nothing about the others
+_LEAST_A_CLASS = 3  # mean of such numbers, below which the error is not estimated
+_OF_UNLABELED = 0.25  # power of their number by which errors may fall with unlabeled rows
 _N_SAMPLES = 200  # of the bootstrap
 _CHOSEN_SHARE = 0.1  # of the samples: a candidate chosen that often may be chosen by chance
 _SMALLEST_SHARE = 0.001  # smaller lower ends of an interval are not mentioned
@@ -290,6 +293,29 @@ def estimate_error(losses: Array, is_wrong: Array, seed: int = 0) -> ErrorEstima
     shares = [error, *is_wrong[is_often].mean(axis=1).tolist()]
     ends = np.array([error_interval(share * n_rows, n_rows, CONFIDENCE) for share in shares])
     return ErrorEstimate(error, float(ends.min()), float(ends.max()), n_rows)
+
+
+def estimate_final_error(
+    losses: Array,
+    is_wrong: Array,
+    labels: AnyArray,
+    n_folds: int,
+    of_unlabeled: float,
+    seed: int = 0,
+) -> ErrorEstimate | None:
+    """``estimate_error`` for the fit to all rows: the lower end allows for what folds lacked.
+
+    ``labels`` is the number of labels of every class; with few of them fits of a cross-validation
+    have much less to learn from than the last, and the result is None. ``of_unlabeled`` is the
+    share of the unlabeled rows that the fits had.
+    """
+    if np.minimum(labels, _ENOUGH_A_CLASS).mean() < _LEAST_A_CLASS:
+        return None
+    estimate = estimate_error(losses, is_wrong, seed)
+    if estimate is None:
+        return None
+    gain = sqrt(1 - 1 / n_folds) * of_unlabeled**_OF_UNLABELED
+    return replace(estimate, low=estimate.low * gain)
 
 
 def estimate_as_json(estimate: ErrorEstimate | None) -> dict[str, Any] | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -22,7 +21,7 @@ from .._statistics import (
     LEAST_TESTED,
     BaseRate,
     ErrorEstimate,
-    estimate_error,
+    estimate_final_error,
     row_losses,
     safest_choice,
 )
@@ -41,9 +40,6 @@ from .prepare import WIDE, FitInputs, find_non_finite, prepare
 
 _FOLDS, _REPEATS = 10, 3  # those of `iclda compare --fast`
 _SLOW_FOLDS = 5  # and one repeat, where a search takes seconds
-_ENOUGH_A_CLASS = 4  # labels: more of one class say nothing about the others
-_LEAST_A_CLASS = 3  # mean of such numbers, below which the error is not estimated
-_OF_UNLABELED = 0.25  # power of their number by which errors may fall with unlabeled rows
 _STARTS = 8  # of a search in cross-validation
 _MOST_UNLABELED, _MOST_LABELED = 1_000, 2_000  # rows of the cross-validation
 _MOST_ENTRIES, _FEWEST = 2**19, 100  # numbers, and rows all the same, of either kind
@@ -184,21 +180,32 @@ def choose_method(
             "chance explains, and of those that do about as well it is the safest"
         )
     known = {m.name: float(v) for m, v in zip(methods, means, strict=True) if np.isfinite(v)}
-    # With fewer labels the fits of a cross-validation have much less to learn from than the last.
-    is_known = np.minimum(np.bincount(trial.codes), _ENOUGH_A_CLASS).mean() >= _LEAST_A_CLASS
-    estimate = estimate_error(losses, is_wrong, seed) if is_known else None
-    if estimate is not None:
-        estimate = replace(estimate, low=estimate.low * _gain_of_all_rows(trial, inputs))
+    estimate = estimate_final_error(
+        losses,
+        is_wrong,
+        np.bincount(trial.codes),
+        trial.n_folds,
+        _share_of_unlabeled(trial, inputs),
+        seed,
+    )
     return Choice(methods[chosen], why, n_tested, known, estimate)
 
 
-def _gain_of_all_rows(trial: Trial, inputs: FitInputs) -> float:
-    """Factor by which the error of the fit to all rows may be below that of the fits of a trial."""
-    # Errors fall like the root of the number of labels.
-    gain = math.sqrt(1 - 1 / trial.n_folds)
-    if trial.labeled.shape[1] >= MANY_FEATURES and len(trial.unlabeled):
-        gain *= (len(trial.unlabeled) / inputs.unlabeled.n_rows) ** _OF_UNLABELED
-    return gain
+def _tested_by_itself(method: Method, fitted: Any) -> Choice:
+    """The choice of the average, with the error that it states."""
+    losses = {} if fitted.loss_ is None else {method.name: fitted.loss_}
+    estimate = None
+    if fitted.error_ is not None:
+        low, high = fitted.error_interval_
+        estimate = ErrorEstimate(fitted.error_, low, high, fitted.n_tested_)
+    return Choice(method, "", fitted.n_tested_, losses, estimate)
+
+
+def _share_of_unlabeled(trial: Trial, inputs: FitInputs) -> float:
+    """The share of the unlabeled rows that are in a trial, where more of them help much."""
+    if trial.labeled.shape[1] < MANY_FEATURES or not len(trial.unlabeled):
+        return 1.0
+    return len(trial.unlabeled) / inputs.unlabeled.n_rows
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -311,10 +318,15 @@ class AutoLDA(LinearGaussianClassifier):
     def _fit_inputs(self, inputs: FitInputs) -> None:
         self._store_center(inputs)
         methods, seed = self._methods(), self._seed()
-        if inputs.ignores_labeled_shares:
+        # The average tests itself as it weighs its members.
+        is_average = [each.name for each in methods] == ["average"] and inputs.unlabeled.n_rows > 0
+        if inputs.ignores_labeled_shares or is_average:
             choice = Choice(methods[0], _UNCOMPARED if len(methods) > 1 else "", 0)
         else:
             choice = choose_method(inputs, methods, self.shrinkage, seed)
+        self._adopt(choice.method, inputs, seed)
+        if is_average:
+            choice = _tested_by_itself(choice.method, self.estimator_)
         shrunk = " with shrinkage, which steadies it where labels are few" if self.shrinkage else ""
         self.method_ = choice.method.name
         self.reason_ = f"Chose {choice.method.title}{shrunk}{choice.why}."
@@ -327,7 +339,6 @@ class AutoLDA(LinearGaussianClassifier):
         self.base_rate_ = base.error
         if error is not None:
             warn_if_nothing_learned(base, error, choice.losses[self.method_])
-        self._adopt(choice.method, inputs, seed)
 
     def _adopt(self, method: Method, inputs: FitInputs, seed: int) -> None:
         """Fit the chosen method, and predict as it does."""

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem
 from .._core.solvers.anchored import gaussians_of_rule
-from .average_rule import average_rule
+from .._statistics import estimate_final_error
+from .average_rule import HeldOut, average_rule
 from .base import Fit, LinearGaussianClassifier
 from .prepare import FitInputs
+
+_UNTESTED = {"error_": None, "error_interval_": None, "loss_": None, "n_tested_": 0}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -64,6 +69,15 @@ class AverageLDA(LinearGaussianClassifier):
         Their intercepts.
     member_weights_ : dict
         Weight of every member: "em", "annealed", "labeled shares" and "logistic".
+    error_ : float or None
+        Share of new rows that get a wrong class, from the held-out labels of that
+        cross-validation; None with fewer than 8 of them, or about 4 a class.
+    error_interval_ : tuple of two floats or None
+        Its 90 % interval.
+    loss_ : float or None
+        Mean Brier score of the held-out labels.
+    n_tested_ : int
+        Number of held-out labels.
     n_passes_ : int
         Number of times all unlabeled rows were read.
     shrinkage_ : float
@@ -100,8 +114,27 @@ class AverageLDA(LinearGaussianClassifier):
             problem, inputs.labeled_rows(), with_shares=not inputs.ignores_labeled_shares
         )
         attributes = {"member_weights_": average.member_weights, "n_passes_": 1 + average.n_passes}
+        if average.held_out is not None and not inputs.ignores_labeled_shares:
+            attributes |= _error_attributes(average.held_out, inputs)
         model = gaussians_of_rule(problem, average.rule, problem.shrinkage)
-        return Fit(model, attributes, rule=average.rule)
+        return Fit(model, {**_UNTESTED, **attributes}, rule=average.rule)
 
     def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
-        return {"member_weights_": {}}
+        return {"member_weights_": {}, **_UNTESTED}
+
+
+def _error_attributes(held_out: HeldOut, inputs: FitInputs) -> dict[str, Any]:
+    """What held-out labels say of the fit to all rows."""
+    labels, n_unlabeled = np.bincount(inputs.codes[inputs.codes >= 0]), inputs.unlabeled.n_rows
+    estimate = estimate_final_error(
+        held_out.losses[None],
+        held_out.is_wrong[None],
+        labels,
+        held_out.n_folds,
+        # On tables more unlabeled rows hardly help.
+        of_unlabeled=1.0 if inputs.unit is None else held_out.n_unlabeled / n_unlabeled,
+    )
+    found = {"loss_": float(held_out.losses.mean()), "n_tested_": len(held_out.losses)}
+    if estimate is None:
+        return found
+    return {**found, "error_": estimate.error, "error_interval_": (estimate.low, estimate.high)}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.optimize
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 from sklearn.linear_model import LogisticRegression
 
 from .._core.frame import mean_variance_in_frame
@@ -21,13 +21,15 @@ from .._core.solvers.anchored import anchored_em, mean_of_rules, of_unit_spread
 from .._core.types import AnyArray, Array
 from .._rows.memory import MemoryRows
 from .._rows.passes import unreported
+from .._statistics import row_losses
 from .labels import draw_labeled
 from .prepare import FitInputs
 
 _ROUNDS = 20  # of EM: more of them change few labels
 _ANNEALING = (0.9, 0.7, 0.5)  # shrinkages above the last one, for three rounds each
-_TESTED_WITH = (1_000, 5_000)  # unlabeled rows of the fits that weigh the members
-_TESTED_SIZE = 1e8  # rows x features x classes of these, above which rows are fewer
+_FOLDS = 4  # at most, of the labeled rows, whose held-out scores weigh the members
+_TESTED_WITH = (1_000, 2_500)  # unlabeled rows of these fits
+_TESTED_SIZE = 5e7  # rows x features x classes of these, above which rows are fewer
 _LOGISTIC_SIZE = 5e10  # rows x features x classes x rounds of the logistic regression
 _LOGISTIC_ROUNDS = (10, 100)
 _MOST_LABELED = 10_000  # rows of the logistic regression and of the cross-validation
@@ -41,12 +43,23 @@ Labeled = tuple[Array, AnyArray, Array]  # rows in frame coordinates, codes, wei
 
 
 @dataclass(frozen=True)
+class HeldOut:
+    """Losses of labeled rows, and whether they are wrong, by averages without their labels."""
+
+    losses: Array
+    is_wrong: Array
+    n_folds: int
+    n_unlabeled: int  # rows of these fits
+
+
+@dataclass(frozen=True)
 class AverageRule:
     """The averaged scores, in frame coordinates, the weights of the members, and passes read."""
 
     rule: LinearRule
     member_weights: dict[str, float]
     n_passes: int
+    held_out: HeldOut | None  # None where no class has two labels
 
 
 def average_rule(problem: Problem, labeled: Labeled, *, with_shares: bool = True) -> AverageRule:
@@ -60,19 +73,19 @@ def average_rule(problem: Problem, labeled: Labeled, *, with_shares: bool = True
     labeled, shrinkage = (rows[kept], codes[kept], counts[kept]), problem.shrinkage
     rules = _members(problem, labeled, shrinkage, with_shares)
     weights = np.array([_UNTESTED_WEIGHTS[name] for name in rules])
-    sureness = _UNTESTED_SURENESS
-    halves = _halves(problem, labeled)
-    if (halves >= 0).any():
-        _, codes, counts = (part[halves >= 0] for part in labeled)
+    sureness, held_out = _UNTESTED_SURENESS, None
+    folds = _folds(problem, labeled)
+    if (folds >= 0).any():
         with unreported():  # progress is that of the passes over all rows
-            scores = _held_out_scores(problem, labeled, shrinkage, halves, with_shares)
-        weights = _weights(scores, codes, counts)
-        sureness = _sureness(np.tensordot(weights / weights.sum(), scores, 1), codes, counts)
+            tested = _held_out_scores(problem, labeled, shrinkage, folds, with_shares)
+        weights = tested.weights()
+        sureness, held_out = tested.sureness(weights), tested.predictions()
     rule = mean_of_rules(list(rules.values()), weights, problem.moments)
     return AverageRule(
         LinearRule(sureness * rule.coef, sureness * rule.intercept, is_soft=True),
         dict(zip(rules, (weights / weights.sum()).tolist(), strict=True)),
         1 + sum(len(_path(name, shrinkage)) for name in rules),
+        held_out,
     )
 
 
@@ -134,35 +147,82 @@ def _logistic(problem: Problem, rows: Array, codes: AnyArray, weights: Array) ->
     return LinearRule(coef, intercept - moments.mean @ coef, is_soft=True)
 
 
-def _halves(problem: Problem, labeled: Labeled) -> AnyArray:
-    """0 or 1 for every labeled row, in turn by length in each class; -1: it always trains.
+def _folds(problem: Problem, labeled: Labeled) -> AnyArray:
+    """The fold of every labeled row, in turn by length in each class; -1: it always trains.
 
-    Equal rows are in one half, and the order of the rows does not matter.
+    Equal rows are in one fold, and the order of the rows does not matter.
     """
     rows, codes, _ = labeled
     lengths = (((rows - problem.moments.mean) * problem.frame.scale) ** 2).sum(axis=1)
-    halves = np.full(len(codes), -1)
+    folds = np.full(len(codes), -1)
     for k in range(problem.n_classes):
         own = np.flatnonzero(codes == k)
         ranks = np.unique(lengths[own], return_inverse=True)[1]
         if ranks.max() > 0:
-            halves[own] = ranks % 2
-    return halves
+            folds[own] = ranks % _FOLDS
+    return folds
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """(members, rows, K): scores of unit spread by fits without the labels of the rows."""
+
+    scores: Array
+    codes: AnyArray
+    counts: Array  # weights of the rows
+    folds: AnyArray
+    n_unlabeled: int
+
+    def weights(self) -> Array:
+        """Weights of the members, by their errors."""
+        n_tested = float(self.counts.sum())
+        error = (self.scores.argmax(axis=2) != self.codes) @ self.counts / n_tested
+        return np.asarray(np.exp(-_SHARPNESS * n_tested / (n_tested + _CAUTION) * error))
+
+    def averaged(self, weights: Array) -> Array:
+        """Averaged scores of unit spread."""
+        scores = np.tensordot(weights / weights.sum(), self.scores, 1)
+        spread = np.sqrt(self.counts @ (scores**2).mean(axis=1) / self.counts.sum())
+        return np.asarray(scores / max(float(spread), 1e-300))
+
+    def sureness(self, weights: Array) -> float:
+        """Factor by which the averaged scores become the likeliest log odds."""
+        scores = self.averaged(weights)
+        own = scores[np.arange(len(self.codes)), self.codes]
+
+        def loss(log_factor: float) -> float:
+            sure = np.exp(log_factor)
+            misfit = self.counts @ (logsumexp(sure * scores, axis=1) - sure * own)
+            return float(misfit + _TESTED_AT_LEAST * (log_factor - np.log(_UNTESTED_SURENESS)) ** 2)
+
+        best = scipy.optimize.minimize_scalar(loss, bounds=(-3.0, 5.0), method="bounded")
+        return float(np.exp(best.x))
+
+    def predictions(self) -> HeldOut:
+        """Probabilities of the rows of each fold, weighed by the labels of the others."""
+        probabilities, folds = np.empty(self.scores.shape[1:]), np.unique(self.folds)
+        for fold in folds:
+            own, others = self.folds == fold, self._rows(self.folds != fold)
+            weights = others.weights()
+            scores = others.sureness(weights) * self.averaged(weights)[own]
+            probabilities[own] = softmax(scores, axis=1)
+        return HeldOut(*row_losses(probabilities, self.codes), len(folds), self.n_unlabeled)
+
+    def _rows(self, some: AnyArray) -> _Tested:
+        scores, folds = self.scores[:, some], self.folds[some]
+        return _Tested(scores, self.codes[some], self.counts[some], folds, self.n_unlabeled)
 
 
 def _held_out_scores(
-    problem: Problem, labeled: Labeled, shrinkage: float, halves: AnyArray, with_shares: bool
-) -> Array:
-    """(members, tested rows, K): scores of unit spread by fits without the labels of the rows.
-
-    The fits read a sample of the unlabeled rows.
-    """
+    problem: Problem, labeled: Labeled, shrinkage: float, folds: AnyArray, with_shares: bool
+) -> _Tested:
+    """Fit the members without the labels of each fold; the fits read a sample of unlabeled rows."""
     rows, codes, weights = labeled
     n_sample = int(np.clip(_TESTED_SIZE / (rows.shape[1] * problem.n_classes), *_TESTED_WITH))
     sample, sample_weights = problem.unlabeled.sample(n_sample, 0)
     scores = np.empty((len(_UNTESTED_WEIGHTS), len(codes), problem.n_classes))
-    for half in (0, 1):
-        fold, train = halves == half, halves != half
+    for each in np.unique(folds[folds >= 0]):
+        fold, train = folds == each, folds != each
         part = rows[train], codes[train], weights[train]
         unlabeled = MemoryRows(
             np.concatenate([sample, problem.frame.restore(rows[fold])]),
@@ -173,26 +233,5 @@ def _held_out_scores(
         rules = _members(less, part, shrinkage, with_shares).values()
         for k, rule in enumerate(rules):
             scores[k, fold] = of_unit_spread(rule, less.moments).scores(rows[fold]).T
-    return scores[: len(rules), halves >= 0]
-
-
-def _weights(scores: Array, codes: AnyArray, counts: Array) -> Array:
-    """Weights of the members, by their errors on held-out labels."""
-    n_tested = float(counts.sum())
-    error = (scores.argmax(axis=2) != codes) @ counts / n_tested
-    return np.asarray(np.exp(-_SHARPNESS * n_tested / (n_tested + _CAUTION) * error))
-
-
-def _sureness(scores: Array, codes: AnyArray, counts: Array) -> float:
-    """Factor by which averaged scores of held-out rows become the likeliest log odds."""
-    spread = np.sqrt(counts @ (scores**2).mean(axis=1) / counts.sum())
-    scores = scores / max(float(spread), 1e-300)
-    own = scores[np.arange(len(codes)), codes]
-
-    def loss(log_factor: float) -> float:
-        sure = np.exp(log_factor)
-        misfit = counts @ (logsumexp(sure * scores, axis=1) - sure * own)
-        return float(misfit + _TESTED_AT_LEAST * (log_factor - np.log(_UNTESTED_SURENESS)) ** 2)
-
-    best = scipy.optimize.minimize_scalar(loss, bounds=(-3.0, 5.0), method="bounded")
-    return float(np.exp(best.x))
+    kept = folds >= 0
+    return _Tested(scores[: len(rules), kept], codes[kept], weights[kept], folds[kept], len(sample))
