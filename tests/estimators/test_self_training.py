@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from changes import assert_close, assert_same_fit
-from iclda import SelfLearningLDA, SelfTrainingLDA, SupervisedLDA
-from problems import fit_shares, one_hot
+from iclda import AverageLDA, SelfLearningLDA, SelfTrainingLDA, SupervisedLDA
+from problems import draw_sample, fit_shares, one_hot
 
 
 @pytest.mark.parametrize("threshold", [0.6, 0.75, 0.95])
@@ -73,3 +74,39 @@ def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):
     assert_close(fit.class_weights_, np.bincount(y) / len(y), 1e-12)
     expected = SupervisedLDA(priors=priors).fit(sample.rows, y)
     assert_close(fit.coef_, expected.coef_, 1e-10)
+
+
+@pytest.mark.parametrize("weights", [None, 2.0])
+def test_a_class_gets_the_surest_rows_up_to_its_share(weights):
+    sample = draw_sample(41, n_labeled=16, n_unlabeled=60, separation=1.0)
+    free = sample.fit(SelfTrainingLDA(threshold=0.5))
+    fitted = SelfTrainingLDA(threshold=0.5, proportions=[0.2, 0.8])
+    n_rows = len(sample.rows)
+    fitted.fit(sample.rows, sample.labels, None if weights is None else np.full(n_rows, weights))
+    shares = fitted.class_weights_ * (16 + fitted.n_added_) - np.bincount(sample.y)
+    assert shares[0] == pytest.approx(12)
+    assert free.n_added_ == 60
+    assert 12 < fitted.n_added_ < 60
+    first = SelfTrainingLDA(threshold=0.5, proportions=[0.2, 0.8], max_iter=2)
+    with pytest.warns(ConvergenceWarning):
+        sample.fit(first)
+    surest = sample.fit(SupervisedLDA()).predict_proba(sample.X_unlabeled)[:, 0]
+    expected = sample.X_unlabeled[np.argsort(-surest)[:12]]
+    total = expected.sum(axis=0) + sample.X[sample.y == 0].sum(axis=0)
+    assert first.means_[0] == pytest.approx(total / (12 + np.sum(sample.y == 0)))
+
+
+def test_shares_that_allow_everything_and_free_ones_change_nothing(sample):
+    free = sample.fit(SelfTrainingLDA())
+    for given in ([(0, 1)] * sample.n_classes, "free"):
+        fitted = sample.fit(SelfTrainingLDA(proportions=given))
+        np.testing.assert_array_equal(fitted.coef_, free.coef_)
+
+
+def test_learned_shares_are_those_of_the_average():
+    sample = draw_sample(41, n_labeled=16, n_unlabeled=60, separation=1.0)
+    predicted = sample.fit(AverageLDA(shrinkage=0.2)).predict(sample.X_unlabeled)
+    shares = (np.bincount(predicted) + 0.5) / 61
+    learned = sample.fit(SelfTrainingLDA(shrinkage=0.2, proportions="auto"))
+    given = sample.fit(SelfTrainingLDA(shrinkage=0.2, proportions=shares))
+    np.testing.assert_allclose(learned.coef_, given.coef_, rtol=1e-9)

@@ -16,6 +16,7 @@ from .._core.solvers import Limits
 from .._core.solvers.alternate import self_train
 from .._core.types import AnyArray
 from .._rows.passes import unreported
+from .average_rule import with_proportions
 from .base import AT_LEAST_ONE, Fit, LinearClassifier, LinearGaussianClassifier
 from .diagnosis import check_unlabeled_mean, warn
 from .prepare import FitInputs, check_spread
@@ -37,6 +38,10 @@ class SelfTrainingLDA(LinearGaussianClassifier):
         et al. for all classes together, about their means, in every round.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
+        Shares of the unlabeled rows that the classes get at most: the surest rows fill them.
+        "labeled" are those of the labels, "auto" those that ``AverageLDA`` finds; None and "free"
+        set none. Bounds as in ``ExpectationMaximizationLDA``; lower ones have no effect.
     threshold : float in [0, 1], default=0.75
         Probability from which on a row is added.
     max_rows : int, default=20000
@@ -96,13 +101,16 @@ class SelfTrainingLDA(LinearGaussianClassifier):
         "max_rows": AT_LEAST_ONE,
     }
 
+    proportions: Any = None
     threshold: float = 0.75
     max_rows: int = 20_000
     max_iter: int = 1000
     n_jobs: int | None = None
 
     def _fit_all_rows(self, inputs: FitInputs) -> Fit:
-        problem = inputs.problem(Problem, None)  # for what the rows are like
+        # For what the rows are like, and for the shares that the average gives.
+        problem = inputs.problem(Problem, self.shrinkage if inputs.learns_proportions else None)
+        problem = with_proportions(problem, inputs)
         check_spread(inputs, inputs.space.variances(problem.moments.covariance))
         warn(*check_unlabeled_mean(problem, inputs.space, self._feature_names))
         space, is_labeled = inputs.space, inputs.codes >= 0
@@ -130,7 +138,9 @@ class SelfTrainingLDA(LinearGaussianClassifier):
             return model
 
         limits = Limits(problem.rounds(self.max_iter))
-        end = self_train(refit, space.features(rows), self.threshold, limits)
+        most = None if problem.proportions is None else problem.proportions[:, 1]
+        rows_of_user = space.features(rows)
+        end = self_train(refit, rows_of_user, rows_weights, self.threshold, limits, most)
         detail = f"rows are still added after {end.n_iter} rounds"
         counts = {"n_iter_": end.n_iter, "n_added_": end.n_added, "n_passes_": 1}
         fit = Fit(last.model, {**last.attributes, **counts}, end.outcome, detail)

@@ -35,6 +35,7 @@ _SADDLE_STRETCH = 2.0  # factor of a step that leads away from a saddle
 _LIKELIHOOD_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # per row and dimension
 _SMALL_RISES = 2  # rounds in a row that must hardly raise the likelihood
 _HELD_SCORES = 2**22  # 32 MB
+_WHOLE_ROWS = 1e-9  # rounding of shares times rows
 
 
 @dataclass(frozen=True)
@@ -292,33 +293,58 @@ class SelfTraining:
 
 
 def self_train(
-    fit: Callable[[AnyArray], Gaussians], rows: AnyArray, threshold: float, limits: Limits
+    fit: Callable[[AnyArray], Gaussians],
+    rows: AnyArray,
+    weights: Array,
+    threshold: float,
+    limits: Limits,
+    most_shares: Array | None = None,
 ) -> SelfTraining:
     """Fit, add the unlabeled rows whose posterior reaches the threshold, and repeat.
 
     ``fit`` takes the codes of the unlabeled rows, -1 for those that are not added, and returns a
     model for ``rows``, which are in the user's units. A row that was added keeps its label.
+    ``most_shares`` are the largest shares of the rows that the classes may get, if given: of the
+    rows that the model is sure of, the surest are added until a class is full.
     """
     codes = np.full(len(rows), -1)
     for n_iter in range(1, limits.max_iter + 1):
         model = fit(codes)
         n_added, is_open = int((codes >= 0).sum()), np.flatnonzero(codes < 0)
-        best, is_sure = _sure(model, rows[is_open], threshold)
-        if not is_sure.any():
+        best, surest = _most_probable(model, rows[is_open])
+        new = np.flatnonzero(surest >= threshold)
+        if most_shares is not None:
+            kept = weights * (codes >= 0)
+            room = (
+                most_shares * weights.sum() - np.bincount(codes + 1, kept, len(most_shares) + 1)[1:]
+            )
+            new = _that_fit(
+                new[np.argsort(-surest[new], kind="stable")], best, weights[is_open], room
+            )
+        if not len(new):
             return SelfTraining(n_iter, n_added, Outcome.CONVERGED)
-        codes[is_open[is_sure]] = best[is_sure]
+        codes[is_open[new]] = best[new]
     return SelfTraining(limits.max_iter, n_added, Outcome.MAX_ITERATIONS)
 
 
-def _sure(model: Gaussians, rows: Array, threshold: float) -> tuple[AnyArray, AnyArray]:
-    """Most probable class of every row, and whether its posterior reaches the threshold."""
+def _that_fit(rows: AnyArray, codes: AnyArray, weights: Array, room: Array) -> AnyArray:
+    """The first of some rows of every class, whose weights do not exceed the room of the class."""
+    kept = [
+        own[np.cumsum(weights[own]) <= room[k] + _WHOLE_ROWS]
+        for k, own in ((k, rows[codes[rows] == k]) for k in range(len(room)))
+    ]
+    return np.concatenate(kept)
+
+
+def _most_probable(model: Gaussians, rows: Array) -> tuple[AnyArray, Array]:
+    """Most probable class of every row, and its posterior."""
     rule = model.score_rule()
-    codes, is_sure = np.empty(len(rows), dtype=np.intp), np.empty(len(rows), dtype=bool)
+    codes, surest = np.empty(len(rows), dtype=np.intp), np.empty(len(rows))
     step = max(1, _HELD_SCORES // len(rule.intercept))
     for begin in range(0, len(rows), step):
         some = slice(begin, begin + step)
         scores = model.frame.apply(rows[some]) @ rule.coef + rule.intercept
         scores -= scores.max(axis=1, keepdims=True)
         codes[some] = scores.argmax(axis=1)
-        is_sure[some] = 1 / np.exp(scores).sum(axis=1) >= threshold
-    return codes, is_sure
+        surest[some] = 1 / np.exp(scores).sum(axis=1)
+    return codes, surest
