@@ -55,7 +55,7 @@ def test_proportions_are_those_of_the_methods_that_take_them(wine):
     assert unlabeled[0] == pytest.approx(0.2, abs=1e-6)
     assert alone.estimator_.proportions == shares
     every = AutoLDA(proportions=shares).fit(X, labels)
-    assert set(every.losses_) == {"average", "em", "iclda", "pessimistic"}
+    assert set(every.losses_) == {"average", "em", "iclda", "pessimistic", "self-training"}
     named = AutoLDA(methods=["supervised", "em"], proportions="labeled").fit(X, labels)
     assert named.method_ == "em"
 

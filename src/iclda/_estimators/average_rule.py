@@ -13,12 +13,14 @@ import numpy as np
 import scipy.optimize
 from scipy.special import logsumexp, softmax
 from sklearn.linear_model import LogisticRegression
+from sklearn.semi_supervised import LabelSpreading
 
 from .._core.frame import mean_variance_in_frame
 from .._core.labelsums import LinearRule
 from .._core.problem import Problem, summarize_rows
-from .._core.solvers.anchored import anchored_em, mean_of_rules, of_unit_spread
+from .._core.solvers.anchored import anchored_em, mean_of_rules, of_unit_spread, refit
 from .._core.types import AnyArray, Array
+from .._rows.backends import MANY_FEATURES
 from .._rows.memory import MemoryRows
 from .._rows.passes import unreported
 from .._statistics import row_losses
@@ -33,7 +35,10 @@ _TESTED_SIZE = 5e7  # rows x features x classes of these, above which rows are f
 _LOGISTIC_SIZE = 5e10  # rows x features x classes x rounds of the logistic regression
 _LOGISTIC_ROUNDS = (10, 100)
 _MOST_LABELED = 10_000  # rows of the logistic regression and of the cross-validation
-_SHARPNESS = 10.0  # of the weights: exp(-10 x share of wrong rows)
+_SHARPNESS = 20.0  # of the weights: exp(-20 x share of wrong rows)
+_NEIGHBORS = 10  # of a row in the graph that labels spread on
+_MOST_IN_GRAPH = 2_500  # unlabeled rows of it
+_SPREADING = {"alpha": 0.9, "max_iter": 30}
 _UNTESTED_WEIGHTS = {"em": 2.0, "annealed": 2.0, "labeled shares": 1.0, "logistic": 1.0}
 _CAUTION = 20.0  # tested rows at which the weights are half as sharp
 _UNTESTED_SURENESS = 2.0  # factor of scores of unit spread where no label can be held out
@@ -114,17 +119,42 @@ def _members(
 ) -> dict[str, LinearRule]:
     """Scores of the members, in frame coordinates."""
     known = problem.proportions
+    start = _neighbors_rule(problem, labeled, shrinkage)
     by_name = {"em": known, "annealed": known}
     if known is None and with_shares:
         shares = (problem.labeled.counts + 1) / (problem.labeled.counts + 1).sum()
         by_name["labeled shares"] = np.column_stack([shares, shares])
-    rules = {
-        name: anchored_em(
-            problem, _path(name, shrinkage), proportions, is_anchored=name != "annealed"
-        )
-        for name, proportions in by_name.items()
-    }
+    rules = {}
+    for name, proportions in by_name.items():
+        path = _path(name, shrinkage)
+        if name == "annealed":
+            rules[name] = anchored_em(problem, path, proportions, is_anchored=False)
+        else:
+            rules[name] = anchored_em(problem, path, proportions, start=start)
     return {**rules, "logistic": _logistic(problem, *labeled)}
+
+
+def _neighbors_rule(problem: Problem, labeled: Labeled, shrinkage: float) -> LinearRule | None:
+    """Scores of classes that labels give when they spread to neighbors; None on tables.
+
+    Distances between rows of a table say little before its columns are weighed.
+    """
+    rows, codes, _ = labeled
+    if rows.shape[1] < MANY_FEATURES:
+        return None
+    sample, weights = problem.unlabeled.sample(_MOST_IN_GRAPH, 0)
+    every = np.concatenate([problem.frame.restore(rows), sample])
+    distinct, place = np.unique(every, axis=0, return_inverse=True)
+    given = np.full(len(distinct), -1)
+    given[place[: len(codes)]] = codes
+    spread = LabelSpreading(
+        kernel="knn", n_neighbors=min(_NEIGHBORS, len(distinct) - 1), **_SPREADING
+    )
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+        warnings.simplefilter("ignore")  # rounds that did not end
+        shares = spread.fit(distinct, given).label_distributions_[place[len(codes) :]]
+    shares = np.nan_to_num(shares) * weights[:, None]
+    return refit(problem, shares.sum(axis=0), shares.T @ problem.frame.apply(sample), shrinkage)
 
 
 def _logistic(problem: Problem, rows: Array, codes: AnyArray, weights: Array) -> LinearRule:

@@ -36,8 +36,9 @@ def anchored_em(
     proportions: Array | None = None,
     *,
     is_anchored: bool = True,
+    start: LinearRule | None = None,
 ) -> LinearRule:
-    """Scores after a round of EM for each of ``shrinkages``, from the labeled rows.
+    """Scores after a round of EM for each of ``shrinkages``, from the labeled rows or a start.
 
     A sequence of falling shrinkages lets classes settle while they are still nearly round, and
     unfold later. Without ``is_anchored`` class means are those of EM. ``proportions`` (K, 2) are
@@ -45,16 +46,12 @@ def anchored_em(
     step of scaling in every round. The scores returned are those of the classes found in this way,
     without the moves.
     """
-    labeled = problem.labeled
     shift = np.zeros(problem.n_classes)
-    pull = is_anchored * labeled.counts / (labeled.counts + _ANCHOR)
-    rule = labeled_rule(problem, shrinkages[0], proportions)
+    rule = labeled_rule(problem, shrinkages[0], proportions) if start is None else start
     for shrinkage in shrinkages:
         labeling = LinearRule(rule.coef, rule.intercept + shift, is_soft=True)
         sums = problem.unlabeled.label_sums(labeling, problem.frame)
-        counts = labeled.counts + sums.counts
-        means = (labeled.counts[:, None] * labeled.means + sums.sums) / counts[:, None]
-        rule = _anchored_rule(problem, counts, means, pull[:, None], shrinkage, proportions)
+        rule = refit(problem, sums.counts, sums.sums, shrinkage, proportions, is_anchored)
         if proportions is not None:
             shares = np.maximum(sums.counts / sums.counts.sum(), _LEAST_SHARE)
             shift += np.log(_within(shares, proportions)) - np.log(shares)
@@ -74,16 +71,20 @@ def labeled_rule(
     return _rule(problem, labeled.means, covariance, shares)
 
 
-def _anchored_rule(
+def refit(
     problem: Problem,
     counts: Array,
-    means: Array,
-    pull: Array,
+    sums: Array,
     shrinkage: float,
-    proportions: Array | None,
+    proportions: Array | None = None,
+    is_anchored: bool = True,
 ) -> LinearRule:
-    """Scores of the classes of one round, with means drawn to those of the labeled rows."""
+    """Scores of the classes of one round, from class weights and sums of the unlabeled rows."""
     labeled, moments = problem.labeled, problem.moments
+    means = labeled.counts[:, None] * labeled.means + sums
+    counts = labeled.counts + counts
+    means = means / counts[:, None]
+    pull = (is_anchored * labeled.counts / (labeled.counts + _ANCHOR))[:, None]
     centers = (1 - pull) * means + pull * labeled.means
     shares = counts / counts.sum()
     root = np.sqrt(shares)[:, None]
