@@ -4,8 +4,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from changes import assert_same_fit
 from iclda import AverageLDA, SupervisedLDA
+from iclda._core.solvers.anchored import labeled_rule
+from iclda._estimators import average_rule
 from iclda._rows.memory import MemoryRows
-from problems import draw_sample
+from problems import Sample, draw_sample, problem_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:Each of the classes")
 
@@ -76,8 +78,9 @@ def test_shares_of_chosen_labels_can_be_left_unused():
     ).tolist().count(0)
 
 
-def test_weight_2_is_a_row_twice():
-    rows, labels, _ = clusters(n_labels=3, n_unlabeled=60)
+@pytest.mark.parametrize("n_features", [20, 64])
+def test_weight_2_is_a_row_twice(n_features):
+    rows, labels, _ = clusters(n_labels=3, n_unlabeled=60, n_features=n_features)
     weights = np.where(labels < 0, 2.0, 1.0)
     is_twice = np.repeat(np.arange(len(rows)), weights.astype(int))
     weighted = AverageLDA().fit(rows, labels, sample_weight=weights)
@@ -120,3 +123,28 @@ def test_given_priors_are_those_that_predict(n_classes):
     sample = draw_sample(1, n_classes=n_classes)
     priors = np.array([0.2, 0.8, 0.5])[:n_classes] / sum([0.2, 0.8, 0.5][:n_classes])
     assert_allclose(sample.fit(AverageLDA(priors=priors)).priors_, priors, rtol=1e-6)
+
+
+def test_with_many_features_labels_spread_to_neighbors():
+    # Each class is a chain of rows: on half of it the nearer label is that of the other class.
+    chain = np.zeros((60, 64))
+    chain[:, 0] = np.linspace(0, 6, 60)
+    rows = np.concatenate([chain, chain + 3 * np.eye(64)[1]])
+    rows += 0.01 * np.random.default_rng(0).standard_normal(rows.shape)
+    true, given = np.repeat([0, 1], 60), [0, 119]
+    sample = Sample(rows[given], true[given], np.delete(rows, given, axis=0))
+    problem = problem_of(sample, shrinkage=0.1)
+    labeled = problem.frame.apply(sample.X), sample.y, np.ones(2)
+    every = problem.frame.apply(rows)
+    nearest = labeled_rule(problem, 0.1).scores(every).argmax(axis=0)
+    spread = average_rule._neighbors_rule(problem, labeled, 0.1).scores(every).argmax(axis=0)
+    assert np.mean(nearest == true) < 0.8
+    assert np.mean(spread == true) > 0.95
+
+
+def test_equal_rows_of_two_classes_do_not_hide_a_class_with_one_label():
+    rows, labels, _ = clusters(n_labels=2, n_features=64, n_classes=3)
+    rows[0] = rows[1] = rows[2]  # all labels of class 0, and one of class 1
+    fitted = AverageLDA().fit(rows, labels)
+    assert fitted.predict_proba(rows).shape == (len(rows), 3)
+    assert np.isfinite(fitted.coef_).all()

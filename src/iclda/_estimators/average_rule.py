@@ -152,8 +152,10 @@ def _neighbors_rule(problem: Problem, labeled: Labeled, shrinkage: float) -> Lin
     )
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.simplefilter("ignore")  # rounds that did not end
-        shares = spread.fit(distinct, given).label_distributions_[place[len(codes) :]]
-    shares = np.nan_to_num(shares) * weights[:, None]
+        spread.fit(distinct, given)
+    shares = np.zeros((len(sample), problem.n_classes))  # equal rows may hide a class
+    shares[:, spread.classes_] = np.nan_to_num(spread.label_distributions_[place[len(codes) :]])
+    shares *= weights[:, None]
     return refit(problem, shares.sum(axis=0), shares.T @ problem.frame.apply(sample), shrinkage)
 
 
