@@ -124,7 +124,7 @@ export function domainOf(fits) {
 }
 
 function drawScale(scale, [low, high]) {
-  const values = [low, 0, high].filter((value) => value === 0 || Math.abs(value) > 0.2 * (high - low));
+  const values = [...new Set([low, 0, high])].filter((value) => value === 0 || Math.abs(value) > 0.2 * (high - low));
   const marks = values.map((value) => {
     const mark = element("i", {}, Number(value.toPrecision(3)).toString().replace("-", "\u2212"));
     mark.style.left = `${(100 * (value - low)) / (high - low)}%`;
