@@ -144,7 +144,7 @@ export function findingOf(scene, answer, methods) {
   const finding = (headline, sentence) => ({ headline, sentence: [sentence, ...fit.notes].join(" "), truth });
   const known = fit.wrong == null ? "" : `${title} gets ${percent(fit.wrong)} of these points wrong`;
   if (!method.uses_unlabeled) return finding(known || `${title} looks at the labeled points only`, method.sentence);
-  if (!scene.used) return finding("Without unlabeled points it is supervised LDA", method.sentence);
+  if (!scene.used) return finding("Without unlabeled points it is supervised LDA", "Add some to see what they change.");
   const other = answer.fits.supervised?.wrong;
   const against = other == null ? known : `${known}, supervised LDA ${percent(other)}`;
   if (!fit.bounds) return finding(known ? against : `${title}: no bounds`, fit.no_bounds);
