@@ -210,13 +210,9 @@ def test_a_likelihood_that_comes_with_more_mistakes_is_no_good_news(open_page):
     assert "a higher likelihood may come with more mistakes" in page.inner_text("#sentence")
     row = page.locator("tr", has_text="expectation maximization")
     assert row.locator(".more").inner_text() == wrong
-    good = page.evaluate("getComputedStyle(document.body).getPropertyValue('--good')")
-    channels = [int(good.strip()[i : i + 2], 16) for i in (1, 3, 5)]
-    colors = row.locator("*").evaluate_all(
-        "all => all.flatMap((each) => [getComputedStyle(each).color,"
-        " getComputedStyle(each).backgroundColor])"
-    )
-    assert "rgb({}, {}, {})".format(*channels) not in colors
+    style = "(each) => [getComputedStyle(each).color, getComputedStyle(each).backgroundColor]"
+    green = page.locator(".fewer").first.evaluate(style)[0]
+    assert green not in row.locator("*").evaluate_all(f"all => all.flatMap({style})")
 
 
 def test_all_is_done_by_keys(open_page):
