@@ -106,7 +106,8 @@ audit: $(AUDIT)/.for-audit
 
 $(AUDIT)/.for-audit: pyproject.toml
 	$(PYTHON) -m venv $(AUDIT)
-	$(AUDIT)/bin/python -m pip --disable-pip-version-check install --quiet --upgrade pip 'pip-audit>=2.7'
+	$(subst $(VENV)/,$(AUDIT)/,$(PIP)) --upgrade pip
+	$(subst $(VENV)/,$(AUDIT)/,$(INSTALL)) --editable '.[audit]'
 	touch $@
 
 # Under ten minutes on two cores.
@@ -125,7 +126,7 @@ docs: $(FOR_DOCS)
 release-check: $(FOR_RELEASE)
 	$(BIN)/python tests/release_check.py
 
-# The pictures of the README.
+# The pictures of the README, and its output of `iclda compare`.
 pictures: $(FOR_TESTS)
 	PATH=$(BIN):$$PATH $(BIN)/python docs/readme/draw.py
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lower_bounds import PROJECT, lower_bounds
 
-NOT_INSTALLED = ("browser", "docs", "lint", "release", "test")  # extras not in `all`
+NOT_INSTALLED = ("audit", "browser", "docs", "lint", "release", "test")  # extras not in `all`
 
 
 def pinned(report, project):

@@ -104,6 +104,17 @@ def installed_for(target, rules, extras):
     return found
 
 
+def test_environments_of_the_makefile_are_extras_of_the_project():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    text = (ROOT / "Makefile").read_text()
+    named = re.findall(r"\$\((?:PIP|INSTALL)\)\)? (.*)", text)
+    packages = [re.findall(r"'([^']*)'", line.partition("||")[0]) for line in named]
+    installed = {package for line in packages for package in line} - {"$(TORCH)"}
+    chosen = [re.fullmatch(r"\.\[([\w,]+)\]", each)[1].split(",") for each in installed]
+    assert {"docs", "release", "audit"} < set().union(*chosen)
+    assert set().union(*chosen) <= set(extras["optional-dependencies"])
+
+
 def test_targets_that_run_pytest_install_the_plugins_that_its_options_need():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]

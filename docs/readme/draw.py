@@ -1,8 +1,11 @@
-"""Redraw the pictures of the README: `make pictures` runs this from the root."""
+"""Make the pictures and the output of `iclda compare` in the README: `make pictures` runs this."""
 
 import io
+import os
+import re
 import runpy
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -18,6 +21,8 @@ from iclda.studies.measures import ERROR
 from iclda.studies.page import new_figure, styled
 
 HERE = Path(__file__).parent
+README = HERE.parents[1] / "README.md"
+SHOWN = re.compile(r"(--labeled 6\n```\n\n```text\n)(.*?)(?=```)", re.DOTALL)
 
 
 def save(figure, name: str) -> None:
@@ -34,15 +39,30 @@ def example(name: str) -> None:
     save(plt.gcf(), name)
 
 
+def compare_wines(folder: Path) -> str:
+    """Run the example of the README in a folder; what the README shows of its output."""
+    load_wine(as_frame=True).frame.to_csv(folder / "wine.csv", index=False)
+    command = [sys.executable, "-m", "iclda", "compare", "wine.csv", "--target", "target"]
+    done = subprocess.run(
+        [*command, "--labeled", "6"],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "90"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    (table,) = (part for part in done.stdout.split("\n\n") if "worse in" in part)
+    (answer,) = (part for part in done.stdout.split("\n\n") if part.startswith("Answer"))
+    return table.strip("\n") + "\n\n" + answer + "\n"
+
+
 @styled
 def compare() -> None:
-    """Differences in error, and error against unlabeled rows, side by side."""
+    """Differences in error, and error against unlabeled rows, side by side; the table."""
     with tempfile.TemporaryDirectory() as folder:
-        wine, out = Path(folder) / "wine.csv", Path(folder) / "comparison"
-        load_wine(as_frame=True).frame.to_csv(wine, index=False)
-        command = ["iclda", "compare", str(wine), "--target", "target", "--labeled", "9"]
-        subprocess.run([*command, "--out", str(out), "--quiet"], check=True)
-        findings = read_findings(out)
+        shown = compare_wines(Path(folder))
+        findings = read_findings(Path(folder) / "wine-comparison")
+    README.write_text(SHOWN.sub(lambda found: found[1] + shown, README.read_text()))
     figure, grid = new_figure(10.2, 3.5, 1, 2)
     differences(findings, ERROR).plot(ax=grid[0, 0])
     grid[0, 0].set_title("Compared with supervised LDA")

@@ -152,7 +152,7 @@ def test_points_of_four_classes_and_unlabeled_ones_are_added_by_clicks(open_page
     assert page.locator("#message").is_hidden()
     assert answer["classes"] == [0, 1, 2, 3]
     X, y = rows_of(sent)
-    found = page.locator("tr", has_text="supervised LDA").locator(".number").first.inner_text()
+    found = page.locator("tr", has_text="supervised LDA").locator(".number").nth(1).inner_text()
     expected = iclda.SupervisedLDA().fit(X, y)
     likelihood = expected.log_likelihood(X[y >= 0], y[y >= 0]).mean()
     assert float(found.replace("\u2212", "-")) == pytest.approx(likelihood, abs=6e-4)
@@ -166,7 +166,7 @@ def test_a_link_opens_the_same_page_in_another_run(open_page, new_page):
     page.check("#show-moment")
     page.fill("#shrinkage", "0.2")
     page.fill("#used", "77")
-    drag(page, draw_toy_scene("three", 0)["labeled"][4][:2], (-2.5, 2.5))
+    drag(page, draw_toy_scene("three", 253)["labeled"][4][:2], (-2.5, 2.5))
     sent, _ = requests.settled()
     page.click("#share")
     link = page.input_value("#link")
@@ -194,7 +194,25 @@ def test_a_link_opens_the_same_page_in_another_run(open_page, new_page):
 def test_a_bad_link_opens_the_first_problem_with_a_message(open_page, state, message):
     page = open_page(state)
     page.locator("#message", has_text=message).wait_for()
-    assert page.locator("#headline", has_text="likelihood on these points").is_visible()
+    assert page.locator("#headline", has_text="of these points wrong").is_visible()
+
+
+def test_a_likelihood_that_comes_with_more_mistakes_is_no_good_news(open_page):
+    page = open_page()
+    requests = Requests(page)
+    page.select_option("#toy", "across")
+    page.check("#show-em")
+    fits = requests.settled()[1]["fits"]
+    wrong, other = (f"{100 * fits[name]['wrong']:.1f}\u00a0%" for name in ("em", "supervised"))
+    assert fits["em"]["wrong"] > fits["supervised"]["wrong"]
+    expected = f"gets {wrong} of these points wrong, supervised LDA {other}"
+    assert page.inner_text("#headline").endswith(expected)
+    assert "a higher likelihood may come with more mistakes" in page.inner_text("#sentence")
+    row = page.locator("tr", has_text="expectation maximization")
+    assert row.locator(".more").inner_text() == wrong
+    style = "(each) => [getComputedStyle(each).color, getComputedStyle(each).backgroundColor]"
+    green = page.locator(".fewer").first.evaluate(style)[0]
+    assert green not in row.locator("*").evaluate_all(f"all => all.flatMap({style})")
 
 
 def test_all_is_done_by_keys(open_page):
@@ -239,7 +257,7 @@ def test_all_is_done_by_keys(open_page):
 
 def test_a_screen_reader_hears_the_finding_at_rest_and_every_control_has_a_name(open_page):
     page = open_page()
-    page.locator("#live", has_text="likelihood on these points").wait_for(state="attached")
+    page.locator("#live", has_text="of these points wrong").wait_for(state="attached")
     assert page.locator("#live").get_attribute("aria-live") == "polite"
     for control in page.locator("input, select, button, [role=application]").all():
         name = control.evaluate(

@@ -1,11 +1,14 @@
 """Fits of a scene are the library's own, and a scene that cannot be fitted gets a sentence."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import iclda
+from iclda import playground
 from iclda.methods import METHODS
 from iclda.playground import (
     DECIMALS,
@@ -167,6 +170,21 @@ def test_every_class_has_its_labeled_points_and_all_points_are_on_the_page(toy, 
 def test_a_seed_draws_the_same_points_and_another_seed_others(toy):
     assert draw_toy_scene(toy.name, 3) == draw_toy_scene(toy.name, 3)
     assert draw_toy_scene(toy.name, 3) != draw_toy_scene(toy.name, 4)
+
+
+def test_the_page_opens_with_draws_in_which_clusters_help_and_mislead():
+    page = (Path(playground.__file__).parent / "static" / "main.js").read_text()
+    seed, used = (int(re.search(rf"{name} = (\d+);", page)[1]) for name in ("seed", "USED"))
+    wrong = {}
+    for toy in ("between", "across"):
+        sent = draw_toy_scene(toy, seed)
+        sent["unlabeled"] = sent["unlabeled"][:used]
+        fits = fit_scene(read_scene({**sent, "methods": ["iclda", "em", "supervised"]}))["fits"]
+        wrong[toy] = {name: fit["wrong"] for name, fit in fits.items()}
+    helped, misled = wrong["between"], wrong["across"]
+    assert max(helped["iclda"], helped["em"]) < helped["supervised"] - 0.04
+    assert misled["em"] > misled["supervised"] + 0.04
+    assert misled["iclda"] < misled["supervised"] + 0.01
 
 
 def test_the_true_classes_of_misleading_clusters_lie_across_them():

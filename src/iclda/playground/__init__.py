@@ -117,20 +117,15 @@ def _read_shrinkage(value: Any) -> float | None:
 
 def fit_scene(scene: Scene) -> dict[str, Any]:
     """Fit the methods of a scene; a message says why where none can be fitted."""
-    codes, message = np.unique(scene.y[scene.y != NO_CLASS]), _what_lacks(scene)
+    codes, message = np.unique(scene.y[scene.y != NO_CLASS]), ""
+    if not len(codes):
+        message = "There are no labeled points. Choose a class and add points of two classes."
+    elif len(codes) == 1:
+        name = CLASS_NAMES[codes[0]]
+        message = f"All labeled points are of class {name}. Add points of another class."
     methods = () if message else scene.methods
     fits = {method.name: _fit(method, scene) for method in methods}
     return {"classes": codes.tolist(), "message": message, "fits": fits}
-
-
-def _what_lacks(scene: Scene) -> str:
-    """Why no method can be fitted, and what to do; empty if one can."""
-    names = [CLASS_NAMES[code] for code in np.unique(scene.y[scene.y != NO_CLASS])]
-    if not names:
-        return "There are no labeled points. Choose a class and add points of two classes."
-    if len(names) == 1:
-        return f"All labeled points are of class {names[0]}. Add points of another class."
-    return ""
 
 
 def _fit(method: Method, scene: Scene) -> dict[str, Any]:
@@ -173,11 +168,9 @@ def _bounds(classifier: Any, scene: Scene) -> dict[str, Any]:
         bounds = classifier.gain_bounds(scene.X, scene.y)
     except ValueError as error:  # there is no supervised fit to compare with
         return {"bounds": None, "no_bounds": _sentence(error)}
-    numbers = {
-        name: _finite(getattr(bounds, name))
-        for name in ("worst", "best", "expected", "disagreement")
-    }
-    return {"bounds": {**numbers, "is_safe": bounds.is_safe, "sentence": bounds.sentence}}
+    names = ("worst", "best", "expected", "disagreement")
+    numbers = {name: _finite(getattr(bounds, name)) for name in names}
+    return {"bounds": {**numbers, "is_safe": bounds.is_safe}}
 
 
 def _share_wrong(classifier: Any, scene: Scene) -> float | None:

@@ -19,7 +19,6 @@ from . import (
     CLASS_NAMES,
     LARGEST_COORDINATE,
     MOST_POINTS,
-    N_UNLABELED,
     PROBLEMS,
     SceneError,
     draw_toy_scene,
@@ -65,7 +64,6 @@ def _about(request: Request) -> Response:
     methods = [
         {
             "name": method.name,
-            "short": method.paper_name,
             "title": method.title,
             "sentence": method.sentence,
             "color": "" if method.color == INK else method.color,  # that of the text
@@ -81,19 +79,13 @@ def _about(request: Request) -> Response:
 
 
 def _toy(request: Request) -> Response:
+    seed = request.query_params.get("seed", "0")[:40]
     try:
-        seed = _count(request, "seed", 0, 2**31)
-        n_unlabeled = _count(request, "n", N_UNLABELED, MOST_POINTS // 2)
-        return JSONResponse(draw_toy_scene(request.path_params["name"], seed, n_unlabeled))
+        if not seed.isdecimal():
+            raise SceneError(f"seed must be a whole number, 0 or more, got {seed!r}.")
+        return JSONResponse(draw_toy_scene(request.path_params["name"], int(seed)))
     except ValueError as error:
         return _refused(error)
-
-
-def _count(request: Request, name: str, default: int, most: int) -> int:
-    text = request.query_params.get(name, str(default))[:40]
-    if not text.isdecimal() or int(text) > most:
-        raise SceneError(f"{name} must be a whole number from 0 to {most:,}, got {text!r}.")
-    return int(text)
 
 
 async def _read_json(request: Request) -> Any:

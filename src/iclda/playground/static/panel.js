@@ -30,21 +30,21 @@ export class Panel {
     swatch.append(stroke);
     swatch.setAttribute("viewBox", "0 0 26 10");
     swatch.setAttribute("aria-hidden", "true");
-    const names = element("span", {}, element("strong", {}, method.short), element("small", {}, method.title));
-    const label = element("label", { className: "method", title: method.sentence }, chosen, swatch, names);
+    const name = element("strong", {}, capitalize(method.title));
+    const label = element("label", { className: "method", title: method.sentence }, chosen, swatch, name);
     const shown = element("input", { type: "radio", name: "shown", id: `show-${method.name}` });
     shown.setAttribute("aria-label", `Show labels and posteriors of ${method.title}`);
     const head = element("th", { scope: "row" }, label);
     const cells = {
       shown: element("td", { className: "center" }, shown),
+      wrong: element("td", { className: "number" }),
       likelihood: element("td", { className: "number" }),
       range: element("td", { className: "range" }),
-      wrong: element("td", { className: "number" }),
       reason: element("td", { className: "reason", colSpan: 3, hidden: true }),
     };
     cells.likelihood.dataset.title = "likelihood";
     cells.wrong.dataset.title = "wrong";
-    line.append(head, cells.shown, cells.likelihood, cells.range, cells.wrong, cells.reason);
+    line.append(head, ...Object.values(cells));
     chosen.addEventListener("change", () => on.toggle(method.name, chosen.checked));
     shown.addEventListener("change", () => on.show(method.name));
     for (const event of ["pointerenter", "focusin"]) line.addEventListener(event, () => on.emphasize(method.name));
@@ -77,16 +77,20 @@ export class Panel {
       reason.textContent = fit?.error ?? "";
       likelihood.textContent = fit?.likelihood == null ? "" : plain(fit.likelihood, 3);
       wrong.textContent = fit?.wrong == null ? "" : percent(fit.wrong);
+      const change = fit?.wrong == null ? 0 : fit.wrong - (fits.supervised?.wrong ?? fit.wrong);
+      wrong.classList.toggle("fewer", change < 0);
+      wrong.classList.toggle("more", change > 0);
       row.line.title = (fit?.notes ?? []).join(" ");
       row.drawBar(fit?.bounds, domain, fit?.no_bounds ?? "");
     }
   }
 }
 
-// A bar from worst to best, with zero and what the method expects.
+// A bar from worst to best, with zero and what the method expects. It has the color of neither
+// good nor bad news: a higher likelihood may come with more wrong points.
 function makeBar(cell) {
   const parts = Object.fromEntries(
-    ["loses", "gains", "zero", "expected"].map((name) => [name, element("i", { className: name })]),
+    ["change", "zero", "expected"].map((name) => [name, element("i", { className: name })]),
   );
   const bar = element("span", { className: "bar" }, ...Object.values(parts));
   bar.setAttribute("aria-hidden", "true");
@@ -99,13 +103,8 @@ function makeBar(cell) {
       : reason;
     if (!bounds) return;
     const at = (value) => (100 * (value - domain[0])) / (domain[1] - domain[0]);
-    const span = (part, from, to) => {
-      part.hidden = !(to > from);
-      part.style.left = `${at(from)}%`;
-      part.style.width = `${at(to) - at(from)}%`;
-    };
-    span(parts.loses, bounds.worst, Math.min(bounds.best, 0));
-    span(parts.gains, Math.max(bounds.worst, 0), bounds.best);
+    parts.change.style.left = `${at(bounds.worst)}%`;
+    parts.change.style.width = `${at(bounds.best) - at(bounds.worst)}%`;
     parts.zero.style.left = `${at(0)}%`;
     parts.expected.style.left = `${at(bounds.expected)}%`;
   };
@@ -125,7 +124,7 @@ export function domainOf(fits) {
 }
 
 function drawScale(scale, [low, high]) {
-  const values = low < 0 ? [low, 0, high] : [0, high];
+  const values = [...new Set([low, 0, high])].filter((value) => value === 0 || Math.abs(value) > 0.2 * (high - low));
   const marks = values.map((value) => {
     const mark = element("i", {}, Number(value.toPrecision(3)).toString().replace("-", "\u2212"));
     mark.style.left = `${(100 * (value - low)) / (high - low)}%`;
@@ -134,30 +133,48 @@ function drawScale(scale, [low, high]) {
   scale.replaceChildren(...marks);
 }
 
-// Headline, sentence and, for toy problems, how many points are wrong.
+// Headline, sentence and, for toy problems, that the true classes are known. Mistakes come first.
 export function findingOf(scene, answer, methods) {
   const method = methods.find((each) => each.name === scene.shown);
   const fit = answer?.fits[scene.shown];
   if (!method || !fit) return { headline: answer?.message || "Choose a method", sentence: "", truth: "" };
-  const title = method.title[0].toUpperCase() + method.title.slice(1);
+  const title = capitalize(method.title);
   if (fit.error) return { headline: `${title} cannot be fitted`, sentence: fit.error, truth: "" };
-  const notes = fit.notes.join(" ");
-  const truth = truthOf(method, fit, answer.fits.supervised);
-  if (!method.uses_unlabeled) {
-    return { headline: "Supervised LDA looks at the labeled points only", sentence: `${notes} ${method.sentence}`.trim(), truth };
-  }
-  if (!fit.bounds) return { headline: `${title}: no bounds`, sentence: `${fit.no_bounds} ${notes}`.trim(), truth };
-  const sentence = `${fit.bounds.sentence} ${notes}`.trim();
-  if (!scene.used) return { headline: "Without unlabeled points it is supervised LDA", sentence, truth };
-  const verb = fit.bounds.is_safe ? "cannot lose" : "can lose";
-  return { headline: `${title} ${verb} likelihood on these points`, sentence, truth };
+  const truth = fit.wrong == null ? "" : "The true classes of these points are known here. No method is given them.";
+  const finding = (headline, sentence) => ({ headline, sentence: [sentence, ...fit.notes].join(" "), truth });
+  const known = fit.wrong == null ? "" : `${title} gets ${percent(fit.wrong)} of these points wrong`;
+  if (!method.uses_unlabeled) return finding(known || `${title} looks at the labeled points only`, method.sentence);
+  if (!scene.used) return finding("Without unlabeled points it is supervised LDA", "Add some to see what they change.");
+  const other = answer.fits.supervised?.wrong;
+  const against = other == null ? known : `${known}, supervised LDA ${percent(other)}`;
+  if (!fit.bounds) return finding(known ? against : `${title}: no bounds`, fit.no_bounds);
+  return finding(known ? against : `${title} ${mistakesOf(fit.bounds)}`, sentenceOf(fit.bounds));
 }
 
-function truthOf(method, fit, supervised) {
-  if (fit.wrong == null) return "";
-  const other = supervised?.wrong != null && method.uses_unlabeled ? `, and supervised LDA ${percent(supervised.wrong)}` : "";
-  return `The true classes of these points are known: it gets ${percent(fit.wrong)} of them wrong${other}.`;
+function mistakesOf({ disagreement }) {
+  if (!disagreement) return "gives these points the classes that supervised LDA gives them";
+  const share = percent(disagreement);
+  return `may get up to ${share} more of these points wrong than supervised LDA, or up to ${share} fewer`;
 }
+
+// What the bounds mean: for mistakes first, and a likelihood never without a word about them.
+function sentenceOf({ worst, best, is_safe: isSafe, disagreement }) {
+  const share = percent(disagreement);
+  const mistakes = disagreement
+    ? `It gives ${share} of the unlabeled points another class than supervised LDA does, so that the two ` +
+      `differ by at most ${share} in points wrong.`
+    : "It gives all unlabeled points the classes that supervised LDA gives them: the same ones are wrong.";
+  if (Math.max(-worst, best) < 1e-9) return `${mistakes} Both have the same likelihood.`;
+  const likelihood = isSafe
+    ? "Its likelihood is higher, whatever the true classes are"
+    : best <= 0
+      ? "Its likelihood is lower, whatever the true classes are"
+      : "Whether its likelihood is higher depends on the true classes";
+  const warning = disagreement ? "; a higher likelihood may come with more mistakes" : "";
+  return `${mistakes} ${likelihood}${warning}.`;
+}
+
+const capitalize = (text) => text[0].toUpperCase() + text.slice(1);
 
 export function element(name, properties = {}, ...children) {
   const made = Object.assign(document.createElement(name), properties);
