@@ -26,7 +26,8 @@ class AverageLDA(LinearGaussianClassifier):
     choose a method. The scores of four linear classifiers, each scaled to unit spread, are
     averaged: EM; EM whose class sizes among the unlabeled rows approach those among the labels;
     EM whose shrinkage falls from 0.9 in steps; and logistic regression. The class means of the
-    first two are drawn to the labeled rows: those of a class of n labels by n / (n + 8). Where
+    first two are drawn to the labeled rows: those of a class of n labels by n / (n + 8). With 64
+    features or more these two start from labels that spread to neighbors among the rows. Where
     classes have two labels or more, a cross-validation weighs the four by their errors and sets how
     sure the probabilities are. It is again a model of Gaussian classes with one covariance.
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.optimize
+import scipy.sparse
 from scipy.special import logsumexp, softmax
 from sklearn.linear_model import LogisticRegression
-from sklearn.semi_supervised import LabelSpreading
+from sklearn.neighbors import kneighbors_graph
 
 from .._core.frame import mean_variance_in_frame
 from .._core.labelsums import LinearRule
@@ -36,9 +37,9 @@ _LOGISTIC_SIZE = 5e10  # rows x features x classes x rounds of the logistic regr
 _LOGISTIC_ROUNDS = (10, 100)
 _MOST_LABELED = 10_000  # rows of the logistic regression and of the cross-validation
 _SHARPNESS = 20.0  # of the weights: exp(-20 x share of wrong rows)
-_NEIGHBORS = 10  # of a row in the graph that labels spread on
-_MOST_IN_GRAPH = 2_500  # unlabeled rows of it
-_SPREADING = {"alpha": 0.9, "max_iter": 30}
+_NEIGHBORS = 9  # of a row in the graph that labels spread on
+_MOST_IN_GRAPH = 2_500  # rows of it without a label, and with one
+_SPREADING, _SPREADING_ROUNDS = 0.9, 30  # share that a row takes from its neighbors in a round
 _UNTESTED_WEIGHTS = {"em": 2.0, "annealed": 2.0, "labeled shares": 1.0, "logistic": 1.0}
 _CAUTION = 20.0  # tested rows at which the weights are half as sharp
 _UNTESTED_SURENESS = 2.0  # factor of scores of unit spread where no label can be held out
@@ -76,13 +77,15 @@ def average_rule(problem: Problem, labeled: Labeled, *, with_shares: bool = True
     rows, codes, counts = labeled
     kept = draw_labeled(codes, np.flatnonzero(counts > 0), _MOST_LABELED, 0)
     labeled, shrinkage = (rows[kept], codes[kept], counts[kept]), problem.shrinkage
-    rules = _members(problem, labeled, shrinkage, with_shares)
+    neighbors, codes = _find_neighbors(problem, labeled), labeled[1]
+    spread = None if neighbors is None else neighbors.spread(codes, problem.n_classes)
+    rules = _members(problem, labeled, shrinkage, spread, with_shares)
     weights = np.array([_UNTESTED_WEIGHTS[name] for name in rules])
     sureness, held_out = _UNTESTED_SURENESS, None
     folds = _folds(problem, labeled)
     if (folds >= 0).any():
         with unreported():  # progress is that of the passes over all rows
-            tested = _held_out_scores(problem, labeled, shrinkage, folds, with_shares)
+            tested = _held_out_scores(problem, labeled, neighbors, folds, with_shares)
         weights = tested.weights()
         sureness, held_out = tested.sureness(weights), tested.predictions()
     rule = mean_of_rules(list(rules.values()), weights, problem.moments)
@@ -115,11 +118,18 @@ def _path(member: str, shrinkage: float) -> tuple[float, ...]:
 
 
 def _members(
-    problem: Problem, labeled: Labeled, shrinkage: float, with_shares: bool
+    problem: Problem,
+    labeled: Labeled,
+    shrinkage: float,
+    spread: tuple[Array, Array] | None,
+    with_shares: bool,
 ) -> dict[str, LinearRule]:
-    """Scores of the members, in frame coordinates."""
+    """Scores of the members, in frame coordinates.
+
+    ``spread`` are class weights and sums that the anchored ones start from, if any.
+    """
     known = problem.proportions
-    start = _neighbors_rule(problem, labeled, shrinkage)
+    start = None if spread is None else refit(problem, *spread, shrinkage)
     by_name = {"em": known, "annealed": known}
     if known is None and with_shares:
         shares = (problem.labeled.counts + 1) / (problem.labeled.counts + 1).sum()
@@ -134,29 +144,51 @@ def _members(
     return {**rules, "logistic": _logistic(problem, *labeled)}
 
 
-def _neighbors_rule(problem: Problem, labeled: Labeled, shrinkage: float) -> LinearRule | None:
-    """Scores of classes that labels give when they spread to neighbors; None on tables.
+@dataclass(frozen=True)
+class _Neighbors:
+    """Graph of the labeled rows and a sample of the others, each joined to its nearest rows."""
 
-    Distances between rows of a table say little before its columns are weighed.
-    """
-    rows, codes, _ = labeled
-    if rows.shape[1] < MANY_FEATURES:
+    links: scipy.sparse.csr_array  # between distinct rows, normalized by their numbers
+    place: AnyArray  # of every row among the distinct ones
+    rows: Array  # in frame coordinates, labeled ones first
+    weights: Array
+
+    def spread(self, codes: AnyArray, n_classes: int) -> tuple[Array, Array]:
+        """Class weights and sums of rows without a label when labels spread to neighbors.
+
+        ``codes`` are those of the labeled rows, -1 where the label is not used.
+        """
+        first = np.flatnonzero(codes >= 0)
+        given = np.zeros((self.links.shape[0], n_classes))
+        given[self.place[first], codes[first]] = 1.0
+        shares = given
+        for _ in range(_SPREADING_ROUNDS):
+            shares = _SPREADING * (self.links @ shares) + (1 - _SPREADING) * given
+        others = np.delete(np.arange(len(self.rows)), first)
+        shares = shares[self.place[others]]
+        totals = shares.sum(axis=1, keepdims=True)
+        shares *= self.weights[others, None] / np.where(totals > 0, totals, 1.0)
+        return shares.sum(axis=0), shares.T @ self.rows[others]
+
+
+def _find_neighbors(problem: Problem, labeled: Labeled) -> _Neighbors | None:
+    """The graph; None on tables, whose columns are to be weighed first, and with many labels."""
+    rows, _, weights = labeled
+    if rows.shape[1] < MANY_FEATURES or len(rows) > _MOST_IN_GRAPH:
         return None
-    sample, weights = problem.unlabeled.sample(_MOST_IN_GRAPH, 0)
+    sample, sample_weights = problem.unlabeled.sample(_MOST_IN_GRAPH, 0)
     every = np.concatenate([problem.frame.restore(rows), sample])
     distinct, place = np.unique(every, axis=0, return_inverse=True)
-    given = np.full(len(distinct), -1)
-    given[place[: len(codes)]] = codes
-    spread = LabelSpreading(
-        kernel="knn", n_neighbors=min(_NEIGHBORS, len(distinct) - 1), **_SPREADING
+    links = kneighbors_graph(distinct, min(_NEIGHBORS, len(distinct) - 1))
+    # A row that is the neighbor of many counts less to each, as in scikit-learn's LabelSpreading.
+    n_times = np.maximum(np.asarray(links.sum(axis=0)).ravel(), 1.0)
+    scale = scipy.sparse.diags_array(1 / np.sqrt(n_times))
+    return _Neighbors(
+        scipy.sparse.csr_array(scale @ links @ scale),
+        place,
+        np.concatenate([rows, problem.frame.apply(sample)]),
+        np.concatenate([weights, sample_weights]),
     )
-    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
-        warnings.simplefilter("ignore")  # rounds that did not end
-        spread.fit(distinct, given)
-    shares = np.zeros((len(sample), problem.n_classes))  # equal rows may hide a class
-    shares[:, spread.classes_] = np.nan_to_num(spread.label_distributions_[place[len(codes) :]])
-    shares *= weights[:, None]
-    return refit(problem, shares.sum(axis=0), shares.T @ problem.frame.apply(sample), shrinkage)
 
 
 def _logistic(problem: Problem, rows: Array, codes: AnyArray, weights: Array) -> LinearRule:
@@ -246,10 +278,14 @@ class _Tested:
 
 
 def _held_out_scores(
-    problem: Problem, labeled: Labeled, shrinkage: float, folds: AnyArray, with_shares: bool
+    problem: Problem,
+    labeled: Labeled,
+    neighbors: _Neighbors | None,
+    folds: AnyArray,
+    with_shares: bool,
 ) -> _Tested:
     """Fit the members without the labels of each fold; the fits read a sample of unlabeled rows."""
-    rows, codes, weights = labeled
+    (rows, codes, weights), spread = labeled, None
     n_sample = int(np.clip(_TESTED_SIZE / (rows.shape[1] * problem.n_classes), *_TESTED_WITH))
     sample, sample_weights = problem.unlabeled.sample(n_sample, 0)
     scores = np.empty((len(_UNTESTED_WEIGHTS), len(codes), problem.n_classes))
@@ -262,7 +298,9 @@ def _held_out_scores(
         )
         summary = summarize_rows(*part, problem.n_classes)
         less = replace(problem, labeled=summary, unlabeled=unlabeled, unlabeled_moments=None)
-        rules = _members(less, part, shrinkage, with_shares).values()
+        if neighbors is not None:
+            spread = neighbors.spread(np.where(fold, -1, codes), problem.n_classes)
+        rules = _members(less, part, problem.shrinkage, spread, with_shares).values()
         for k, rule in enumerate(rules):
             scores[k, fold] = of_unit_spread(rule, less.moments).scores(rows[fold]).T
     kept = folds >= 0
