@@ -33,7 +33,7 @@ class Method:
     # Color, distinct to color-blind readers (after Okabe and Ito) on white and near-black, then
     # lengths of dashes and gaps; a color alone is a solid line.
     line: tuple[Any, ...]
-    path: str = ""  # module of iclda._estimators and class; methods of other packages have none
+    path: str  # module of iclda._estimators and class
     uses_unlabeled: bool = True
     options: tuple[tuple[str, Any], ...] = ()  # parameters that make the class this method
 
@@ -59,8 +59,8 @@ class Method:
 
     @property
     def is_outside(self) -> bool:
-        """Whether a study fits it without a class of this package."""
-        return not self.path
+        """Whether it is a method of another package."""
+        return self.name.startswith("sklearn-")
 
     def load_class(self) -> Any:
         """Import its class."""
@@ -69,8 +69,8 @@ class Method:
 
     @property
     def parameters(self) -> frozenset[str]:
-        """Names of the parameters of its class; none for methods without a class."""
-        return frozenset(() if self.is_outside else signature(self.load_class()).parameters)
+        """Names of the parameters of its class."""
+        return frozenset(signature(self.load_class()).parameters)
 
     def classifier(
         self, *, shrinkage: Any = None, priors: Any = None, proportions: Any = None, seed: int = 0
@@ -269,7 +269,8 @@ FURTHER = (
         path="graph_regularized.SemiSupervisedDiscriminantAnalysis",
     ),
 )
-# Methods of scikit-learn that comparisons include by default.
+_OUTSIDE = "outside.OutsideClassifier"
+# Methods of scikit-learn that comparisons include by default, and ``iclda fit`` fits if named.
 BASELINES = (
     Method(
         "sklearn-self-training",
@@ -277,6 +278,17 @@ BASELINES = (
         "scikit-learn's self-training around its LDA",
         "It adds unlabeled rows that it is sure of to the labeled ones.",
         line=("#56b4e9",),
+        path=_OUTSIDE,
+        options=(("method", "sklearn-self-training"),),
+    ),
+    Method(
+        "sklearn-label-spreading",
+        "sklearn-LabelSpreading",
+        "scikit-learn's label spreading",
+        "It spreads the labels along a graph that joins each row to its nearest ones.",
+        line=("#0072b2", 4, 1.5),
+        path=_OUTSIDE,
+        options=(("method", "sklearn-label-spreading"),),
     ),
     Method(
         "sklearn-lda",
@@ -284,6 +296,8 @@ BASELINES = (
         "scikit-learn's LDA with shrinkage",
         "It learns from the labeled rows alone, with Ledoit and Wolf's shrinkage.",
         line=("#6e7781", 1, 1),
+        path=_OUTSIDE,
+        options=(("method", "sklearn-lda"),),
         uses_unlabeled=False,
     ),
     Method(
@@ -292,9 +306,12 @@ BASELINES = (
         "scikit-learn's logistic regression",
         "It learns from the labeled rows alone, without a model of the columns.",
         line=("#b3641f", 3, 1, 1, 1),
+        path=_OUTSIDE,
+        options=(("method", "sklearn-logistic"),),
         uses_unlabeled=False,
     ),
 )
+CHOSEN_BY_NAME = (*FITTED, *BASELINES)  # what ``iclda fit`` offers
 COMPARED = (*FITTED, *FURTHER, *BASELINES)  # what a comparison offers
 # Methods from the safest, by their errors on many tables; others come last.
 FROM_THE_SAFEST = (

@@ -86,10 +86,13 @@ def warn_if_nothing_learned(base: BaseRate, estimate: ErrorEstimate, brier: floa
     """A method whose error and Brier score are no better than those of the base rate."""
     if base.judge(estimate.error, estimate.high, brier) != NOTHING:
         return
+    first, advice = "Nothing was learned from these columns", "Look for columns that say more"
+    if estimate.n_rows < base.n_labels_needed:
+        first = f"{estimate.n_rows:,} labels cannot show that anything was learned"
+        advice = f"About {base.n_labels_needed:,} would show an error 5 percentage points lower"
     message = (
-        f"Nothing was learned from these columns: to call every row {base.majority!r} gets "
-        f"{percent_text(base.error)} wrong, and this fit is no better than that. Look for columns "
-        "that say more about the class, or label more rows."
+        f"{first}: to call every row {base.majority!r} gets {percent_text(base.error)} wrong, and "
+        f"this fit looks no better than that. {advice}."
     )
     warn(NothingLearnedWarning(message, majority=base.majority, base_rate=base.error))
 
@@ -263,28 +266,26 @@ class GainBounds:
             return "There are no unlabeled rows, so that the fit is the supervised one."
         rows = plural(self.n_unlabeled, "unlabeled row")
         if self.disagreement <= _NO_CHANGE:
-            change = "would classify them alike"
+            mistakes = f"This fit and supervised LDA classify the {rows} alike"
         else:
             share = f"{100 * self.disagreement:.1f}"
-            change = (
-                f"would give {share} % of them another class: the errors of both on these rows "
-                f"differ by {share} percentage points at most"
+            mistakes = (
+                f"Of the {rows}, this fit may get up to {share} % more wrong than supervised LDA, "
+                f"or up to {share} % fewer: so many get another class"
             )
-        return f"Supervised LDA, which does not use the {rows}, {change}. {self.comparison()}"
+        return f"{mistakes}. {self._likelihood}"
 
-    def comparison(self, fit: str = "this fit") -> str:
-        """Which of both fits describes the training rows better, in a sentence."""
+    @property
+    def _likelihood(self) -> str:
+        """Which of both fits has the higher likelihood, and that this does not count mistakes."""
         if max(abs(self.worst), abs(self.best)) <= _NO_CHANGE:
-            return "Both describe the training rows equally well."
-        if self.is_safe or self.best <= _NO_CHANGE:
-            better = "better" if self.is_safe else "worse"
-            return (
-                f"Whatever the true classes of these rows are, {fit} describes the training rows "
-                f"{better} than supervised LDA does."
-            )
+            return "Both have the same likelihood."
+        if not (self.is_safe or self.best <= _NO_CHANGE):
+            return "Which of both has the higher likelihood depends on the true classes."
+        than, other = ("higher", "more") if self.is_safe else ("lower", "fewer")
         return (
-            f"Whether {fit} describes the training rows better than supervised LDA does depends "
-            "on the true classes."
+            f"Whatever their true classes are, its likelihood is {than} than that of supervised "
+            f"LDA, which may come with {other} mistakes all the same."
         )
 
     @property

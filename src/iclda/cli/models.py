@@ -18,14 +18,14 @@ from typer import Argument, Option
 
 from .._messages import printable, wrap
 from .._paths import atomic_write, check_writable
-from .._progress import cell_lines, show_cells, spinner
-from ..methods import FITTED, find_method, parse_shrinkage
+from .._progress import show_cells, spinner
+from ..methods import CHOSEN_BY_NAME, find_method, parse_shrinkage
 from . import words
 
 NOT_CONVERGED = 3  # exit code of a fit that wrote a model not to be relied on
 _STANDARD_OUTPUT = Path("-")
 _AUTO = "auto"
-_NAMES = [_AUTO, *(method.name for method in FITTED)]
+_NAMES = [_AUTO, *(method.name for method in CHOSEN_BY_NAME)]
 _Texts = list[str] | None
 _Model = Annotated[Path, Argument(metavar="MODEL", help="A file that `iclda fit` wrote.")]
 _MethodName = Annotated[
@@ -82,7 +82,7 @@ def fit(
     from ..tabular.table import ReadOptions, read_file
 
     with words.noted_warnings():
-        chosen = None if method == _AUTO else find_method(method, others=[_AUTO])
+        chosen = None if method == _AUTO else find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
     priors, shrunk = _shares("--prior", prior), parse_shrinkage(shrinkage)
     word = " ".join(proportions or ())
     is_word = word in ("labeled", "equal", "auto")
@@ -230,19 +230,23 @@ def _as_file(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def _show_passes(title: str, quiet: bool) -> Iterator[None]:
-    """Show the progress of the current pass over many rows."""
+    """Show the time spent and, of passes over many rows, how many rows are done."""
     if quiet:
         yield
         return
     from .. import rows
 
-    advance = cell_lines("rows")
+    if sys.stderr.isatty():
+        with rows.bar(title):
+            yield
+        return
+    with show_cells(quiet, "rows", title) as advance:
 
-    def write(n_pass: int, n_done: int, n_all: int | None) -> None:
-        advance(f"{title}, pass {n_pass}", n_done, n_all or n_done, 0)
+        def write(n_pass: int, n_done: int, n_all: int | None) -> None:
+            advance(f"{title}, pass {n_pass}", n_done, n_all or n_done, 0)
 
-    with rows.bar(title) if sys.stderr.isatty() else rows.progress(write):
-        yield
+        with rows.progress(write):
+            yield
 
 
 @contextmanager

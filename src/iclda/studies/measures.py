@@ -110,7 +110,8 @@ _TABLE = (
         "Loss",
         explanation=(
             "mean of -log(share of the class x its density) of a test row: how well the fitted "
-            "classes describe new rows"
+            "classes describe new rows, not how many are wrong; none for methods without densities "
+            "of the columns themselves"
         ),
         function=lambda predictions: _mean(predictions.log_likelihood, -1),
         paper_name="nll",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from .._checks import first_copies
 from .._core.types import AnyArray
-from .._estimators.auto import AutoLDA
+from .._estimators.auto import AutoLDA, Trial, cross_validate
 from .._estimators.base import LinearGaussianClassifier
-from .._estimators.diagnosis import safety_bounds
-from .._estimators.labels import FREE, LABELED, plain
+from .._estimators.diagnosis import safety_bounds, warn_if_nothing_learned
+from .._estimators.labels import FREE, LABELED, encode_labels, plain
 from .._messages import (
+    Hint,
     NothingLearnedWarning,
     NoUnlabeledRowsWarning,
     ParameterError,
@@ -33,6 +36,7 @@ from .._statistics import (
     ErrorEstimate,
     error_interval,
     estimate_as_json,
+    estimate_error,
 )
 from ..methods import Method
 from .array_files import FeatureFile, feature_names
@@ -45,6 +49,7 @@ _SUPERVISED = say(
     "No row is unlabeled, so that this is a supervised fit. Rows with an empty target are "
     "unlabeled; {@unlabeled} and {@unlabeled_file} name others."
 )
+_FEW_COPIES = 0.05  # of the labeled rows, which hardly change the error
 _FOLDS = 5  # of the labels drawn at random
 _CHOSEN_SHARES = (
     "{@proportions} takes the class shares of the labels, and {n} of these were chosen for being "
@@ -53,6 +58,10 @@ _CHOSEN_SHARES = (
 _CHOSEN_PRIORS = (
     "The priors are the class shares of the labels, and {n} of these were chosen for being "
     "informative: name the shares that you know by {@priors}, or {@method=average}."
+)
+_CHOSEN_OUTSIDE = (
+    "This method learns the class shares of the labels, and {n} of these were chosen for being "
+    "informative: {@method=average} does not."
 )
 
 ShareDone = Callable[[float, int], None]  # takes the share of the file and the rows so far
@@ -108,31 +117,40 @@ def fit_table(
 
     The classifier of the pipeline is that of the method.
     """
-    if table.n_chosen:
-        proportions = _without_labeled_shares(table, method, proportions)
-    classifier = AutoLDA(
-        methods=None if method is None else [method.name],
-        shrinkage=shrinkage,
-        priors=priors,
-        proportions=proportions,
-        random_state=seed,
-    )
-    features = table.features
+    is_outside = method is not None and method.is_outside
+    if method is not None and is_outside:
+        _refuse_given(method, priors=priors, proportions=proportions)
+        table, classifier = table.framed(), method.classifier()
+    else:
+        if table.n_chosen:
+            proportions = _without_labeled_shares(table, method, proportions)
+        classifier = AutoLDA(
+            methods=None if method is None else [method.name],
+            shrinkage=shrinkage,
+            priors=priors,
+            proportions=proportions,
+            random_state=seed,
+        )
+    features, labels = table.features, table.labels[table.is_labeled]
     is_array = isinstance(features, FeatureFile)
     # The features of a network are used as they are, and read in blocks.
     rows = features.rows if is_array else features
-    model = pipeline(None if is_array else preprocessing(rows, missing=missing), classifier)
+    encoder = None if is_array else preprocessing(rows, missing=missing)
+    model = pipeline(encoder, classifier, scale=is_outside or None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(rows, table.labels)
-    name, choice = model.steps[-1]
-    model.steps[-1] = (name, choice.estimator_)
-    encoded = rows if is_array else model[:-1].transform(rows)
+        encoded = rows if is_array else model[:-1].transform(rows)
+        if is_outside:
+            tested = _test_outside(model[-1], encoded.to_numpy(), table.labels, seed)
+        else:
+            tested = _adopt(model)
     bounds = safety_bounds(model[-1], encoded, table.labels)
-    labels = table.labels[table.is_labeled]
     messages: list[Any] = [record.message for record in caught]
     doubts: list[str] = []
-    error, withheld, learned = choice.error_estimate, "", _judge(choice, labels)
+    error, withheld, learned = tested.error, "", tested.learned(labels)
+    if not is_array and (copies := _why_copies(table)):
+        error, withheld, learned = None, copies, ""
     if table.n_chosen:
         # What a cross-validation of chosen labels says does not hold for other rows.
         messages = [each for each in messages if not isinstance(each, NothingLearnedWarning)]
@@ -142,7 +160,8 @@ def fit_table(
             framed = table.framed()
             error = random_estimate(framed, wrong_on_random(model, framed))
         if priors is None and "proportions" not in model[-1].get_params():
-            doubts.append(say(_CHOSEN_PRIORS, n=table.n_chosen))
+            advice = _CHOSEN_OUTSIDE if is_outside else _CHOSEN_PRIORS
+            doubts.append(say(advice, n=table.n_chosen))
     report = FitReport(
         command=command,
         target=table.target,
@@ -152,10 +171,10 @@ def fit_table(
         empty_cells={} if is_array else _count_gaps(rows),
         notes=table.notes,
         warnings=[*_warnings_of(messages, table, Counter(labels)), *doubts],
-        method=choice.method_,
-        choice=choice.reason_ if method is None else "",
-        error=estimate_as_json(error),
-        n_tested=int(table.is_random.sum()) if table.n_chosen else choice.n_tested_,
+        method=tested.method if method is None else method.name,
+        choice=tested.reason if method is None else "",
+        error=_stated(error, tested, is_given=method is not None),
+        n_tested=int(table.is_random.sum()) if table.n_chosen else tested.n_rows,
         learned=learned,
         withheld=withheld,
         safety="" if bounds is None else bounds.sentence,
@@ -172,6 +191,18 @@ def _without_labeled_shares(table: Table, method: Method | None, proportions: An
         text = say(_CHOSEN_SHARES, n=table.n_chosen)
         raise ParameterError(text, parameter="proportions", value=given)
     return FREE if given is None else given
+
+
+def _why_copies(table: Table) -> str:
+    """Return why the error is not known, if more than a few labeled rows are copies of others."""
+    labeled = np.flatnonzero(table.is_labeled)
+    n_copies = int((first_copies(table.features, table.labels)[labeled] != labeled).sum())
+    if n_copies <= _FEW_COPIES * len(labeled):
+        return ""
+    return (
+        f"{n_copies:,} of the {len(labeled):,} labeled rows are copies of others, which would be "
+        "tested by fits to the same rows. `iclda compare` tests them together"
+    )
 
 
 def random_estimate(table: Table, is_wrong: AnyArray) -> ErrorEstimate:
@@ -212,13 +243,71 @@ def wrong_on_random(model: Any, table: Table, is_training: AnyArray | None = Non
     return is_wrong
 
 
-def _judge(choice: AutoLDA, labels: AnyArray) -> str:
-    """Judge whether a fit beats the most frequent class; empty if the error is not known."""
-    error = choice.error_estimate
-    if error is None:
-        return ""
-    base = BaseRate.of_counts(Counter(labels.tolist()))
-    return base.judge(error.error, error.high, choice.losses_[choice.method_])
+@dataclass(frozen=True)
+class _Tested:
+    """Error and Brier score of a fit in a cross-validation of the labeled rows."""
+
+    n_rows: int
+    error: ErrorEstimate | None = None
+    brier: float = math.inf
+    method: str = ""  # that was chosen
+    reason: str = ""
+    n_methods: int = 1  # that were compared
+
+    def learned(self, labels: AnyArray) -> str:
+        """Whether the fit beats the most frequent class; empty if the error is not known."""
+        if self.error is None:
+            return ""
+        base = BaseRate.of_counts(Counter(labels.tolist()))
+        return base.judge(self.error.error, self.error.high, self.brier)
+
+
+def _stated(
+    error: ErrorEstimate | None, tested: _Tested, *, is_given: bool
+) -> dict[str, Any] | None:
+    """An estimate as JSON, whose text says whether it is corrected for choosing the method."""
+    stated = estimate_as_json(error)
+    if stated is not None and (is_given or tested.n_methods > 1):
+        corrected = f"{'not ' if is_given else ''}corrected for choosing the method by them"
+        stated["text"] = f"{stated['text'].removesuffix(')')}, {corrected})"
+    return stated
+
+
+def _adopt(model: Pipeline) -> _Tested:
+    """Replace AutoLDA at the end of a pipeline by the method that it chose."""
+    name, choice = model.steps[-1]
+    model.steps[-1] = (name, choice.estimator_)
+    brier = choice.losses_.get(choice.method_, math.inf)
+    error, method, reason = choice.error_estimate, choice.method_, choice.reason_
+    return _Tested(choice.n_tested_, error, brier, method, reason, len(choice.losses_))
+
+
+def _test_outside(classifier: Any, rows: AnyArray, y: AnyArray, seed: int) -> _Tested:
+    """Test a method of scikit-learn on the folds on which AutoLDA tests the others."""
+    labels = encode_labels(y, None)
+    labeled, others = rows[labels.is_labeled], rows[~labels.is_labeled]
+    codes = labels.codes[labels.is_labeled]
+    trial = Trial(labeled, codes, np.ones(len(labeled)), others, np.ones(len(others)))
+    n_rows = len(trial.tested)
+    if n_rows < LEAST_TESTED:
+        return _Tested(n_rows)
+    again = clone(classifier).set_params(unlabeled=-1)
+    losses, is_wrong = cross_validate(trial, [again], seed)
+    error, brier = estimate_error(losses, is_wrong, seed), float(losses.mean())
+    if error is not None:
+        # The fits lack a fold of the labels, and errors fall at most like the root of their number.
+        error = replace(error, low=error.low * math.sqrt(1 - 1 / trial.n_folds))
+        base = BaseRate.of_counts(Counter(labels.classes[codes].tolist()))
+        warn_if_nothing_learned(base, error, brier)
+    return _Tested(n_rows, error, brier)
+
+
+def _refuse_given(method: Method, **given: Any) -> None:
+    """Refuse parameters that methods of scikit-learn do not have."""
+    for name, value in given.items():
+        if value is not None:
+            text = say("{hint} is not for {name}: leave it out.", hint=Hint(name), name=method.name)
+            raise ParameterError(text, parameter=name, value=value)
 
 
 def _count_gaps(features: Any) -> dict[str, int]:

@@ -4,18 +4,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
-from sklearn.semi_supervised import SelfTrainingClassifier
 from tables_of_results import contestants, make_table
 
 from iclda import SupervisedLDA
-from iclda.methods import BASELINES, FITTED, FURTHER, Method, find_method
+from iclda.methods import COMPARED, Method, find_method
 from iclda.model_selection import SemiSupervisedKFold
 from iclda.studies.compare.cells import (
     CellData,
-    OutsideClassifier,
     build_classifier,
     encode,
     fit_cell,
@@ -163,26 +159,8 @@ def test_a_search_over_many_unknowns_starts_once():
     assert build_classifier(contestant, 0, many).unlabeled is None
 
 
-@pytest.mark.parametrize("method", BASELINES, ids=lambda method: method.name)
-def test_methods_of_scikit_learn_are_fitted_to_labels_with_gaps(method):
-    made = make_table(n_labeled=20)
-    X, y = made.features.to_numpy(), made.labels
-    codes = np.array([-1 if label is None else int(label == "yes") for label in y])
-    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    expected = {
-        "sklearn-logistic": LogisticRegression(max_iter=1_000),
-        "sklearn-self-training": SelfTrainingClassifier(lda),
-        "sklearn-lda": lda,
-    }[method.name]
-    used = slice(None) if method.uses_unlabeled else slice(20)
-    expected.fit(X[used], codes[used])
-    fitted = OutsideClassifier(method.name).fit(X, y)
-    assert_allclose(fitted.predict_proba(X), expected.predict_proba(X))
-    assert fitted.predict(X).tolist() == np.array(["no", "yes"])[expected.predict(X)].tolist()
-
-
 def test_every_method_is_fitted():
-    names = [method.name for method in (*FITTED, *FURTHER)]
+    names = [method.name for method in COMPARED]
     for result in fit_cell(CELL, {"t": data(make_table(), names=names)}, names):
         assert result.failure is None, result.failure
 
@@ -196,12 +174,3 @@ def test_rows_of_the_comparison_are_stored_with_their_losses_those_of_curves_are
     assert is_wrong.mean() == pytest.approx(found.values["error"])
     (point,) = fit_cell(cells_of(UNLABELED_CURVE, {"t": [4]}, 1)[0], {"t": given}, ["supervised"])
     assert "rows" not in point.values
-
-
-def test_lda_of_scikit_learn_is_fitted_to_the_labeled_rows_with_its_own_shrinkage():
-    made = make_table()
-    X, y = made.features.to_numpy(), made.labels
-    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    expected = lda.fit(X[:24], y[:24].astype(str)).predict_proba(X)
-    found = OutsideClassifier("sklearn-lda").fit(X, y).predict_proba(X)
-    assert_allclose(found, expected, atol=1e-8)

@@ -8,17 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from traceback import format_exception
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.semi_supervised import SelfTrainingClassifier
 
 from ..._core.types import AnyArray, Array
-from ..._estimators.labels import FREE, Labels, encode_labels
+from ..._estimators.labels import FREE, Labels
 from ..._messages import NoUnlabeledRowsWarning, Text, message_of
 from ..._statistics import row_losses
 from ...tabular.encoders import pipeline, preprocessing
@@ -35,14 +32,6 @@ from ..measures import (
 )
 from ..store import Cell, FitResult
 from .plan import COMPARISON, Contestant, Size, Splits, Take
-
-_LDA = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-# By name in ``methods.BASELINES``: the classifier, and whether it takes unlabeled rows.
-_OUTSIDE: dict[str, tuple[Any, bool]] = {
-    "sklearn-self-training": (SelfTrainingClassifier(_LDA), True),
-    "sklearn-lda": (_LDA, False),
-    "sklearn-logistic": (LogisticRegression(max_iter=1_000), False),
-}
 
 
 @dataclass(frozen=True)
@@ -94,7 +83,7 @@ def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = build_classifier(
-                contestant, data.seed, encoded.size, data.splits.is_chosen is not None
+                contestant, data.seed, encoded.size, data.splits.is_chosen is not False
             )
             model.fit(encoded.train, encoded.y)
             values = measure_fit(model, encoded, data.splits.labels, take)
@@ -111,8 +100,6 @@ def build_classifier(contestant: Contestant, seed: int, size: Size, is_chosen: b
     A slow search starts only once.
     """
     method = contestant.method
-    if method.is_outside:
-        return OutsideClassifier(method.name)
     made = method.classifier(
         shrinkage=contestant.shrinkage, proportions=FREE if is_chosen else None, seed=seed
     )
@@ -120,27 +107,6 @@ def build_classifier(contestant: Contestant, seed: int, size: Size, is_chosen: b
     if "n_starts" in method.parameters and size.is_slow:
         made.set_params(n_starts=1)
     return made
-
-
-class OutsideClassifier:
-    """A classifier of scikit-learn by its name in ``methods.BASELINES``; None in y is unlabeled."""
-
-    def __init__(self, name: str) -> None:
-        classifier, self._uses_unlabeled = _OUTSIDE[name]
-        self._classifier = clone(classifier)
-
-    def fit(self, X: Array, y: AnyArray) -> Self:
-        labels = encode_labels(y, None)
-        is_used = np.ones(len(y), dtype=bool) if self._uses_unlabeled else labels.is_labeled
-        self.classes_ = labels.classes
-        self._classifier.fit(X[is_used], labels.codes[is_used])
-        return self
-
-    def predict(self, X: Array) -> AnyArray:
-        return self.classes_[self._classifier.predict(X)]
-
-    def predict_proba(self, X: Array) -> Array:
-        return self._classifier.predict_proba(X)
 
 
 def encode(data: CellData, take: Take) -> Encoded:
@@ -172,7 +138,8 @@ def measure_fit(model: Any, encoded: Encoded, labels: Labels, take: Take) -> dic
     truth, hidden_truth = labels.classes[codes], labels.classes[labels.codes[take.hidden]]
     hidden = encoded.train[np.isin(take.rows, take.hidden)]
     probabilities = model.predict_proba(encoded.test)
-    has_density = hasattr(model, "log_likelihood")
+    # Densities of rows scaled to length 1 cannot be compared with those of the rows.
+    has_density = hasattr(model, "log_likelihood") and getattr(model, "center_", None) is None
     predictions = Predictions(
         codes,
         is_wrong=model.predict(encoded.test) != truth,

@@ -141,9 +141,11 @@ def _table(summary: ComparisonSummary, measures: Sequence[str], terminal: Termin
 
 
 def ranked(summary: ComparisonSummary) -> list[str]:
-    """Contestants: the supervised ones, then the others; each by Brier score, then by error."""
+    """Contestants: the supervised ones, then the others; each by error, then by Brier score."""
     names = dict.fromkeys(score.method for score in summary.scores)
-    return sorted(names, key=lambda name: (not name.startswith(SUPERVISED), summary.rank(name)))
+    return sorted(
+        names, key=lambda name: (not name.startswith(SUPERVISED), summary.rank(name)[::-1])
+    )
 
 
 def interval_text(score: Score | None) -> str:
@@ -200,26 +202,14 @@ def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
     return lines
 
 
-def _to_fit(comparison: Comparison) -> Any:
-    """The best of iclda's own; None if labels were hidden, or if nothing was learned."""
-    verdict, settings = comparison.verdict, comparison.settings
-    is_known = settings.n_kept is None and verdict.learned != NOT_LEARNED
-    return comparison.contestant(verdict.own) if is_known else None
-
-
-def fit_code(comparison: Comparison) -> str:
-    """Python code of the model to fit to all rows; empty if there is none."""
-    chosen = _to_fit(comparison)
-    if chosen is None:
-        return ""
-    classifier = chosen.method.classifier(shrinkage=chosen.shrinkage)
-    return f"iclda.tabular.pipeline(iclda.tabular.preprocessing(X), iclda.{classifier!r})"
-
-
 def fit_command(comparison: Comparison) -> str:
-    """The command that fits the model to all rows, its options to be worded; empty if none."""
-    chosen, settings = _to_fit(comparison), comparison.settings
-    if chosen is None:
+    """The command that fits the recommended method to all rows, its options to be worded.
+
+    Empty if there is none, if labels were hidden, or if nothing was learned.
+    """
+    verdict, settings = comparison.verdict, comparison.settings
+    chosen = comparison.contestant(verdict.method)
+    if chosen is None or settings.n_kept is not None or verdict.learned == NOT_LEARNED:
         return ""
     path = settings.sources[0].path
     parameters = {
@@ -228,7 +218,8 @@ def fit_command(comparison: Comparison) -> str:
         "method": chosen.method.name,
     }
     hints = [Hint(name, value) for name, value in parameters.items() if value]
-    hints.append(Hint("shrinkage", chosen.shrinkage or 0))
+    if not chosen.method.is_outside:
+        hints.append(Hint("shrinkage", chosen.shrinkage or 0))
     return Text(f"iclda fit {shlex.quote(path)}", *(part for hint in hints for part in (" ", hint)))
 
 
@@ -268,18 +259,16 @@ def json_summary(
 
 
 def write_files(
-    out: Path, comparison: Comparison, word: Word = str, next_step: str | None = None
+    out: Path, comparison: Comparison, word: Word = str, next_step: str = ""
 ) -> dict[str, Path]:
     """Write comparison.csv, curves.csv and report.html; the paths written.
 
-    ``word`` words messages for the reader of the page. ``next_step`` fits the recommended model;
-    None is the Python code for that.
+    ``word`` words messages for the reader of the page. ``next_step`` fits the recommended model.
     """
-    step = fit_code(comparison) if next_step is None else next_step
     contents = (
         records_csv(Score, comparison.summary.scores, left_out=["repeats"]),
         records_csv(SplitCurvePoint, comparison.points),
-        render(comparison, word, step),
+        render(comparison, word, next_step),
     )
     paths = write_texts(out, dict(zip(FILES.values(), contents, strict=True)))
     return dict(zip(FILES, paths, strict=True))

@@ -83,7 +83,7 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         searched = replace(size, n_features=min(size.n_features, len(table.labels)))
         methods = affordable(candidates, size.n_features, searched.n_unknowns)
         if plan.is_fast:
-            methods = tuple(each for each in methods if not each.options)
+            methods = tuple(each for each in methods if "proportions" not in dict(each.options))
     usual = _LARGE_TABLE if table.features.size > _LARGE_SIZE else _QUICK
     is_slow = size.is_slow and any("n_starts" in each.parameters for each in methods)
     is_slow |= table.features.size * size.n_classes > _LARGEST_SIZE
@@ -107,7 +107,7 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         classes=table.classes,
         size=size,
         n_unlabeled=splits.n_unlabeled,
-        n_labels=int(table.is_labeled.sum()),
+        n_labels=int(splits.is_distinct.sum()),
         remarks=check_table(table, sample, size, is_hidden=plan.n_labeled is not None),
         sources=table.sources,
         reading=plan.reading,

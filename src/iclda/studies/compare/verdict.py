@@ -126,14 +126,15 @@ def decide(
     if advice is None or summary.baseline is None:
         return Verdict(UNKNOWN, None, headlines[UNKNOWN], say(_SENTENCES["no_baseline"]))
     chosen, own = advice.chosen, advice.own
-    learned, base = _learned(summary, advice, confusion)
+    learned, how, base = _learned(summary, advice, confusion)
     kind = NOTHING if learned == NOTHING else _kind(summary, chosen)
+    key = how if kind == NOTHING else kind
     sentence = say(
-        _SENTENCES[kind] if kind == NOTHING else f"{_SENTENCES['use']} {_SENTENCES[kind]}",
+        _SENTENCES[key] if kind == NOTHING else f"{_SENTENCES['use']} {_SENTENCES[kind]}",
         base=base,
         name=title_of(chosen),
         now=" for now" if kind == UNCLEAR else "",
-        expected=_expected(advice),
+        expected=_expected(summary, advice),
         supervised=supervised_name(summary),
         fewer=_fewer(summary, chosen.name),
         brier=_mean(summary, chosen.name, BRIER),
@@ -151,7 +152,9 @@ def decide(
     return Verdict(
         kind=kind,
         method=chosen.name,
-        headline=headlines[kind].format(name=title_of(chosen), majority=majority),
+        headline=headlines[key].format(
+            name=title_of(chosen), majority=majority, n_rows=advice.n_rows
+        ),
         sentence=sentence,
         estimate=advice.estimate,
         own=own.name if own else None,
@@ -162,10 +165,13 @@ def decide(
 
 def _learned(
     summary: ComparisonSummary, advice: Recommendation, confusion: Confusion | None
-) -> tuple[str, str]:
-    """Whether the advised contestant, or any other, clearly beats the most frequent class."""
+) -> tuple[str, str, str]:
+    """Whether the advised contestant, or any other, clearly beats the most frequent class.
+
+    The answer, the key of its sentence, and the sentence.
+    """
     if confusion is None:
-        return "", ""
+        return "", "", ""
     rate, estimate, name = confusion.base, advice.estimate, advice.chosen.name
     error = confusion.error if estimate is None else estimate.error
     high = confusion.interval[1] if estimate is None else estimate.high
@@ -174,8 +180,11 @@ def _learned(
     if learned == NOTHING and min(highs, default=1.0) < rate.error:
         learned = UNCLEAR
     key = "no_better" if learned == UNCLEAR and error >= rate.error else learned
+    if learned == NOTHING and advice.n_rows < rate.n_labels_needed:
+        key = "few"
     rates = {"majority": rate.majority, "base": percent_text(rate.error)}
-    return learned, say(SENTENCES["base"][key], name=title_of(advice.chosen), **rates)
+    rates |= {"n_rows": advice.n_rows, "needed": rate.n_labels_needed}
+    return learned, key, say(SENTENCES["base"][key], name=title_of(advice.chosen), **rates)
 
 
 def _kind(summary: ComparisonSummary, chosen: Contestant) -> str:
@@ -192,11 +201,14 @@ def _kind(summary: ComparisonSummary, chosen: Contestant) -> str:
     return HURTS if not uses_unlabeled and is_worse and all(is_worse) else UNCLEAR
 
 
-def _expected(advice: Recommendation) -> str:
+def _expected(summary: ComparisonSummary, advice: Recommendation) -> str:
+    """The error to expect, and why it is not the one in the table."""
     if advice.estimate is None:
         rows = plural(advice.n_rows, "labeled row")
         return f"an error that {rows} are too few to estimate ({LEAST_TESTED} are needed)"
-    return str(advice.estimate)
+    in_table = percent_text(_mean(summary, advice.chosen.name, ERROR))
+    corrected = f"corrected for choosing the method by them; in the table {in_table}"
+    return f"{str(advice.estimate).removesuffix(')')}, {corrected})"
 
 
 def _fewer(summary: ComparisonSummary, name: str) -> str:
