@@ -342,11 +342,14 @@ def _described_figures(comparison: Comparison) -> dict[str, tuple[Figure, str]]:
     """Figures by name, each with what it shows in words for those who do not see it."""
     figures = {}
     summary = comparison.summary
-    for measure in DECISIVE:
-        if display := differences(comparison, measure):
+    every = [each.method for each in summary.differences]
+    drawn = {"difference": (ERROR, comparison.on_curves)}
+    drawn |= {f"difference-{measure}": (measure, every) for measure in DECISIVE}
+    for name, (measure, methods) in drawn.items():
+        if display := differences(comparison, measure, methods):
             figure = draw_display(display, 5.8, 1.2 + 0.38 * len(display.differences))
             description = f"{display.score_name} minus that of {supervised_name(summary)}."
-            figures[f"difference-{measure}"] = figure, description
+            figures[name] = figure, description
     names = dict.fromkeys(name for name in (summary.baseline, _rival(comparison)) if name)
     if names:
         bins = {n: pooled_bins(r for r in comparison.compared if r.method == n) for n in names}
@@ -377,15 +380,17 @@ def _curves(comparison: Comparison, figures: dict[str, Any]) -> list[dict[str, A
     return views
 
 
-def differences(comparison: Comparison, measure: str) -> ComparisonDisplay | None:
-    """Every contestant less the supervised one: repeats as dots, corrected intervals as bars.
+def differences(
+    comparison: Comparison, measure: str, methods: Sequence[str]
+) -> ComparisonDisplay | None:
+    """Contestants less the supervised one: repeats as dots, corrected intervals as bars.
 
     None without two contestants that have the measure.
     """
     summary = comparison.summary
     paired, intervals = {}, {}
     for each in summary.differences:
-        if each.measure == measure and summary.baseline:
+        if each.measure == measure and each.method in methods and summary.baseline:
             values = summary.repeats[each.method, measure]
             values = values - summary.repeats[summary.baseline, measure]
             values = values[np.isfinite(values)]

@@ -6,14 +6,14 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 
 import numpy as np
 
 from ..._checks import WARNING
 from ..._core.types import Array
-from ..._messages import Text, and_list, plural, say
+from ..._messages import and_list, plural, say
 from ..._statistics import (
     LEAST_TESTED,
     NOTHING,
@@ -41,6 +41,7 @@ RULE = say(
 )
 # Kinds of verdicts, besides NOTHING and UNCLEAR; OUTSIDE: a method of scikit-learn is better.
 HELPS, SHARPENS, HURTS, OUTSIDE, UNKNOWN = "helps", "sharpens", "hurts", "outside", "unknown"
+_MOST_CURVES = 6  # up to which all methods are on curves
 _MOST_ROWS = 20_000  # by whose losses is chosen: more change nothing
 
 
@@ -106,6 +107,7 @@ class Verdict:
     method: str | None  # the contestant to use
     headline: str  # of pages
     sentence: str
+    why: str = ""  # the sentence without what to use and what to expect of it
     estimate: ErrorEstimate | None = None
     own: str | None = None  # the contestant to use of this package's own
     learned: str = ""  # whether anything was: clear, unclear or nothing; empty if unknown
@@ -129,8 +131,8 @@ def decide(
     learned, how, base = _learned(summary, advice, confusion)
     kind = NOTHING if learned == NOTHING else _kind(summary, chosen)
     key = how if kind == NOTHING else kind
-    sentence = say(
-        _SENTENCES[key] if kind == NOTHING else f"{_SENTENCES['use']} {_SENTENCES[kind]}",
+    worded = partial(
+        say,
         base=base,
         name=title_of(chosen),
         now=" for now" if kind == UNCLEAR else "",
@@ -142,12 +144,15 @@ def decide(
         n_rows=advice.n_rows,
         standing=_SENTENCES["lowest" if chosen == advice.lowest else "safest"],
     )
+    why: list[str] = [worded(_SENTENCES[key])]
     if learned == UNCLEAR:
-        sentence = Text(sentence, " ", base)
+        why.append(base)
     if chosen.method.is_outside and own is not None and kind != NOTHING:
-        sentence = Text(sentence, " ", say(_SENTENCES["own"], own=title_of(own)))
+        why.append(say(_SENTENCES["own"], own=title_of(own)))
+    use = [] if kind == NOTHING else [worded(_SENTENCES["use"])]
+    sentence = " ".join([*use, *why])
     if n_kept is not None:
-        sentence = Text(f"With {n_kept:,} labels, {sentence[0].lower()}{sentence[1:]}")
+        sentence = f"With {n_kept:,} labels, {sentence[0].lower()}{sentence[1:]}"
     majority = confusion.base.majority if confusion else ""
     return Verdict(
         kind=kind,
@@ -156,6 +161,7 @@ def decide(
             name=title_of(chosen), majority=majority, n_rows=advice.n_rows
         ),
         sentence=sentence,
+        why=" ".join(why),
         estimate=advice.estimate,
         own=own.name if own else None,
         learned=learned,
@@ -266,9 +272,11 @@ class Comparison:
         """Contestants on learning curves.
 
         The recommended one, the best of the other methods, the baseline, and the best method of
-        scikit-learn.
+        scikit-learn; if there are few methods, all of them.
         """
         ranked = sorted(self.summary.best.values(), key=self.summary.rank)
+        if len(ranked) <= _MOST_CURVES:
+            return ranked
         others = [name for name in ranked if name != self.verdict.method]
         outside = [each.name for each in self.settings.contestants if each.method.is_outside]
         best_outside = [name for name in ranked if name in outside]
