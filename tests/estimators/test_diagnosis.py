@@ -1,18 +1,25 @@
 """Warnings of fits that do not converge, and bounds of the gain on supervised LDA."""
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from iclda import (
     ExpectationMaximizationLDA,
+    ImplicitlyConstrainedLDA,
     NotConvergedWarning,
     PessimisticLDA,
     SelfLearningLDA,
     SupervisedLDA,
 )
 from iclda._core import problem
-from iclda._estimators.diagnosis import GainBounds, safety_bounds
+from iclda._estimators.diagnosis import GainBounds, _warn_of_score, safety_bounds
 from iclda.methods import FITTED, FURTHER
+from iclda.model_selection import semi_supervised_scorer
 from problems import ALL, SEMI_SUPERVISED, draw_sample
 
 CLASSES = {method.class_name: method for method in (*FITTED, *FURTHER)}
@@ -43,6 +50,14 @@ def test_many_classes_limit_the_rounds_and_max_iter_is_not_advised(classifier, m
     monkeypatch.setattr(problem, "_LEAST_ROUNDS", 1)
     fitted = fit_with_warning(classifier(), "pass fewer unlabeled rows, or raise tol")
     assert fitted.outcome_ == "many_classes"
+
+
+def test_long_steps_are_the_outcome_before_max_iter_and_fewer_rows_the_advice(monkeypatch):
+    monkeypatch.setattr("iclda._core.solvers.settings.LEAST_READ", 1)
+    monkeypatch.setattr("iclda._core.solvers.continuation._READ_OF_A_PAIR", 1e9)
+    fitted = fit_with_warning(ImplicitlyConstrainedLDA(n_starts=1), "Pass fewer unlabeled rows")
+    assert fitted.outcome_ == "out_of_work"
+    assert fitted.n_iter_ < fitted.max_iter
 
 
 def test_where_rounding_forbids_the_tolerance_a_larger_one_is_advised():
@@ -174,3 +189,23 @@ def test_marked_rows_and_further_rows_give_the_same_bounds(classifier, sample):
     one = fitted.gain_bounds(sample.rows, sample.labels)
     two = bounds_of(fitted, sample)
     np.testing.assert_allclose(list(vars(one).values()), list(vars(two).values()), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda lda: lda, lambda lda: make_pipeline(StandardScaler(), lda)]
+)
+def test_a_score_that_counts_unlabeled_rows_as_wrong_warns_once_and_names_another(wrap):
+    X, y = SAMPLE.rows, SAMPLE.labels
+    folds = KFold(3, shuffle=True, random_state=0)
+    _warn_of_score.cache_clear()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        cross_val_score(wrap(SupervisedLDA()), X, y, cv=folds, scoring="accuracy")
+    (message,) = [str(each.message) for each in caught]
+    assert message.startswith("Rows to score are unlabeled (y = -1)")
+    assert "semi_supervised_scorer('accuracy')" in message
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cross_val_score(wrap(SupervisedLDA()), X, y, cv=folds, scoring=semi_supervised_scorer())
+        labeled = y != -1
+        cross_val_score(wrap(SupervisedLDA()), X[labeled], y[labeled], cv=3, scoring="accuracy")

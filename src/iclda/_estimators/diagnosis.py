@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from .._messages import (
 )
 from .._rows.backends import column_of
 from .._statistics import NOTHING, BaseRate, ErrorEstimate, percent_text
-from .labels import Labels, plain
+from .labels import Labels, plain, split_marker
 
 _SHIFT_PROBABILITY = 1e-6
 _LEAST_SHIFT = 5.0  # standard deviations within classes
@@ -41,6 +42,7 @@ _MOST_NAMES = 5  # constant columns that are named
 _LOST = 0.1  # share of the unlabeled rows of a class, over that of the labeled ones
 _NO_CHANGE = 1e-9  # of the log likelihood per row: smaller changes are rounding
 _MOST_FEATURES = 1_000  # for which a fit to a table computes bounds
+_FRAMES_TO_SCORER = 12  # frames between ``predict`` and a scorer, with pipelines and searches
 _UNLIKELY = 1e-3  # probability that so many rows of a class are labeled ones by chance
 
 
@@ -48,8 +50,8 @@ class NotConvergedWarning(ConvergenceWarning):
     """A fit stopped before it converged. ``outcome`` is ``outcome_`` of the classifier.
 
     "max_iterations": after ``max_iter`` rounds; "many_classes": after fewer, because so many
-    classes take too long; "stalled": no step reduces the gap any more; "unbounded": the likelihood
-    has no maximum.
+    classes take too long; "out_of_work": after fewer, because every step takes long; "stalled": no
+    step reduces the gap any more; "unbounded": the likelihood has no maximum.
     """
 
     def __init__(self, message: str, *, outcome: str | None = None) -> None:
@@ -80,6 +82,32 @@ def warn_of_no_unlabeled(name: str, unlabeled: object, supervised: str = "Superv
         f"y = {plain(unlabeled)!r}, or pass X_unlabeled."
     )
     warn(NoUnlabeledRowsWarning(message, estimator=name))
+
+
+def warn_if_scored_wrong(unlabeled: Any) -> None:
+    """A scorer of scikit-learn calls ``predict``, and its rows have unlabeled ones among them.
+
+    It does not pass them on: they are looked for in the frames that called.
+    """
+    frame = sys._getframe(2)
+    for _ in range(_FRAMES_TO_SCORER):
+        if frame.f_back is None:
+            return
+        frame = frame.f_back
+        is_scorer = frame.f_globals.get("__name__") == "sklearn.metrics._scorer"
+        if is_scorer and "y_true" in frame.f_locals:
+            if split_marker(frame.f_locals["y_true"], unlabeled)[1].any():
+                _warn_of_score(repr(plain(unlabeled)))
+            return
+
+
+@cache  # once: scikit-learn forgets which warnings were shown in earlier folds
+def _warn_of_score(marker: str) -> None:
+    warn(
+        f"Rows to score are unlabeled (y = {marker}), and the score counts each as wrong: pass "
+        "scoring=semi_supervised_scorer('accuracy'), or any other name, from "
+        "iclda.model_selection, which leaves them out."
+    )
 
 
 def warn_if_nothing_learned(base: BaseRate, estimate: ErrorEstimate, brier: float) -> None:
