@@ -153,3 +153,14 @@ def test_further_methods_are_compared_but_never_recommended():
         method.name for method in FURTHER if "shrinkage" in method.parameters
     }
     assert {c.method for c in lined_up} == {*FURTHER, *METHODS}
+
+
+def test_copies_are_tested_once_and_do_not_train_where_one_is_tested():
+    y, copies = np.tile(Y, 2), np.tile(np.arange(50), 2)
+    splits = Splits(y, 3, 2, seed=4, first_copies=copies)
+    assert [test.tolist() for test in splits.tests] == [test.tolist() for test in SPLITS.tests]
+    assert splits.n_training == 2 * SPLITS.n_training
+    for cell in cells_of(COMPARISON, {"t": range(3)}, 2):
+        take = splits.take(cell)
+        assert not np.isin(copies[take.rows[take.is_labeled]], copies[take.test]).any()
+        assert take.is_labeled.sum() >= splits.n_used

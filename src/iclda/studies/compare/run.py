@@ -58,6 +58,7 @@ _TITLES = {
     UNLABELED_CURVE: "curve of unlabeled rows",
     LABELED_CURVE: "curve of labeled rows",
 }
+_MOST_SPREAD_ROWS = 10_000  # to which labels are spread: a graph of more takes minutes
 _MOST_UNLABELED = 5_000  # rows that checks look at
 _MOST_CLASSES = 12  # whose labels are counted one by one
 _LABELS_OF_CLASS = 5  # fewer say little about it
@@ -82,6 +83,8 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         # Few rows are fitted in the space that they span.
         searched = replace(size, n_features=min(size.n_features, len(table.labels)))
         methods = affordable(candidates, size.n_features, searched.n_unknowns)
+        if len(table.labels) > _MOST_SPREAD_ROWS:
+            methods = tuple(each for each in methods if each.name != "sklearn-label-spreading")
         if plan.is_fast:
             methods = tuple(each for each in methods if "proportions" not in dict(each.options))
     usual = _LARGE_TABLE if table.features.size > _LARGE_SIZE else _QUICK
