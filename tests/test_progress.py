@@ -39,11 +39,11 @@ def test_a_bar_on_a_terminal_counts_cells_and_failed_fits(capsys, monkeypatch):
         advance("curve of labeled rows", 4, 4, 0)
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "3/10" in shown.err
+    assert "3 of 10" in shown.err
     assert re.search(r"elapsed \S+ left \S+\s", shown.err)
     assert "2 fits failed" in shown.err
     assert "curve of labeled rows" in shown.err
-    assert "4/4" in shown.err
+    assert "4 of 4" in shown.err
 
 
 def test_quiet_shows_nothing(capsys, monkeypatch):

@@ -7,33 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
-from typing import Any
 
 from ._messages import plural
 from ._packages import require
 
 SECONDS_BETWEEN_LINES = 10.0
 Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells in all, failed fits
-
-
-@contextmanager
-def bars() -> Iterator[Any]:
-    """Show a rich ``Progress``: title, bar, ``text``, time spent and time left of every task."""
-    console = require("rich.console", "bars of progress", "experiments")
-    progress = require("rich.progress", "bars of progress", "experiments")
-    columns = (
-        progress.SpinnerColumn(finished_text="[green]✓"),
-        progress.TextColumn("{task.description:<10}", markup=False),
-        progress.BarColumn(bar_width=None),
-        progress.TextColumn("{task.fields[text]}"),
-        progress.TextColumn("elapsed"),
-        progress.TimeElapsedColumn(),
-        progress.TextColumn("left"),
-        progress.TimeRemainingColumn(),
-    )
-    screen = console.Console(stderr=True)
-    with progress.Progress(*columns, console=screen, expand=True) as shown:
-        yield shown
 
 
 @contextmanager
@@ -58,7 +37,20 @@ def show_cells(quiet: bool, unit: str = "cells", title: str = "") -> Iterator[Ad
         with _lines(unit, title) as advance:
             yield advance
         return
-    with bars() as shown:
+    console = require("rich.console", "bars of progress", "experiments")
+    progress = require("rich.progress", "bars of progress", "experiments")
+    columns = (
+        progress.SpinnerColumn(finished_text="[green]✓"),
+        progress.TextColumn("{task.description:<10}", markup=False),
+        progress.BarColumn(bar_width=None),
+        progress.TextColumn("{task.fields[text]}"),
+        progress.TextColumn("elapsed"),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("left"),
+        progress.TimeRemainingColumn(),
+    )
+    screen = console.Console(stderr=True)
+    with progress.Progress(*columns, console=screen, expand=True) as shown:
         task, current = shown.add_task(title, total=None, text=""), title
 
         def advance_bar(experiment: str, done: int, total: int, failed: int) -> None:
@@ -68,10 +60,14 @@ def show_cells(quiet: bool, unit: str = "cells", title: str = "") -> Iterator[Ad
                 shown.reset(task, description=experiment)
                 current = experiment
             note = f" [red]{plural(failed, 'fit')} failed[/red]" if failed else f" {unit}"
-            text = f"{done:,}/{total:,}{note}"
+            text = f"{done:,} of {total:,}{note}"
             shown.update(task, total=total, completed=done, text=text)
 
-        yield advance_bar
+        try:
+            yield advance_bar
+        finally:
+            if current == title:  # nothing was counted: leave nothing on the screen
+                shown.remove_task(task)
 
 
 def show_nothing(experiment: str, done: int, total: int, failed: int) -> None:

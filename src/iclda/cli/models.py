@@ -8,7 +8,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -72,17 +72,16 @@ def fit(
     proportions: _Proportions = None,
     seed: words.Seed = 0,
     quiet: words.Quiet = False,
-    verbose: words.Verbose = False,
 ) -> None:
     """Learn a classifier from a table and keep it in a file."""
+    from .. import rows
     from .._statistics import NOTHING
     from ..model_files import check_can_save, model_details, save_model
     from ..tabular.fit_predict import fit_table
-    from ..tabular.summaries import fit_summary, verbose_lines
+    from ..tabular.summaries import fit_summary
     from ..tabular.table import ReadOptions, read_file
 
-    with words.noted_warnings():
-        chosen = None if method == _AUTO else find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
+    chosen = None if method == _AUTO else find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
     priors, shrunk = _shares("--prior", prior), parse_shrinkage(shrinkage)
     word = " ".join(proportions or ())
     is_word = word in ("labeled", "equal", "auto")
@@ -95,7 +94,7 @@ def fit(
     )
     with spinner("Reading", quiet):
         table = read_file(data, options)
-    with _show_passes("Fitting", quiet):
+    with nullcontext() if quiet else rows.bar("Fitting"):
         fitted, report = fit_table(
             table,
             chosen,
@@ -114,8 +113,7 @@ def fit(
     if not quiet:
         is_useful = is_converged and report.learned != NOTHING
         next_one = f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_useful else ""
-        more = verbose_lines(details) if verbose else []
-        _print([*fit_summary(details), *more, "", f"Wrote {out}.{next_one}"])
+        _print([*fit_summary(details), "", f"Wrote {out}.{next_one}"])
     if not is_converged:
         raise typer.Exit(NOT_CONVERGED)
 
@@ -180,15 +178,10 @@ def evaluate(
         _print(lines)
 
 
-def show(model: _Model, json: words.Json = False, verbose: words.Verbose = False) -> None:
+def show(model: _Model, json: words.Json = False) -> None:
     """Show what a model file holds and how its fit went."""
     from ..model_files import load_model, model_details
-    from ..tabular.summaries import (
-        importance_lines,
-        show_summary,
-        standardized_coefficients,
-        verbose_lines,
-    )
+    from ..tabular.summaries import importance_lines, show_summary, standardized_coefficients
 
     details = model_details(model)
     axes: list[dict[str, Any]] = []
@@ -198,8 +191,7 @@ def show(model: _Model, json: words.Json = False, verbose: words.Verbose = False
     if json:
         words.print_json({**details, "discriminants": axes})
     else:
-        more = verbose_lines(details) if verbose else []
-        _print([str(model), "", *show_summary(details), *more, *importance_lines(axes)])
+        _print([str(model), "", *show_summary(details), *importance_lines(axes)])
 
 
 def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
@@ -226,27 +218,6 @@ def _as_file(out: Path) -> Iterator[Path]:
         with file.open("rb") as written:
             shutil.copyfileobj(written, sys.stdout.buffer)
         sys.stdout.flush()
-
-
-@contextmanager
-def _show_passes(title: str, quiet: bool) -> Iterator[None]:
-    """Show the time spent and, of passes over many rows, how many rows are done."""
-    if quiet:
-        yield
-        return
-    from .. import rows
-
-    if sys.stderr.isatty():
-        with rows.bar(title):
-            yield
-        return
-    with show_cells(quiet, "rows", title) as advance:
-
-        def write(n_pass: int, n_done: int, n_all: int | None) -> None:
-            advance(f"{title}, pass {n_pass}", n_done, n_all or n_done, 0)
-
-        with rows.progress(write):
-            yield
 
 
 @contextmanager

@@ -98,16 +98,14 @@ def compare(
             from ..tabular.table import ReadOptions, read_file
 
             check_can_report()
-            with words.noted_warnings():
-                names = words.split_names(methods or "")
-                chosen = find_compared(names) if names else None
+            names = words.split_names(methods or "")
             options = ReadOptions(
                 target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing, labels, id
             )
             plan = ComparisonPlan(
                 read_file(data, options).framed(),
                 out or Path(f"{data.name.partition('.')[0].strip('-') or 'stdin'}-comparison"),
-                chosen,
+                find_compared(names) if names else None,
                 None if shrinkage is None else parse_shrinkages(shrinkage),
                 repeats=repeats,
                 folds=folds,
@@ -284,18 +282,14 @@ def datasets(data: _Data = None, json: words.Json = False) -> None:
 
 
 def _find_methods(text: str | None) -> tuple[str, ...]:
-    from ..studies.paper import EVERY_METHOD, EXTRA_METHODS, METHOD_NAMES
+    from ..studies.paper import EVERY_METHOD, METHOD_NAMES
     from ..studies.paper.plan import choose
 
     if text is None:
         return METHOD_NAMES
     if text == "all":
         return EVERY_METHOD
-    renamed = {name.removeprefix("sklearn-"): name for name in EXTRA_METHODS}
-    names = words.split_names(text)
-    for name in renamed.keys() & set(names):
-        typer.echo(f"Note: The method {name!r} is named {renamed[name]!r} now.", err=True)
-    return choose([renamed.get(name, name) for name in names], EVERY_METHOD, "method")
+    return choose(words.split_names(text), EVERY_METHOD, "method")
 
 
 def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,10 @@ from sklearn.pipeline import Pipeline
 
 from .._checks import first_copies
 from .._core.types import AnyArray
-from .._estimators.auto import AutoLDA, Trial, cross_validate
+from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
 from .._estimators.diagnosis import safety_bounds, warn_if_nothing_learned
-from .._estimators.labels import FREE, LABELED, encode_labels, plain
+from .._estimators.labels import FREE, LABELED, plain
 from .._messages import (
     Hint,
     NothingLearnedWarning,
@@ -36,7 +36,6 @@ from .._statistics import (
     ErrorEstimate,
     error_interval,
     estimate_as_json,
-    estimate_error,
 )
 from ..methods import Method
 from .array_files import FeatureFile, feature_names
@@ -86,7 +85,6 @@ class FitReport:
     learned: str = ""  # whether the fit beats the most frequent class, if that is known
     withheld: str = ""  # why the error is not known, where labels were chosen
     safety: str = ""
-    safety_details: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "sources": [asdict(source) for source in self.sources]}
@@ -131,7 +129,7 @@ def fit_table(
             proportions=proportions,
             random_state=seed,
         )
-    features, labels = table.features, table.labels[table.is_labeled]
+    features = table.features
     is_array = isinstance(features, FeatureFile)
     # The features of a network are used as they are, and read in blocks.
     rows = features.rows if is_array else features
@@ -140,47 +138,65 @@ def fit_table(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(rows, table.labels)
-        encoded = rows if is_array else model[:-1].transform(rows)
-        if is_outside:
-            tested = _test_outside(model[-1], encoded.to_numpy(), table.labels, seed)
-        else:
-            tested = _adopt(model)
+        name, choice = model.steps[-1]
+        if not is_outside:
+            model.steps[-1] = (name, choice.estimator_)
+        tested = _test(model, table, None if is_outside else choice)
+    encoded = rows if is_array else model[:-1].transform(rows)
     bounds = safety_bounds(model[-1], encoded, table.labels)
     messages: list[Any] = [record.message for record in caught]
     doubts: list[str] = []
-    error, withheld, learned = tested.error, "", tested.learned(labels)
-    if not is_array and (copies := _why_copies(table)):
-        error, withheld, learned = None, copies, ""
     if table.n_chosen:
         # What a cross-validation of chosen labels says does not hold for other rows.
         messages = [each for each in messages if not isinstance(each, NothingLearnedWarning)]
-        learned = ""
-        error, withheld = None, why_withheld(table)
-        if not withheld:
-            framed = table.framed()
-            error = random_estimate(framed, wrong_on_random(model, framed))
         if priors is None and "proportions" not in model[-1].get_params():
-            advice = _CHOSEN_OUTSIDE if is_outside else _CHOSEN_PRIORS
-            doubts.append(say(advice, n=table.n_chosen))
+            doubts.append(say(_CHOSEN_OUTSIDE if is_outside else _CHOSEN_PRIORS, n=table.n_chosen))
+    counts = Counter(table.labels[table.is_labeled].tolist())
     report = FitReport(
         command=command,
         target=table.target,
         sources=table.sources,
-        labeled=dict(Counter(sorted(labels))),
+        labeled=dict(sorted(counts.items())),
         n_unlabeled=int((~table.is_labeled).sum()),
         empty_cells={} if is_array else _count_gaps(rows),
         notes=table.notes,
-        warnings=[*_warnings_of(messages, table, Counter(labels)), *doubts],
-        method=tested.method if method is None else method.name,
-        choice=tested.reason if method is None else "",
-        error=_stated(error, tested, is_given=method is not None),
-        n_tested=int(table.is_random.sum()) if table.n_chosen else tested.n_rows,
-        learned=learned,
-        withheld=withheld,
+        warnings=[*_warnings_of(messages, table, counts), *doubts],
+        method=choice.method_ if method is None else method.name,
+        choice=choice.reason_ if method is None else "",
         safety="" if bounds is None else bounds.sentence,
-        safety_details="" if bounds is None else bounds.details,
+        **tested,
     )
     return model, report
+
+
+def _test(model: Pipeline, table: Table, choice: AutoLDA | None) -> dict[str, Any]:
+    """Return the fields of ``FitReport`` about the error: that of ``choice`` or of random labels.
+
+    It is that of labels drawn at random if others were chosen, and for methods of scikit-learn.
+    """
+    n_random, withheld, error = int(table.is_random.sum()), "", None
+    if not isinstance(table.features, FeatureFile):
+        withheld = _why_copies(table)
+    if table.n_chosen:
+        withheld = withheld or why_withheld(table)
+    is_random = choice is None or table.n_chosen > 0
+    n_tested = n_random if is_random or choice is None else choice.n_tested_
+    brier, learned = math.inf, ""
+    if is_random and n_random >= LEAST_TESTED and not withheld:
+        framed = table.framed()
+        error = random_estimate(framed, wrong_on_random(model, framed))
+    elif choice is not None and not is_random and not withheld:
+        error, brier = choice.error_estimate, choice.losses_.get(choice.method_, math.inf)
+    stated = estimate_as_json(error)
+    if error is not None and stated is not None and not table.n_chosen:
+        base = BaseRate.of_counts(Counter(table.labels[table.is_labeled].tolist()))
+        learned = base.judge(error.error, error.high, brier)
+        if choice is None:
+            warn_if_nothing_learned(base, error, brier)
+        is_corrected = choice is not None and len(choice.losses_) > 1
+        corrected = f"{'' if is_corrected else 'not '}corrected for choosing the method by them"
+        stated["text"] = f"{stated['text'].removesuffix(')')}, {corrected})"
+    return {"error": stated, "n_tested": n_tested, "learned": learned, "withheld": withheld}
 
 
 def _without_labeled_shares(table: Table, method: Method | None, proportions: Any) -> Any:
@@ -241,65 +257,6 @@ def wrong_on_random(model: Any, table: Table, is_training: AnyArray | None = Non
                 predicted = fitted.predict(table.features.iloc[fold])
         is_wrong[folds == k] = predicted != table.labels[fold]
     return is_wrong
-
-
-@dataclass(frozen=True)
-class _Tested:
-    """Error and Brier score of a fit in a cross-validation of the labeled rows."""
-
-    n_rows: int
-    error: ErrorEstimate | None = None
-    brier: float = math.inf
-    method: str = ""  # that was chosen
-    reason: str = ""
-    n_methods: int = 1  # that were compared
-
-    def learned(self, labels: AnyArray) -> str:
-        """Whether the fit beats the most frequent class; empty if the error is not known."""
-        if self.error is None:
-            return ""
-        base = BaseRate.of_counts(Counter(labels.tolist()))
-        return base.judge(self.error.error, self.error.high, self.brier)
-
-
-def _stated(
-    error: ErrorEstimate | None, tested: _Tested, *, is_given: bool
-) -> dict[str, Any] | None:
-    """An estimate as JSON, whose text says whether it is corrected for choosing the method."""
-    stated = estimate_as_json(error)
-    if stated is not None and (is_given or tested.n_methods > 1):
-        corrected = f"{'not ' if is_given else ''}corrected for choosing the method by them"
-        stated["text"] = f"{stated['text'].removesuffix(')')}, {corrected})"
-    return stated
-
-
-def _adopt(model: Pipeline) -> _Tested:
-    """Replace AutoLDA at the end of a pipeline by the method that it chose."""
-    name, choice = model.steps[-1]
-    model.steps[-1] = (name, choice.estimator_)
-    brier = choice.losses_.get(choice.method_, math.inf)
-    error, method, reason = choice.error_estimate, choice.method_, choice.reason_
-    return _Tested(choice.n_tested_, error, brier, method, reason, len(choice.losses_))
-
-
-def _test_outside(classifier: Any, rows: AnyArray, y: AnyArray, seed: int) -> _Tested:
-    """Test a method of scikit-learn on the folds on which AutoLDA tests the others."""
-    labels = encode_labels(y, None)
-    labeled, others = rows[labels.is_labeled], rows[~labels.is_labeled]
-    codes = labels.codes[labels.is_labeled]
-    trial = Trial(labeled, codes, np.ones(len(labeled)), others, np.ones(len(others)))
-    n_rows = len(trial.tested)
-    if n_rows < LEAST_TESTED:
-        return _Tested(n_rows)
-    again = clone(classifier).set_params(unlabeled=-1)
-    losses, is_wrong = cross_validate(trial, [again], seed)
-    error, brier = estimate_error(losses, is_wrong, seed), float(losses.mean())
-    if error is not None:
-        # The fits lack a fold of the labels, and errors fall at most like the root of their number.
-        error = replace(error, low=error.low * math.sqrt(1 - 1 / trial.n_folds))
-        base = BaseRate.of_counts(Counter(labels.classes[codes].tolist()))
-        warn_if_nothing_learned(base, error, brier)
-    return _Tested(n_rows, error, brier)
 
 
 def _refuse_given(method: Method, **given: Any) -> None:

@@ -25,12 +25,6 @@ _MOST_NAMED = 12  # columns
 _MOST_FEATURES = 8  # of a discriminant
 _MOST_AXES = 5
 _MOST_CLASSES = 20
-_DIAGNOSIS = {  # numbers of a fit, by their keys in the details of a model
-    "n_iter": "Steps of the solver: {:,}",
-    "n_passes": "Passes over the unlabeled rows: {:,}",
-    "n_optima": "Maxima found: {:,}",
-    "gap": "Gap: {:.1e}, what other labels can still gain, to first order, in log likelihood",
-}
 
 
 def fit_summary(details: Mapping[str, Any]) -> list[str]:
@@ -166,14 +160,6 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
         f"Versions   {versions}",
         f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it",
     ]
-
-
-def verbose_lines(details: Mapping[str, Any]) -> list[str]:
-    """The numbers of the fit for someone who knows its mathematics."""
-    numbers = details["diagnosis"]
-    report = FitReport.from_json(details["about"])
-    lines = [text.format(numbers[key]) for key, text in _DIAGNOSIS.items() if key in numbers]
-    return ["", *lines, *([report.safety_details] if report and report.safety_details else [])]
 
 
 def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:

@@ -40,8 +40,6 @@ MOST_ON_CURVES = 2_000  # unlabeled rows: more take long and change little
 UNSHRUNK = " without shrinkage"  # in the names of contestants, beside others
 _LABELS_PER_FEATURE = 5  # with fewer, fits without shrinkage overfit
 _MANY_UNKNOWNS = 200  # of an implicitly constrained fit: from here on every start takes seconds
-# Methods that fail if the labeled rows do not vary within classes.
-_RESTS_ON_LABELS = ("moment", "moment-likelihood", "pessimistic", "supervised", "average")
 _GUARANTEED_LABELS = 2  # of every class, where there are so many
 _LARGEST_MULTIPLE = 10  # largest size of a curve, in multiples of the labels kept
 _N_SIZES = 4  # of each half of a curve
@@ -123,10 +121,9 @@ def line_up(
 ) -> tuple[Contestant, ...]:
     """Every method with every shrinkage, the supervised ones first; those without shrinkage once.
 
-    Where labeled rows are fewer than features, methods that rest on them leave out the unshrunk
-    variant if there is another: it separates the labeled rows perfectly, or fails. Where labels are
-    few, other unshrunk variants are compared but not eligible: they overfit more often than the
-    few rows show. Nor are the further methods, which ``iclda fit`` does not offer.
+    Where labels are few, unshrunk variants beside others are compared but not eligible: they
+    overfit more often than the few rows show. Nor are the further methods, which ``iclda fit``
+    does not offer.
     """
     is_marked = len(shrinkages) > 1
     ordered = sorted(methods, key=lambda method: method.uses_unlabeled)
@@ -143,12 +140,6 @@ def line_up(
         for method in ordered
         if "shrinkage" in method.parameters
         for shrinkage in shrinkages
-        if not (
-            is_marked
-            and shrinkage is None
-            and size.is_degenerate
-            and method.name in _RESTS_ON_LABELS
-        )
     ]
     once = [m for m in methods if "shrinkage" not in m.parameters]
     return (*own, *(Contestant(m.name, m, None, m not in FURTHER) for m in once))
@@ -156,12 +147,11 @@ def line_up(
 
 @dataclass(frozen=True)
 class Take:
-    """Row indices of a cell; ``hidden`` are the unlabeled rows whose labels are known."""
+    """Row indices of a cell."""
 
     rows: AnyArray
     is_labeled: AnyArray
     test: AnyArray
-    hidden: AnyArray
 
 
 @dataclass(frozen=True)
@@ -257,8 +247,7 @@ class Splits:
             LABELED_CURVE: (cell.part, MOST_ON_CURVES),
         }
         rows, is_labeled = part.take(*sizes[cell.experiment])
-        hidden = rows[~is_labeled & self.labels.is_labeled[rows]]
-        return Take(rows, is_labeled, part.test, hidden)
+        return Take(rows, is_labeled, part.test)
 
     def unlabeled_sizes(self) -> list[int]:
         """Increasing sizes of the unlabeled rows on a curve, from none.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,10 +12,10 @@ import numpy as np
 
 from ..._checks import FINE, NOTE, WARNING, Remark
 from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
-from ..._statistics import CLEAR, ReliabilityCurve, estimate_as_json
+from ..._statistics import CLEAR, estimate_as_json
 from ..._statistics import NOTHING as NOT_LEARNED
-from ...plots import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay
-from ..measures import COMPARISON_MEASURES, EDGES, ERROR
+from ...plots import ComparisonDisplay, LearningCurveDisplay
+from ..measures import COMPARISON_MEASURES, ERROR
 from ..page import (
     NOTHING,
     align,
@@ -29,7 +28,6 @@ from ..page import (
     write_texts,
 )
 from . import SENTENCES
-from .cells import pooled_bins
 from .plan import (
     LABELED_CURVE,
     MOST_ON_CURVES,
@@ -46,7 +44,7 @@ from .summary import (
     Score,
     SplitCurvePoint,
 )
-from .verdict import RULE, Comparison, last_line, points, supervised_name, title_of
+from .verdict import RULE, Comparison, last_line, supervised_name, title_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +54,6 @@ Word = Callable[[str], str]  # words a message for its reader; ``str`` is for Py
 _MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}
 _LARGE = 1e5  # numbers from here on are written with an exponent
 _CURVE_TITLES = {UNLABELED_CURVE: "More unlabeled rows", LABELED_CURVE: "More labeled rows"}
-_MOST_REMARKS = 12
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,8 @@ def score_lines(summary: ComparisonSummary, terminal: Terminal) -> list[str]:
     measures = known_measures(summary)
     if not measures:
         return terminal.wrap(["No method has numbers: every fit failed."])
-    legend = "; ".join(COMPARISON_MEASURES[name].legend for name in measures)
+    known = [COMPARISON_MEASURES[name] for name in measures]
+    legend = "; ".join(f"{each.heading}: {each.explanation}" for each in known)
     note = f"Lower is better. {legend}. In brackets: {interval_source(summary)}."
     return [*_table(summary, measures, terminal), "", *terminal.wrap([note])]
 
@@ -125,10 +123,7 @@ def known_measures(summary: ComparisonSummary) -> list[str]:
 
 
 def _table(summary: ComparisonSummary, measures: Sequence[str], terminal: Terminal) -> list[str]:
-    headings = [
-        COMPARISON_MEASURES[name].short or COMPARISON_MEASURES[name].heading for name in measures
-    ]
-    rows = [["", *headings, "worse in"]]
+    rows = [["", *(COMPARISON_MEASURES[name].heading for name in measures), "worse in"]]
     for name in ranked(summary):
         texts = {m: number_text(summary.mean(name, m), m) for m in measures}
         texts[ERROR] += f" ({interval_text(summary.score(name, ERROR))})"
@@ -228,7 +223,7 @@ def json_summary(
 ) -> dict[str, Any]:
     """The whole comparison for programs; ``word`` words its messages."""
     verdict, summary, settings = comparison.verdict, comparison.summary, comparison.settings
-    chosen, own = comparison.contestant(verdict.method), comparison.contestant(verdict.own)
+    chosen = comparison.contestant(verdict.method)
     confusion = comparison.confusion(verdict.method)
     return {
         # "curves" are the points themselves.
@@ -237,8 +232,6 @@ def json_summary(
             "kind": verdict.kind,
             "method": chosen.method.name if chosen else None,
             "shrinkage": chosen.shrinkage if chosen else None,
-            "own_method": own.method.name if own else None,
-            "own_shrinkage": own.shrinkage if own else None,
             "learned": verdict.learned or None,
             "error": estimate_as_json(verdict.estimate),
             "headline": verdict.headline,
@@ -277,12 +270,7 @@ def write_files(
 def render(comparison: Comparison, word: Word, next_step: str) -> str:
     """The page as text. Every name in it is escaped."""
     settings, summary, verdict = comparison.settings, comparison.summary, comparison.verdict
-    rival, methods = _rival(comparison), [each.method for each in settings.contestants]
-    warned = Counter(
-        (result.method, line)
-        for result in comparison.results
-        for line in result.remarks.splitlines()
-    )
+    methods = [each.method for each in settings.contestants]
     figures = {
         name: to_inline_svg(figure, name, description)
         for name, (figure, description) in _described_figures(comparison).items()
@@ -294,7 +282,6 @@ def render(comparison: Comparison, word: Word, next_step: str) -> str:
         "scores": summary,
         "shown_settings": [(name, getattr(settings, name)) for name in SHOWN_SETTINGS],
         "sources": [(source.path, source.sha256) for source in settings.sources],
-        "rival": rival,
         "supervised": supervised_name(summary),
         "next_step": next_step,
         "protocol": protocol(settings),
@@ -309,32 +296,19 @@ def render(comparison: Comparison, word: Word, next_step: str) -> str:
         "figures": figures,
         "curves": _curves(comparison, figures),
         "confusion": comparison.confusion(verdict.method),
-        "warned": warned.most_common(_MOST_REMARKS),
-        "fits": Counter(result.method for result in comparison.results),
     }
     filters: dict[str, Any] = {
         "interval": interval_text,
         "last_line": last_line,
         "number": lambda value, measure: with_minus(number_text(value, measure)),
-        "points": points,
         "word": word,
         "worse_text": worse_text,
     }
     return fill("comparison.html.j2", view, __package__, comparison.results, **filters)
 
 
-def _rival(comparison: Comparison) -> str | None:
-    """The contestant that is recommended; if that is the baseline, the best that uses all rows."""
-    summary, method = comparison.summary, comparison.verdict.method
-    if method and method != summary.baseline:
-        return method
-    names = [each.name for each in comparison.settings.contestants if each.method.uses_unlabeled]
-    known = [name for name in names if summary.mean(name, ERROR) is not None]
-    return min(known, key=summary.rank, default=None)
-
-
 def draw_figures(comparison: Comparison) -> dict[str, Figure]:
-    """All figures of the page by name: differences, reliability, learning curves."""
+    """All figures of the page by name: differences, learning curves."""
     return {name: figure for name, (figure, _) in _described_figures(comparison).items()}
 
 
@@ -350,12 +324,6 @@ def _described_figures(comparison: Comparison) -> dict[str, tuple[Figure, str]]:
             figure = draw_display(display, 5.8, 1.2 + 0.38 * len(display.differences))
             description = f"{display.score_name} minus that of {supervised_name(summary)}."
             figures[name] = figure, description
-    names = dict.fromkeys(name for name in (summary.baseline, _rival(comparison)) if name)
-    if names:
-        bins = {n: pooled_bins(r for r in comparison.compared if r.method == n) for n in names}
-        curves = {n: ReliabilityCurve.from_sums(EDGES, bins[n]) for n in names}
-        figure = draw_display(ReliabilityDisplay(curves=curves), 4.6, 4.4)
-        figures["reliability"] = figure, "Share of rows that are right by the probability given."
     for curve in _CURVE_TITLES:
         for measure in CURVE_MEASURES:
             shown = [p for p in comparison.points if (p.curve, p.measure) == (curve, measure)]

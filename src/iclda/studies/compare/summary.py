@@ -31,11 +31,8 @@ from .plan import (
     Contestant,
 )
 
-# Losses first: counts of wrong rows tie too often to decide by.
-DECISIVE = tuple(
-    sorted((n for n, m in COMPARISON_MEASURES.items() if m.is_decisive), key=ERROR.__eq__)
-)
-CURVE_MEASURES = (ERROR, BRIER)
+DECISIVE = BRIER, ERROR  # losses first: counts of wrong rows tie too often to decide by
+CURVE_MEASURES = ERROR, BRIER
 VARIED = {UNLABELED_CURVE: "n_unlabeled", LABELED_CURVE: "n_labeled"}
 _TIE = 1e-12  # relative differences below this are none
 Grid = Mapping[str, Array]  # by stored measure, and n_test: (repeats, folds), NaN where missing
@@ -155,9 +152,9 @@ def summarize_comparison(
     rivals = [c.name for c in contestants if c.method.uses_unlabeled or c.method.is_outside]
     differences = [
         difference
-        for name, measure in COMPARISON_MEASURES.items()
-        if measure.is_tested and baseline
-        for difference in _differences(name, rivals, grids, baseline)
+        for measure in COMPARISON_MEASURES
+        if baseline
+        for difference in _differences(measure, rivals, grids, baseline)
     ]
     return ComparisonSummary(baseline, tuple(scores), tuple(differences), best, repeats)
 

@@ -47,11 +47,10 @@ _MOST_ROWS = 20_000  # by whose losses is chosen: more change nothing
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The contestant to use, that of the lowest loss, and the best of this package's own."""
+    """The contestant to use, and that of the lowest loss."""
 
     chosen: Contestant
     lowest: Contestant
-    own: Contestant | None
     estimate: ErrorEstimate | None
     n_rows: int
 
@@ -66,11 +65,9 @@ def recommend(
     if not complete:
         return None
     losses, is_wrong = np.stack([means[each.name] for each in complete], axis=1)
-    own = [k for k, each in enumerate(complete) if not each.method.is_outside]
     return Recommendation(
         chosen=complete[safest_choice(losses, is_wrong)],
         lowest=complete[int(losses.mean(axis=1).argmin())],
-        own=complete[own[safest_choice(losses[own], is_wrong[own])]] if own else None,
         estimate=estimate_error(losses, is_wrong),
         n_rows=losses.shape[1],
     )
@@ -109,7 +106,6 @@ class Verdict:
     sentence: str
     why: str = ""  # the sentence without what to use and what to expect of it
     estimate: ErrorEstimate | None = None
-    own: str | None = None  # the contestant to use of this package's own
     learned: str = ""  # whether anything was: clear, unclear or nothing; empty if unknown
     base: str = ""  # the same as a sentence, with what the most frequent class alone would give
 
@@ -127,7 +123,7 @@ def decide(
     headlines = SENTENCES["headlines"]
     if advice is None or summary.baseline is None:
         return Verdict(UNKNOWN, None, headlines[UNKNOWN], say(_SENTENCES["no_baseline"]))
-    chosen, own = advice.chosen, advice.own
+    chosen = advice.chosen
     learned, how, base = _learned(summary, advice, confusion)
     kind = NOTHING if learned == NOTHING else _kind(summary, chosen)
     key = how if kind == NOTHING else kind
@@ -147,8 +143,6 @@ def decide(
     why: list[str] = [worded(_SENTENCES[key])]
     if learned == UNCLEAR:
         why.append(base)
-    if chosen.method.is_outside and own is not None and kind != NOTHING:
-        why.append(say(_SENTENCES["own"], own=title_of(own)))
     use = [] if kind == NOTHING else [worded(_SENTENCES["use"])]
     sentence = " ".join([*use, *why])
     if n_kept is not None:
@@ -163,7 +157,6 @@ def decide(
         sentence=sentence,
         why=" ".join(why),
         estimate=advice.estimate,
-        own=own.name if own else None,
         learned=learned,
         base=base,
     )
