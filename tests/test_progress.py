@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from iclda._progress import show_cells, spinner
+from iclda._progress import show_cells
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,16 @@ def test_a_bar_on_a_terminal_counts_cells_and_failed_fits(capsys, monkeypatch):
     assert "4 of 4" in shown.err
 
 
+def test_a_bar_that_counted_nothing_leaves_nothing_on_the_screen(capsys, monkeypatch):
+    pytest.importorskip("rich", reason="bars need iclda[experiments]")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with show_cells(quiet=False, title="Reading"):
+        pass
+    assert "Reading" not in capsys.readouterr().err.rpartition("\x1b[2K")[2]
+
+
 def test_quiet_shows_nothing(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with spinner("Reading", quiet=True), show_cells(quiet=True) as advance:
+    with show_cells(quiet=True) as advance:
         advance("tables", 1, 2, 0)
     assert capsys.readouterr().err == ""

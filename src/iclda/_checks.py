@@ -138,11 +138,9 @@ def check_gaps(features: Any) -> Iterator[Remark]:
     if not gappy:
         yield Remark(FINE, "Missing", "no empty cells.")
         return
-    text = say(
-        "empty cells in {columns}: {gappy}. They are filled in within each fold, with what its "
-        "training rows show ({@missing=refuse} stops instead).",
-        columns=plural(len(gappy), "column"),
-        gappy=_first_names(gappy),
+    text = (
+        f"empty cells in {plural(len(gappy), 'column')}: {_first_names(gappy)}. They are filled in "
+        "within each fold, with what its training rows show."
     )
     yield Remark(NOTE, "Missing", text)
 

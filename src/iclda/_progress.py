@@ -16,20 +16,11 @@ Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells 
 
 
 @contextmanager
-def spinner(title: str, quiet: bool) -> Iterator[None]:
-    """Show an animation on a terminal, nothing elsewhere."""
-    if quiet or not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(f"{title} ..."):
-        yield
-
-
-@contextmanager
 def show_cells(quiet: bool, unit: str = "cells", title: str = "") -> Iterator[Advance]:
-    """Show progress: one bar on a terminal, a line every ten seconds elsewhere."""
+    """Show progress: one bar on a terminal, a line every ten seconds elsewhere.
+
+    ``title`` is shown until something is counted.
+    """
     if quiet:
         yield show_nothing
         return

@@ -20,6 +20,7 @@ from table_files import call, flowers, write
 
 from iclda import SupervisedLDA, load_model, save_model
 from iclda._paths import atomic_write
+from iclda.methods import BASELINES
 
 METHODS = {
     "EMLDA": "LDA by expectation maximization",
@@ -180,7 +181,7 @@ def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_pa
     assert code == 0
     assert re.search(r"^Chose .* with shrinkage.* 30 labeled rows.*\.$", said, re.MULTILINE)
     assert re.search(
-        r"^Expect .* of new rows wrong.* \(90 % interval from 30 labeled rows\); to call .*\.$",
+        r"^Expect .* of new rows wrong.* \(90 % interval from 30 labeled rows, corrected for .*\); to call .*\.$",
         said,
         re.MULTILINE,
     )
@@ -321,3 +322,28 @@ def test_40_what_a_killed_writer_left_is_overwritten(tmp_path):
         unfinished.write_text("all")
     assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
     assert (tmp_path / "p.csv").read_text() == "all"
+
+
+@pytest.mark.parametrize("method", [method.name for method in BASELINES])
+def test_methods_of_scikit_learn_are_fitted_shown_judged_and_predict(method, tmp_path):
+    data, out = write(tmp_path), tmp_path / "m.skops"
+    code, said, _ = call("fit", data, "--target", "species", "--method", method, "--out", out)
+    assert code == 0
+    assert said.startswith("Scikit-learn's ")
+    assert "of new rows wrong" in said
+    assert "not corrected for choosing the method by them" in said
+    assert "share in the model" not in said
+    assert call("show", out)[1].splitlines()[2:5] == said.splitlines()[:3]
+    assert "\nError: " in call("evaluate", out, data)[1]
+    predicted = tmp_path / "p.csv"
+    assert call("predict", out, data, "--out", predicted, "--quiet")[0] == 0
+    shares = pd.read_csv(predicted).filter(like="probability_").sum(axis=1)
+    assert_allclose(shares, 1, atol=1e-9)
+    refused = call("fit", data, "--target", "species", "--method", method, "--prior", "iris=1")
+    assert refused[2] == f"Error: --prior is not for {method}: leave it out.\n"
+
+
+def test_the_error_of_a_table_written_twice_is_not_stated(tmp_path):
+    frame = pd.concat([flowers()] * 2)
+    said = call("fit", write(tmp_path, frame), "--target", "species", "--out", tmp_path / "m.skops")
+    assert "not known: 30 of the 60 labeled rows are copies of others" in said[1]

@@ -18,7 +18,7 @@ from typer import Argument, Option
 
 from .._messages import printable, wrap
 from .._paths import atomic_write, check_writable
-from .._progress import show_cells, spinner
+from .._progress import show_cells
 from ..methods import CHOSEN_BY_NAME, find_method, parse_shrinkage
 from . import words
 
@@ -66,7 +66,6 @@ def fit(
     drop: words.Drop = None,
     keep: words.Keep = None,
     drop_unusable: words.DropUnusable = False,
-    missing: words.Missing = "impute",
     shrinkage: _Shrinkage = "auto",
     prior: _Prior = None,
     proportions: _Proportions = None,
@@ -89,16 +88,13 @@ def fit(
     if out.suffix != ".skops":
         raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
     check_can_save(out)
-    options = ReadOptions(
-        target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing, labels, id
-    )
-    with spinner("Reading", quiet):
+    options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id)
+    with show_cells(quiet, title="Reading"):
         table = read_file(data, options)
     with nullcontext() if quiet else rows.bar("Fitting"):
         fitted, report = fit_table(
             table,
             chosen,
-            missing=missing,
             shrinkage=shrunk,
             priors=priors,
             proportions=quotas,

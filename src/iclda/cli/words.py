@@ -37,7 +37,6 @@ UnlabeledFile = Annotated[Path | None, Option(metavar="FILE", help="More unlabel
 Drop = Annotated[_Texts, Option(metavar="COLUMNS", help="Leave a,b out; repeatable.")]
 Keep = Annotated[_Texts, Option(metavar="COLUMNS", help="Use only a,b; repeatable.")]
 DropUnusable = Annotated[bool, Option("--drop-unusable", help="Leave out names, remarks and such.")]
-Missing = Annotated[str, Option(metavar="impute|refuse", help="Fill empty cells in, or stop.")]
 Repeats = Annotated[int, Option(min=2, max=10_000, metavar="N", help="Repeats of every fit.")]
 Jobs = Annotated[int, Option(min=0, metavar="N", help="Processes; 0 takes all cores.")]
 Seed = Annotated[int, Option(min=0, max=2**32 - 1, metavar="N", help="Of splits and starts.")]

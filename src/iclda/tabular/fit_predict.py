@@ -104,7 +104,6 @@ def fit_table(
     table: Table,
     method: Method | None = None,
     *,
-    missing: str = "impute",
     shrinkage: float | str | None = "auto",
     priors: Mapping[str, float] | None = None,
     proportions: Mapping[str, Any] | str | None = None,
@@ -133,7 +132,7 @@ def fit_table(
     is_array = isinstance(features, FeatureFile)
     # The features of a network are used as they are, and read in blocks.
     rows = features.rows if is_array else features
-    encoder = None if is_array else preprocessing(rows, missing=missing)
+    encoder = None if is_array else preprocessing(rows)
     model = pipeline(encoder, classifier, scale=is_outside or None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -36,7 +36,7 @@ def table(**columns):
 
 def data(made, n_labeled=None, names=NAMES):
     splits = Splits(made.labels, 4, 2, n_labeled, seed=3)
-    return CellData(made.features, splits, contestants(*names), "impute", seed=3)
+    return CellData(made.features, splits, contestants(*names), seed=3)
 
 
 @pytest.mark.parametrize("name", NAMES)

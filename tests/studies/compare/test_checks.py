@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import pytest
 from tables_of_results import make_table, table_of
 
 from iclda._checks import FINE, NOTE, WARNING
@@ -13,7 +12,7 @@ from iclda.studies.compare.run import check_table, encode_sample
 
 
 def remarks(table, n_labeled=None):
-    sample = encode_sample(table, "impute")
+    sample = encode_sample(table)
     size = Splits(table.labels, 3, 2, n_labeled).size(sample.shape[1])
     return check_table(table, sample, size, is_hidden=n_labeled is not None)
 
@@ -53,11 +52,6 @@ def test_labels_that_are_few_for_the_columns_are_counted():
     assert few.level == WARNING
     assert "too few for a fit without shrinkage" in few.text
     assert only(make_table(n_features=3), "Labels", n_labeled=8).text.startswith("8 train")
-
-
-def test_gaps_are_refused_by_choice():
-    with pytest.raises(ValueError, match="Column 'age' is empty in 1 of 64 rows"):
-        encode_sample(make_table(age=[np.nan, *range(63)]), "refuse")
 
 
 def test_what_reading_noticed_is_passed_on():

@@ -11,6 +11,7 @@ from tables_of_results import make_table, table_of
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
+from iclda._messages import say
 from iclda._progress import show_nothing
 from iclda.cli.words import in_options
 from iclda.methods import find_method
@@ -106,7 +107,6 @@ def test_more_repeats_go_on_where_fewer_ended_and_fewer_use_those_only(done):
         ({"folds": 3}, "made with folds 2, and this run asks for folds 3"),
         ({"n_labeled": 8}, "made with labeled all, and this run asks for labeled 8"),
         ({"shrinkages": (0.5,)}, "made with shrinkage auto, and this run asks for shrinkage 0.5"),
-        ({"missing": "refuse"}, "made with missing impute"),
         ({"table": make_table(n_features=3, seed=1)}, "rows of other data for table.csv"),
     ],
 )
@@ -235,10 +235,9 @@ def test_folders_of_other_studies_and_versions_are_refused_with_the_way_out(
 
 
 def test_remarks_are_stored_with_the_parameters_to_be_worded(tmp_path):
-    table = replace(make_table(n_features=3, age=[np.nan, *range(63)]), warnings=("Plain text.",))
+    noted = (say("Leave it out by {@drop=age}."),)
+    table = replace(make_table(n_features=3), warnings=("Plain text.",), notes=noted)
     findings, paths = run_and_write(tmp_path, table, repeats=2)
-    (gaps,) = [each for each in findings.settings.remarks if each.subject == "Missing"]
-    assert "(missing='refuse' stops instead)" in paths["report"].read_text().replace("&#39;", "'")
-    assert "(--missing refuse stops instead)" in in_options(gaps.text)
+    assert "Leave it out by drop='age'." in paths["report"].read_text().replace("&#39;", "'")
     write_files(tmp_path, findings, in_options, "iclda fit")
-    assert "(--missing refuse stops instead)" in paths["report"].read_text()
+    assert "Leave it out by --drop age." in paths["report"].read_text()

@@ -288,7 +288,6 @@ class ComparisonPlan:
     repeats: int | None = None
     folds: int | None = None
     n_labeled: int | None = None
-    missing: str = "impute"
     seed: int = 0
     jobs: int = 1
     command: str = ""
@@ -363,7 +362,6 @@ class ComparisonSettings:
     seed: int
     folds: int
     labeled: int | str  # labels kept, or "all"
-    missing: str
     shrinkage: str
     # Stored rows do not depend on these.
     repeats: int

@@ -49,7 +49,7 @@ from .verdict import RULE, Comparison, last_line, supervised_name, title_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SHOWN_SETTINGS = ("target", "folds", "repeats", "labeled", "missing", "shrinkage", "seed")
+SHOWN_SETTINGS = ("target", "folds", "repeats", "labeled", "shrinkage", "seed")
 Word = Callable[[str], str]  # words a message for its reader; ``str`` is for Python
 _MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}
 _LARGE = 1e5  # numbers from here on are written with an exponent

@@ -89,7 +89,7 @@ _NOUNS = {
 def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     """Check the table, and choose by it what was not given; ValueError if it allows no fit."""
     table, splits = plan.table, plan.splits
-    sample = encode_sample(table, plan.missing)
+    sample = encode_sample(table)
     size = splits.size(sample.shape[1])
     shrinkages = plan.shrinkages or default_shrinkages(size)
     candidates = methods = plan.methods or (*FITTED, *BASELINES)
@@ -118,7 +118,6 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         seed=plan.seed,
         folds=splits.n_folds,
         labeled=plan.n_labeled or "all",
-        missing=plan.missing,
         shrinkage=shrinkage_text(shrinkages),
         repeats=repeats,
         curve_splits=min(curve_splits, splits.n_folds * repeats),
@@ -190,7 +189,6 @@ class ComparisonRun:
             features=plan.table.features,
             splits=plan.splits,
             contestants=self.settings.contestants,
-            missing=plan.missing,
             seed=plan.seed,
         )
 
@@ -209,12 +207,12 @@ class ComparisonRun:
         )
 
 
-def encode_sample(table: Table, missing: str) -> Any:
+def encode_sample(table: Table) -> Any:
     """Frame of all labeled rows, and then a sample of the unlabeled ones, as numbers.
 
     It is encoded as a fit of all rows would; errors name what cannot be encoded.
     """
-    encoder = preprocessing(table.features, missing=missing)
+    encoder = preprocessing(table.features)
     unlabeled = np.flatnonzero(~table.is_labeled)
     if len(unlabeled) > _MOST_UNLABELED:
         unlabeled = np.random.default_rng(0).choice(unlabeled, _MOST_UNLABELED, replace=False)
@@ -307,7 +305,6 @@ class CellData:
     features: Any
     splits: Splits
     contestants: Sequence[Contestant]
-    missing: str
     seed: int
 
     @cached_property
@@ -316,7 +313,7 @@ class CellData:
 
         They return arrays: data frames between the steps take longer than a small fit.
         """
-        encoder = preprocessing(self.features, missing=self.missing)
+        encoder = preprocessing(self.features)
         steps = pipeline(encoder, DummyClassifier(), scale=True)[:-1]
         return list(steps.set_output(transform="default").named_steps.values())
 
