@@ -181,7 +181,7 @@ def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_pa
     assert code == 0
     assert re.search(r"^Chose .* with shrinkage.* 30 labeled rows.*\.$", said, re.MULTILINE)
     assert re.search(
-        r"^Expect .* of new rows wrong.* \(90 % interval from 30 labeled rows, corrected for .*\); to call .*\.$",
+        r"^Expect .* wrong.* \(90 % interval from 30 labeled rows, corrected .*\); to call .*\.$",
         said,
         re.MULTILINE,
     )
