@@ -50,10 +50,3 @@ def test_rows_that_no_label_spreads_to_have_the_shares_of_the_classes():
     rows, labels = np.vstack([X, far]), np.append(y, [None] * 20)
     fitted = OutsideClassifier("sklearn-label-spreading", unlabeled=None).fit(rows, labels)
     assert_allclose(fitted.predict_proba(far), 0.5)
-
-
-def test_weights_are_refused():
-    X, y, _ = rows_and_labels()
-    fitted = OutsideClassifier("sklearn-lda", unlabeled=None)
-    with pytest.raises(ValueError, match="sklearn-lda takes no sample_weight"):
-        fitted.fit(X, y, sample_weight=np.ones(120))

@@ -316,23 +316,6 @@ class GainBounds:
             f"LDA, which may come with {other} mistakes all the same."
         )
 
-    @property
-    def details(self) -> str:
-        """The numbers behind ``sentence``, for a reader who knows what a likelihood is."""
-        if not self.n_unlabeled:
-            return self.sentence
-        worst, best, expected = (
-            "0" if abs(each) <= _NO_CHANGE else f"{each:+.3g}"
-            for each in (self.worst, self.best, self.expected)
-        )
-        return (
-            "From supervised LDA to this fit the log likelihood of the training rows, per row, "
-            f"changes by {worst} to {best}, whatever the true classes of the "
-            f"{plural(self.n_unlabeled, 'unlabeled row')} ({expected} if the fit's own "
-            "probabilities are right), and the error on these by at most "
-            f"{100 * self.disagreement:.1f} percentage points."
-        )
-
     def __str__(self) -> str:
         return self.sentence
 

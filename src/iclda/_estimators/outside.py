@@ -43,10 +43,8 @@ class OutsideClassifier(ClassifierMixin, BaseEstimator):
         self.method = method
         self.unlabeled = unlabeled
 
-    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:
-        """Fit to rows of numbers; weights are refused."""
-        if sample_weight is not None:
-            raise ValueError(f"{self.method} takes no sample_weight.")
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to rows of numbers."""
         method, rows = find_method(self.method, BASELINES), np.asarray(X)
         labels = encode_labels(y, self.unlabeled)
         is_used = labels.is_labeled | method.uses_unlabeled

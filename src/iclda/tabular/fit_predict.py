@@ -145,10 +145,10 @@ def fit_table(
     bounds = safety_bounds(model[-1], encoded, table.labels)
     messages: list[Any] = [record.message for record in caught]
     doubts: list[str] = []
-    if table.n_chosen:
-        # What a cross-validation of chosen labels says does not hold for other rows.
+    if table.n_chosen or tested["withheld"]:
+        # What a cross-validation of chosen labels, or of copies, says does not hold for other rows.
         messages = [each for each in messages if not isinstance(each, NothingLearnedWarning)]
-        if priors is None and "proportions" not in model[-1].get_params():
+        if table.n_chosen and priors is None and "proportions" not in model[-1].get_params():
             doubts.append(say(_CHOSEN_OUTSIDE if is_outside else _CHOSEN_PRIORS, n=table.n_chosen))
     counts = Counter(table.labels[table.is_labeled].tolist())
     report = FitReport(
@@ -210,12 +210,13 @@ def _without_labeled_shares(table: Table, method: Method | None, proportions: An
 
 def _why_copies(table: Table) -> str:
     """Return why the error is not known, if more than a few labeled rows are copies of others."""
-    labeled = np.flatnonzero(table.is_labeled)
-    n_copies = int((first_copies(table.features, table.labels)[labeled] != labeled).sum())
-    if n_copies <= _FEW_COPIES * len(labeled):
+    labels = table.labels[table.is_labeled]
+    first = first_copies(table.features[table.is_labeled], labels)
+    n_copies = int((first != np.arange(len(labels))).sum())
+    if n_copies <= _FEW_COPIES * len(labels):
         return ""
     return (
-        f"{n_copies:,} of the {len(labeled):,} labeled rows are copies of others, which would be "
+        f"{n_copies:,} of the {len(labels):,} labeled rows are copies of others, which would be "
         "tested by fits to the same rows. `iclda compare` tests them together"
     )
 
