@@ -3,7 +3,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 from table_files import call, write
 
 from iclda._statistics import CLEAR, NOTHING, UNCLEAR
@@ -30,30 +29,12 @@ def test_every_sentence_is_used_and_every_one_used_exists():
     assert {*looked_up} <= names | {*compare.SENTENCES}
 
 
-@pytest.fixture(scope="module")
-def compared(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("compared")
+def test_the_terminal_shows_errors_by_class_of_what_is_recommended(tmp_path):
     options = "--target", "species", "--fast", "--methods", "em", "--folds", "3", "--jobs", "1"
-    out = folder / "out"
-    code, said, _ = call("compare", write(folder), *options, "--out", out)
-    assert code == 0
-    return said, out, options, folder
-
-
-def test_the_terminal_shows_errors_by_class_of_what_is_recommended(compared):
-    said = compared[0]
+    said = call("compare", write(tmp_path), *options, "--out", tmp_path / "out")[1]
     assert "by class\n  class  rows  wrong  error" in said
     assert "To call every row 'iris' gets 67 % wrong: " in said
     assert "balanced" not in said
-
-
-def test_a_fast_comparison_has_three_repeats_and_no_curves(compared):
-    said, out, *_ = compared
-    assert "3 times the 30 labeled rows" in said
-    assert "Learning curves" not in said
-    page = (out / "report.html").read_text()
-    assert "Confusion matrix" in page
-    assert 'id="curves"' not in page
 
 
 def test_columns_of_noise_teach_nothing_and_uneven_classes_have_a_balanced_error(tmp_path):

@@ -216,6 +216,13 @@ def test_searches_over_very_many_unknowns_are_left_out_and_named(tmp_path):
     assert choose_settings(named).left_out == []
 
 
+def test_labels_are_not_spread_to_many_rows(tmp_path, monkeypatch):
+    plan = comparison(tmp_path, methods=None)
+    assert choose_settings(plan).left_out == []
+    monkeypatch.setattr("iclda.studies.compare.run._MOST_SPREAD_ROWS", 60)
+    assert choose_settings(plan).left_out == ["sklearn-label-spreading"]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

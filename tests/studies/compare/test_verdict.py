@@ -80,11 +80,6 @@ def test_ties_in_error_go_to_the_lower_loss():
     assert found.method == "supervised"
 
 
-def test_where_labels_were_hidden_the_advice_is_for_as_many_as_were_kept():
-    found = verdict(supervised=HIGH, em=LOW, n_kept=12)
-    assert found.sentence.startswith("With 12 labels, use LDA by expectation maximization: expect")
-
-
 @pytest.mark.parametrize(
     ("wrong", "learned", "words"),
     [

@@ -173,7 +173,7 @@ def compare(
         A column of both files by which they are joined instead; of an array, the row number.
     methods : str or sequence of str, default=None
         Names of methods; supervised always takes part. None compares all, and logistic
-        regression, LDA with shrinkage and self-training of scikit-learn.
+        regression, LDA with shrinkage, self-training and label spreading of scikit-learn.
     shrinkage : float, "auto" or a sequence of them, default=None
         Variants of every method; 0 is none. None is "auto", and with 5 labels per feature or more
         also 0.

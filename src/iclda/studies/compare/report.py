@@ -186,6 +186,7 @@ def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
     lines += terminal.wrap([comparison.caution, *failed])
     if command := fit_command(comparison):
         lines += ["", f"Next: {printable(terminal.word(command))}"]
+        lines += terminal.wrap([SENTENCES["verdict"]["fit"]])
     chosen = comparison.contestant(verdict.method)
     confusion = comparison.confusion(verdict.method)
     if chosen and confusion:
