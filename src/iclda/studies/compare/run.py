@@ -89,8 +89,8 @@ _NOUNS = {
 def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     """Check the table, and choose by it what was not given; ValueError if it allows no fit."""
     table, splits = plan.table, plan.splits
-    sample = encode_sample(table)
-    size = splits.size(sample.shape[1])
+    sample = encode_sample(table, plan.copies)
+    size, n_labels = splits.size(sample.shape[1]), int(splits.is_distinct.sum())
     shrinkages = plan.shrinkages or default_shrinkages(size)
     candidates = methods = plan.methods or (*FITTED, *BASELINES)
     if table.n_chosen:  # whose class shares are not those of other rows
@@ -126,8 +126,8 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         classes=table.classes,
         size=size,
         n_unlabeled=splits.n_unlabeled,
-        n_labels=int(splits.is_distinct.sum()),
-        remarks=check_table(table, sample, size, is_hidden=plan.n_labeled is not None),
+        n_labels=n_labels,
+        remarks=check_table(table, sample, n_labels, size, is_hidden=plan.n_labeled is not None),
         sources=table.sources,
         reading=plan.reading,
         run={
@@ -207,26 +207,29 @@ class ComparisonRun:
         )
 
 
-def encode_sample(table: Table) -> Any:
+def encode_sample(table: Table, copies: AnyArray) -> Any:
     """Frame of all labeled rows, and then a sample of the unlabeled ones, as numbers.
 
-    It is encoded as a fit of all rows would; errors name what cannot be encoded.
+    ``copies`` are those of ``first_copies``: further copies are left out. It is encoded as a fit of
+    all rows would; errors name what cannot be encoded.
     """
     encoder = preprocessing(table.features)
-    unlabeled = np.flatnonzero(~table.is_labeled)
+    is_first = copies == np.arange(len(copies))
+    unlabeled = np.flatnonzero(is_first & ~table.is_labeled)
     if len(unlabeled) > _MOST_UNLABELED:
         unlabeled = np.random.default_rng(0).choice(unlabeled, _MOST_UNLABELED, replace=False)
-    rows = np.concatenate([np.flatnonzero(table.is_labeled), unlabeled])
+    rows = np.concatenate([np.flatnonzero(is_first & table.is_labeled), unlabeled])
     return encoder.fit(table.features).transform(table.features.iloc[rows])
 
 
-def check_table(table: Table, sample: Any, size: Size, *, is_hidden: bool) -> list[Remark]:
+def check_table(
+    table: Table, sample: Any, n_labeled: int, size: Size, *, is_hidden: bool
+) -> list[Remark]:
     """All remarks, in the order in which a person would look.
 
-    ``sample`` is that of ``encode_sample``, ``size`` that of the training rows of a split, and
-    ``is_hidden`` whether labels are hidden.
+    ``sample`` is that of ``encode_sample`` and ``n_labeled`` the number of labeled rows in it,
+    ``size`` that of the training rows of a split, and ``is_hidden`` whether labels are hidden.
     """
-    n_labeled = int(table.is_labeled.sum())
     return [
         *_check_rows(table),
         *_check_classes(table, is_hidden=is_hidden),
