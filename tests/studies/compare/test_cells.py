@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose
 from sklearn.model_selection import cross_val_score
 from tables_of_results import contestants, make_table
 
-from iclda import SupervisedLDA
 from iclda.methods import COMPARED, Method, find_method
 from iclda.model_selection import SemiSupervisedKFold
 from iclda.studies.compare.plan import (
@@ -53,18 +52,6 @@ def test_scores_are_those_of_the_whole_pipeline_in_cross_validation(name):
     assert_allclose([1 - each.values["error"] for each in found], scores)
 
 
-@pytest.mark.parametrize("made", [table(), make_table()], ids=["mixed", "numbers"])
-def test_rows_are_encoded_as_the_pipeline_encodes_them(made):
-    given = data(made, n_labeled=8)
-    take = given.splits.take(cells_of(COMPARISON, {"t": range(4)}, 1)[1])
-    encoded = encode(given, take)
-    steps = pipeline(preprocessing(made.features), SupervisedLDA(), scale=True)[:-1]
-    train = steps.fit_transform(made.features.iloc[take.rows])
-    expected = steps.transform(made.features.iloc[take.test])
-    assert_allclose(encoded.test, expected, rtol=1e-12, atol=1e-12)
-    assert_allclose(encoded.train, train, rtol=1e-12, atol=1e-12)
-
-
 def test_nothing_is_learned_from_test_rows():
     made = table()
     cell = cells_of(COMPARISON, {"t": range(4)}, 1)[1]
@@ -75,11 +62,6 @@ def test_nothing_is_learned_from_test_rows():
     changed.loc[take.test, "color"] = "never seen"
     after = replace(before, features=changed)
     assert np.array_equal(encode(before, take).train, encode(after, take).train)
-
-
-def test_hidden_rows_train_without_their_labels():
-    hidden = fit_cell(CELL, {"t": data(make_table(), n_labeled=6)}, ["supervised"])[0]
-    assert (hidden.n_labeled, hidden.n_unlabeled, hidden.n_test) == (6, 40 + 12, 6)
 
 
 def test_a_failed_fit_is_a_result_with_its_traceback_and_the_others_go_on(monkeypatch):

@@ -7,15 +7,6 @@ from table_files import call, write
 
 from iclda._statistics import CLEAR, NOTHING, UNCLEAR
 from iclda.studies import compare
-from iclda.studies.compare.summary import SplitCurvePoint
-from iclda.studies.page import records_csv
-
-
-def test_points_are_written_one_a_line():
-    point = SplitCurvePoint("unlabeled", 10, 20, "supervised", "error", 0.4, 0.0, 4)
-    lines = records_csv(SplitCurvePoint, [point]).splitlines()
-    assert lines[0] == "curve,n_labeled,n_unlabeled,method,measure,mean,se,splits"
-    assert lines[1] == "unlabeled,10,20,supervised,error,0.4,0,4"
 
 
 def test_every_sentence_is_used_and_every_one_used_exists():

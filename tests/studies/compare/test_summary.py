@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 from tables_of_results import contestants, result, results
 
-from iclda._statistics import corrected_t_test, holm
+from iclda._statistics import corrected_t_test
 from iclda.studies.compare.plan import LABELED_CURVE as LABELED
 from iclda.studies.compare.plan import UNLABELED_CURVE as UNLABELED
 from iclda.studies.compare.plan import UNSHRUNK
@@ -48,13 +48,6 @@ def test_differences_are_tested_as_the_paper_s_tables_are(measure):
     assert_allclose(found.p, corrected_t_test(differences, overlap(2))[1])
     assert_allclose(found.p_holm, found.p)
     assert_allclose((found.low + found.high) / 2, found.difference)
-
-
-def test_several_contestants_are_corrected_after_holm():
-    three = contestants("supervised", "em", "iclda")
-    summary = summarize_comparison(results(supervised=SUPERVISED, em=EM, iclda=EM), three, 2)
-    found = [each for each in summary.differences if each.measure == ERROR]
-    assert_allclose([each.p_holm for each in found], holm([each.p for each in found]))
 
 
 @pytest.mark.parametrize("shift", np.linspace(0, 0.3, 13))
