@@ -129,7 +129,6 @@ def test_curves_go_on_beyond_the_labels_kept_while_half_of_the_rows_stay_unlabel
 
 def test_curves_of_many_rows_end_where_more_would_take_long():
     many = Splits(np.concatenate([Y, np.full(9000, None)]), 3, 2)
-    assert many.is_capped
     assert many.unlabeled_sizes()[-1] == MOST_ON_CURVES
     assert many.labeled_sizes()[-1] == many.n_used
     take = many.take(cells_of(LABELED_CURVE, {"t": [6]}, 1)[0])

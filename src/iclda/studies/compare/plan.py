@@ -225,11 +225,6 @@ class Splits:
         """What every split trains on."""
         return Size(self.n_used, len(self.counts), n_features)
 
-    @property
-    def is_capped(self) -> bool:
-        """Whether there are more unlabeled rows than curves use."""
-        return self.n_unlabeled > MOST_ON_CURVES
-
     def part(self, index: int) -> OrderedSplit:
         """A split with its training rows in random order."""
         test = self.tests[index]
@@ -267,7 +262,7 @@ class Splits:
         least, kept = self.min_per_class * len(self.counts), self.n_used
         most = max(kept, min(_LARGEST_MULTIPLE * kept, self.n_training // 2))
         sizes = {*_spread(least, kept), *_spread(kept, kept if self.n_labeled is None else most)}
-        return sorted(sizes if self.is_capped else sizes - {kept})
+        return sorted(sizes if self.n_unlabeled > MOST_ON_CURVES else sizes - {kept})
 
 
 def _spread(least: int, most: int) -> list[int]:
