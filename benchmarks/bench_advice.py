@@ -35,7 +35,6 @@ from sklearn.preprocessing import StandardScaler
 from iclda import AutoLDA
 from iclda.datasets import load_benchmark
 from iclda.methods import BASELINES, FITTED
-from iclda.studies.compare.cells import CellData, build_classifier, fit_cell
 from iclda.studies.compare.plan import (
     COMPARISON,
     Contestant,
@@ -44,6 +43,7 @@ from iclda.studies.compare.plan import (
     default_shrinkages,
     line_up,
 )
+from iclda.studies.compare.run import CellData, build_classifier, fit_cell
 from iclda.studies.compare.verdict import recommend
 from iclda.studies.store import cells_of
 

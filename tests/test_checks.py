@@ -13,6 +13,7 @@ from iclda._checks import (
     check_ids,
     check_leaks,
     check_shift,
+    first_copies,
     is_id,
 )
 from iclda.tabular import read_table
@@ -146,3 +147,26 @@ def test_rows_that_stand_there_twice_are_counted():
     assert contradicted.level == WARNING
     assert contradicted.text.startswith("2 labeled rows equal another one of a different class")
     assert seen.text.startswith("1 labeled row also stands among")
+
+
+def test_rows_written_several_times_are_copies_and_rows_equal_by_chance_are_not():
+    rng = np.random.default_rng(0)
+    measured = pd.DataFrame({"x": rng.normal(size=30), "y": rng.normal(size=30)})
+    labels = np.array([*"ab" * 10, *[None] * 10], dtype=object)
+    assert first_copies(measured, labels).tolist() == list(range(30))
+    thrice = pd.concat([measured] * 3, ignore_index=True)
+    found = first_copies(thrice, np.tile(labels, 3))
+    assert found.tolist() == list(range(30)) * 3
+    (remark,) = check_duplicates(thrice, np.tile(labels, 3))
+    assert remark.text.startswith("90 rows, of which 30 are distinct.")
+    assert first_copies(thrice, np.repeat(["a", "b", None], 30)).tolist() == list(range(90))
+
+
+def test_a_table_of_few_values_is_split_into_copies_only_if_all_of_it_is_repeated():
+    rng = np.random.default_rng(0)
+    few = pd.DataFrame({"x": rng.integers(0, 3, 31), "y": rng.integers(0, 2, 31)})
+    labels = np.full(31, "a", dtype=object)
+    assert first_copies(few, labels).tolist() == list(range(31))
+    twice = first_copies(pd.concat([few] * 2, ignore_index=True), np.tile(labels, 2))
+    assert len(set(twice)) == 31
+    assert np.bincount(twice).max() == 2

@@ -29,6 +29,7 @@ _LEAST_LABELS = 3  # labeled rows of every class, to say that a column follows t
 _CHANCE = 1e-3  # probability below which a pattern of gaps is not called chance
 _MOST_NAMES = 4
 _MOST_CLASSES = 4  # whose values are named
+_CHANCE_OF_PAIRS = 0.01  # expected pairs of equal rows, up to which equal rows are copies
 _SHIFT_LEVEL = 0.01  # probability that any column is called shifted wrongly
 
 
@@ -137,11 +138,9 @@ def check_gaps(features: Any) -> Iterator[Remark]:
     if not gappy:
         yield Remark(FINE, "Missing", "no empty cells.")
         return
-    text = say(
-        "empty cells in {columns}: {gappy}. They are filled in within each fold, with what its "
-        "training rows show ({@missing=refuse} stops instead).",
-        columns=plural(len(gappy), "column"),
-        gappy=_first_names(gappy),
+    text = (
+        f"empty cells in {plural(len(gappy), 'column')}: {_first_names(gappy)}. They are filled in "
+        "within each fold, with what its training rows show."
     )
     yield Remark(NOTE, "Missing", text)
 
@@ -178,8 +177,41 @@ def check_shift(labeled: Any, unlabeled: Any) -> Iterator[Remark]:
     yield Remark(WARNING, "Shift", text)
 
 
+def first_copies(features: Any, labels: AnyArray) -> AnyArray:
+    """Index of the first copy of every row, with the same cells and the same label.
+
+    Rows are copies if columns that were independent would hardly make any two rows equal, or if all
+    rows occur equally often, as in a table written twice. Of other rows the index is their own.
+    """
+    pandas = require("pandas", use="reading tables", extra="data")
+    own = np.arange(len(labels))
+    names = pandas.Series(labels, dtype=object).fillna("").astype(str).to_numpy()
+    rows = features.assign(**{"label of the row": names})
+    keys = pandas.Series(pandas.util.hash_pandas_object(rows, index=False).to_numpy())
+    counts = keys.value_counts()
+    n_times = int(np.gcd.reduce(counts.to_numpy()))
+    if len(counts) == len(own) or (n_times == 1 and _expected_pairs(features) > _CHANCE_OF_PAIRS):
+        return own
+    # Of rows that occur twice in a table written three times, each three are copies.
+    nth = keys.groupby(keys).cumcount() // (n_times if n_times > 1 else len(own))
+    return pandas.Series(own).groupby([keys, nth]).transform("first").to_numpy()
+
+
+def _expected_pairs(features: Any) -> float:
+    """Pairs of equal rows to be expected if columns were independent."""
+    shares = [series.value_counts(normalize=True, dropna=False) for _, series in features.items()]
+    chance = float(np.prod([np.square(each).sum() for each in shares]))
+    return chance * len(features) * (len(features) - 1) / 2
+
+
 def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
-    """Count labeled rows that contradict others, or stand among the unlabeled ones."""
+    """Count copies, and labeled rows that contradict others or stand among the unlabeled ones."""
+    if n_copies := int((first_copies(features, labels) != np.arange(len(labels))).sum()):
+        text = (
+            f"{len(labels):,} rows, of which {len(labels) - n_copies:,} are distinct. A labeled "
+            "row is tested once, and its copies do not train then; intervals count distinct rows."
+        )
+        yield Remark(WARNING, "Duplicates", text)
     pandas = require("pandas", use="reading tables", extra="data")
     keys = pandas.util.hash_pandas_object(features, index=False).to_numpy()
     is_labeled = np.array([label is not None for label in labels], dtype=bool)

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from threading import Event, Thread
 
 from ._messages import plural
 from ._packages import require
@@ -16,8 +16,18 @@ Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells 
 
 
 @contextmanager
-def bars() -> Iterator[Any]:
-    """Show a rich ``Progress``: title, bar, ``text``, time spent and time left of every task."""
+def show_cells(quiet: bool, unit: str = "cells", title: str = "") -> Iterator[Advance]:
+    """Show progress: one bar on a terminal, a line every ten seconds elsewhere.
+
+    ``title`` is shown until something is counted.
+    """
+    if quiet:
+        yield show_nothing
+        return
+    if not sys.stderr.isatty():
+        with _lines(unit, title) as advance:
+            yield advance
+        return
     console = require("rich.console", "bars of progress", "experiments")
     progress = require("rich.progress", "bars of progress", "experiments")
     columns = (
@@ -25,67 +35,64 @@ def bars() -> Iterator[Any]:
         progress.TextColumn("{task.description:<10}", markup=False),
         progress.BarColumn(bar_width=None),
         progress.TextColumn("{task.fields[text]}"),
+        progress.TextColumn("elapsed"),
         progress.TimeElapsedColumn(),
         progress.TextColumn("left"),
         progress.TimeRemainingColumn(),
     )
     screen = console.Console(stderr=True)
     with progress.Progress(*columns, console=screen, expand=True) as shown:
-        yield shown
+        task, current = shown.add_task(title, total=None, text=""), title
 
-
-@contextmanager
-def spinner(title: str, quiet: bool) -> Iterator[None]:
-    """Show an animation on a terminal, nothing elsewhere."""
-    if quiet or not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(f"{title} ..."):
-        yield
-
-
-@contextmanager
-def show_cells(quiet: bool, unit: str = "cells") -> Iterator[Advance]:
-    """Show progress: a bar for each experiment on a terminal, a line now and then elsewhere."""
-    if quiet:
-        yield show_nothing
-        return
-    if not sys.stderr.isatty():
-        yield cell_lines(unit)
-        return
-    with bars() as shown:
-        tasks: dict[str, Any] = {}
-
-        def advance(experiment: str, done: int, total: int, failed: int) -> None:
-            if experiment not in tasks:
-                tasks[experiment] = shown.add_task(experiment, total=total, text="")
+        def advance_bar(experiment: str, done: int, total: int, failed: int) -> None:
+            nonlocal current
+            if experiment != current:  # times are of this experiment
+                shown.tasks[0].total = total
+                shown.reset(task, description=experiment)
+                current = experiment
             note = f" [red]{plural(failed, 'fit')} failed[/red]" if failed else f" {unit}"
-            shown.update(tasks[experiment], completed=done, text=f"{done:,}/{total:,}{note}")
+            text = f"{done:,} of {total:,}{note}"
+            shown.update(task, total=total, completed=done, text=text)
 
-        yield advance
+        try:
+            yield advance_bar
+        finally:
+            if current == title:  # nothing was counted: leave nothing on the screen
+                shown.remove_task(task)
 
 
 def show_nothing(experiment: str, done: int, total: int, failed: int) -> None:
-    """Show no progress."""
+    """Take the place of what ``show_cells`` yields and show nothing."""
 
 
-def cell_lines(unit: str = "cells") -> Advance:
-    """Return a function that writes a line of progress every few seconds."""
-    started: dict[str, tuple[float, int]] = {}  # time, and cells done then
-    last_line = time.monotonic()
+@contextmanager
+def _lines(unit: str, title: str) -> Iterator[Advance]:
+    """Write a line every ten seconds: what is done, the time spent, and about the time left."""
+    name, done, total, failed, first = title, 0, 0, 0, 0
+    start, ended = time.monotonic(), Event()
 
-    def advance(experiment: str, done: int, total: int, failed: int) -> None:
-        nonlocal last_line
-        now = time.monotonic()
-        start, first = started.setdefault(experiment, (now, done))
-        if now - last_line < SECONDS_BETWEEN_LINES:
-            return
-        last_line = now
-        rate = (done - first) / (now - start) if now > start else 0.0
-        left = f", {(total - done) / rate:.0f} s left" if rate > 0 and done < total else ""
-        note = f", {plural(failed, 'fit')} failed" if failed else ""
-        sys.stderr.write(f"{experiment}: {done:,} of {total:,} {unit}{left}{note}\n")
+    def advance(experiment: str, n_done: int, n_all: int, n_failed: int) -> None:
+        nonlocal name, done, total, failed, first, start
+        if experiment != name and name != title:
+            start = time.monotonic()
+        if experiment != name:
+            first = n_done
+        name, done, total, failed = experiment, n_done, n_all, n_failed
 
-    return advance
+    def write() -> None:
+        while not ended.wait(SECONDS_BETWEEN_LINES):
+            elapsed = time.monotonic() - start
+            counted = f" {done:,} of {total:,} {unit}," if total else ""
+            left = ""
+            if first < done < total:
+                left = f", about {elapsed / (done - first) * (total - done):.0f} s left"
+            note = f", {plural(failed, 'fit')} failed" if failed else ""
+            sys.stderr.write(f"{name}:{counted} {elapsed:.0f} s elapsed{left}{note}\n")
+
+    thread = Thread(target=write, daemon=True)
+    thread.start()
+    try:
+        yield advance
+    finally:
+        ended.set()
+        thread.join()

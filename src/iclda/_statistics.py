@@ -29,6 +29,7 @@ _LEAST_A_CLASS = 3  # mean of such numbers, below which the error is not estimat
 _OF_UNLABELED = 0.25  # power of their number by which errors may fall with unlabeled rows
 _N_SAMPLES = 200  # of the bootstrap
 _CHOSEN_SHARE = 0.1  # of the samples: a candidate chosen that often may be chosen by chance
+_NOTABLE = 0.05  # of rows, by which an error should be below the base rate to be of use
 _SMALLEST_SHARE = 0.001  # smaller lower ends of an interval are not mentioned
 
 
@@ -50,6 +51,13 @@ class BaseRate:
         shares = np.array(list(counts.values())) / sum(counts.values())
         majority = max(counts, key=counts.__getitem__)
         return cls(majority, float(1 - shares.max()), float(1 - (shares**2).sum()) / 2)
+
+    @property
+    def n_labels_needed(self) -> int:
+        """Labels that would show an error 5 percentage points below the base rate, two digits."""
+        quantile = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+        needed = quantile**2 * self.error * (1 - self.error) / _NOTABLE**2
+        return int(float(f"{needed:.1e}"))
 
     def judge(self, error: float, high: float, brier: float) -> str:
         """Whether a method learned something, by its error, the end of its interval, and score.

@@ -6,7 +6,6 @@ tables, curves, colors and reports follow.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ class Method:
     # Color, distinct to color-blind readers (after Okabe and Ito) on white and near-black, then
     # lengths of dashes and gaps; a color alone is a solid line.
     line: tuple[Any, ...]
-    path: str = ""  # module of iclda._estimators and class; methods of other packages have none
+    path: str  # module of iclda._estimators and class
     uses_unlabeled: bool = True
     options: tuple[tuple[str, Any], ...] = ()  # parameters that make the class this method
 
@@ -59,8 +58,8 @@ class Method:
 
     @property
     def is_outside(self) -> bool:
-        """Whether a study fits it without a class of this package."""
-        return not self.path
+        """Whether it is a method of another package."""
+        return self.name.startswith("sklearn-")
 
     def load_class(self) -> Any:
         """Import its class."""
@@ -69,8 +68,8 @@ class Method:
 
     @property
     def parameters(self) -> frozenset[str]:
-        """Names of the parameters of its class; none for methods without a class."""
-        return frozenset(() if self.is_outside else signature(self.load_class()).parameters)
+        """Names of the parameters of its class."""
+        return frozenset(signature(self.load_class()).parameters)
 
     def classifier(
         self, *, shrinkage: Any = None, priors: Any = None, proportions: Any = None, seed: int = 0
@@ -269,7 +268,8 @@ FURTHER = (
         path="graph_regularized.SemiSupervisedDiscriminantAnalysis",
     ),
 )
-# Methods of scikit-learn that comparisons include by default.
+_OUTSIDE = "outside.OutsideClassifier"
+# Methods of scikit-learn that comparisons include by default, and ``iclda fit`` fits if named.
 BASELINES = (
     Method(
         "sklearn-self-training",
@@ -277,6 +277,17 @@ BASELINES = (
         "scikit-learn's self-training around its LDA",
         "It adds unlabeled rows that it is sure of to the labeled ones.",
         line=("#56b4e9",),
+        path=_OUTSIDE,
+        options=(("method", "sklearn-self-training"),),
+    ),
+    Method(
+        "sklearn-label-spreading",
+        "sklearn-LabelSpreading",
+        "scikit-learn's label spreading",
+        "It spreads the labels along a graph that joins each row to its nearest ones.",
+        line=("#0072b2", 4, 1.5),
+        path=_OUTSIDE,
+        options=(("method", "sklearn-label-spreading"),),
     ),
     Method(
         "sklearn-lda",
@@ -284,6 +295,8 @@ BASELINES = (
         "scikit-learn's LDA with shrinkage",
         "It learns from the labeled rows alone, with Ledoit and Wolf's shrinkage.",
         line=("#6e7781", 1, 1),
+        path=_OUTSIDE,
+        options=(("method", "sklearn-lda"),),
         uses_unlabeled=False,
     ),
     Method(
@@ -292,9 +305,12 @@ BASELINES = (
         "scikit-learn's logistic regression",
         "It learns from the labeled rows alone, without a model of the columns.",
         line=("#b3641f", 3, 1, 1, 1),
+        path=_OUTSIDE,
+        options=(("method", "sklearn-logistic"),),
         uses_unlabeled=False,
     ),
 )
+CHOSEN_BY_NAME = (*FITTED, *BASELINES)  # what ``iclda fit`` offers
 COMPARED = (*FITTED, *FURTHER, *BASELINES)  # what a comparison offers
 # Methods from the safest, by their errors on many tables; others come last.
 FROM_THE_SAFEST = (
@@ -305,8 +321,6 @@ _SLOW_IF_WIDE = ("self-training", "pessimistic", "sklearn-self-training", "sklea
 _SEARCHES = ("iclda", "iclda-proportions", "pessimistic")
 _MOST_UNKNOWNS = 5_000  # (classes - 1) x (features + 1), above which these take minutes
 _WIDE = 400  # columns, above which these take minutes
-# Names before version 0.2, when ``self-training`` was scikit-learn's.
-_RENAMED = {"confident": "self-training", "logistic": "sklearn-logistic"}
 
 
 def _plain(name: str) -> str:
@@ -321,9 +335,8 @@ def _names_of(method: Method) -> set[str]:
 
 
 def known_method(name: str) -> Method | None:
-    """Return a method by any of its names, old ones too; what stands in brackets is ignored."""
+    """Return a method by any of its names; what stands in brackets is ignored."""
     plain = _plain(str(name).partition("(")[0])
-    plain = _plain(_RENAMED.get(plain, plain))
     return next((method for method in COMPARED if plain in _names_of(method)), None)
 
 
@@ -331,7 +344,7 @@ def find_method(name: str, among: Sequence[Method] = FITTED, others: Sequence[st
     """Return a method by its name here, in the paper or in Python.
 
     A ValueError lists the methods to choose from, and ``others``, further names that the caller
-    takes. A FutureWarning gives the new name of a method that was renamed.
+    takes.
     """
     method = known_method(name)
     if method is None or method not in among or "(" in name:
@@ -342,11 +355,6 @@ def find_method(name: str, among: Sequence[Method] = FITTED, others: Sequence[st
             what = f"The method {method.name!r} can be compared, but not chosen here."
         known = [*others, *(f"{each.name} ({each.paper_name})" for each in among)]
         raise ValueError(f"{what} There are: {', '.join(known)}.")
-    if _plain(name) in _RENAMED:
-        text = (
-            f"The method {name!r} is named {method.name!r} now; {name!r} will be an error in 0.3."
-        )
-        warnings.warn(text, FutureWarning, stacklevel=2)
     return method
 
 

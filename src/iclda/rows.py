@@ -15,7 +15,7 @@ from typing import Any
 
 from sklearn.utils import check_scalar
 
-from ._progress import bars
+from ._progress import show_cells
 from ._rows.backends import refuse_repeated
 from ._rows.files import reader_of
 from ._rows.passes import Callback, Passes, listen
@@ -188,29 +188,17 @@ def progress(callback: Callback) -> AbstractContextManager[None]:
 def bar(title: str = "") -> Iterator[None]:
     """Within this block, show a bar for the current pass over many rows, on the error stream.
 
+    Where that is no terminal, a line is written every ten seconds.
+
     Parameters
     ----------
     title : str, default=""
         Text before the bar.
     """
-    with bars() as shown:
-        task = shown.add_task(title, total=None, text="")
-        last: tuple[int, int] | None = None
+    with show_cells(quiet=False, unit="rows", title=title) as advance:
 
-        def advance(n_pass: int, n_done: int, n_all: int | None) -> None:
-            nonlocal last
-            of_all = "" if n_all is None else f" of {n_all:,}"
-            shown_rows = f"{n_done:,}{of_all} rows"
-            if last is None or n_pass != last[0] or n_done < last[1]:  # times are of this pass
-                pass_ = f"{title} pass {n_pass}".lstrip()
-                shown.tasks[0].total = n_all  # the calls below keep a known total
-                shown.reset(task, completed=n_done, description=pass_, text=shown_rows)
-            last = n_pass, n_done
-            shown.update(task, completed=n_done, total=n_all, text=shown_rows)
+        def write(n_pass: int, n_done: int, n_all: int | None) -> None:
+            advance(f"{title} pass {n_pass}".lstrip(), n_done, n_all or n_done, 0)
 
-        try:
-            with listen(advance):
-                yield
-        finally:
-            if last is None:  # few rows: leave nothing on the screen
-                shown.remove_task(task)
+        with listen(write):
+            yield

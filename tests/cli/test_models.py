@@ -20,6 +20,7 @@ from table_files import call, flowers, write
 
 from iclda import SupervisedLDA, load_model, save_model
 from iclda._paths import atomic_write
+from iclda.methods import BASELINES
 
 METHODS = {
     "EMLDA": "LDA by expectation maximization",
@@ -94,15 +95,15 @@ def test_a_fit_to_many_rows_shows_its_passes_on_a_terminal(tmp_path):
     assert about["command"] == f"iclda {' '.join(command)}"  # as it was typed
 
 
-def test_where_there_is_no_terminal_passes_are_lines_now_and_then(tmp_path, monkeypatch):
+def test_where_there_is_no_terminal_a_fit_writes_lines_at_intervals(tmp_path, monkeypatch):
     data, out = many_flowers(tmp_path), tmp_path / "m.skops"
     command = ("fit", data, "--target", "species", "--method", "moment", "--out", out)
     assert call(*command)[2] == ""
-    monkeypatch.setattr("iclda._progress.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("iclda._progress.SECONDS_BETWEEN_LINES", 0.001)
     assert call(*command, "--quiet") == (0, "", "")
     _, said, error = call(*command)
-    assert "Fitting, pass 1: 30,000 of 30,000 rows\n" in error
-    assert "pass 1" not in said
+    assert re.search(r"^Fitting.*: .*\d s elapsed", error, re.MULTILINE)
+    assert "elapsed" not in said
 
 
 def test_predictions_are_those_of_the_model_whatever_the_order_of_columns(model, tmp_path):
@@ -162,7 +163,7 @@ def test_show_tells_what_how_and_from_what(model):
         "Implicitly constrained LDA for 'species', fitted to 30 labeled and 60 unlabeled rows.",
         "It converged in ",
         " of new rows wrong",
-        "(90 % interval from 30 labeled rows)",
+        "(90 % interval from 30 labeled rows, not corrected for choosing",
         "Shrinkage  ",
         "Columns that matter most",
         "discriminant 1, from ",
@@ -180,7 +181,7 @@ def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_pa
     assert code == 0
     assert re.search(r"^Chose .* with shrinkage.* 30 labeled rows.*\.$", said, re.MULTILINE)
     assert re.search(
-        r"^Expect .* of new rows wrong.* \(90 % interval from 30 labeled rows\); to call .*\.$",
+        r"^Expect .* wrong.* \(90 % interval from 30 labeled rows, corrected .*\); to call .*\.$",
         said,
         re.MULTILINE,
     )
@@ -196,13 +197,6 @@ def test_fit_says_when_labels_are_too_few_for_an_estimate(tmp_path):
     assert code == 0
     assert "6 labeled rows are too few to compare methods on" in said
     assert "that takes 8 labeled rows of classes with two or more, and there are 6." in said
-
-
-def test_the_numbers_of_the_solver_are_for_those_who_ask(model):
-    plain, verbose = call("show", model)[1], call("show", model, "--verbose")[1]
-    assert "Gap" not in plain
-    assert re.search(r"Steps of the solver: \d+\nPasses over the unlabeled rows: 1\n", verbose)
-    assert re.search(r"Maxima found: \d+\nGap: \d\.\de[+-]\d+, ", verbose)
 
 
 def test_show_for_programs_is_json(model):
@@ -328,3 +322,28 @@ def test_40_what_a_killed_writer_left_is_overwritten(tmp_path):
         unfinished.write_text("all")
     assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
     assert (tmp_path / "p.csv").read_text() == "all"
+
+
+@pytest.mark.parametrize("method", [method.name for method in BASELINES])
+def test_methods_of_scikit_learn_are_fitted_shown_judged_and_predict(method, tmp_path):
+    data, out = write(tmp_path), tmp_path / "m.skops"
+    code, said, _ = call("fit", data, "--target", "species", "--method", method, "--out", out)
+    assert code == 0
+    assert said.startswith("Scikit-learn's ")
+    assert "of new rows wrong" in said
+    assert "not corrected for choosing the method by them" in said
+    assert "share in the model" not in said
+    assert call("show", out)[1].splitlines()[2:5] == said.splitlines()[:3]
+    assert "\nError: " in call("evaluate", out, data)[1]
+    predicted = tmp_path / "p.csv"
+    assert call("predict", out, data, "--out", predicted, "--quiet")[0] == 0
+    shares = pd.read_csv(predicted).filter(like="probability_").sum(axis=1)
+    assert_allclose(shares, 1, atol=1e-9)
+    refused = call("fit", data, "--target", "species", "--method", method, "--prior", "iris=1")
+    assert refused[2] == f"Error: --prior is not for {method}: leave it out.\n"
+
+
+def test_the_error_of_a_table_written_twice_is_not_stated(tmp_path):
+    frame = pd.concat([flowers()] * 2)
+    said = call("fit", write(tmp_path, frame), "--target", "species", "--out", tmp_path / "m.skops")
+    assert "not known: 30 of the 60 labeled rows are copies of others" in said[1]

@@ -96,7 +96,7 @@ def test_30_the_order_of_rows_changes_no_fit_even_with_ties(classifier):
     [
         (SelfLearningLDA, "labels still change after 1 rounds"),
         (ExpectationMaximizationLDA, "the likelihood still rises after 1 rounds"),
-        (ImplicitlyConstrainedLDA, r"gap \S+ after \d+ passes"),
+        (ImplicitlyConstrainedLDA, r"gap \S+ after \d+ steps and \d+ passes"),
     ],
 )
 def test_31_a_fit_cut_short_says_how_far_it_got(classifier, what):
@@ -107,7 +107,7 @@ def test_31_a_fit_cut_short_says_how_far_it_got(classifier, what):
     assert len(caught) == 1
     assert model.converged_ is False
     if classifier is ImplicitlyConstrainedLDA:
-        assert f"gap {model.gap_:.2g} after {model.n_passes_} pass" in str(caught[0].message)
+        assert f"gap {model.gap_:.2g} after {model.n_iter_} steps" in str(caught[0].message)
     assert_finite(model, X)
 
 

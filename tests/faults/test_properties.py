@@ -25,7 +25,7 @@ from odd_problems import KINDS, OddProblem
 DOCUMENTED = re.compile(
     r"Rows span \d+ of \d+ dimensions|has one labeled row only|got no unlabeled rows"
     r"|labeled rows are too few, or too alike|seem to come from elsewhere|has degenerated"
-    r"|Nothing was learned"
+    r"|was learned"
 )
 # Every error says what to do.
 WAY_OUT = re.compile(r"pass |rescale|label more rows|weights of similar size|Label ")

@@ -96,7 +96,9 @@ def test_all_listeners_are_told_as_long_as_they_listen():
     assert len(outer) == 2 * len(inner) == 6
 
 
-def test_a_bar_is_drawn_on_the_error_stream(capsys):
+def test_a_bar_is_drawn_on_the_error_stream(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "120")
     with rows.bar():
         fit(rows.open(X), classifier=ImplicitlyConstrainedLDA)
     shown = capsys.readouterr()
@@ -105,6 +107,7 @@ def test_a_bar_is_drawn_on_the_error_stream(capsys):
 
 
 def test_without_rich_the_bar_names_the_extra(monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setitem(sys.modules, "rich.progress", None)
     with pytest.raises(ImportError, match=r"iclda\[experiments\]"), rows.bar():
         pass

@@ -248,7 +248,7 @@ def make(folder):
 VALUES = [
     *(*NAMES, *NUMBERS, "auto", "iclda", "em", "supervised", "labeled", "iris=0.2", "iris=0.3:2"),
     *("flowers.csv", "m.skops", "o.skops", "o.csv", "o.html", "out", "nowhere/o.csv"),
-    *(".", "..", "-", "/", "Haberman", "LDA,ICLDA", "all", "impute", "refuse", "p,q"),
+    *(".", "..", "-", "/", "Haberman", "LDA,ICLDA", "all", "p,q"),
 ]
 MINUTES = ("reproduce", "curves", "toy", "tables", "datasets", "playground", "label")
 # Options that keep what succeeds short.

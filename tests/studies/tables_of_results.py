@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 
 from iclda.methods import COMPARED, find_method
-from iclda.studies.compare.cells import write_bins
 from iclda.studies.compare.plan import COMPARISON, UNSHRUNK, Contestant
-from iclda.studies.measures import bins_of
 from iclda.studies.store import FitResult
 from iclda.tabular import Source, Table
 
@@ -46,9 +44,8 @@ def result(method, repeat, fold, error, *, experiment=COMPARISON, n_test=5, **va
     """A result in which probabilities are all 0 or 1, unless told otherwise."""
     n_wrong = round(error * n_test)
     codes = (np.arange(n_test) < n_wrong).astype(int)
-    bins = write_bins(bins_of(np.tile([1.0, 0.0], (n_test, 1)), codes))
     key = (experiment, "table.csv", repeat, fold, method)
-    measured = {"error": error, "loss": 10 * error, "brier": error, "bins": bins}
+    measured = {"error": error, "brier": error}
     if experiment == COMPARISON:
         measured["rows"] = rows_json(n_test * fold, codes)
     return FitResult(*key, values=measured, **{"n_labeled": 16, "n_test": n_test, **values})

@@ -90,17 +90,6 @@ def test_numbers_as_categories_are_the_same_with_and_without_gaps():
     assert_array_equal(encoder.transform(frame(a=["1", " 2 "])), [[1], [0]])
 
 
-@pytest.mark.parametrize(
-    "encoder", [NumberEncoder(missing="refuse"), CategoryEncoder(missing="refuse")]
-)
-def test_gaps_can_be_refused(encoder):
-    full, gapped = frame(a=[1.0, 2.0, 1.0]), frame(a=[1.0, None, None])
-    with pytest.raises(ValueError, match=r"'a' is empty in 2 of 3 rows.*pass missing='impute'"):
-        clone(encoder).fit(gapped)
-    with pytest.raises(ValueError, match="'a' is empty in 2 of 3 rows"):
-        clone(encoder).fit(full).transform(gapped)
-
-
 @pytest.mark.parametrize("encoder", [NumberEncoder(), CategoryEncoder()])
 def test_other_columns_than_in_training_are_refused(encoder):
     fitted = clone(encoder).fit(frame(a=[1, 2], b=[1, 2]))
@@ -217,14 +206,11 @@ def test_dates_become_year_month_and_weekday(tmp_path, suffix):
     assert found.tolist() == model.predict(table.features).tolist()
 
 
-def test_parts_of_dates_that_do_not_vary_are_left_out_and_gaps_can_be_refused():
+def test_parts_of_dates_that_do_not_vary_are_left_out():
     dates = pd.DataFrame({"d": pd.to_datetime(["2024-05-06", "2024-05-07", "2024-05-08"])})
     assert list(preprocessing(dates).fit_transform(dates)) == ["d weekday"]
     new_years = pd.DataFrame({"d": pd.to_datetime(["2021-01-01", "2022-01-01", "2023-01-01"])})
     assert list(preprocessing(new_years).fit_transform(new_years)) == ["d year"]
-    dates.loc[1, "d"] = None
-    with pytest.raises(ValueError, match="'d' is empty in 1 of 3 rows"):
-        preprocessing(dates, missing="refuse").fit(dates)
 
 
 def test_several_columns_that_cannot_be_used_can_be_left_out_at_once(tmp_path):

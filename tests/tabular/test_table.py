@@ -8,10 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_array_equal
 
-from iclda import ParameterError
 from iclda.tabular import read_table
 from iclda.tabular.encoders import kinds_of
-from iclda.tabular.table import ReadOptions
 
 TEXT = "size,color,class\n1.5,red,a\n2,blue,b\n,red,\n4,,\n"
 
@@ -272,8 +270,6 @@ def test_options_may_be_a_number_or_one_name(tmp_path):
     assert (table.labels.tolist(), list(table.features)) == ([None, "1", "2"], ["x"])
     with pytest.raises(ValueError, match="has no column 3"):
         read(tmp_path, TEXT, target=3)
-    with pytest.raises(ParameterError, match="missing must be impute or refuse, got 'guess'"):
-        ReadOptions("class", missing="guess")
 
 
 def test_a_second_file_needs_the_columns_of_the_first_and_their_kinds(tmp_path):

@@ -45,6 +45,7 @@ from .diagnosis import (
     check_unlabeled_mean,
     unbounded_warning,
     warn,
+    warn_if_scored_wrong,
     warn_of_no_unlabeled,
 )
 from .export import to_onnx, to_sklearn
@@ -246,7 +247,8 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         if hasattr(self, "max_iter"):
             most = self.max_iter or fit.attributes["n_iter_"]
             wanted = self.max_iter or most + 1  # whether a round more would have been allowed
-            if problem.rounds(wanted) < wanted and outcome is Outcome.MAX_ITERATIONS:
+            is_short = outcome in (Outcome.MAX_ITERATIONS, Outcome.OUT_OF_WORK)
+            if problem.rounds(wanted) < wanted and is_short:
                 outcome = Outcome.MANY_CLASSES
             named = most if self.max_iter else f"None, which allowed {most} rounds"
             sentence = outcome.describe(fit.detail, named, getattr(self, "tol", None))
@@ -329,6 +331,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             Classes, in the dtype of ``classes_``.
         """
+        warn_if_scored_wrong(self.unlabeled)
         return self._from_scores(
             X, "predict", lambda scores: predictions.most_probable(self.classes_, scores)
         )

@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from .._messages import (
 )
 from .._rows.backends import column_of
 from .._statistics import NOTHING, BaseRate, ErrorEstimate, percent_text
-from .labels import Labels, plain
+from .labels import Labels, plain, split_marker
 
 _SHIFT_PROBABILITY = 1e-6
 _LEAST_SHIFT = 5.0  # standard deviations within classes
@@ -41,6 +42,7 @@ _MOST_NAMES = 5  # constant columns that are named
 _LOST = 0.1  # share of the unlabeled rows of a class, over that of the labeled ones
 _NO_CHANGE = 1e-9  # of the log likelihood per row: smaller changes are rounding
 _MOST_FEATURES = 1_000  # for which a fit to a table computes bounds
+_FRAMES_TO_SCORER = 12  # frames between ``predict`` and a scorer, with pipelines and searches
 _UNLIKELY = 1e-3  # probability that so many rows of a class are labeled ones by chance
 
 
@@ -48,8 +50,8 @@ class NotConvergedWarning(ConvergenceWarning):
     """A fit stopped before it converged. ``outcome`` is ``outcome_`` of the classifier.
 
     "max_iterations": after ``max_iter`` rounds; "many_classes": after fewer, because so many
-    classes take too long; "stalled": no step reduces the gap any more; "unbounded": the likelihood
-    has no maximum.
+    classes take too long; "out_of_work": after fewer, because every step takes long; "stalled": no
+    step reduces the gap any more; "unbounded": the likelihood has no maximum.
     """
 
     def __init__(self, message: str, *, outcome: str | None = None) -> None:
@@ -82,14 +84,43 @@ def warn_of_no_unlabeled(name: str, unlabeled: object, supervised: str = "Superv
     warn(NoUnlabeledRowsWarning(message, estimator=name))
 
 
+def warn_if_scored_wrong(unlabeled: Any) -> None:
+    """A scorer of scikit-learn calls ``predict``, and its rows have unlabeled ones among them.
+
+    It does not pass them on: they are looked for in the frames that called.
+    """
+    frame = sys._getframe(2)
+    for _ in range(_FRAMES_TO_SCORER):
+        if frame.f_back is None:
+            return
+        frame = frame.f_back
+        is_scorer = frame.f_globals.get("__name__") == "sklearn.metrics._scorer"
+        if is_scorer and "y_true" in frame.f_locals:
+            if split_marker(frame.f_locals["y_true"], unlabeled)[1].any():
+                _warn_of_score(repr(plain(unlabeled)))
+            return
+
+
+@cache  # once: scikit-learn forgets which warnings were shown in earlier folds
+def _warn_of_score(marker: str) -> None:
+    warn(
+        f"Rows to score are unlabeled (y = {marker}), and the score counts each as wrong: pass "
+        "scoring=semi_supervised_scorer('accuracy'), or any other name, from "
+        "iclda.model_selection, which leaves them out."
+    )
+
+
 def warn_if_nothing_learned(base: BaseRate, estimate: ErrorEstimate, brier: float) -> None:
     """A method whose error and Brier score are no better than those of the base rate."""
     if base.judge(estimate.error, estimate.high, brier) != NOTHING:
         return
+    first, advice = "Nothing was learned from these columns", "Look for columns that say more"
+    if estimate.n_rows < base.n_labels_needed:
+        first = f"{estimate.n_rows:,} labels cannot show that anything was learned"
+        advice = f"About {base.n_labels_needed:,} would show an error 5 percentage points lower"
     message = (
-        f"Nothing was learned from these columns: to call every row {base.majority!r} gets "
-        f"{percent_text(base.error)} wrong, and this fit is no better than that. Look for columns "
-        "that say more about the class, or label more rows."
+        f"{first}: to call every row {base.majority!r} gets {percent_text(base.error)} wrong, and "
+        f"this fit looks no better than that. {advice}."
     )
     warn(NothingLearnedWarning(message, majority=base.majority, base_rate=base.error))
 
@@ -263,45 +294,26 @@ class GainBounds:
             return "There are no unlabeled rows, so that the fit is the supervised one."
         rows = plural(self.n_unlabeled, "unlabeled row")
         if self.disagreement <= _NO_CHANGE:
-            change = "would classify them alike"
+            mistakes = f"This fit and supervised LDA classify the {rows} alike"
         else:
             share = f"{100 * self.disagreement:.1f}"
-            change = (
-                f"would give {share} % of them another class: the errors of both on these rows "
-                f"differ by {share} percentage points at most"
+            mistakes = (
+                f"Of the {rows}, this fit may get up to {share} % more wrong than supervised LDA, "
+                f"or up to {share} % fewer: so many get another class"
             )
-        return f"Supervised LDA, which does not use the {rows}, {change}. {self.comparison()}"
-
-    def comparison(self, fit: str = "this fit") -> str:
-        """Which of both fits describes the training rows better, in a sentence."""
-        if max(abs(self.worst), abs(self.best)) <= _NO_CHANGE:
-            return "Both describe the training rows equally well."
-        if self.is_safe or self.best <= _NO_CHANGE:
-            better = "better" if self.is_safe else "worse"
-            return (
-                f"Whatever the true classes of these rows are, {fit} describes the training rows "
-                f"{better} than supervised LDA does."
-            )
-        return (
-            f"Whether {fit} describes the training rows better than supervised LDA does depends "
-            "on the true classes."
-        )
+        return f"{mistakes}. {self._likelihood}"
 
     @property
-    def details(self) -> str:
-        """The numbers behind ``sentence``, for a reader who knows what a likelihood is."""
-        if not self.n_unlabeled:
-            return self.sentence
-        worst, best, expected = (
-            "0" if abs(each) <= _NO_CHANGE else f"{each:+.3g}"
-            for each in (self.worst, self.best, self.expected)
-        )
+    def _likelihood(self) -> str:
+        """Which of both fits has the higher likelihood, and that this does not count mistakes."""
+        if max(abs(self.worst), abs(self.best)) <= _NO_CHANGE:
+            return "Both have the same likelihood."
+        if not (self.is_safe or self.best <= _NO_CHANGE):
+            return "Which of both has the higher likelihood depends on the true classes."
+        than, other = ("higher", "more") if self.is_safe else ("lower", "fewer")
         return (
-            "From supervised LDA to this fit the log likelihood of the training rows, per row, "
-            f"changes by {worst} to {best}, whatever the true classes of the "
-            f"{plural(self.n_unlabeled, 'unlabeled row')} ({expected} if the fit's own "
-            "probabilities are right), and the error on these by at most "
-            f"{100 * self.disagreement:.1f} percentage points."
+            f"Whatever their true classes are, its likelihood is {than} than that of supervised "
+            f"LDA, which may come with {other} mistakes all the same."
         )
 
     def __str__(self) -> str:

@@ -151,7 +151,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         return Fit.of_solution(
             model,
             best,
-            f"gap {best.gap:.2g} after {best.n_passes} passes over the rows",
+            f"gap {best.gap:.2g} after {best.n_iter} steps and {best.n_passes} passes",
             rule=best.rule,
             objective_=_objective(model, problem.labeled),
             gap_=best.gap,

@@ -10,7 +10,7 @@ import typer
 from typer import Option
 
 from .._messages import printable
-from .._progress import spinner
+from .._progress import show_cells
 from . import words
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def ask(
     json: words.Json = False,
 ) -> None:
     """Choose the rows to label next, and state the error that the labels so far show."""
-    with spinner("Choosing rows", quiet or json):
+    with show_cells(quiet or json, title="Choosing rows"):
         from ..tabular.ask import ask_for_labels
 
         asked = ask_for_labels(data, n, target=target, id=id, labels=labels, n_test=test, seed=seed)

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,14 +18,14 @@ from typer import Argument, Option
 
 from .._messages import printable, wrap
 from .._paths import atomic_write, check_writable
-from .._progress import cell_lines, show_cells, spinner
-from ..methods import FITTED, find_method, parse_shrinkage
+from .._progress import show_cells
+from ..methods import CHOSEN_BY_NAME, find_method, parse_shrinkage
 from . import words
 
 NOT_CONVERGED = 3  # exit code of a fit that wrote a model not to be relied on
 _STANDARD_OUTPUT = Path("-")
 _AUTO = "auto"
-_NAMES = [_AUTO, *(method.name for method in FITTED)]
+_NAMES = [_AUTO, *(method.name for method in CHOSEN_BY_NAME)]
 _Texts = list[str] | None
 _Model = Annotated[Path, Argument(metavar="MODEL", help="A file that `iclda fit` wrote.")]
 _MethodName = Annotated[
@@ -66,23 +66,21 @@ def fit(
     drop: words.Drop = None,
     keep: words.Keep = None,
     drop_unusable: words.DropUnusable = False,
-    missing: words.Missing = "impute",
     shrinkage: _Shrinkage = "auto",
     prior: _Prior = None,
     proportions: _Proportions = None,
     seed: words.Seed = 0,
     quiet: words.Quiet = False,
-    verbose: words.Verbose = False,
 ) -> None:
     """Learn a classifier from a table and keep it in a file."""
+    from .. import rows
     from .._statistics import NOTHING
     from ..model_files import check_can_save, model_details, save_model
     from ..tabular.fit_predict import fit_table
-    from ..tabular.summaries import fit_summary, verbose_lines
+    from ..tabular.summaries import fit_summary
     from ..tabular.table import ReadOptions, read_file
 
-    with words.noted_warnings():
-        chosen = None if method == _AUTO else find_method(method, others=[_AUTO])
+    chosen = None if method == _AUTO else find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
     priors, shrunk = _shares("--prior", prior), parse_shrinkage(shrinkage)
     word = " ".join(proportions or ())
     is_word = word in ("labeled", "equal", "auto")
@@ -90,16 +88,13 @@ def fit(
     if out.suffix != ".skops":
         raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
     check_can_save(out)
-    options = ReadOptions(
-        target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing, labels, id
-    )
-    with spinner("Reading", quiet):
+    options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id)
+    with show_cells(quiet, title="Reading"):
         table = read_file(data, options)
-    with _show_passes("Fitting", quiet):
+    with nullcontext() if quiet else rows.bar("Fitting"):
         fitted, report = fit_table(
             table,
             chosen,
-            missing=missing,
             shrinkage=shrunk,
             priors=priors,
             proportions=quotas,
@@ -114,8 +109,7 @@ def fit(
     if not quiet:
         is_useful = is_converged and report.learned != NOTHING
         next_one = f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_useful else ""
-        more = verbose_lines(details) if verbose else []
-        _print([*fit_summary(details), *more, "", f"Wrote {out}.{next_one}"])
+        _print([*fit_summary(details), "", f"Wrote {out}.{next_one}"])
     if not is_converged:
         raise typer.Exit(NOT_CONVERGED)
 
@@ -180,15 +174,10 @@ def evaluate(
         _print(lines)
 
 
-def show(model: _Model, json: words.Json = False, verbose: words.Verbose = False) -> None:
+def show(model: _Model, json: words.Json = False) -> None:
     """Show what a model file holds and how its fit went."""
     from ..model_files import load_model, model_details
-    from ..tabular.summaries import (
-        importance_lines,
-        show_summary,
-        standardized_coefficients,
-        verbose_lines,
-    )
+    from ..tabular.summaries import importance_lines, show_summary, standardized_coefficients
 
     details = model_details(model)
     axes: list[dict[str, Any]] = []
@@ -198,8 +187,7 @@ def show(model: _Model, json: words.Json = False, verbose: words.Verbose = False
     if json:
         words.print_json({**details, "discriminants": axes})
     else:
-        more = verbose_lines(details) if verbose else []
-        _print([str(model), "", *show_summary(details), *more, *importance_lines(axes)])
+        _print([str(model), "", *show_summary(details), *importance_lines(axes)])
 
 
 def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
@@ -226,23 +214,6 @@ def _as_file(out: Path) -> Iterator[Path]:
         with file.open("rb") as written:
             shutil.copyfileobj(written, sys.stdout.buffer)
         sys.stdout.flush()
-
-
-@contextmanager
-def _show_passes(title: str, quiet: bool) -> Iterator[None]:
-    """Show the progress of the current pass over many rows."""
-    if quiet:
-        yield
-        return
-    from .. import rows
-
-    advance = cell_lines("rows")
-
-    def write(n_pass: int, n_done: int, n_all: int | None) -> None:
-        advance(f"{title}, pass {n_pass}", n_done, n_all or n_done, 0)
-
-    with rows.bar(title) if sys.stderr.isatty() else rows.progress(write):
-        yield
 
 
 @contextmanager

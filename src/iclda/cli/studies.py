@@ -11,7 +11,7 @@ import typer
 from typer import Argument, Option
 
 from .._messages import printable
-from .._progress import show_cells, spinner
+from .._progress import show_cells
 from ..methods import COMPARED, FITTED
 from . import words
 
@@ -75,7 +75,6 @@ def compare(
     drop: words.Drop = None,
     keep: words.Keep = None,
     drop_unusable: words.DropUnusable = False,
-    missing: words.Missing = "impute",
     shrinkage: _Shrinkages = None,
     fast: _Fast = False,
     jobs: words.Jobs = 0,
@@ -91,28 +90,25 @@ def compare(
             # Printed before the imports below, which take a second or two.
             named = "" if target is None else f", target {target!r}"
             typer.echo(printable(f"Comparing methods on {data.name}{named}") + "\n")
-        with spinner("Reading the table", is_quiet):
+        with show_cells(is_quiet, title="Reading the table"):
             from ..studies.compare.plan import ComparisonPlan, find_compared, parse_shrinkages
             from ..studies.compare.run import open_run
             from ..studies.page import check_can_report
             from ..tabular.table import ReadOptions, read_file
 
             check_can_report()
-            with words.noted_warnings():
-                names = words.split_names(methods or "")
-                chosen = find_compared(names) if names else None
+            names = words.split_names(methods or "")
             options = ReadOptions(
-                target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing, labels, id
+                target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
             )
             plan = ComparisonPlan(
                 read_file(data, options).framed(),
                 out or Path(f"{data.name.partition('.')[0].strip('-') or 'stdin'}-comparison"),
-                chosen,
+                find_compared(names) if names else None,
                 None if shrinkage is None else parse_shrinkages(shrinkage),
                 repeats=repeats,
                 folds=folds,
                 n_labeled=labeled,
-                missing=missing,
                 seed=seed,
                 jobs=jobs or words.n_cores(),
                 command=words.command_line(),
@@ -149,7 +145,7 @@ def _run(run: ComparisonRun, quiet: bool) -> None:
 
 def _draw_comparison(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> Findings:
     """Write the files of a comparison from its rows, and print what was not printed yet."""
-    with spinner("Writing the report", quiet or json):
+    with show_cells(quiet or json, title="Writing the report"):
         from ..studies.compare.api import read_findings
         from ..studies.compare.report import fit_command, json_summary, write_files
 
@@ -284,18 +280,14 @@ def datasets(data: _Data = None, json: words.Json = False) -> None:
 
 
 def _find_methods(text: str | None) -> tuple[str, ...]:
-    from ..studies.paper import EVERY_METHOD, EXTRA_METHODS, METHOD_NAMES
+    from ..studies.paper import EVERY_METHOD, METHOD_NAMES
     from ..studies.paper.plan import choose
 
     if text is None:
         return METHOD_NAMES
     if text == "all":
         return EVERY_METHOD
-    renamed = {name.removeprefix("sklearn-"): name for name in EXTRA_METHODS}
-    names = words.split_names(text)
-    for name in renamed.keys() & set(names):
-        typer.echo(f"Note: The method {name!r} is named {renamed[name]!r} now.", err=True)
-    return choose([renamed.get(name, name) for name in names], EVERY_METHOD, "method")
+    return choose(words.split_names(text), EVERY_METHOD, "method")
 
 
 def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:

@@ -6,9 +6,7 @@ import errno
 import json
 import shlex
 import sys
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,12 +37,10 @@ UnlabeledFile = Annotated[Path | None, Option(metavar="FILE", help="More unlabel
 Drop = Annotated[_Texts, Option(metavar="COLUMNS", help="Leave a,b out; repeatable.")]
 Keep = Annotated[_Texts, Option(metavar="COLUMNS", help="Use only a,b; repeatable.")]
 DropUnusable = Annotated[bool, Option("--drop-unusable", help="Leave out names, remarks and such.")]
-Missing = Annotated[str, Option(metavar="impute|refuse", help="Fill empty cells in, or stop.")]
 Repeats = Annotated[int, Option(min=2, max=10_000, metavar="N", help="Repeats of every fit.")]
 Jobs = Annotated[int, Option(min=0, metavar="N", help="Processes; 0 takes all cores.")]
 Seed = Annotated[int, Option(min=0, max=2**32 - 1, metavar="N", help="Of splits and starts.")]
 Quiet = Annotated[bool, Option("--quiet", help="Print nothing but errors.")]
-Verbose = Annotated[bool, Option("--verbose", help="Also the numbers of the solver.")]
 Json = Annotated[bool, Option("--json", help="Print a summary for programs at the end.")]
 
 _NOT_WRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
@@ -87,16 +83,6 @@ def command_line() -> str:
 
 def print_json(value: Any, *, ensure_ascii: bool = True) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=ensure_ascii))
-
-
-@contextmanager
-def noted_warnings() -> Iterator[None]:
-    """Print warnings, a line each, without the place in the code that Python shows."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for each in caught:
-        typer.echo(f"Note: {each.message}", err=True)
 
 
 def explained(command: Callable[..., None], after_interruption: str) -> Callable[..., None]:

@@ -22,7 +22,7 @@ _UNEVEN = 2  # ratio of class sizes from which the balanced error is shown
 PAPER, COMPARISON = STUDIES = ("paper", "comparison")
 EDGES = np.linspace(0, 1, 11)  # of the bins of probabilities
 Bins = Array  # (10, 3): number of rows, sum of their probabilities, number of right ones
-ERROR, BRIER, LOSS, HIDDEN = "error", "brier", "loss", "error_hidden"
+ERROR, BRIER = "error", "brier"
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,6 @@ class Predictions:
     probabilities: Array
     log_likelihood: Array | None = None  # log(prior x density of the class) of every row
     log_likelihood_labeled: Array | None = None  # of the labeled training rows
-    is_wrong_hidden: AnyArray | None = None  # of training rows whose labels were hidden
 
 
 @dataclass(frozen=True)
@@ -46,19 +45,11 @@ class Measure:
     axis: str  # of figures
     explanation: str  # in reports of comparisons
     function: Callable[[Predictions], float | None] = lambda predictions: None
-    short: str = ""  # heading of narrow columns
     paper_name: str = ""  # in rows and CSV files of the paper's experiments, if it differs
     studies: tuple[str, ...] = STUDIES  # that compute it
     decimals: int = 3
     lower_is_better: bool = True
-    is_tested: bool = True  # for differences to the baseline
-    is_decisive: bool = False  # the recommendation and the choice of variants depend on it
     is_only_on_curves: bool = False  # of the paper's experiments
-
-    @property
-    def legend(self) -> str:
-        """Explanation below a table on the terminal."""
-        return f"{self.short or self.heading}: {self.explanation}"
 
     @property
     def sign(self) -> int:
@@ -90,7 +81,6 @@ _TABLE = (
         "Error",
         explanation="share of test rows that get the wrong class",
         function=lambda predictions: _mean(predictions.is_wrong),
-        is_decisive=True,
     ),
     Measure(
         BRIER,
@@ -102,10 +92,9 @@ _TABLE = (
         ),
         function=lambda predictions: brier_score(predictions.probabilities, predictions.truth),
         studies=(COMPARISON,),
-        is_decisive=True,
     ),
     Measure(
-        LOSS,
+        "loss",
         "loss",
         "Loss",
         explanation=(
@@ -114,6 +103,7 @@ _TABLE = (
         ),
         function=lambda predictions: _mean(predictions.log_likelihood, -1),
         paper_name="nll",
+        studies=(PAPER,),
         decimals=2,
     ),
     Measure(
@@ -126,16 +116,6 @@ _TABLE = (
         studies=(PAPER,),
         decimals=2,
         is_only_on_curves=True,
-    ),
-    Measure(
-        HIDDEN,
-        "error, hidden rows",
-        "Error on hidden rows",
-        explanation="error on the training rows whose labels were hidden",
-        function=lambda predictions: _mean(predictions.is_wrong_hidden),
-        short="hidden",
-        studies=(COMPARISON,),
-        is_tested=False,
     ),
 )
 MEASURES = {measure.name: measure for measure in _TABLE}

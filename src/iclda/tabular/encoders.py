@@ -22,12 +22,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._core.types import AnyArray, Array
 from .._estimators.labels import is_missing
-from .._messages import ColumnError, Hint, ParameterError, say
+from .._messages import ColumnError, Hint, say
 from .._packages import require
 from .._rows.backends import MANY_FEATURES
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
-MISSING = ("impute", "refuse")  # what to do about empty cells
 
 # A cell with one of these and nothing else is empty.
 EMPTY_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NA>", "#N/A", "?")
@@ -74,25 +73,11 @@ def is_boolean(series: Any) -> bool:
 class _Encoder(TransformerMixin, BaseEstimator):
     """Base class of the encoders."""
 
-    def __init__(self, *, missing: str = "impute") -> None:
-        self.missing = missing
-
     def _check_columns(self, X: Any, *, reset: bool = False) -> None:
-        """Check the names of the columns, which ``reset`` sets, and refuse gaps if required."""
+        """Check the names of the columns, which ``reset`` sets."""
         if not reset:
             check_is_fitted(self)
         validate_data(self, X, reset=reset, skip_check_array=True)
-        n_gaps = X.isna().sum()
-        for name in X.columns[n_gaps > 0] if self.missing == "refuse" else ():
-            text = say(
-                "Column {name!r} is empty in {n_gaps} of {n_rows} rows, and empty cells are to be "
-                "refused: fill them in, leave the rows or the column out, or pass "
-                "{@missing=impute}.",
-                name=name,
-                n_gaps=n_gaps[name],
-                n_rows=len(X),
-            )
-            raise ColumnError(text, column=name)
 
 
 class NumberEncoder(_Encoder):
@@ -100,11 +85,6 @@ class NumberEncoder(_Encoder):
 
     Columns with gaps in at least 1 of 10 rows of the fit, and in at least 10 rows, get an indicator
     column, 1 where there was a gap; of columns with the same gaps, the first.
-
-    Parameters
-    ----------
-    missing : {"impute", "refuse"}, default="impute"
-        Whether gaps are filled or an error.
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -150,11 +130,6 @@ class DateEncoder(NumberEncoder):
     """Dates as year, month and weekday, as far as these vary; gaps filled with their medians.
 
     The weekday (1 is Monday) is left out if all dates are on the same day of a month.
-
-    Parameters
-    ----------
-    missing : {"impute", "refuse"}, default="impute"
-        Whether gaps are filled or an error.
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -192,11 +167,6 @@ class CategoryEncoder(_Encoder):
     rows the limits are 1 in 10 and 2. Gaps are a category. Values that are still too rare, or that
     ``fit`` has not seen, are encoded by the shares of the training rows, so that the column has no
     influence.
-
-    Parameters
-    ----------
-    missing : {"impute", "refuse"}, default="impute"
-        Whether gaps are a category or an error.
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -274,7 +244,7 @@ class ColumnType:
     name: str  # in model files
     holds: Callable[[Any], bool]  # whether a pandas column is of this type
     step: str  # of the ColumnTransformer, as in "2 of numbers"; types of one step share an encoder
-    encoder: Any  # unfitted, with a parameter ``missing``
+    encoder: Any  # unfitted
     arrow: str  # Arrow type, as Arrow writes it, of cells of a CSV file for prediction
     dtypes: str  # kinds of NumPy dtypes that prediction accepts
     cells: str  # as in "must hold numbers"
@@ -336,7 +306,7 @@ def type_named(name: str) -> ColumnType:
     return next(each for each in COLUMN_TYPES if each.name == name)
 
 
-def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransformer:
+def preprocessing(features: Any) -> ColumnTransformer:
     """Make an unfitted transformer that turns the columns of a table into numbers.
 
     Numbers and booleans are kept, and their gaps filled with the median; a column with gaps in at
@@ -351,21 +321,18 @@ def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransforme
     features : DataFrame
         The table, without its target. Kinds and names of columns are taken from it; nothing that
         is learned from it is kept.
-    missing : {"impute", "refuse"}, default="impute"
-        Whether gaps are filled or an error.
 
     Returns
     -------
     transformer : ColumnTransformer
         Takes frames with these columns, in any order, and gives frames of numbers.
     """
-    check_missing(missing)
     columns: dict[str, list[str]] = {}  # by step
     for name, kind in kinds_of(features).items():
         columns.setdefault(type_named(kind).step, []).append(name)
     encoders = {each.step: each.encoder for each in COLUMN_TYPES}
     steps = [
-        (step, clone(encoder).set_params(missing=missing), columns[step])
+        (step, clone(encoder), columns[step])
         for step, encoder in encoders.items()
         if step in columns
     ]
@@ -483,15 +450,6 @@ def number_in(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def check_missing(missing: str) -> None:
-    """Raise a ParameterError unless a way to treat empty cells has this name."""
-    if missing not in MISSING:
-        text = say(
-            "{@missing} must be {names}, got {given!r}.", names=" or ".join(MISSING), given=missing
-        )
-        raise ParameterError(text, parameter="missing", value=missing)
 
 
 def _refuse_extremes(numbers: Array, names: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -13,12 +14,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from .._checks import first_copies
 from .._core.types import AnyArray
 from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
-from .._estimators.diagnosis import safety_bounds
+from .._estimators.diagnosis import safety_bounds, warn_if_nothing_learned
 from .._estimators.labels import FREE, LABELED, plain
 from .._messages import (
+    Hint,
     NothingLearnedWarning,
     NoUnlabeledRowsWarning,
     ParameterError,
@@ -45,6 +48,7 @@ _SUPERVISED = say(
     "No row is unlabeled, so that this is a supervised fit. Rows with an empty target are "
     "unlabeled; {@unlabeled} and {@unlabeled_file} name others."
 )
+_FEW_COPIES = 0.05  # of the labeled rows, which hardly change the error
 _FOLDS = 5  # of the labels drawn at random
 _CHOSEN_SHARES = (
     "{@proportions} takes the class shares of the labels, and {n} of these were chosen for being "
@@ -53,6 +57,10 @@ _CHOSEN_SHARES = (
 _CHOSEN_PRIORS = (
     "The priors are the class shares of the labels, and {n} of these were chosen for being "
     "informative: name the shares that you know by {@priors}, or {@method=average}."
+)
+_CHOSEN_OUTSIDE = (
+    "This method learns the class shares of the labels, and {n} of these were chosen for being "
+    "informative: {@method=average} does not."
 )
 
 ShareDone = Callable[[float, int], None]  # takes the share of the file and the rows so far
@@ -77,7 +85,6 @@ class FitReport:
     learned: str = ""  # whether the fit beats the most frequent class, if that is known
     withheld: str = ""  # why the error is not known, where labels were chosen
     safety: str = ""
-    safety_details: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "sources": [asdict(source) for source in self.sources]}
@@ -97,7 +104,6 @@ def fit_table(
     table: Table,
     method: Method | None = None,
     *,
-    missing: str = "impute",
     shrinkage: float | str | None = "auto",
     priors: Mapping[str, float] | None = None,
     proportions: Mapping[str, Any] | str | None = None,
@@ -108,60 +114,88 @@ def fit_table(
 
     The classifier of the pipeline is that of the method.
     """
-    if table.n_chosen:
-        proportions = _without_labeled_shares(table, method, proportions)
-    classifier = AutoLDA(
-        methods=None if method is None else [method.name],
-        shrinkage=shrinkage,
-        priors=priors,
-        proportions=proportions,
-        random_state=seed,
-    )
+    is_outside = method is not None and method.is_outside
+    if method is not None and is_outside:
+        _refuse_given(method, priors=priors, proportions=proportions)
+        table, classifier = table.framed(), method.classifier()
+    else:
+        if table.n_chosen:
+            proportions = _without_labeled_shares(table, method, proportions)
+        classifier = AutoLDA(
+            methods=None if method is None else [method.name],
+            shrinkage=shrinkage,
+            priors=priors,
+            proportions=proportions,
+            random_state=seed,
+        )
     features = table.features
     is_array = isinstance(features, FeatureFile)
     # The features of a network are used as they are, and read in blocks.
     rows = features.rows if is_array else features
-    model = pipeline(None if is_array else preprocessing(rows, missing=missing), classifier)
+    encoder = None if is_array else preprocessing(rows)
+    model = pipeline(encoder, classifier, scale=is_outside or None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(rows, table.labels)
-    name, choice = model.steps[-1]
-    model.steps[-1] = (name, choice.estimator_)
+        name, choice = model.steps[-1]
+        if not is_outside:
+            model.steps[-1] = (name, choice.estimator_)
+        tested = _test(model, table, None if is_outside else choice)
     encoded = rows if is_array else model[:-1].transform(rows)
     bounds = safety_bounds(model[-1], encoded, table.labels)
-    labels = table.labels[table.is_labeled]
     messages: list[Any] = [record.message for record in caught]
     doubts: list[str] = []
-    error, withheld, learned = choice.error_estimate, "", _judge(choice, labels)
-    if table.n_chosen:
-        # What a cross-validation of chosen labels says does not hold for other rows.
+    if table.n_chosen or tested["withheld"]:
+        # What a cross-validation of chosen labels, or of copies, says does not hold for other rows.
         messages = [each for each in messages if not isinstance(each, NothingLearnedWarning)]
-        learned = ""
-        error, withheld = None, why_withheld(table)
-        if not withheld:
-            framed = table.framed()
-            error = random_estimate(framed, wrong_on_random(model, framed))
-        if priors is None and "proportions" not in model[-1].get_params():
-            doubts.append(say(_CHOSEN_PRIORS, n=table.n_chosen))
+        if table.n_chosen and priors is None and "proportions" not in model[-1].get_params():
+            doubts.append(say(_CHOSEN_OUTSIDE if is_outside else _CHOSEN_PRIORS, n=table.n_chosen))
+    counts = Counter(table.labels[table.is_labeled].tolist())
     report = FitReport(
         command=command,
         target=table.target,
         sources=table.sources,
-        labeled=dict(Counter(sorted(labels))),
+        labeled=dict(sorted(counts.items())),
         n_unlabeled=int((~table.is_labeled).sum()),
         empty_cells={} if is_array else _count_gaps(rows),
         notes=table.notes,
-        warnings=[*_warnings_of(messages, table, Counter(labels)), *doubts],
-        method=choice.method_,
+        warnings=[*_warnings_of(messages, table, counts), *doubts],
+        method=choice.method_ if method is None else method.name,
         choice=choice.reason_ if method is None else "",
-        error=estimate_as_json(error),
-        n_tested=int(table.is_random.sum()) if table.n_chosen else choice.n_tested_,
-        learned=learned,
-        withheld=withheld,
         safety="" if bounds is None else bounds.sentence,
-        safety_details="" if bounds is None else bounds.details,
+        **tested,
     )
     return model, report
+
+
+def _test(model: Pipeline, table: Table, choice: AutoLDA | None) -> dict[str, Any]:
+    """Return the fields of ``FitReport`` about the error: that of ``choice`` or of random labels.
+
+    It is that of labels drawn at random if others were chosen, and for methods of scikit-learn.
+    """
+    n_random, withheld, error = int(table.is_random.sum()), "", None
+    if not isinstance(table.features, FeatureFile):
+        withheld = _why_copies(table)
+    if table.n_chosen:
+        withheld = withheld or why_withheld(table)
+    is_random = choice is None or table.n_chosen > 0
+    n_tested = n_random if is_random or choice is None else choice.n_tested_
+    brier, learned = math.inf, ""
+    if is_random and n_random >= LEAST_TESTED and not withheld:
+        framed = table.framed()
+        error = random_estimate(framed, wrong_on_random(model, framed))
+    elif choice is not None and not is_random and not withheld:
+        error, brier = choice.error_estimate, choice.losses_.get(choice.method_, math.inf)
+    stated = estimate_as_json(error)
+    if error is not None and stated is not None and not table.n_chosen:
+        base = BaseRate.of_counts(Counter(table.labels[table.is_labeled].tolist()))
+        learned = base.judge(error.error, error.high, brier)
+        if choice is None:
+            warn_if_nothing_learned(base, error, brier)
+        is_corrected = choice is not None and len(choice.losses_) > 1
+        corrected = f"{'' if is_corrected else 'not '}corrected for choosing the method by them"
+        stated["text"] = f"{stated['text'].removesuffix(')')}, {corrected})"
+    return {"error": stated, "n_tested": n_tested, "learned": learned, "withheld": withheld}
 
 
 def _without_labeled_shares(table: Table, method: Method | None, proportions: Any) -> Any:
@@ -172,6 +206,19 @@ def _without_labeled_shares(table: Table, method: Method | None, proportions: An
         text = say(_CHOSEN_SHARES, n=table.n_chosen)
         raise ParameterError(text, parameter="proportions", value=given)
     return FREE if given is None else given
+
+
+def _why_copies(table: Table) -> str:
+    """Return why the error is not known, if more than a few labeled rows are copies of others."""
+    labels = table.labels[table.is_labeled]
+    first = first_copies(table.features[table.is_labeled], labels)
+    n_copies = int((first != np.arange(len(labels))).sum())
+    if n_copies <= _FEW_COPIES * len(labels):
+        return ""
+    return (
+        f"{n_copies:,} of the {len(labels):,} labeled rows are copies of others, which would be "
+        "tested by fits to the same rows. `iclda compare` tests them together"
+    )
 
 
 def random_estimate(table: Table, is_wrong: AnyArray) -> ErrorEstimate:
@@ -212,13 +259,12 @@ def wrong_on_random(model: Any, table: Table, is_training: AnyArray | None = Non
     return is_wrong
 
 
-def _judge(choice: AutoLDA, labels: AnyArray) -> str:
-    """Judge whether a fit beats the most frequent class; empty if the error is not known."""
-    error = choice.error_estimate
-    if error is None:
-        return ""
-    base = BaseRate.of_counts(Counter(labels.tolist()))
-    return base.judge(error.error, error.high, choice.losses_[choice.method_])
+def _refuse_given(method: Method, **given: Any) -> None:
+    """Refuse parameters that methods of scikit-learn do not have."""
+    for name, value in given.items():
+        if value is not None:
+            text = say("{hint} is not for {name}: leave it out.", hint=Hint(name), name=method.name)
+            raise ParameterError(text, parameter=name, value=value)
 
 
 def _count_gaps(features: Any) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from .._estimators.base import LinearGaussianClassifier
 from .._estimators.labels import FREE, LABELED
 from .._messages import plural, quoted_list
 from .._statistics import CLEAR, LEAST_TESTED, NOTHING, UNCLEAR, BaseRate, percent_text
-from ..methods import FITTED
+from ..methods import FITTED, Method, known_method
 from .array_files import feature_names
 from .encoders import type_named
 from .fit_predict import FAR_DEVIATIONS, FitReport, PredictionCounts
@@ -24,19 +25,13 @@ _MOST_NAMED = 12  # columns
 _MOST_FEATURES = 8  # of a discriminant
 _MOST_AXES = 5
 _MOST_CLASSES = 20
-_DIAGNOSIS = {  # numbers of a fit, by their keys in the details of a model
-    "n_iter": "Steps of the solver: {:,}",
-    "n_passes": "Passes over the unlabeled rows: {:,}",
-    "n_optima": "Maxima found: {:,}",
-    "gap": "Gap: {:.1e}, what other labels can still gain, to first order, in log likelihood",
-}
 
 
 def fit_summary(details: Mapping[str, Any]) -> list[str]:
     """Rows, classes, method and diagnosis of a model, one paragraph a line."""
     report = FitReport.from_json(details["about"])
-    name = details["classifier"]
-    title = _BY_CLASS[name].title if name in _BY_CLASS else name
+    method = _method_of(details)
+    title = method.title if method else details["classifier"]
     title = f"{title[0].upper()}{title[1:]}"
     if report is None:
         first = f"{title}, {details['n_features']} features."
@@ -51,6 +46,12 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
         *(f"Note: {text}" for text in report.notes),
         *warned[n_first:],
     ]
+
+
+def _method_of(details: Mapping[str, Any]) -> Method | None:
+    """The method of a model; None for a classifier of the user's own."""
+    by_name = known_method(str(details["parameters"].get("method", "")))
+    return _BY_CLASS.get(details["classifier"], by_name)
 
 
 def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> list[str]:
@@ -76,20 +77,21 @@ def _class_lines(details: Mapping[str, Any], labeled: Mapping[str, int]) -> list
         rarest = "" if fewest == most else f", {fewest} of {quoted_list(rare, 3)}"
         return ["", f"{len(names)} classes with {each} each{rarest}.", ""]
     width = max(len("class"), *map(len, names))
-    lines = ["", f"  {'class'.ljust(width)}  labeled rows  share in the model"]
-    shares = details["priors"] or [float("nan")] * len(names)
-    for name, share in zip(names, shares, strict=True):
+    shares = [f"  {share:>18.1%}" for share in details["priors"] or ()]
+    heading = "  share in the model" if shares else ""
+    lines = ["", f"  {'class'.ljust(width)}  labeled rows{heading}"]
+    for name, share in zip_longest(names, shares, fillvalue=""):
         count = f"{labeled[name]:,}" if name in labeled else "-"
-        lines.append(f"  {name.ljust(width)}  {count:>12}  {share:>18.1%}")
+        lines.append(f"  {name.ljust(width)}  {count:>12}{share}")
     return [*lines, ""]
 
 
 def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[str]:
     # Without unlabeled rows every method is the supervised one.
-    is_supervised = report is not None and not report.n_unlabeled
-    name = "SupervisedLDA" if is_supervised else details["classifier"]
-    diagnosis = details["diagnosis"]
-    lines = [_BY_CLASS[name].sentence] if name in _BY_CLASS else []
+    method, diagnosis = _method_of(details), details["diagnosis"]
+    if method and not method.is_outside and report is not None and not report.n_unlabeled:
+        method = _BY_CLASS["SupervisedLDA"]
+    lines = [method.sentence] if method else []
     if "converged" in diagnosis:
         steps = plural(diagnosis["n_iter"], "step")
         converged, n_optima = f"It converged in {steps}", diagnosis.get("n_optima", 1)
@@ -158,14 +160,6 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
         f"Versions   {versions}",
         f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it",
     ]
-
-
-def verbose_lines(details: Mapping[str, Any]) -> list[str]:
-    """The numbers of the fit for someone who knows its mathematics."""
-    numbers = details["diagnosis"]
-    report = FitReport.from_json(details["about"])
-    lines = [text.format(numbers[key]) for key, text in _DIAGNOSIS.items() if key in numbers]
-    return ["", *lines, *([report.safety_details] if report and report.safety_details else [])]
 
 
 def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:

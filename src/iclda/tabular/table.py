@@ -22,7 +22,6 @@ from .answers import CHOSEN, OWN_COLUMNS, are_answers
 from .array_files import FeatureFile
 from .encoders import (
     EMPTY_WORDS,
-    check_missing,
     kinds_and_reasons,
     number_in,
     require_for_tables,
@@ -56,10 +55,7 @@ _NAMELESS = re.compile(r"\(column \d+\)|__index_level_\d+__")
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a table is read and its empty cells are treated.
-
-    The fields are parameters of ``read_table`` and, ``missing``, of ``preprocessing``.
-    """
+    """How a table is read. The fields are parameters of ``read_table``."""
 
     target: str | None
     unlabeled: str | float | None = None
@@ -67,12 +63,8 @@ class ReadOptions:
     drop: str | Sequence[str] | None = ()
     keep: str | Sequence[str] | None = None
     drop_unusable: bool = False
-    missing: str = "impute"
     labels: str | Path | None = None
     id: str | None = None
-
-    def __post_init__(self) -> None:
-        check_missing(self.missing)
 
     @property
     def ids(self) -> list[str]:
@@ -81,8 +73,7 @@ class ReadOptions:
 
     def to_json(self) -> dict[str, Any]:
         """Return the options that a stored comparison repeats."""
-        given = {name: value for name, value in vars(self).items() if name != "missing"}
-        return {name: str(v) if isinstance(v, Path) else v for name, v in given.items()}
+        return {name: str(v) if isinstance(v, Path) else v for name, v in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -226,9 +217,7 @@ def read_table(
     table : Table
         Features, labels, and where they came from.
     """
-    options = ReadOptions(
-        target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels=labels, id=id
-    )
+    options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id)
     return read_file(Path(path), options)
 
 

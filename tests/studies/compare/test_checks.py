@@ -4,18 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import pytest
 from tables_of_results import make_table, table_of
 
-from iclda._checks import FINE, NOTE, WARNING
+from iclda._checks import FINE, NOTE, WARNING, first_copies
 from iclda.studies.compare.plan import Splits
 from iclda.studies.compare.run import check_table, encode_sample
 
 
 def remarks(table, n_labeled=None):
-    sample = encode_sample(table, "impute")
-    size = Splits(table.labels, 3, 2, n_labeled).size(sample.shape[1])
-    return check_table(table, sample, size, is_hidden=n_labeled is not None)
+    copies = first_copies(table.features, table.labels)
+    splits = Splits(table.labels, 3, 2, n_labeled, first_copies=copies)
+    sample, n_labels = encode_sample(table, copies), splits.is_distinct.sum()
+    size = splits.size(sample.shape[1])
+    return check_table(table, sample, n_labels, size, is_hidden=n_labeled is not None)
 
 
 def only(table, subject, **options):
@@ -55,13 +56,16 @@ def test_labels_that_are_few_for_the_columns_are_counted():
     assert only(make_table(n_features=3), "Labels", n_labeled=8).text.startswith("8 train")
 
 
-def test_gaps_are_refused_by_choice():
-    with pytest.raises(ValueError, match="Column 'age' is empty in 1 of 64 rows"):
-        encode_sample(make_table(age=[np.nan, *range(63)]), "refuse")
-
-
 def test_what_reading_noticed_is_passed_on():
     table = replace(make_table(), notes=("Column 'a' is empty.",), warnings=("Column 'b' leaks.",))
     found = [(remark.level, remark.text) for remark in remarks(table)]
     assert (NOTE, "Column 'a' is empty.") in found
     assert (WARNING, "Column 'b' leaks.") in found
+
+
+def test_copies_are_counted_and_do_not_look_like_a_shift():
+    made = make_table(n_labeled=60, n_unlabeled=100)
+    features = pd.concat([made.features] * 5, ignore_index=True)
+    many = table_of(features, np.tile(made.labels, 5))
+    assert only(many, "Shift").text == only(made, "Shift").text
+    assert only(many, "Duplicates").text.startswith("800 rows, of which 160 are distinct.")

@@ -3,20 +3,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 from table_files import call, write
 
 from iclda._statistics import CLEAR, NOTHING, UNCLEAR
 from iclda.studies import compare
-from iclda.studies.compare.summary import SplitCurvePoint
-from iclda.studies.page import records_csv
-
-
-def test_points_are_written_one_a_line():
-    point = SplitCurvePoint("unlabeled", 10, 20, "supervised", "error", 0.4, 0.0, 4)
-    lines = records_csv(SplitCurvePoint, [point]).splitlines()
-    assert lines[0] == "curve,n_labeled,n_unlabeled,method,measure,mean,se,splits"
-    assert lines[1] == "unlabeled,10,20,supervised,error,0.4,0,4"
 
 
 def test_every_sentence_is_used_and_every_one_used_exists():
@@ -30,30 +20,12 @@ def test_every_sentence_is_used_and_every_one_used_exists():
     assert {*looked_up} <= names | {*compare.SENTENCES}
 
 
-@pytest.fixture(scope="module")
-def compared(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("compared")
+def test_the_terminal_shows_errors_by_class_of_what_is_recommended(tmp_path):
     options = "--target", "species", "--fast", "--methods", "em", "--folds", "3", "--jobs", "1"
-    out = folder / "out"
-    code, said, _ = call("compare", write(folder), *options, "--out", out)
-    assert code == 0
-    return said, out, options, folder
-
-
-def test_the_terminal_shows_errors_by_class_of_what_is_recommended(compared):
-    said = compared[0]
+    said = call("compare", write(tmp_path), *options, "--out", tmp_path / "out")[1]
     assert "by class\n  class  rows  wrong  error" in said
     assert "To call every row 'iris' gets 67 % wrong: " in said
     assert "balanced" not in said
-
-
-def test_a_fast_comparison_has_three_repeats_and_no_curves(compared):
-    said, out, *_ = compared
-    assert "3 times the 30 labeled rows" in said
-    assert "Learning curves" not in said
-    page = (out / "report.html").read_text()
-    assert "Confusion matrix" in page
-    assert 'id="curves"' not in page
 
 
 def test_columns_of_noise_teach_nothing_and_uneven_classes_have_a_balanced_error(tmp_path):
@@ -65,8 +37,10 @@ def test_columns_of_noise_teach_nothing_and_uneven_classes_have_a_balanced_error
     said = call("compare", write(tmp_path, frame), *options, "--out", tmp_path / "out")[1]
     words = " ".join(said.split())
     answer = words.partition("Answer ")[2]
-    assert answer.startswith("Nothing was learned from these columns: to call every row 'common'")
+    assert answer.startswith("100 labels cannot show that anything was learned: to call every row")
     assert "gets 20 % wrong" in answer
     assert "gets 50.0 % wrong (balanced error)" in words
     assert "Next:" not in words
-    assert "<h1>Nothing was learned: " in (tmp_path / "out" / "report.html").read_text()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<h1>100 labels cannot show that anything was learned" in page
+    assert 'class="chosen"' not in page

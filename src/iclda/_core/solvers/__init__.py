@@ -32,6 +32,12 @@ class Outcome(Enum):
         "So many classes and unlabeled rows allow fewer rounds than max_iter (now {max_iter}): "
         "pass fewer unlabeled rows{or_tol}.",
     )
+    OUT_OF_WORK = (
+        "stopped before it converged and before max_iter, because so many rows, columns and "
+        "classes make every step long: {detail}.",
+        "Pass fewer unlabeled rows or columns, or use a method without a search, such as "
+        "AverageLDA; a larger max_iter (now {max_iter}) takes longer in proportion.",
+    )
     STALLED = (
         "could not close the gap to the tolerance: {detail}.",
         "A larger max_iter does not help: raise tol (now {tol:g}).",

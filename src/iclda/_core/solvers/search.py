@@ -121,8 +121,10 @@ def _solution(
         outcome = Outcome.UNBOUNDED
     elif gap <= effort.tol:
         outcome = Outcome.CONVERGED
-    elif path.n_iter >= effort.max_iter or effort.work.left <= 0:
+    elif path.n_iter >= effort.max_iter:
         outcome = Outcome.MAX_ITERATIONS
+    elif effort.work.left <= 0:
+        outcome = Outcome.OUT_OF_WORK
     else:
         outcome = Outcome.STALLED
     labels = problem.rule_of(path.state.label_scores, is_soft=True)

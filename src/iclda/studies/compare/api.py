@@ -148,7 +148,6 @@ def compare(
     drop: str | Sequence[str] = (),
     keep: str | Sequence[str] | None = None,
     drop_unusable: bool = False,
-    missing: str = "impute",
     repeats: int | None = None,
     folds: int | None = None,
     curves: bool = True,
@@ -174,7 +173,7 @@ def compare(
         A column of both files by which they are joined instead; of an array, the row number.
     methods : str or sequence of str, default=None
         Names of methods; supervised always takes part. None compares all, and logistic
-        regression, LDA with shrinkage and self-training of scikit-learn.
+        regression, LDA with shrinkage, self-training and label spreading of scikit-learn.
     shrinkage : float, "auto" or a sequence of them, default=None
         Variants of every method; 0 is none. None is "auto", and with 5 labels per feature or more
         also 0.
@@ -190,8 +189,6 @@ def compare(
         Columns to use, and no others. None uses all.
     drop_unusable : bool, default=False
         Whether to leave out columns that cannot be used, such as names.
-    missing : {"impute", "refuse"}, default="impute"
-        What to do about empty cells.
     repeats : int, default=None
         Random divisions into folds; None chooses 10, 5 or 2 by the size of the table.
     folds : int, default=None
@@ -219,9 +216,7 @@ def compare(
     values: Any = shrinkage if isinstance(shrinkage, (list, tuple)) else [shrinkage]
     drop = [drop] if isinstance(drop, str) else drop
     keep = [keep] if isinstance(keep, str) else keep
-    options = ReadOptions(
-        target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing, labels, id
-    )
+    options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id)
     chosen: dict[str, Any] = {
         "methods": None if names is None else find_compared(names),
         "shrinkages": None if shrinkage is None else parse_shrinkages(shrinkage_text(values)),
@@ -236,7 +231,6 @@ def compare(
         plan = ComparisonPlan(
             read_opened(file, options).framed(),
             Path(folder) / "comparison" if out is None else Path(out),
-            missing=missing,
             reading=options.to_json(),
             is_fast=fast,
             **chosen,

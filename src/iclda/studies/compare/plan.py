@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._checks import Remark
+from ..._checks import Remark, first_copies
 from ..._core.types import AnyArray
 from ..._estimators.labels import Labels, draw_folds, encode_labels
 from ..._messages import Hint, ParameterError, Text, say
@@ -24,7 +24,7 @@ from ...methods import (
     parse_shrinkage,
     safety_rank,
 )
-from ...model_selection._splitters import OrderedSplit, SemiSupervisedKFold, order_split
+from ...model_selection._splitters import OrderedSplit, order_split
 from ...tabular.table import Source, Table, why_withheld
 from ..engine import rng_of
 from ..store import COMPARISON_FORMAT, Cell
@@ -40,8 +40,6 @@ MOST_ON_CURVES = 2_000  # unlabeled rows: more take long and change little
 UNSHRUNK = " without shrinkage"  # in the names of contestants, beside others
 _LABELS_PER_FEATURE = 5  # with fewer, fits without shrinkage overfit
 _MANY_UNKNOWNS = 200  # of an implicitly constrained fit: from here on every start takes seconds
-# Methods that fail if the labeled rows do not vary within classes.
-_RESTS_ON_LABELS = ("moment", "moment-likelihood", "pessimistic", "supervised", "average")
 _GUARANTEED_LABELS = 2  # of every class, where there are so many
 _LARGEST_MULTIPLE = 10  # largest size of a curve, in multiples of the labels kept
 _N_SIZES = 4  # of each half of a curve
@@ -123,10 +121,9 @@ def line_up(
 ) -> tuple[Contestant, ...]:
     """Every method with every shrinkage, the supervised ones first; those without shrinkage once.
 
-    Where labeled rows are fewer than features, methods that rest on them leave out the unshrunk
-    variant if there is another: it separates the labeled rows perfectly, or fails. Where labels are
-    few, other unshrunk variants are compared but not eligible: they overfit more often than the
-    few rows show. Nor are the further methods, which ``iclda fit`` does not offer.
+    Where labels are few, unshrunk variants beside others are compared but not eligible: they
+    overfit more often than the few rows show. Nor are the further methods, which ``iclda fit``
+    does not offer.
     """
     is_marked = len(shrinkages) > 1
     ordered = sorted(methods, key=lambda method: method.uses_unlabeled)
@@ -143,12 +140,6 @@ def line_up(
         for method in ordered
         if "shrinkage" in method.parameters
         for shrinkage in shrinkages
-        if not (
-            is_marked
-            and shrinkage is None
-            and size.is_degenerate
-            and method.name in _RESTS_ON_LABELS
-        )
     ]
     once = [m for m in methods if "shrinkage" not in m.parameters]
     return (*own, *(Contestant(m.name, m, None, m not in FURTHER) for m in once))
@@ -156,12 +147,11 @@ def line_up(
 
 @dataclass(frozen=True)
 class Take:
-    """Row indices of a cell; ``hidden`` are the unlabeled rows whose labels are known."""
+    """Row indices of a cell."""
 
     rows: AnyArray
     is_labeled: AnyArray
     test: AnyArray
-    hidden: AnyArray
 
 
 @dataclass(frozen=True)
@@ -176,7 +166,12 @@ class Splits:
     n_repeats: int
     n_labeled: int | None = None
     seed: int = 0
-    is_chosen: AnyArray | None = None  # rows whose labels always train
+    is_chosen: Any = False  # rows whose labels always train
+    first_copies: AnyArray | None = None  # index of the first copy of every row, if some have any
+
+    @property
+    def copies(self) -> AnyArray:
+        return np.arange(len(self.y)) if self.first_copies is None else self.first_copies
 
     @cached_property
     def labels(self) -> Labels:
@@ -185,21 +180,21 @@ class Splits:
     @cached_property
     def tests(self) -> list[AnyArray]:
         """Indices of the rows tested in every split."""
-        if self.is_chosen is not None:
-            rng = np.random.RandomState(self.seed)
-            random = np.flatnonzero(self.labels.is_labeled & ~self.is_chosen)
-            codes, n_folds = self.labels.codes[random], self.n_folds
-            drawn = [draw_folds(codes, n_folds, rng) for _ in range(self.n_repeats)]
-            return [random[folds == k] for folds in drawn for k in range(n_folds)]
-        folds = SemiSupervisedKFold(
-            self.n_folds, n_repeats=self.n_repeats, unlabeled=None, random_state=self.seed
-        )
-        return [test for _, test in folds.split(self.y, self.y)]
+        rng = np.random.RandomState(self.seed)
+        tested = np.flatnonzero(self.is_distinct & ~self.is_chosen)
+        codes, n_folds = self.labels.codes[tested], self.n_folds
+        drawn = [draw_folds(codes, n_folds, rng) for _ in range(self.n_repeats)]
+        return [tested[folds == k] for folds in drawn for k in range(n_folds)]
+
+    @property
+    def is_distinct(self) -> AnyArray:
+        """Labeled rows without further copies."""
+        return self.labels.is_labeled & (self.copies == np.arange(len(self.y)))
 
     @cached_property
     def counts(self) -> AnyArray:
-        """Labeled rows of every class."""
-        return np.bincount(self.labels.codes[self.labels.is_labeled])
+        """Distinct labeled rows of every class."""
+        return np.bincount(self.labels.codes[self.is_distinct])
 
     @cached_property
     def min_per_class(self) -> int:
@@ -212,7 +207,9 @@ class Splits:
     @property
     def n_training(self) -> int:
         """Rows of known label that every split can train on at least."""
-        return int(self.labels.is_labeled.sum()) - max(map(len, self.tests))
+        n_copies = np.bincount(self.copies[self.labels.is_labeled], minlength=len(self.y))
+        n_tested = max(int(n_copies[test].sum()) for test in self.tests)
+        return int(self.labels.is_labeled.sum()) - n_tested
 
     @property
     def n_used(self) -> int:
@@ -228,15 +225,10 @@ class Splits:
         """What every split trains on."""
         return Size(self.n_used, len(self.counts), n_features)
 
-    @property
-    def is_capped(self) -> bool:
-        """Whether there are more unlabeled rows than curves use."""
-        return self.n_unlabeled > MOST_ON_CURVES
-
     def part(self, index: int) -> OrderedSplit:
         """A split with its training rows in random order."""
         test = self.tests[index]
-        train = np.setdiff1d(np.arange(len(self.y)), test)
+        train = np.flatnonzero(~np.isin(self.copies, test))
         seed = int(rng_of(self.seed, "rows", index).integers(2**31))
         return order_split(self.labels, train, test, self.min_per_class, seed)
 
@@ -250,8 +242,7 @@ class Splits:
             LABELED_CURVE: (cell.part, MOST_ON_CURVES),
         }
         rows, is_labeled = part.take(*sizes[cell.experiment])
-        hidden = rows[~is_labeled & self.labels.is_labeled[rows]]
-        return Take(rows, is_labeled, part.test, hidden)
+        return Take(rows, is_labeled, part.test)
 
     def unlabeled_sizes(self) -> list[int]:
         """Increasing sizes of the unlabeled rows on a curve, from none.
@@ -271,7 +262,7 @@ class Splits:
         least, kept = self.min_per_class * len(self.counts), self.n_used
         most = max(kept, min(_LARGEST_MULTIPLE * kept, self.n_training // 2))
         sizes = {*_spread(least, kept), *_spread(kept, kept if self.n_labeled is None else most)}
-        return sorted(sizes if self.is_capped else sizes - {kept})
+        return sorted(sizes if self.n_unlabeled > MOST_ON_CURVES else sizes - {kept})
 
 
 def _spread(least: int, most: int) -> list[int]:
@@ -292,7 +283,6 @@ class ComparisonPlan:
     repeats: int | None = None
     folds: int | None = None
     n_labeled: int | None = None
-    missing: str = "impute"
     seed: int = 0
     jobs: int = 1
     command: str = ""
@@ -308,10 +298,21 @@ class ComparisonPlan:
     def splits(self) -> Splits:
         """The folds; ValueError where the labels do not allow them."""
         n_folds = choose_n_folds(self)
-        n_repeats = self.repeats or REPEATS
-        is_chosen = self.table.is_chosen if self.table.n_chosen else None
-        labels, seed = self.table.labels, self.seed
-        return Splits(labels, n_folds, n_repeats, self.n_labeled, seed, is_chosen)
+        table, n_repeats = self.table, self.repeats or REPEATS
+        return Splits(
+            table.labels,
+            n_folds,
+            n_repeats,
+            self.n_labeled,
+            self.seed,
+            table.is_chosen if table.n_chosen else False,
+            self.copies,
+        )
+
+    @cached_property
+    def copies(self) -> AnyArray:
+        """Index of the first copy of every row of the table."""
+        return first_copies(self.table.features, self.table.labels)
 
 
 def choose_n_folds(plan: ComparisonPlan) -> int:
@@ -319,7 +320,8 @@ def choose_n_folds(plan: ComparisonPlan) -> int:
 
     ValueError unless every class can be trained on and tested, and something is unlabeled.
     """
-    counts = Counter(plan.table.labels[plan.table.is_labeled].tolist())
+    is_distinct = plan.table.is_labeled & (plan.copies == np.arange(len(plan.copies)))
+    counts = Counter(plan.table.labels[is_distinct].tolist())
     name = min(plan.table.classes, key=counts.__getitem__)
     count, n_labels = counts[name], counts.total()
     if count < 2:
@@ -330,7 +332,7 @@ def choose_n_folds(plan: ComparisonPlan) -> int:
         raise ValueError(f"The error of methods cannot be compared: {withheld}.")
     n_folds = plan.folds or min(FOLDS, count, int(plan.table.is_random.sum()))
     if plan.n_labeled is None:
-        if n_labels == len(plan.table.labels):
+        if plan.table.is_labeled.all():
             sentence = SENTENCES["errors"]["all_labeled"]
             raise ValueError(say(sentence, n_labels=n_labels, few=Hint("n_labeled", 30)))
         return n_folds
@@ -355,7 +357,6 @@ class ComparisonSettings:
     seed: int
     folds: int
     labeled: int | str  # labels kept, or "all"
-    missing: str
     shrinkage: str
     # Stored rows do not depend on these.
     repeats: int

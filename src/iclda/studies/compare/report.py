@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,10 +12,10 @@ import numpy as np
 
 from ..._checks import FINE, NOTE, WARNING, Remark
 from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
-from ..._statistics import CLEAR, ReliabilityCurve, estimate_as_json
+from ..._statistics import CLEAR, estimate_as_json
 from ..._statistics import NOTHING as NOT_LEARNED
-from ...plots import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay
-from ..measures import COMPARISON_MEASURES, EDGES, ERROR
+from ...plots import ComparisonDisplay, LearningCurveDisplay
+from ..measures import COMPARISON_MEASURES, ERROR
 from ..page import (
     NOTHING,
     align,
@@ -29,7 +28,6 @@ from ..page import (
     write_texts,
 )
 from . import SENTENCES
-from .cells import pooled_bins
 from .plan import (
     LABELED_CURVE,
     MOST_ON_CURVES,
@@ -46,17 +44,16 @@ from .summary import (
     Score,
     SplitCurvePoint,
 )
-from .verdict import RULE, Comparison, last_line, points, supervised_name, title_of
+from .verdict import RULE, Comparison, last_line, supervised_name, title_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SHOWN_SETTINGS = ("target", "folds", "repeats", "labeled", "missing", "shrinkage", "seed")
+SHOWN_SETTINGS = ("target", "folds", "repeats", "labeled", "shrinkage", "seed")
 Word = Callable[[str], str]  # words a message for its reader; ``str`` is for Python
 _MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}
 _LARGE = 1e5  # numbers from here on are written with an exponent
 _CURVE_TITLES = {UNLABELED_CURVE: "More unlabeled rows", LABELED_CURVE: "More labeled rows"}
-_MOST_REMARKS = 12
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,8 @@ def score_lines(summary: ComparisonSummary, terminal: Terminal) -> list[str]:
     measures = known_measures(summary)
     if not measures:
         return terminal.wrap(["No method has numbers: every fit failed."])
-    legend = "; ".join(COMPARISON_MEASURES[name].legend for name in measures)
+    known = [COMPARISON_MEASURES[name] for name in measures]
+    legend = "; ".join(f"{each.heading}: {each.explanation}" for each in known)
     note = f"Lower is better. {legend}. In brackets: {interval_source(summary)}."
     return [*_table(summary, measures, terminal), "", *terminal.wrap([note])]
 
@@ -125,10 +123,7 @@ def known_measures(summary: ComparisonSummary) -> list[str]:
 
 
 def _table(summary: ComparisonSummary, measures: Sequence[str], terminal: Terminal) -> list[str]:
-    headings = [
-        COMPARISON_MEASURES[name].short or COMPARISON_MEASURES[name].heading for name in measures
-    ]
-    rows = [["", *headings, "worse in"]]
+    rows = [["", *(COMPARISON_MEASURES[name].heading for name in measures), "worse in"]]
     for name in ranked(summary):
         texts = {m: number_text(summary.mean(name, m), m) for m in measures}
         texts[ERROR] += f" ({interval_text(summary.score(name, ERROR))})"
@@ -141,9 +136,11 @@ def _table(summary: ComparisonSummary, measures: Sequence[str], terminal: Termin
 
 
 def ranked(summary: ComparisonSummary) -> list[str]:
-    """Contestants: the supervised ones, then the others; each by Brier score, then by error."""
+    """Contestants: the supervised ones, then the others; each by error, then by Brier score."""
     names = dict.fromkeys(score.method for score in summary.scores)
-    return sorted(names, key=lambda name: (not name.startswith(SUPERVISED), summary.rank(name)))
+    return sorted(
+        names, key=lambda name: (not name.startswith(SUPERVISED), summary.rank(name)[::-1])
+    )
 
 
 def interval_text(score: Score | None) -> str:
@@ -189,6 +186,7 @@ def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
     lines += terminal.wrap([comparison.caution, *failed])
     if command := fit_command(comparison):
         lines += ["", f"Next: {printable(terminal.word(command))}"]
+        lines += terminal.wrap([SENTENCES["verdict"]["fit"]])
     chosen = comparison.contestant(verdict.method)
     confusion = comparison.confusion(verdict.method)
     if chosen and confusion:
@@ -200,26 +198,14 @@ def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
     return lines
 
 
-def _to_fit(comparison: Comparison) -> Any:
-    """The best of iclda's own; None if labels were hidden, or if nothing was learned."""
-    verdict, settings = comparison.verdict, comparison.settings
-    is_known = settings.n_kept is None and verdict.learned != NOT_LEARNED
-    return comparison.contestant(verdict.own) if is_known else None
-
-
-def fit_code(comparison: Comparison) -> str:
-    """Python code of the model to fit to all rows; empty if there is none."""
-    chosen = _to_fit(comparison)
-    if chosen is None:
-        return ""
-    classifier = chosen.method.classifier(shrinkage=chosen.shrinkage)
-    return f"iclda.tabular.pipeline(iclda.tabular.preprocessing(X), iclda.{classifier!r})"
-
-
 def fit_command(comparison: Comparison) -> str:
-    """The command that fits the model to all rows, its options to be worded; empty if none."""
-    chosen, settings = _to_fit(comparison), comparison.settings
-    if chosen is None:
+    """The command that fits the recommended method to all rows, its options to be worded.
+
+    Empty if there is none, if labels were hidden, or if nothing was learned.
+    """
+    verdict, settings = comparison.verdict, comparison.settings
+    chosen = comparison.contestant(verdict.method)
+    if chosen is None or settings.n_kept is not None or verdict.learned == NOT_LEARNED:
         return ""
     path = settings.sources[0].path
     parameters = {
@@ -228,7 +214,8 @@ def fit_command(comparison: Comparison) -> str:
         "method": chosen.method.name,
     }
     hints = [Hint(name, value) for name, value in parameters.items() if value]
-    hints.append(Hint("shrinkage", chosen.shrinkage or 0))
+    if not chosen.method.is_outside:
+        hints.append(Hint("shrinkage", chosen.shrinkage or 0))
     return Text(f"iclda fit {shlex.quote(path)}", *(part for hint in hints for part in (" ", hint)))
 
 
@@ -237,7 +224,7 @@ def json_summary(
 ) -> dict[str, Any]:
     """The whole comparison for programs; ``word`` words its messages."""
     verdict, summary, settings = comparison.verdict, comparison.summary, comparison.settings
-    chosen, own = comparison.contestant(verdict.method), comparison.contestant(verdict.own)
+    chosen = comparison.contestant(verdict.method)
     confusion = comparison.confusion(verdict.method)
     return {
         # "curves" are the points themselves.
@@ -246,8 +233,6 @@ def json_summary(
             "kind": verdict.kind,
             "method": chosen.method.name if chosen else None,
             "shrinkage": chosen.shrinkage if chosen else None,
-            "own_method": own.method.name if own else None,
-            "own_shrinkage": own.shrinkage if own else None,
             "learned": verdict.learned or None,
             "error": estimate_as_json(verdict.estimate),
             "headline": verdict.headline,
@@ -268,18 +253,16 @@ def json_summary(
 
 
 def write_files(
-    out: Path, comparison: Comparison, word: Word = str, next_step: str | None = None
+    out: Path, comparison: Comparison, word: Word = str, next_step: str = ""
 ) -> dict[str, Path]:
     """Write comparison.csv, curves.csv and report.html; the paths written.
 
-    ``word`` words messages for the reader of the page. ``next_step`` fits the recommended model;
-    None is the Python code for that.
+    ``word`` words messages for the reader of the page. ``next_step`` fits the recommended model.
     """
-    step = fit_code(comparison) if next_step is None else next_step
     contents = (
         records_csv(Score, comparison.summary.scores, left_out=["repeats"]),
         records_csv(SplitCurvePoint, comparison.points),
-        render(comparison, word, step),
+        render(comparison, word, next_step),
     )
     paths = write_texts(out, dict(zip(FILES.values(), contents, strict=True)))
     return dict(zip(FILES, paths, strict=True))
@@ -288,12 +271,7 @@ def write_files(
 def render(comparison: Comparison, word: Word, next_step: str) -> str:
     """The page as text. Every name in it is escaped."""
     settings, summary, verdict = comparison.settings, comparison.summary, comparison.verdict
-    rival, methods = _rival(comparison), [each.method for each in settings.contestants]
-    warned = Counter(
-        (result.method, line)
-        for result in comparison.results
-        for line in result.remarks.splitlines()
-    )
+    methods = [each.method for each in settings.contestants]
     figures = {
         name: to_inline_svg(figure, name, description)
         for name, (figure, description) in _described_figures(comparison).items()
@@ -305,7 +283,6 @@ def render(comparison: Comparison, word: Word, next_step: str) -> str:
         "scores": summary,
         "shown_settings": [(name, getattr(settings, name)) for name in SHOWN_SETTINGS],
         "sources": [(source.path, source.sha256) for source in settings.sources],
-        "rival": rival,
         "supervised": supervised_name(summary),
         "next_step": next_step,
         "protocol": protocol(settings),
@@ -320,32 +297,19 @@ def render(comparison: Comparison, word: Word, next_step: str) -> str:
         "figures": figures,
         "curves": _curves(comparison, figures),
         "confusion": comparison.confusion(verdict.method),
-        "warned": warned.most_common(_MOST_REMARKS),
-        "fits": Counter(result.method for result in comparison.results),
     }
     filters: dict[str, Any] = {
         "interval": interval_text,
         "last_line": last_line,
         "number": lambda value, measure: with_minus(number_text(value, measure)),
-        "points": points,
         "word": word,
         "worse_text": worse_text,
     }
     return fill("comparison.html.j2", view, __package__, comparison.results, **filters)
 
 
-def _rival(comparison: Comparison) -> str | None:
-    """The contestant that is recommended; if that is the baseline, the best that uses all rows."""
-    summary, method = comparison.summary, comparison.verdict.method
-    if method and method != summary.baseline:
-        return method
-    names = [each.name for each in comparison.settings.contestants if each.method.uses_unlabeled]
-    known = [name for name in names if summary.mean(name, ERROR) is not None]
-    return min(known, key=summary.rank, default=None)
-
-
 def draw_figures(comparison: Comparison) -> dict[str, Figure]:
-    """All figures of the page by name: differences, reliability, learning curves."""
+    """All figures of the page by name: differences, learning curves."""
     return {name: figure for name, (figure, _) in _described_figures(comparison).items()}
 
 
@@ -353,17 +317,14 @@ def _described_figures(comparison: Comparison) -> dict[str, tuple[Figure, str]]:
     """Figures by name, each with what it shows in words for those who do not see it."""
     figures = {}
     summary = comparison.summary
-    for measure in DECISIVE:
-        if display := differences(comparison, measure):
+    every = [each.method for each in summary.differences]
+    drawn = {"difference": (ERROR, comparison.on_curves)}
+    drawn |= {f"difference-{measure}": (measure, every) for measure in DECISIVE}
+    for name, (measure, methods) in drawn.items():
+        if display := differences(comparison, measure, methods):
             figure = draw_display(display, 5.8, 1.2 + 0.38 * len(display.differences))
             description = f"{display.score_name} minus that of {supervised_name(summary)}."
-            figures[f"difference-{measure}"] = figure, description
-    names = dict.fromkeys(name for name in (summary.baseline, _rival(comparison)) if name)
-    if names:
-        bins = {n: pooled_bins(r for r in comparison.compared if r.method == n) for n in names}
-        curves = {n: ReliabilityCurve.from_sums(EDGES, bins[n]) for n in names}
-        figure = draw_display(ReliabilityDisplay(curves=curves), 4.6, 4.4)
-        figures["reliability"] = figure, "Share of rows that are right by the probability given."
+            figures[name] = figure, description
     for curve in _CURVE_TITLES:
         for measure in CURVE_MEASURES:
             shown = [p for p in comparison.points if (p.curve, p.measure) == (curve, measure)]
@@ -388,15 +349,17 @@ def _curves(comparison: Comparison, figures: dict[str, Any]) -> list[dict[str, A
     return views
 
 
-def differences(comparison: Comparison, measure: str) -> ComparisonDisplay | None:
-    """Every contestant less the supervised one: repeats as dots, corrected intervals as bars.
+def differences(
+    comparison: Comparison, measure: str, methods: Sequence[str]
+) -> ComparisonDisplay | None:
+    """Contestants less the supervised one: repeats as dots, corrected intervals as bars.
 
     None without two contestants that have the measure.
     """
     summary = comparison.summary
     paired, intervals = {}, {}
     for each in summary.differences:
-        if each.measure == measure and summary.baseline:
+        if each.measure == measure and each.method in methods and summary.baseline:
             values = summary.repeats[each.method, measure]
             values = values - summary.repeats[summary.baseline, measure]
             values = values[np.isfinite(values)]

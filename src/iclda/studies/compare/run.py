@@ -1,16 +1,22 @@
-"""Run a comparison: check its table and folder, choose its settings, compute missing cells."""
+"""Run a comparison: check its table and folder, choose its settings, fit missing cells."""
 
 from __future__ import annotations
 
+import json
 import platform
 import time
+import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from traceback import format_exception
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 
 from ..._checks import (
     FINE,
@@ -22,17 +28,25 @@ from ..._checks import (
     check_gaps,
     check_shift,
 )
-from ..._estimators.labels import LABELED
+from ..._core.types import AnyArray, Array
+from ..._estimators.labels import FREE, LABELED, Labels
 from ..._messages import and_list, plural, say
 from ..._packages import versions
 from ..._progress import Advance
+from ..._statistics import row_losses
 from ...methods import BASELINES, FITTED, affordable
-from ...tabular.encoders import BOOLEAN, CATEGORY, kinds_of, preprocessing
+from ...tabular.encoders import BOOLEAN, CATEGORY, kinds_of, pipeline, preprocessing
 from ...tabular.table import Table
-from ..engine import run_missing
-from ..store import STORE, Store, StoreError, cells_of
+from ..engine import record_fit, run_missing
+from ..measures import (
+    COMPARISON_MEASURES,
+    Predictions,
+    compute_measures,
+    count_confusion,
+    write_confusion,
+)
+from ..store import STORE, Cell, FitResult, Store, StoreError, cells_of
 from . import SENTENCES
-from .cells import CellData, fit_cell
 from .plan import (
     COMPARISON,
     LABELED_CURVE,
@@ -40,7 +54,10 @@ from .plan import (
     UNLABELED_CURVE,
     ComparisonPlan,
     ComparisonSettings,
+    Contestant,
     Size,
+    Splits,
+    Take,
     bad_parameter,
     default_shrinkages,
     line_up,
@@ -58,6 +75,7 @@ _TITLES = {
     UNLABELED_CURVE: "curve of unlabeled rows",
     LABELED_CURVE: "curve of labeled rows",
 }
+_MOST_SPREAD_ROWS = 10_000  # to which labels are spread: a graph of more takes minutes
 _MOST_UNLABELED = 5_000  # rows that checks look at
 _MOST_CLASSES = 12  # whose labels are counted one by one
 _LABELS_OF_CLASS = 5  # fewer say little about it
@@ -71,8 +89,8 @@ _NOUNS = {
 def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     """Check the table, and choose by it what was not given; ValueError if it allows no fit."""
     table, splits = plan.table, plan.splits
-    sample = encode_sample(table, plan.missing)
-    size = splits.size(sample.shape[1])
+    sample = encode_sample(table, plan.copies)
+    size, n_labels = splits.size(sample.shape[1]), int(splits.is_distinct.sum())
     shrinkages = plan.shrinkages or default_shrinkages(size)
     candidates = methods = plan.methods or (*FITTED, *BASELINES)
     if table.n_chosen:  # whose class shares are not those of other rows
@@ -82,8 +100,10 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         # Few rows are fitted in the space that they span.
         searched = replace(size, n_features=min(size.n_features, len(table.labels)))
         methods = affordable(candidates, size.n_features, searched.n_unknowns)
+        if len(table.labels) > _MOST_SPREAD_ROWS:
+            methods = tuple(each for each in methods if each.name != "sklearn-label-spreading")
         if plan.is_fast:
-            methods = tuple(each for each in methods if not each.options)
+            methods = tuple(each for each in methods if "proportions" not in dict(each.options))
     usual = _LARGE_TABLE if table.features.size > _LARGE_SIZE else _QUICK
     is_slow = size.is_slow and any("n_starts" in each.parameters for each in methods)
     is_slow |= table.features.size * size.n_classes > _LARGEST_SIZE
@@ -98,7 +118,6 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         seed=plan.seed,
         folds=splits.n_folds,
         labeled=plan.n_labeled or "all",
-        missing=plan.missing,
         shrinkage=shrinkage_text(shrinkages),
         repeats=repeats,
         curve_splits=min(curve_splits, splits.n_folds * repeats),
@@ -107,8 +126,8 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         classes=table.classes,
         size=size,
         n_unlabeled=splits.n_unlabeled,
-        n_labels=int(table.is_labeled.sum()),
-        remarks=check_table(table, sample, size, is_hidden=plan.n_labeled is not None),
+        n_labels=n_labels,
+        remarks=check_table(table, sample, n_labels, size, is_hidden=plan.n_labeled is not None),
         sources=table.sources,
         reading=plan.reading,
         run={
@@ -170,7 +189,6 @@ class ComparisonRun:
             features=plan.table.features,
             splits=plan.splits,
             contestants=self.settings.contestants,
-            missing=plan.missing,
             seed=plan.seed,
         )
 
@@ -189,26 +207,29 @@ class ComparisonRun:
         )
 
 
-def encode_sample(table: Table, missing: str) -> Any:
+def encode_sample(table: Table, copies: AnyArray) -> Any:
     """Frame of all labeled rows, and then a sample of the unlabeled ones, as numbers.
 
-    It is encoded as a fit of all rows would; errors name what cannot be encoded.
+    ``copies`` are those of ``first_copies``: further copies are left out. It is encoded as a fit of
+    all rows would; errors name what cannot be encoded.
     """
-    encoder = preprocessing(table.features, missing=missing)
-    unlabeled = np.flatnonzero(~table.is_labeled)
+    encoder = preprocessing(table.features)
+    is_first = copies == np.arange(len(copies))
+    unlabeled = np.flatnonzero(is_first & ~table.is_labeled)
     if len(unlabeled) > _MOST_UNLABELED:
         unlabeled = np.random.default_rng(0).choice(unlabeled, _MOST_UNLABELED, replace=False)
-    rows = np.concatenate([np.flatnonzero(table.is_labeled), unlabeled])
+    rows = np.concatenate([np.flatnonzero(is_first & table.is_labeled), unlabeled])
     return encoder.fit(table.features).transform(table.features.iloc[rows])
 
 
-def check_table(table: Table, sample: Any, size: Size, *, is_hidden: bool) -> list[Remark]:
+def check_table(
+    table: Table, sample: Any, n_labeled: int, size: Size, *, is_hidden: bool
+) -> list[Remark]:
     """All remarks, in the order in which a person would look.
 
-    ``sample`` is that of ``encode_sample``, ``size`` that of the training rows of a split, and
-    ``is_hidden`` whether labels are hidden.
+    ``sample`` is that of ``encode_sample`` and ``n_labeled`` the number of labeled rows in it,
+    ``size`` that of the training rows of a split, and ``is_hidden`` whether labels are hidden.
     """
-    n_labeled = int(table.is_labeled.sum())
     return [
         *_check_rows(table),
         *_check_classes(table, is_hidden=is_hidden),
@@ -278,3 +299,114 @@ def _check_labels(size: Size) -> Iterator[Remark]:
         yield Remark(NOTE, "Labels", f"{text}: few, so that shrinkage is of use.")
     else:
         yield Remark(FINE, "Labels", f"{text}.")
+
+
+@dataclass(frozen=True)
+class CellData:
+    """What the cells of a comparison are computed from."""
+
+    features: Any
+    splits: Splits
+    contestants: Sequence[Contestant]
+    seed: int
+
+    @cached_property
+    def steps(self) -> list[Any]:
+        """Unfitted encoder and scaler; kinds of columns are those of the whole file.
+
+        They return arrays: data frames between the steps take longer than a small fit.
+        """
+        encoder = preprocessing(self.features)
+        steps = pipeline(encoder, DummyClassifier(), scale=True)[:-1]
+        return list(steps.set_output(transform="default").named_steps.values())
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Rows of a cell as numbers, encoded and scaled by what the training rows show."""
+
+    train: Array
+    y: AnyArray
+    test: Array
+    size: Size
+
+
+def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> list[FitResult]:
+    """Fit the named contestants to the rows of a cell."""
+    data = sets[cell.dataset]
+    chosen = [contestant for contestant in data.contestants if contestant.name in names]
+    try:
+        take = data.splits.take(cell)
+        encoded = encode(data, take)
+    except Exception as error:  # whatever it is, the other cells go on
+        failure = "".join(format_exception(error))
+        return [FitResult(**vars(cell), method=each.name, failure=failure) for each in chosen]
+    n_labeled = encoded.size.n_labeled
+    sizes = n_labeled, len(take.rows) - n_labeled, len(take.test)
+
+    def fit(contestant: Contestant) -> dict[str, Any]:
+        model = build_classifier(
+            contestant, data.seed, encoded.size, data.splits.is_chosen is not False
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit to all rows repeats what matters
+            model.fit(encoded.train, encoded.y)
+        values = measure_fit(model, encoded, data.splits.labels, take)
+        if cell.experiment != COMPARISON:
+            del values["rows"]  # by which is chosen: curves do not need them
+        return {"values": values}
+
+    return [record_fit(cell, c.name, sizes, data.seed, partial(fit, c)) for c in chosen]
+
+
+def build_classifier(contestant: Contestant, seed: int, size: Size, is_chosen: bool = False) -> Any:
+    """An unfitted classifier; ``is_chosen``: for labels of chosen rows.
+
+    A slow search starts only once.
+    """
+    method = contestant.method
+    made = method.classifier(
+        shrinkage=contestant.shrinkage, proportions=FREE if is_chosen else None, seed=seed
+    )
+    made.set_params(unlabeled=None)
+    if "n_starts" in method.parameters and size.is_slow:
+        made.set_params(n_starts=1)
+    return made
+
+
+def encode(data: CellData, take: Take) -> Encoded:
+    """Train the steps before the classifier on the training rows, and apply them to all.
+
+    They do not depend on the contestant: one fit serves all of them.
+    """
+    labels = data.splits.labels
+    encoder, scaler = map(clone, data.steps)
+    y = data.splits.y[take.rows]
+    y[~take.is_labeled] = None
+    train = scaler.fit_transform(encoder.fit_transform(data.features.iloc[take.rows]))
+    return Encoded(
+        train=train,
+        y=y,
+        test=scaler.transform(encoder.transform(data.features.iloc[take.test])),
+        size=Size(int(take.is_labeled.sum()), len(labels.classes), train.shape[1]),
+    )
+
+
+def measure_fit(model: Any, encoded: Encoded, labels: Labels, take: Take) -> dict[str, Any]:
+    """All stored values of a fitted classifier.
+
+    These are its measures, the confusion matrix, and for every test row its index, its Brier score
+    and whether its class is wrong.
+    """
+    codes = labels.codes[take.test]
+    probabilities = model.predict_proba(encoded.test)
+    is_wrong = model.predict(encoded.test) != labels.classes[codes]
+    predictions = Predictions(codes, is_wrong, probabilities)
+    confusion = count_confusion(codes, probabilities.argmax(axis=1), len(labels.classes))
+    losses, is_wrong = row_losses(probabilities, codes)
+    rows = zip(take.test.tolist(), losses.round(9).tolist(), map(int, is_wrong), strict=True)
+    return {
+        **compute_measures(predictions, COMPARISON_MEASURES),
+        "confusion": write_confusion(confusion),
+        "rows": json.dumps(list(rows)),
+    }

@@ -31,11 +31,8 @@ from .plan import (
     Contestant,
 )
 
-# Losses first: counts of wrong rows tie too often to decide by.
-DECISIVE = tuple(
-    sorted((n for n, m in COMPARISON_MEASURES.items() if m.is_decisive), key=ERROR.__eq__)
-)
-CURVE_MEASURES = (ERROR, BRIER)
+DECISIVE = BRIER, ERROR  # losses first: counts of wrong rows tie too often to decide by
+CURVE_MEASURES = ERROR, BRIER
 VARIED = {UNLABELED_CURVE: "n_unlabeled", LABELED_CURVE: "n_labeled"}
 _TIE = 1e-12  # relative differences below this are none
 Grid = Mapping[str, Array]  # by stored measure, and n_test: (repeats, folds), NaN where missing
@@ -64,7 +61,10 @@ class Score:
 
 @dataclass(frozen=True)
 class Difference:
-    """A contestant less the supervised one, paired by split; Holm's correction over contestants."""
+    """A contestant less the supervised one, paired by split; Holm's correction over contestants.
+
+    The interval has it too, so that it excludes 0 exactly where the difference is clear.
+    """
 
     method: str
     measure: str
@@ -152,9 +152,9 @@ def summarize_comparison(
     rivals = [c.name for c in contestants if c.method.uses_unlabeled or c.method.is_outside]
     differences = [
         difference
-        for name, measure in COMPARISON_MEASURES.items()
-        if measure.is_tested and baseline
-        for difference in _differences(name, rivals, grids, baseline)
+        for measure in COMPARISON_MEASURES
+        if baseline
+        for difference in _differences(measure, rivals, grids, baseline)
     ]
     return ComparisonSummary(baseline, tuple(scores), tuple(differences), best, repeats)
 
@@ -222,7 +222,9 @@ def _differences(
     p_values = [corrected_t_test(values, ratio)[1] for values in paired.values()]
     differences = []
     for (name, values), p, p_holm in zip(paired.items(), p_values, holm(p_values), strict=True):
-        low, high = mean_interval(values, 1 - LEVEL, ratio)
+        # At the level that Holm's method gives this test: zero is outside if the mark is set.
+        level = LEVEL * p / p_holm if p_holm else LEVEL
+        low, high = mean_interval(values, 1 - level, ratio)
         mean = float(values.mean())
         differences.append(Difference(name, measure, mean, low, high, p, p_holm))
     return differences

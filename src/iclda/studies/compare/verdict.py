@@ -6,14 +6,14 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 
 import numpy as np
 
 from ..._checks import WARNING
 from ..._core.types import Array
-from ..._messages import Text, and_list, plural, say
+from ..._messages import and_list, plural, say
 from ..._statistics import (
     LEAST_TESTED,
     NOTHING,
@@ -41,16 +41,16 @@ RULE = say(
 )
 # Kinds of verdicts, besides NOTHING and UNCLEAR; OUTSIDE: a method of scikit-learn is better.
 HELPS, SHARPENS, HURTS, OUTSIDE, UNKNOWN = "helps", "sharpens", "hurts", "outside", "unknown"
+_MOST_CURVES = 6  # up to which all methods are on curves
 _MOST_ROWS = 20_000  # by whose losses is chosen: more change nothing
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The contestant to use, that of the lowest loss, and the best of this package's own."""
+    """The contestant to use, and that of the lowest loss."""
 
     chosen: Contestant
     lowest: Contestant
-    own: Contestant | None
     estimate: ErrorEstimate | None
     n_rows: int
 
@@ -65,11 +65,9 @@ def recommend(
     if not complete:
         return None
     losses, is_wrong = np.stack([means[each.name] for each in complete], axis=1)
-    own = [k for k, each in enumerate(complete) if not each.method.is_outside]
     return Recommendation(
         chosen=complete[safest_choice(losses, is_wrong)],
         lowest=complete[int(losses.mean(axis=1).argmin())],
-        own=complete[own[safest_choice(losses[own], is_wrong[own])]] if own else None,
         estimate=estimate_error(losses, is_wrong),
         n_rows=losses.shape[1],
     )
@@ -106,8 +104,8 @@ class Verdict:
     method: str | None  # the contestant to use
     headline: str  # of pages
     sentence: str
+    why: str = ""  # the sentence without what to use and what to expect of it
     estimate: ErrorEstimate | None = None
-    own: str | None = None  # the contestant to use of this package's own
     learned: str = ""  # whether anything was: clear, unclear or nothing; empty if unknown
     base: str = ""  # the same as a sentence, with what the most frequent class alone would give
 
@@ -125,15 +123,16 @@ def decide(
     headlines = SENTENCES["headlines"]
     if advice is None or summary.baseline is None:
         return Verdict(UNKNOWN, None, headlines[UNKNOWN], say(_SENTENCES["no_baseline"]))
-    chosen, own = advice.chosen, advice.own
-    learned, base = _learned(summary, advice, confusion)
+    chosen = advice.chosen
+    learned, how, base = _learned(summary, advice, confusion)
     kind = NOTHING if learned == NOTHING else _kind(summary, chosen)
-    sentence = say(
-        _SENTENCES[kind] if kind == NOTHING else f"{_SENTENCES['use']} {_SENTENCES[kind]}",
+    key = how if kind == NOTHING else kind
+    worded = partial(
+        say,
         base=base,
         name=title_of(chosen),
         now=" for now" if kind == UNCLEAR else "",
-        expected=_expected(advice),
+        expected=_expected(summary, advice),
         supervised=supervised_name(summary),
         fewer=_fewer(summary, chosen.name),
         brier=_mean(summary, chosen.name, BRIER),
@@ -141,20 +140,23 @@ def decide(
         n_rows=advice.n_rows,
         standing=_SENTENCES["lowest" if chosen == advice.lowest else "safest"],
     )
+    why: list[str] = [worded(_SENTENCES[key])]
     if learned == UNCLEAR:
-        sentence = Text(sentence, " ", base)
-    if chosen.method.is_outside and own is not None and kind != NOTHING:
-        sentence = Text(sentence, " ", say(_SENTENCES["own"], own=title_of(own)))
+        why.append(base)
+    use = [] if kind == NOTHING else [worded(_SENTENCES["use"])]
+    sentence = " ".join([*use, *why])
     if n_kept is not None:
-        sentence = Text(f"With {n_kept:,} labels, {sentence[0].lower()}{sentence[1:]}")
+        sentence = f"With {n_kept:,} labels, {sentence[0].lower()}{sentence[1:]}"
     majority = confusion.base.majority if confusion else ""
     return Verdict(
         kind=kind,
         method=chosen.name,
-        headline=headlines[kind].format(name=title_of(chosen), majority=majority),
+        headline=headlines[key].format(
+            name=title_of(chosen), majority=majority, n_rows=advice.n_rows
+        ),
         sentence=sentence,
+        why=" ".join(why),
         estimate=advice.estimate,
-        own=own.name if own else None,
         learned=learned,
         base=base,
     )
@@ -162,10 +164,13 @@ def decide(
 
 def _learned(
     summary: ComparisonSummary, advice: Recommendation, confusion: Confusion | None
-) -> tuple[str, str]:
-    """Whether the advised contestant, or any other, clearly beats the most frequent class."""
+) -> tuple[str, str, str]:
+    """Whether the advised contestant, or any other, clearly beats the most frequent class.
+
+    The answer, the key of its sentence, and the sentence.
+    """
     if confusion is None:
-        return "", ""
+        return "", "", ""
     rate, estimate, name = confusion.base, advice.estimate, advice.chosen.name
     error = confusion.error if estimate is None else estimate.error
     high = confusion.interval[1] if estimate is None else estimate.high
@@ -174,8 +179,11 @@ def _learned(
     if learned == NOTHING and min(highs, default=1.0) < rate.error:
         learned = UNCLEAR
     key = "no_better" if learned == UNCLEAR and error >= rate.error else learned
+    if learned == NOTHING and advice.n_rows < rate.n_labels_needed:
+        key = "few"
     rates = {"majority": rate.majority, "base": percent_text(rate.error)}
-    return learned, say(SENTENCES["base"][key], name=title_of(advice.chosen), **rates)
+    rates |= {"n_rows": advice.n_rows, "needed": rate.n_labels_needed}
+    return learned, key, say(SENTENCES["base"][key], name=title_of(advice.chosen), **rates)
 
 
 def _kind(summary: ComparisonSummary, chosen: Contestant) -> str:
@@ -192,11 +200,14 @@ def _kind(summary: ComparisonSummary, chosen: Contestant) -> str:
     return HURTS if not uses_unlabeled and is_worse and all(is_worse) else UNCLEAR
 
 
-def _expected(advice: Recommendation) -> str:
+def _expected(summary: ComparisonSummary, advice: Recommendation) -> str:
+    """The error to expect, and why it is not the one in the table."""
     if advice.estimate is None:
         rows = plural(advice.n_rows, "labeled row")
         return f"an error that {rows} are too few to estimate ({LEAST_TESTED} are needed)"
-    return str(advice.estimate)
+    in_table = percent_text(_mean(summary, advice.chosen.name, ERROR))
+    corrected = f"corrected for choosing the method by them; in the table {in_table}"
+    return f"{str(advice.estimate).removesuffix(')')}, {corrected})"
 
 
 def _fewer(summary: ComparisonSummary, name: str) -> str:
@@ -254,9 +265,11 @@ class Comparison:
         """Contestants on learning curves.
 
         The recommended one, the best of the other methods, the baseline, and the best method of
-        scikit-learn.
+        scikit-learn; if there are few methods, all of them.
         """
         ranked = sorted(self.summary.best.values(), key=self.summary.rank)
+        if len(ranked) <= _MOST_CURVES:
+            return ranked
         others = [name for name in ranked if name != self.verdict.method]
         outside = [each.name for each in self.settings.contestants if each.method.is_outside]
         best_outside = [name for name in ranked if name in outside]

@@ -1,0 +1,73 @@
+"""Classifiers of scikit-learn under the names of ``methods.BASELINES``, for labels with gaps."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
+from sklearn.utils.validation import check_is_fitted
+
+from .._core.types import AnyArray, Array
+from ..methods import BASELINES, find_method
+from .labels import encode_labels
+
+
+def _made(method: str) -> Any:
+    """An unfitted classifier."""
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    return {
+        "sklearn-self-training": SelfTrainingClassifier(lda),
+        "sklearn-lda": lda,
+        "sklearn-logistic": LogisticRegression(max_iter=1_000),
+        "sklearn-label-spreading": LabelSpreading(kernel="knn", max_iter=1_000),
+    }[method]
+
+
+class OutsideClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier of scikit-learn, fitted to the labeled rows or to all rows.
+
+    Parameters
+    ----------
+    method : str
+        Name in ``methods.BASELINES``.
+    unlabeled : object, default=-1
+        Marker in y of rows without a label; None or NaN: a missing y.
+    """
+
+    def __init__(self, method: str, *, unlabeled: Any = -1) -> None:
+        self.method = method
+        self.unlabeled = unlabeled
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to rows of numbers."""
+        method, rows = find_method(self.method, BASELINES), np.asarray(X)
+        labels = encode_labels(y, self.unlabeled)
+        is_used = labels.is_labeled | method.uses_unlabeled
+        self.classes_, self.n_features_in_ = labels.classes, rows.shape[1]
+        self.shares_ = np.bincount(labels.codes[labels.is_labeled]) / labels.is_labeled.sum()
+        self.estimator_ = _made(method.name).fit(rows[is_used], labels.codes[is_used])
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is stored: without the tree of neighbors, which a prediction makes again."""
+        state = {**super().__getstate__()}
+        if hasattr(state.get("estimator_"), "nn_fit"):
+            state["estimator_"] = copy(state["estimator_"])
+            state["estimator_"].nn_fit = None
+        return state
+
+    def predict(self, X: Any) -> AnyArray:
+        """Class of every row."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes; their shares in rows that no label has spread to."""
+        check_is_fitted(self)
+        with np.errstate(invalid="ignore"):
+            probabilities = self.estimator_.predict_proba(np.asarray(X))
+        return np.where(np.isfinite(probabilities), probabilities, self.shares_)
