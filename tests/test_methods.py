@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from iclda.cli import app
+from iclda.__main__ import make_app
 from iclda.methods import BASELINES, COMPARED, FITTED, find_method, known_method
 from iclda.studies.compare.plan import find_compared
 
@@ -35,7 +35,9 @@ def test_an_old_name_is_found_with_a_warning_that_gives_the_new_one(old, new):
 @pytest.mark.parametrize("options", [["fit", "--method"], ["compare", "--methods"]])
 def test_the_command_line_notes_the_new_name_in_one_line(options, tmp_path):
     command, option = options
-    told = CliRunner().invoke(app, [command, "none.csv", "--target", "y", option, "confident"])
+    told = CliRunner().invoke(
+        make_app(), [command, "none.csv", "--target", "y", option, "confident"]
+    )
     note = "Note: The method 'confident' is named 'self-training' now; "
     assert [line.startswith(note) for line in told.stderr.splitlines()][:2] == [True, False]
 

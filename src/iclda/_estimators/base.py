@@ -33,7 +33,7 @@ from .._core.rowspace import LogLikelihood
 from .._core.solvers import Limits, Outcome
 from .._core.solvers.supervised import fit_labeled, gains_over, supervised_reference
 from .._core.types import AnyArray, Array
-from .._messages import say
+from .._messages import say, warn
 from .._rows.backends import MANY_FEATURES, backend_of, in_memory, is_device_array, place_of
 from . import predictions
 from .diagnosis import (
@@ -44,7 +44,6 @@ from .diagnosis import (
     check_span,
     check_unlabeled_mean,
     unbounded_warning,
-    warn,
     warn_of_no_unlabeled,
 )
 from .export import to_onnx, to_sklearn

@@ -5,7 +5,6 @@ Every check yields the warnings that it finds, and ``warn`` shows them.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,15 +22,14 @@ from .._core.solvers import Outcome
 from .._core.types import AnyArray, Array
 from .._messages import (
     DegenerateFitWarning,
-    NothingLearnedWarning,
     NoUnlabeledRowsWarning,
     Text,
     plural,
     quoted_list,
     say,
+    warn,
 )
 from .._rows.backends import column_of
-from .._statistics import NOTHING, BaseRate, ErrorEstimate, percent_text
 from .labels import Labels, plain
 
 _SHIFT_PROBABILITY = 1e-6
@@ -57,22 +55,6 @@ class NotConvergedWarning(ConvergenceWarning):
         self.outcome = outcome
 
 
-def warn(*found: Warning | str) -> None:
-    """Warn at the line that called ``fit``."""
-    for warning in found:
-        warnings.warn(warning, stacklevel=_frames_to_user())
-
-
-def _frames_to_user() -> int:
-    """The stack level of the first caller outside of this package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
-        ("iclda.", "sklearn.base")
-    ):
-        level, frame = level + 1, frame.f_back
-    return level
-
-
 def warn_of_no_unlabeled(name: str, unlabeled: object, supervised: str = "SupervisedLDA") -> None:
     """A semi-supervised classifier has labeled rows only."""
     message = (
@@ -80,18 +62,6 @@ def warn_of_no_unlabeled(name: str, unlabeled: object, supervised: str = "Superv
         f"y = {plain(unlabeled)!r}, or pass X_unlabeled."
     )
     warn(NoUnlabeledRowsWarning(message, estimator=name))
-
-
-def warn_if_nothing_learned(base: BaseRate, estimate: ErrorEstimate, brier: float) -> None:
-    """A method whose error and Brier score are no better than those of the base rate."""
-    if base.judge(estimate.error, estimate.high, brier) != NOTHING:
-        return
-    message = (
-        f"Nothing was learned from these columns: to call every row {base.majority!r} gets "
-        f"{percent_text(base.error)} wrong, and this fit is no better than that. Look for columns "
-        "that say more about the class, or label more rows."
-    )
-    warn(NothingLearnedWarning(message, majority=base.majority, base_rate=base.error))
 
 
 def check_single_labels(labels: Labels) -> Iterator[Warning]:
