@@ -25,13 +25,7 @@ from ..._core.types import AnyArray, Array
 from ..._packages import versions
 from ..._progress import Advance
 from ..._rows.memory import MemoryRows
-from ...datasets import (
-    BENCHMARKS,
-    Dataset,
-    load_benchmark,
-    make_gaussians,
-    make_violated_gaussians,
-)
+from ...datasets import BENCHMARKS, Dataset, load_benchmark, make_gaussians, make_violated_gaussians
 from ...methods import find_method, known_method
 from .. import paper
 from ..engine import record_fit, rng_of, run_missing
