@@ -34,7 +34,8 @@ from .._core.solvers import Limits, Outcome
 from .._core.solvers.supervised import fit_labeled, gains_over, supervised_reference
 from .._core.types import AnyArray, Array
 from .._messages import say, warn
-from .._rows.backends import MANY_FEATURES, backend_of, in_memory, is_device_array, place_of
+from .._rows import backend_of
+from .._rows.backends import MANY_FEATURES, in_memory, is_device_array, place_of
 from . import predictions
 from .diagnosis import (
     GainBounds,
