@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from iclda._core.solvers import Limits, Outcome, settings
+from iclda._core.solvers.implicit import maximize_labeled_likelihood
 from iclda._core.solvers.pessimistic import maximize_worst_gain
-from iclda._core.solvers.search import maximize_labeled_likelihood
 from problems import (
     change_settings,
     draw_sample,
