@@ -19,6 +19,7 @@ from .._core.gaussian import Gaussians
 from .._core.problem import WITHIN_TOLERANCE, Problem, SphericalProblem
 from .._core.rowspace import FeatureSpace
 from .._core.solvers import Outcome
+from .._core.solvers.supervised import Gains
 from .._core.types import AnyArray, Array
 from .._messages import (
     DegenerateFitWarning,
@@ -206,7 +207,7 @@ def unbounded_warning(
 
 
 @dataclass(frozen=True)
-class GainBounds:
+class GainBounds(Gains):
     """Changes from the supervised fit to this one, over all labelings of the unlabeled rows.
 
     ``worst``, ``best`` and ``expected`` are changes of the log likelihood of all rows, labeled and
@@ -215,10 +216,6 @@ class GainBounds:
     both classifiers give different classes: the error on them differs by no more than that.
     """
 
-    worst: float
-    best: float
-    expected: float
-    disagreement: float
     n_unlabeled: int
 
     @property

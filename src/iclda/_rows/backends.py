@@ -169,7 +169,7 @@ class Place:
     def label(self, scores: Any, *, is_soft: bool, tie: float = 0.0) -> tuple[Any, Any]:
         """Return shares (..., K, n), and log-sum-exp of the scores or, hard, the largest (..., n).
 
-        Of classes within ``tie`` of the best one the first is taken.
+        The first of the classes within ``tie`` of the best one is taken.
         """
         xp = self.xp
         top = xp.max(scores, axis=-2, keepdims=True)

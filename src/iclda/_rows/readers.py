@@ -348,7 +348,7 @@ def _column(table: Any, name: str) -> AnyArray:
     dtype = getattr(column.dtype, "numpy_dtype", None) if hasattr(column, "isna") else None
     if dtype is None:
         return np.asarray(column)
-    # Of pandas' nullable types
+    # A nullable type of pandas.
     if column.isna().any():
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     return np.asarray(column.to_numpy(dtype=dtype))

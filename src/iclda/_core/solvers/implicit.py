@@ -133,8 +133,8 @@ def find_candidates(
 ) -> Candidates:
     """Anneal a few starts; while they disagree, anneal all of them, then variations of the best.
 
-    Scores that are ``known`` (S, K, 1 + rank) to be good are further starts. Of candidates so near
-    that a sample cannot distinguish them the best is kept.
+    Scores that are ``known`` (S, K, 1 + rank) to be good are further starts. The best of
+    candidates that a sample cannot distinguish is kept.
     """
     chosen, annealing = settings.SETTINGS, _Annealing(problem.likelihood, held)
     n_read = len(held.weights) * problem.labeled_point.size
