@@ -69,7 +69,7 @@ STEPS = [
     (1, 3, "_core", "problem", "labeled rows in summary, moments of all", "Problem"),
     (2, 3, "_core", "frame, whitening, likelihood", "units; unit covariance; L, derivatives", ""),
     (1, 4, "_estimators", "implicitly_constrained", "_solve: one call into the core", "Fit"),
-    (2, 4, "_core", "solvers/search", "starts, continuation, finish", "Solution"),
+    (2, 4, "_core", "solvers/implicit, search", "starts, continuation, finish", "Solution"),
     (1, 5, "_core", "gaussian", "the model at the point found", "Gaussians"),
     (2, 5, "_core", "solvers/attainable, labelsums", "points that labelings attain; the gap", ""),
     (1, 6, "_estimators", "base", "stores the model in the user's units; warns", ""),

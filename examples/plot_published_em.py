@@ -15,8 +15,8 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from iclda.studies.paper.plan import Study, run_study
 from iclda.studies.paper.report import draw_everything
+from iclda.studies.paper.run import Study, run_study
 
 SETS = ("Haberman", "Ionosphere", "Parkinsons", "Pima", "Sonar", "SPECT", "Transfusion", "WDBC")
 METHODS = {

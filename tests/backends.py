@@ -12,7 +12,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from iclda import rows
-from iclda._rows.backends import Request, backend_of
+from iclda._rows import backend_of
+from iclda._rows.backends import Request
 
 SOURCES = {}
 

@@ -36,33 +36,6 @@ def reordered(data):
     return data, Data(data.X[first], data.y[first], data.X_unlabeled[second])
 
 
-def weighted_or_repeated(data):
-    rng = np.random.default_rng(10)
-    times = [rng.integers(1, 4, size=len(rows)) for rows in (data.X, data.X_unlabeled)]
-    weighted = replace(
-        data, weights=times[0].astype(float), weights_unlabeled=times[1].astype(float)
-    )
-    return weighted, Data(
-        np.repeat(data.X, times[0], axis=0),
-        np.repeat(data.y, times[0]),
-        np.repeat(data.X_unlabeled, times[1], axis=0),
-    )
-
-
-def weightless_or_absent(data):
-    rng = np.random.default_rng(11)
-    weights = [rng.integers(0, 2, size=len(rows)) for rows in (data.X, data.X_unlabeled)]
-    _, first, n_rows = np.unique(data.y, return_index=True, return_counts=True)
-    weights[0][first] = 1
-    weights[0][np.flatnonzero(data.y == n_rows.argmax())] = 1
-    present = [w > 0 for w in weights]
-    weighted = replace(
-        data, weights=weights[0].astype(float), weights_unlabeled=weights[1].astype(float)
-    )
-    cut = Data(data.X[present[0]], data.y[present[0]], data.X_unlabeled[present[1]])
-    return weighted, cut
-
-
 def marked_or_apart(data):
     n_marked = len(data.X_unlabeled) // 2
     X = np.vstack([data.X_unlabeled[:n_marked], data.X])
@@ -72,8 +45,6 @@ def marked_or_apart(data):
 
 PAIRS = {
     "row order": reordered,
-    "weights or repeated rows": weighted_or_repeated,
-    "weight zero or no row": weightless_or_absent,
     "marker or X_unlabeled": marked_or_apart,
 }
 

@@ -5,7 +5,6 @@ import contextlib
 import inspect
 import io
 import re
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ import pytest
 import iclda
 from docstrings import bare_signature
 from iclda import methods
-from iclda._core.solvers.settings import SETTINGS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -123,12 +121,6 @@ def test_method_signatures_in_the_api_are_those_of_the_classes():
     text = (ROOT / "docs" / "api.md").read_text()
     for name, listed in re.findall(r"^\| `(\w+)(\(.*?\))` \|", text, re.MULTILINE):
         assert str(bare_signature(getattr(iclda.ImplicitlyConstrainedLDA, name))) == listed, name
-
-
-def test_settings_of_the_search_are_documented_with_their_values():
-    text = (ROOT / "docs" / "solvers.md").read_text()
-    listed = dict(re.findall(r"^\| `(\w+)` \| (\S.*?) \|", text, re.MULTILINE))
-    assert {name: str(value) for name, value in asdict(SETTINGS).items()} == listed
 
 
 def test_one_letter_names_are_in_the_notation():

@@ -33,7 +33,6 @@ ELSEWHERE = {
     "cli/studies.py": "tests/cli/test_compare and tests/cli/test_paper",
     "_rows/kernels.py": "tests/rows/test_device_sums; it needs Triton",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
-    "studies/paper/plan.py": "tests/cli/test_paper and tests/studies/test_engine",
     "tabular/table_files.py": "tests/tabular/test_table and tests/cli/test_bad_tables",
 }
 # Names that modules of one kind have in common on purpose.

@@ -1,18 +1,19 @@
 """What the package promises to its users: names, docstrings, defaults, attributes."""
 
-import ast
 import doctest
 import inspect
 import re
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import iclda
+from docstrings import assert_parameters_are_documented, bare_signature, entries, parameters_of
 from iclda.methods import FITTED, FURTHER
 
 NAMES = [*{method.class_name: None for method in (*FITTED, *FURTHER)}, "AutoLDA"]
@@ -25,6 +26,7 @@ OPTIONAL = ["pandas", "polars", "pyarrow", "skops", "torch", "dask", "matplotlib
 every_classifier = pytest.mark.parametrize("classifier", [getattr(iclda, name) for name in NAMES])
 
 
+ROOT = Path(__file__).parents[1]
 TRUE = np.repeat([0, 1, 2], 10)
 X = np.random.default_rng(0).standard_normal((30, 2)) + 2 * np.eye(3)[TRUE][:, :2]
 DATA = pd.DataFrame(X, columns=["a", "b"]), np.where(np.arange(30) % 3 > 0, TRUE, -1)
@@ -38,21 +40,6 @@ def fit(classifier):
     return estimator.fit(*DATA), before
 
 
-def entries(classifier, section):
-    """Names and types of one section of a numpydoc docstring."""
-    lines = inspect.getdoc(classifier).splitlines()
-    start = next(
-        i for i, line in enumerate(lines) if line == section and set(lines[i + 1]) == {"-"}
-    )
-    found = {}
-    for line, after in zip(lines[start + 2 :], [*lines[start + 3 :], ""], strict=False):
-        if after and set(after) == {"-"}:
-            break
-        if match := re.match(r"(\w+) : (.+)$", line):
-            found[match[1]] = match[2]
-    return found
-
-
 def test_the_package_exports_the_classifiers_model_files_and_messages():
     assert sorted(iclda.__all__) == sorted([*NAMES, *FUNCTIONS, *MESSAGES])
     for name in [*NAMES, *MESSAGES]:
@@ -61,13 +48,8 @@ def test_the_package_exports_the_classifiers_model_files_and_messages():
 
 @every_classifier
 def test_the_docstring_lists_the_parameters_with_their_defaults(classifier):
-    documented = {
-        name: ast.literal_eval(re.search(r", default=(.+)$", text)[1])
-        for name, text in entries(classifier, "Parameters").items()
-    }
-    parameters = inspect.signature(classifier).parameters.values()
-    assert list(documented.items()) == [(each.name, each.default) for each in parameters]
-    assert {each.kind for each in parameters} == {inspect.Parameter.KEYWORD_ONLY}
+    assert_parameters_are_documented(classifier)
+    assert {each.kind for each in parameters_of(classifier)} == {inspect.Parameter.KEYWORD_ONLY}
     assert inspect.signature(classifier.fit).return_annotation == "Self"  # for type checkers
 
 
@@ -126,9 +108,23 @@ def test_every_public_method_documents_its_parameters(classifier):
     for name, method in inspect.getmembers(classifier, inspect.isfunction):
         if name.startswith("_") or not method.__module__.startswith("iclda"):
             continue
-        signature = [p for p in inspect.signature(method).parameters if p != "self"]
-        listed = list(entries(method, "Parameters")) if signature else []
-        assert listed == signature, name
+        if parameters_of(method):
+            assert_parameters_are_documented(method)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(module, name) for module in (iclda.rows, iclda.model_selection) for name in module.__all__],
+)
+def test_functions_document_their_parameters_and_stand_in_the_api(module, name):
+    function = getattr(module, name)
+    assert f"{name}{bare_signature(function)}" in (ROOT / "docs" / "api.md").read_text()
+    if name != "LearningCurve":  # a result
+        assert_parameters_are_documented(function)
+    for method_name, method in inspect.getmembers(function, inspect.isfunction):
+        is_own = not method_name.startswith("_") and method.__module__.startswith("iclda.model")
+        if is_own and parameters_of(method):
+            assert_parameters_are_documented(method)
 
 
 @every_classifier

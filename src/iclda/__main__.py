@@ -1,9 +1,14 @@
-"""The command ``iclda`` or ``python -m iclda``, with handlers of signals set before imports."""
+"""The command line: ``iclda`` or ``python -m iclda``. Its commands are in the folder ``cli``.
+
+Handlers of signals are set before anything else is imported.
+"""
 
 import os
 import signal
 import sys
+from functools import cache
 from types import FrameType
+from typing import Annotated, Any
 
 _COMMANDS = ("iclda.cli.ask", "iclda.cli.models", "iclda.cli.studies", "iclda.cli.pages")
 _SECONDS_BETWEEN_LOOKS = 0.02  # at whether the interrupted import is over
@@ -15,14 +20,54 @@ def main() -> None:
     for number in stops:
         signal.signal(number, _stop)
     try:
-        from .cli import app
-
-        app()
+        make_app()()
     finally:
         # Python would show a traceback of what it does at its end, joblib what it cleans up then.
         is_done = all(signal.getsignal(number) is _stop for number in stops)
         for number in stops:
             signal.signal(number, signal.SIG_IGN if is_done else signal.SIG_DFL)
+
+
+@cache
+def make_app() -> Any:
+    """Return the commands as a Typer application."""
+    try:
+        import typer
+    except ImportError:  # pragma: no cover - without the extra there is no command line to test
+        sys.exit("The command line needs extra packages: pip install 'iclda[data,experiments]'.")
+    from .cli import ask, models, pages, studies, words
+
+    def show_version(is_wanted: bool) -> None:
+        if is_wanted:
+            from . import __version__
+
+            typer.echo(f"iclda {__version__}")
+            raise typer.Exit
+
+    shown = typer.Option(
+        "--version", callback=show_version, is_eager=True, help="Show it and exit."
+    )
+
+    def options(version: Annotated[bool, shown] = False) -> None: ...
+
+    app = typer.Typer(
+        callback=options,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        help="Semi-supervised linear discriminant analysis: on your own tables and the paper's.",
+    )
+    for command in (
+        studies.compare,
+        ask.ask,
+        *(models.fit, models.predict, models.evaluate, models.show),
+        *(studies.reproduce, studies.tables, studies.curves, studies.toy),
+        *(studies.report, studies.datasets, pages.playground, pages.label),
+    ):
+        is_study = command.__module__ == studies.__name__
+        app.command()(words.explained(command, words.RESUMABLE if is_study else words.NOT_WRITTEN))
+    return app
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -145,6 +147,22 @@ class NothingLearnedWarning(UserWarning):
     def __init__(self, message: str, *, majority: Any = None, base_rate: float = 1.0) -> None:
         super().__init__(message)
         self.majority, self.base_rate = majority, base_rate
+
+
+def warn(*found: Warning | str) -> None:
+    """Warn at the line that called ``fit``."""
+    for warning in found:
+        warnings.warn(warning, stacklevel=_frames_to_user())
+
+
+def _frames_to_user() -> int:
+    """The stack level of the first caller outside of this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
+        ("iclda.", "sklearn.base")
+    ):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def message_of(raised: BaseException) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import stats
 
 from ._core.types import AnyArray, Array
+from ._messages import NothingLearnedWarning, warn
 
 _NO_ROW = 1e-9  # mean counts of rows below this are zero
 NOTHING, UNCLEAR, CLEAR = "nothing", "unclear", "clear"  # whether something was learned
@@ -230,6 +231,21 @@ class ErrorEstimate:
 def percent_text(share: float) -> str:
     """A share in percent with no more digits than few rows support: 4.2 %, 14 %."""
     return f"{100 * share:.{0 if share >= 0.0995 or share == 0 else 1}f} %"
+
+
+def warn_if_nothing_learned(base: BaseRate, estimate: ErrorEstimate, brier: float) -> None:
+    """Warn if error and Brier score of a method are no better than those of the base rate."""
+    if base.judge(estimate.error, estimate.high, brier) != NOTHING:
+        return
+    first, advice = "Nothing was learned from these columns", "Look for columns that say more"
+    if estimate.n_rows < base.n_labels_needed:
+        first = f"{estimate.n_rows:,} labels cannot show that anything was learned"
+        advice = f"About {base.n_labels_needed:,} would show an error 5 percentage points lower"
+    message = (
+        f"{first}: to call every row {base.majority!r} gets {percent_text(base.error)} wrong, and "
+        f"this fit looks no better than that. {advice}."
+    )
+    warn(NothingLearnedWarning(message, majority=base.majority, base_rate=base.error))
 
 
 def row_losses(probabilities: Array, codes: AnyArray) -> tuple[Array, Array]:

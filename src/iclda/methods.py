@@ -6,6 +6,7 @@ tables, curves, colors and reports follow.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -323,6 +324,10 @@ _MOST_UNKNOWNS = 5_000  # (classes - 1) x (features + 1), above which these take
 _WIDE = 400  # columns, above which these take minutes
 
 
+# Names before version 0.2, when ``self-training`` was scikit-learn's.
+_RENAMED = {"confident": "self-training", "logistic": "sklearn-logistic"}
+
+
 def _plain(name: str) -> str:
     """Return a name in lower case without hyphens and spaces."""
     return "".join(filter(str.isalnum, name.casefold()))
@@ -335,8 +340,9 @@ def _names_of(method: Method) -> set[str]:
 
 
 def known_method(name: str) -> Method | None:
-    """Return a method by any of its names; what stands in brackets is ignored."""
+    """Return a method by any of its names, old ones too; what stands in brackets is ignored."""
     plain = _plain(str(name).partition("(")[0])
+    plain = _plain(_RENAMED.get(plain, plain))
     return next((method for method in COMPARED if plain in _names_of(method)), None)
 
 
@@ -344,7 +350,7 @@ def find_method(name: str, among: Sequence[Method] = FITTED, others: Sequence[st
     """Return a method by its name here, in the paper or in Python.
 
     A ValueError lists the methods to choose from, and ``others``, further names that the caller
-    takes.
+    takes. A FutureWarning gives the new name of a method that was renamed.
     """
     method = known_method(name)
     if method is None or method not in among or "(" in name:
@@ -355,6 +361,12 @@ def find_method(name: str, among: Sequence[Method] = FITTED, others: Sequence[st
             what = f"The method {method.name!r} can be compared, but not chosen here."
         known = [*others, *(f"{each.name} ({each.paper_name})" for each in among)]
         raise ValueError(f"{what} There are: {', '.join(known)}.")
+    if _plain(name) in _RENAMED:
+        warnings.warn(
+            f"The method {name!r} is named {method.name!r} now; {name!r} will be an error in 0.3.",
+            FutureWarning,
+            stacklevel=2,
+        )
     return method
 
 

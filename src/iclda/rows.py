@@ -17,9 +17,8 @@ from sklearn.utils import check_scalar
 
 from ._progress import show_cells
 from ._rows.backends import refuse_repeated
-from ._rows.files import reader_of
 from ._rows.passes import Callback, Passes, listen
-from ._rows.readers import DEFAULT_MEMORY, Reader, batch_reader
+from ._rows.readers import DEFAULT_MEMORY, Reader, batch_reader, reader_of
 
 __all__ = ["Passes", "bar", "from_batches", "from_dask", "open", "progress"]
 

@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 from typer.testing import CliRunner
 
-from iclda.cli import app
+from iclda.__main__ import make_app
 
 
 def call(*arguments):
     """Exit code, standard output and error output of a command."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    result = CliRunner().invoke(make_app(), [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.stdout, result.stderr

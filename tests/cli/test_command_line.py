@@ -15,7 +15,7 @@ from table_files import call, flowers, write
 from typer.testing import CliRunner
 
 import iclda
-from iclda.cli import app
+from iclda.__main__ import make_app
 from iclda.tabular.table_files import STANDARD_INPUT, open_table
 
 
@@ -31,7 +31,7 @@ def run_shell(text, folder, **environment):
 
 
 def call_with_input(data, *arguments):
-    result = CliRunner().invoke(app, [str(each) for each in arguments], input=data)
+    result = CliRunner().invoke(make_app(), [str(each) for each in arguments], input=data)
     return result.exit_code, result.stdout, result.stderr
 
 
@@ -60,7 +60,7 @@ def test_a_number_that_cannot_be_is_refused_with_its_option(value):
     assert re.search(r"Invalid value for '?--seed'?: ", error)
 
 
-COMMANDS = [each.name or each.callback.__name__ for each in app.registered_commands]
+COMMANDS = [each.name or each.callback.__name__ for each in make_app().registered_commands]
 
 
 def test_every_command_has_help_and_a_line_in_the_help_of_all():
@@ -85,7 +85,7 @@ def test_the_shell_completes_commands_options_and_choices(words, found):
         "COMP_WORDS": words,
         "COMP_CWORD": str(len(words.split(" ")) - 1),
     }
-    result = CliRunner().invoke(app, [], prog_name="iclda", env=environment)
+    result = CliRunner().invoke(make_app(), [], prog_name="iclda", env=environment)
     assert result.stdout.split() == found
 
 

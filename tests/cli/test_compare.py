@@ -203,8 +203,8 @@ class Output:
     def flush(self): pass
 
 sys.stdout = Output()
-from iclda.cli import app
-app()
+from iclda.__main__ import make_app
+make_app()()
 """
 
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from iclda.cli import app
+from iclda.__main__ import make_app
 from iclda.datasets import BENCHMARKS
 
 COMMAND = [sys.executable, "-m", "iclda"]
@@ -24,7 +24,7 @@ def run(*arguments, cwd):
     """A command in this process."""
     environment = {"ICLDA_DATA": None, "COLUMNS": "100"}
     with chdir(cwd):
-        done = CliRunner().invoke(app, [str(each) for each in arguments], env=environment)
+        done = CliRunner().invoke(make_app(), [str(each) for each in arguments], env=environment)
     return SimpleNamespace(returncode=done.exit_code, stdout=done.stdout, stderr=done.stderr)
 
 

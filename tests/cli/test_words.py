@@ -11,8 +11,8 @@ pytest.importorskip("typer", reason="the command line needs iclda[experiments]")
 import typer
 
 import iclda
+from iclda.__main__ import make_app
 from iclda._messages import Column, Hint, Text
-from iclda.cli import app
 from iclda.cli.words import in_options, option
 
 SOURCE = Path(iclda.__file__).parent
@@ -33,7 +33,7 @@ def hints():
 
 
 def options():
-    commands = typer.main.get_command(app).commands.values()
+    commands = typer.main.get_command(make_app()).commands.values()
     return {name for command in commands for each in command.params for name in each.opts}
 
 

@@ -4,12 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iclda._core.frame import frame_of
-from iclda._core.labelsums import (
-    GivenLabels,
-    LinearRule,
-    label,
-    within_scatter,
-)
+from iclda._core.labelsums import GivenLabels, LinearRule, label, within_scatter
 from iclda._rows.memory import MemoryRows
 from problems import one_hot, random_shares
 

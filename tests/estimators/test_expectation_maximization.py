@@ -187,8 +187,9 @@ def test_every_entry_of_the_path_is_the_likelihood_at_that_round(sample, shrinka
 
 
 @pytest.mark.parametrize("shrinkage", [0.2, 0.8])
-def test_shrinkage_mixes_in_the_mean_variance_of_all_rows(sample, shrinkage):
-    fit = sample.fit(ExpectationMaximizationLDA(shrinkage=shrinkage))
+@pytest.mark.parametrize("classifier", [ExpectationMaximizationLDA, SelfLearningLDA])
+def test_shrinkage_mixes_in_the_mean_variance_of_all_rows(sample, classifier, shrinkage):
+    fit = sample.fit(classifier(shrinkage=shrinkage))
     nu = sample.rows.var(axis=0).mean()
     unshrunk = (fit.covariance_ - shrinkage * nu * np.eye(3)) / (1 - shrinkage)
     total = total_covariance(fit.class_weights_, fit.means_, unshrunk)

@@ -1,23 +1,18 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from changes import assert_close, assert_same_fit
 from iclda import ImplicitlyConstrainedLDA
-from iclda._core.solvers import settings as search_settings
 from iclda._estimators import implicitly_constrained as _implicitly_constrained
 from problems import (
     Sample,
     best_value_known,
-    change_settings,
     draw_sample,
     fit_shares,
     gap_of_shares,
     labeled_log_likelihood,
     one_hot,
     small_sample,
-    soft_maxima,
     total_covariance,
     value_of_shares,
 )
@@ -43,31 +38,6 @@ def test_no_labeling_beats_the_fit(number):
     fit = sample.fit(ImplicitlyConstrainedLDA())
     assert fit.converged_
     assert best_value_known(sample, n_starts=8) <= fit.objective_ + 1e-7
-
-
-@few_labels
-@settings(deadline=None, max_examples=15, derandomize=True)
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    n_classes=st.integers(2, 4),
-    n_features=st.integers(1, 4),
-    n_unlabeled=st.integers(5, 30),
-    separation=st.sampled_from([0.0, 1.0, 5.0]),
-)
-def test_no_labeling_drawn_at_random_beats_the_fit(
-    seed, n_classes, n_features, n_unlabeled, separation
-):
-    sample = draw_sample(
-        seed,
-        n_classes=n_classes,
-        n_features=n_features,
-        n_labeled=3 * n_classes,
-        n_unlabeled=n_unlabeled,
-        separation=separation,
-    )
-    fit = sample.fit(ImplicitlyConstrainedLDA())
-    assert fit.converged_
-    assert np.max(soft_maxima(sample, 2, seed)) <= fit.objective_ + 1e-7
 
 
 def test_the_objective_is_the_mean_log_likelihood_of_the_labeled_rows(sample):
@@ -204,20 +174,6 @@ def test_large_problems_are_certified_too(n_classes, separation):
     assert fit.converged_
     assert gap_of_shares(sample, fit.responsibilities_) <= 1e-6
     assert fit.n_passes_ <= {2: 40, 3: 60, 5: 100}[n_classes]
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_reading_rows_again_reaches_the_fit_of_rows_held(monkeypatch, n_classes):
-    sample = draw_sample(
-        [14, n_classes], n_classes=n_classes, n_labeled=10 * n_classes, n_unlabeled=6000
-    )
-    held = sample.fit(ImplicitlyConstrainedLDA())
-    monkeypatch.setattr(search_settings, "HELD_ROWS", 1500)
-    change_settings(monkeypatch, screened_rows=500)
-    read = sample.fit(ImplicitlyConstrainedLDA())
-    assert read.converged_
-    assert read.objective_ == pytest.approx(held.objective_, abs=1e-6)
-    assert read.n_passes_ <= 40
 
 
 def test_the_same_data_give_the_same_fit(sample):

@@ -3,7 +3,6 @@ import warnings
 import numpy as np
 import pytest
 
-from backends import SOURCES
 from changes import assert_same_fit
 from iclda import (
     AverageLDA,
@@ -13,8 +12,7 @@ from iclda import (
     ParameterError,
     PessimisticLDA,
 )
-from iclda._core.solvers import alternate, settings
-from problems import change_settings, draw_sample
+from problems import draw_sample
 
 SAMPLE = draw_sample(41, n_labeled=16, n_unlabeled=60, separation=1.0)
 CLASSIFIERS = [ImplicitlyConstrainedLDA, PessimisticLDA, ExpectationMaximizationLDA]
@@ -84,10 +82,6 @@ def test_proportions_count_weights(classifier):
     weights = 1.0 + np.arange(len(SAMPLE.rows)) % 3
     fitted = classifier(proportions=[0.3, 0.7]).fit(SAMPLE.rows, SAMPLE.labels, weights)
     assert unlabeled_shares(fitted, SAMPLE, weights) == pytest.approx([0.3, 0.7], abs=1e-8)
-    repeated = np.repeat(np.arange(len(weights)), weights.astype(int))
-    again = classifier(proportions=[0.3, 0.7])
-    again.fit(SAMPLE.rows[repeated], SAMPLE.labels[repeated])
-    np.testing.assert_allclose(again.means_, fitted.means_, atol=1e-6)
 
 
 def test_labeled_proportions_count_the_weights_of_labels():
@@ -97,38 +91,6 @@ def test_labeled_proportions_count_the_weights_of_labels():
     counts = np.bincount(SAMPLE.y) * [3, 1]
     expected = counts / counts.sum()
     assert unlabeled_shares(fitted, SAMPLE, weights) == pytest.approx(expected, abs=1e-8)
-
-
-MANY = draw_sample(43, n_features=3, n_labeled=20, n_unlabeled=1500, separation=1.0)
-
-
-@pytest.fixture(scope="module")
-def held_fits():
-    """Fits to rows that are all held in memory."""
-    return {
-        each: each(proportions=[0.3, 0.7]).fit(MANY.X, MANY.y, X_unlabeled=MANY.X_unlabeled)
-        for each in CLASSIFIERS
-    }
-
-
-@pytest.mark.parametrize(
-    ("classifier", "source"),
-    [
-        *((ImplicitlyConstrainedLDA, name) for name in SOURCES),
-        *((classifier, "npy") for classifier in CLASSIFIERS[1:]),
-    ],
-)
-def test_the_fit_is_the_same_wherever_rows_live(
-    classifier, source, held_fits, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(settings, "HELD_ROWS", 600)
-    monkeypatch.setattr(alternate, "_HELD_IN_ROUNDS", 600)
-    change_settings(monkeypatch, screened_rows=300)
-    rows = SOURCES[source](MANY.X_unlabeled, tmp_path)
-    fitted = classifier(proportions=[0.3, 0.7]).fit(MANY.X, MANY.y, X_unlabeled=rows)
-    assert fitted.converged_
-    assert unlabeled_shares(fitted, MANY) == pytest.approx([0.3, 0.7], abs=1e-6)
-    np.testing.assert_allclose(fitted.means_, held_fits[classifier].means_, atol=2e-3)
 
 
 def few_labels(n_labeled=10):

@@ -8,7 +8,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 
 from changes import assert_close, assert_same_fit
 from iclda import AverageLDA, SelfLearningLDA, SelfTrainingLDA, SupervisedLDA
-from problems import draw_sample, fit_shares, one_hot
+from problems import draw_sample
 
 
 @pytest.mark.parametrize("threshold", [0.6, 0.75, 0.95])
@@ -53,17 +53,6 @@ def test_the_fit_is_the_supervised_one_by_its_own_labels(sample):
     assert fit.converged_
     y = np.r_[sample.y, fit.predict(sample.X_unlabeled)]
     assert_same_fit(fit, SupervisedLDA().fit(sample.rows, y), 1e-10)
-
-
-@pytest.mark.parametrize("shrinkage", [0.2, 0.8])
-def test_shrinkage_mixes_in_the_mean_variance_of_all_rows(sample, shrinkage):
-    fit = sample.fit(SelfLearningLDA(shrinkage=shrinkage))
-    y = np.r_[sample.y, fit.predict(sample.X_unlabeled)]
-    weights, means, covariance = fit_shares(sample.rows, one_hot(y, sample.n_classes))
-    nu = sample.rows.var(axis=0).mean()
-    assert_close(fit.class_weights_, weights, 1e-12)
-    assert_close(fit.means_, means, 1e-11)
-    assert_close(fit.covariance_, (1 - shrinkage) * covariance + shrinkage * nu * np.eye(3), 1e-11)
 
 
 def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):

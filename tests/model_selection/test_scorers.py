@@ -148,25 +148,6 @@ def test_39_cross_validation_with_any_splitter_scores_labeled_rows_only():
         )
 
 
-@pytest.mark.parametrize("scoring", ["accuracy", "log_likelihood"])
-def test_requested_weights_are_routed_to_the_scorer(scoring):
-    weights = np.arange(150) % 4 + 0.5
-    with sklearn.config_context(enable_metadata_routing=True):
-        scorer = semi_supervised_scorer(scoring).set_score_request(sample_weight=True)
-        found = cross_val_score(
-            SelfLearningLDA().set_fit_request(sample_weight=False),
-            X,
-            Y,
-            cv=KFold(3),
-            scoring=scorer,
-            params={"sample_weight": weights},
-        )
-    for score, (train, test) in zip(found, KFold(3).split(X), strict=True):
-        model = SelfLearningLDA().fit(X[train], Y[train])
-        by_hand = semi_supervised_scorer(scoring)
-        assert score == by_hand(model, X[test], Y[test], sample_weight=weights[test])
-
-
 def test_rows_without_any_label_are_refused(fitted):
     with pytest.raises(ValueError, match="all 4 rows carry the marker -1"):
         semi_supervised_scorer()(fitted, X[:4], np.full(4, -1))

@@ -193,20 +193,6 @@ def test_groups_are_chosen_whatever_the_order_of_rows(splitter, data, seed, orde
     assert tested == [set(groups[order][test]) for _, test in splits(cv, y[order], groups[order])]
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_classes_are_spread_evenly_where_groups_allow(seed):
-    # 30 groups of one class each and different sizes: every fold can get its share.
-    sizes = np.arange(30) % 5 + 1
-    y, groups = np.repeat(np.arange(30) % 3, sizes), np.repeat(np.arange(30), sizes)
-    folds = [
-        np.bincount(y[test])
-        for _, test in group_splits(SemiSupervisedKFold(5, random_state=seed), y, groups)
-    ]
-    assert np.ptp(folds, axis=0).max() <= 2
-    for _, test in group_splits(SemiSupervisedShuffleSplit(20, random_state=seed), y, groups):
-        assert np.abs(np.bincount(y[test]) - 0.2 * np.bincount(y)).max() <= 3
-
-
 @pytest.mark.parametrize(
     "groups",
     [

@@ -173,7 +173,7 @@ def test_unlabeled_rows_of_a_file_are_not_labeled_one_by_one(tmp_path):
 def test_large_maps_and_tables_are_read_in_parts(kind, tmp_path, monkeypatch):
     np.save(tmp_path / "rows.npy", FEW)
     large = np.load(tmp_path / "rows.npy", mmap_mode="r") if kind == "memory map" else table(FEW)
-    assert dispatch.backend_of(large) is None
+    assert dispatch.name_of_backend(large) is None
     monkeypatch.setattr(dispatch, "_LARGE_BYTES", large.nbytes - 1)
     assert isinstance(opened(large), FileRows)
     assert_allclose(fit(large).coef_, fit(FEW).coef_, rtol=1e-9)

@@ -1,8 +1,6 @@
 """What is passed in place of an array: paths, queries, settings."""
 
 import doctest
-import inspect
-import re
 from pathlib import Path
 
 import numpy as np
@@ -27,20 +25,6 @@ ROOT = Path(__file__).parents[2]
 def test_every_kind_of_rows_stands_in_the_documents(kind):
     assert kind.words in " ".join(rows.__doc__.split())
     assert kind.words in (ROOT / "docs" / "scaling.md").read_text()
-
-
-@pytest.mark.parametrize("name", rows.__all__)
-def test_functions_are_listed_in_the_api_and_document_their_parameters(name):
-    function = getattr(rows, name)
-    signature = inspect.signature(function)
-    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    listed = f"`rows.{name}{inspect.Signature(bare)}`"
-    assert listed in (ROOT / "docs" / "api.md").read_text()
-    for parameter in signature.parameters.values():
-        default = (
-            "" if parameter.default is parameter.empty else rf".*, default={parameter.default}"
-        )
-        assert re.search(rf"^ *{parameter.name} : {default}", function.__doc__, re.MULTILINE)
 
 
 def test_the_examples_of_the_docstrings_run():

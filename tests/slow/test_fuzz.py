@@ -22,7 +22,7 @@ import typer
 from table_files import flowers, write
 from typer.testing import CliRunner
 
-from iclda.cli import app
+from iclda.__main__ import make_app
 
 BUDGET = 150  # seconds for each of the two kinds of cases
 LONGEST = 60  # seconds that one case may take on a busy machine
@@ -195,7 +195,7 @@ def run_command(arguments, folder, out=()):
     before = files_below(folder)
     with warnings.catch_warnings(record=True) as shown, within_time():
         warnings.simplefilter("always")
-        result = CliRunner().invoke(app, arguments)
+        result = CliRunner().invoke(make_app(), arguments)
     error = result.exception
     assert error is None or isinstance(error, SystemExit), "".join(
         traceback.format_exception(error)
@@ -262,7 +262,7 @@ SHORT = {
 
 def options_case(rng, folder):
     """Any command with any options and values."""
-    commands = typer.main.get_command(app).commands
+    commands = typer.main.get_command(make_app()).commands
     name = pick(rng, [each for each in commands if each not in MINUTES] * 6 + list(commands))
     write(folder)
     write(folder, flowers()[:40], "more.parquet")
@@ -303,7 +303,8 @@ def _prepared(tmp_path_factory):
     global MODEL, BUSY
     folder = tmp_path_factory.mktemp("model")
     result = CliRunner().invoke(
-        app, ["fit", str(write(folder)), "--target", "species", "--out", str(folder / "m.skops")]
+        make_app(),
+        ["fit", str(write(folder)), "--target", "species", "--out", str(folder / "m.skops")],
     )
     assert result.exit_code == 0
     MODEL = (folder / "m.skops").read_bytes()

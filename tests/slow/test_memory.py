@@ -26,7 +26,7 @@ scipy.linalg.eigh(np.eye(200) @ np.eye(200))
 n_bytes = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 n_bytes += int(sys.argv.pop(1)) * 2**20
 resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
-from iclda.cli import app as main
+from iclda.__main__ import main
 main()
 """
 

@@ -6,7 +6,7 @@ import pytest
 
 from iclda.datasets import BENCHMARKS, find_benchmark
 from iclda.studies.paper import TABLES
-from iclda.studies.paper.plan import Study, run_study
+from iclda.studies.paper.run import Study, run_study
 from iclda.studies.paper.summary import summarize_tables
 from iclda.studies.store import STORE, Store
 

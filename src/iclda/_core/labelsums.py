@@ -12,8 +12,8 @@ from .frame import Frame
 from .moments import SumsFromZero
 from .types import AnyArray, Array
 
-# Largest difference of scores: labels are hard there, and exponentials not yet denormal (slow).
 _MANY_CLASSES = 32  # from which on the scatter of hard labels is summed at once
+# Largest difference of scores: labels are hard there, and exponentials not yet denormal (slow).
 _LARGEST_LEAD = 300.0
 _SCORES_BY_ROWS = 6  # up to so many scores a row BLAS is faster at rows x classes
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
@@ -28,7 +28,7 @@ class Rule(Protocol):
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
         """(K, n) shares and (n,) log-sum-exp of the scores of the rows at ``index``.
 
-        Of two classes, (1, n) shares in the second are enough where only that is summed. Classes
+        For two classes, (1, n) shares in the second are enough where only that is summed. Classes
         come first: reducing over them is then a sum of long contiguous vectors. A part of the
         scores common to all classes, or log-sum-exp, may be left out for ``complete_sums`` to add.
         """

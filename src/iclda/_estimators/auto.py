@@ -24,6 +24,7 @@ from .._statistics import (
     estimate_final_error,
     row_losses,
     safest_choice,
+    warn_if_nothing_learned,
 )
 from ..methods import (
     FITTED,
@@ -34,7 +35,7 @@ from ..methods import (
     safety_rank,
 )
 from .base import LinearGaussianClassifier
-from .diagnosis import warn_if_nothing_learned, warn_of_no_unlabeled
+from .diagnosis import warn_of_no_unlabeled
 from .labels import FREE, draw_folds, draw_labeled, plain
 from .prepare import WIDE, FitInputs, find_non_finite, prepare
 

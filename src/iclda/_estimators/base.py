@@ -33,8 +33,9 @@ from .._core.rowspace import LogLikelihood
 from .._core.solvers import Limits, Outcome
 from .._core.solvers.supervised import fit_labeled, gains_over, supervised_reference
 from .._core.types import AnyArray, Array
-from .._messages import say
-from .._rows.backends import MANY_FEATURES, backend_of, in_memory, is_device_array, place_of
+from .._messages import say, warn
+from .._rows import backend_of
+from .._rows.backends import MANY_FEATURES, in_memory, is_device_array, place_of
 from . import predictions
 from .diagnosis import (
     GainBounds,
@@ -44,7 +45,6 @@ from .diagnosis import (
     check_span,
     check_unlabeled_mean,
     unbounded_warning,
-    warn,
     warn_if_scored_wrong,
     warn_of_no_unlabeled,
 )
@@ -625,9 +625,9 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             ``X @ coef_.T + intercept_``, for rows that are scaled if those of the fit were: log
-            posterior up to a constant of the row. Of more than two classes far from the origin
-            (1,000 standard deviations), up to another constant, about the overall mean, which keeps
-            the digits.
+            posterior up to a constant of the row. With more than two classes and rows far from the
+            origin (1,000 standard deviations) it is another constant, about the overall mean, which
+            keeps the digits.
         """
         self._check_ready(X, "decision_function")
         if len(self.classes_) == 2 or not self._frame.is_foldable:
@@ -702,7 +702,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         -------
         classifier : sklearn.discriminant_analysis.LinearDiscriminantAnalysis
             Fitted, with equal classes, probabilities and ``transform``; in a pipeline after the
-            scaling of rows, if they are scaled. Of more than two classes, ``decision_function``
+            scaling of rows, if they are scaled. With more than two classes ``decision_function``
             differs by a constant of the row: it is about the overall mean. It does not center rows:
             features 1e8 times their spread from zero lose 8 digits.
         """

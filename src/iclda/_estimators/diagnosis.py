@@ -21,18 +21,18 @@ from .._core.gaussian import Gaussians
 from .._core.problem import WITHIN_TOLERANCE, Problem, SphericalProblem
 from .._core.rowspace import FeatureSpace
 from .._core.solvers import Outcome
+from .._core.solvers.supervised import Gains
 from .._core.types import AnyArray, Array
 from .._messages import (
     DegenerateFitWarning,
-    NothingLearnedWarning,
     NoUnlabeledRowsWarning,
     Text,
     plural,
     quoted_list,
     say,
+    warn,
 )
 from .._rows.backends import column_of
-from .._statistics import NOTHING, BaseRate, ErrorEstimate, percent_text
 from .labels import Labels, plain, split_marker
 
 _SHIFT_PROBABILITY = 1e-6
@@ -57,22 +57,6 @@ class NotConvergedWarning(ConvergenceWarning):
     def __init__(self, message: str, *, outcome: str | None = None) -> None:
         super().__init__(message)
         self.outcome = outcome
-
-
-def warn(*found: Warning | str) -> None:
-    """Warn at the line that called ``fit``."""
-    for warning in found:
-        warnings.warn(warning, stacklevel=_frames_to_user())
-
-
-def _frames_to_user() -> int:
-    """The stack level of the first caller outside of this package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
-        ("iclda.", "sklearn.base")
-    ):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def warn_of_no_unlabeled(name: str, unlabeled: object, supervised: str = "SupervisedLDA") -> None:
@@ -108,21 +92,6 @@ def _warn_of_score(marker: str) -> None:
         "scoring=semi_supervised_scorer('accuracy'), or any other name, from "
         "iclda.model_selection, which leaves them out."
     )
-
-
-def warn_if_nothing_learned(base: BaseRate, estimate: ErrorEstimate, brier: float) -> None:
-    """A method whose error and Brier score are no better than those of the base rate."""
-    if base.judge(estimate.error, estimate.high, brier) != NOTHING:
-        return
-    first, advice = "Nothing was learned from these columns", "Look for columns that say more"
-    if estimate.n_rows < base.n_labels_needed:
-        first = f"{estimate.n_rows:,} labels cannot show that anything was learned"
-        advice = f"About {base.n_labels_needed:,} would show an error 5 percentage points lower"
-    message = (
-        f"{first}: to call every row {base.majority!r} gets {percent_text(base.error)} wrong, and "
-        f"this fit looks no better than that. {advice}."
-    )
-    warn(NothingLearnedWarning(message, majority=base.majority, base_rate=base.error))
 
 
 def check_single_labels(labels: Labels) -> Iterator[Warning]:
@@ -267,7 +236,7 @@ def unbounded_warning(
 
 
 @dataclass(frozen=True)
-class GainBounds:
+class GainBounds(Gains):
     """Changes from the supervised fit to this one, over all labelings of the unlabeled rows.
 
     ``worst``, ``best`` and ``expected`` are changes of the log likelihood of all rows, labeled and
@@ -276,10 +245,6 @@ class GainBounds:
     both classifiers give different classes: the error on them differs by no more than that.
     """
 
-    worst: float
-    best: float
-    expected: float
-    disagreement: float
     n_unlabeled: int
 
     @property

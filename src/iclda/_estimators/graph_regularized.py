@@ -14,8 +14,9 @@ from sklearn.utils._param_validation import Interval
 from .._core.problem import Problem
 from .._core.solvers.supervised import fit_labeled
 from .._core.types import Array
+from .._messages import warn
 from .base import AT_LEAST_ONE, LARGEST_PARAMETER, Fit, LinearGaussianClassifier
-from .diagnosis import check_single_labels, check_unlabeled_mean, warn
+from .diagnosis import check_single_labels, check_unlabeled_mean
 from .prepare import FitInputs, check_shares, check_spread, overflow_is_checked_later
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import LogLikelihood
-from .._core.solvers.search import maximize_labeled_likelihood
+from .._core.solvers.implicit import maximize_labeled_likelihood
 from .._core.solvers.supervised import labeled_log_likelihood
 from .._core.types import AnyArray, Array
 from .average_rule import with_proportions

@@ -17,12 +17,10 @@ from sklearn.utils.validation import _num_features, validate_data
 
 from .._core.rows import Rows
 from .._core.types import AnyArray, Array
+from .._rows import Backend, WeightedRows, backend_of
 from .._rows.backends import (
-    Backend,
     Request,
     UnitLength,
-    WeightedRows,
-    backend_of,
     check_finite,
     column_of,
     is_device_array,

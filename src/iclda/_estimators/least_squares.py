@@ -23,8 +23,9 @@ from .._core.solvers.squares import (
     supervised_squares,
 )
 from .._core.types import Array
+from .._messages import warn
 from .base import Fit, LinearClassifier
-from .diagnosis import check_span, check_unlabeled_mean, warn
+from .diagnosis import check_span, check_unlabeled_mean
 from .predictions import clipped_shares, linear_scores, log_clipped_shares, one_or_all
 from .prepare import FitInputs, check_shares, check_spread
 

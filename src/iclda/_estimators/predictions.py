@@ -113,10 +113,10 @@ def posteriors(scores: Any) -> Any:
 
 
 def clipped_shares(scores: Any) -> Any:
-    """(n, K): least squares predictions as probabilities, clipped at 0 and scaled to add up to 1.
+    """Probabilities (n, K) from least squares predictions: clipped at 0, scaled to add up to 1.
 
-    From (n, K) predictions or the second of two classes' lead (n, 1). The smallest normal number
-    stands for 0, so that logarithms are finite.
+    Predictions are (n, K), or the lead (n, 1) of the second of two classes. The smallest normal
+    number stands for 0, so that logarithms are finite.
     """
     xp = array_namespace(scores)
     if scores.shape[1] == 1:
@@ -135,7 +135,7 @@ def log_clipped_shares(scores: Any) -> Any:
 
 
 def log_posteriors(scores: Any) -> Any:
-    """(n, K): their logarithms, from (n, K) scores or the second of two classes' lead (n, 1)."""
+    """Log posteriors (n, K), from scores (n, K) or the lead (n, 1) of the second of two classes."""
     scores = _of_every_class(scores)
     xp = array_namespace(scores)
     ahead = scores - xp.max(scores, axis=1, keepdims=True)
@@ -143,7 +143,10 @@ def log_posteriors(scores: Any) -> Any:
 
 
 def _of_every_class(scores: Any) -> Any:
-    """(n, K): of two classes less the larger, so that infinite odds (a prior of 0) leave no NaN."""
+    """Return scores (n, K); a lead (n, 1) becomes two scores of which the larger is 0.
+
+    Infinite odds, of a prior of 0, then leave no NaN.
+    """
     if scores.shape[1] > 1:
         return scores
     xp = array_namespace(scores)
@@ -164,7 +167,7 @@ def logsumexp(scores: Any) -> Any:
 
 
 def one_or_all(scores: Any) -> Any:
-    """(n, K), or (n,) of the second of two classes' lead."""
+    """Return scores (n, K) as they are, and a lead (n, 1) as a vector."""
     return scores[:, 0] if scores.shape[1] == 1 else scores
 
 

@@ -1,1 +1,153 @@
-"""Backends: sums over rows in memory, in files, on a device or on a cluster."""
+"""Rows, wherever they are: what a backend supplies, and the base class of its rows.
+
+A backend is a module of this folder with the two functions of ``Backend``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from .._core.frame import Frame
+from .._core.labelsums import Rule
+from .._core.rows import Rows
+from .._core.types import AnyArray, Array
+from .backends import Request, UnitLength, name_of_backend, package_and_type
+
+
+class Backend(Protocol):
+    def open_rows(
+        self,
+        X: Any,
+        request: Request,
+        weights: Array | None = None,
+        is_member: AnyArray | None = None,
+    ) -> WeightedRows:
+        """Return the rows of a source, or those that ``is_member`` marks. Reads little or nothing.
+
+        Beyond the types, callers rely on this:
+
+        - ``sample(n, seed)`` with n >= ``n_rows`` gives all members, in their order, with their own
+          weights: labeled rows are taken into memory this way.
+        - NaN and infinity raise a ValueError that names row or block, and column, when they are
+          first read. Rows that a fit does not read (unlabeled ones, in ``SupervisedLDA``) are
+          checked only if the backend has ``check_finite``.
+        - A pass calls ``passes.report_progress`` after every few ten thousand rows, in the thread
+          of the caller, who counts the passes.
+        - If rows must be read to be counted, ``n_rows`` may be an upper bound until the first
+          pass, but it is 0 after a sample without rows; ``count()`` is exact.
+        """
+        ...
+
+    def apply_to_rows(self, X: Any, function: Callable[[Any], Any], request: Request) -> Any:
+        """Return the results of a function of (n, d) rows, n entries for n rows, in their order.
+
+        The request is that of a fitted classifier: it has ``n_features``.
+        """
+        ...
+
+
+def backend_of(X: Any) -> Backend | None:
+    """Return the module that reads X; None for what is an array, or can be made one, in memory."""
+    name = name_of_backend(X)
+    if name is not None:
+        return cast(Backend, import_module(f".{name}", __name__))
+    if hasattr(X, "shape") and not (hasattr(X, "__array__") or hasattr(X, "toarray")):
+        raise TypeError(
+            f"Rows of the type {'.'.join(package_and_type(X))} are not read: pass a NumPy array, "
+            "or iclda.rows.from_batches with a function that yields arrays of some rows each."
+        )
+    return None
+
+
+class WeightedRows(Rows):
+    """Membership and weights of rows, and samples of them.
+
+    A backend supplies the sums of ``Rows`` and ``_rows_at``, or ``_draw`` if it has a cheaper way
+    to some rows.
+    """
+
+    n_features: int = 0
+    feature_names: Sequence[str] | None = None
+    source: Any = None  # what to open in place of X from now on; None: X
+    unit: UnitLength | None = None  # how rows are scaled as they are read
+    held_at: Any = None  # see ``Rows``
+
+    def __init__(
+        self,
+        n_all: int | None,
+        n_features: int,
+        weights: Array | None = None,
+        is_member: AnyArray | None = None,
+    ) -> None:
+        is_partial = is_member is not None and not is_member.all()
+        self.n_features = n_features
+        self._weights = weights
+        self._is_member = is_member if is_partial else None
+        # None: not known before the first pass.
+        self._n_rows = n_all if is_member is None else int(is_member.sum())
+
+    @property
+    def n_rows(self) -> int:
+        assert self._n_rows is not None
+        return self._n_rows
+
+    def count(self) -> int:
+        """Return the exact number of rows; read them if it is not known otherwise."""
+        return self.n_rows
+
+    def check_finite(self) -> None:
+        """Raise ValueError for NaN or infinity, where rows are at hand and need not be read."""
+
+    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        """Raise NotImplementedError where rows have to be read."""
+        raise NotImplementedError
+
+    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
+        rows, index = self._draw(n, seed)
+        rows = np.asarray(rows, dtype=np.float64)
+        if self.unit is not None:
+            rows = self.unit(rows)
+        if self._weights is None:
+            weights = np.ones(len(rows))
+            total = float(len(rows) if self._n_rows is None else self._n_rows)
+        else:
+            weights, total = self._weights[index], self._total_weight()
+        drawn = float(weights.sum())
+        return rows, weights * (total / drawn) if drawn > 0 else weights
+
+    def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
+        """Return at most ``n`` rows and their indices, which ascend."""
+        index = self._random_members(n, seed)
+        return self._rows_at(index), index
+
+    def _rows_at(self, index: AnyArray) -> AnyArray:
+        raise NotImplementedError
+
+    def _random_members(self, n: int, seed: int) -> AnyArray:
+        if n >= self.n_rows:
+            return self._members
+        index = np.sort(np.random.default_rng(seed).choice(self.n_rows, n, replace=False))
+        return index if self._is_member is None else self._members[index]
+
+    @property
+    def _members(self) -> AnyArray:
+        """Indices of all members."""
+        if self._is_member is None:
+            return np.arange(self.n_rows)
+        return np.flatnonzero(self._is_member)
+
+    def _members_within(self, begin: int, end: int) -> slice | AnyArray:
+        """Return positions, counted from ``begin``, of the members among these rows."""
+        if self._is_member is None:
+            return slice(0, end - begin)
+        return np.flatnonzero(self._is_member[begin:end])
+
+    def _total_weight(self) -> float:
+        if self._weights is None:
+            return float(self.n_rows)
+        members = slice(None) if self._is_member is None else self._is_member
+        return float(self._weights[members].sum())

@@ -36,10 +36,10 @@ from .._core.labelsums import GivenLabels, LabelSums, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near
 from .._core.types import AnyArray, Array
+from . import WeightedRows
 from .backends import (
     BadRowsError,
     Request,
-    WeightedRows,
     changed_error,
     check_finite,
     check_names,

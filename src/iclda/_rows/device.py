@@ -18,7 +18,8 @@ from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near, one_of_each
 from .._core.types import AnyArray, Array
-from .backends import Place, Request, WeightedRows, check_finite, place_of, to_host
+from . import WeightedRows
+from .backends import Place, Request, check_finite, place_of, to_host
 from .device_sums import (
     DeviceBlock,
     FusedPasses,

@@ -7,32 +7,18 @@ the rows are read for the first time.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from copy import copy
-from glob import glob
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from . import readers
-from .backends import (
-    KIND_BY_KEY,
-    KINDS,
-    SUFFIXES,
-    Request,
-    changed_error,
-    check_finite,
-    find_kind,
-    is_path,
-)
+from .backends import Request, changed_error
 from .memory import TILES_PER_BLOCK, Block, BlockRows
 from .passes import AHEAD, read_ahead
-from .readers import Reader, Span, shorten
+from .readers import Reader, Span, reader_of, shorten
 
-_PIECE_ROWS = 1024  # rows read at once where a few are wanted
 _RESERVOIR_SLACK = 1.5  # times the rows to keep are held before the others are dropped
 # Rows kept in the first pass: twice what a search needs, so that another seed gives another
 # sample of them.
@@ -67,73 +53,6 @@ def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> A
     return open_rows(X, request).apply(function)
 
 
-# Which files, and which reader.
-
-
-def reader_of(X: Any, name: str) -> Reader:
-    """Return a reader of paths, or of a kind of rows that the files backend reads."""
-    kind, source = find_kind(X), X
-    if isinstance(X, np.ndarray) and X.ndim == 2:
-        kind = KIND_BY_KEY["numpy.memmap"]
-    if kind is None or kind.backend != "files":
-        source = _files_of(X, name)
-        kind = KIND_BY_KEY[source[0].suffix.lower()]
-    reader: Reader = getattr(readers, kind.reader)(source, name)
-    reader.words = kind.words
-    return reader
-
-
-def _files_of(X: Any, name: str) -> list[Path]:
-    """Return the files of paths, all of one format; TypeError for what nothing here reads."""
-    paths = [X] if is_path(X) else X
-    if not isinstance(paths, (list, tuple)) or not paths or not all(map(is_path, paths)):
-        others = [kind.words for kind in KINDS if kind.reader and kind.keys[0][0] != "."]
-        raise TypeError(
-            f"{name} must be a path, a list of at least one path, or one of {', '.join(others)}, "
-            f"got {type(X).__name__}. Other arrays and tables, and what functions of iclda.rows "
-            "return, are passed to a classifier as they are; for a list of them, and anything else "
-            "that can be read again, there is iclda.rows.from_batches."
-        )
-    files = [file for path in paths for file in _expand(os.fspath(path), name)]
-    unknown = [file for file in files if file.suffix.lower() not in SUFFIXES]
-    if unknown:
-        raise ValueError(
-            f"{name}: unknown format of {unknown[0]}. Files that end in {', '.join(SUFFIXES)} are "
-            "read; for others pass an h5py dataset, a pyarrow dataset, a polars LazyFrame, or "
-            "iclda.rows.from_batches."
-        )
-    if len({KIND_BY_KEY[file.suffix.lower()] for file in files}) > 1:
-        shown = ", ".join(str(file) for file in files[:3])
-        raise ValueError(f"{name} mixes files of several formats ({shown}): pass those of one.")
-    return files
-
-
-def _expand(path: str, name: str) -> list[Path]:
-    """Return the files of a folder or pattern in the order of their names.
-
-    Hidden files of a folder are left out: engines write _SUCCESS, _metadata and temporary files.
-    """
-    path = path if os.path.exists(path) else os.path.expanduser(path)
-    if os.path.isdir(path):
-        every: Iterable[Path] = [
-            file
-            for file in Path(path).rglob("*")
-            if file.suffix.lower() in SUFFIXES
-            and not any(part[0] in "._" for part in file.relative_to(path).parts)
-        ]
-    else:
-        every = [Path(path)] if os.path.isfile(path) else map(Path, glob(path, recursive=True))
-    files = sorted(file for file in every if file.is_file())
-    if not files:
-        raise FileNotFoundError(
-            f"{name}: there is no file {path}, nor in it one that ends in {', '.join(SUFFIXES)}."
-        )
-    return files
-
-
-# Rows.
-
-
 def _equal_blocks(
     spans: Iterable[Span], reader: Reader, dtype: Any, n_rows: int
 ) -> Iterator[Block]:
@@ -159,11 +78,6 @@ def _equal_blocks(
                 filled = 0
     if filled:
         yield Block(start, buffer[:filled], where)
-
-
-def _check_block(block: Block, reader: Reader) -> None:
-    index, names = range(block.start, block.stop), reader.feature_names
-    check_finite(block.rows, reader.name, names, index=index, where=f" ({block.where})")
 
 
 class Reservoir:
@@ -256,7 +170,7 @@ class FileRows(BlockRows):
             n_read = block.stop
             self._check_length(n_read, is_end=False)
             if is_checked:
-                _check_block(block, reader)
+                reader.check_finite(block.rows, block.start, block.where)
             if is_first:
                 inside = self._members_within(block.start, block.stop)
                 reservoir.add(block.rows[inside], block.start + np.arange(len(block.rows))[inside])
@@ -292,7 +206,7 @@ class FileRows(BlockRows):
             return rows[chosen], index[chosen]
         is_all = n >= self.n_rows
         index = self._members if is_all else self._cheap_members(n)
-        rows = self._looked = self._read_rows(index, must_exist=is_all)
+        rows = self._looked = self._reader.read_rows(index, must_exist=is_all)
         if self._n_rows is None and len(rows) == 0:
             self._n_rows = 0  # it ended before its first row
         return rows, index[: len(rows)]
@@ -307,28 +221,3 @@ class FileRows(BlockRows):
             return index
         members = self._members
         return members[np.unique(np.linspace(0, len(members) - 1, n).astype(np.int64))]
-
-    def _read_rows(self, index: AnyArray, *, must_exist: bool) -> AnyArray:
-        """Return the rows at ascending indices; fewer if a source of unknown length ends before.
-
-        ValueError if they, or rows read beside them, are not finite.
-        """
-        reader, n_read = self._reader, 0
-        rows = np.empty((len(index), self.n_features), self._dtype)
-        if len(index) == 0:
-            return rows
-        reader.check_unchanged()
-        for span in reader.spans(_PIECE_ROWS, index):
-            stop = int(np.searchsorted(index, span.stop))
-            if stop == n_read:
-                continue
-            into = np.empty((span.n_rows, self.n_features), self._dtype)
-            block = Block(span.start, into, span.where)
-            span.read(block.rows, 0)
-            _check_block(block, reader)
-            rows[n_read:stop] = block.rows[index[n_read:stop] - span.start]
-            n_read = stop
-        reader.check_unchanged()
-        if n_read < len(index) and (must_exist or reader.n_rows is not None):
-            raise changed_error(reader.name, f"it ended before its row {index[n_read]}")
-        return rows[:n_read]

@@ -40,7 +40,7 @@ from .._core.moments import (
 )
 from .._core.rows import Near, Rows
 from .._core.types import AnyArray, Array
-from .backends import WeightedRows
+from . import WeightedRows
 from .passes import Result, in_order, report_as, report_progress
 
 Tile = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, indices of the rows

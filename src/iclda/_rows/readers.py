@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from glob import glob
 from importlib import import_module
 from pathlib import Path
 from tokenize import TokenError
@@ -19,9 +20,21 @@ from typing import Any, Literal
 import numpy as np
 
 from .._core.types import AnyArray
-from .backends import changed_error, check_finite, check_names, names_of_table, refuse_repeated
+from .backends import (
+    KIND_BY_KEY,
+    KINDS,
+    SUFFIXES,
+    changed_error,
+    check_finite,
+    check_names,
+    find_kind,
+    is_path,
+    names_of_table,
+    refuse_repeated,
+)
 
 DEFAULT_MEMORY = 2**28  # bytes held of the rows at a time
+_PIECE_ROWS = 1024  # rows read at once where a few are wanted
 _COUNTED_ROWS = 2**16  # rows read at once to be counted
 _FIRST_LOOK_RUNS = 64  # places of an array that a first look reads from
 _FIRST_LOOK_GROUPS = 16  # row groups of Parquet files that a first look reads from
@@ -140,6 +153,35 @@ class Reader:
         if self.n_rows is not None:
             return self.n_rows
         return sum(span.n_rows for span in self.spans(_COUNTED_ROWS))
+
+    def read_rows(self, index: AnyArray, *, must_exist: bool = True) -> AnyArray:
+        """Return the rows at ascending indices; fewer if a source of unknown length ends before.
+
+        ValueError if they, or rows read beside them, are not finite.
+        """
+        dtype, n_read = self.find_dtype(), 0
+        rows = np.empty((len(index), self.n_features), dtype)
+        if len(index) == 0:
+            return rows
+        self.check_unchanged()
+        for span in self.spans(_PIECE_ROWS, index):
+            stop = int(np.searchsorted(index, span.stop))
+            if stop == n_read:
+                continue
+            piece = np.empty((span.n_rows, self.n_features), dtype)
+            span.read(piece, 0)
+            self.check_finite(piece, span.start, span.where)
+            rows[n_read:stop] = piece[index[n_read:stop] - span.start]
+            n_read = stop
+        self.check_unchanged()
+        if n_read < len(index) and (must_exist or self.n_rows is not None):
+            raise changed_error(self.name, f"it ended before its row {index[n_read]}")
+        return rows[:n_read]
+
+    def check_finite(self, rows: AnyArray, start: int, where: str) -> None:
+        """Raise ValueError for NaN or infinity in rows, the first of them at index ``start``."""
+        index = range(start, start + len(rows))
+        check_finite(rows, self.name, self.feature_names, index=index, where=f" ({where})")
 
     def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
         """Yield all rows, about ``n_rows`` at a time, or spans that hold rows of these indices."""
@@ -306,7 +348,7 @@ def _column(table: Any, name: str) -> AnyArray:
     dtype = getattr(column.dtype, "numpy_dtype", None) if hasattr(column, "isna") else None
     if dtype is None:
         return np.asarray(column)
-    # Of pandas' nullable types
+    # A nullable type of pandas.
     if column.isna().any():
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     return np.asarray(column.to_numpy(dtype=dtype))
@@ -532,3 +574,67 @@ def query_reader(frame: Any, name: str) -> Reader:
 
     first = polars.DataFrame(schema=frame.collect_schema())
     return Batches(batches, name, first, None, count=count)
+
+
+# Which files, and which reader.
+
+
+def reader_of(X: Any, name: str) -> Reader:
+    """Return a reader of paths, or of a kind of rows that the files backend reads."""
+    kind, source = find_kind(X), X
+    if isinstance(X, np.ndarray) and X.ndim == 2:
+        kind = KIND_BY_KEY["numpy.memmap"]
+    if kind is None or kind.backend != "files":
+        source = _files_of(X, name)
+        kind = KIND_BY_KEY[source[0].suffix.lower()]
+    reader: Reader = globals()[kind.reader](source, name)
+    reader.words = kind.words
+    return reader
+
+
+def _files_of(X: Any, name: str) -> list[Path]:
+    """Return the files of paths, all of one format; TypeError for what nothing here reads."""
+    paths = [X] if is_path(X) else X
+    if not isinstance(paths, (list, tuple)) or not paths or not all(map(is_path, paths)):
+        others = [kind.words for kind in KINDS if kind.reader and kind.keys[0][0] != "."]
+        raise TypeError(
+            f"{name} must be a path, a list of at least one path, or one of {', '.join(others)}, "
+            f"got {type(X).__name__}. Other arrays and tables, and what functions of iclda.rows "
+            "return, are passed to a classifier as they are; for a list of them, and anything else "
+            "that can be read again, there is iclda.rows.from_batches."
+        )
+    files = [file for path in paths for file in _expand(os.fspath(path), name)]
+    unknown = [file for file in files if file.suffix.lower() not in SUFFIXES]
+    if unknown:
+        raise ValueError(
+            f"{name}: unknown format of {unknown[0]}. Files that end in {', '.join(SUFFIXES)} are "
+            "read; for others pass an h5py dataset, a pyarrow dataset, a polars LazyFrame, or "
+            "iclda.rows.from_batches."
+        )
+    if len({KIND_BY_KEY[file.suffix.lower()] for file in files}) > 1:
+        shown = ", ".join(str(file) for file in files[:3])
+        raise ValueError(f"{name} mixes files of several formats ({shown}): pass those of one.")
+    return files
+
+
+def _expand(path: str, name: str) -> list[Path]:
+    """Return the files of a folder or pattern in the order of their names.
+
+    Hidden files of a folder are left out: engines write _SUCCESS, _metadata and temporary files.
+    """
+    path = path if os.path.exists(path) else os.path.expanduser(path)
+    if os.path.isdir(path):
+        every: Iterable[Path] = [
+            file
+            for file in Path(path).rglob("*")
+            if file.suffix.lower() in SUFFIXES
+            and not any(part[0] in "._" for part in file.relative_to(path).parts)
+        ]
+    else:
+        every = [Path(path)] if os.path.isfile(path) else map(Path, glob(path, recursive=True))
+    files = sorted(file for file in every if file.is_file())
+    if not files:
+        raise FileNotFoundError(
+            f"{name}: there is no file {path}, nor in it one that ends in {', '.join(SUFFIXES)}."
+        )
+    return files

@@ -80,7 +80,8 @@ def fit(
     from ..tabular.summaries import fit_summary
     from ..tabular.table import ReadOptions, read_file
 
-    chosen = None if method == _AUTO else find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
+    with words.noted_warnings():
+        chosen = None if method == _AUTO else find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
     priors, shrunk = _shares("--prior", prior), parse_shrinkage(shrinkage)
     word = " ".join(proportions or ())
     is_word = word in ("labeled", "equal", "auto")

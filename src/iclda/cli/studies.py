@@ -97,14 +97,16 @@ def compare(
             from ..tabular.table import ReadOptions, read_file
 
             check_can_report()
-            names = words.split_names(methods or "")
+            with words.noted_warnings():
+                names = words.split_names(methods or "")
+                chosen = find_compared(names) if names else None
             options = ReadOptions(
                 target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
             )
             plan = ComparisonPlan(
                 read_file(data, options).framed(),
                 out or Path(f"{data.name.partition('.')[0].strip('-') or 'stdin'}-comparison"),
-                find_compared(names) if names else None,
+                chosen,
                 None if shrinkage is None else parse_shrinkages(shrinkage),
                 repeats=repeats,
                 folds=folds,
@@ -201,7 +203,7 @@ def reproduce(
             "again.",
             err=True,
         )
-    from ..studies.paper.plan import default_curves
+    from ..studies.paper.run import default_curves
 
     names = _find_benchmarks(datasets, data, quiet)
     study: Any = {"tables": names, "table_repeats": repeats, "curve_repeats": curve_repeats}
@@ -240,7 +242,7 @@ def curves(
     """Error and loss against the number of unlabeled rows."""
     from ..datasets import BENCHMARKS
     from ..studies.paper import TOYS
-    from ..studies.paper.plan import choose, default_curves
+    from ..studies.paper.run import choose, default_curves
 
     if datasets is None:
         names = default_curves(_find_benchmarks(None, data, quiet))
@@ -271,7 +273,7 @@ def report(folder: _Folder, quiet: words.Quiet = False, json: words.Json = False
 
 def datasets(data: _Data = None, json: words.Json = False) -> None:
     """List the ten sets: shape, license, source, citation, changes."""
-    from ..studies.paper.plan import describe_sets, list_sets
+    from ..studies.paper.summary import describe_sets, list_sets
 
     if json:
         words.print_json(describe_sets(data), ensure_ascii=False)
@@ -281,7 +283,7 @@ def datasets(data: _Data = None, json: words.Json = False) -> None:
 
 def _find_methods(text: str | None) -> tuple[str, ...]:
     from ..studies.paper import EVERY_METHOD, METHOD_NAMES
-    from ..studies.paper.plan import choose
+    from ..studies.paper.run import choose
 
     if text is None:
         return METHOD_NAMES
@@ -293,7 +295,7 @@ def _find_methods(text: str | None) -> tuple[str, ...]:
 def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:
     """The sets named, or all that can be loaded, with a line that says how to get the rest."""
     from ..datasets import BENCHMARKS, find_benchmark
-    from ..studies.paper.plan import choose
+    from ..studies.paper.run import choose
 
     if text is not None:
         return choose(words.split_names(text), list(BENCHMARKS), "data set")
@@ -309,7 +311,7 @@ def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tu
 def _run_and_draw(out: Path, quiet: bool, json: bool, *, jobs: int, **settings: Any) -> None:
     """Run the experiments that the fields of ``Study`` in ``settings`` name, and draw them."""
     from ..studies.page import check_can_report
-    from ..studies.paper.plan import Study, run_study
+    from ..studies.paper.run import Study, run_study
 
     check_can_report()
     jobs, command = jobs or words.n_cores(), words.command_line()

@@ -6,7 +6,9 @@ import errno
 import json
 import shlex
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -46,6 +48,16 @@ Json = Annotated[bool, Option("--json", help="Print a summary for programs at th
 _NOT_WRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
 # Options that are not called like the parameter.
 _NAMES = {"data_dir": "data", "n_labeled": "labeled", "priors": "prior"}
+
+
+@contextmanager
+def noted_warnings() -> Iterator[None]:
+    """Print warnings, a line each, without the place in the code that Python shows."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for each in caught:
+        typer.echo(f"Note: {each.message}", err=True)
 
 
 def in_options(message: str) -> str:

@@ -12,10 +12,10 @@ from scipy.cluster.hierarchy import linkage
 from sklearn.utils import check_random_state
 
 from .._core.types import AnyArray, Array
-from .._estimators.average import AverageLDA
 from .._estimators.labels import check_lengths, split_marker
 from .._messages import plural
 from .._rows.backends import MANY_FEATURES, UnitLength, check_finite, in_memory
+from ..methods import find_method
 
 _SAMPLE = 4_096  # unlabeled rows that are clustered
 _ROWS_A_LABEL = 4  # of the sample, if that is more
@@ -70,7 +70,7 @@ def rows_to_label(
     >>> rows_to_label(X, 3)
     array([1, 4, 6])
     """
-    reader = AverageLDA(unlabeled=unlabeled)
+    reader = find_method("average").load_class()(unlabeled=unlabeled)
     source = reader._open(X, reset=True)
     is_labeled, codes = _labels(y, unlabeled, source.n_rows)
     is_labeled[np.asarray(pending, dtype=int)] = True
@@ -121,7 +121,8 @@ def _doubts(rows: Array, codes: AnyArray) -> Array:
         return doubts
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # labels are few, which the caller is about to change
-        shares = np.sort(AverageLDA().fit(rows, codes).predict_proba(rows), axis=1)
+        fitted = find_method("average").load_class()().fit(rows, codes)
+        shares = np.sort(fitted.predict_proba(rows), axis=1)
     return np.maximum(1 - (shares[:, -1] - shares[:, -2]), _LEAST_DOUBT)
 
 

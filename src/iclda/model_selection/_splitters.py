@@ -9,11 +9,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.model_selection import (
-    BaseCrossValidator,
-    StratifiedGroupKFold,
-    StratifiedShuffleSplit,
-)
+from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from .._core.types import AnyArray

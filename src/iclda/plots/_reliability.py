@@ -15,15 +15,7 @@ from .._statistics import ReliabilityCurve, bin_sums
 from ..methods import FAINT
 from ..model_selection._splitters import check_count
 from . import _look
-from ._look import (
-    LABEL_SIZE,
-    Axes,
-    Display,
-    by_name,
-    encode_shown,
-    estimators_by_name,
-    plain_text,
-)
+from ._look import LABEL_SIZE, Axes, Display, by_name, encode_shown, estimators_by_name, plain_text
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _PREDICTED = "the predicted class"

@@ -14,19 +14,9 @@ from .._core.types import Array
 from .._messages import printable, quoted_list
 from .._statistics import CLEAR, NOTHING, ReliabilityCurve
 from ..tabular.encoders import texts_of
-from ..tabular.fit_predict import (
-    PredictionCounts,
-    ShareDone,
-    check_columns,
-    predicted_blocks,
-)
+from ..tabular.fit_predict import PredictionCounts, ShareDone, check_columns, predicted_blocks
 from ..tabular.summaries import far_warning
-from ..tabular.table import (
-    ReadOptions,
-    may_mean_nothing,
-    read_classes,
-    short_number,
-)
+from ..tabular.table import ReadOptions, may_mean_nothing, read_classes, short_number
 from ..tabular.table_files import open_data, open_table
 from .measures import EDGES, Bins, Confusion, bins_of, brier_score, count_confusion
 from .page import class_error_lines, confusion_lines, percent
@@ -236,7 +226,7 @@ def evaluation_notes(result: Evaluation) -> list[str]:
 
 def evaluation_page(result: Evaluation) -> str:
     """Return the evaluation as one self-contained page."""
-    from ..plots import ReliabilityDisplay
+    from ..plots._reliability import ReliabilityDisplay
     from .page import draw_display, fill, to_inline_svg
 
     figure = draw_display(ReliabilityDisplay(curves={"model": result.curve}), 4.6, 4.4)

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
-from .._rows.backends import Request, check_finite
-from .._rows.files import open_rows, reader_of
-from .._rows.readers import Reader
+from .._rows.backends import check_finite
+from .._rows.readers import Reader, reader_of
 from .encoders import require_for_tables
 
 _BATCH_ROWS = 1 << 14
@@ -39,6 +38,7 @@ class FeatureFile:
                 f"{path} is a folder without .npy files: name one that has some, or a file."
             )
         self.rows, beside = _open(path, self._files)
+        self.rows.name = str(path)
         self.n_rows = int(self.rows.n_rows or 0)
         self.features = feature_names(self.rows.n_features)
         self._beside = {**dict.fromkeys(ids, np.arange(self.n_rows)), **beside}
@@ -50,8 +50,7 @@ class FeatureFile:
 
     def take(self, is_taken: AnyArray) -> Any:
         """Return the features of some rows as a pandas frame."""
-        rows = open_rows(self.rows, Request(str(self.path)), is_member=is_taken)
-        values = rows.sample(int(is_taken.sum()), 0)[0]
+        values = self.rows.read_rows(np.flatnonzero(is_taken)).astype(np.float64, copy=False)
         return require_for_tables("pandas").DataFrame(values, columns=self.features)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:

@@ -18,7 +18,7 @@ from .._checks import first_copies
 from .._core.types import AnyArray
 from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
-from .._estimators.diagnosis import safety_bounds, warn_if_nothing_learned
+from .._estimators.diagnosis import safety_bounds
 from .._estimators.labels import FREE, LABELED, plain
 from .._messages import (
     Hint,
@@ -36,6 +36,7 @@ from .._statistics import (
     ErrorEstimate,
     error_interval,
     estimate_as_json,
+    warn_if_nothing_learned,
 )
 from ..methods import Method
 from .array_files import FeatureFile, feature_names

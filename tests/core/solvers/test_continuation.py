@@ -9,7 +9,7 @@ from iclda._core.labelsums import LinearRule
 from iclda._core.solvers import Limits, Outcome, continuation, settings
 from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.continuation import Effort, Follower, Work, _System
-from iclda._core.solvers.search import maximize_labeled_likelihood
+from iclda._core.solvers.implicit import maximize_labeled_likelihood
 from problems import Sample, change_settings, climb, draw_sample, problem_of, soft_maxima
 
 OPTIONS = {"limits": Limits(200, 1e-6), "n_starts": 32, "seed": 0}

@@ -5,7 +5,7 @@ from scipy.linalg import eigh, sqrtm
 from iclda._core.solvers import Outcome
 from iclda._core.solvers.moment_match import CLOSED_FORMS, match_moments, maximize_under_moments
 from iclda._core.solvers.supervised import labeled_log_likelihood
-from problems import draw_sample, fit_shares, one_hot, problem_of, total_covariance
+from problems import draw_sample, fit_shares, one_hot, problem_of
 
 
 def maps_of(sample):
@@ -32,29 +32,6 @@ def test_the_labeled_fit_is_moved_by_the_printed_map(sample, variant):
     units = np.outer(model.frame.scale, model.frame.scale)
     np.testing.assert_allclose(model.covariance * units, A @ within @ A.T, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(model.class_weights, np.bincount(sample.y) / len(sample.y))
-
-
-@pytest.mark.parametrize("variant", ["invariant", "symmetric"])
-@pytest.mark.parametrize("shrinkage", [0.0, 0.4])
-def test_both_moment_constraints_hold_exactly(sample, variant, shrinkage):
-    problem = problem_of(sample, shrinkage=shrinkage)
-    model = match_moments(problem, variant)
-    frame, weights = model.frame, model.class_weights
-    means = frame.restore(model.means)
-    np.testing.assert_allclose(weights @ means, sample.rows.mean(axis=0), rtol=1e-12, atol=1e-12)
-    covariance = model.covariance * np.outer(frame.scale, frame.scale)
-    nu = sample.rows.var(axis=0).mean()
-    unshrunk = (covariance - shrinkage * nu * np.eye(3)) / (1 - shrinkage)
-    expected = np.cov(sample.rows.T, bias=True)
-    total = total_covariance(weights, means, unshrunk)
-    np.testing.assert_allclose(total, expected, rtol=1e-10, atol=1e-11)
-
-
-def test_labels_too_few_for_a_covariance_are_refused_with_a_way_out(sample):
-    few = [np.flatnonzero(sample.y == k)[0] for k in range(sample.n_classes)]
-    poor = type(sample)(sample.X[few], sample.y[few], sample.X_unlabeled)
-    with pytest.raises(ValueError, match=r"span 0 of 3 dimensions.*pass shrinkage"):
-        match_moments(problem_of(poor), "invariant")
 
 
 @pytest.mark.parametrize("number", range(24))

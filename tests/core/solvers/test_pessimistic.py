@@ -7,7 +7,7 @@ import scipy.optimize
 from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.pessimistic import contrast_with, maximize_worst_gain
-from iclda._core.solvers.supervised import gains_over, supervised_reference
+from iclda._core.solvers.supervised import supervised_reference
 from problems import (
     draw_sample,
     fit_shares,
@@ -88,18 +88,6 @@ def test_the_solution_is_that_of_a_general_convex_solver(number):
     )
     assert found.objective == pytest.approx(solved.fun, abs=1e-7)
     assert found.objective <= solved.fun + 1e-9
-
-
-@pytest.mark.parametrize("options", [{}, {"fixed": True}], ids=["free", "priors"])
-def test_the_worst_gain_of_the_model_is_the_objective_and_not_negative(sample, options):
-    if options:
-        options = {"log_priors": -np.log(sample.n_classes) * np.ones(sample.n_classes)}
-    problem = problem_of(sample, **options)
-    found = maximize_worst_gain(problem, **OPTIONS)
-    model = problem.model_of(found.point, found.rule)
-    worst = gains_over(problem, model, supervised_reference(problem)).worst
-    assert worst == pytest.approx(found.objective - found.gap, abs=1e-9)
-    assert worst >= -1e-12
 
 
 def test_the_steps_allowed_are_not_exceeded_and_the_gap_is_reported(sample):

@@ -8,9 +8,9 @@ import pytest
 import scipy.optimize
 
 from iclda._core.solvers import Limits, Outcome, alternate, settings
+from iclda._core.solvers.implicit import maximize_labeled_likelihood
 from iclda._core.solvers.pessimistic import maximize_worst_gain
 from iclda._core.solvers.quotas import Quotas, _newton, hold_rows
-from iclda._core.solvers.search import maximize_labeled_likelihood
 from problems import (
     change_settings,
     draw_sample,

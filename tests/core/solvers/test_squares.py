@@ -3,11 +3,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from iclda._core.solvers.attainable import hold_all
-from iclda._core.solvers.squares import (
-    distance_from_supervised,
-    labeled_loss,
-    supervised_squares,
-)
+from iclda._core.solvers.squares import distance_from_supervised, labeled_loss, supervised_squares
 from problems import one_hot, problem_of, random_shares
 
 

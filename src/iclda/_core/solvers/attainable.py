@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -139,29 +139,6 @@ def shifted(scores: Array, shift: Array) -> Array:
     return moved
 
 
-class AttainableSet(Protocol):
-    """Points that labelings of some rows give; arguments are (K, 1 + rank)."""
-
-    @property
-    def labeled_point(self) -> Array:
-        """Part of every point that is fixed: that of the labeled rows, (K, 1 + rank)."""
-
-    def label(self, scores: Array, start: Shift | None = None) -> Labeling:
-        """Label by softmax of the scores; with quotas ``start`` is the shift of similar scores."""
-
-    def soft_point(self, scores: Array) -> tuple[Array, float]:
-        """Return the point of labels by softmax, and log-sum-exp summed over rows, over N."""
-
-    def hard_point(self, scores: Array) -> Array:
-        """Return the point of labels by the largest score."""
-
-    def support(self, direction: Array, start: Shift | None = None) -> float:
-        """Return the maximum over the set of direction'(point - labeled point).
-
-        With quotas ``start`` is the shift of the labeling at which the direction is the gradient.
-        """
-
-
 class AllSums(NamedTuple):
     """Sums over all rows under a labeling."""
 
@@ -190,13 +167,14 @@ MEMORY = Memory()
 class HeldSet:
     """The attainable set of rows that are held, in memory or on a device: all, or a sample.
 
-    Scores and results are in memory. Two classes in memory have formulas of their own, with one
-    exponential and one product a row.
+    Scores and results are in memory, (K, 1 + rank). Two classes in memory have formulas of their
+    own, with one exponential and one product a row. The methods ``label``, ``soft_point``,
+    ``hard_point`` and ``support`` are also those of ``StreamedSet``.
     """
 
     z: Any  # (n, 1 + rank) where the rows are, first column ones
     weights: Array  # (n,) in memory, over N
-    labeled_point: Array  # (K, 1 + rank)
+    labeled_point: Array  # (K, 1 + rank): of the labeled rows, a part of every point
     place: Any = field(default=MEMORY, kw_only=True)
 
     @property
@@ -220,6 +198,7 @@ class HeldSet:
         return np.asarray(self.labeled_point.sum(axis=0) + self._unlabeled_total)
 
     def label(self, scores: Array, start: Shift | None = None) -> Labeling:
+        """Label by softmax of the scores; with quotas ``start`` is the shift of similar scores."""
         if not self._is_of_two:
             shares, log_sums = self.place.label(self._scores(scores), is_soft=True)
             point = self._points(shares * self.placed_weights)
@@ -238,6 +217,7 @@ class HeldSet:
         return Labeling(sums, self, self._soft_shares(scores))
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
+        """Return the point of labels by softmax, and log-sum-exp summed over rows, over N."""
         found = self.label(scores)
         return found.point, found.log_sum
 
@@ -261,6 +241,7 @@ class HeldSet:
         return np.asarray(np.abs(self.place.fetch(self.z)).max(axis=0, initial=0))
 
     def hard_point(self, scores: Array) -> Array:
+        """Return the point of labels by the largest score."""
         tie = ROUNDING * float((np.abs(scores) @ self._reach).max())
         if not self._is_of_two:
             shares = self.place.label(self._scores(scores), is_soft=False, tie=tie)[0]
@@ -285,6 +266,10 @@ class HeldSet:
         return float(np.sqrt(self.weights @ ranges**2 / self.weights.sum()))
 
     def support(self, direction: Array, start: Shift | None = None) -> float:
+        """Return the maximum over the set of direction'(point - labeled point).
+
+        With quotas ``start`` is the shift of the labeling at which the direction is the gradient.
+        """
         if not self._is_of_two:
             return float(self._sum(self.place.xp.max(self._scores(direction), axis=0)))
         ahead = self.weights @ np.maximum(self.z @ (direction[0] - direction[1]), 0)
@@ -411,6 +396,9 @@ class StreamedSet:
         self.n_passes += 1
         rule = self.problem.rule_of(scores, is_soft=is_soft)
         return self.problem.unlabeled.label_sums(rule, self.problem.frame, near=near)
+
+
+AttainableSet = HeldSet | StreamedSet
 
 
 def gap(rows: AttainableSet, point: Array, gradient: Array, start: Shift | None = None) -> float:

@@ -89,7 +89,7 @@ class Quotas:
         """Return the terms of the dual beside log-sum-exp, at shifts (..., K)."""
         cost = -(shifts @ self.low)
         if self.has_slack:
-            slack = np.logaddexp(0, -self._sharp(shifts)) / self.sharpness
+            slack = np.logaddexp(0, -self.sharpness * shifts) / self.sharpness
             cost = cost + slack @ (self.is_held * self.width)
         return np.asarray(cost)
 
@@ -101,17 +101,14 @@ class Quotas:
         """Return the weights that the classes must have at these shifts, (..., K) or (K,)."""
         if not self.has_slack:
             return self.low
-        return np.asarray(self.low + self.width * second_of_two(self._sharp(shifts)))
+        return np.asarray(self.low + self.width * second_of_two(self.sharpness * shifts))
 
     def bends(self, shifts: Array) -> Array:
         """Return the second derivatives of ``cost`` by each shift, (..., K)."""
         if not self.has_slack:
             return np.zeros_like(shifts)
-        filled = second_of_two(self._sharp(shifts))
+        filled = second_of_two(self.sharpness * shifts)
         return np.asarray(self.sharpness * self.width * filled * (1 - filled))
-
-    def _sharp(self, shifts: Array) -> Array:
-        return np.asarray(self.sharpness * shifts)
 
 
 class QuotaLabeling(Labeling):

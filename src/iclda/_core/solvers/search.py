@@ -1,10 +1,10 @@
 """Maximize an objective over the attainable set: the order of the steps, and the certificate.
 
-The likelihood of the labeled rows is not concave, and local maxima are common in small problems.
-Many starts are annealed together, roughly (``starts``); from the distinct ends a path leads to a
-local maximum each (``continuation``). If not all rows can be held in memory, this is done on a
-sample of them, and the best path is continued on all rows, which are read in passes. A concave
-objective has one maximum, and one path (``pessimistic``). See docs/search.md.
+Paths (``continuation``) lead from the starts that a method chooses to a local maximum each. If not
+all rows can be held in memory, this is done on a sample of them, and the best path is continued on
+all rows, which are read in passes. The likelihood of the labeled rows has many starts
+(``implicit``); a concave objective has one maximum, and one path (``pessimistic``). See
+docs/solvers.md.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from ..likelihood import Objective
 from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
-from . import Limits, Outcome, settings
+from . import Outcome, settings
 from .attainable import HeldSet, StreamedSet, hold_in_memory
-from .continuation import Effort, Follower, Limit, Path, State, Work, find_limit
+from .continuation import Effort, Follower, Limit, Path, State, find_limit
 from .quotas import hold_rows, read_rows
-from .starts import Candidates, find_candidates
 
 
 @dataclass(frozen=True)
@@ -40,29 +39,6 @@ class Solution:
     outcome: Outcome
     n_passes: int = 1  # over all rows; one is for the moments
     n_optima: int = 1  # number of distinct labelings that paths ended in
-
-
-def maximize_labeled_likelihood(
-    problem: Problem, limits: Limits, *, n_starts: int, seed: int
-) -> Solution:
-    """Return the best of several local maxima of the likelihood, with its first-order certificate.
-
-    ``n_starts`` and ``seed`` are those of ``find_candidates``.
-    """
-    weight, max_iter = problem.likelihood.weight, problem.rounds(limits.max_iter)
-    is_small = problem.labeled_point[:-1].size <= settings.DENSE_UNKNOWNS
-    n_numbers = problem.unlabeled.n_rows * problem.labeled_point.size
-    effort = Effort(
-        tol=weight * limits.tol,
-        aim=weight * (settings.LIKELIHOOD_GAP if is_small else limits.tol),
-        max_iter=max_iter,
-        work=Work(max_iter * max(settings.LEAST_READ, n_numbers)),
-    )
-
-    def follow(sample: HeldSample, effort: Effort) -> list[Path]:
-        return _follow_candidates(sample, effort, n_starts, seed)
-
-    return search(problem, lambda problem: problem.likelihood, follow, effort, seed)
 
 
 def search(
@@ -206,58 +182,15 @@ def _in_coordinates_of(target: Problem, path: Path, source: Problem) -> Path:
     """
 
     def moved(state: State) -> State:
-        scores = _moved_scores(state.scores, source, target)
-        return replace(state, scores=scores, anchor=_moved_scores(state.anchor, source, target))
+        scores = moved_scores(state.scores, source, target)
+        return replace(state, scores=scores, anchor=moved_scores(state.anchor, source, target))
 
     return replace(path, state=moved(path.state), levels=tuple(map(moved, path.levels)))
 
 
-def _moved_scores(scores: Array, source: Problem, target: Problem) -> Array:
+def moved_scores(scores: Array, source: Problem, target: Problem) -> Array:
+    """Return scores in the whitened coordinates of another problem."""
     return target.scores_of(source.rule_of(scores, is_soft=True))
-
-
-def _follow_candidates(sample: HeldSample, effort: Effort, n_starts: int, seed: int) -> list[Path]:
-    """Follow a path from each candidate on the rows of a sample; return the paths."""
-    likelihood = sample.problem.likelihood
-    follower, found = Follower(likelihood, sample.held), _candidates(sample, n_starts, seed)
-    if len(sample.rows) < sample.problem.unlabeled.n_rows:
-        # Soft enough to have a level from which the path can be continued on all rows.
-        found = found.reheated(max(1.0, settings.SOFTEST_TAU * likelihood.weight / found.tau))
-    begins = [follower.state(scores, found.tau) for scores in found.scores]
-    if len(begins) == 1:
-        return [follower.follow(begins[0], effort)]
-    rough = max(settings.ROUGH_GAP * likelihood.weight, effort.tol)
-    paths = [follower.follow(begin, replace(effort, tol=rough, aim=rough)) for begin in begins]
-    # To first order a path gains at most its gap: only those that may still be best go on.
-    best = max(path.state.value for path in paths)
-    for i, path in enumerate(paths):
-        if path.is_bounded and path.state.value + path.gap >= best:
-            end = follower.follow(path.state, effort)
-            paths[i] = replace(end, n_iter=path.n_iter + end.n_iter)
-    return paths
-
-
-def _candidates(sample: HeldSample, n_starts: int, seed: int) -> Candidates:
-    """Find candidates on a few rows of a sample and, while several are left, on more of them."""
-    few = sample.thinned(settings.SETTINGS.screened_rows)
-    found = find_candidates(few.problem, few.held, n_starts, seed, is_sample=few is not sample)
-    affordable = int(
-        settings.SETTINGS.most_work / (settings.STEPS_OF_STARTS * sample.problem.labeled_point.size)
-    )
-    if len(found.scores) > 1 and affordable > 2 * len(few.rows) and few is not sample:
-        more = sample.thinned(affordable)
-        known = _reheated_in(more, found, few).scores
-        found = find_candidates(
-            more.problem, more.held, n_starts, seed, known, is_sample=more is not sample
-        )
-        few = more
-    return found if few is sample else _reheated_in(sample, found, few)
-
-
-def _reheated_in(target: HeldSample, found: Candidates, source: HeldSample) -> Candidates:
-    """Return candidates of one sample in the coordinates of another, at a higher tau."""
-    scores = [_moved_scores(each, source.problem, target.problem) for each in found.scores]
-    return Candidates(np.array(scores), found.tau).reheated(settings.REHEATING)
 
 
 def _highest(paths: list[Path]) -> Path:

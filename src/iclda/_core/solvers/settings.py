@@ -13,7 +13,7 @@ from dataclasses import dataclass
 class Settings:
     """Settings of the search. Heights of tau are over the spread of the gradient (``spread``)."""
 
-    # Starts (``starts``)
+    # Starts (``implicit``)
     screened_rows: int = 2_000  # rows on which starts are annealed first
     most_work: float = 5e8  # numbers read in one annealing: starts x steps x rows x classes x width
     heights: tuple[float, ...] = (0.2, 0.07, 0.025)  # values of tau at which starts join

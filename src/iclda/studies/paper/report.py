@@ -17,8 +17,9 @@ import numpy as np
 from ..._core.types import AnyArray, Array
 from ...datasets import BENCHMARKS, make_gaussians, make_violated_gaussians
 from ...methods import FAINT, INK, find_method
-from ...plots import DecisionBoundaryDisplay, LearningCurveDisplay
+from ...plots._classifier import DecisionBoundaryDisplay
 from ...plots._look import method_styles
+from ...plots._scores import LearningCurveDisplay
 from .. import paper
 from ..engine import rng_of
 from ..measures import paper_measures

@@ -6,14 +6,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, sqrt
+from pathlib import Path
 from typing import Any
 
 from ..._statistics import corrected_t_test, holm
+from ...datasets import BENCHMARKS, find_benchmark
 from .. import paper
 from ..measures import paper_measures, verdict
-from ..page import NOTHING
+from ..page import NOTHING, align
 from ..store import FitResult
 
+_LICENSES = (
+    "CC BY 4.0: https://creativecommons.org/licenses/by/4.0/. The notices that come with the data "
+    "are in iclda/datasets/data/LICENSES.md."
+)
 Key = tuple[str, str]  # data set and method
 
 
@@ -210,3 +216,26 @@ def _beside_published(point: ReproducedPoint) -> ReproducedPoint:
         return point
     z = paper.z_score(point.mean, point.se, theirs)
     return replace(point, published_mean=theirs.mean, published_se=theirs.se, z=z)
+
+
+def describe_sets(data_dir: Path | None) -> list[dict[str, Any]]:
+    """Shape, origin and place of the ten sets, for programs."""
+    sets = []
+    for name, each in BENCHMARKS.items():
+        texts = {key: getattr(each, key) for key in ("license", "source", "citation", "changes")}
+        shape = {"rows": each.n_rows, "features": each.n_features}
+        sets.append({"name": name, **shape, **texts, "at_hand": find_benchmark(name, data_dir)})
+    return sets
+
+
+def list_sets(data_dir: Path | None) -> str:
+    """A line for each of the ten sets; below it citation, changes, and where it is read from."""
+    sets, header = describe_sets(data_dir), ("name", "rows", "features", "license", "source")
+    rows = [[str(each[name]) for name in header] for each in sets]
+    first, *lines = align([header, *rows], "lrrll")
+    paragraphs = [first]
+    for line, each in zip(lines, sets, strict=True):
+        place = each["at_hand"] or "nowhere (pip install 'iclda[experiments]')"
+        remarks = [f"{each['citation']}.", f"Changes: {each['changes']}", f"Read from: {place}"]
+        paragraphs.append("\n  ".join([line, *remarks]))
+    return "\n\n".join([*paragraphs, _LICENSES])

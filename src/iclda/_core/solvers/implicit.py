@@ -1,4 +1,8 @@
-"""Starts of the search: many labelings, annealed together to a few candidates.
+"""Maximize the likelihood of the labeled rows over all labelings: the implicitly constrained fit.
+
+The likelihood is not concave, and local maxima are common in small problems. Many starts are
+annealed together to a few candidates; from each of them a path leads to a local maximum
+(``search``).
 
 A start labels the rows by softmax of scores_k' (1, z). All starts ascend the merit L + tau x
 entropy of the labels at one tau, which falls slowly: with soft labels small local maxima, at which
@@ -8,7 +12,7 @@ are merged. While several are left, variations of the best ones are annealed in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +20,12 @@ import numpy as np
 from ..likelihood import LabeledLikelihood
 from ..problem import Problem
 from ..types import AnyArray, Array
-from . import settings
+from . import Limits, settings
 from .alternate import start_scores
 from .attainable import HeldSet
+from .continuation import Effort, Follower, Path, Work
 from .quotas import READS_PER_SHIFT
+from .search import HeldSample, Solution, moved_scores, search
 
 _ONE_CLASS_SCORE = 8.0  # of the class that gets all rows: shares of 3e-4 in the others
 # Sizes of steps, over the distance to the fixed point gradient / tau.
@@ -37,6 +43,29 @@ _LEAST_READ = 10_000  # numbers read below which a step with quotas takes no les
 _STEPS_BETWEEN_MERGES = 8
 
 
+def maximize_labeled_likelihood(
+    problem: Problem, limits: Limits, *, n_starts: int, seed: int
+) -> Solution:
+    """Return the best of several local maxima of the likelihood, with its first-order certificate.
+
+    ``n_starts`` and ``seed`` are those of ``find_candidates``.
+    """
+    weight, max_iter = problem.likelihood.weight, problem.rounds(limits.max_iter)
+    is_small = problem.labeled_point[:-1].size <= settings.DENSE_UNKNOWNS
+    n_numbers = problem.unlabeled.n_rows * problem.labeled_point.size
+    effort = Effort(
+        tol=weight * limits.tol,
+        aim=weight * (settings.LIKELIHOOD_GAP if is_small else limits.tol),
+        max_iter=max_iter,
+        work=Work(max_iter * max(settings.LEAST_READ, n_numbers)),
+    )
+
+    def follow(sample: HeldSample, effort: Effort) -> list[Path]:
+        return _follow_candidates(sample, effort, n_starts, seed)
+
+    return search(problem, lambda problem: problem.likelihood, follow, effort, seed)
+
+
 @dataclass(frozen=True)
 class Candidates:
     """Scores that starts ended in, the best first, and their common tau."""
@@ -47,6 +76,50 @@ class Candidates:
     def reheated(self, factor: float) -> Candidates:
         """Return candidates at a higher tau: scores, nearly gradient / tau, are divided by it."""
         return Candidates(self.scores / factor, self.tau * factor)
+
+
+def _follow_candidates(sample: HeldSample, effort: Effort, n_starts: int, seed: int) -> list[Path]:
+    """Follow a path from each candidate on the rows of a sample; return the paths."""
+    likelihood = sample.problem.likelihood
+    follower, found = Follower(likelihood, sample.held), _candidates(sample, n_starts, seed)
+    if len(sample.rows) < sample.problem.unlabeled.n_rows:
+        # Soft enough to have a level from which the path can be continued on all rows.
+        found = found.reheated(max(1.0, settings.SOFTEST_TAU * likelihood.weight / found.tau))
+    begins = [follower.state(scores, found.tau) for scores in found.scores]
+    if len(begins) == 1:
+        return [follower.follow(begins[0], effort)]
+    rough = max(settings.ROUGH_GAP * likelihood.weight, effort.tol)
+    paths = [follower.follow(begin, replace(effort, tol=rough, aim=rough)) for begin in begins]
+    # To first order a path gains at most its gap: only those that may still be best go on.
+    best = max(path.state.value for path in paths)
+    for i, path in enumerate(paths):
+        if path.is_bounded and path.state.value + path.gap >= best:
+            end = follower.follow(path.state, effort)
+            paths[i] = replace(end, n_iter=path.n_iter + end.n_iter)
+    return paths
+
+
+def _candidates(sample: HeldSample, n_starts: int, seed: int) -> Candidates:
+    """Find candidates on a few rows of a sample and, while several are left, on more of them."""
+    few = sample.thinned(settings.SETTINGS.screened_rows)
+    found = find_candidates(few.problem, few.held, n_starts, seed, is_sample=few is not sample)
+    affordable = int(
+        settings.SETTINGS.most_work / (settings.STEPS_OF_STARTS * sample.problem.labeled_point.size)
+    )
+    if len(found.scores) > 1 and affordable > 2 * len(few.rows) and few is not sample:
+        more = sample.thinned(affordable)
+        known = _reheated_in(more, found, few).scores
+        found = find_candidates(
+            more.problem, more.held, n_starts, seed, known, is_sample=more is not sample
+        )
+        few = more
+    return found if few is sample else _reheated_in(sample, found, few)
+
+
+def _reheated_in(target: HeldSample, found: Candidates, source: HeldSample) -> Candidates:
+    """Return candidates of one sample in the coordinates of another, at a higher tau."""
+    scores = [moved_scores(each, source.problem, target.problem) for each in found.scores]
+    return Candidates(np.array(scores), found.tau).reheated(settings.REHEATING)
 
 
 def find_candidates(
@@ -60,8 +133,8 @@ def find_candidates(
 ) -> Candidates:
     """Anneal a few starts; while they disagree, anneal all of them, then variations of the best.
 
-    Scores that are ``known`` (S, K, 1 + rank) to be good are further starts. Of candidates so near
-    that a sample cannot distinguish them the best is kept.
+    Scores that are ``known`` (S, K, 1 + rank) to be good are further starts. The best of
+    candidates that a sample cannot distinguish is kept.
     """
     chosen, annealing = settings.SETTINGS, _Annealing(problem.likelihood, held)
     n_read = len(held.weights) * problem.labeled_point.size

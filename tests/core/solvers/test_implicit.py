@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from iclda._core.solvers.attainable import hold_all
+from iclda._core.solvers.implicit import _Annealing, _Starts, find_candidates
 from iclda._core.solvers.settings import SETTINGS
-from iclda._core.solvers.starts import _Annealing, _Starts, find_candidates
 from problems import draw_sample, problem_of
 
 

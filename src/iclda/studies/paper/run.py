@@ -1,11 +1,15 @@
-"""Splits, fits and measures of one cell of the paper's experiments."""
+"""Run the paper's experiments: settings, data sets, splits, fits and measures of every cell."""
 
 from __future__ import annotations
 
+import platform
+import time
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,22 +22,79 @@ from ..._core.problem import Problem, summarize_labeled
 from ..._core.solvers.alternate import start_scores
 from ..._core.solvers.attainable import hold_all
 from ..._core.types import AnyArray, Array
+from ..._packages import versions
+from ..._progress import Advance
 from ..._rows.memory import MemoryRows
-from ...datasets import make_gaussians, make_violated_gaussians
+from ...datasets import BENCHMARKS, Dataset, load_benchmark, make_gaussians, make_violated_gaussians
 from ...methods import find_method, known_method
 from .. import paper
-from ..engine import record_fit, rng_of
+from ..engine import record_fit, rng_of, run_missing
 from ..measures import Predictions, compute_measures, paper_measures
-from ..store import Cell, FitResult
+from ..store import PAPER_FORMAT, STORE, Cell, FitResult, Store, cells_of
 
 TOY_ROWS, TOY_LABELED, TOY_VARIANCE = 1000, 10, 0.8
 GUARANTEED = 2  # labeled rows, and test rows, of every class
+LEAST_OF_A_CLASS = 6  # rows: 2 are labeled and 2 tested in any case, and some are drawn
 _LITTLE_SHRINKAGE = 1e-3
 # Methods that need labeled rows that vary within classes in every direction.
 _NEED_SPREAD = ("MCLDA", "MCPLDA", "MCLDA-likelihood")
 _TOYS = {paper.GAUSSIAN: make_gaussians, paper.VIOLATED: make_violated_gaussians}
 _PARAMETERS: dict[str, Any] = {"MCLDA": {"variant": "symmetric"}, "EMLDA": {"tol": 1e-10}}
 _PUBLISHED_EM_ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class Study:
+    """Settings of a run. ``tables`` and ``curves`` name the sets of the two experiments."""
+
+    out: Path
+    tables: tuple[str, ...] = ()
+    curves: tuple[str, ...] = ()
+    methods: tuple[str, ...] = paper.METHOD_NAMES
+    table_repeats: int = paper.TABLE_REPEATS
+    curve_repeats: int = paper.CURVE_REPEATS
+    seed: int = 0
+    jobs: int = 1
+    data_dir: Path | None = None
+    command: str = ""
+
+
+def choose(given: Sequence[str], known: Sequence[str], what: str) -> tuple[str, ...]:
+    """Known names that are given in any case; ValueError with the known ones for others."""
+    if not given:
+        raise ValueError(f"No {what} is named. There are: {', '.join(known)}.")
+    spelled = {name.casefold(): name for name in known}
+    unknown = [name for name in given if name.casefold() not in spelled]
+    if unknown:
+        raise ValueError(f"Unknown {what} {', '.join(unknown)}. There are: {', '.join(known)}.")
+    return tuple(dict.fromkeys(spelled[name.casefold()] for name in given))
+
+
+def default_curves(at_hand: Sequence[str]) -> tuple[str, ...]:
+    """The toy problems, and the published curves whose sets can be loaded."""
+    return paper.TOYS + tuple(name for name in paper.PUBLISHED_CURVES if name in at_hand)
+
+
+def load_sets(names: Sequence[str], data_dir: Path | None) -> dict[str, Dataset]:
+    """Load the benchmark sets among the names; toy problems are drawn by each cell."""
+    sets = {name: load_benchmark(name, data_dir) for name in names if name in BENCHMARKS}
+    for data in sets.values():
+        _check_size(data)
+    return sets
+
+
+def _check_size(data: Dataset) -> None:
+    """ValueError for a set too small to be split as the experiments do."""
+    classes, counts = np.unique(data.y, return_counts=True)
+    name = f"{data.name} ({data.origin})"
+    if len(classes) < 2 or counts.min() < LEAST_OF_A_CLASS:
+        given = ", ".join(f"{c} {n}" for c, n in zip(classes.tolist(), counts, strict=True))
+        rule = f"at least 2 classes of {LEAST_OF_A_CLASS} rows each"
+        raise ValueError(f"{name} needs {rule}, and has {given}.")
+    n_rows, n_features = data.X.shape
+    least = (paper.n_labeled_of(n_features) + paper.N_FOLDS) / 0.9
+    if n_rows < least:
+        raise ValueError(f"{name} needs {np.ceil(least):.0f} rows to be split, and has {n_rows}.")
 
 
 @dataclass(frozen=True)
@@ -272,3 +333,57 @@ def _predict(model: Any, X: Array, codes: AnyArray, rows: CellRows) -> Predictio
         log_likelihood=joint[np.arange(len(codes)), codes],
         log_likelihood_labeled=labeled[np.arange(len(rows.codes)), rows.codes],
     )
+
+
+def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
+    """Compute the cells that are missing, storing every row as soon as it is computed.
+
+    Rows depend on seed and cell alone, never on ``jobs`` or the order.
+    """
+    loaded = load_sets((*study.tables, *study.curves), study.data_dir)
+    sets = {
+        name: CodedSet(data.X, np.unique(data.y, return_inverse=True)[1])
+        for name, data in loaded.items()
+    }
+    folds = dict.fromkeys(study.tables, range(paper.N_FOLDS))
+    sizes = {name: _sizes(name, sets) for name in study.curves}
+    planned = {
+        paper.TABLES: cells_of(paper.TABLES, folds, study.table_repeats),
+        paper.CURVES: cells_of(paper.CURVES, sizes, study.curve_repeats),
+    }
+    how: Any = {"sets": sets, "run": partial(run_cell, seed=study.seed), "jobs": study.jobs}
+    with closing(Store(study.out / STORE, kind=paper.KIND)) as store:
+        _note_run(store, study, loaded)
+        for experiment, cells in planned.items():
+            if cells:
+                run_missing(store, experiment, cells, study.methods, advance, **how)
+
+
+def _note_run(store: Store, study: Study, sets: dict[str, Dataset]) -> None:
+    """Store the settings of a run; StoreError if the rows were made with others."""
+    hashes = {name: data.sha256 for name, data in sets.items()}
+    agreed = {
+        "kind": paper.KIND,
+        "format": PAPER_FORMAT,
+        "seed": study.seed,
+        "iclda": versions()["iclda"],
+    }
+    store.note(**store.merge_settings(**agreed, data=hashes))
+    known = paper.read_settings(store)
+    shapes = {name: [*data.X.shape, len(np.unique(data.y))] for name, data in sets.items()}
+    store.note(
+        commands=list(dict.fromkeys([*known.commands, study.command])),
+        versions=versions(),
+        machine=f"{platform.machine()}, {platform.system()}",
+        jobs=study.jobs,
+        shapes={**known.shapes, **shapes},
+        origins={**known.origins, **{name: data.origin for name, data in sets.items()}},
+        began=time.strftime("%Y-%m-%d %H:%M"),
+    )
+
+
+def _sizes(name: str, sets: dict[str, CodedSet]) -> list[int]:
+    if name in paper.TOYS:
+        return curve_sizes(TOY_ROWS, TOY_LABELED, 2)
+    data = sets[name]
+    return curve_sizes(len(data.X), paper.n_labeled_of(data.X.shape[1]), data.n_classes)

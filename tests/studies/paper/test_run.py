@@ -7,8 +7,8 @@ from result_rows import coded_set
 import iclda
 from iclda.methods import FURTHER
 from iclda.methods import METHODS as MAIN
-from iclda.studies.paper import CURVES, EXTRA_METHODS, GAUSSIAN, N_FOLDS, TABLES, fits, n_labeled_of
-from iclda.studies.paper.fits import (
+from iclda.studies.paper import CURVES, EXTRA_METHODS, GAUSSIAN, N_FOLDS, TABLES, n_labeled_of, run
+from iclda.studies.paper.run import (
     CellRows,
     curve_sizes,
     curve_split,
@@ -173,7 +173,7 @@ def test_a_failed_fit_is_a_row_with_its_traceback_and_the_others_go_on(monkeypat
             raise RuntimeError("no such luck")
         return fit_method(method, rows)
 
-    monkeypatch.setattr(fits, "fit_method", fail)
+    monkeypatch.setattr(run, "fit_method", fail)
     failed, fine = run_cell(cells_of(TABLES, {"set": range(N_FOLDS)}, 1)[0], SETS, METHODS, 0)
     assert "no such luck" in failed.failure
     assert failed.values == {}
