@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from .._local_server import Site
-from .session import FitFindings, LabelingSession
+from .session import LabelingSession
 from .shown import MEDIA_TYPES
 
 _STATIC = Path(__file__).parent / "static"
@@ -43,14 +43,11 @@ class _Fitter:
     async def _run(self) -> None:
         while (task := self.session.next_task()) is not None:
             try:
-                findings = await run_in_threadpool(self.session.compute, task)
+                found = await run_in_threadpool(self.session.compute, task)
                 self.session.sync()
+                self.session.accept(task, *found)
             except (ValueError, OSError, MemoryError) as error:
-                findings = FitFindings(problem=str(error))
-            try:
-                self.session.accept(task, findings)
-            except OSError as error:
-                self.session.findings = FitFindings(problem=str(error))
+                self.session.fail(task, str(error))
 
 
 def labeling_site(session: LabelingSession) -> Site:
@@ -82,7 +79,7 @@ def labeling_site(session: LabelingSession) -> Site:
     async def send_file(request: Request) -> Response:
         """Send the image or sound of a row, which the request numbers: it names no path."""
         place = request.path_params["place"]
-        file = session.rows.files[place] if place < len(session.rows.files) else None
+        file = session.shown.files[place] if place < len(session.shown.files) else None
         kind = None if file is None else MEDIA_TYPES.get(file.suffix.lower())
         if file is None or kind is None or not file.is_file():
             return JSONResponse({"message": f"Row {place} has no image or sound."}, 404)

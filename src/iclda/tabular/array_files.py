@@ -49,10 +49,11 @@ class FeatureFile:
         return require_for_tables("pyarrow").chunked_array([self._beside[name].tolist()])
 
     def take(self, is_taken: AnyArray) -> Any:
-        """Return the features of some rows as a pandas frame."""
+        """Return the features of some rows as a pandas frame, whose index has their positions."""
         rows = open_rows(self.rows, Request(str(self.path)), is_member=is_taken)
         values = rows.sample(int(is_taken.sum()), 0)[0]
-        return require_for_tables("pandas").DataFrame(values, columns=self.features)
+        index = np.flatnonzero(is_taken)
+        return require_for_tables("pandas").DataFrame(values, index, self.features)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
         """Yield Arrow batches of the columns in ``types``, and the share of the rows so far."""
