@@ -70,6 +70,21 @@ def test_a_comparison_tests_random_rows_alone(features):
     assert "from 20 labeled rows" in " ".join(said.split())
 
 
+def test_an_evaluation_leaves_chosen_labels_out(features):
+    call("ask", "x.npy", "--n", 12)
+    fill(features)
+    call("fit", "x.npy", *LABELS)
+    code, _, error = call("evaluate", "model.skops", "x.npy", *LABELS)
+    assert code == 2
+    assert "is not known: it is measured by at least 8 labels of rows drawn at random" in error
+    call("ask", "x.npy", "--n", 0, "--test", 20)
+    fill(features)
+    code, said, _ = call("evaluate", "model.skops", "x.npy", *LABELS)
+    assert code == 0
+    assert "model.skops on the 20 of 90 rows of x.npy whose class is in 'label'" in said
+    assert "12 labels of rows that were chosen for being informative are left out" in said
+
+
 def test_ids_of_a_table_join_the_answers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = flowers().drop(columns="species").assign(name=[f"n{k:02}" for k in range(90)])

@@ -225,6 +225,18 @@ def test_a_class_in_two_spellings_in_the_answers_or_the_rows_is_refused(table):
         ask_for_labels(path, 5)
 
 
+def test_rows_without_features_are_drawn_at_random(tmp_path):
+    path = tmp_path / "texts.csv"
+    pd.DataFrame({"text": [f"sentence number {k}" for k in range(40)]}).to_csv(path, index=False)
+    labels = tmp_path / "l.csv"
+    asked = ask_for_labels(path, 10, labels=labels)
+    assert (asked.n_chosen, asked.n_random) == (0, 10)
+    answers = asked.answers.answering(asked.answers.ids()[0], "a")
+    answers.answering(asked.answers.ids()[1], "b").write()
+    lines = ask_for_labels(path, 5, labels=labels).lines
+    assert any("texts.csv has no column that a model can learn from" in line for line in lines)
+
+
 def test_a_column_named_row_identifies_rows(table):
     path, _ = table
     frame = pd.read_csv(path)

@@ -209,9 +209,12 @@ class LabelingSession:
             text = f"{self.pool.file.path.name} has no columns that a model can learn from. Rows "
             return {"headline": "No model", "text": text + "are asked in random order."}
         if error is not None:
+            text = (
+                f"{error.range} (90 % interval from {error.n_rows} labels of rows drawn at random)."
+            )
             headline = f"About {percent_text(error.error)} wrong"
-            return {"headline": headline, "text": f"Expect {error}, drawn at random."}
+            return {"headline": headline, "text": text.replace(" %", "\N{NO-BREAK SPACE}%")}
         n_known = len({*self.pool.labels, *self.answers.ids(RANDOM)} & {*self.project.labels})
         text = f"It takes {LEAST_TESTED} labels of rows drawn at random, and there are {n_known}. "
-        text += f"{_RANDOM} of {_ROUND} rows are drawn so."
+        text += f"Of {_ROUND} rows, {_RANDOM} are drawn so."
         return {"headline": "Error not known yet", "text": text}
