@@ -95,8 +95,7 @@ class LabelingSession:
 
     def skip(self, id: str) -> None:
         """Leave a row as it is; an open one comes again when the skipped ones are called."""
-        if id not in self.answers.ids():
-            raise ValueError(f"{self.path} does not ask for the row {self.pool.id} = {id!r}.")
+        self.answers.require(id)
         if id in self.answers.open_ids:
             self.skipped.append(id)
         self._leave(id)
@@ -137,12 +136,10 @@ class LabelingSession:
 
     def compute(self, task: FitTask) -> tuple[Batch | None, FitFindings]:
         """Choose further rows; if none are needed, fit a model and estimate its error."""
-        path, project = self.pool.file.path, task.project
-        if stamp_of(self.pool.file.file) != self._file_stamp:
-            raise ValueError(
-                f"{path} has changed since it was opened: end `iclda label` and start it again. "
-                "All answers are kept."
-            )
+        file, project = self.pool.file, task.project
+        if stamp_of(file.file) != self._file_stamp:
+            way_out = "end `iclda label` and start it again. All answers are kept."
+            raise ValueError(f"{file.path} has changed since it was opened: {way_out}")
         if task.n_more:
             n_random = _RANDOM * task.n_more // _ROUND if task.asked else 0
             return project.draw(task.n_more - n_random, n_random), replace(

@@ -84,7 +84,7 @@ class Answers:
 
     @property
     def n_rounds(self) -> int:
-        return max((int(text) for text in self.frame[_ROUND] if text.isdecimal()), default=0)
+        return max(self.rounds.values(), default=0)
 
     @property
     def rounds(self) -> dict[str, int]:
@@ -107,10 +107,14 @@ class Answers:
         frame = pandas.concat([self.frame, more], ignore_index=True).fillna("")
         return replace(self, frame=frame)
 
-    def answering(self, id: str, label: str) -> Answers:
-        """With the class of one row; "" takes it back."""
+    def require(self, id: str) -> None:
+        """Raise a ValueError unless a row was asked for."""
         if id not in set(self.frame[self.id]):
             raise ValueError(f"{self.path} does not ask for the row {self.id} = {id!r}.")
+
+    def answering(self, id: str, label: str) -> Answers:
+        """With the class of one row; "" takes it back."""
+        self.require(id)
         frame = self.frame.copy()
         frame.loc[frame[self.id] == id, self.target] = label.strip()
         return replace(self, frame=frame)

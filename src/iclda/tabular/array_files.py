@@ -41,12 +41,17 @@ class FeatureFile:
         self.rows, beside = _open(path, self._files)
         self.n_rows = int(self.rows.n_rows or 0)
         self.features = feature_names(self.rows.n_features)
+        self.lists = {"features": self.features}
         self._beside = {**dict.fromkeys(ids, np.arange(self.n_rows)), **beside}
         self.columns = (*self._beside, *self.features)
 
     def column(self, name: str) -> Any:
         """Return the entries of an array beside the features, as an Arrow column."""
         return require_for_tables("pyarrow").chunked_array([self._beside[name].tolist()])
+
+    def read(self, names: Sequence[str]) -> Any:
+        """Return arrays beside the features as an Arrow table."""
+        return require_for_tables("pyarrow").table({name: self.column(name) for name in names})
 
     def take(self, is_taken: AnyArray) -> Any:
         """Return the features of some rows as a pandas frame, whose index has their positions."""

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from .._statistics import LEAST_TESTED, ErrorEstimate, percent_text
 from ..model_selection._rows_to_label import rows_to_label
 from .answers import CHOSEN, LABEL, OWN_COLUMNS, RANDOM, ROW, Answers, spelling_of
 from .array_files import FeatureFile
-from .encoders import number_in, pipeline, preprocessing, require_for_tables, texts_of
+from .encoders import pipeline, preprocessing, require_for_tables, texts_of
 from .fit_predict import random_estimate, wrong_on_random
 from .table import (
     Classes,
@@ -114,16 +115,12 @@ class Pool:
     def shown(self) -> Any:
         """Frame of the columns that a person sees: all text, and some others."""
         file: Any = self.file
-        features = (
-            file.features if self.is_array else [x for each in file.lists.values() for x in each]
-        )
+        features = chain(*file.lists.values())
         hidden = {self.id, self.target, *OWN_COLUMNS, *features}
         names = [name for name in file.columns if name not in hidden]
         if not names:
             return require_for_tables("pandas").DataFrame(index=range(len(self.ids)))
-        arrow = require_for_tables("pyarrow")
-        read = arrow.table({name: file.column(name) for name in names}) if self.is_array else None
-        frame = to_pandas_frame(file.read(names) if read is None else read)
+        frame = to_pandas_frame(file.read(names))
         is_text = np.array([kind.kind == "O" for kind in frame.dtypes], dtype=bool)
         kept = {*frame.columns[is_text], *frame.columns[~is_text][:_MOST_OTHERS]}
         return frame[[name for name in names if name in kept]]
@@ -135,16 +132,18 @@ class Pool:
 
     def check_unchanged(self, answers: Answers, rows: AnyArray) -> None:
         """Raise a ValueError if most rows asked for show other cells than the file has now."""
-        is_changed, asked = np.zeros(len(rows), dtype=bool), answers.frame
-        for name, cells in self.cells(rows).items():
-            if name in asked.columns and self.shown[name].dtype.kind in "Oiuf":
-                pairs = zip(cells, asked[name], strict=True)
-                is_changed |= np.array([not _are_same(*pair) for pair in pairs], dtype=bool)
-        if 2 * is_changed.sum() > len(rows):
+        pandas, then = require_for_tables("pandas"), answers.frame
+        kinds = {name: kind.kind for name, kind in self.shown.dtypes.items()}
+        names = [name for name in then.columns if kinds.get(name) in {*"Oiuf"}]
+        now = pandas.DataFrame(self.cells(rows), columns=names, index=then.index)
+        one, two = (x[names].apply(pandas.to_numeric, errors="coerce") for x in (now, then))
+        is_same = np.isclose(one, two, rtol=_SAME_NUMBER) | (now == then[names])
+        n_changed = int((~is_same.all(axis=1)).sum())
+        if 2 * n_changed > len(rows):
             raise ValueError(
-                f"{answers.path} shows other rows than {self.file.path} has now: "
-                f"{is_changed.sum()} of {len(rows)} differ. Bring back the file that they were "
-                "taken from, or name another file of rows to label, which will be made."
+                f"{answers.path} shows other rows than {self.file.path} has now: {n_changed} of "
+                f"{len(rows)} differ. Bring back the file that they were taken from, or name "
+                "another file of rows to label, which will be made."
             )
 
 
@@ -234,14 +233,13 @@ class Project:
         return self.batch(rows, [RANDOM] * n_random + [CHOSEN] * n_chosen)
 
     def _worthiest(self, n: int, drawn: AnyArray) -> AnyArray:
-        table, pool = self.table, self.pool
-        pending = np.flatnonzero(~self.is_free & ~table.is_labeled)
+        pool, labels = self.pool, self.table.labels
+        pending = [*np.flatnonzero(~self.is_free & ~self.table.is_labeled), *drawn]
+        known: Any = {"unlabeled": None, "pending": pending, "random_state": self.seed}
         if pool.is_array:
-            source = table.features.rows
-        else:
-            source = pool.model[:-1].fit_transform(table.features).to_numpy()
-        known: Any = {"y": table.labels, "unlabeled": None, "pending": [*pending, *drawn]}
-        return rows_to_label(source, n, **known, random_state=self.seed)
+            return rows_to_label(pool.table.features.rows, n, labels, **known)
+        encoded = pool.model[:-1].fit_transform(pool.table.features)
+        return rows_to_label(encoded.to_numpy(), n, labels, **known)
 
     def batch(self, rows: AnyArray, how: list[str]) -> Batch:
         """Rows to label with what a person needs to decide, and guesses if there is a model."""
@@ -392,11 +390,3 @@ def ask_for_labels(
         n_left=n_free - n_added,
         notes=notes,
     )
-
-
-def _are_same(now: str, then: str) -> bool:
-    """Whether two cells show the same, as far as a spreadsheet keeps numbers."""
-    before, after = number_in(then), number_in(now)
-    if before is None or after is None:
-        return now.strip() == then.strip()
-    return bool(np.isclose(after, before, rtol=_SAME_NUMBER, equal_nan=True))

@@ -122,7 +122,7 @@ class Table:
     notes : tuple of str
         What was done to the columns that a person should know.
     dropped : tuple of str
-        Columns that were left out on request.
+        Columns that were left out.
     warnings : tuple of str
         What may spoil a fit: columns that give the class away, marks of unknown classes.
     is_chosen : ndarray of bool or None
@@ -165,22 +165,27 @@ class Table:
         Of more than ``n_most`` unlabeled rows it has a sample; None: of those of an array file
         that would make a large frame.
         """
-        is_array = isinstance(self.features, FeatureFile)
-        if n_most is None:
-            n_features = self.features.rows.n_features if is_array else 1
-            n_most = max(1_000, _MOST_NUMBERS // n_features) if is_array else len(self.labels)
-        unlabeled = np.flatnonzero(~self.is_labeled)
-        if not is_array and len(unlabeled) <= n_most:
+        is_array, unlabeled = (
+            isinstance(self.features, FeatureFile),
+            np.flatnonzero(~self.is_labeled),
+        )
+        if n_most is None and is_array:
+            n_most = max(1_000, _MOST_NUMBERS // self.features.rows.n_features)
+        is_sampled = n_most is not None and len(unlabeled) > n_most
+        if not is_array and not is_sampled:
             return self
         is_taken, notes = np.ones(len(self.labels), dtype=bool), self.notes
-        if len(unlabeled) > n_most:
+        if is_sampled:
             is_taken[np.random.default_rng(0).permutation(unlabeled)[n_most:]] = False
             text = f"{n_most:,} of the {len(unlabeled):,} unlabeled rows are used, drawn at random."
             notes = (*notes, text)
-        features = self.features.take(is_taken) if is_array else self.features[is_taken]
-        is_chosen = None if self.is_chosen is None else self.is_chosen[is_taken]
-        labels = self.labels[is_taken]
-        return replace(self, features=features, labels=labels, notes=notes, is_chosen=is_chosen)
+        return replace(
+            self,
+            features=self.features.take(is_taken) if is_array else self.features[is_taken],
+            labels=self.labels[is_taken],
+            notes=notes,
+            is_chosen=None if self.is_chosen is None else self.is_chosen[is_taken],
+        )
 
     @property
     def digest(self) -> str:
@@ -286,8 +291,9 @@ def read_opened(file: DataReader, options: ReadOptions, classes: Classes | None 
 
 def _with_columns(table: Table, file: TableReader, options: ReadOptions) -> Table:
     """Add the features of a table file and its further rows."""
-    dropped, own = _columns_to_drop(file, options), {table.target, *options.ids}
-    used = [name for name in file.columns if name not in {*own, *dropped}]
+    own = {table.target, *options.ids}
+    unused = {*own, *_columns_to_drop(file, options)}
+    used = [name for name in file.columns if name not in unused]
     _refuse_no_columns(used, file)
     features = to_pandas_frame(file.read(used))
     left_out = {
@@ -306,9 +312,7 @@ def _with_columns(table: Table, file: TableReader, options: ReadOptions) -> Tabl
         reasons = kinds_and_reasons(features.drop(columns=left_out, errors="ignore"))[1]
         left_out |= {name: f"holds {why.partition(':')[0]}" for name, why in reasons.items()}
     features = features.drop(columns=left_out, errors="ignore")
-    if options.drop_unusable:
-        known = {*own, *features.columns}
-        dropped = [name for name in file.columns if name not in known]
+    dropped = [name for name in file.columns if name not in {*own, *features.columns}]
     named = np.array([None if x is None or may_mean_nothing(x) else x for x in table.labels])
     notes = [f"Column {name!r} {why}: it was left out." for name, why in left_out.items()]
     return replace(
@@ -326,14 +330,14 @@ def _refuse_no_columns(names: Sequence[str], file: TableReader) -> None:
 
 
 def _columns_to_drop(file: TableReader, options: ReadOptions) -> list[str]:
-    """Columns to leave out, in the order of the file."""
+    """Columns to leave out."""
     dropped, kept = (_column_names(file, names or ()) for names in (options.drop, options.keep))
     if options.target in dropped:
         raise ValueError(f"Column {options.target!r} is the target and cannot be dropped.")
     if options.keep is not None:
         used = {options.target, options.id, *kept}
         dropped += [name for name in file.columns if name not in used]
-    return [name for name in file.columns if name in dropped]
+    return dropped
 
 
 def _column_names(file: TableReader, given: str | Sequence[str]) -> list[str]:
