@@ -32,8 +32,8 @@ def test_the_loop_ends_in_a_model_with_an_honest_error(features):
     assert (code, error) == (0, "")
     assert said.splitlines() == [
         "Wrote to_label.csv: 9 more rows to label, 9 chosen.",
-        "Next: fill in the column 'label' of to_label.csv, then iclda ask x.npy --n 9 "
-        "--labels to_label.csv --test 50",
+        "Next: fill in the column 'label' of to_label.csv, then run the same command again, with "
+        "--test 50 to know the error",
     ]
     assert Path("to_label.csv").read_text().startswith("row,label,how,round,guess\n")
     fill(features)
@@ -45,7 +45,7 @@ def test_the_loop_ends_in_a_model_with_an_honest_error(features):
     fill(features)
     found = json.loads(call("ask", "x.npy", "--n", 0, "--json")[1])
     assert (found["n_labels"], found["error"]["n_rows"], found["n_chosen"]) == (35, 20, 0)
-    assert found["next"] == "Next: iclda fit x.npy --labels to_label.csv --id row"
+    assert found["next"] == "iclda fit x.npy --labels to_label.csv --id row"
     assert found["lines"][0].startswith("Expect ")
     said = call("fit", "x.npy", *LABELS)[1]
     assert "90 % interval from 20 labeled rows" in said

@@ -41,27 +41,22 @@ def ask(
         from ..tabular.ask import ask_for_labels
 
         asked = ask_for_labels(data, n, target=target, id=id, labels=labels, n_test=test, seed=seed)
-    named = ["--labels", str(labels), *_unless("--id", id, "row")]
-    fit = shlex.join(["iclda", "fit", str(data), "--labels", str(labels), "--id", id])
-    given = [*_unless("--target", target, "label"), *named]
-    again = shlex.join(["iclda", "ask", str(data), "--n", str(n), *given])
-    next_one = f"Next: {_next(asked, again, fit)}"
     if json:
-        words.print_json({**asked.to_json(), "next": next_one})
+        words.print_json({**asked.to_json(), "next": _next(asked, data)})
     elif not quiet:
-        for line in (*asked.lines, next_one):
+        for line in (*asked.lines, f"Next: {_next(asked, data)}"):
             typer.echo(printable(line))
 
 
-def _unless(option: str, value: str, default: str) -> list[str]:
-    return [] if value == default else [option, value]
-
-
-def _next(asked: Round, again: str, fit: str) -> str:
+def _next(asked: Round, data: Path) -> str:
     """What to do after a round."""
-    n_open = len(asked.answers.open_ids)
-    if not n_open:
+    answers = asked.answers
+    known = ["--labels", str(answers.path), "--id", answers.id]
+    fit = shlex.join(["iclda", "fit", str(data), *known])
+    if not answers.open_ids:
         return fit
-    test = " --test 50" if asked.needs_random_rows else ""
-    fill = f"fill in the column {asked.answers.target!r} of {asked.answers.path}"
-    return f"{fill}, then {again}{test}" if asked.n_left else f"{fill}, then {fit}"
+    fill = f"fill in the column {answers.target!r} of {answers.path}"
+    if not asked.n_left:
+        return f"{fill}, then {fit}"
+    test = ", with --test 50 to know the error" if asked.needs_random_rows else ""
+    return f"{fill}, then run the same command again{test}"

@@ -203,8 +203,8 @@ class LabelingSession:
         """The error that ``iclda ask`` states, or why it is not known."""
         error = self.findings.error
         if not self.pool.has_features:
-            text = f"{self.pool.file.path.name} has no columns that a model can learn from. Rows "
-            return {"headline": "No model", "text": text + "are asked in random order."}
+            text = f"{self.project.withheld}: rows are asked in random order."
+            return {"headline": "No model", "text": text}
         if error is not None:
             text = (
                 f"{error.range} (90 % interval from {error.n_rows} labels of rows drawn at random)."

@@ -41,10 +41,7 @@ class ShownRows:
         file, kind, problem = self.files[place], "", ""
         if file is not None:
             kind = "sound" if file.suffix.lower() in _SOUNDS else "image"
-            if file.suffix.lower() not in MEDIA_TYPES:
-                problem = f"{file.name} is no image or sound that a browser shows."
-            elif not file.is_file():
-                problem = f"{file} does not exist."
+            problem = "" if file.is_file() else f"{file} does not exist."
         cells = {name: text for name, [text] in self.pool.cells([place]).items() if text}
         cells.pop(self._media, "")
         return {
