@@ -56,7 +56,11 @@ def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
     ("answers", "options", "message"),
     [
         (None, ["no.csv"], "no.csv: No such file"),
-        (None, ["rows.csv", "--images", "nowhere"], "--images must name a folder of images"),
+        (
+            None,
+            ["rows.csv", "--images", "nowhere"],
+            "no column 'nowhere', and there is no such folder of",
+        ),
         (None, ["rows.csv", "--images", "."], "and rows.csv 30 rows: there must be one for every"),
         (None, ["rows.csv", "--id", "picure"], "Did you mean 'picture' for 'picure'?"),
         (None, ["rows.csv", "--labels", "no/l.csv"], "The folder no of l.csv does not exist"),

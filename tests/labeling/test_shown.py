@@ -54,7 +54,12 @@ def test_images_of_a_folder_are_found_by_name_or_else_in_sorted_order(tmp_path):
     ("columns", "id", "images", "message"),
     [
         ({"pic": ["a.png"]}, "row", "pic", "no file that column 'pic' names exists, for example"),
-        ({"a": [1]}, "row", "nowhere", "images must name a folder of images, .* got 'nowhere'"),
+        (
+            {"a": [1]},
+            "row",
+            "nowhere",
+            "no column 'nowhere', and there is no such folder of images",
+        ),
         ({"a": [1, 1], "b": [1, 2]}, "a", None, "column 'a' must identify .* '1' occurs 2 times"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,8 @@ class _Fitter:
                 self.session.sync()
                 self.session.accept(task, *found)
             except (ValueError, OSError, MemoryError) as error:
-                self.session.fail(task, str(error))
+                findings = replace(self.session.findings, problem=str(error))
+                self.session.accept(task, None, findings)
 
 
 def labeling_site(session: LabelingSession) -> Site:

@@ -57,8 +57,7 @@ class LabelingSession:
         self.findings = FitFindings()
         self.classes: list[str] = []
         self._file_stamp, self._stamp = stamp_of(pool.file.file), stamp_of(path)
-        self._tried: FitTask | None = None
-        self._known: Mapping[str, str] = {}  # labels of the last fit
+        self._tried: FitTask | None = None  # the last task
         self.project = Project.read(pool, path)
         self.sync()
         # The first rows, and errors in the features, come before the page.
@@ -131,8 +130,7 @@ class LabelingSession:
         n_more = 0 if len(self._waiting) >= _FEW else _ROUND if asked else _FIRST
         n_more = min(n_more, len(self.pool.ids) - len({*labels, *asked}))
         task = FitTask(self.project, labels, asked, n_more)
-        is_known = not n_more and labels == self._known
-        return None if is_known or task == self._tried else task
+        return None if task == self._tried else task
 
     def compute(self, task: FitTask) -> tuple[Batch | None, FitFindings]:
         """Choose further rows; if none are needed, fit a model and estimate its error."""
@@ -152,12 +150,6 @@ class LabelingSession:
         self._tried, self.findings = task, findings
         if batch is not None:
             self._write(self.answers.asking(*batch))
-        else:
-            self._known = task.labels
-
-    def fail(self, task: FitTask, problem: str) -> None:
-        """Show why a task could not be computed; it is not tried again."""
-        self._tried, self.findings = task, replace(self.findings, problem=problem)
 
     # What the page shows.
 

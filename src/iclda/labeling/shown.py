@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from .._core.types import AnyArray
-from .._messages import plural, quoted_list, say
+from .._messages import plural, say
 from ..tabular.ask import Pool
 from ..tabular.encoders import texts_of
+from ..tabular.table import require_columns
 
 _IMAGES = {
     **{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif"},
@@ -82,7 +83,7 @@ def _find_media(images: str | None, pool: Pool, texts: Texts) -> tuple[Sequence[
     if images is None:
         return [None] * len(pool.ids), ""
     if images not in texts:
-        return _find_in_folder(Path(images), pool, list(texts)), ""
+        return _find_in_folder(Path(images), pool), ""
     files = [None if cell is None else path.parent / cell for cell in texts[images]]
     named = [file for file in files if file is not None]
     if not any(file.is_file() for file in named):
@@ -93,14 +94,11 @@ def _find_media(images: str | None, pool: Pool, texts: Texts) -> tuple[Sequence[
     return files, images
 
 
-def _find_in_folder(folder: Path, pool: Pool, columns: Sequence[str]) -> list[Path]:
+def _find_in_folder(folder: Path, pool: Pool) -> list[Path]:
     """The files in a folder whose names are the ids; if not all are, those in sorted order."""
     path, ids = pool.file.path, pool.ids
     if not folder.is_dir():
-        text = "{@images} must name a folder of images, or a column of paths, got {given!r}, and "
-        text += "{path} has {columns}."
-        held = f"the columns {quoted_list(columns, 8)}" if columns else "no such column"
-        raise ValueError(say(text, given=str(folder), path=path, columns=held))
+        require_columns(pool.file, [str(folder)], ", and there is no such folder of images")
     files = sorted(file for file in folder.iterdir() if file.suffix.lower() in MEDIA_TYPES)
     by_name = {file.stem: file for file in files} | {file.name: file for file in files}
     if all(id in by_name for id in ids):
