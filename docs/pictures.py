@@ -306,7 +306,8 @@ def draw_all(folder: Path) -> None:
             figure = draw(method)
             figure.savefig(folder / f"{name}.png", dpi=150, facecolor="white")
             plt.close(figure)
-        draw_labels().savefig(folder / "labels.svg", facecolor="white")
+        with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "iclda"}):
+            draw_labels().savefig(folder / "labels.svg", facecolor="white")
     draw_chart().savefig(folder / "chart.png", dpi=150, facecolor="white")
     draw_architecture.draw_to(folder)
 

@@ -219,7 +219,7 @@ class Project:
     def draw(self, n_chosen: int, n_random: int) -> Batch:
         """Draw free rows at random, and choose others for their worth; without features, draw all.
 
-        There are fewer rows if fewer are free.
+        There are fewer rows if fewer are free, and guesses if there is a model.
         """
         free = np.flatnonzero(self.is_free)
         if not self.pool.has_features:
@@ -230,7 +230,14 @@ class Project:
         rows = rng.choice(free, n_random, replace=False)
         if n_chosen:
             rows = np.concatenate([rows, self._worthiest(n_chosen, rows)])
-        return self.batch(rows, [RANDOM] * n_random + [CHOSEN] * n_chosen)
+        guesses: Sequence[str] | str = ""
+        if self.fitted is not None and len(rows):
+            features = self.table.features
+            if self.pool.is_array:
+                features = features.take(np.isin(np.arange(len(self.pool.ids)), rows))
+            guesses = self.fitted.predict(features.loc[rows]).astype(str).tolist()
+        how = [RANDOM] * n_random + [CHOSEN] * n_chosen
+        return [self.pool.ids[row] for row in rows], how, guesses, self.pool.cells(rows)
 
     def _worthiest(self, n: int, drawn: AnyArray) -> AnyArray:
         pool, labels = self.pool, self.table.labels
@@ -240,16 +247,6 @@ class Project:
             return rows_to_label(pool.table.features.rows, n, labels, **known)
         encoded = pool.model[:-1].fit_transform(pool.table.features)
         return rows_to_label(encoded.to_numpy(), n, labels, **known)
-
-    def batch(self, rows: AnyArray, how: list[str]) -> Batch:
-        """Rows to label with what a person needs to decide, and guesses if there is a model."""
-        guesses: Sequence[str] | str = ""
-        if self.fitted is not None and len(rows):
-            features = self.table.features
-            if self.pool.is_array:
-                features = features.take(np.isin(np.arange(len(self.pool.ids)), rows))
-            guesses = self.fitted.predict(features.loc[rows]).astype(str).tolist()
-        return [self.pool.ids[row] for row in rows], how, guesses, self.pool.cells(rows)
 
     def least_sure(self, n: int) -> list[tuple[int, list[tuple[str, float]]]]:
         """Free rows with the smallest margins, and probabilities of the two likeliest classes."""
