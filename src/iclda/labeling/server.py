@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -20,6 +18,8 @@ from .shown import MEDIA_TYPES
 
 _STATIC = Path(__file__).parent / "static"
 _LOOK = Path(__file__).parents[1] / "playground" / "static" / "look.css"
+# Methods of the session, and what a request sends as their arguments.
+_ACTIONS = {"answer": ("id", "label"), "skip": ("id",), "jump": ("id",), "back": (), "again": ()}
 _OTHER_ADDRESS = (
     "This address is not that of the labeling page that is running: open the one that `iclda "
     "label` prints.\n"
@@ -60,20 +60,19 @@ def labeling_site(session: LabelingSession) -> Site:
         fitter.start()
         return JSONResponse({**session.state(), "is_fitting": fitter.is_busy})
 
-    def action(name: str, act: Callable[[dict[str, Any]], None]) -> BaseRoute:
-        async def endpoint(request: Request) -> Response:
-            try:
-                sent = await request.json()
-                if not isinstance(sent, dict):
-                    raise ValueError(f"An object is needed, got {type(sent).__name__}.")
-                session.sync()
-                act(sent)
-            except (ValueError, RecursionError, OSError) as error:
-                return JSONResponse({"message": str(error)}, 400)
+    async def act(request: Request) -> Response:
+        """Call the method of the session that the address names."""
+        name = request.url.path.rpartition("/")[2]
+        try:
+            sent = await request.json()
+            if not isinstance(sent, dict):
+                raise ValueError(f"An object is needed, got {type(sent).__name__}.")
             session.sync()
-            return state()
-
-        return Route(f"/{name}", endpoint, methods=["POST"])
+            getattr(session, name)(*(str(sent.get(key)) for key in _ACTIONS[name]))
+        except (ValueError, RecursionError, OSError) as error:
+            return JSONResponse({"message": str(error)}, 400)
+        session.sync()
+        return state()
 
     async def show(request: Request) -> Response:
         return state()
@@ -92,11 +91,7 @@ def labeling_site(session: LabelingSession) -> Site:
 
     routes: list[BaseRoute] = [
         Route("/state", show),
-        action("answer", lambda sent: session.answer(str(sent.get("id")), str(sent.get("label")))),
-        action("skip", lambda sent: session.skip(str(sent.get("id")))),
-        action("back", lambda sent: session.back()),
-        action("again", lambda sent: session.again()),
-        action("jump", lambda sent: session.jump(str(sent.get("id")))),
+        *(Route(f"/{name}", act, methods=["POST"]) for name in _ACTIONS),
         Route("/file/{place:int}", send_file),
         Route("/look.css", send_look),
         Mount("/", StaticFiles(directory=_STATIC, html=True)),
