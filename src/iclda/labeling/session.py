@@ -61,7 +61,7 @@ class LabelingSession:
         self.project = Project.read(pool, path)
         self.sync()
         # The first rows, and errors in the features, come before the page.
-        if (task := self.next_task()) is not None:
+        if (task := self.next_task()) is not None and task.n_more:
             self.accept(task, *self.compute(task))
 
     @property
