@@ -14,11 +14,12 @@ import draw_architecture
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patches import Ellipse
+from sklearn.cluster import KMeans
 
 from iclda import AutoLDA, ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA
 from iclda.datasets import load_fashion_features
 from iclda.methods import FAINT, FITTED, FURTHER, INK, METHODS, Method, find_method
-from iclda.model_selection import mask_labels
+from iclda.model_selection import mask_labels, rows_to_label
 from iclda.plots._look import CLASS_COLORS, mix
 
 N_ROWS, N_LABELED = 300, 8
@@ -108,6 +109,48 @@ def draw_average(method: Method):
     ax.set_yticks(range(len(shown)), [each.class_name for each in shown])
     ax.invert_yaxis()
     ax.set_xlabel("error in %, 4 labels a class, mean and standard deviation of 5 draws")
+    ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def medoids(X, n, draw):
+    """The rows nearest to n centers of k-means."""
+    distances = KMeans(n, n_init=1, random_state=draw).fit(X).transform(X)
+    return np.unique(distances.argmin(axis=0))
+
+
+def draw_labels():
+    """Errors against labels of random rows, of medoids, and of ``rows_to_label``."""
+    X_all, names = load_fashion_features()
+    budgets, n_draws = np.array([10, 20, 40, 80]), 4
+    errors = {"random rows": [], "k-means medoids": [], "rows_to_label": []}
+    for draw in range(n_draws):
+        rng = np.random.default_rng(draw)
+        pool = rng.choice(len(X_all), 1_500, replace=False)
+        X, y_true = X_all[pool], np.unique(names[pool], return_inverse=True)[1]
+        order, y = rng.permutation(len(X)), np.full(len(X), -1)
+        for n in budgets:
+            more = rows_to_label(X, n - (y != -1).sum(), y)
+            y[more] = y_true[more]
+            chosen = order[:n], medoids(X, n, draw), np.flatnonzero(y != -1)
+            for name, rows in zip(errors, chosen, strict=True):
+                labels = np.full(len(X), -1)
+                labels[rows] = y_true[rows]
+                clf = AutoLDA(proportions=None if name == "random rows" else "free")
+                is_other = labels == -1
+                right = clf.fit(X, labels).score(X[is_other], y_true[is_other])
+                errors[name].append(100 * (1 - right))
+    figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
+    styles = zip(errors, (FAINT, "#e8890c", "#0b5394"), "sDo", strict=True)
+    for name, color, marker in styles:
+        means = np.reshape(errors[name], (n_draws, len(budgets))).mean(axis=0)
+        ax.plot(budgets, means, color=color, marker=marker, linewidth=2, label=name)
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(budgets, [f"{n}" for n in budgets])
+    ax.minorticks_off()
+    ax.set_ylim(0, None)
+    ax.set(xlabel="labels, of 10 classes", ylabel="error of AutoLDA in %")
+    ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return figure
 
@@ -252,7 +295,7 @@ OWN = {
 
 
 def draw_all(folder: Path) -> None:
-    """Draw one picture a method, and the map of a fit, into a folder."""
+    """Draw one picture a method, those of other pages, and the map of a fit, into a folder."""
     folder.mkdir(exist_ok=True)
     shown = {each.module: each for each in (*FITTED, *FURTHER, *METHODS)}
     drawings = {name: (OWN.get(name, draw_boundaries), each) for name, each in shown.items()}
@@ -263,6 +306,8 @@ def draw_all(folder: Path) -> None:
             figure = draw(method)
             figure.savefig(folder / f"{name}.png", dpi=150, facecolor="white")
             plt.close(figure)
+        with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "iclda"}):
+            draw_labels().savefig(folder / "labels.svg", facecolor="white")
     draw_chart().savefig(folder / "chart.png", dpi=150, facecolor="white")
     draw_architecture.draw_to(folder)
 

@@ -21,7 +21,7 @@ every_document = pytest.mark.parametrize(
 )
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"  # its examples are patches: see test_contributing.py
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-PICTURES = ("auto", "chart", "fit", "floors")  # beside those of the methods
+PICTURES = ("auto", "chart", "fit", "floors", "labels")  # beside those of the methods
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 

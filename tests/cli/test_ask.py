@@ -32,8 +32,8 @@ def test_the_loop_ends_in_a_model_with_an_honest_error(features):
     assert (code, error) == (0, "")
     assert said.splitlines() == [
         "Wrote to_label.csv: 9 more rows to label, 9 chosen.",
-        "Next: fill in the column 'label' of to_label.csv, then iclda ask x.npy --n 9 "
-        "--labels to_label.csv --test 50",
+        "Next: fill in the column 'label' of to_label.csv, then run the same command again, with "
+        "--test 50 to know the error",
     ]
     assert Path("to_label.csv").read_text().startswith("row,label,how,round,guess\n")
     fill(features)
@@ -45,7 +45,7 @@ def test_the_loop_ends_in_a_model_with_an_honest_error(features):
     fill(features)
     found = json.loads(call("ask", "x.npy", "--n", 0, "--json")[1])
     assert (found["n_labels"], found["error"]["n_rows"], found["n_chosen"]) == (35, 20, 0)
-    assert found["next"] == "Next: iclda fit x.npy --labels to_label.csv --id row"
+    assert found["next"] == "iclda fit x.npy --labels to_label.csv --id row"
     assert found["lines"][0].startswith("Expect ")
     said = call("fit", "x.npy", *LABELS)[1]
     assert "90 % interval from 20 labeled rows" in said
@@ -68,6 +68,21 @@ def test_a_comparison_tests_random_rows_alone(features):
     assert code == 0
     assert "numbers are those of the 20 that were drawn at random" in " ".join(said.split())
     assert "from 20 labeled rows" in " ".join(said.split())
+
+
+def test_an_evaluation_leaves_chosen_labels_out(features):
+    call("ask", "x.npy", "--n", 12)
+    fill(features)
+    call("fit", "x.npy", *LABELS)
+    code, _, error = call("evaluate", "model.skops", "x.npy", *LABELS)
+    assert code == 2
+    assert "is not known: it is measured by at least 8 labels of rows drawn at random" in error
+    call("ask", "x.npy", "--n", 0, "--test", 20)
+    fill(features)
+    code, said, _ = call("evaluate", "model.skops", "x.npy", *LABELS)
+    assert code == 0
+    assert "model.skops on the 20 of 90 rows of x.npy whose class is in 'label'" in said
+    assert "12 labels of rows that were chosen for being informative are left out" in said
 
 
 def test_ids_of_a_table_join_the_answers(tmp_path, monkeypatch):

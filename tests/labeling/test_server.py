@@ -15,7 +15,8 @@ pytest.importorskip("uvicorn", reason="the page needs iclda[playground]")
 from iclda._local_server import ADDRESS, bind, make_server
 from iclda.labeling.server import labeling_site
 from iclda.labeling.session import LabelingSession
-from iclda.labeling.shown import open_shown_rows
+from iclda.labeling.shown import ShownRows
+from iclda.tabular.ask import Pool, ask_for_labels
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
@@ -36,8 +37,8 @@ class Page:
         for k in range(n):
             (images / f"{k:03d}.png").write_bytes(PIXEL)
         self.path = folder / "to_label.csv"
-        rows = open_shown_rows(folder / "features.npy", "label", None, str(images))
-        self.session = LabelingSession(rows, self.path)
+        pool = Pool(folder / "features.npy")
+        self.session = LabelingSession(pool, ShownRows(pool, str(images)), self.path)
 
     def __enter__(self):
         self.listening = bind(0)
@@ -153,19 +154,21 @@ def test_only_the_files_of_rows_are_served(page, tmp_path):
         assert content != b"secret"
 
 
-def test_more_rows_are_asked_for_and_every_fifth_measures_the_error(page):
-    for _ in range(50):
+def test_two_of_ten_rows_are_drawn_at_random_and_the_error_is_the_one_that_ask_states(page):
+    for _ in range(58):
         page.answer_truly()
         state = page.settle()
+        if page.session.findings.error is None:
+            n = len({*page.session.answers.ids("random")} & {*page.session.answers.labels})
+            assert n < 8
+            assert f"there are {n}." in state["error"]["text"]
     frame = page.session.answers.frame
     assert frame["how"].tolist()[:20] == ["chosen"] * 20
-    assert frame["how"].tolist()[20:40] == (["chosen"] * 4 + ["random"]) * 4
-    tested = page.session.answers.tested_guesses
-    assert state["n_labeled"] == 50
-    assert len(tested) < 8
-    assert state["error"]["headline"] == "Error not known yet"
-    assert f"{len(tested)} of the 8 rows" in state["error"]["text"]
-    assert all(guess == name for guess, name in tested)
+    assert frame["how"].tolist()[20:60] == (["random"] * 2 + ["chosen"] * 8) * 4
+    stated = ask_for_labels(page.session.pool.file.path, 0, labels=page.path).progress.estimate
+    assert stated.n_rows == 8
+    assert page.session.findings.error == stated
+    assert state["error"]["text"].replace("\N{NO-BREAK SPACE}", " ").startswith(stated.range)
 
 
 def test_all_rows_can_be_labeled_and_then_none_is_left(page):
@@ -196,7 +199,7 @@ def test_what_another_program_wrote_into_the_answers_is_kept(page):
 
 
 def test_answers_are_kept_when_the_rows_change(page):
-    np.save(page.session.rows.path, np.zeros((61, 4)))
+    np.save(page.session.pool.file.path, np.zeros((61, 4)))
     page.answer_truly()
     page.answer_truly()
     state = page.settle()

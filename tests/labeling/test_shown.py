@@ -2,9 +2,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from iclda.labeling.shown import open_shown_rows
+from iclda.labeling.shown import ShownRows
+from iclda.tabular.ask import Pool
 
 LONG = "A sentence that is long enough to be shown as text and not as a cell of a table."
+
+
+def opened(path, id="row", images=None):
+    return ShownRows(Pool(path, id), images)
 
 
 def table(folder, **columns):
@@ -16,50 +21,54 @@ def table(folder, **columns):
 def test_columns_of_images_and_long_text_are_shown_as_such(tmp_path):
     (tmp_path / "a.png").write_bytes(b"x")
     columns = {"pic": ["a.png", "b.png"], "said": [LONG, LONG], "age": [3, 4]}
-    rows = open_shown_rows(table(tmp_path, **columns), "label", None, None)
+    rows = opened(table(tmp_path, **columns))
     first, second = rows.show(0), rows.show(1)
     assert (first["kind"], first["problem"], first["text"]) == ("image", "", LONG)
     assert first["fields"] == [("age", "3")]
     assert second["problem"] == f"{tmp_path / 'b.png'} does not exist."
-    assert rows.X.shape == (2, 1)
 
 
 def test_sounds_and_classes_in_the_file_are_found(tmp_path):
     (tmp_path / "a.wav").write_bytes(b"x")
     path = table(tmp_path, name=["x", "y"], clip=["a.wav", "a.wav"], label=["yes", None])
-    rows = open_shown_rows(path, "label", "name", None)
+    rows = opened(path, "name")
     assert rows.show(1)["kind"] == "sound"
-    assert (rows.ids, rows.labels) == (["x", "y"], {"x": "yes"})
+    assert (rows.pool.ids, rows.pool.labels) == (["x", "y"], {"x": "yes"})
 
 
 def test_images_of_a_folder_are_found_by_name_or_else_in_sorted_order(tmp_path):
     np.save(tmp_path / "f.npy", np.zeros((3, 2)))
     for k in (0, 1, 2):
         (tmp_path / f"{k}.png").write_bytes(b"x")
-    rows = open_shown_rows(tmp_path / "f.npy", "label", None, str(tmp_path))
+    rows = opened(tmp_path / "f.npy", "row", str(tmp_path))
     assert [file.name for file in rows.files] == ["0.png", "1.png", "2.png"]
     (tmp_path / "0.png").rename(tmp_path / "9.png")
-    rows = open_shown_rows(tmp_path / "f.npy", "label", None, str(tmp_path))
+    rows = opened(tmp_path / "f.npy", "row", str(tmp_path))
     assert [file.name for file in rows.files] == ["1.png", "2.png", "9.png"]
     (tmp_path / "9.png").unlink()
     with pytest.raises(ValueError, match=r"has 2 images and sounds, and .* 3 rows: .*named '0'"):
-        open_shown_rows(tmp_path / "f.npy", "label", None, str(tmp_path))
+        opened(tmp_path / "f.npy", "row", str(tmp_path))
 
 
 @pytest.mark.parametrize(
     ("columns", "id", "images", "message"),
     [
-        ({"pic": ["a.png"]}, None, "pic", "no file that column 'pic' names exists, for example"),
-        ({"a": [1]}, None, "nowhere", "images must name a folder of images, .* got 'nowhere'"),
+        ({"pic": ["a.png"]}, "row", "pic", "no file that column 'pic' names exists, for example"),
+        (
+            {"a": [1]},
+            "row",
+            "nowhere",
+            "no column 'nowhere', and there is no such folder of images",
+        ),
         ({"a": [1, 1], "b": [1, 2]}, "a", None, "column 'a' must identify .* '1' occurs 2 times"),
     ],
 )
 def test_what_cannot_be_shown_is_a_sentence(tmp_path, columns, id, images, message):
     with pytest.raises(ValueError, match=message):
-        open_shown_rows(table(tmp_path, **columns), "label", id, images)
+        opened(table(tmp_path, **columns), id, images)
 
 
 def test_features_alone_are_nothing_to_look_at(tmp_path):
     np.save(tmp_path / "f.npy", np.zeros((3, 2)))
     with pytest.raises(ValueError, match="nothing to look at: name a folder of images by images"):
-        open_shown_rows(tmp_path / "f.npy", "label", None, None)
+        opened(tmp_path / "f.npy")

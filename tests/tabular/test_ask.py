@@ -165,16 +165,11 @@ def forget_rows(path):
     pd.read_csv(path).head(3).to_csv(path, index=False)
 
 
-def name_a_column_row(path):
-    pd.read_csv(path).rename(columns={"v0": "row"}).to_csv(path, index=False)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (shuffle, "shows other rows than"),
         (forget_rows, r"no row of .*rows.csv has the 'row'"),
-        (name_a_column_row, "has a column 'row': name the column"),
     ],
 )
 def test_a_changed_file_is_refused_and_answers_stay(table, change, message):
@@ -217,6 +212,41 @@ def test_a_fit_uses_no_shares_of_chosen_labels_and_withholds_its_error(table):
     both = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
     _, report = fit_table(both)
     assert (report.n_tested, report.error["n_rows"], report.withheld) == (20, 20, "")
+
+
+def test_a_class_in_two_spellings_in_the_answers_or_the_rows_is_refused(table):
+    path, truth = table
+    frame = pd.read_csv(path)
+    frame["label"] = ["Cat", *[None] * 149]
+    frame.to_csv(path, index=False)
+    ask_for_labels(path, 12)
+    fill(truth)
+    with pytest.raises(ValueError, match=r"to_label.csv or .* spells a class in 2 ways, 'Cat', "):
+        ask_for_labels(path, 5)
+
+
+def test_rows_without_features_are_drawn_at_random(tmp_path):
+    path = tmp_path / "texts.csv"
+    pd.DataFrame({"text": [f"sentence number {k}" for k in range(40)]}).to_csv(path, index=False)
+    labels = tmp_path / "l.csv"
+    asked = ask_for_labels(path, 10, labels=labels)
+    assert (asked.n_chosen, asked.n_random) == (0, 10)
+    answers = asked.answers.answering(asked.answers.ids()[0], "a")
+    answers.answering(asked.answers.ids()[1], "b").write()
+    lines = ask_for_labels(path, 5, labels=labels).lines
+    assert any("texts.csv has no column that a model can learn from" in line for line in lines)
+
+
+def test_a_column_named_row_identifies_rows(table):
+    path, _ = table
+    frame = pd.read_csv(path)
+    frame["row"] = [f"r{k}" for k in range(150)]
+    frame.to_csv(path, index=False)
+    assert all(id.startswith("r") for id in ask_for_labels(path, 5).answers.ids())
+    frame["row"] = 1
+    frame.to_csv(path, index=False)
+    with pytest.raises(ValueError, match="column 'row' must identify the rows, and '1' occurs 150"):
+        ask_for_labels(path, 5)
 
 
 def test_ids_that_do_not_identify_the_rows_are_refused_before_anything_is_written(tmp_path):

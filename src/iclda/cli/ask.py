@@ -16,21 +16,21 @@ from . import words
 if TYPE_CHECKING:
     from ..tabular.ask import Round
 
+Answers = Annotated[Path, Option(metavar="FILE", help="CSV of the rows to label; it is extended.")]
+ClassColumn = Annotated[str, Option(metavar="COLUMN", help="Column of classes.")]
+RowId = Annotated[
+    str, Option(metavar="COLUMN", help="Column of ids; row numbers if there is none named row.")
+]
 _Number = Annotated[int, Option(min=0, metavar="N", help="Rows to choose for labeling.")]
 _Test = Annotated[int, Option(min=0, metavar="N", help="Rows to draw at random, for the error.")]
-_Answers = Annotated[Path, Option(metavar="FILE", help="CSV of the rows to label; it is extended.")]
-_Class = Annotated[str | None, Option(metavar="COLUMN", help="Column of classes. Default: label.")]
-_RowId = Annotated[
-    str | None, Option(metavar="COLUMN", help="Column of ids. Default: row numbers.")
-]
 
 
 def ask(
     data: words.TableFile,
     n: _Number = 20,
-    target: _Class = None,
-    id: _RowId = None,
-    labels: _Answers = Path("to_label.csv"),
+    target: ClassColumn = "label",
+    id: RowId = "row",
+    labels: Answers = Path("to_label.csv"),
     test: _Test = 0,
     seed: words.Seed = 0,
     quiet: words.Quiet = False,
@@ -41,27 +41,22 @@ def ask(
         from ..tabular.ask import ask_for_labels
 
         asked = ask_for_labels(data, n, target=target, id=id, labels=labels, n_test=test, seed=seed)
-    joined = ["--labels", str(labels), "--id", asked.answers.id]
-    fit = shlex.join(["iclda", "fit", str(data), *joined])
-    again = shlex.join(["iclda", "ask", str(data), "--n", str(n), *_given(target, id, labels)])
-    next_one = f"Next: {_next(asked, again, fit)}"
     if json:
-        words.print_json({**asked.to_json(), "next": next_one})
+        words.print_json({**asked.to_json(), "next": _next(asked, data)})
     elif not quiet:
-        for line in (*asked.lines, next_one):
+        for line in (*asked.lines, f"Next: {_next(asked, data)}"):
             typer.echo(printable(line))
 
 
-def _given(target: str | None, id: str | None, labels: Path) -> list[str]:
-    named = {"--target": target, "--id": id, "--labels": str(labels)}
-    return [text for name, value in named.items() if value is not None for text in (name, value)]
-
-
-def _next(asked: Round, again: str, fit: str) -> str:
+def _next(asked: Round, data: Path) -> str:
     """What to do after a round."""
-    n_open = len(asked.answers.open_ids)
-    if not n_open:
+    answers = asked.answers
+    known = ["--labels", str(answers.path), "--id", answers.id]
+    fit = shlex.join(["iclda", "fit", str(data), *known])
+    if not answers.open_ids:
         return fit
-    test = " --test 50" if asked.needs_random_rows else ""
-    fill = f"fill in the column {asked.answers.target!r} of {asked.answers.path}"
-    return f"{fill}, then {again}{test}" if asked.n_left else f"{fill}, then {fit}"
+    fill = f"fill in the column {answers.target!r} of {answers.path}"
+    if not asked.n_left:
+        return f"{fill}, then {fit}"
+    test = ", with --test 50 to know the error" if asked.needs_random_rows else ""
+    return f"{fill}, then run the same command again{test}"

@@ -12,15 +12,11 @@ import typer
 from typer import Argument, Option
 
 from . import words
+from .ask import Answers, ClassColumn, RowId
 
 _Link = Annotated[str | None, Argument(metavar="LINK", help="A link that somebody shared.")]
 _Port = Annotated[int, Option(min=0, max=65535, metavar="N", help="Port; 0 takes any free one.")]
 _NoBrowser = Annotated[bool, Option("--no-browser", help="Print the address, open nothing.")]
-_Answers = Annotated[Path, Option(metavar="FILE", help="CSV of the rows and their classes.")]
-_NewTarget = Annotated[str, Option(metavar="COLUMN", help="Column that holds the classes.")]
-_RowId = Annotated[
-    str | None, Option(metavar="COLUMN", help="Column that identifies rows; or row numbers.")
-]
 _Images = Annotated[
     str | None, Option(metavar="COLUMN|FOLDER", help="Column of paths, or a folder of images.")
 ]
@@ -51,9 +47,9 @@ def playground(link: _Link = None, port: _Port = 0, no_browser: _NoBrowser = Fal
 
 def label(
     data: words.TableFile,
-    labels: _Answers = Path("to_label.csv"),
-    target: _NewTarget = "label",
-    id: _RowId = None,
+    labels: Answers = Path("to_label.csv"),
+    target: ClassColumn = "label",
+    id: RowId = "row",
     images: _Images = None,
     port: _Port = 0,
     no_browser: _NoBrowser = False,
@@ -69,10 +65,12 @@ def label(
     from .._paths import check_writable
     from ..labeling.server import labeling_site
     from ..labeling.session import LabelingSession
-    from ..labeling.shown import open_shown_rows
+    from ..labeling.shown import ShownRows
+    from ..tabular.ask import Pool
 
     check_writable(labels)
-    session = LabelingSession(open_shown_rows(data, target, id, images), labels)
+    pool = Pool(data, id, target)
+    session = LabelingSession(pool, ShownRows(pool, images), labels)
 
     def show(address: str) -> None:
         typer.echo(f"Labeling: {address}\nAnswers are written to {labels}. Ctrl-C ends it.")
@@ -81,7 +79,7 @@ def label(
     try:
         serve(port, lambda: labeling_site(session), show)
     except KeyboardInterrupt:
-        known = ["--labels", str(labels), "--id", session.rows.id, "--target", target]
+        known = ["--labels", str(labels), "--id", id, "--target", target]
         command = shlex.join(["iclda", "fit", str(data), *known])
         typer.echo(f"{session.answers}. Next: {command}")
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -14,11 +13,13 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from .._local_server import Site
-from .session import FitFindings, LabelingSession
+from .session import LabelingSession
 from .shown import MEDIA_TYPES
 
 _STATIC = Path(__file__).parent / "static"
 _LOOK = Path(__file__).parents[1] / "playground" / "static" / "look.css"
+# Methods of the session, and what a request sends as their arguments.
+_ACTIONS = {"answer": ("id", "label"), "skip": ("id",), "jump": ("id",), "back": (), "again": ()}
 _OTHER_ADDRESS = (
     "This address is not that of the labeling page that is running: open the one that `iclda "
     "label` prints.\n"
@@ -43,14 +44,12 @@ class _Fitter:
     async def _run(self) -> None:
         while (task := self.session.next_task()) is not None:
             try:
-                findings = await run_in_threadpool(self.session.compute, task)
+                found = await run_in_threadpool(self.session.compute, task)
                 self.session.sync()
+                self.session.accept(task, *found)
             except (ValueError, OSError, MemoryError) as error:
-                findings = FitFindings(problem=str(error))
-            try:
-                self.session.accept(task, findings)
-            except OSError as error:
-                self.session.findings = FitFindings(problem=str(error))
+                findings = replace(self.session.findings, problem=str(error))
+                self.session.accept(task, None, findings)
 
 
 def labeling_site(session: LabelingSession) -> Site:
@@ -61,20 +60,19 @@ def labeling_site(session: LabelingSession) -> Site:
         fitter.start()
         return JSONResponse({**session.state(), "is_fitting": fitter.is_busy})
 
-    def action(name: str, act: Callable[[dict[str, Any]], None]) -> BaseRoute:
-        async def endpoint(request: Request) -> Response:
-            try:
-                sent = await request.json()
-                if not isinstance(sent, dict):
-                    raise ValueError(f"An object is needed, got {type(sent).__name__}.")
-                session.sync()
-                act(sent)
-            except (ValueError, RecursionError, OSError) as error:
-                return JSONResponse({"message": str(error)}, 400)
+    async def act(request: Request) -> Response:
+        """Call the method of the session that the address names."""
+        name = request.url.path.rpartition("/")[2]
+        try:
+            sent = await request.json()
+            if not isinstance(sent, dict):
+                raise ValueError(f"An object is needed, got {type(sent).__name__}.")
             session.sync()
-            return state()
-
-        return Route(f"/{name}", endpoint, methods=["POST"])
+            getattr(session, name)(*(str(sent.get(key)) for key in _ACTIONS[name]))
+        except (ValueError, RecursionError, OSError) as error:
+            return JSONResponse({"message": str(error)}, 400)
+        session.sync()
+        return state()
 
     async def show(request: Request) -> Response:
         return state()
@@ -82,7 +80,7 @@ def labeling_site(session: LabelingSession) -> Site:
     async def send_file(request: Request) -> Response:
         """Send the image or sound of a row, which the request numbers: it names no path."""
         place = request.path_params["place"]
-        file = session.rows.files[place] if place < len(session.rows.files) else None
+        file = session.shown.files[place] if place < len(session.shown.files) else None
         kind = None if file is None else MEDIA_TYPES.get(file.suffix.lower())
         if file is None or kind is None or not file.is_file():
             return JSONResponse({"message": f"Row {place} has no image or sound."}, 404)
@@ -93,11 +91,7 @@ def labeling_site(session: LabelingSession) -> Site:
 
     routes: list[BaseRoute] = [
         Route("/state", show),
-        action("answer", lambda sent: session.answer(str(sent.get("id")), str(sent.get("label")))),
-        action("skip", lambda sent: session.skip(str(sent.get("id")))),
-        action("back", lambda sent: session.back()),
-        action("again", lambda sent: session.again()),
-        action("jump", lambda sent: session.jump(str(sent.get("id")))),
+        *(Route(f"/{name}", act, methods=["POST"]) for name in _ACTIONS),
         Route("/file/{place:int}", send_file),
         Route("/look.css", send_look),
         Mount("/", StaticFiles(directory=_STATIC, html=True)),

@@ -165,17 +165,9 @@ def _clusters_without_labels(
         for child in children[part - n_rows]:
             heapq.heappush(parts, (-gains[child], int(child)))
         n_open += int((n_labels[children[part - n_rows]] == 0).sum() - (n_labels[part] == 0))
-    open_parts = [part for _, part in parts if n_labels[part] == 0]
-    return [_rows_of(part, children, n_rows) for part in open_parts]
-
-
-def _rows_of(part: int, children: AnyArray, n_rows: int) -> AnyArray:
-    """Indices of the rows below a node of the tree."""
-    found, nodes = [], [part]
-    while nodes:
-        node = nodes.pop()
-        if node < n_rows:
-            found.append(node)
-        else:
-            nodes.extend(children[node - n_rows].tolist())
-    return np.array(found)
+    owners = np.full(2 * n_rows - 1, -1)  # the open part that a node of the tree belongs to
+    owners[[part for _, part in parts if n_labels[part] == 0]] = np.arange(n_open)
+    for node in range(root, n_rows - 1, -1):
+        if owners[node] >= 0:
+            owners[children[node - n_rows]] = owners[node]
+    return [np.flatnonzero(owners[:n_rows] == part) for part in range(n_open)]

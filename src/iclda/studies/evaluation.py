@@ -10,13 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from .._core.types import Array
-from .._messages import printable, quoted_list
+from .._core.types import AnyArray, Array
+from .._messages import plural, printable, quoted_list
 from .._statistics import CLEAR, NOTHING, ReliabilityCurve
 from ..tabular.encoders import texts_of
 from ..tabular.fit_predict import PredictionCounts, ShareDone, check_columns, predicted_blocks
 from ..tabular.summaries import far_warning
-from ..tabular.table import ReadOptions, may_mean_nothing, read_classes, short_number
+from ..tabular.table import (
+    ReadOptions,
+    Table,
+    may_mean_nothing,
+    read_classes,
+    short_number,
+    why_withheld,
+)
 from ..tabular.table_files import open_data, open_table
 from .measures import EDGES, Bins, Confusion, bins_of, brier_score, count_confusion
 from .page import class_error_lines, confusion_lines, percent
@@ -35,6 +42,7 @@ class Evaluation:
     bins: Bins
     unknown: Mapping[str, int]  # rows of classes that the model does not know: always wrong
     is_training: bool  # whether the model learned from this file
+    n_chosen: int = 0  # labels of rows that were chosen: they are left out
     warning: str = ""
 
     @property
@@ -70,6 +78,7 @@ class Evaluation:
             "calibration_error": curve.calibration_error,
             "calibration": [each for each in bins if each["rows"]],
             "unknown_classes": dict(self.unknown),
+            "n_chosen_labels_left_out": self.n_chosen,
             "is_training_data": self.is_training,
         }
 
@@ -96,29 +105,34 @@ def evaluate_file(
     usual = about.get("target")
     if target is None and (labels is None or usual in open_table(labels).columns):
         target = usual
-    target, cells, _ = read_classes(file, ReadOptions(target, labels=labels, id=id))
+    known = read_classes(file, ReadOptions(target, labels=labels, id=id))
+    names = texts_of(known.cells.to_pylist(), empty=("",))
+    table = Table(file, names, known.target, (), is_chosen=known.is_chosen)
+    if table.n_chosen and (withheld := why_withheld(table)):
+        raise ValueError(f"The error of {model_path} on {data} is not known: {withheld}.")
+    names[~table.is_random] = None
     classes = [str(name) for name in model.classes_]
     counts, sums = PredictionCounts(), _Sums(classes, unlabeled)
     for rows, probabilities, share in predicted_blocks(model, kinds, file, [], counts):
-        known = cells[counts.n_rows - rows.num_rows : counts.n_rows]
-        sums.add(known.to_pylist(), probabilities)
+        sums.add(names[counts.n_rows - rows.num_rows : counts.n_rows], probabilities)
         advance(share, counts.n_rows)
     if not sums.n_known:
         raise ValueError(
-            f"{labels or data}: no row has a class of the model in column {target!r} "
+            f"{labels or data}: no row has a class of the model in column {known.target!r} "
             f"({quoted_list(classes, 5)}), so that there is nothing to compare with."
         )
     digests = {source.get("sha256") for source in about.get("sources", ())}
     return Evaluation(
         model=str(model_path),
         data=str(data),
-        target=target,
+        target=known.target,
         n_rows=counts.n_rows,
         confusion=sums.confusion,
         brier=sums.brier / sums.n_known,
         bins=sums.bins,
         unknown=dict(sums.unknown),
         is_training=file.sha256() in digests,
+        n_chosen=table.n_chosen,
         warning=far_warning(counts),
     )
 
@@ -133,8 +147,8 @@ class _Sums:
         self.unknown: Counter[str] = Counter()
         self.brier, self.bins, self.n_known = 0.0, np.zeros((len(EDGES) - 1, 3)), 0
 
-    def add(self, cells: list[Any], probabilities: Array) -> None:
-        labels = [self._label(text) for text in texts_of(cells, empty=("",))]
+    def add(self, texts: AnyArray, probabilities: Array) -> None:
+        labels = [self._label(text) for text in texts]
         other = len(self.codes)
         codes = np.array([-1 if name is None else self.codes.get(name, other) for name in labels])
         self.unknown.update(name for name in labels if name is not None and name not in self.codes)
@@ -215,6 +229,11 @@ def evaluation_notes(result: Evaluation) -> list[str]:
         notes.append(
             "The model learned from this very file: the error on new rows will be higher. Use rows "
             "that it has not seen, or `iclda compare`."
+        )
+    if result.n_chosen:
+        notes.append(
+            f"{plural(result.n_chosen, 'label')} of rows that were chosen for being informative "
+            "are left out: they are no random sample."
         )
     if result.unknown:
         names = ", ".join(f"{name!r} {n:,}" for name, n in result.unknown.items())

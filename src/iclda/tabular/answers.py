@@ -6,7 +6,6 @@ which round, the guess of a model, and the columns that help a person to decide.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,8 +17,8 @@ from .encoders import require_for_tables
 
 ROW, LABEL = "row", "label"  # columns of ids and classes without a name
 CHOSEN, RANDOM = "chosen", "random"  # how a row was drawn: for its worth, or for a fair test
-_HOW, _ROUND, _GUESS = "how", "round", "guess"
-OWN_COLUMNS = (_HOW, _ROUND, _GUESS)  # beside the id and the class
+HOW, _ROUND, _GUESS = "how", "round", "guess"
+OWN_COLUMNS = (HOW, _ROUND, _GUESS)  # beside the id and the class
 
 
 def are_answers(columns: Sequence[str]) -> bool:
@@ -45,44 +44,27 @@ class Answers:
     def read(cls, path: Path, id: str, target: str) -> Answers:
         """Read a file, or begin one that does not exist."""
         pandas = require_for_tables("pandas")
-        needed = [id, target, _HOW, _ROUND, _GUESS]
+        needed = [id, target, *OWN_COLUMNS]
         if not path.exists():
             return cls(path, id, target, pandas.DataFrame(columns=needed, dtype=str))
-        frame = pandas.read_csv(path, dtype=str, keep_default_na=False)
+        try:
+            frame = pandas.read_csv(path, dtype=str, keep_default_na=False)
+        except ValueError as error:
+            way_out = "save it as a CSV file with commas, in UTF-8"
+            raise ValueError(f"{path} cannot be read ({error}): {way_out}.") from error
         if lacking := [name for name in needed if name not in frame.columns]:
             raise ValueError(
                 f"{path} has no column {quoted_list(lacking, 5)}, and is no file of rows to label: "
                 "name another one, which will be made."
             )
-        frame[target] = frame[target].str.strip()
-        answers = cls(path, id, target, frame)
-        answers._check()
-        return answers
-
-    def _check(self) -> None:
-        """Raise a ValueError for an id that occurs twice, unknown marks, classes spelled twice."""
-        frame, path = self.frame, self.path
-        for text, count in Counter(frame[self.id]).most_common(1):
-            if count > 1:
-                raise ValueError(
-                    f"{path} asks {count} times for the row {self.id} = {text!r}: remove the "
-                    "others."
-                )
-        if unknown := sorted(set(frame[_HOW]) - {CHOSEN, RANDOM}):
+        if unknown := sorted(set(frame[HOW]) - {CHOSEN, RANDOM}):
             raise ValueError(
-                f"{path}: column {_HOW!r} must say {CHOSEN} or {RANDOM}, got "
+                f"{path}: column {HOW!r} must say {CHOSEN} or {RANDOM}, got "
                 f"{quoted_list(unknown, 3)}. It says which labels measure the error: undo the "
                 "change."
             )
-        spellings = defaultdict(set)
-        for name in self.labels.values():
-            spellings[spelling_of(name)].add(name)
-        for names in spellings.values():
-            if len(names) > 1:
-                raise ValueError(
-                    f"{path}: column {self.target!r} spells a class in {len(names)} ways, "
-                    f"{quoted_list(sorted(names), 5)}: write it in one way everywhere."
-                )
+        frame[target] = frame[target].str.strip()
+        return cls(path, id, target, frame)
 
     @property
     def labels(self) -> dict[str, str]:
@@ -92,7 +74,7 @@ class Answers:
 
     def ids(self, how: str | None = None) -> list[str]:
         """Ids that were asked for, in this way if it is given."""
-        frame = self.frame if how is None else self.frame[self.frame[_HOW] == how]
+        frame = self.frame if how is None else self.frame[self.frame[HOW] == how]
         return list(frame[self.id])
 
     @property
@@ -102,7 +84,7 @@ class Answers:
 
     @property
     def n_rounds(self) -> int:
-        return max((int(text) for text in self.frame[_ROUND] if text.isdecimal()), default=0)
+        return max(self.rounds.values(), default=0)
 
     @property
     def rounds(self) -> dict[str, int]:
@@ -114,48 +96,28 @@ class Answers:
         self,
         ids: Sequence[str],
         how: str | Sequence[str],
-        guesses: Sequence[str] | None = None,
-        shown: Mapping[str, Sequence[Any]] | None = None,
-        number: int | None = None,
+        guesses: str | Sequence[str] = "",
+        shown: Mapping[str, Sequence[str]] | None = None,
     ) -> Answers:
-        """With further rows to label, as the round of this number, or the next one.
-
-        ``how`` may differ from row to row.
-        """
-        columns = {
-            self.id: list(ids),
-            self.target: [""] * len(ids),
-            _HOW: [how] * len(ids) if isinstance(how, str) else list(how),
-            _ROUND: [str(number or self.n_rounds + 1)] * len(ids),
-            _GUESS: [""] * len(ids) if guesses is None else list(guesses),
-            **{name: [str(value) for value in values] for name, values in (shown or {}).items()},
-        }
+        """With further rows to label as the next round, except those that were asked for."""
+        columns = {self.id: ids, self.target: "", HOW: how, _ROUND: str(self.n_rounds + 1)}
         pandas = require_for_tables("pandas")
-        more = pandas.DataFrame(columns, dtype=str)
+        more = pandas.DataFrame({**columns, _GUESS: guesses, **(shown or {})}, dtype=str)
+        more = more[~more[self.id].isin(self.frame[self.id])]
         frame = pandas.concat([self.frame, more], ignore_index=True).fillna("")
         return replace(self, frame=frame)
 
-    def answering(self, id: str, label: str) -> Answers:
-        """With the class of one row; "" takes it back."""
+    def require(self, id: str) -> None:
+        """Raise a ValueError unless a row was asked for."""
         if id not in set(self.frame[self.id]):
             raise ValueError(f"{self.path} does not ask for the row {self.id} = {id!r}.")
+
+    def answering(self, id: str, label: str) -> Answers:
+        """With the class of one row; "" takes it back."""
+        self.require(id)
         frame = self.frame.copy()
         frame.loc[frame[self.id] == id, self.target] = label.strip()
         return replace(self, frame=frame)
-
-    def guessing(self, guesses: Mapping[str, str]) -> Answers:
-        """With the guesses of a model for rows that are not answered; other guesses stay."""
-        frame = self.frame.copy()
-        is_open = frame[self.target] == ""
-        frame.loc[is_open, _GUESS] = frame[self.id].map(guesses).fillna(frame[_GUESS])[is_open]
-        return replace(self, frame=frame)
-
-    @property
-    def tested_guesses(self) -> list[tuple[str, str]]:
-        """Guess and class of the answered rows that were drawn at random and had a guess."""
-        frame = self.frame
-        is_tested = (frame[_HOW] == RANDOM) & (frame[self.target] != "") & (frame[_GUESS] != "")
-        return list(zip(frame[_GUESS][is_tested], frame[self.target][is_tested], strict=True))
 
     def guess_of(self, id: str) -> str:
         """Guess of a model for a row; empty if there is none."""

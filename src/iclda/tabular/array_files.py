@@ -41,6 +41,7 @@ class FeatureFile:
         self.rows.name = str(path)
         self.n_rows = int(self.rows.n_rows or 0)
         self.features = feature_names(self.rows.n_features)
+        self.lists = {"features": self.features}
         self._beside = {**dict.fromkeys(ids, np.arange(self.n_rows)), **beside}
         self.columns = (*self._beside, *self.features)
 
@@ -48,10 +49,15 @@ class FeatureFile:
         """Return the entries of an array beside the features, as an Arrow column."""
         return require_for_tables("pyarrow").chunked_array([self._beside[name].tolist()])
 
+    def read(self, names: Sequence[str]) -> Any:
+        """Return arrays beside the features as an Arrow table."""
+        return require_for_tables("pyarrow").table({name: self.column(name) for name in names})
+
     def take(self, is_taken: AnyArray) -> Any:
-        """Return the features of some rows as a pandas frame."""
-        values = self.rows.read_rows(np.flatnonzero(is_taken)).astype(np.float64, copy=False)
-        return require_for_tables("pandas").DataFrame(values, columns=self.features)
+        """Return the features of some rows as a pandas frame, whose index has their positions."""
+        index = np.flatnonzero(is_taken)
+        values = self.rows.read_rows(index).astype(np.float64, copy=False)
+        return require_for_tables("pandas").DataFrame(values, index, self.features)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
         """Yield Arrow batches of the columns in ``types``, and the share of the rows so far."""

@@ -1,11 +1,13 @@
-"""Rounds of labeling: which rows a person labels next, and the error that the labels show."""
+"""Projects of labeling: which rows a person labels next, and the error that the labels show."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,29 +17,33 @@ from sklearn.base import clone
 from .._core.types import AnyArray
 from .._estimators.average import AverageLDA
 from .._estimators.labels import FREE
-from .._messages import plural, say
+from .._messages import plural, quoted_list
 from .._paths import check_writable
 from .._statistics import LEAST_TESTED, ErrorEstimate, percent_text
 from ..model_selection._rows_to_label import rows_to_label
-from .answers import CHOSEN, LABEL, OWN_COLUMNS, RANDOM, ROW, Answers
+from .answers import CHOSEN, LABEL, OWN_COLUMNS, RANDOM, ROW, Answers, spelling_of
 from .array_files import FeatureFile
-from .encoders import number_in, pipeline, preprocessing, require_for_tables
+from .encoders import pipeline, preprocessing, require_for_tables, texts_of
 from .fit_predict import random_estimate, wrong_on_random
 from .table import (
+    Classes,
     ReadOptions,
+    RowIds,
     Table,
-    places_of,
-    read_classes,
+    labels_of,
     read_opened,
-    row_ids,
     to_pandas_frame,
     why_withheld,
 )
-from .table_files import DataReader, open_data
+from .table_files import open_data
 
 _MOST_OTHERS = 8  # columns that are no text, of those that a person sees
+_MOST_UNLABELED = 4_096  # rows that a fit uses besides the labeled ones
 _SAME_NUMBER = 1e-3  # relative difference that a spreadsheet may make by rounding
 _MORE = 10  # labels whose worth is predicted
+
+Batch = tuple[list[str], list[str], Sequence[str] | str, Mapping[str, list[str]]]
+"""Ids of rows to label, how they were drawn, guesses, and cells to look at: see Answers.asking."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,221 @@ class Progress:
         return f"{text}. {_MORE} more labels should lower it by about {gain:.1f} points."
 
 
+class Pool:
+    """The rows of a file that may be labeled: ids, features, and cells for a person to look at."""
+
+    def __init__(self, path: Path, id: str = ROW, target: str = LABEL) -> None:
+        self.id, self.target = id, target
+        self.file = file = open_data(path, [self.id])
+        self.is_array = isinstance(file, FeatureFile)
+        self.rows = RowIds(file, self.id)
+        self.ids = [*self.rows]
+        nothing = require_for_tables("pyarrow").nulls(file.n_rows, "string")
+        cells = file.column(self.target) if self.target in file.columns else nothing
+        options = ReadOptions(self.target, drop_unusable=True, id=self.id)
+        self.table = read_opened(file, options, Classes(self.target, cells))
+        own = zip(self.ids, self.table.labels, strict=True)
+        self.labels = {text: label for text, label in own if label is not None}
+        self.has_features = self.is_array or len(self.table.features.columns) > 0
+
+    @cached_property
+    def model(self) -> Any:
+        """The unfitted model of guesses and of the error."""
+        encoder = None if self.is_array else preprocessing(self.table.features)
+        return pipeline(encoder, AverageLDA(proportions=FREE))
+
+    @cached_property
+    def shown(self) -> Any:
+        """Frame of the columns that a person sees: all text, and some others."""
+        file: Any = self.file
+        features = chain(*file.lists.values())
+        hidden = {self.id, self.target, *OWN_COLUMNS, *features}
+        names = [name for name in file.columns if name not in hidden]
+        if not names:
+            return require_for_tables("pandas").DataFrame(index=range(len(self.ids)))
+        frame = to_pandas_frame(file.read(names))
+        is_text = np.array([kind.kind == "O" for kind in frame.dtypes], dtype=bool)
+        kept = {*frame.columns[is_text], *frame.columns[~is_text][:_MOST_OTHERS]}
+        return frame[[name for name in names if name in kept]]
+
+    def cells(self, rows: AnyArray | Sequence[int]) -> dict[str, list[str]]:
+        """Text that a person sees of some rows, by column."""
+        frame = self.shown.iloc[rows]
+        return {name: [x or "" for x in texts_of(frame[name], ("",))] for name in frame.columns}
+
+    def check_unchanged(self, answers: Answers, rows: AnyArray) -> None:
+        """Raise a ValueError if most rows asked for show other cells than the file has now."""
+        pandas, then = require_for_tables("pandas"), answers.frame
+        kinds = {name: kind.kind for name, kind in self.shown.dtypes.items()}
+        names = [name for name in then.columns if kinds.get(name) in {*"Oiuf"}]
+        now = pandas.DataFrame(self.cells(rows), columns=names, index=then.index)
+        one, two = (x[names].apply(pandas.to_numeric, errors="coerce") for x in (now, then))
+        is_same = np.isclose(one, two, rtol=_SAME_NUMBER) | (now == then[names])
+        n_changed = int((~is_same.all(axis=1)).sum())
+        if 2 * n_changed > len(rows):
+            raise ValueError(
+                f"{answers.path} shows other rows than {self.file.path} has now: {n_changed} of "
+                f"{len(rows)} differ. Bring back the file that they were taken from, or name "
+                "another file of rows to label, which will be made."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Project:
+    """The rows of a pool and the answers so far: which rows are labeled, asked for, or free."""
+
+    pool: Pool
+    answers: Answers
+    seed: int = 0
+
+    @classmethod
+    def read(cls, pool: Pool, path: Path, seed: int = 0) -> Project:
+        """Read the file of answers; ValueError if they do not fit the rows."""
+        project = cls(pool, Answers.read(path, pool.id, pool.target), seed)
+        pool.check_unchanged(project.answers, project._rows(project.answers.ids()))
+        project._check_spelling()
+        return project
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Class of every id that has one, in the file of rows or in that of answers."""
+        return {**self.pool.labels, **self.answers.labels}
+
+    def _check_spelling(self) -> None:
+        spellings = defaultdict(set)
+        for name in self.labels.values():
+            spellings[spelling_of(name)].add(name)
+        for names in spellings.values():
+            if len(names) > 1:
+                path, file = self.answers.path, self.pool.file
+                place = f"{path} or {file.path}" if self.pool.target in file.columns else path
+                raise ValueError(
+                    f"{place}: column {self.pool.target!r} spells a class in {len(names)} ways, "
+                    f"{quoted_list(sorted(names), 5)}: write it in one way everywhere."
+                )
+
+    def _rows(self, ids: Sequence[str]) -> AnyArray:
+        return self.pool.rows.rows_of(ids, self.answers.path)
+
+    @cached_property
+    def table(self) -> Table:
+        """All rows, with the labels of the file and the answers."""
+        labels, answers = self.pool.table.labels.copy(), self.answers
+        labels[self._rows([*answers.labels])] = [*answers.labels.values()]
+        cells = require_for_tables("pyarrow").array(labels.tolist(), "string")
+        is_chosen = np.zeros(len(labels), dtype=bool)
+        is_chosen[self._rows(answers.ids(CHOSEN))] = True
+        labels = labels_of(cells, answers.path, self.pool.target, None, 0)
+        return replace(self.pool.table, labels=labels, is_chosen=is_chosen)
+
+    @cached_property
+    def sample(self) -> Table:
+        """The labeled rows and some others, as a frame."""
+        return self.table.framed(_MOST_UNLABELED)
+
+    @cached_property
+    def is_free(self) -> AnyArray:
+        """Which rows are neither labeled nor asked for."""
+        is_free = ~self.table.is_labeled
+        is_free[self._rows(self.answers.ids())] = False
+        return is_free
+
+    @cached_property
+    def fitted(self) -> Any:
+        """The model fitted to the sample; None without features or two classes."""
+        if not self.pool.has_features or len(self.table.classes) < 2:
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # labels are few, which the person is about to change
+            return clone(self.pool.model).fit(self.sample.features, self.sample.labels)
+
+    def draw(self, n_chosen: int, n_random: int) -> Batch:
+        """Draw free rows at random, and choose others for their worth; without features, draw all.
+
+        There are fewer rows if fewer are free, and guesses if there is a model.
+        """
+        free = np.flatnonzero(self.is_free)
+        if not self.pool.has_features:
+            n_chosen, n_random = 0, n_chosen + n_random
+        n_random = min(n_random, len(free))
+        n_chosen = min(n_chosen, len(free) - n_random)
+        rng = np.random.default_rng([self.seed, self.answers.n_rounds])
+        rows = rng.choice(free, n_random, replace=False)
+        if n_chosen:
+            rows = np.concatenate([rows, self._worthiest(n_chosen, rows)])
+        guesses: Sequence[str] | str = ""
+        if self.fitted is not None and len(rows):
+            features = self.table.features
+            if self.pool.is_array:
+                features = features.take(np.isin(np.arange(len(self.pool.ids)), rows))
+            guesses = self.fitted.predict(features.loc[rows]).astype(str).tolist()
+        how = [RANDOM] * n_random + [CHOSEN] * n_chosen
+        return [self.pool.ids[row] for row in rows], how, guesses, self.pool.cells(rows)
+
+    def _worthiest(self, n: int, drawn: AnyArray) -> AnyArray:
+        pool, labels = self.pool, self.table.labels
+        pending = [*np.flatnonzero(~self.is_free & ~self.table.is_labeled), *drawn]
+        known: Any = {"unlabeled": None, "pending": pending, "random_state": self.seed}
+        if pool.is_array:
+            return rows_to_label(pool.table.features.rows, n, labels, **known)
+        encoded = pool.model[:-1].fit_transform(pool.table.features)
+        return rows_to_label(encoded.to_numpy(), n, labels, **known)
+
+    def least_sure(self, n: int) -> list[tuple[int, list[tuple[str, float]]]]:
+        """Free rows with the smallest margins, and probabilities of the two likeliest classes."""
+        features = self.sample.features
+        features = features[self.is_free[features.index]]
+        if self.fitted is None or not len(features):
+            return []
+        shares = np.asarray(self.fitted.predict_proba(features))
+        two = np.argsort(-shares, axis=1)[:, :2]
+        pairs = np.take_along_axis(shares, two, axis=1)
+        order = np.argsort(pairs[:, 0] - pairs[:, 1], kind="stable")[:n]
+        names = self.fitted.classes_[two].astype(str)
+        return [
+            (int(features.index[k]), list(zip(names[k].tolist(), pairs[k].tolist(), strict=True)))
+            for k in order
+        ]
+
+    @property
+    def withheld(self) -> str:
+        """Why the error is not known; empty if it is."""
+        if not self.pool.has_features:
+            return f"{self.pool.file.path} has no column that a model can learn from"
+        return why_withheld(self.table)
+
+    @cached_property
+    def is_wrong(self) -> AnyArray:
+        """Whether each label drawn at random is predicted wrongly by a fit without it."""
+        return wrong_on_random(self.pool.model, self.sample)
+
+    @property
+    def error(self) -> ErrorEstimate | None:
+        return None if self.withheld else random_estimate(self.sample, self.is_wrong)
+
+    def progress(self) -> Progress:
+        """Estimate the error, and that without the labels of the last round."""
+        table, rounds = self.table, self.answers.rounds
+        n_labels, answered = int(table.is_labeled.sum()), [*self.answers.labels]
+        last = max((rounds[text] for text in answered), default=0)
+        is_last = np.zeros(len(table.labels), dtype=bool)
+        is_last[self._rows([text for text in answered if rounds[text] == last])] = True
+        n_last, error = int(is_last.sum()), self.error
+        if error is None or n_last in (0, n_labels):
+            return Progress(error, self.withheld)
+        features = self.sample.features
+        is_training = self.sample.is_labeled & ~is_last[features.index]
+        was_wrong = wrong_on_random(self.pool.model, self.sample, is_training)
+        return Progress(
+            error,
+            before=float(was_wrong.mean()),
+            n_right=int((was_wrong & ~self.is_wrong).sum()),
+            n_wrong=int((self.is_wrong & ~was_wrong).sum()),
+            n_labels=n_labels,
+            n_last=n_last,
+        )
+
+
 @dataclass(frozen=True)
 class Round:
     """A round of labeling: the answers so far and the rows asked for."""
@@ -109,10 +330,9 @@ class Round:
             parts = [(self.n_chosen, CHOSEN), (self.n_random, "drawn at random")]
             how = " and ".join(f"{n} {text}" for n, text in parts if n)
             lines.append(f"Wrote {path}: {plural(n_added, 'more row')} to label, {how}.")
-        elif not self.n_left and not self.n_open:
-            lines.append("All rows are labeled: nothing is left to ask for.")
         elif not self.n_left:
-            lines.append("No further row is left to ask for.")
+            is_done = "All rows are labeled: nothing is left to ask for."
+            lines.append("No further row is left to ask for." if self.n_open else is_done)
         return lines
 
     @property
@@ -122,11 +342,10 @@ class Round:
 
     def to_json(self) -> dict[str, Any]:
         """The round as values that JSON has."""
-        counts = ("n_labels", "n_chosen", "n_random", "n_open", "n_left")
         progress, estimate = self.progress, self.progress.estimate
         return {
             "labels": str(self.answers.path),
-            **{name: getattr(self, name) for name in counts},
+            **{name: value for name, value in vars(self).items() if name.startswith("n_")},
             "error": None if estimate is None else vars(estimate),
             "withheld": progress.withheld,
             "error_before": progress.before,
@@ -139,8 +358,8 @@ def ask_for_labels(
     path: Path,
     n: int,
     *,
-    target: str | None = None,
-    id: str | None = None,
+    target: str = LABEL,
+    id: str = ROW,
     labels: Path = Path("to_label.csv"),
     n_test: int = 0,
     seed: int = 0,
@@ -150,194 +369,21 @@ def ask_for_labels(
     Everything is computed before the file is written, and answers stay as they are.
     """
     check_writable(labels)
-    file = open_data(path, [id or ROW])
-    if id is None and not isinstance(file, FeatureFile) and ROW in file.columns:
-        sentence = "{path} has a column {row!r}: name the column that identifies the rows by {@id}."
-        raise ValueError(say(sentence, path=path, row=ROW))
-    session = Session(file, Answers.read(labels, id or ROW, target or LABEL), seed)
-    free = session.free
-    n_random = min(n_test, len(free))
-    n_chosen = min(n, len(free) - n_random)
-    rng = np.random.default_rng([seed, session.answers.n_rounds])
-    random = rng.choice(free, n_random, replace=False)
-    chosen = session.choose(n_chosen, random)
-    progress = session.progress()
-    number, answers = session.answers.n_rounds + 1, session.answers
-    for rows, how in ((random, RANDOM), (chosen, CHOSEN)):
-        if len(rows):
-            answers = session.added(answers, rows, how, number)
-    if n_random + n_chosen:
+    project = Project.read(Pool(path, id, target), labels, seed)
+    progress, batch = project.progress(), project.draw(n, n_test)
+    answers, notes = project.answers.asking(*batch), [*project.table.notes]
+    n_added, n_free, how = len(batch[0]), int(project.is_free.sum()), Counter(batch[1])
+    if n_added:
         answers.write()
-    notes = list(session.table.notes)
-    if n_random + n_chosen < n + n_test and len(free):
-        notes.append(f"{n + n_test} rows were wanted, and {len(free)} were left to ask for.")
+        if n_added < n + n_test:
+            notes.append(f"{n + n_test} rows were wanted, and {n_free} were left to ask for.")
     return Round(
-        answers=answers,
-        progress=progress,
-        n_labels=int(session.table.is_labeled.sum()),
-        n_chosen=n_chosen,
-        n_random=n_random,
-        n_open=len(session.answers.open_ids),
-        n_left=len(free) - n_random - n_chosen,
+        answers,
+        progress,
+        n_labels=len(project.labels),
+        n_chosen=how[CHOSEN],
+        n_random=how[RANDOM],
+        n_open=len(project.answers.open_ids),
+        n_left=n_free - n_added,
         notes=notes,
     )
-
-
-@dataclass(frozen=True)
-class Session:
-    """A file of rows, and the answers so far."""
-
-    file: DataReader
-    answers: Answers
-    seed: int = 0
-
-    @cached_property
-    def table(self) -> Table:
-        """All rows, with the labels of the file and the answers; ValueError if these do not fit."""
-        answers, file = self.answers, self.file
-        path = answers.path if answers.path.exists() else None
-        options = ReadOptions(answers.target, drop_unusable=True, labels=path, id=answers.id)
-        if path is not None:
-            self._check_unchanged()
-            return read_opened(file, options, read_classes(file, options))
-        if answers.target in file.columns:
-            cells = file.column(answers.target)
-        else:
-            cells = require_for_tables("pyarrow").nulls(file.n_rows, "string")
-        return read_opened(file, options, (answers.target, cells, []))
-
-    @cached_property
-    def ids(self) -> AnyArray:
-        return row_ids(self.file, self.answers.id)
-
-    @cached_property
-    def places(self) -> dict[str, int]:
-        """Index of the row of every id; ValueError if an id does not identify a row."""
-        return places_of(self.ids, self.file.path, self.answers.id)
-
-    @cached_property
-    def free(self) -> AnyArray:
-        """Indices of the rows that are neither labeled nor asked for."""
-        is_free, places = ~self.table.is_labeled, self.places
-        is_free[[places[text] for text in self.answers.ids()]] = False
-        return np.flatnonzero(is_free)
-
-    @cached_property
-    def framed(self) -> Table:
-        return self.table.framed()
-
-    @cached_property
-    def model(self) -> Any:
-        """The unfitted model of guesses and of the error; it takes rows of ``framed``."""
-        is_array = isinstance(self.file, FeatureFile)
-        encoder = None if is_array else preprocessing(self.table.features)
-        return pipeline(encoder, AverageLDA(proportions=FREE))
-
-    @cached_property
-    def shown(self) -> Any:
-        """Frame of the columns that a person sees: all text, and some others; none of features."""
-        own = {self.answers.id, self.answers.target, *OWN_COLUMNS}
-        if isinstance(self.file, FeatureFile):
-            return require_for_tables("pandas").DataFrame(index=range(len(self.ids)))
-        names = [name for name in self.file.columns if name not in own]
-        frame = to_pandas_frame(self.file.read(names))
-        is_text = np.array([kind.kind == "O" for kind in frame.dtypes], dtype=bool)
-        kept = {*frame.columns[is_text], *frame.columns[~is_text][:_MOST_OTHERS]}
-        return frame[[name for name in names if name in kept]]
-
-    def _check_unchanged(self) -> None:
-        """Raise a ValueError if most rows asked for show other cells than the file has now."""
-        asked = self.answers.frame
-        asked = asked[asked[self.answers.id].isin(self.places)]
-        frame = self.shown.iloc[[self.places[text] for text in asked[self.answers.id]]]
-        is_changed = np.zeros(len(asked), dtype=bool)
-        for name in frame.columns.intersection(asked.columns):
-            if frame[name].dtype.kind in "Oiuf":
-                pairs = zip(map(_cell, frame[name]), asked[name], strict=True)
-                is_changed |= np.array([not _are_same(*pair) for pair in pairs], dtype=bool)
-        if 2 * is_changed.sum() > len(asked):
-            raise ValueError(
-                f"{self.answers.path} shows other rows than {self.file.path} has now: "
-                f"{is_changed.sum()} of {len(asked)} differ. Bring back the file that they were "
-                "taken from, or name another file of rows to label, which will be made."
-            )
-
-    def choose(self, n: int, pending: AnyArray) -> AnyArray:
-        """Indices of the next rows to label, besides those that are being labeled."""
-        if not n:
-            return np.zeros(0, dtype=int)
-        codes = np.full(len(self.ids), -1)
-        is_labeled = self.table.is_labeled
-        codes[is_labeled] = np.unique(
-            self.table.labels[is_labeled].astype(str), return_inverse=True
-        )[1]
-        waiting = [self.places[text] for text in self.answers.open_ids]
-        waiting = [k for k in waiting if not is_labeled[k]]
-        if isinstance(self.file, FeatureFile):
-            rows = self.file.rows
-        else:
-            rows = self.model[:-1].fit_transform(self.table.features).to_numpy()
-        return rows_to_label(rows, n, codes, pending=[*waiting, *pending], random_state=self.seed)
-
-    def progress(self) -> Progress:
-        """Estimate the error, and that without the labels of the last round."""
-        table, framed, model = self.table, self.framed, self.model
-        if withheld := why_withheld(table):
-            return Progress(None, withheld)
-        is_wrong = wrong_on_random(model, framed)
-        estimate = random_estimate(framed, is_wrong)
-        rounds = {text: self.answers.rounds[text] for text in self.answers.labels}
-        is_last = np.zeros(len(self.ids), dtype=bool)
-        last = [text for text, number in rounds.items() if number == max(rounds.values())]
-        is_last[[self.places[text] for text in last]] = True
-        n_labels, n_last = int(table.is_labeled.sum()), int(is_last.sum())
-        if n_last in (0, n_labels):
-            return Progress(estimate)
-        is_training = framed.is_labeled.copy()
-        is_training[is_training] = ~is_last[table.is_labeled]
-        was_wrong = wrong_on_random(model, framed, is_training)
-        return Progress(
-            estimate,
-            before=float(was_wrong.mean()),
-            n_right=int((was_wrong & ~is_wrong).sum()),
-            n_wrong=int((is_wrong & ~was_wrong).sum()),
-            n_labels=n_labels,
-            n_last=n_last,
-        )
-
-    def added(self, answers: Answers, rows: AnyArray, how: str, number: int) -> Answers:
-        """Answers with further rows, what a person needs to decide, and guesses."""
-        shown = self.shown.iloc[rows]
-        cells = {name: list(map(_cell, shown[name])) for name in shown.columns}
-        ids = self.ids[rows].tolist()
-        return answers.asking(ids, how, self._guesses(rows), cells, number)
-
-    def _guesses(self, rows: AnyArray) -> list[str] | None:
-        if len(self.table.classes) < 2 or not len(rows):
-            return None
-        predicted = self._fitted.predict(self._features(rows))
-        return [str(name) for name in predicted[np.argsort(np.argsort(rows))]]
-
-    @cached_property
-    def _fitted(self) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # labels are few, which the person is about to change
-            return clone(self.model).fit(self.framed.features, self.framed.labels)
-
-    def _features(self, rows: AnyArray) -> Any:
-        """Features of rows in ascending order."""
-        if isinstance(self.file, FeatureFile):
-            return self.file.take(np.isin(np.arange(len(self.ids)), rows))
-        return self.table.features.iloc[np.sort(rows)]
-
-
-def _cell(value: Any) -> str:
-    return "" if require_for_tables("pandas").isna(value) else str(value)
-
-
-def _are_same(now: str, then: str) -> bool:
-    """Whether two cells show the same, as far as a spreadsheet keeps numbers."""
-    before, after = number_in(then), number_in(now)
-    if before is None or after is None:
-        return now.strip() == then.strip()
-    return bool(np.isclose(after, before, rtol=_SAME_NUMBER, equal_nan=True))

@@ -18,7 +18,7 @@ from .._checks import check_ids, check_leaks, numbers_rows
 from .._core.types import AnyArray
 from .._messages import ColumnError, Hint, plural, quoted_list, say
 from .._statistics import LEAST_TESTED
-from .answers import CHOSEN, OWN_COLUMNS, are_answers
+from .answers import CHOSEN, HOW, ROW, are_answers
 from .array_files import FeatureFile
 from .encoders import (
     EMPTY_WORDS,
@@ -86,6 +86,16 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
+class Classes:
+    """Classes of all rows of a file, and where they come from."""
+
+    target: str
+    cells: Any  # Arrow column
+    sources: tuple[Source, ...] = ()  # another file that holds them
+    is_chosen: AnyArray | None = None  # as that of Table
+
+
+@dataclass(frozen=True, eq=False)
 class Table:
     """Rows of one file or two, with their labels.
 
@@ -103,7 +113,7 @@ class Table:
     notes : tuple of str
         What was done to the columns that a person should know.
     dropped : tuple of str
-        Columns that were left out on request.
+        Columns that were left out.
     warnings : tuple of str
         What may spoil a fit: columns that give the class away, marks of unknown classes.
     is_chosen : ndarray of bool or None
@@ -140,23 +150,33 @@ class Table:
         """Class names, sorted."""
         return tuple(sorted({label for label in self.labels if label is not None}))
 
-    def framed(self) -> Table:
-        """The table with the features of an array file as a frame.
+    def framed(self, n_most: int | None = None) -> Table:
+        """Return the table with features as a frame, whose index has the positions of the rows.
 
-        Of many unlabeled rows it has a sample.
+        Of more than ``n_most`` unlabeled rows it has a sample; None: of those of an array file
+        that would make a large frame.
         """
-        if not isinstance(self.features, FeatureFile):
+        is_array, unlabeled = (
+            isinstance(self.features, FeatureFile),
+            np.flatnonzero(~self.is_labeled),
+        )
+        if n_most is None and is_array:
+            n_most = max(1_000, _MOST_NUMBERS // self.features.rows.n_features)
+        is_sampled = n_most is not None and len(unlabeled) > n_most
+        if not is_array and not is_sampled:
             return self
         is_taken, notes = np.ones(len(self.labels), dtype=bool), self.notes
-        unlabeled = np.flatnonzero(~self.is_labeled)
-        n_most = max(1_000, _MOST_NUMBERS // self.features.rows.n_features)
-        if len(unlabeled) > n_most:
+        if is_sampled:
             is_taken[np.random.default_rng(0).permutation(unlabeled)[n_most:]] = False
             text = f"{n_most:,} of the {len(unlabeled):,} unlabeled rows are used, drawn at random."
             notes = (*notes, text)
-        features, labels = self.features.take(is_taken), self.labels[is_taken]
-        is_chosen = None if self.is_chosen is None else self.is_chosen[is_taken]
-        return replace(self, features=features, labels=labels, notes=notes, is_chosen=is_chosen)
+        return replace(
+            self,
+            features=self.features.take(is_taken) if is_array else self.features[is_taken],
+            labels=self.labels[is_taken],
+            notes=notes,
+            is_chosen=None if self.is_chosen is None else self.is_chosen[is_taken],
+        )
 
     @property
     def digest(self) -> str:
@@ -226,97 +246,87 @@ def read_file(path: Path, options: ReadOptions) -> Table:
     return read_opened(open_data(path, options.ids), options)
 
 
-def read_opened(
-    file: DataReader, options: ReadOptions, classes: tuple[str, Any, list[Source]] | None = None
-) -> Table:
+def read_opened(file: DataReader, options: ReadOptions, classes: Classes | None = None) -> Table:
     """Read an opened file.
 
-    ``classes`` is what ``read_classes`` returns, with any number of classes; None: it is called,
-    and there must be two.
+    ``classes`` may have any number of classes, and the file no column to learn from; None: they
+    are read, and there must be two.
     """
-    is_array = isinstance(file, FeatureFile)
-    for name in ("drop", "keep", "unlabeled_file") if is_array else ():
+    for name in ("drop", "keep", "unlabeled_file") if isinstance(file, FeatureFile) else ():
         if getattr(options, name):
             sentence = "{given} is for tables, and {path} is an array: save the array of features "
             sentence += "that you mean, or put files of the same features into one folder."
             raise ValueError(say(sentence, given=Hint(name), path=file.path))
-    target, cells, further = classes or read_classes(file, options)
-    if not len(cells):
+    known = classes or read_classes(file, options)
+    if not len(known.cells):
         raise ValueError(f"{file.path} holds no rows below the names of its columns.")
     place, least = options.labels or file.path, 2 if classes is None else 0
-    labels = _labels_of(cells, place, target, options.unlabeled, least)
-    is_chosen = _chosen_rows(file, options) if further else None
-    sources = [Source(str(file.path), file.sha256(), len(labels)), *further]
+    labels = labels_of(known.cells, place, known.target, options.unlabeled, least)
+    table = Table(
+        file,
+        labels,
+        known.target,
+        (Source(str(file.path), file.sha256(), len(labels)), *known.sources),
+        warnings=tuple(_warnings_on_marks(labels, known.target)),
+        is_chosen=known.is_chosen,
+    )
     if isinstance(file, FeatureFile):
-        warned = tuple(_warnings_on_marks(labels, target))
-        return Table(file, labels, target, tuple(sources), warnings=warned, is_chosen=is_chosen)
-    dropped = _columns_to_drop(file, options)
-    left_out = {}
-    if further and target in file.columns and is_chosen is None:
-        left_out[target] = f"holds the target, which is taken from {options.labels}"
-    unused = {target, *options.ids, *dropped}
+        return table
+    table = _with_columns(table, file, options)
+    if least:
+        _refuse_no_columns(table.features.columns, file)
+    return table
+
+
+def _with_columns(table: Table, file: TableReader, options: ReadOptions) -> Table:
+    """Add the features of a table file and its further rows."""
+    own = {table.target, *options.ids}
+    unused = {*own, *_columns_to_drop(file, options)}
     used = [name for name in file.columns if name not in unused]
     _refuse_no_columns(used, file)
     features = to_pandas_frame(file.read(used))
-    nameless = [
-        name
+    left_out = {
+        name: "has no name and numbers the rows"
         for name in features.columns
         if _NAMELESS.fullmatch(name) and numbers_rows(features[name])
-    ]
-    left_out |= dict.fromkeys(nameless, "has no name and numbers the rows")
-    features = features.drop(columns=nameless)
+    }
+    table = replace(table, features=features.drop(columns=list(left_out)))
+    if len(table.sources) > 1 and table.target in file.columns and table.is_chosen is None:
+        left_out[table.target] = f"holds the target, which is taken from {options.labels}"
     if options.unlabeled_file is not None:
-        other = open_table(Path(options.unlabeled_file))
-        require_columns(other, list(features.columns), f", which {file.path} has")
-        more = to_pandas_frame(other.read(list(features.columns)))
-        features = _stack(features, more, (file.path, other.path))
-        sources.append(Source(str(other.path), other.sha256(), len(more)))
-        labels = np.concatenate([labels, np.full(len(more), None)])
-        if is_chosen is not None:
-            is_chosen = np.concatenate([is_chosen, np.zeros(len(more), dtype=bool)])
-    empty = features.columns[features.isna().all()]
-    left_out |= dict.fromkeys(empty, "is empty in all rows")
-    features = features.drop(columns=empty)
+        table = _stacked(table, Path(options.unlabeled_file))
+    features = table.features
+    left_out |= dict.fromkeys(features.columns[features.isna().all()], "is empty in all rows")
     if options.drop_unusable:
-        reasons = kinds_and_reasons(features)[1]
+        reasons = kinds_and_reasons(features.drop(columns=left_out, errors="ignore"))[1]
         left_out |= {name: f"holds {why.partition(':')[0]}" for name, why in reasons.items()}
-        features = features.drop(columns=list(reasons))
-        known = {target, *options.ids, *features.columns}
-        dropped = [name for name in file.columns if name not in known]
-    _refuse_no_columns(list(features.columns), file)
-    named = np.array([None if x is None or may_mean_nothing(x) else x for x in labels])
-    return Table(
-        features,
-        labels,
-        target,
-        tuple(sources),
-        notes=(
-            *(f"Column {name!r} {why}: it was left out." for name, why in left_out.items()),
-            *(remark.text for remark in check_ids(features)),
-        ),
+    features = features.drop(columns=left_out, errors="ignore")
+    dropped = [name for name in file.columns if name not in {*own, *features.columns}]
+    named = np.array([None if x is None or may_mean_nothing(x) else x for x in table.labels])
+    notes = [f"Column {name!r} {why}: it was left out." for name, why in left_out.items()]
+    return replace(
+        table,
+        features=features,
+        notes=(*notes, *(remark.text for remark in check_ids(features))),
         dropped=tuple(dropped),
-        warnings=(
-            *_warnings_on_marks(labels, target),
-            *(remark.text for remark in check_leaks(features, named)),
-        ),
-        is_chosen=is_chosen,
+        warnings=(*table.warnings, *(remark.text for remark in check_leaks(features, named))),
     )
 
 
 def _refuse_no_columns(names: Sequence[str], file: TableReader) -> None:
-    if not names:
+    if not len(names):
         raise ValueError(f"{file.path} has no column to learn from besides the target.")
 
 
 def _columns_to_drop(file: TableReader, options: ReadOptions) -> list[str]:
-    """Columns to leave out, in the order of the file."""
+    """Columns to leave out."""
     dropped, kept = (_column_names(file, names or ()) for names in (options.drop, options.keep))
     if options.target in dropped:
         raise ValueError(f"Column {options.target!r} is the target and cannot be dropped.")
     if options.keep is not None:
         used = {options.target, options.id, *kept}
         dropped += [name for name in file.columns if name not in used]
-    return [name for name in file.columns if name in dropped]
+    return dropped
 
 
 def _column_names(file: TableReader, given: str | Sequence[str]) -> list[str]:
@@ -379,27 +389,37 @@ def _is_text(kind: Any) -> bool:
     return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
 
 
-def _stack(first: Any, second: Any, paths: Sequence[Path]) -> Any:
-    """Stack the rows of two frames with the same columns and kinds of values."""
+def _stacked(table: Table, path: Path) -> Table:
+    """Add the rows of another file, which are unlabeled and must have the same columns."""
+    first, other = table.features, open_table(path)
+    require_columns(other, list(first.columns), f", which {table.sources[0].path} has")
+    second = to_pandas_frame(other.read(list(first.columns)))
     # A column without values takes the kind of the other part.
     parts = [part.dropna(axis=1, how="all") for part in (first, second)]
     for name in parts[0].columns.intersection(parts[1].columns):
         kinds = ["f" if part[name].dtype.kind in "iuf" else part[name].dtype.kind for part in parts]
         if kinds[0] != kinds[1]:
             raise ColumnError(
-                f"Column {name!r} holds other kinds of values in {paths[0]} and {paths[1]}, for "
-                f"example {second[name].dropna().iloc[0]!r}.",
+                f"Column {name!r} holds other kinds of values in {table.sources[0].path} and "
+                f"{path}, for example {second[name].dropna().iloc[0]!r}.",
                 column=name,
             )
     stacked = require_for_tables("pandas").concat(parts, ignore_index=True)
-    return stacked.reindex(columns=first.columns)
+    is_chosen = table.is_chosen
+    return replace(
+        table,
+        features=stacked.reindex(columns=first.columns),
+        labels=np.concatenate([table.labels, np.full(len(second), None)]),
+        sources=(*table.sources, Source(str(path), other.sha256(), len(second))),
+        is_chosen=None if is_chosen is None else np.pad(is_chosen, (0, len(second))),
+    )
 
 
-def read_classes(file: DataReader, options: ReadOptions) -> tuple[str, Any, list[Source]]:
-    """Target, class of every row as an Arrow column, and their file if it is another one.
+def read_classes(file: DataReader, options: ReadOptions) -> Classes:
+    """Read the class of every row.
 
-    If that is one of rows that a person labels, rows without an answer have the class in the file
-    of the rows, if there is one.
+    If another file holds them that is one of rows that a person labels, rows without an answer
+    have the class in the file of the rows, if there is one.
     """
     other = file if options.labels is None else open_table(Path(options.labels))
     target, is_answered = options.target, other is not file and are_answers(other.columns)
@@ -409,7 +429,7 @@ def read_classes(file: DataReader, options: ReadOptions) -> tuple[str, Any, list
     if target is None and other is not file:
         others = [name for name in other.columns if name != options.id]
         if is_answered:  # the columns that help a person to decide are last
-            others = others[: others.index(OWN_COLUMNS[0])]
+            others = others[: others.index(HOW)]
         target = others[0] if len(others) == 1 else None
     if target is None or (isinstance(other, FeatureFile) and target not in other.columns):
         raise _no_target(other)
@@ -418,19 +438,31 @@ def read_classes(file: DataReader, options: ReadOptions) -> tuple[str, Any, list
         require_columns(each, options.ids, say(", which {@id} names"))
     cells = other.column(target)
     if other is file:
-        return target, cells, []
-    sources, n_rows = [Source(str(other.path), other.sha256(), len(cells))], file.n_rows
+        return Classes(target, cells)
+    sources, n_rows = (Source(str(other.path), other.sha256(), len(cells)),), file.n_rows
     if options.id is None:
         if len(cells) != n_rows:
             values = {"labels": other.path, "n": len(cells), "path": file.path, "n_rows": n_rows}
             raise ValueError(say(_OTHER_LENGTH, **values))
-        return target, cells, sources
-    cells = _joined(cells, file, other, options.id)
-    if is_answered and target in file.columns:
-        own = texts_of(file.column(target).to_pylist(), ("",))
+        return Classes(target, cells, sources)
+    return _joined(Classes(target, cells, sources), file, other, options.id)
+
+
+def _joined(known: Classes, file: DataReader, other: DataReader, id: str) -> Classes:
+    """Classes of another file in the order of the rows of this one, null where there is none."""
+    rows = RowIds(file, id).rows_of(row_ids(other, id), other.path)
+    arrow, order = require_for_tables("pyarrow"), np.full(file.n_rows, -1)
+    order[rows] = np.arange(len(rows))
+    cells = known.cells.take(arrow.array(order, mask=order < 0))
+    if not are_answers(other.columns):
+        return replace(known, cells=cells)
+    is_chosen = np.zeros(len(order), dtype=bool)
+    is_chosen[rows] = texts_of(other.column(HOW).to_pylist()) == CHOSEN
+    if known.target in file.columns:
+        own = texts_of(file.column(known.target).to_pylist(), ("",))
         texts = [answer or own for answer, own in zip(cells.to_pylist(), own, strict=True)]
-        cells = require_for_tables("pyarrow").chunked_array([texts], "string")
-    return target, cells, sources
+        cells = arrow.chunked_array([texts], "string")
+    return replace(known, cells=cells, is_chosen=is_chosen)
 
 
 def why_withheld(table: Table) -> str:
@@ -452,55 +484,51 @@ def _no_target(file: DataReader) -> ValueError:
     return ValueError(say(_WHICH_TARGET, path=file.path, names=_shown(file.columns)))
 
 
-def _joined(cells: Any, file: DataReader, other: DataReader, id: str) -> Any:
-    """Cells of another file in the order of the rows of this one, null where there is none."""
-    places = places_of(row_ids(other, id), other.path, id)
-    known = places_of(row_ids(file, id), file.path, id)
-    if unknown := [text for text in places if text not in known]:
-        raise ValueError(
-            f"{other.path}: no row of {file.path} has the {id!r} {quoted_list(unknown, 3)}. Its "
-            f"{len(known):,} rows have ids such as {quoted_list(list(known), 3)}: remove these "
-            "labels, or name another column of ids."
-        )
-    wanted = [places.get(text) for text in known]
-    return cells.take(require_for_tables("pyarrow").array(wanted, "int64"))
-
-
 def row_ids(file: DataReader, id: str) -> AnyArray:
-    """Ids of the rows as text; numbers from 0 if the file has no column of this name."""
-    if id in file.columns:
-        return texts_of(file.column(id).to_pylist())
-    return texts_of(range(file.n_rows))
+    """Ids of the rows as text; numbers from 0 if the file has no column ``row``."""
+    if id == ROW and ROW not in file.columns:
+        return texts_of(range(file.n_rows))
+    require_columns(file, [id], say(", which {@id} names"))
+    return texts_of(file.column(id).to_pylist())
 
 
-def _chosen_rows(file: DataReader, options: ReadOptions) -> AnyArray | None:
-    """Which rows were chosen to be labeled; None if the file of the labels does not say that."""
-    other = open_table(Path(options.labels or ""))
-    if options.id is None or not are_answers(other.columns):
-        return None
-    drawn = texts_of(other.column(OWN_COLUMNS[0]).to_pylist())
-    how = dict(zip(row_ids(other, options.id), drawn, strict=True))
-    return np.array([how.get(text) == CHOSEN for text in row_ids(file, options.id)], dtype=bool)
+class RowIds(dict[str, int]):
+    """Position of the row of every id of a file; ValueError if ids do not identify rows."""
+
+    def __init__(self, file: DataReader, id: str) -> None:
+        self.path, self.id = file.path, id
+        super().__init__(_positions(row_ids(file, id), file.path, id))
+
+    def rows_of(self, ids: Iterable[str], path: Path) -> AnyArray:
+        """Positions of the rows with the ids of another file, each of which must be known."""
+        others = _positions(ids, path, self.id)
+        if unknown := [text for text in others if text not in self]:
+            raise ValueError(
+                f"{path}: no row of {self.path} has the {self.id!r} {quoted_list(unknown, 3)}. Its "
+                f"{len(self):,} rows have ids such as {quoted_list(list(self), 3)}: remove these "
+                "labels, or name another column of ids."
+            )
+        return np.array([self[text] for text in others], dtype=int)
 
 
-def places_of(texts: AnyArray, path: Path, id: str) -> dict[str, int]:
-    """Place of every id; ValueError for one that occurs twice or is empty."""
-    places = {text: place for place, text in enumerate(texts)}
-    if len(places) < len(texts) or None in places:
-        text, count = Counter(texts).most_common(1)[0]
-        found = f"{text!r} occurs {count} times" if count > 1 else "a cell is empty"
-        raise ValueError(
-            f"{path}: column {id!r} must identify the rows, and {found}. Remove the others, or "
-            "name another column of ids."
-        )
-    return places
+def _positions(ids: Iterable[str | None], path: Path, id: str) -> dict[str, int]:
+    """Position of every id; ValueError for one that occurs twice or is empty."""
+    counts = Counter(ids)
+    for text, count in counts.most_common(1):
+        if count > 1 or None in counts:
+            found = f"{text!r} occurs {count} times" if count > 1 else "a cell is empty"
+            raise ValueError(
+                f"{path}: column {id!r} must identify the rows, and {found}. Remove the others, or "
+                "name another column of ids."
+            )
+    return {text: k for k, text in enumerate(counts) if text is not None}
 
 
 def _shown(names: Sequence[str]) -> str:
     return quoted_list(names, _MOST_NAMES)
 
 
-def _labels_of(
+def labels_of(
     column: Any, path: Path | str, target: str, unlabeled: str | float | None, least: int
 ) -> AnyArray:
     """Class names of an Arrow column; ValueError for fewer than ``least`` classes."""

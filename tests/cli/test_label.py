@@ -1,0 +1,87 @@
+"""The command that opens the labeling page: what it serves, says at the end, and refuses."""
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from table_files import call
+
+pytest.importorskip("uvicorn", reason="the page needs iclda[playground]")
+
+HEAD = "row,label,how,round,guess\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """30 rows of a table with a column of images, the first of which does not open."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "0.png").write_bytes(b"no image")
+    x = np.random.default_rng(0).normal(size=30)
+    frame = pd.DataFrame({"picture": [f"{k}.png" for k in range(30)], "x": x})
+    frame.to_csv("rows.csv", index=False)
+    return tmp_path
+
+
+def request(address, path, **sent):
+    body = json.dumps(sent).encode() if sent else None
+    with urllib.request.urlopen(address + path, body, timeout=60) as response:
+        return json.loads(response.read())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
+def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
+    command = [sys.executable, "-m", "iclda", "label", "rows.csv", "--no-browser"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    address = process.stdout.readline().removeprefix("Labeling: ").strip()
+    assert "Answers are written to to_label.csv" in process.stdout.readline()
+    row = request(address, "state")["row"]
+    assert row["problem"] == "" if row["id"] == "0" else "does not exist." in row["problem"]
+    assert request(address, "answer", id=row["id"], label="cat")["n_labeled"] == 1
+    process.send_signal(signal.SIGINT)
+    said, error = process.communicate(timeout=60)
+    assert (error, process.returncode) == ("", 0)
+    known = "--labels to_label.csv --id row --target label"
+    assert said.strip() == (
+        f"1 label in to_label.csv, 19 rows still to label. Next: iclda fit rows.csv {known}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "options", "message"),
+    [
+        (None, ["no.csv"], "no.csv: No such file"),
+        (
+            None,
+            ["rows.csv", "--images", "nowhere"],
+            "no column 'nowhere', and there is no such folder of",
+        ),
+        (None, ["rows.csv", "--images", "."], "and rows.csv 30 rows: there must be one for every"),
+        (None, ["rows.csv", "--id", "picure"], "Did you mean 'picture' for 'picure'?"),
+        (None, ["rows.csv", "--labels", "no/l.csv"], "The folder no of l.csv does not exist"),
+        (HEAD + "99,cat,chosen,1,\n", ["rows.csv"], "no row of rows.csv has the 'row' '99'"),
+        (HEAD + "1,cat,chosen,1,\n1,dog,chosen,1,\n", ["rows.csv"], "'1' occurs 2 times"),
+        (HEAD + "1,cat,chosen,1,\n2,Cat,random,1,\n", ["rows.csv"], "spells a class in 2 ways"),
+        ("row;label;how\n1;cat;chosen\n", ["rows.csv"], "is no file of rows to label"),
+    ],
+)
+def test_what_cannot_be_labeled_is_refused_and_nothing_is_lost(folder, answers, options, message):
+    if answers is not None:
+        Path("to_label.csv").write_text(answers)
+    code, said, error = call("label", *options, "--no-browser")
+    assert (code, said) == (2, "")
+    assert message in error
+    path = Path("to_label.csv")
+    assert (path.read_text() if path.exists() else None) == answers
+
+
+def test_columns_without_anything_to_look_at_are_refused(folder):
+    np.save("x.npy", np.zeros((3, 2)))
+    code, _, error = call("label", "x.npy", "--no-browser")
+    assert code == 2
+    assert "x.npy holds nothing to look at: name a folder of images by --images." in error
