@@ -31,7 +31,7 @@ FLOORS = [
             ("studies/paper/", "the experiments of the paper"),
         ],
     ),
-    ("edge", [("studies/", "engine, store, measures, pages that both studies share")]),
+    ("edge", [("studies/", "runs of cells, store, measures, pages of both studies")]),
     (
         "edge",
         [

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from iclda import ExpectationMaximizationLDA
-from iclda.model_selection import SemiSupervisedShuffleSplit, semi_supervised_learning_curve
+from iclda.model_selection import SemiSupervisedKFold, semi_supervised_learning_curve
 
 rng = np.random.default_rng(0)
 y = np.arange(1600) % 2
@@ -27,7 +27,7 @@ for shade, n_labeled in zip((0.25, 0.45, 0.7, 1.0), (20, 40, 80, 160), strict=Tr
         y,
         n_labeled=n_labeled,
         n_unlabeled=sizes,
-        cv=SemiSupervisedShuffleSplit(25, test_size=0.5, random_state=0),
+        cv=SemiSupervisedKFold(2, n_repeats=12, random_state=0),
         random_state=0,
     )
     error, band = 1 - curve.mean, curve.standard_error

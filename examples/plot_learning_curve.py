@@ -17,7 +17,7 @@ from iclda import (
     SelfLearningLDA,
     SupervisedLDA,
 )
-from iclda.model_selection import SemiSupervisedShuffleSplit
+from iclda.model_selection import SemiSupervisedKFold
 from iclda.plots import LearningCurveDisplay
 
 rng = np.random.default_rng(0)
@@ -37,7 +37,7 @@ LearningCurveDisplay.from_estimator(
     y,
     n_labeled=20,
     n_unlabeled=[0, 10, 40, 160, 640],
-    cv=SemiSupervisedShuffleSplit(10, test_size=0.5, random_state=0),
+    cv=SemiSupervisedKFold(2, n_repeats=5, random_state=0),
     random_state=0,
     as_error=True,
 )

@@ -41,7 +41,7 @@ def test_an_example_asks_one_question_in_its_title(example):
 SMALLER = {
     "plot_features": ("[1, 2, 4, 8, 16]), 10", "[1, 4]), 2"),
     "plot_many_rows": ("BLOCK = 10_000_000", "BLOCK = 500_000"),
-    "plot_labels_or_unlabeled": ("SemiSupervisedShuffleSplit(25,", "SemiSupervisedShuffleSplit(3,"),
+    "plot_labels_or_unlabeled": ("n_repeats=12", "n_repeats=2"),
     "plot_maxima": ("np.arange(0, 360, 3)", "np.arange(0, 360, 12)"),
 }
 

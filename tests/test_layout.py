@@ -14,7 +14,6 @@ MODULES = sorted(
 # Modules without a test module of the same name, and where they are tested.
 ELSEWHERE = {
     "__main__.py": "tests/cli run it, tests/slow/test_interruptions interrupt it",
-    "_core/types.py": "names of types",
     "_estimators/average_rule.py": "tests/estimators/test_average and test_proportions",
     "_estimators/base.py": "test_common, test_sklearn_integration, and every classifier",
     "_estimators/labels.py": "tests/faults/test_labels",
@@ -23,17 +22,14 @@ ELSEWHERE = {
     "_estimators/normalized.py": "tests/estimators/test_moment_constrained",
     "_estimators/self_learning.py": "tests/estimators/test_self_training",
     "_local_server.py": "tests/playground/test_server and tests/labeling/test_server",
-    "_packages.py": "test_model_files and the tests of missing extras",
-    "_paths.py": "test_model_files and tests/cli/test_models",
+    "_system.py": "test_model_files, tests/cli/test_models and the tests of missing extras",
     "model_selection/_scores.py": "tests/model_selection/test_scorers and test_learning_curve",
     "plots/_classifier.py": "tests/plots/test_decision_boundary and test_discriminant_histogram",
     "plots/_scores.py": "tests/plots/test_learning_curve_display and test_comparison_display",
-    "cli/pages.py": "tests/cli/test_playground and tests/browser/test_labeling_page",
-    "labeling/session.py": "tests/labeling/test_server",
+    "cli/interactive.py": "tests/cli/test_ask, test_label and test_playground",
     "cli/studies.py": "tests/cli/test_compare and tests/cli/test_paper",
     "_rows/kernels.py": "tests/rows/test_device_sums; it needs Triton",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
-    "tabular/table_files.py": "tests/tabular/test_table and tests/cli/test_bad_tables",
 }
 # Names that modules of one kind have in common on purpose.
 COMMON = {"open_rows", "apply_to_rows", "compare", "label"}

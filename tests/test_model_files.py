@@ -283,7 +283,7 @@ def test_43_a_disk_that_fills_up_leaves_the_old_file(saved, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("iclda._paths.os.replace", full)
+    monkeypatch.setattr("iclda._system.os.replace", full)
     with pytest.raises(OSError, match=r"No space left on device: '.*model\.skops'"):
         save_model(model, path)
     assert path.read_bytes() == before

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ._packages import lazy_names as _lazy_names
+from ._system import lazy_names as _lazy_names
 from .methods import FITTED as _FITTED
 from .methods import FURTHER as _FURTHER
 

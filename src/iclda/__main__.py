@@ -10,7 +10,7 @@ from functools import cache
 from types import FrameType
 from typing import Annotated, Any
 
-_COMMANDS = ("iclda.cli.ask", "iclda.cli.models", "iclda.cli.studies", "iclda.cli.pages")
+_COMMANDS = ("iclda.cli.interactive", "iclda.cli.models", "iclda.cli.studies")
 _SECONDS_BETWEEN_LOOKS = 0.02  # at whether the interrupted import is over
 
 
@@ -35,7 +35,7 @@ def make_app() -> Any:
         import typer
     except ImportError:  # pragma: no cover - without the extra there is no command line to test
         sys.exit("The command line needs extra packages: pip install 'iclda[data,experiments]'.")
-    from .cli import ask, models, pages, studies, words
+    from .cli import interactive, models, studies, words
 
     def show_version(is_wanted: bool) -> None:
         if is_wanted:
@@ -60,10 +60,10 @@ def make_app() -> Any:
     )
     for command in (
         studies.compare,
-        ask.ask,
+        interactive.ask,
         *(models.fit, models.predict, models.evaluate, models.show),
-        *(studies.reproduce, studies.tables, studies.curves, studies.toy),
-        *(studies.report, studies.datasets, pages.playground, pages.label),
+        *(studies.reproduce, studies.tables, studies.curves),
+        *(studies.report, studies.datasets, interactive.playground, interactive.label),
     ):
         is_study = command.__module__ == studies.__name__
         app.command()(words.explained(command, words.RESUMABLE if is_study else words.NOT_WRITTEN))

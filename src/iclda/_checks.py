@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ._core.types import AnyArray
+from ._core import AnyArray
 from ._messages import Hint, and_list, plural, say
-from ._packages import require
+from ._system import require
 
 FINE, NOTE, WARNING = "fine", "note", "warning"
 _ID_NAME = re.compile(

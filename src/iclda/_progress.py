@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from threading import Event, Thread
 
 from ._messages import plural
-from ._packages import require
+from ._system import require
 
 SECONDS_BETWEEN_LINES = 10.0
 Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells in all, failed fits

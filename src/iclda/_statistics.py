@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ._core.types import AnyArray, Array
+from ._core import AnyArray, Array
 from ._messages import NothingLearnedWarning, warn
 
 _NO_ROW = 1e-9  # mean counts of rows below this are zero

@@ -24,8 +24,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ._estimators.labels import plain
-from ._packages import require, versions
-from ._paths import atomic_write, check_writable
+from ._system import atomic_write, check_writable, require, versions
 
 __all__ = ["load_model", "model_details", "save_model"]
 

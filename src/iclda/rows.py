@@ -55,7 +55,6 @@ def open(X: Any, *, columns: Sequence[str] | None = None, memory: int = DEFAULT_
 def from_batches(
     factory: Callable[[], Iterable[Any]],
     *,
-    n_features: int | None = None,
     n_rows: int | None = None,
     feature_names: Sequence[str] | None = None,
     memory: int = DEFAULT_MEMORY,
@@ -67,8 +66,6 @@ def from_batches(
     factory : callable
         Takes nothing and returns a new iterable of batches, with the same rows in the same order
         every time: 2-d arrays of one width and dtype, or tables of pyarrow, polars or pandas.
-    n_features : int, default=None
-        Number of features. None: that of the first batch.
     n_rows : int, default=None
         Number of rows. None: it is counted by the first pass.
     feature_names : sequence of str, default=None
@@ -97,8 +94,7 @@ def from_batches(
     reader = batch_reader(
         factory,
         "X",
-        n_rows=_checked_count(n_rows, "n_rows", 0),
-        n_features=_checked_count(n_features, "n_features", 1),
+        n_rows=None if n_rows is None else int(check_scalar(n_rows, "n_rows", Integral, min_val=0)),
         feature_names=None if feature_names is None else _checked_names(feature_names),
     )
     reader.memory = memory
@@ -152,10 +148,6 @@ def from_dask(
 def _checked_memory(memory: Any) -> int:
     check_scalar(memory, "memory", Real, min_val=0, include_boundaries="neither")
     return max(1, int(memory))
-
-
-def _checked_count(count: Any, name: str, least: int) -> int | None:
-    return None if count is None else int(check_scalar(count, name, Integral, min_val=least))
 
 
 def _checked_names(names: Any, argument: str = "feature_names") -> list[str]:

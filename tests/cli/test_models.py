@@ -19,7 +19,7 @@ from numpy.testing import assert_allclose
 from table_files import call, flowers, write
 
 from iclda import SupervisedLDA, load_model, save_model
-from iclda._paths import atomic_write
+from iclda._system import atomic_write
 from iclda.methods import BASELINES
 
 METHODS = {

@@ -103,9 +103,6 @@ def test_other_settings_on_the_same_folder_are_refused(finished):
     done = run("tables", *options[:-2], cwd=folder)
     assert done.returncode == 2
     assert "rows of other data for Haberman" in done.stderr
-    done = run("toy", "--seed", "5", cwd=folder)
-    assert done.returncode == 2
-    assert "made with seed 0, and this run asks for seed 5" in done.stderr
 
 
 def test_40_a_killed_run_goes_on_and_ends_with_the_same_tables(finished, tmp_path):
@@ -185,15 +182,13 @@ def test_reproduce_first_says_what_it_writes(finished, tmp_path):
     )
 
 
-def test_curves_take_toy_problems_and_write_points_and_the_toy_figure_comes_alone(tmp_path):
+def test_curves_take_toy_problems_and_write_points(tmp_path):
     options = ["--repeats", "2", "--jobs", "1", "--methods", "LDA", "--datasets", "2dgaussian"]
     done = run("curves", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = (tmp_path / "results" / "curves" / "points.csv").read_text().splitlines()
     assert lines[0].startswith("dataset,n_unlabeled,method,measure,mean,se,repeats,published_mean")
     assert any(line.startswith("2DGaussian,512,LDA,error,") for line in lines)
-    assert run("toy", "--out", "toys", cwd=tmp_path).returncode == 0
-    assert {"toy.svg", "toy.png", "toy.pdf"} == set(files_of(tmp_path / "toys", "figures/*"))
 
 
 def test_datasets_are_listed_with_shape_license_citation_and_changes(tmp_path):

@@ -66,7 +66,7 @@ def test_a_port_in_use_is_one_line_that_names_the_option():
 
 
 def test_without_the_extra_it_is_named(monkeypatch):
-    monkeypatch.setattr("iclda._packages.find_spec", lambda name: None)
+    monkeypatch.setattr("iclda._system.find_spec", lambda name: None)
     code, _, error = call("playground", "--no-browser")
     assert (code, error) == (
         2,

@@ -13,9 +13,8 @@ import pytest
 pytest.importorskip("uvicorn", reason="the page needs iclda[playground]")
 
 from iclda._local_server import ADDRESS, bind, make_server
+from iclda.labeling import LabelingSession, ShownRows
 from iclda.labeling.server import labeling_site
-from iclda.labeling.session import LabelingSession
-from iclda.labeling.shown import ShownRows
 from iclda.tabular.ask import Pool, ask_for_labels
 
 PIXEL = bytes.fromhex(

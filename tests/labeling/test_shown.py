@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from iclda.labeling.shown import ShownRows
+from iclda.labeling import ShownRows
 from iclda.tabular.ask import Pool
 
 LONG = "A sentence that is long enough to be shown as text and not as a cell of a table."

@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 from iclda import MomentConstrainedLDA, SelfLearningLDA, SupervisedLDA
 from iclda.model_selection import (
     SemiSupervisedKFold,
-    SemiSupervisedShuffleSplit,
     semi_supervised_learning_curve,
 )
 
@@ -108,7 +107,7 @@ def test_every_class_keeps_its_guaranteed_labels(min_per_class):
         numbered(),
         n_labeled=[3 * min_per_class, 10],
         min_per_class=min_per_class,
-        cv=SemiSupervisedShuffleSplit(8, random_state=0),
+        cv=SemiSupervisedKFold(4, n_repeats=2, random_state=0),
     )
     for _, y, _ in seen:
         assert np.bincount(y[y != -1], minlength=3).min() >= min_per_class

@@ -9,16 +9,13 @@ import pytest
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from sklearn.model_selection import StratifiedShuffleSplit
 
-from iclda.model_selection import SemiSupervisedKFold, SemiSupervisedShuffleSplit
+from iclda.model_selection import SemiSupervisedKFold as KFold
 
 a_search = settings(deadline=None, max_examples=30, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
-EITHER = [SemiSupervisedKFold, SemiSupervisedShuffleSplit]
 # scikit-learn's folds of groups warn if a class has fewer labeled rows than there are folds.
 pytestmark = pytest.mark.filterwarnings("ignore:The least populated class")
-either_splitter = pytest.mark.parametrize("splitter", EITHER)
 
 
 @st.composite
@@ -41,7 +38,7 @@ def counts_of(y, rows):
 @a_search
 @given(y=labels(), n_splits=st.integers(2, 5), n_repeats=st.integers(1, 3), seed=seeds)
 def test_every_labeled_row_is_tested_exactly_once_a_repeat(y, n_splits, n_repeats, seed):
-    cv = SemiSupervisedKFold(n_splits, n_repeats=n_repeats, random_state=seed)
+    cv = KFold(n_splits, n_repeats=n_repeats, random_state=seed)
     found = splits(cv, y)
     assert len(found) == cv.get_n_splits() == n_splits * n_repeats
     for repeat in range(n_repeats):
@@ -53,7 +50,7 @@ def test_every_labeled_row_is_tested_exactly_once_a_repeat(y, n_splits, n_repeat
 @a_search
 @given(y=labels(), n_splits=st.integers(2, 5), seed=seeds)
 def test_folds_differ_by_at_most_one_row_in_all_and_in_every_class(y, n_splits, seed):
-    found = splits(SemiSupervisedKFold(n_splits, random_state=seed), y)
+    found = splits(KFold(n_splits, random_state=seed), y)
     in_fold = np.array([counts_of(y, test) for _, test in found])
     assert np.ptp(in_fold, axis=0).max() <= 1
     assert np.ptp(in_fold.sum(axis=1)) <= 1
@@ -61,24 +58,14 @@ def test_folds_differ_by_at_most_one_row_in_all_and_in_every_class(y, n_splits, 
 
 
 @a_search
-@given(y=labels(), share=st.floats(0.2, 0.8), seed=seeds)
-def test_shuffled_tests_are_those_of_scikit_learn_for_the_labeled_rows(y, share, seed):
-    labeled = np.flatnonzero(y != -1)
-    theirs = StratifiedShuffleSplit(3, test_size=share, random_state=np.random.RandomState(seed))
-    cv = SemiSupervisedShuffleSplit(3, test_size=share, random_state=seed)
-    expected = theirs.split(labeled, y[labeled])
-    for (train, test), (_, places) in zip(splits(cv, y), expected, strict=True):
-        assert_array_equal(test, np.sort(labeled[places]))
-        assert counts_of(y, train).min() >= 1
-
-
-@either_splitter
-@a_search
 @given(y=labels(), seed=seeds, order_seed=seeds)
 def test_the_same_seed_gives_the_same_splits_and_the_order_of_rows_changes_no_counts(
-    splitter, y, seed, order_seed
+    y, seed, order_seed
 ):
-    cv, shuffled = splitter(3, random_state=seed), np.random.default_rng(order_seed).permutation(y)
+    cv, shuffled = (
+        KFold(3, random_state=seed),
+        np.random.default_rng(order_seed).permutation(y),
+    )
     for (train, test), (again, tested_again) in zip(splits(cv, y), splits(cv, y), strict=True):
         assert_array_equal(train, again)
         assert_array_equal(test, tested_again)
@@ -86,29 +73,26 @@ def test_the_same_seed_gives_the_same_splits_and_the_order_of_rows_changes_no_co
     assert_array_equal(counts, others)
 
 
-@either_splitter
 @a_search
 @given(y=labels(), seed=seeds)
-def test_unlabeled_rows_change_nothing_for_the_labeled_ones(splitter, y, seed):
+def test_unlabeled_rows_change_nothing_for_the_labeled_ones(y, seed):
     # Whatever the number of unlabeled rows and wherever they stand among the labeled ones.
     labeled_only = y[y != -1]
-    tested_alone = [test for _, test in splits(splitter(3, random_state=seed), labeled_only)]
+    tested_alone = [test for _, test in splits(KFold(3, random_state=seed), labeled_only)]
     number = np.cumsum(y != -1) - 1  # of every labeled row among the labeled ones
-    tested = [number[test] for _, test in splits(splitter(3, random_state=seed), y)]
+    tested = [number[test] for _, test in splits(KFold(3, random_state=seed), y)]
     assert_array_equal(np.concatenate(tested), np.concatenate(tested_alone))
 
 
-@either_splitter
-def test_without_random_state_all_splits_differ(splitter):
-    y, cv = np.arange(200) % 2, splitter(2)
+def test_without_random_state_all_splits_differ():
+    y, cv = np.arange(200) % 2, KFold(2)
     assert len({tuple(test) for _ in range(5) for _, test in splits(cv, y)}) == 10
 
 
-@either_splitter
 @a_search
 @given(y=labels(), seed=seeds)
-def test_every_split_is_a_partition_and_tests_no_unlabeled_row(splitter, y, seed):
-    for train, test in splits(splitter(3, random_state=seed), y):
+def test_every_split_is_a_partition_and_tests_no_unlabeled_row(y, seed):
+    for train, test in splits(KFold(3, random_state=seed), y):
         assert_array_equal(np.sort(np.r_[train, test]), np.arange(len(y)))
         assert (y[test] != -1).all()
         assert (np.diff(train) > 0).all()
@@ -125,9 +109,8 @@ def test_every_split_is_a_partition_and_tests_no_unlabeled_row(splitter, y, seed
     ],
     ids=str,
 )
-@either_splitter
-def test_every_marker_of_the_classifiers_is_understood(splitter, marker, y):
-    for train, test in splitter(3, unlabeled=marker, random_state=0).split(y, y):
+def test_every_marker_of_the_classifiers_is_understood(marker, y):
+    for train, test in KFold(3, unlabeled=marker, random_state=0).split(y, y):
         assert set(test) < set(range(6))
         assert {6, 7} < set(train)
 
@@ -157,37 +140,34 @@ def group_splits(splitter, y, groups):
         return reject()
 
 
-@either_splitter
 @a_search
 @given(data=grouped(), seed=seeds)
-def test_labeled_rows_of_a_group_are_never_on_both_sides(splitter, data, seed):
+def test_labeled_rows_of_a_group_are_never_on_both_sides(data, seed):
     y, groups = data
-    for train, test in group_splits(splitter(3, random_state=seed), y, groups):
+    for train, test in group_splits(KFold(3, random_state=seed), y, groups):
         assert len(test)
         assert (y[test] != -1).all()
         assert not set(groups[train[y[train] != -1]]) & set(groups[test])
         assert set(y[train]) >= set(y) - {-1}
 
 
-@either_splitter
 @a_search
 @given(data=grouped(), seed=seeds)
-def test_unlabeled_rows_of_a_tested_group_are_left_out_and_all_others_train(splitter, data, seed):
+def test_unlabeled_rows_of_a_tested_group_are_left_out_and_all_others_train(data, seed):
     y, groups = data
-    for train, test in group_splits(splitter(3, random_state=seed), y, groups):
+    for train, test in group_splits(KFold(3, random_state=seed), y, groups):
         is_unlabeled, is_tested = y == -1, np.isin(groups, groups[test])
         assert_array_equal(train[is_unlabeled[train]], np.flatnonzero(is_unlabeled & ~is_tested))
         assert_array_equal(np.sort(np.r_[train, test]), np.flatnonzero(~is_tested | ~is_unlabeled))
 
 
-@either_splitter
 @a_search
 @given(data=grouped(), seed=seeds, order_seed=seeds)
-def test_groups_are_chosen_whatever_the_order_of_rows(splitter, data, seed, order_seed):
+def test_groups_are_chosen_whatever_the_order_of_rows(data, seed, order_seed):
     y, groups = data
     order, cv = (
         np.random.default_rng(order_seed).permutation(len(y)),
-        splitter(3, random_state=seed),
+        KFold(3, random_state=seed),
     )
     tested = [set(groups[test]) for _, test in group_splits(cv, y, groups)]
     assert tested == [set(groups[order][test]) for _, test in splits(cv, y[order], groups[order])]
@@ -202,15 +182,11 @@ def test_groups_are_chosen_whatever_the_order_of_rows(splitter, data, seed, orde
     ],
     ids=lambda groups: type(groups).__name__,
 )
-@either_splitter
-def test_an_unlabeled_row_without_a_group_always_trains(splitter, groups):
+def test_an_unlabeled_row_without_a_group_always_trains(groups):
     y = [0, 0, 0, 1, 1, 1, -1, -1]
-    for train, test in splitter(3, random_state=0).split(y, y, groups):
+    for train, test in KFold(3, random_state=0).split(y, y, groups):
         assert 6 in train
         assert (7 in train) == (0 not in test)
-
-
-KFold, ShuffleSplit = EITHER
 
 
 @pytest.mark.parametrize(
@@ -219,12 +195,10 @@ KFold, ShuffleSplit = EITHER
         (KFold(5), ["a"] * 9 + ["b"] * 3 + ["c"] * 4, None, "n_splits=5 folds need 5 labeled .*"
          "class 'b' has 3, class 'c' has 4. Pass n_splits=3 or less, label more rows"),
         (KFold(2), [0, 0, 0, 1, -1], None, "class 1 has 1. Label more rows"),
-        (ShuffleSplit(), [0, 0, 0, 1, -1], None, "needs 2 labeled rows .* class 1 has 1. Label"),
-        (ShuffleSplit(test_size=1), [0, 1] * 5, None, "test_size = 1 should be greater"),
         (KFold(2), [0, 1, 0, 1], ["p", "q", None, None], "for 2 labeled rows, first for row 2"),
         (KFold(2), ["a", "a", "b", "b"], ["p", "q", "p", "p"],
          "tests all labeled rows of class 'b', and leaves none to train on: label more rows"),
-        (ShuffleSplit(2), [0, 1, 0, 1], [0, 0, 0, 0], "2 folds need .*groups.*, got 1: label"),
+        (KFold(2), [0, 1, 0, 1], [0, 0, 0, 0], "2 folds need .*groups.*, got 1: label"),
         (KFold(5), [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2],
          "5 groups with labeled rows, got 3: label rows of more groups"),
         # Three classes, each in another two of three groups: two folds take one class whole.
@@ -240,18 +214,17 @@ def test_what_cannot_be_split_is_refused_with_the_way_out(splitter, y, groups, m
 
 
 @pytest.mark.parametrize(
-    ("splitter", "name", "value"),
-    [(KFold, "n_splits", 2.5), (KFold, "n_repeats", 0), (ShuffleSplit, "n_splits", True)],
+    ("name", "value"),
+    [("n_splits", 2.5), ("n_repeats", 0), ("n_splits", True)],
 )
-def test_wrong_counts_are_shown(splitter, name, value):
+def test_wrong_counts_are_shown(name, value):
     with pytest.raises(ValueError, match=f"{name} must be a whole number .*got {value!r}"):
-        splitter(**{name: value})
+        KFold(**{name: value})
 
 
-@either_splitter
-def test_a_splitter_shows_its_parameters_and_survives_a_pickle(splitter):
-    cv = splitter(4, unlabeled="?", random_state=3)
-    assert repr(cv).startswith(f"{splitter.__name__}(")
+def test_a_splitter_shows_its_parameters_and_survives_a_pickle():
+    cv = KFold(4, unlabeled="?", random_state=3)
+    assert repr(cv).startswith("SemiSupervisedKFold(")
     assert "unlabeled='?'" in repr(cv)
     assert vars(pickle.loads(pickle.dumps(cv))) == vars(cv)
 
@@ -260,7 +233,7 @@ def test_a_splitter_shows_its_parameters_and_survives_a_pickle(splitter):
 @given(data=grouped(), seed=seeds)
 def test_every_labeled_row_of_every_group_is_tested_exactly_once_a_repeat(data, seed):
     y, groups = data
-    found = group_splits(SemiSupervisedKFold(3, n_repeats=2, random_state=seed), y, groups)
+    found = group_splits(KFold(3, n_repeats=2, random_state=seed), y, groups)
     for folds in (found[:3], found[3:]):
         tested = np.concatenate([test for _, test in folds])
         assert_array_equal(np.sort(tested), np.flatnonzero(y != -1))

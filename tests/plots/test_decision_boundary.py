@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 from iclda import ImplicitlyConstrainedLDA, SelfLearningLDA
 from iclda.plots import DecisionBoundaryDisplay
 from iclda.plots._classifier import plane_of
-from iclda.plots._look import CLASS_COLORS, UNDECIDED, mix, to_rgb
+from iclda.plots._look import CLASS_COLORS, mix, to_rgb
 
 draw = DecisionBoundaryDisplay.from_estimator
 COARSE = {"grid_resolution": 25}
@@ -120,13 +120,8 @@ def test_unlabeled_rows_have_the_colors_of_their_labels(fitted):
     assert_allclose(display.responsibilities, expected, atol=1e-12)
     display = draw(f.model, f.X, f.y, responsibilities=None, **COARSE)
     assert len(np.unique(display.unlabeled_.get_facecolors(), axis=0)) == 1
-    # They may be given.
-    shares = np.tile([0.5, 0.5], (f.n_unlabeled, 1))
-    display = draw(f.model, f.X, f.y, responsibilities=shares, **COARSE)
-    assert_allclose(display.unlabeled_.get_facecolors()[:, :3], [to_rgb(UNDECIDED)] * len(shares))
-    for wrong, shown in ((shares[:3], r"shape \(3, 2\)"), ("soft", "'soft'")):
-        with pytest.raises(ValueError, match=rf"must hold {f.n_unlabeled} rows.*got {shown}"):
-            draw(f.model, f.X, f.y, responsibilities=wrong)
+    with pytest.raises(ValueError, match="must be \"auto\" or None, got 'soft'"):
+        draw(f.model, f.X, f.y, responsibilities="soft")
 
 
 def test_classes_differ_in_marker_and_color_and_are_named(fitted):

@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from iclda.tabular.answers import CHOSEN, RANDOM, Answers
+from iclda.tabular.ask import CHOSEN, RANDOM, Answers
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ import pytest
 from iclda import AverageLDA, ParameterError
 from iclda._statistics import ErrorEstimate
 from iclda.methods import find_method
-from iclda.tabular.answers import CHOSEN, RANDOM, Answers
-from iclda.tabular.ask import Progress, ask_for_labels
+from iclda.tabular.ask import CHOSEN, RANDOM, Answers, Progress, ask_for_labels
 from iclda.tabular.encoders import pipeline, preprocessing
 from iclda.tabular.fit_predict import fit_table, wrong_on_random
 from iclda.tabular.table import Table, read_table

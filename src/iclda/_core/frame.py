@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .types import AnyArray, Array
+from . import AnyArray, Array
 
 # Folding the origin into the intercept costs about as many digits as |origin| / scale has.
 _FOLDABLE_OFFSET = 1e3

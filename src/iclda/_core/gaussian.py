@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from . import AnyArray, Array
 from .frame import Frame
 from .labelsums import LinearRule
 from .likelihood import FLOOR
 from .moments import Whitening, factor
-from .types import AnyArray, Array
 
 LOG_2PI = float(np.log(2 * np.pi))
 _LARGEST_DISTANCE = 1e150  # from zero, in standard deviations

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from . import AnyArray, Array
 from .frame import Frame
 from .moments import SumsFromZero
-from .types import AnyArray, Array
 
 _MANY_CLASSES = 32  # from which on the scatter of hard labels is summed at once
 # Largest difference of scores: labels are hard there, and exponentials not yet denormal (slow).

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
+from . import Array
 from .frame import Frame
-from .types import Array
 
 # Squared mean over variance, of any feature, up to which sums from zero keep their digits: tried
 # where the first rows lie well within it.

@@ -19,6 +19,7 @@ from typing import TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from . import AnyArray, Array
 from .frame import Frame, mean_variance_in_frame
 from .gaussian import LOG_2PI, Gaussians, gaussians
 from .labelsums import ROUNDING, GivenLabels, LinearRule, Rule, within_scatter
@@ -32,7 +33,6 @@ from .likelihood import (
 )
 from .moments import Factor, Moments, Whitening, factor, whiten
 from .rows import Rows
-from .types import AnyArray, Array
 
 _MANY_CLASSES = 1_000  # above which labels are sparse and the rounds of a fit are limited
 _MOST_SHARES = 2e9  # rows x classes x rounds of a fit with many classes: some minutes

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from . import AnyArray, Array
 from .frame import Frame
 from .labelsums import LabelSums, LinearRule, Rule, soften
 from .moments import Moments
-from .types import AnyArray, Array
 
 HARD = 1e-12  # a share this near to 1 is a label
 _BIT_SHIFTS = 1, 3, 7

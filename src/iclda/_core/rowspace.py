@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from . import AnyArray, Array
 from .frame import Frame
 from .gaussian import LOG_2PI, Complement, Gaussians
 from .labelsums import LexicographicRule, LinearRule
 from .moments import RANK_TOLERANCE
-from .types import AnyArray, Array
 
 _LARGEST_NUMBER = 1e100  # beyond, squares may overflow
 

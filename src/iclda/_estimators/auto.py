@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._core.types import AnyArray, Array
+from .._core import AnyArray, Array
 from .._messages import NoUnlabeledRowsWarning, ParameterError, plural, say
 from .._rows.backends import MANY_FEATURES
 from .._rows.passes import unreported

@@ -16,11 +16,11 @@ from scipy.special import logsumexp, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import kneighbors_graph
 
+from .._core import AnyArray, Array
 from .._core.frame import mean_variance_in_frame
 from .._core.labelsums import LinearRule
 from .._core.problem import Problem, summarize_rows
 from .._core.solvers.anchored import anchored_em, mean_of_rules, of_unit_spread, refit
-from .._core.types import AnyArray, Array
 from .._rows.backends import MANY_FEATURES
 from .._rows.memory import MemoryRows
 from .._rows.passes import unreported

@@ -25,6 +25,7 @@ from sklearn.base import (
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._core import AnyArray, Array
 from .._core.frame import Frame
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LinearRule
@@ -32,7 +33,6 @@ from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import LogLikelihood
 from .._core.solvers import Limits, Outcome
 from .._core.solvers.supervised import fit_labeled, gains_over, supervised_reference
-from .._core.types import AnyArray, Array
 from .._messages import say, warn
 from .._rows import backend_of
 from .._rows.backends import MANY_FEATURES, in_memory, is_device_array, place_of

@@ -17,12 +17,12 @@ from scipy.stats import hypergeom
 from scipy.stats import t as student
 from sklearn.exceptions import ConvergenceWarning
 
+from .._core import AnyArray, Array
 from .._core.gaussian import Gaussians
 from .._core.problem import WITHIN_TOLERANCE, Problem, SphericalProblem
 from .._core.rowspace import FeatureSpace
 from .._core.solvers import Outcome
 from .._core.solvers.supervised import Gains
-from .._core.types import AnyArray, Array
 from .._messages import (
     DegenerateFitWarning,
     NoUnlabeledRowsWarning,

@@ -10,7 +10,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-from .._packages import require, versions
+from .._system import require, versions
 
 _SHORTEST = 1e-150  # rows of length 0 stay so
 _OPSET, _IR_VERSION = 15, 8  # the operators used have not changed since; every runtime knows them

@@ -11,9 +11,9 @@ from scipy.sparse import diags_array
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils._param_validation import Interval
 
+from .._core import Array
 from .._core.problem import Problem
 from .._core.solvers.supervised import fit_labeled
-from .._core.types import Array
 from .._messages import warn
 from .base import AT_LEAST_ONE, LARGEST_PARAMETER, Fit, LinearGaussianClassifier
 from .diagnosis import check_single_labels, check_unlabeled_mean

@@ -10,12 +10,12 @@ from array_api_compat import array_namespace
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._core import AnyArray, Array
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import LogLikelihood
 from .._core.solvers.implicit import maximize_labeled_likelihood
 from .._core.solvers.supervised import labeled_log_likelihood
-from .._core.types import AnyArray, Array
 from .average_rule import with_proportions
 from .base import AT_LEAST_ONE, Fit, LinearGaussianClassifier
 from .predictions import imputed

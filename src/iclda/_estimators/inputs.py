@@ -15,8 +15,8 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_features, validate_data
 
+from .._core import AnyArray, Array
 from .._core.rows import Rows
-from .._core.types import AnyArray, Array
 from .._rows import Backend, WeightedRows, backend_of
 from .._rows.backends import (
     Request,

@@ -12,7 +12,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples
 
-from .._core.types import AnyArray, Array
+from .._core import AnyArray, Array
 from .._messages import ParameterError, plural, say
 
 UNLABELED = -1  # the code of an unlabeled row

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from .._core import Array
 from .._core.frame import Frame
 from .._core.labelsums import LinearRule
 from .._core.moments import no_moments
@@ -22,7 +23,6 @@ from .._core.solvers.squares import (
     minimize_soft_squares,
     supervised_squares,
 )
-from .._core.types import Array
 from .._messages import warn
 from .base import Fit, LinearClassifier
 from .diagnosis import check_span, check_unlabeled_mean

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
+from .._core import Array
 from .._core.gaussian import Gaussians
 from .._core.problem import Problem, SphericalProblem, fit_nearest_mean
-from .._core.types import Array
 from .base import Fit, LinearGaussianClassifier
 from .expectation_maximization import ExpectationMaximization
 from .prepare import FitInputs

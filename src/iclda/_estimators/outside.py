@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from .._core.types import AnyArray, Array
+from .._core import AnyArray, Array
 from ..methods import BASELINES, find_method
 from .labels import encode_labels
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
+from .._core import AnyArray
 from .._core.frame import Frame
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LexicographicRule, LinearRule, lexicographic_shares
-from .._core.types import AnyArray
 from .._rows.backends import to_host
 
 _MOST_IN_TURN = 255  # classes, whose codes fit into a byte

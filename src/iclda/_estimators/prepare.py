@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core import AnyArray, Array
 from .._core.frame import LARGEST_SPREAD, SMALLEST_SPREAD, Frame, frame_of
 from .._core.labelsums import GivenLabels
 from .._core.moments import Moments
@@ -29,7 +30,6 @@ from .._core.solvers.supervised import (
     shrink_labeled,
     target_of_labeled,
 )
-from .._core.types import AnyArray, Array
 from .._messages import ColumnError, ParameterError, say
 from .._rows.backends import UnitLength, column_of, in_memory, is_device_array
 from .._rows.memory import ChainedRows

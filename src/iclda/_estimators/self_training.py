@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from .._core import AnyArray
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem
 from .._core.solvers import Limits
 from .._core.solvers.alternate import self_train
-from .._core.types import AnyArray
 from .._messages import warn
 from .._rows.passes import unreported
 from .average_rule import with_proportions

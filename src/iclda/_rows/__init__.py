@@ -11,10 +11,10 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from .._core import AnyArray, Array
 from .._core.frame import Frame
 from .._core.labelsums import Rule
 from .._core.rows import Rows
-from .._core.types import AnyArray, Array
 from .backends import Request, UnitLength, name_of_backend, package_and_type
 
 

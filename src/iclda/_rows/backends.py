@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_jax_namespace
 
-from .._core.types import AnyArray, Array
+from .._core import AnyArray, Array
 from .._messages import Column, ColumnError, Text
 
 Real = type[np.floating[Any]]

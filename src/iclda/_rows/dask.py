@@ -31,11 +31,11 @@ except ImportError as error:
         "Dask reads these rows, and is not installed: pip install 'iclda[dask]'."
     ) from error
 
+from .._core import AnyArray, Array
 from .._core.frame import Frame
 from .._core.labelsums import GivenLabels, LabelSums, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near
-from .._core.types import AnyArray, Array
 from . import WeightedRows
 from .backends import (
     BadRowsError,

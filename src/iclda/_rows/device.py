@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from .._core import AnyArray, Array
 from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near, one_of_each
-from .._core.types import AnyArray, Array
 from . import WeightedRows
 from .backends import Place, Request, check_finite, place_of, to_host
 from .device_sums import (

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core import AnyArray, Array
 from .._core.frame import Frame
 from .._core.labelsums import (
     GivenLabels,
@@ -31,7 +32,6 @@ from .._core.labelsums import (
 )
 from .._core.moments import Moments
 from .._core.rows import HARD, multiplicities, scrambled
-from .._core.types import AnyArray, Array
 from .backends import Place, Real, to_host
 from .passes import Result, report_progress
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.types import AnyArray, Array
+from .._core import AnyArray, Array
 from .backends import Request, changed_error
 from .memory import TILES_PER_BLOCK, Block, BlockRows
 from .passes import AHEAD, read_ahead

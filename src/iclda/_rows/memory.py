@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .._core import AnyArray, Array
 from .._core.frame import Frame
 from .._core.labelsums import (
     LabelSums,
@@ -39,7 +40,6 @@ from .._core.moments import (
     sums_from_zero,
 )
 from .._core.rows import Near, Rows
-from .._core.types import AnyArray, Array
 from . import WeightedRows
 from .passes import Result, in_order, report_as, report_progress
 

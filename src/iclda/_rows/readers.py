@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._core.types import AnyArray
+from .._core import AnyArray
 from .backends import (
     KIND_BY_KEY,
     KINDS,
@@ -434,7 +434,6 @@ def batch_reader(
     name: str,
     *,
     n_rows: int | None = None,
-    n_features: int | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> Reader:
     """Return a reader of arrays or of tables, as the first batch that holds rows is."""
@@ -446,19 +445,15 @@ def batch_reader(
             "same order."
         )
     if first is None:
-        if n_features is None:
-            raise ValueError(f"{name} gave no rows; pass n_features if that is right.")
-        first, n_rows = np.zeros((0, n_features)), 0
+        raise ValueError(f"{name} gave no rows: leave it out, or have its factory give some.")
     reader: Reader = Batches(lambda names, size: make(), name, first, n_rows)
     if feature_names is not None and reader.feature_names is not None:
         reader = reader.select(feature_names)
     elif feature_names is not None:
         reader.feature_names = list(feature_names)
-    n_names = None if feature_names is None else len(feature_names)
-    if not {n_features, n_names} <= {None, reader.n_features}:
+    if feature_names is not None and len(feature_names) != reader.n_features:
         raise ValueError(
-            f"{name}: batches have {reader.n_features} columns, but n_features={n_features} and "
-            f"feature_names={feature_names}."
+            f"{name}: batches have {reader.n_features} columns, but feature_names={feature_names}."
         )
     return reader
 

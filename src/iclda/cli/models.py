@@ -17,8 +17,8 @@ import typer
 from typer import Argument, Option
 
 from .._messages import printable, wrap
-from .._paths import atomic_write, check_writable
 from .._progress import show_cells
+from .._system import atomic_write, check_writable
 from ..methods import CHOSEN_BY_NAME, find_method, parse_shrinkage
 from . import words
 
@@ -194,7 +194,7 @@ def show(model: _Model, json: words.Json = False) -> None:
 def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
     """A model that can be applied to tables, the kinds of its columns, and what is said of it."""
     from ..model_files import column_kinds, load_model, model_details
-    from ..tabular.array_files import feature_names
+    from ..tabular.table_files import feature_names
 
     fitted = load_model(path)
     kinds = column_kinds(fitted)

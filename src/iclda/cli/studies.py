@@ -252,15 +252,6 @@ def curves(
     _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
 
 
-def toy(seed: words.Seed = 0, out: _Out = _RESULTS, quiet: words.Quiet = False) -> None:
-    """The toy figure: unlabeled rows that help, and that mislead."""
-    from ..studies.paper.report import draw_toy_figure
-
-    paths = draw_toy_figure(out, seed)
-    if not quiet:
-        typer.echo(f"Toy figure: {paths[0]}")
-
-
 def report(folder: _Folder, quiet: words.Quiet = False, json: words.Json = False) -> None:
     """Draw tables, figures and report anew from stored rows."""
     from ..studies.compare.api import is_comparison

@@ -13,8 +13,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from .._local_server import Site
-from .session import LabelingSession
-from .shown import MEDIA_TYPES
+from . import MEDIA_TYPES, LabelingSession
 
 _STATIC = Path(__file__).parent / "static"
 _LOOK = Path(__file__).parents[1] / "playground" / "static" / "look.css"

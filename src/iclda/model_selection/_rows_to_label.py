@@ -11,7 +11,7 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from sklearn.utils import check_random_state
 
-from .._core.types import AnyArray, Array
+from .._core import AnyArray, Array
 from .._estimators.labels import check_lengths, split_marker
 from .._messages import plural
 from .._rows.backends import MANY_FEATURES, UnitLength, check_finite, in_memory

@@ -19,7 +19,7 @@ from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_obje
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
-from .._core.types import AnyArray, Array
+from .._core import AnyArray, Array
 from .._estimators.labels import check_lengths, encode_labels, plain, split_marker
 from .._messages import NoUnlabeledRowsWarning
 from .._statistics import finite_means

@@ -1,18 +1,17 @@
-"""Masked labels, and splitters that train on unlabeled rows and test labeled rows only."""
+"""Masked labels, and folds that train on unlabeled rows and test labeled rows only."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, StratifiedShuffleSplit
+from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold
 from sklearn.utils import check_random_state
 
-from .._core.types import AnyArray
+from .._core import AnyArray
 from .._estimators.labels import (
     UNLABELED,
     Labels,
@@ -209,16 +208,57 @@ def order_split(
     return OrderedSplit(labeled, rng.permutation(train), test[labels.is_labeled[test]])
 
 
-class SemiSupervisedSplitter(BaseCrossValidator):
-    """Base class: unlabeled rows train, and subclasses choose the labeled rows to test."""
+class SemiSupervisedKFold(BaseCrossValidator):
+    """K folds of the labeled rows; unlabeled rows train in every split and are never tested.
+
+    In every repeat each labeled row is tested exactly once. Folds are stratified: without groups,
+    two folds differ by at most one row, in all and in every class, and every fold tests every
+    class. The folds depend on the labeled rows and their order alone, so that scores with more or
+    fewer unlabeled rows can be compared split by split.
+
+    With ``groups``, folds are those of scikit-learn's ``StratifiedGroupKFold`` for the labeled
+    rows: the labeled rows of a group fall into one fold, and classes are spread as evenly as whole
+    groups allow. Every class is trained on in every split, but a fold may test no row of a rare
+    class. Unlabeled rows of the groups that a split tests do not train in it: they would show what
+    these groups look like.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2. Every class needs that many labeled rows.
+    n_repeats : int, default=1
+        Number of times that the rows are divided into folds.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y, as of the classifier. None or NaN: a missing y.
+    random_state : int, RandomState instance or None, default=None
+        An int makes every call of ``split`` give the same folds.
+
+    Examples
+    --------
+    >>> from iclda.model_selection import SemiSupervisedKFold
+    >>> y = ["a", None, "b", "a", None, "b"]
+    >>> cv = SemiSupervisedKFold(2, unlabeled=None, random_state=0)
+    >>> for train, test in cv.split(y, y):
+    ...     print(train, test)
+    [0 1 2 4] [3 5]
+    [1 3 4 5] [0 2]
+    """
 
     # Groups reach split without a request, as in scikit-learn's splitters for groups.
     __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
 
-    n_splits: int
-    n_repeats = 1
-    unlabeled: Any
-    random_state: Any
+    def __init__(
+        self,
+        n_splits: int = 5,
+        *,
+        n_repeats: int = 1,
+        unlabeled: Any = -1,
+        random_state: Any = None,
+    ) -> None:
+        self.n_splits = check_count("n_splits", n_splits, 2)
+        self.n_repeats = check_count("n_repeats", n_repeats, 1)
+        self.unlabeled = unlabeled
+        self.random_state = random_state
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[AnyArray, AnyArray]]:
         """Generate indices of the rows to train on and of the rows to test.
@@ -276,72 +316,10 @@ class SemiSupervisedSplitter(BaseCrossValidator):
         """
         return self.n_splits * self.n_repeats
 
-    @abstractmethod
     def _choose_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
         """Generate the places, among the labeled rows, of those that a split tests."""
-
-    @abstractmethod
-    def _choose_groups(
-        self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
-    ) -> Iterator[AnyArray]:
-        """Generate the same places where whole groups are tested.
-
-        ``codes`` and ``groups`` hold the class and the group of every labeled row.
-        """
-
-
-class SemiSupervisedKFold(SemiSupervisedSplitter):
-    """K folds of the labeled rows; unlabeled rows train in every split and are never tested.
-
-    In every repeat each labeled row is tested exactly once. Folds are stratified: without groups,
-    two folds differ by at most one row, in all and in every class, and every fold tests every
-    class. The folds depend on the labeled rows and their order alone, so that scores with more or
-    fewer unlabeled rows can be compared split by split.
-
-    With ``groups``, folds are those of scikit-learn's ``StratifiedGroupKFold`` for the labeled
-    rows: the labeled rows of a group fall into one fold, and classes are spread as evenly as whole
-    groups allow. Every class is trained on in every split, but a fold may test no row of a rare
-    class. Unlabeled rows of the groups that a split tests do not train in it: they would show what
-    these groups look like.
-
-    Parameters
-    ----------
-    n_splits : int, default=5
-        Number of folds, at least 2. Every class needs that many labeled rows.
-    n_repeats : int, default=1
-        Number of times that the rows are divided into folds.
-    unlabeled : object, default=-1
-        Marker of unlabeled rows in y, as of the classifier. None or NaN: a missing y.
-    random_state : int, RandomState instance or None, default=None
-        An int makes every call of ``split`` give the same folds.
-
-    Examples
-    --------
-    >>> from iclda.model_selection import SemiSupervisedKFold
-    >>> y = ["a", None, "b", "a", None, "b"]
-    >>> cv = SemiSupervisedKFold(2, unlabeled=None, random_state=0)
-    >>> for train, test in cv.split(y, y):
-    ...     print(train, test)
-    [0 1 2 4] [3 5]
-    [1 3 4 5] [0 2]
-    """
-
-    def __init__(
-        self,
-        n_splits: int = 5,
-        *,
-        n_repeats: int = 1,
-        unlabeled: Any = -1,
-        random_state: Any = None,
-    ) -> None:
-        self.n_splits = check_count("n_splits", n_splits, 2)
-        self.n_repeats = check_count("n_repeats", n_repeats, 1)
-        self.unlabeled = unlabeled
-        self.random_state = random_state
-
-    def _choose_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
         n_folds = self.n_splits
-        _check_class_sizes(labels, n_folds, f"n_splits={n_folds} folds need", "test in each")
+        _check_class_sizes(labels, n_folds)
         for _ in range(self.n_repeats):
             folds = draw_folds(labels.codes[labels.is_labeled], n_folds, rng)
             yield from (np.flatnonzero(folds == fold) for fold in range(n_folds))
@@ -349,70 +327,12 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
     def _choose_groups(
         self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
+        """Generate the same places where whole groups are tested.
+
+        ``codes`` and ``groups`` hold the class and the group of every labeled row.
+        """
         for _ in range(self.n_repeats):
             yield from _group_folds(codes, groups, self.n_splits, rng)
-
-
-class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
-    """Random tests of a share of the labeled rows; unlabeled rows always train, never test.
-
-    Splits of the labeled rows are those of scikit-learn's ``StratifiedShuffleSplit``: they are
-    drawn independently of each other, and every class is tested in proportion to its labeled rows.
-    The splits depend on the labeled rows and their order alone.
-
-    With ``groups``, a fold of scikit-learn's ``StratifiedGroupKFold`` is tested, drawn anew for
-    every split: whole groups that hold about ``test_size`` of the labeled rows, at most half of
-    them. Unlabeled rows of tested groups do not train in that split: they would show what these
-    groups look like.
-
-    Parameters
-    ----------
-    n_splits : int, default=10
-        Number of splits, at least 1.
-    test_size : float or int, default=0.2
-        Labeled rows to test: a share of them between 0 and 1, or their number.
-    unlabeled : object, default=-1
-        Marker of unlabeled rows in y, as of the classifier. None or NaN: a missing y.
-    random_state : int, RandomState instance or None, default=None
-        An int makes every call of ``split`` give the same splits.
-
-    Examples
-    --------
-    >>> from iclda.model_selection import SemiSupervisedShuffleSplit
-    >>> y = [0, 0, 0, 1, 1, 1, -1, -1]
-    >>> cv = SemiSupervisedShuffleSplit(2, test_size=2, random_state=0)
-    >>> for train, test in cv.split(y, y):
-    ...     print(train, test)
-    [1 2 3 5 6 7] [0 4]
-    [0 1 3 4 6 7] [2 5]
-    """
-
-    def __init__(
-        self,
-        n_splits: int = 10,
-        *,
-        test_size: float = 0.2,
-        unlabeled: Any = -1,
-        random_state: Any = None,
-    ) -> None:
-        self.n_splits = check_count("n_splits", n_splits, 1)
-        self.test_size = test_size
-        self.unlabeled = unlabeled
-        self.random_state = random_state
-
-    def _choose_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
-        _check_class_sizes(labels, 2, "A split needs", "train on and one to test")
-        codes = labels.codes[labels.is_labeled]
-        splits = StratifiedShuffleSplit(self.n_splits, test_size=self.test_size, random_state=rng)
-        yield from (test for _, test in splits.split(codes, codes))
-
-    def _choose_groups(
-        self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
-    ) -> Iterator[AnyArray]:
-        share = self.test_size if self.test_size < 1 else self.test_size / len(codes)
-        n_folds = max(2, min(round(1 / share), len(np.unique(groups))))
-        for _ in range(self.n_splits):
-            yield list(_group_folds(codes, groups, n_folds, rng))[rng.randint(n_folds)]
 
 
 def _group_folds(
@@ -431,17 +351,18 @@ def _group_folds(
     return (test for _, test in StratifiedGroupKFold(n_folds).split(codes, codes, shuffled))
 
 
-def _check_class_sizes(labels: Labels, n_needed: int, who_needs: str, use: str) -> None:
+def _check_class_sizes(labels: Labels, n_folds: int) -> None:
     """Raise ValueError where a class has too few labeled rows."""
     counts = np.bincount(labels.codes[labels.is_labeled])
-    few = np.flatnonzero(counts < n_needed)
+    few = np.flatnonzero(counts < n_folds)
     if len(few):
         named = ", ".join(f"class {plain(labels.classes[k])!r} has {counts[k]}" for k in few)
         fewest = counts.min()
         way_out = f"Pass n_splits={fewest} or less, label" if fewest >= 2 else "Label"
         raise ValueError(
-            f"{who_needs} {n_needed} labeled rows of every class, one to {use}; {named}. {way_out} "
-            "more rows, or mark the rows of a class as unlabeled to do without it."
+            f"n_splits={n_folds} folds need {n_folds} labeled rows of every class, one to test in "
+            f"each; {named}. {way_out} more rows, or mark the rows of a class as "
+            "unlabeled to do without it."
         )
 
 

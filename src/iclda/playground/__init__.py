@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.types import AnyArray, Array
+from .._core import AnyArray, Array
 from .._messages import NoUnlabeledRowsWarning, Text, message_of
 from ..datasets import Sample, make_gaussians, make_violated_gaussians
 from ..methods import METHODS, Method, find_method

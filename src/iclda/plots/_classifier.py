@@ -15,7 +15,7 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import StandardScaler
 
-from .._core.types import AnyArray, Array
+from .._core import AnyArray, Array
 from .._estimators.labels import UNLABELED
 from ..methods import FAINT
 from ..model_selection._splitters import check_count, final_step
@@ -109,9 +109,9 @@ class DecisionBoundaryDisplay(Display):
             Rows.
         y : array-like of shape (n_samples,), default=None
             Their classes, or the marker; None: all unlabeled.
-        responsibilities : array-like of shape (n_unlabeled, n_classes) or None, default="auto"
-            Shares of the unlabeled rows in the classes. "auto": the imputed labels where the
-            classifier has them, otherwise its probabilities; None: rows in gray.
+        responsibilities : {"auto", None}, default="auto"
+            Shares of the unlabeled rows in the classes, by which they are colored. "auto": the
+            imputed labels where the classifier has them, otherwise its probabilities; None: gray.
         unlabeled : object, default="auto"
             Marker of unlabeled rows in y; "auto": that of the classifier, or -1.
         grid_resolution : int, default=200
@@ -271,19 +271,12 @@ def _responsibilities(estimator: Any, X: Any, codes: AnyArray, given: Any) -> Ar
     is_unlabeled = codes == UNLABELED
     if given is None or not is_unlabeled.any():
         return None
-    if isinstance(given, str) and given == "auto":
-        final, before = final_step(estimator)
-        if hasattr(final, "impute"):
-            return np.asarray(final.impute(before(X)))[is_unlabeled]
-        return np.exp(_log_probabilities(estimator, X)[is_unlabeled])
-    shape = int(is_unlabeled.sum()), len(estimator.classes_)
-    if np.shape(given) != shape:
-        shown = repr(given) if isinstance(given, str) else f"shape {np.shape(given)}"
-        raise ValueError(
-            f"responsibilities must hold {shape[0]} rows, the unlabeled ones, with {shape[1]} "
-            f'shares each, one a class, or be "auto" or None; got {shown}.'
-        )
-    return np.asarray(given, dtype=np.float64)
+    if not isinstance(given, str) or given != "auto":
+        raise ValueError(f'responsibilities must be "auto" or None, got {given!r}.')
+    final, before = final_step(estimator)
+    if hasattr(final, "impute"):
+        return np.asarray(final.impute(before(X)))[is_unlabeled]
+    return np.exp(_log_probabilities(estimator, X)[is_unlabeled])
 
 
 def _log_probabilities(estimator: Any, X: Any) -> Array:

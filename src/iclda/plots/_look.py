@@ -10,9 +10,9 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from .._core.types import AnyArray, Array
+from .._core import AnyArray, Array
 from .._estimators.labels import UNLABELED, check_lengths, split_marker
-from .._packages import require
+from .._system import require
 from ..methods import INK, known_method
 from ..model_selection._splitters import final_step, marker_of
 

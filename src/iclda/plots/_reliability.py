@@ -9,13 +9,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from .._core.types import AnyArray, Array
 from .._estimators.labels import UNLABELED
 from .._statistics import ReliabilityCurve, bin_sums
 from ..methods import FAINT
 from ..model_selection._splitters import check_count
 from . import _look
-from ._look import LABEL_SIZE, Axes, Display, by_name, encode_shown, estimators_by_name, plain_text
+from ._look import LABEL_SIZE, Axes, Display, encode_shown, estimators_by_name, plain_text
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _PREDICTED = "the predicted class"
@@ -28,7 +27,7 @@ class ReliabilityDisplay(Display):
     On the diagonal both agree. Vertical bars are one standard error, long where a bin has few rows,
     and the legend gives the mean distance from the diagonal, known as expected calibration error.
 
-    Make one by ``from_estimator`` or ``from_predictions``; ``plot`` draws it again.
+    Make one by ``from_estimator``; ``plot`` draws it again.
 
     Parameters
     ----------
@@ -61,7 +60,6 @@ class ReliabilityDisplay(Display):
         *,
         pos_label: Any = None,
         n_bins: int = 10,
-        strategy: str = "uniform",
         unlabeled: Any = "auto",
         ax: Axes | None = None,
         **kwargs: Any,
@@ -80,9 +78,7 @@ class ReliabilityDisplay(Display):
             Class whose probability is drawn. None: the second of two classes, the predicted one of
             more.
         n_bins : int, default=10
-            Number of bins.
-        strategy : {"uniform", "quantile"}, default="uniform"
-            Bins of equal width, or of about equally many rows.
+            Number of bins, of equal width.
         unlabeled : object, default="auto"
             Marker of unlabeled rows in y; "auto": that of the classifier, or -1.
         ax : matplotlib Axes, default=None
@@ -106,73 +102,21 @@ class ReliabilityDisplay(Display):
             raise ValueError(f"y labels none of the {len(codes)} rows, and classes must be known.")
         is_arrow = type(X).__module__.startswith("pyarrow")
         rows = X.take(kept) if is_arrow else _safe_indexing(X, kept)
-        return cls.from_predictions(
-            first.classes_[codes[kept]],
-            {name: one.predict_proba(rows) for name, one in estimators.items()},
-            classes=first.classes_,
-            pos_label=pos_label,
-            n_bins=n_bins,
-            strategy=strategy,
-            ax=ax,
-            **kwargs,
-        )
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        y_prob: Any,
-        *,
-        classes: Any = None,
-        pos_label: Any = None,
-        n_bins: int = 10,
-        strategy: str = "uniform",
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw given probabilities.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-            Classes of the rows.
-        y_prob : array-like of shape (n_samples, n_classes) or (n_samples,), or dict of them
-            Probabilities of the classes, or of the second of two; with a dict, those of each name.
-        classes : array-like of shape (n_classes,), default=None
-            The classes, in the order of the probabilities; None: those in y_true, sorted.
-        pos_label : object, default=None
-            Class whose probability is drawn. None: the second of two classes, the predicted one of
-            more.
-        n_bins : int, default=10
-            Number of bins.
-        strategy : {"uniform", "quantile"}, default="uniform"
-            Bins of equal width, or of about equally many rows.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            Object that stores what was drawn.
-        """
-        truth = np.asarray(y_true)
-        classes = np.unique(truth) if classes is None else np.asarray(classes)
-        known = classes.tolist()
-        if pos_label is not None and pos_label not in known:
-            raise ValueError(f"pos_label must be one of the classes {known}, got {pos_label!r}.")
-        code = 1 if len(known) == 2 else None
-        code = code if pos_label is None else known.index(pos_label)
+        truth, classes = codes[kept], np.asarray(first.classes_)
+        names = classes.tolist()
+        if pos_label is not None and pos_label not in names:
+            raise ValueError(f"pos_label must be one of the classes {names}, got {pos_label!r}.")
+        code = 1 if len(names) == 2 else None
+        code = code if pos_label is None else names.index(pos_label)
+        edges = np.linspace(0, 1, check_count("n_bins", n_bins, 1) + 1)
         curves = {}
-        for name, given in by_name(y_prob).items():
-            probabilities = _check_probabilities(given, len(truth), classes, name)
+        for name, one in estimators.items():
+            probabilities = np.asarray(one.predict_proba(rows))
             drawn = probabilities.argmax(axis=1) if code is None else np.full(len(truth), code)
             predicted = probabilities[np.arange(len(truth)), drawn]
-            edges = _edges(predicted, n_bins, strategy)
-            sums = bin_sums(predicted, truth == classes[drawn], edges)
+            sums = bin_sums(predicted, truth == drawn, edges)
             curves[name] = ReliabilityCurve.from_sums(edges, sums)
-        event = _PREDICTED if code is None else f"class {plain_text(known[code])}"
+        event = _PREDICTED if code is None else f"class {plain_text(names[code])}"
         return cls(curves=curves, event=event).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, legend: bool = True, **kwargs: Any) -> Self:
@@ -222,28 +166,3 @@ class ReliabilityDisplay(Display):
         style |= {"facecolor": _look.background(), "edgecolor": "none"}
         style |= {"title_fontsize": LABEL_SIZE, "fontsize": LABEL_SIZE}
         self.ax_.legend(handles=list(self.lines_.values()), title="Calibration error", **style)
-
-
-def _check_probabilities(y_prob: Any, n_rows: int, classes: AnyArray, name: str) -> Array:
-    """Return probabilities of all classes; an array of one column is that of the second of two."""
-    given = np.asarray(y_prob, dtype=np.float64)
-    is_second = given.ndim == 1 and len(classes) == 2
-    probabilities = np.column_stack([1 - given, given]) if is_second else given
-    is_probability = (given >= 0) & (given <= 1)
-    if probabilities.shape != (n_rows, len(classes)) or not is_probability.all():
-        raise ValueError(
-            f"y_prob{f' of {name!r}' if str(name) else ''} must hold {n_rows} rows, as y_true "
-            f"does, of {len(classes)} probabilities between 0 and 1, one a class; got shape "
-            f"{given.shape} with values from {given.min():g} to {given.max():g}."
-        )
-    return probabilities
-
-
-def _edges(predicted: Array, n_bins: int, strategy: str) -> Array:
-    check_count("n_bins", n_bins, 1)
-    if strategy == "uniform":
-        return np.linspace(0, 1, n_bins + 1)
-    if strategy == "quantile":
-        edges = np.unique(np.quantile(predicted, np.linspace(0, 1, n_bins + 1)))
-        return edges if len(edges) > 1 else np.array([edges[0], edges[0] + 1e-9])
-    raise ValueError(f'strategy must be "uniform" or "quantile", got {strategy!r}.')

@@ -8,11 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._core.types import AnyArray, Array
-from .._estimators.labels import encode_labels
-from .._statistics import mean_interval
+from .._core import AnyArray, Array
 from ..methods import FAINT
-from ..model_selection._splitters import SemiSupervisedKFold, draw_seed, is_whole, marker_of
+from ..model_selection._splitters import draw_seed
 from . import _look
 from ._look import Axes, Display, by_name, estimators_by_name, foreground, plain_text
 
@@ -224,7 +222,7 @@ class ComparisonDisplay(Display):
     differences. The count on the right is the number of them in which the method was worse than
     the baseline.
 
-    Make one by ``from_estimator``; ``plot`` draws it again.
+    ``figures()`` of what ``iclda.compare`` returns draws one.
 
     Parameters
     ----------
@@ -238,8 +236,6 @@ class ComparisonDisplay(Display):
         What the scores are.
     greater_is_better : bool, default=True
         Whether larger scores are better.
-    unit : str, default="repeats"
-        What is paired.
 
     Attributes
     ----------
@@ -256,99 +252,6 @@ class ComparisonDisplay(Display):
     baseline: str
     score_name: str = "score"
     greater_is_better: bool = True
-    unit: str = "repeats"
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Mapping[str, Any],
-        X: Any,
-        y: Any,
-        *,
-        baseline: str | None = None,
-        cv: Any = 5,
-        n_repeats: int = 10,
-        scoring: Any = None,
-        confidence: float = 0.95,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Cross-validate classifiers on the same splits and draw their scores.
-
-        Training sets of different splits overlap, so that differences are not independent:
-        intervals are those of the corrected resampled t-test of Nadeau and Bengio.
-
-        Parameters
-        ----------
-        estimator : dict of classifiers
-            Classifiers, by name.
-        X : array-like of shape (n_samples, n_features)
-            Rows, labeled and unlabeled.
-        y : array-like of shape (n_samples,)
-            Class of every row, or the marker. Unlabeled rows train and are never scored.
-        baseline : str, default=None
-            Method the others are compared with; None: the supervised one, or else the first.
-        cv : int, splitter or iterable, default=5
-            An int is the number of folds of ``iclda.model_selection.SemiSupervisedKFold``; the mean
-            over the folds of a repeat is one score. With a splitter every split is one score.
-        n_repeats : int, default=10
-            Number of repeats, if ``cv`` is an int.
-        scoring : str or callable, default=None
-            As in scikit-learn; None: accuracy.
-        confidence : float, default=0.95
-            Level of the intervals.
-        n_jobs : int, default=None
-            Number of processes, as in scikit-learn.
-        random_state : int, RandomState instance or None, default=None
-            For the folds, if ``cv`` is an int.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : ComparisonDisplay
-            Object that stores what was drawn.
-        """
-        from sklearn.model_selection import check_cv, cross_val_score
-
-        _look.import_matplotlib()
-        if not isinstance(estimator, Mapping) or len(estimator) < 2:
-            raise ValueError("estimator must be a dict of at least 2 classifiers, by name.")
-        if baseline is None:
-            baseline = next(filter(_look.is_supervised, estimator), next(iter(estimator)))
-        if baseline not in estimator:
-            raise ValueError(f"baseline must be one of {list(estimator)}, got {baseline!r}.")
-        marker = marker_of(estimator[baseline])
-        is_repeated = is_whole(cv)
-        if is_repeated:
-            seed = draw_seed(random_state)
-            cv = SemiSupervisedKFold(cv, n_repeats=n_repeats, unlabeled=marker, random_state=seed)
-        splits = list(check_cv(cv).split(X, y))
-        # Unlabeled rows are the same in every split: only labeled ones make splits differ.
-        is_labeled = encode_labels(y, marker).is_labeled
-        ratio = float(np.mean([len(test) / is_labeled[train].sum() for train, test in splits]))
-        scores: dict[str, Any] = {
-            name: cross_val_score(one, X, y, cv=splits, scoring=scoring, n_jobs=n_jobs)
-            for name, one in estimator.items()
-        }
-        reference = scores.pop(baseline)
-        paired = {name: one - reference for name, one in scores.items()}
-        unit = (n_repeats, -1) if is_repeated else (len(splits), 1)
-        return cls(
-            differences={
-                name: _finite(one.reshape(unit).mean(axis=1)) for name, one in paired.items()
-            },
-            intervals={
-                name: mean_interval(_finite(one), confidence, ratio) for name, one in paired.items()
-            },
-            baseline=baseline,
-            score_name=scoring if isinstance(scoring, str) else "accuracy",
-            unit="repeats" if is_repeated else "splits",
-        ).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw.
@@ -396,7 +299,7 @@ class ComparisonDisplay(Display):
         for place, name in enumerate(self.methods_):
             values = sign * np.asarray(self.differences[name])
             _look.write_beside(ax, 1.02, place, f"{(values < 0).sum():,} of {len(values):,}")
-        _look.write_beside(ax, 1.02, -0.62, f"{self.unit}\nworse", va="bottom", color=FAINT)
+        _look.write_beside(ax, 1.02, -0.62, "repeats\nworse", va="bottom", color=FAINT)
         ax.set_yticks(range(len(self.methods_)), list(map(plain_text, self.methods_)))
         ax.set_ylim(len(self.methods_) - 0.4, -0.6)
         ax.tick_params(axis="y", length=0)
@@ -408,8 +311,3 @@ class ComparisonDisplay(Display):
         directions = f"\N{LEFTWARDS ARROW} {left}, {right} \N{RIGHTWARDS ARROW}"
         name, baseline = _look.readable(self.score_name), plain_text(self.baseline)
         ax.set_xlabel(f"{name} minus that of {baseline}\n{directions}")
-
-
-def _finite(values: Array) -> Array:
-    """Leave out repeats in which a fit failed."""
-    return values[np.isfinite(values)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.types import AnyArray, Array
+from .._core import AnyArray, Array
 from .._messages import plural, printable, quoted_list
 from .._statistics import CLEAR, NOTHING, ReliabilityCurve
 from ..tabular.encoders import texts_of

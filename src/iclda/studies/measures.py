@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.types import AnyArray, Array
+from .._core import AnyArray, Array
 from .._statistics import BaseRate, bin_sums, error_interval
 
 LEVEL = 0.05  # of significance tests

@@ -13,9 +13,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .. import _packages
+from .. import _system
 from .._messages import and_list, is_formula, plural
-from .._paths import atomic_write
+from .._system import atomic_write
 from ..methods import INK
 from .measures import Confusion, Measure
 from .store import FitResult
@@ -174,12 +174,12 @@ _FILTERS: dict[str, Callable[..., Any]] = {
 
 def check_can_report() -> None:
     """Raise an ImportError if a package that reports need is missing."""
-    _packages.check_installed(("jinja2", "markupsafe", "matplotlib"), _USE, _EXTRA)
+    _system.check_installed(("jinja2", "markupsafe", "matplotlib"), _USE, _EXTRA)
 
 
 def import_for_reports(module: str) -> Any:
     """Import a module; the error of a missing one names the extra to install."""
-    return _packages.require(module, _USE, _EXTRA)
+    return _system.require(module, _USE, _EXTRA)
 
 
 @contextmanager

@@ -14,18 +14,24 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._core.types import AnyArray
+from .._core import AnyArray
 from .._estimators.average import AverageLDA
 from .._estimators.labels import FREE
 from .._messages import plural, quoted_list
-from .._paths import check_writable
 from .._statistics import LEAST_TESTED, ErrorEstimate, percent_text
+from .._system import atomic_write, check_writable
 from ..model_selection._rows_to_label import rows_to_label
-from .answers import CHOSEN, LABEL, OWN_COLUMNS, RANDOM, ROW, Answers, spelling_of
-from .array_files import FeatureFile
 from .encoders import pipeline, preprocessing, require_for_tables, texts_of
 from .fit_predict import random_estimate, wrong_on_random
 from .table import (
+    CHOSEN,
+    GUESS,
+    HOW,
+    LABEL,
+    OWN_COLUMNS,
+    RANDOM,
+    ROUND,
+    ROW,
     Classes,
     ReadOptions,
     RowIds,
@@ -35,7 +41,7 @@ from .table import (
     to_pandas_frame,
     why_withheld,
 )
-from .table_files import open_data
+from .table_files import FeatureFile, open_data
 
 _MOST_OTHERS = 8  # columns that are no text, of those that a person sees
 _MOST_UNLABELED = 4_096  # rows that a fit uses besides the labeled ones
@@ -44,6 +50,117 @@ _MORE = 10  # labels whose worth is predicted
 
 Batch = tuple[list[str], list[str], Sequence[str] | str, Mapping[str, list[str]]]
 """Ids of rows to label, how they were drawn, guesses, and cells to look at: see Answers.asking."""
+
+
+def spelling_of(name: str) -> str:
+    """Name of a class without what often differs by mistake: case and blanks."""
+    return "".join(name.casefold().split())
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The file of rows that a person labels: a CSV that a spreadsheet, ``ask`` and ``label`` write.
+
+    One line a row: its id, its class, empty until a person has filled it, how the row was drawn,
+    in which round, the guess of a model, and the columns that help to decide. All is text.
+    """
+
+    path: Path
+    id: str  # column of the ids
+    target: str  # column of the classes
+    frame: Any  # DataFrame of text: id, target, how, round, guess, further columns
+
+    @classmethod
+    def read(cls, path: Path, id: str, target: str) -> Answers:
+        """Read a file, or begin one that does not exist."""
+        pandas = require_for_tables("pandas")
+        needed = [id, target, *OWN_COLUMNS]
+        if not path.exists():
+            return cls(path, id, target, pandas.DataFrame(columns=needed, dtype=str))
+        try:
+            frame = pandas.read_csv(path, dtype=str, keep_default_na=False)
+        except ValueError as error:
+            way_out = "save it as a CSV file with commas, in UTF-8"
+            raise ValueError(f"{path} cannot be read ({error}): {way_out}.") from error
+        if lacking := [name for name in needed if name not in frame.columns]:
+            raise ValueError(
+                f"{path} has no column {quoted_list(lacking, 5)}, and is no file of rows to label: "
+                "name another one, which will be made."
+            )
+        if unknown := sorted(set(frame[HOW]) - {CHOSEN, RANDOM}):
+            raise ValueError(
+                f"{path}: column {HOW!r} must say {CHOSEN} or {RANDOM}, got "
+                f"{quoted_list(unknown, 3)}. It says which labels measure the error: undo the "
+                "change."
+            )
+        frame[target] = frame[target].str.strip()
+        return cls(path, id, target, frame)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Class of every id that has one."""
+        frame = self.frame[self.frame[self.target] != ""]
+        return dict(zip(frame[self.id], frame[self.target], strict=True))
+
+    def ids(self, how: str | None = None) -> list[str]:
+        """Ids that were asked for, in this way if it is given."""
+        frame = self.frame if how is None else self.frame[self.frame[HOW] == how]
+        return list(frame[self.id])
+
+    @property
+    def open_ids(self) -> list[str]:
+        """Ids that are not answered yet, in the order of the file."""
+        return list(self.frame[self.id][self.frame[self.target] == ""])
+
+    @property
+    def n_rounds(self) -> int:
+        return max(self.rounds.values(), default=0)
+
+    @property
+    def rounds(self) -> dict[str, int]:
+        """Round of every id that was asked for."""
+        numbers = [int(text) if text.isdecimal() else 0 for text in self.frame[ROUND]]
+        return dict(zip(self.frame[self.id], numbers, strict=True))
+
+    def asking(
+        self,
+        ids: Sequence[str],
+        how: str | Sequence[str],
+        guesses: str | Sequence[str] = "",
+        shown: Mapping[str, Sequence[str]] | None = None,
+    ) -> Answers:
+        """With further rows to label as the next round, except those that were asked for."""
+        columns = {self.id: ids, self.target: "", HOW: how, ROUND: str(self.n_rounds + 1)}
+        pandas = require_for_tables("pandas")
+        more = pandas.DataFrame({**columns, GUESS: guesses, **(shown or {})}, dtype=str)
+        more = more[~more[self.id].isin(self.frame[self.id])]
+        frame = pandas.concat([self.frame, more], ignore_index=True).fillna("")
+        return replace(self, frame=frame)
+
+    def require(self, id: str) -> None:
+        """Raise a ValueError unless a row was asked for."""
+        if id not in set(self.frame[self.id]):
+            raise ValueError(f"{self.path} does not ask for the row {self.id} = {id!r}.")
+
+    def answering(self, id: str, label: str) -> Answers:
+        """With the class of one row; "" takes it back."""
+        self.require(id)
+        frame = self.frame.copy()
+        frame.loc[frame[self.id] == id, self.target] = label.strip()
+        return replace(self, frame=frame)
+
+    def guess_of(self, id: str) -> str:
+        """Guess of a model for a row; empty if there is none."""
+        return str(self.frame[GUESS][self.frame[self.id] == id].iloc[0])
+
+    def write(self) -> None:
+        """Write the file; the old one stays until the new one is whole."""
+        with atomic_write(self.path) as path:
+            self.frame.to_csv(path, index=False)
+
+    def __str__(self) -> str:
+        n_open = len(self.open_ids)
+        return f"{plural(len(self.labels), 'label')} in {self.path}, {n_open} rows still to label"
 
 
 @dataclass(frozen=True)

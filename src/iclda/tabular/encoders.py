@@ -20,11 +20,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._core.types import AnyArray, Array
+from .._core import AnyArray, Array
 from .._estimators.labels import is_missing
 from .._messages import ColumnError, Hint, say
-from .._packages import require
 from .._rows.backends import MANY_FEATURES
+from .._system import require
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._checks import first_copies
-from .._core.types import AnyArray
+from .._core import AnyArray
 from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
 from .._estimators.diagnosis import safety_bounds
@@ -29,7 +29,6 @@ from .._messages import (
     quoted_list,
     say,
 )
-from .._paths import atomic_write, check_writable
 from .._statistics import (
     LEAST_TESTED,
     BaseRate,
@@ -38,11 +37,18 @@ from .._statistics import (
     estimate_as_json,
     warn_if_nothing_learned,
 )
+from .._system import atomic_write, check_writable
 from ..methods import Method
-from .array_files import FeatureFile, feature_names
 from .encoders import pipeline, preprocessing, require_for_tables, type_named
 from .table import Source, Table, require_columns, to_pandas_frame, why_withheld
-from .table_files import WRITTEN_SUFFIXES, DataReader, appending, open_data
+from .table_files import (
+    WRITTEN_SUFFIXES,
+    DataReader,
+    FeatureFile,
+    appending,
+    feature_names,
+    open_data,
+)
 
 FAR_DEVIATIONS = 10  # standard deviations from the mean: beyond what the fit has seen
 _SUPERVISED = say(

@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_ids, check_leaks, numbers_rows
-from .._core.types import AnyArray
+from .._core import AnyArray
 from .._messages import ColumnError, Hint, plural, quoted_list, say
 from .._statistics import LEAST_TESTED
-from .answers import CHOSEN, HOW, ROW, are_answers
-from .array_files import FeatureFile
 from .encoders import (
     EMPTY_WORDS,
     kinds_and_reasons,
@@ -27,7 +25,13 @@ from .encoders import (
     require_for_tables,
     texts_of,
 )
-from .table_files import DataReader, TableReader, open_data, open_table
+from .table_files import DataReader, FeatureFile, TableReader, open_data, open_table
+
+# Columns of a file of rows that a person labels, which ``ask`` writes.
+ROW, LABEL = "row", "label"  # columns of ids and classes without a name
+CHOSEN, RANDOM = "chosen", "random"  # how a row was drawn: for its worth, or for a fair test
+HOW, ROUND, GUESS = "how", "round", "guess"
+OWN_COLUMNS = (HOW, ROUND, GUESS)  # beside the id and the class
 
 _MOST_NAMES = 12  # columns that an error lists
 _SURELY_CLASSES = 50  # so many distinct labels are classes, however few the rows
@@ -413,6 +417,11 @@ def _stacked(table: Table, path: Path) -> Table:
         sources=(*table.sources, Source(str(path), other.sha256(), len(second))),
         is_chosen=None if is_chosen is None else np.pad(is_chosen, (0, len(second))),
     )
+
+
+def are_answers(columns: Sequence[str]) -> bool:
+    """Whether a file with these columns is one of rows that a person labels."""
+    return {*OWN_COLUMNS} <= {*columns}
 
 
 def read_classes(file: DataReader, options: ReadOptions) -> Classes:

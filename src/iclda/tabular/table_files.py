@@ -1,16 +1,21 @@
-"""Table files: CSV and Parquet, read at once or in blocks of constant size, written in blocks."""
+"""Files of rows: CSV, Parquet, and arrays, whose features have no names.
+
+They are read at once or in blocks of constant size; tables are written in blocks.
+"""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import gzip
+import hashlib
 import io
 import re
 import shutil
 import sys
 import tempfile
 import weakref
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,8 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from .._core.types import AnyArray
-from .array_files import FeatureFile, sha256_of
+from .._core import AnyArray
+from .._rows.backends import check_finite
+from .._rows.readers import Reader, reader_of
 from .encoders import COLUMN_TYPES, EMPTY_WORDS, require_for_tables
 
 STANDARD_INPUT = Path("-")
@@ -258,6 +264,65 @@ class CsvReader(_NamedColumns):
             ) from error
 
 
+def feature_names(n_features: int) -> list[str]:
+    """Names of features that have none."""
+    return [f"feature_{k}" for k in range(n_features)]
+
+
+class FeatureFile:
+    """Rows of an array, with columns feature_0, feature_1, ...
+
+    Arrays of an .npz file with one entry a row are columns, too. Names in ``ids`` that the file
+    does not have are columns that number the rows from 0.
+    """
+
+    def __init__(self, path: Path, ids: Sequence[str] = ()) -> None:
+        self.path = self.file = path
+        self._files = sorted(path.glob("*.npy")) if path.is_dir() else [path]
+        if not self._files:
+            raise ValueError(
+                f"{path} is a folder without .npy files: name one that has some, or a file."
+            )
+        self.rows, beside = _open_arrays(path, self._files)
+        self.rows.name = str(path)
+        self.n_rows = int(self.rows.n_rows or 0)
+        self.features = feature_names(self.rows.n_features)
+        self.lists = {"features": self.features}
+        self._beside = {**dict.fromkeys(ids, np.arange(self.n_rows)), **beside}
+        self.columns = (*self._beside, *self.features)
+
+    def column(self, name: str) -> Any:
+        """Return the entries of an array beside the features, as an Arrow column."""
+        return require_for_tables("pyarrow").chunked_array([self._beside[name].tolist()])
+
+    def read(self, names: Sequence[str]) -> Any:
+        """Return arrays beside the features as an Arrow table."""
+        return require_for_tables("pyarrow").table({name: self.column(name) for name in names})
+
+    def take(self, is_taken: AnyArray) -> Any:
+        """Return the features of some rows as a pandas frame, whose index has their positions."""
+        index = np.flatnonzero(is_taken)
+        values = self.rows.read_rows(index).astype(np.float64, copy=False)
+        return require_for_tables("pandas").DataFrame(values, index, self.features)
+
+    def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
+        """Yield Arrow batches of the columns in ``types``, and the share of the rows so far."""
+        arrow, names = require_for_tables("pyarrow"), self.features
+        for span in self.rows.spans(_BATCH_ROWS):
+            block = np.empty((span.n_rows, len(names)), order="F")
+            span.read(block, 0)
+            check_finite(block, span.where, names, index=range(span.start, span.stop))
+            columns = dict(zip(names, block.T, strict=True))
+            part = slice(span.start, span.stop)
+            columns |= {name: each[part].astype(str) for name, each in self._beside.items()}
+            chosen = {name: arrow.array(columns[name], kind) for name, kind in types.items()}
+            yield arrow.RecordBatch.from_pydict(chosen), span.stop / self.n_rows
+
+    def sha256(self) -> str:
+        """Checksum of the bytes of all files."""
+        return sha256_of(self._files)
+
+
 TableReader = CsvReader | ParquetReader
 DataReader = TableReader | FeatureFile
 
@@ -359,3 +424,34 @@ def appending(path: Path, suffix: str) -> Iterator[Callable[[Any], None]]:
                 writers[0].write_table(rows)
 
         yield append
+
+
+def sha256_of(files: Sequence[Path]) -> str:
+    """Return the checksum of the bytes of files, one after the other."""
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as opened:
+            hashlib.file_digest(opened, lambda: digest)
+    return digest.hexdigest()
+
+
+def _open_arrays(path: Path, files: Sequence[Path]) -> tuple[Reader, dict[str, AnyArray]]:
+    """Return a reader of the rows, and the arrays with one entry a row beside them."""
+    if path.suffix.lower() != ".npz":
+        return reader_of(list(files), "Features"), {}
+    try:
+        with np.load(path, allow_pickle=False) as opened:
+            arrays = dict(opened)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        way_out = "save it again, with arrays of numbers and text alone"
+        raise ValueError(f"{path} cannot be read ({error}): {way_out}.") from error
+    names = [name for name, array in arrays.items() if array.ndim == 2]
+    if len(names) != 1:
+        held = ", ".join(f"{name!r} of shape {array.shape}" for name, array in arrays.items())
+        raise ValueError(
+            f"{path} must hold one array of rows x features, got {len(names)} ({held}): save the "
+            "features alone, by numpy.save."
+        )
+    rows = arrays.pop(names[0])
+    beside = {name: array for name, array in arrays.items() if array.shape == (len(rows),)}
+    return reader_of(rows, f"{path}, array {names[0]!r}"), beside

@@ -16,7 +16,6 @@ from iclda.studies.paper.report import (
     draw_all_figures,
     draw_curves,
     draw_everything,
-    draw_table_overview,
     draw_toy,
     render_report,
 )
@@ -53,7 +52,7 @@ class Page(HTMLParser):
 
 
 def figures_of(rows):
-    return draw_all_figures(summarize_tables(rows), summarize_curves(rows), seed=0)
+    return draw_all_figures(summarize_curves(rows), seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +154,7 @@ def test_stored_rows_become_a_report_figures_and_files(tmp_path):
     store.close()
     path = tmp_path / "report.html"
     assert draw_everything(tmp_path)["report"] == str(path)
-    figures = {
-        f"{n}.{kind}" for n in ("curve-Pima", "tables", "toy") for kind in ("svg", "png", "pdf")
-    }
+    figures = {f"{n}.{kind}" for n in ("curve-Pima", "toy") for kind in ("svg", "png", "pdf")}
     assert {path.name for path in (tmp_path / "figures").iterdir()} == figures
     lines = (tmp_path / "tables" / "cells.csv").read_text().splitlines()
     assert lines[0] == "dataset,method,measure,mean,sd,repeats,published_mean,published_sd,z"
@@ -175,16 +172,6 @@ def test_the_toy_figure_has_two_rows_of_three_with_ten_labels_each():
     for axes in figure.axes:
         dots = [len(collection.get_offsets()) for collection in axes.collections]
         assert {5, 990} <= set(dots)
-
-
-def test_the_overview_shows_differences_to_lda():
-    cells = summarize_tables(table_rows(("Pima", "WDBC")))
-    axes = draw_table_overview(cells).axes[0]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["Pima", "WDBC"]
-    means = {(c.dataset, c.method): c.mean for c in cells if c.measure == "error"}
-    (line,) = [line for line in axes.lines if line.get_label() == "ICLDA"]
-    expected = [means[d, "ICLDA"] - means[d, "LDA"] for d in ("Pima", "WDBC")]
-    assert line.get_xdata() == pytest.approx(expected)
 
 
 def test_curves_show_error_and_loss_with_every_method_named_and_the_published_means():

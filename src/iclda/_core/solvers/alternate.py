@@ -15,11 +15,11 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
+from .. import AnyArray, Array
 from ..gaussian import LOG_2PI, Gaussians
 from ..labelsums import LinearRule
 from ..likelihood import PreciseMeans
 from ..problem import Problem
-from ..types import AnyArray, Array
 from . import Limits, Outcome
 from .attainable import AttainableSet, Shift, StreamedSet, shifted
 from .quotas import QuotaSet, QuotaStreamedSet, hold_rows, read_rows

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.linalg
 
+from .. import Array
 from ..frame import mean_variance_in_frame
 from ..gaussian import Gaussians
 from ..labelsums import LinearRule
 from ..moments import Moments
 from ..problem import LabeledSummary, Problem
-from ..types import Array
 from .supervised import fit_labeled
 
 _ANCHOR = 8.0  # labeled rows of a class that weigh as much as all its unlabeled rows

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import AnyArray, Array
 from ..labelsums import ROUNDING, LabelSums, label, second_of_two, soft_second_of_two
 from ..problem import Problem
 from ..rows import HARD, Near, choose_near, near_boundary
-from ..types import AnyArray, Array
 from . import settings
 
 _GATHERED_SHARE = 0.6  # share of rows near a boundary below which they are copied

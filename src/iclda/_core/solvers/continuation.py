@@ -36,10 +36,10 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
+from .. import AnyArray, Array
 from ..labelsums import LexicographicRule, LinearRule, tied_shares
 from ..likelihood import Objective
 from ..problem import Problem
-from ..types import AnyArray, Array
 from . import settings
 from .attainable import AllSums, AttainableSet, HeldSet, Labeling, gap, shifted
 

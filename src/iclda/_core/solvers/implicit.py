@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import AnyArray, Array
 from ..likelihood import LabeledLikelihood
 from ..problem import Problem
-from ..types import AnyArray, Array
 from . import Limits, settings
 from .alternate import start_scores
 from .attainable import HeldSet

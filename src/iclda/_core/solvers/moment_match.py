@@ -17,11 +17,11 @@ import scipy.linalg
 import scipy.optimize
 
 from ..._messages import say
+from .. import Array
 from ..gaussian import Gaussians, gaussians
 from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
 from ..moments import factor
 from ..problem import WITHIN_TOLERANCE, Problem
-from ..types import Array
 from . import Outcome
 
 _SMALLEST_SINGULAR_RATIO = 1e-12

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .. import Array
 from ..gaussian import Gaussians
 from ..likelihood import (
     FLOOR,
@@ -31,7 +32,6 @@ from ..likelihood import (
     smallest_eigenvalue,
 )
 from ..problem import Problem
-from ..types import Array
 from . import Limits, settings
 from .continuation import Effort, Follower, Path, Work
 from .search import HeldSample, Solution, search

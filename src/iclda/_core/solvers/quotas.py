@@ -24,9 +24,9 @@ from functools import cached_property
 
 import numpy as np
 
+from .. import AnyArray, Array
 from ..labelsums import label, second_of_two
 from ..problem import Problem
-from ..types import AnyArray, Array
 from .attainable import (
     AllSums,
     HeldSet,

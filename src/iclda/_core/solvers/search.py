@@ -16,11 +16,11 @@ from operator import add
 
 import numpy as np
 
+from .. import Array
 from ..labelsums import LexicographicRule, LinearRule
 from ..likelihood import Objective
 from ..moments import moments_of_block
 from ..problem import Problem
-from ..types import Array
 from . import Outcome, settings
 from .attainable import HeldSet, StreamedSet, hold_in_memory
 from .continuation import Effort, Follower, Limit, Path, State, find_limit

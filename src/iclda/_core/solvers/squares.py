@@ -19,10 +19,10 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
+from .. import AnyArray, Array
 from ..likelihood import Objective, PreciseMeans
 from ..moments import Whitening
 from ..problem import LabeledSummary, Problem
-from ..types import AnyArray, Array
 from . import Limits, Outcome
 from .attainable import HeldSet, hold_all
 

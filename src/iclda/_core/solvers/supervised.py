@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..._messages import say
+from .. import Array
 from ..frame import Frame, mean_variance_in_frame
 from ..gaussian import LOG_2PI, Gaussians, gaussians
 from ..labelsums import LinearRule
 from ..moments import Moments, safe_whitening, whiten
 from ..problem import WITHIN_TOLERANCE, LabeledSummary, Problem, within_rank
-from ..types import Array
 
 _ROUNDING = 1e-12  # of a distance between covariances, over the square of their size
 _SMALL_BETWEEN = 1e3  # between over within classes, of every feature: far from any floor

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..._checks import Remark, first_copies
-from ..._core.types import AnyArray
+from ..._core import AnyArray
 from ..._estimators.labels import Labels, draw_folds, encode_labels
 from ..._messages import Hint, ParameterError, Text, say
 from ...methods import (
@@ -26,7 +26,7 @@ from ...methods import (
 )
 from ...model_selection._splitters import OrderedSplit, order_split
 from ...tabular.table import Source, Table, why_withheld
-from ..engine import rng_of
+from .. import rng_of
 from ..store import COMPARISON_FORMAT, Cell
 from . import SENTENCES
 

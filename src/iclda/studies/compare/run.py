@@ -28,16 +28,16 @@ from ..._checks import (
     check_gaps,
     check_shift,
 )
-from ..._core.types import AnyArray, Array
+from ..._core import AnyArray, Array
 from ..._estimators.labels import FREE, LABELED, Labels
 from ..._messages import and_list, plural, say
-from ..._packages import versions
 from ..._progress import Advance
 from ..._statistics import row_losses
+from ..._system import versions
 from ...methods import BASELINES, FITTED, affordable
 from ...tabular.encoders import BOOLEAN, CATEGORY, kinds_of, pipeline, preprocessing
 from ...tabular.table import Table
-from ..engine import record_fit, run_missing
+from .. import record_fit, run_missing
 from ..measures import (
     COMPARISON_MEASURES,
     Predictions,

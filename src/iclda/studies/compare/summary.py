@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.types import Array
+from ..._core import Array
 from ..._statistics import (
     CONFIDENCE,
     corrected_standard_error,

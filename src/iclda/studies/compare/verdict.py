@@ -12,7 +12,7 @@ from math import inf
 import numpy as np
 
 from ..._checks import WARNING
-from ..._core.types import Array
+from ..._core import Array
 from ..._messages import and_list, plural, say
 from ..._statistics import (
     LEAST_TESTED,

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._core.types import AnyArray, Array
+from ..._core import AnyArray, Array
 from ...datasets import BENCHMARKS, make_gaussians, make_violated_gaussians
-from ...methods import FAINT, INK, find_method
+from ...methods import find_method
 from ...plots._classifier import DecisionBoundaryDisplay
-from ...plots._look import method_styles
 from ...plots._scores import LearningCurveDisplay
-from .. import paper
-from ..engine import rng_of
+from .. import paper, rng_of
 from ..measures import paper_measures
 from ..page import (
     fill,
@@ -58,7 +56,7 @@ def draw_everything(out: Path) -> dict[str, Any]:
     own = _own_sets(settings)
     results = [replace(r, dataset=own.get(r.dataset, r.dataset)) for r in results]
     cells, points = summary.summarize_tables(results), summary.summarize_curves(results)
-    figures = draw_all_figures(cells, points, settings.seed)
+    figures = draw_all_figures(points, settings.seed)
     for name, (figure, _) in figures.items():
         save(figure, out / "figures" / name)
     write_texts(out / "tables", {"cells.csv": records_csv(TableCell, cells)})
@@ -72,14 +70,6 @@ def draw_everything(out: Path) -> dict[str, Any]:
         "failed_fits": sum(result.failure is not None for result in results),
         "seconds": settings.seconds,
     }
-
-
-def draw_toy_figure(out: Path, seed: int) -> list[Path]:
-    """Write the toy figure alone; StoreError if the folder has a report with another seed."""
-    if (out / STORE).exists():
-        with closing(Store(out / STORE, kind=paper.KIND, read_only=True)) as store:
-            store.merge_settings(seed=seed)
-    return save(draw_toy(seed), out / "figures" / "toy")
 
 
 def _own_sets(settings: paper.StoredSettings) -> dict[str, str]:
@@ -99,14 +89,9 @@ def _shapes(results: Sequence[FitResult], settings: paper.StoredSettings) -> dic
     return {name: shape for name, shape in shapes.items() if name in names}
 
 
-def draw_all_figures(
-    cells: Sequence[TableCell], points: Sequence[ReproducedPoint], seed: int
-) -> Figures:
-    """Draw the toy figure, the overview of the tables, and the curves of all data sets."""
+def draw_all_figures(points: Sequence[ReproducedPoint], seed: int) -> Figures:
+    """Draw the toy figure and the curves of all data sets."""
     figures = {"toy": (draw_toy(seed), "Labels that LDA, ICLDA and EMLDA give to rows")}
-    if cells:
-        description = "Error of each method minus that of LDA, by set"
-        figures["tables"] = draw_table_overview(cells), description
     for dataset in dict.fromkeys(point.dataset for point in points):
         description = f"Error and loss on {dataset} against the number of unlabeled rows"
         figures[_curve_name(dataset)] = draw_curves(points, dataset), description
@@ -242,53 +227,6 @@ def _keep_first_labels(codes: AnyArray) -> AnyArray:
     for code in (0, 1):
         y[np.flatnonzero(codes == code)[:_TOY_LABELS_OF_CLASS]] = code
     return y
-
-
-@styled
-def draw_table_overview(cells: Sequence[TableCell], measure: str = "error") -> Figure:
-    """Draw for each data set how far each method lies from LDA: left is better."""
-    datasets, methods, by_key = summary.arrange(cells, measure)
-    styles = method_styles(methods)
-    means = {key: cell.mean for key, cell in by_key.items() if cell.mean is not None}
-    shown = [method for method in methods if method != paper.BASELINE]
-    figure, grid = new_figure(5.0, 1.1 + 0.36 * max(len(datasets), 1))
-    axes = grid[0, 0]
-    axes.axvline(0, color=INK, linewidth=0.8)
-    for rank, method in enumerate(shown):
-        shift = 0.5 * (rank / max(len(shown) - 1, 1) - 0.5)  # equal dots do not hide each other
-        known = {
-            place + shift: means[name, method] - means[name, paper.BASELINE]
-            for place, name in enumerate(datasets)
-            if {(name, method), (name, paper.BASELINE)} <= means.keys()
-        }
-        is_reference = method == paper.ORACLE
-        axes.plot(
-            list(known.values()),
-            list(known),
-            linestyle="none",
-            marker="|" if is_reference else "o",
-            markersize=8 if is_reference else 5,
-            markeredgewidth=1.6 if is_reference else 1.2,
-            markeredgecolor=styles[method]["color"],
-            markerfacecolor="none" if method == paper.PUBLISHED_EM else styles[method]["color"],
-            label=method,
-            zorder=3 if method == "ICLDA" else 2,
-        )
-    axes.set_yticks(range(len(datasets)), datasets)
-    axes.set_ylim(max(len(datasets), 1) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="y", color=FAINT, linewidth=0.4, alpha=0.5)
-    axes.set_axisbelow(True)
-    axes.set_xlabel(
-        f"{paper.table_measures()[measure].axis} minus that of LDA  "
-        "(\N{LEFTWARDS ARROW} better, worse \N{RIGHTWARDS ARROW})"
-    )
-    if shown:
-        figure.legend(
-            loc="outside upper left", ncols=3, frameon=False, handletextpad=0.2, fontsize=8.5
-        )
-    return figure
 
 
 @styled

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core import AnyArray, Array
 from ..._core.frame import frame_of
 from ..._core.gaussian import Gaussians
 from ..._core.labelsums import GivenLabels
@@ -21,14 +22,12 @@ from ..._core.likelihood import FLOOR, smallest_eigenvalue
 from ..._core.problem import Problem, summarize_labeled
 from ..._core.solvers.alternate import start_scores
 from ..._core.solvers.attainable import hold_all
-from ..._core.types import AnyArray, Array
-from ..._packages import versions
 from ..._progress import Advance
 from ..._rows.memory import MemoryRows
+from ..._system import versions
 from ...datasets import BENCHMARKS, Dataset, load_benchmark, make_gaussians, make_violated_gaussians
 from ...methods import find_method, known_method
-from .. import paper
-from ..engine import record_fit, rng_of, run_missing
+from .. import paper, record_fit, rng_of, run_missing
 from ..measures import Predictions, compute_measures, paper_measures
 from ..store import PAPER_FORMAT, STORE, Cell, FitResult, Store, cells_of
 
@@ -275,24 +274,10 @@ def _fits_problems(classifier: Any) -> bool:
 
 def _make_classifier(method: str) -> Any:
     """An unfitted classifier by its name in the paper."""
-    if method in paper.EXTRA_METHODS:
-        return _make_extra_classifier(method)
     known = known_method(method)
     if known is None:
         raise KeyError(method)
     return known.classifier().set_params(**_PARAMETERS.get(method, {}))
-
-
-def _make_extra_classifier(method: str) -> Any:
-    """A classifier of scikit-learn; it has no density, and so an error but no loss."""
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
-
-    if method == "sklearn-SelfTraining":
-        return SelfTrainingClassifier(LinearDiscriminantAnalysis())
-    return make_pipeline(StandardScaler(), LabelSpreading(kernel="knn"))
 
 
 def run_cell(

@@ -1,4 +1,4 @@
-"""The commands that serve a page on this machine: playground, label."""
+"""The commands of a person at work: ask, label, and the playground."""
 
 from __future__ import annotations
 
@@ -6,14 +6,25 @@ import shlex
 import webbrowser
 from pathlib import Path
 from threading import Thread
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
+from .._messages import printable
+from .._progress import show_cells
 from . import words
-from .ask import Answers, ClassColumn, RowId
 
+if TYPE_CHECKING:
+    from ..tabular.ask import Round
+
+_Answers = Annotated[Path, Option(metavar="FILE", help="CSV of the rows to label; it is extended.")]
+_ClassColumn = Annotated[str, Option(metavar="COLUMN", help="Column of classes.")]
+_RowId = Annotated[
+    str, Option(metavar="COLUMN", help="Column of ids; row numbers if there is none named row.")
+]
+_Number = Annotated[int, Option(min=0, metavar="N", help="Rows to choose for labeling.")]
+_Test = Annotated[int, Option(min=0, metavar="N", help="Rows to draw at random, for the error.")]
 _Link = Annotated[str | None, Argument(metavar="LINK", help="A link that somebody shared.")]
 _Port = Annotated[int, Option(min=0, max=65535, metavar="N", help="Port; 0 takes any free one.")]
 _NoBrowser = Annotated[bool, Option("--no-browser", help="Print the address, open nothing.")]
@@ -22,12 +33,49 @@ _Images = Annotated[
 ]
 
 
+def ask(
+    data: words.TableFile,
+    n: _Number = 20,
+    target: _ClassColumn = "label",
+    id: _RowId = "row",
+    labels: _Answers = Path("to_label.csv"),
+    test: _Test = 0,
+    seed: words.Seed = 0,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
+) -> None:
+    """Choose the rows to label next, and state the error that the labels so far show."""
+    with show_cells(quiet or json, title="Choosing rows"):
+        from ..tabular.ask import ask_for_labels
+
+        asked = ask_for_labels(data, n, target=target, id=id, labels=labels, n_test=test, seed=seed)
+    if json:
+        words.print_json({**asked.to_json(), "next": _next(asked, data)})
+    elif not quiet:
+        for line in (*asked.lines, f"Next: {_next(asked, data)}"):
+            typer.echo(printable(line))
+
+
+def _next(asked: Round, data: Path) -> str:
+    """What to do after a round."""
+    answers = asked.answers
+    known = ["--labels", str(answers.path), "--id", answers.id]
+    fit = shlex.join(["iclda", "fit", str(data), *known])
+    if not answers.open_ids:
+        return fit
+    fill = f"fill in the column {answers.target!r} of {answers.path}"
+    if not asked.n_left:
+        return f"{fill}, then {fit}"
+    test = ", with --test 50 to know the error" if asked.needs_random_rows else ""
+    return f"{fill}, then run the same command again{test}"
+
+
 def playground(link: _Link = None, port: _Port = 0, no_browser: _NoBrowser = False) -> None:
     """Open a page on which fits follow the points that you move.
 
     It is served on this machine only, until you press Ctrl-C.
     """
-    from .._packages import check_installed
+    from .._system import check_installed
 
     check_installed(("starlette", "uvicorn"), "the playground", "playground")
     from .._local_server import serve
@@ -47,9 +95,9 @@ def playground(link: _Link = None, port: _Port = 0, no_browser: _NoBrowser = Fal
 
 def label(
     data: words.TableFile,
-    labels: Answers = Path("to_label.csv"),
-    target: ClassColumn = "label",
-    id: RowId = "row",
+    labels: _Answers = Path("to_label.csv"),
+    target: _ClassColumn = "label",
+    id: _RowId = "row",
     images: _Images = None,
     port: _Port = 0,
     no_browser: _NoBrowser = False,
@@ -58,14 +106,13 @@ def label(
 
     It is served on this machine only, until you press Ctrl-C. Every answer is written at once.
     """
-    from .._packages import check_installed
+    from .._system import check_installed
 
     check_installed(("starlette", "uvicorn"), "the page to label on", "playground")
     from .._local_server import serve
-    from .._paths import check_writable
+    from .._system import check_writable
+    from ..labeling import LabelingSession, ShownRows
     from ..labeling.server import labeling_site
-    from ..labeling.session import LabelingSession
-    from ..labeling.shown import ShownRows
     from ..tabular.ask import Pool
 
     check_writable(labels)

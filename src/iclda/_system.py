@@ -1,12 +1,15 @@
-"""Optional packages and names, imported when used; versions; where the documentation is."""
+"""Optional packages and names, imported when used; versions; atomic writes of files."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 _NUMERICAL = ("numpy", "scipy", "scikit-learn")
@@ -70,3 +73,35 @@ def versions() -> dict[str, str]:
 def versions_text() -> str:
     """All versions in one line, as stored in every row of results."""
     return ", ".join(f"{name} {number}" for name, number in versions().items())
+
+
+@contextmanager
+def atomic_write(path: Path) -> Iterator[Path]:
+    """Yield a path beside this one to write to; rename it at the end, remove it on failure.
+
+    What a process that was killed left there is overwritten.
+    """
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        yield unfinished
+        os.replace(unfinished, path)
+    except OSError as error:
+        # The error of a full disk names no file, and the name of the unfinished one is of no use.
+        if error.filename in (None, str(unfinished), unfinished):
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+        raise
+    finally:
+        with suppress(OSError):  # a name that is too long is no file to remove
+            unfinished.unlink()
+
+
+def check_writable(path: Path) -> None:
+    """Raise an OSError before any work is done if a file cannot be written."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name a file in it.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"The folder {path.parent} of {path.name} does not exist: make it first."
+        )
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"The folder {path.parent} cannot be written to: name another one.")
