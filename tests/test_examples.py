@@ -23,9 +23,8 @@ def _no_window(monkeypatch):
     plt.close("all")
 
 
-def test_every_display_has_an_example():
-    shown = ["comparison", "decision_boundary", "discriminant_histogram"]
-    shown += ["learning_curve", "reliability"]
+def test_every_display_of_a_classifier_has_an_example():
+    shown = ["decision_boundary", "discriminant_histogram", "learning_curve", "reliability"]
     assert {f"plot_{name}" for name in shown} <= {path.stem for path in EXAMPLES}
 
 

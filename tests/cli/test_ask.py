@@ -99,27 +99,3 @@ def test_ids_of_a_table_join_the_answers(tmp_path, monkeypatch):
     code, said, _ = call("fit", path, "--labels", "to_label.csv", "--id", "name")
     assert code == 0
     assert "for 'species', fitted to 9 labeled and 81 unlabeled rows" in said
-
-
-def spoil(column, value):
-    frame = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
-    frame.loc[0, column] = value
-    frame.to_csv("to_label.csv", index=False)
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "message"),
-    [
-        ("row", "999", "no row of x.npy has the 'row' '999'"),
-        ("label", "IRIS ", "spells a class in 2 ways, 'IRIS', 'iris'"),
-    ],
-)
-def test_answers_that_cannot_be_meant_are_refused_and_stay(features, column, value, message):
-    call("ask", "x.npy", "--n", 30)
-    fill(features)
-    spoil(column, value)
-    before = Path("to_label.csv").read_text()
-    code, _, error = call("ask", "x.npy", "--n", 5)
-    assert code == 2
-    assert message in error
-    assert Path("to_label.csv").read_text() == before

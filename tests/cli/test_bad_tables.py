@@ -8,8 +8,6 @@ import pandas as pd
 import pytest
 from table_files import call, flowers, write
 
-NAMES = ["iris", "lily", "rose"]
-
 
 def fit(folder, frame, *options, name="data.csv"):
     """Fit a table in an empty folder; what it says, and whether anything new lies there."""
@@ -27,11 +25,6 @@ def labeled(**columns):
 
 
 TABLES = {
-    "no label": (
-        labeled(species="?"),
-        ["--unlabeled", "?"],
-        "got empty cells only in 0 labeled rows",
-    ),
     "an unknown prior": (
         flowers(),
         ["--prior", "iris=0.5", "--prior", "tulip=0.5"],
@@ -63,12 +56,6 @@ def test_2_no_row_unlabeled_is_a_supervised_fit_with_one_warning(tmp_path):
     assert "Warning: No row is unlabeled, so that this is a supervised fit." in said
     assert "--unlabeled and --unlabeled-file name others." in said
     assert "It learns from the labeled rows alone." in said
-
-
-def test_3_one_label_a_class_works_with_a_warning_that_names_the_classes(tmp_path):
-    code, said, _ = fit(tmp_path, flowers(n_labeled=3), "--method", "em")
-    assert code == (3 if "did not converge" in said else 0)
-    assert "Each of the classes 'iris', 'lily', 'rose' has one labeled row only" in said
 
 
 def test_32_a_fit_without_a_maximum_names_the_column_and_ends_with_code_3(tmp_path):
@@ -135,14 +122,6 @@ USAGE = {
     "prior of nothing": (
         (*FIT, "--prior", "iris=0", "--prior", "lily=0.5", "--prior", "rose=0.5"),
         "--prior gives 0 to ['iris'], which has labeled rows",
-    ),
-    "no prior": (
-        (*FIT, "--prior", "iris"),
-        "--prior must be CLASS=SHARE, an option for each class, for example yes=0.3",
-    ),
-    "priors do not add up": (
-        (*FIT, *(word for name in NAMES for word in ("--prior", f"{name}=0.5"))),
-        "--prior must add up to 1",
     ),
     "proportions of one class": (
         (*FIT, "--proportions", "iris=0.2:0.4"),

@@ -2,18 +2,14 @@
 
 import csv
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from table_files import call, flowers, write
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
-COMMAND = [sys.executable, "-m", "iclda", "compare"]
 SMALL = ["--methods", "em", "--repeats", "2", "--folds", "2", "--shrinkage", "auto", "--jobs", "1"]
 
 
@@ -124,12 +120,6 @@ def test_options_that_cannot_be_are_explained(tmp_path, options, message):
     assert message in refused(tmp_path, flowers(), *options)
 
 
-def test_hidden_labels_need_a_number(tmp_path):
-    error = refused(tmp_path, flowers(n_labeled=90))
-    assert "All 90 rows are labeled" in error
-    assert "--labeled 30" in error
-
-
 def test_without_any_supervised_fit_there_is_a_report_and_exit_code_1(tmp_path):
     write(tmp_path, flowers(n_labeled=6))
     code, said, error = compare(tmp_path, "--shrinkage", "0", "--methods", "moment")
@@ -161,34 +151,6 @@ def test_46_names_with_html_and_commands_for_the_terminal_are_shown_as_text(tmp_
     assert "<script" not in page
     assert "<b>" not in page
     assert page.count("&lt;script&gt;") >= 3
-
-
-def process(folder, *options):
-    """A comparison in a process of its own that has begun to compute."""
-    running = subprocess.Popen(
-        [*COMMAND, "flowers.csv", "--target", "species", *options, "--out", "out"],
-        cwd=folder,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
-    while running.poll() is None and not (folder / "out" / "rows.sqlite").exists():
-        time.sleep(0.05)
-    return running
-
-
-def test_40_a_killed_run_goes_on_and_ends_with_the_same_numbers(done, tmp_path):
-    folder, _ = done
-    write(tmp_path)
-    running = process(tmp_path, *SMALL)
-    time.sleep(0.5)
-    os.killpg(running.pid, signal.SIGKILL)
-    running.wait()
-    running.stderr.close()
-    assert not (tmp_path / "out" / "report.html").exists()
-    assert compare(tmp_path, "--quiet") == (0, "", "")
-    assert scores(tmp_path) == scores(folder)
 
 
 STOPS_AT_ITS_FIRST_WORD = """
@@ -237,14 +199,3 @@ def test_the_answer_is_printed_before_the_curves_are_computed(done, tmp_path, mo
     assert compare(tmp_path) == (0, complete, "")
     for name in ("comparison.csv", "curves.csv"):
         assert (tmp_path / "out" / name).read_text() == (folder / "out" / name).read_text()
-
-
-def test_47_an_interruption_is_one_line_and_loses_nothing(tmp_path):
-    write(tmp_path)
-    running = process(tmp_path, *SMALL, "--repeats", "300", "--jobs", "2")
-    time.sleep(1)
-    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to the workers, too
-    _, message = running.communicate(timeout=60)
-    assert running.returncode == 130
-    assert message.strip().splitlines()[-1].startswith("Interrupted. What was computed is kept")
-    assert "Traceback" not in message

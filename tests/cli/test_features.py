@@ -98,11 +98,3 @@ def test_a_comparison_on_an_array_names_its_labels_in_the_next_command(folder, t
     assert code == 0
     assert f"--target kind --labels {folder / 'few.csv'} --id row --method" in said
     assert "240: 12 labeled, 228 unlabeled" in said
-
-
-def test_a_file_without_target_and_labels_is_refused_with_its_columns(folder):
-    code, _, error = call("fit", folder / "x.parquet")
-    assert code == 2
-    assert "--target must name the column of" in error
-    assert "that holds the classes, out of 'file', 'e_0', " in error
-    assert "--labels names another file of them" in error

@@ -95,17 +95,6 @@ def test_a_fit_to_many_rows_shows_its_passes_on_a_terminal(tmp_path):
     assert about["command"] == f"iclda {' '.join(command)}"  # as it was typed
 
 
-def test_where_there_is_no_terminal_a_fit_writes_lines_at_intervals(tmp_path, monkeypatch):
-    data, out = many_flowers(tmp_path), tmp_path / "m.skops"
-    command = ("fit", data, "--target", "species", "--method", "moment", "--out", out)
-    assert call(*command)[2] == ""
-    monkeypatch.setattr("iclda._progress.SECONDS_BETWEEN_LINES", 0.001)
-    assert call(*command, "--quiet") == (0, "", "")
-    _, said, error = call(*command)
-    assert re.search(r"^Fitting.*: .*\d s elapsed", error, re.MULTILINE)
-    assert "elapsed" not in said
-
-
 def test_predictions_are_those_of_the_model_whatever_the_order_of_columns(model, tmp_path):
     code, said, error = call(
         "predict", model, tmp_path / "flowers.csv", "--out", tmp_path / "p.csv"

@@ -1,11 +1,8 @@
 import html
 import json
-import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from contextlib import chdir
 from pathlib import Path
 from types import SimpleNamespace
@@ -71,14 +68,6 @@ def test_a_run_writes_tables_figures_and_report(finished):
     assert not re.search(r'(src|href)="https?:', page)
 
 
-def test_a_second_run_computes_nothing_and_changes_no_table(finished):
-    folder, _ = finished
-    before = files_of(folder / "results", "tables/*")
-    again = run("tables", *SMALL, "--data", "data", "--datasets", "haberman", cwd=folder)
-    assert again.returncode == 0
-    assert files_of(folder / "results", "tables/*") == before
-
-
 def test_a_report_is_redrawn_from_rows_alone(finished):
     folder, _ = finished
     before = files_of(folder / "results", "tables/*")
@@ -90,39 +79,6 @@ def test_a_report_is_redrawn_from_rows_alone(finished):
     summary = json.loads(done.stdout)
     assert summary["failed_fits"] == 0
     assert {cell["method"] for cell in summary["cells"]} == {"LDA", "ICLDA"}
-
-
-def test_other_settings_on_the_same_folder_are_refused(finished):
-    folder, _ = finished
-    options = [*SMALL, "--data", "data", "--datasets", "Haberman", "--seed", "5"]
-    done = run("tables", *options, cwd=folder)
-    assert done.returncode == 2
-    assert "made with seed 0, and this run asks for seed 5" in done.stderr
-    write_set(folder / "other", n=70)
-    options[options.index("data")] = "other"
-    done = run("tables", *options[:-2], cwd=folder)
-    assert done.returncode == 2
-    assert "rows of other data for Haberman" in done.stderr
-
-
-def test_40_a_killed_run_goes_on_and_ends_with_the_same_tables(finished, tmp_path):
-    folder, _ = finished
-    options = ["tables", *SMALL, "--data", folder / "data", "--datasets", "Haberman"]
-    process = subprocess.Popen(
-        [*COMMAND, *map(str, options)],
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    while process.poll() is None and not (tmp_path / "results" / "rows.sqlite").exists():
-        time.sleep(0.05)
-    time.sleep(0.5)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    done = run(*options, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert files_of(tmp_path / "results", "tables/*") == files_of(folder / "results", "tables/*")
 
 
 @pytest.mark.parametrize(
@@ -146,14 +102,6 @@ def test_what_the_user_can_mend_is_one_line_and_exit_code_2(tmp_path, arguments,
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
-    assert not (tmp_path / "results").exists()
-
-
-def test_without_what_the_report_needs_nothing_is_computed(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    done = run("tables", "--quiet", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("Error: matplotlib is needed for figures and reports")
     assert not (tmp_path / "results").exists()
 
 

@@ -167,7 +167,6 @@ READ_ONLY = {
     **{name: [*options, "--out", f"out/{file}"] for name, (file, options) in FILES.items()},
     **{name: [name, *options, "--out", "out"] for name, options in STUDIES.items()},
     "curves": ["curves", "--datasets", "2dgaussian", "--repeats", "2", "--out", "out"],
-    "toy": ["toy", "--out", "out"],
     "report": ["report", "out/study"],
 }
 

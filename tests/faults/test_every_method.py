@@ -271,14 +271,3 @@ def test_30_the_order_of_rows_and_of_classes_changes_no_fit(name):
         assert_allclose(found, expected.predict_proba(X), atol=1e-6)
     swapped = fit(name, y=np.where(Y < 0, -1, 1 - Y))
     assert_allclose(swapped.predict_proba(X)[:, ::-1], expected.predict_proba(X), atol=1e-6)
-
-
-@pytest.mark.parametrize("name", [name for name in CLASSIFIERS if takes(name, "max_iter")])
-def test_31_a_fit_cut_short_is_called_converged_only_without_a_warning(name):
-    rows = np.random.default_rng(2).standard_normal((40, 3)) + 0.5 * TRUE[:, None]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = classifier(name).set_params(max_iter=1).fit(rows, Y)
-    is_told = any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-    assert model.converged_ == (not is_told)
-    assert_finite(model, rows)

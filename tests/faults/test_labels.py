@@ -6,6 +6,7 @@ from datetime import date
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -225,6 +226,8 @@ DTYPES = {
     "Index": (pd.Index(CODES, dtype="int16"), -1, "int16"),
     "polars Int8": (pl.Series(labels(0, 1, None), dtype=pl.Int8), None, "int8"),
     "polars Boolean": (pl.Series(labels(False, True, None)), None, "bool"),
+    "pyarrow": (pa.array(labels(3, 8, None)), None, "int64"),
+    "pyarrow in chunks": (pa.chunked_array([labels(3, 8, None)]), None, "int64"),
 }
 
 

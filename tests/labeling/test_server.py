@@ -204,11 +204,3 @@ def test_answers_are_kept_when_the_rows_change(page):
     state = page.settle()
     assert "has changed since it was opened: end `iclda label`" in state["problem"]
     assert state["n_labeled"] == 2
-
-
-def test_an_answers_file_with_unknown_ids_is_refused(tmp_path):
-    path = tmp_path / "to_label.csv"
-    path.write_text("row,label,how,round,guess\n99,cat,chosen,1,\n")
-    with pytest.raises(ValueError, match=r"no row of .* has the 'row' '99'. Its 60 rows"):
-        Page(tmp_path)
-    assert "99,cat" in path.read_text()

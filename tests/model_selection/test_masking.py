@@ -94,16 +94,3 @@ def test_too_few_or_too_many_labels_are_refused_with_the_limits():
         mask_labels(y, 9)
     with pytest.raises(ValueError, match="min_per_class=4, but only 3 labeled rows of class 'b'"):
         mask_labels(y, 8, 4)
-
-
-@pytest.mark.parametrize("n_labeled", [0.1, True, "3", 0])
-def test_a_number_of_labels_that_is_none_is_shown(n_labeled):
-    with pytest.raises(ValueError, match=f"n_labeled must be a whole .* got {n_labeled!r}"):
-        mask_labels([0, 1, 0, 1], n_labeled)
-
-
-def test_a_missing_label_is_refused_unless_it_is_the_marker():
-    y = ["a", "b", None, "a"]
-    with pytest.raises(ValueError, match=r"pass unlabeled=np\.nan"):
-        mask_labels(y, 2)
-    assert mask_labels(y, 3, unlabeled=None).tolist() == y

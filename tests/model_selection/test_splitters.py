@@ -99,22 +99,6 @@ def test_every_split_is_a_partition_and_tests_no_unlabeled_row(y, seed):
         assert (np.diff(test) > 0).all()
 
 
-@pytest.mark.parametrize(
-    ("marker", "y"),
-    [
-        ("?", ["a", "b", "a", "b", "a", "b", "?", "?"]),
-        (np.nan, np.array([0, 1, 0, 1, 0, 1, np.nan, np.nan])),
-        (pd.NA, pd.Series([0, 1, 0, 1, 0, 1, None, None], dtype="Int64", index=range(10, 18))),
-        (None, pl.Series(["a", "b", "a", "b", "a", "b", None, None])),
-    ],
-    ids=str,
-)
-def test_every_marker_of_the_classifiers_is_understood(marker, y):
-    for train, test in KFold(3, unlabeled=marker, random_state=0).split(y, y):
-        assert set(test) < set(range(6))
-        assert {6, 7} < set(train)
-
-
 # Splits of whole groups
 
 

@@ -100,13 +100,6 @@ def test_another_host_is_refused_even_with_the_token(ask, address, host):
         assert "not as another host" in content
 
 
-def test_a_port_in_use_is_an_error_that_names_it():
-    with bind(0) as listening:
-        port = listening.getsockname()[1]
-        with pytest.raises(ValueError, match=f"port={port} cannot be used .*any free port"):
-            bind(port)
-
-
 def test_fits_and_toy_problems_come_as_json(ask, address):
     status, _, content = ask("toys/four?seed=2", host=f"localhost:{address.port}")
     assert (status, json.loads(content)) == (200, draw_toy_scene("four", 2))

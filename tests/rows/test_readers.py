@@ -266,16 +266,6 @@ def test_names_are_missed_where_x_has_some_and_forgotten_where_it_has_none(tmp_p
     assert not hasattr(model, "feature_names_in_")
 
 
-def test_files_of_other_columns_are_named(tmp_path):
-    pq.write_table(table(SINGLE), tmp_path / "a.parquet")
-    pq.write_table(table(FEW), tmp_path / "b.parquet")
-    with pytest.raises(ValueError, match=r"b\.parquet, column 'x0' holds float64, but float32"):
-        fit(tmp_path)
-    pq.write_table(table(FEW[:, :2]), tmp_path / "b.parquet")
-    with pytest.raises(ValueError, match=r"b\.parquet lacks the columns \['x2'\]; it has"):
-        fit(tmp_path)
-
-
 MISSING = {
     "pyarrow": lambda a: a,
     "polars": pl.from_arrow,

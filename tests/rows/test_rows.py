@@ -82,7 +82,6 @@ def test_files_of_unknown_or_several_formats_are_refused_with_the_way_out(tmp_pa
 
 
 SENSELESS = {
-    "names": ({"feature_names": ["a"]}, r"batches have 3 columns, but feature_names=\['a'\]"),
     "n_rows of text": ({"n_rows": "x"}, "n_rows must be an instance of int"),
     "memory": ({"memory": 0}, "memory == 0, must be > 0"),
     "repeated names": ({"feature_names": ["a", "b", "a"]}, "has 2 columns called 'a'"),

@@ -250,7 +250,7 @@ VALUES = [
     *("flowers.csv", "m.skops", "o.skops", "o.csv", "o.html", "out", "nowhere/o.csv"),
     *(".", "..", "-", "/", "Haberman", "LDA,ICLDA", "all", "p,q"),
 ]
-MINUTES = ("reproduce", "curves", "toy", "tables", "datasets", "playground", "label")
+MINUTES = ("reproduce", "curves", "tables", "datasets", "playground", "label")
 # Options that keep what succeeds short.
 SHORT = {
     "compare": "--fast --repeats 2 --jobs 1 --methods em",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -23,7 +22,6 @@ from ..methods import CHOSEN_BY_NAME, find_method, parse_shrinkage
 from . import words
 
 NOT_CONVERGED = 3  # exit code of a fit that wrote a model not to be relied on
-_STANDARD_OUTPUT = Path("-")
 _AUTO = "auto"
 _NAMES = [_AUTO, *(method.name for method in CHOSEN_BY_NAME)]
 _Texts = list[str] | None
@@ -48,7 +46,7 @@ _Proportions = Annotated[
         "iclda, em and pessimistic.",
     ),
 ]
-_TableOut = Annotated[Path, Option(metavar="FILE", help="A .csv or .parquet file; - is stdout.")]
+_TableOut = Annotated[Path, Option(metavar="FILE", help="A .csv or .parquet file.")]
 _Ids = Annotated[_Texts, Option(metavar="COLUMN", help="Column to copy; repeatable.")]
 _KnownTarget = Annotated[str | None, Option(metavar="COLUMN", help="Default: that of the fit.")]
 _PageOut = Annotated[Path | None, Option(metavar="FILE", help="Also write a page, .html.")]
@@ -127,17 +125,15 @@ def predict(
     from ..tabular.summaries import prediction_summary
 
     fitted, kinds, about = _load(model)
-    with _as_file(out) as file, _show_rows("Predicting", quiet) as advance:
-        counts = predict_file(fitted, kinds, data, file, ids=id or (), advance=advance)
-    lines = prediction_summary(
-        counts, "to standard output" if out == _STANDARD_OUTPUT else str(out)
-    )
-    if about.get("target") in counts.ignored and data.is_file():
+    with _show_rows("Predicting", quiet) as advance:
+        counts = predict_file(fitted, kinds, data, out, ids=id or (), advance=advance)
+    lines = prediction_summary(counts, str(out))
+    if about.get("target") in counts.ignored:
         command = shlex.join(["iclda", "evaluate", str(model), str(data)])
         judge = f"is in the file. To compare the predictions with it: {command}"
         lines.append(f"{about['target']!r} {judge}")
     if not quiet:
-        _print(lines, err=out == _STANDARD_OUTPUT)
+        _print(lines)
 
 
 def evaluate(
@@ -204,20 +200,6 @@ def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
 
 
 @contextmanager
-def _as_file(out: Path) -> Iterator[Path]:
-    """Yield a path to write to; its content is copied to standard output if that is meant."""
-    if out != _STANDARD_OUTPUT:
-        yield out
-        return
-    with tempfile.TemporaryDirectory(prefix="iclda-") as folder:
-        file = Path(folder) / "predictions.csv"
-        yield file
-        with file.open("rb") as written:
-            shutil.copyfileobj(written, sys.stdout.buffer)
-        sys.stdout.flush()
-
-
-@contextmanager
 def _show_rows(title: str, quiet: bool) -> Iterator[Callable[[float, int], None]]:
     """Show how many rows of a file are done, and about how many it has."""
     with show_cells(quiet, "rows") as advance:
@@ -241,13 +223,12 @@ def _shares(option: str, given: Sequence[str] | None) -> dict[str, Any] | None:
     return shares or None
 
 
-def _print(lines: Sequence[str], *, err: bool = False) -> None:
+def _print(lines: Sequence[str]) -> None:
     """Print lines for people, broken between words on a terminal, with warnings that stand out."""
-    stream = sys.stderr if err else sys.stdout
     for line in map(printable, lines):
-        if stream.isatty() and not line.startswith("  "):
+        if sys.stdout.isatty() and not line.startswith("  "):
             line = "\n".join(wrap(line, shutil.get_terminal_size().columns))
         head, colon, rest = line.partition(": ")
         if head == "Warning":
             line = typer.style(head, fg="yellow", bold=True) + colon + rest
-        typer.echo(line, err=err)
+        typer.echo(line)

@@ -105,7 +105,7 @@ def compare(
             )
             plan = ComparisonPlan(
                 read_file(data, options).framed(),
-                out or Path(f"{data.name.partition('.')[0].strip('-') or 'stdin'}-comparison"),
+                out or Path(f"{data.name.partition('.')[0]}-comparison"),
                 chosen,
                 None if shrinkage is None else parse_shrinkages(shrinkage),
                 repeats=repeats,

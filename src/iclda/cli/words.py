@@ -27,7 +27,7 @@ _Text = str | None
 _Texts = list[str] | None
 TableFile = Annotated[
     Path,
-    Argument(metavar="DATA", help="A .csv or .parquet file, - is stdin; or .npy, .npz, a folder."),
+    Argument(metavar="DATA", help="A .csv, .parquet, .npy or .npz file, or a folder."),
 ]
 Target = Annotated[_Text, Option(metavar="COLUMN", help="Column that holds the classes.")]
 LabelsFile = Annotated[Path | None, Option(metavar="FILE", help="File of the classes, row by row.")]

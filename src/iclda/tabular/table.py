@@ -212,7 +212,7 @@ def read_table(
     Parameters
     ----------
     path : str or Path
-        A .csv, .tsv or .txt file (also .gz) or a .parquet file; "-" is the standard input; or a
+        A .csv, .tsv or .txt file (also .gz) or a .parquet file; or a
         .npy or .npz file, or a folder of .npy files, in the order of their names. Lists of numbers
         in a column of a Parquet file are one feature a number.
     target : str, default=None

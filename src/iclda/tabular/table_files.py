@@ -11,10 +11,6 @@ import gzip
 import hashlib
 import io
 import re
-import shutil
-import sys
-import tempfile
-import weakref
 import zipfile
 import zlib
 from collections import Counter
@@ -30,7 +26,6 @@ from .._rows.backends import check_finite
 from .._rows.readers import Reader, reader_of
 from .encoders import COLUMN_TYPES, EMPTY_WORDS, require_for_tables
 
-STANDARD_INPUT = Path("-")
 WRITTEN_SUFFIXES = (".csv", ".parquet")
 
 _BLOCK_BYTES, _BATCH_ROWS = 1 << 20, 1 << 14
@@ -45,27 +40,11 @@ def open_data(path: Path, ids: Sequence[str] = ()) -> DataReader:
 
 
 def open_table(path: Path) -> TableReader:
-    """Open a file, or standard input; ValueError if it cannot be read as a table."""
-    if path != STANDARD_INPUT:
-        return _open_by_content(path, path)
-    folder = tempfile.TemporaryDirectory(prefix="iclda-")  # removed with the reader
-    copy = Path(folder.name) / "table"
-    try:
-        with copy.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        reader = _open_by_content(path, copy)
-    except BaseException:
-        folder.cleanup()
-        raise
-    weakref.finalize(reader, folder.cleanup)
-    return reader
-
-
-def _open_by_content(path: Path, file: Path) -> TableReader:
-    with _explained_errors(path), file.open("rb") as opened:
+    """Open a file; ValueError if it cannot be read as a table."""
+    with _explained_errors(path), path.open("rb") as opened:
         if opened.read(4) == b"PAR1":
-            return ParquetReader(path, file)
-        return CsvReader(path, file)
+            return ParquetReader(path, path)
+        return CsvReader(path, path)
 
 
 class _NamedColumns:

@@ -7,7 +7,7 @@ from result_rows import coded_set
 import iclda
 from iclda.methods import FURTHER
 from iclda.methods import METHODS as MAIN
-from iclda.studies.paper import CURVES, GAUSSIAN, N_FOLDS, TABLES, n_labeled_of, run
+from iclda.studies.paper import CURVES, GAUSSIAN, N_FOLDS, TABLES, n_labeled_of
 from iclda.studies.paper.run import (
     CellRows,
     curve_sizes,
@@ -165,20 +165,6 @@ def test_a_row_tells_what_the_fit_was_given_and_how_it_did():
     assert (row.n_labeled, row.n_unlabeled, row.n_test) == (10, 62, 8)
     assert 0 <= row.values["error"] <= 1
     assert np.isfinite([row.values["nll"], row.values["nll_labeled"]]).all()
-
-
-def test_a_failed_fit_is_a_row_with_its_traceback_and_the_others_go_on(monkeypatch):
-    def fail(method, rows):
-        if method == "LDA":
-            raise RuntimeError("no such luck")
-        return fit_method(method, rows)
-
-    monkeypatch.setattr(run, "fit_method", fail)
-    failed, fine = run_cell(cells_of(TABLES, {"set": range(N_FOLDS)}, 1)[0], SETS, METHODS, 0)
-    assert "no such luck" in failed.failure
-    assert failed.values == {}
-    assert fine.failure is None
-    assert "error" in fine.values
 
 
 def test_toy_problems_are_drawn_anew_in_every_cell():
