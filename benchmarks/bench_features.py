@@ -101,6 +101,8 @@ def run_cell(path, n_labels, balanced, uneven, seed):
             except ValueError:  # LDA of scikit-learn with one label a class
                 error = np.nan
         found[name] = error, time.perf_counter() - start
+        if name == "AutoLDA" and clf.error_interval_ is not None:
+            found["covers"] = clf.error_interval_[0] <= error <= clf.error_interval_[1]
     return found
 
 
@@ -119,6 +121,8 @@ def summarize(cells, found, numbers):
         spread = every.std() / np.sqrt(len(every))
         numbers_text = "".join(f"{value:8.1f}" for value in columns)
         lines.append(f"{name:30}{numbers_text}{np.mean(every):8.1f} ± {spread:.1f} {seconds:8.1f}")
+    covers = [f["covers"] for f in found if "covers" in f]
+    lines.append(f"Stated 90 % intervals cover in {sum(covers)} of {len(covers)} fits of AutoLDA.")
     return lines
 
 

@@ -36,6 +36,7 @@ _LIKELIHOOD_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # per row and dimen
 _SMALL_RISES = 2  # rounds in a row that must hardly raise the likelihood
 _HELD_SCORES = 2**22  # 32 MB
 _WHOLE_ROWS = 1e-9  # rounding of shares times rows
+_EQUAL_DIGITS = 9  # of scores of equal rows
 
 
 @dataclass(frozen=True)
@@ -311,40 +312,46 @@ def self_train(
     for n_iter in range(1, limits.max_iter + 1):
         model = fit(codes)
         n_added, is_open = int((codes >= 0).sum()), np.flatnonzero(codes < 0)
-        best, surest = _most_probable(model, rows[is_open])
-        new = np.flatnonzero(surest >= threshold)
+        best, leads, is_sure = _label_open(model, rows[is_open], threshold)
+        new = np.flatnonzero(is_sure)
         if most_shares is not None:
-            kept = weights * (codes >= 0)
-            room = (
-                most_shares * weights.sum() - np.bincount(codes + 1, kept, len(most_shares) + 1)[1:]
+            added = np.bincount(codes + 1, weights * (codes >= 0), len(most_shares) + 1)[1:]
+            room = most_shares * weights.sum() - added
+            of_open = weights[is_open]
+            by_class = (
+                _first(new[best[new] == k], leads, of_open, room[k]) for k in range(len(room))
             )
-            new = _that_fit(
-                new[np.argsort(-surest[new], kind="stable")], best, weights[is_open], room
-            )
+            new = np.concatenate([*by_class])
         if not len(new):
             return SelfTraining(n_iter, n_added, Outcome.CONVERGED)
         codes[is_open[new]] = best[new]
     return SelfTraining(limits.max_iter, n_added, Outcome.MAX_ITERATIONS)
 
 
-def _that_fit(rows: AnyArray, codes: AnyArray, weights: Array, room: Array) -> AnyArray:
-    """The first of some rows of every class, whose weights do not exceed the room of the class."""
-    kept = [
-        own[np.cumsum(weights[own]) <= room[k] + _WHOLE_ROWS]
-        for k, own in ((k, rows[codes[rows] == k]) for k in range(len(room)))
-    ]
-    return np.concatenate(kept)
+def _first(rows: AnyArray, leads: Array, weights: Array, room: float) -> AnyArray:
+    """The rows of the largest leads until the room for their weights is filled.
+
+    Equal rows are taken together, so that a weight of 2 counts like a row twice.
+    """
+    rows = rows[np.argsort(-leads[rows], kind="stable")]
+    falling = -np.round(leads[rows], _EQUAL_DIGITS)
+    before = np.concatenate([[0.0], np.cumsum(weights[rows])])[np.searchsorted(falling, falling)]
+    return rows[before < room - _WHOLE_ROWS]
 
 
-def _most_probable(model: Gaussians, rows: Array) -> tuple[AnyArray, Array]:
-    """Most probable class of every row, and its posterior."""
+def _label_open(
+    model: Gaussians, rows: Array, threshold: float
+) -> tuple[AnyArray, Array, AnyArray]:
+    """Most probable class, lead of its score on the next, whether its posterior is large enough."""
     rule = model.score_rule()
-    codes, surest = np.empty(len(rows), dtype=np.intp), np.empty(len(rows))
+    codes, leads = np.empty(len(rows), dtype=np.intp), np.empty(len(rows))
+    is_sure = np.empty(len(rows), dtype=bool)
     step = max(1, _HELD_SCORES // len(rule.intercept))
     for begin in range(0, len(rows), step):
         some = slice(begin, begin + step)
         scores = model.frame.apply(rows[some]) @ rule.coef + rule.intercept
         scores -= scores.max(axis=1, keepdims=True)
         codes[some] = scores.argmax(axis=1)
-        surest[some] = 1 / np.exp(scores).sum(axis=1)
-    return codes, surest
+        leads[some] = -np.partition(scores, -2, axis=1)[:, -2]
+        is_sure[some] = 1 / np.exp(scores).sum(axis=1) >= threshold
+    return codes, leads, is_sure

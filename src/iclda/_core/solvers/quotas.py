@@ -46,7 +46,7 @@ _CORRECTABLE_SHARE = 1e-3  # that a sample of the rows near boundaries can corre
 # Newton's method for the shifts.
 _HARD_SCORE = 40.0  # difference of scores beyond which labels are hard; longest step of a shift
 _MOST_STEPS = 200
-_WARM_STEPS = 15  # from the shift of similar scores; if these fail, tau is lowered from above
+_WARM_STEPS = 60  # from the shift of similar scores; if these fail, tau is lowered from above
 _IDLE_STEPS = 6  # steps in a row that lower the dual by no more than rounding, after which it stops
 _DUAL_ROUNDING = 1e-15  # of the value of the dual
 # Levels of tau: scores are divided by it, and it falls to 1.
