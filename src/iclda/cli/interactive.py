@@ -1,4 +1,4 @@
-"""The commands of a person at work: ask, label, and the playground."""
+"""The interactive commands: ask, label and playground."""
 
 from __future__ import annotations
 
