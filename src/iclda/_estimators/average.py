@@ -127,9 +127,10 @@ class AverageLDA(LinearGaussianClassifier):
 def _error_attributes(held_out: HeldOut, inputs: FitInputs) -> dict[str, Any]:
     """What held-out labels say of the fit to all rows."""
     labels, n_unlabeled = np.bincount(inputs.codes[inputs.codes >= 0]), inputs.unlabeled.n_rows
+    order = np.argsort(held_out.losses)  # draws of the bootstrap do not depend on that of the rows
     estimate = estimate_final_error(
-        held_out.losses[None],
-        held_out.is_wrong[None],
+        held_out.losses[None, order],
+        held_out.is_wrong[None, order],
         labels,
         held_out.n_folds,
         # On tables more unlabeled rows hardly help.
