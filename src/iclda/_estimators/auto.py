@@ -254,7 +254,7 @@ class AutoLDA(LinearGaussianClassifier):
         What was chosen and why, in one sentence.
     error_ : float or None
         Share of new rows that get a wrong class, corrected for the choice (bootstrap bias corrected
-        cross-validation); None with fewer than 8 labels that can be tested, or about 4 a class.
+        cross-validation); None with fewer than 8 labels to test, or 3 a class on average.
     error_interval_ : tuple of two floats or None
         Its 90 % interval.
     base_rate_ : float

@@ -72,7 +72,7 @@ class AverageLDA(LinearGaussianClassifier):
         Weight of every member: "em", "annealed", "labeled shares" and "logistic".
     error_ : float or None
         Share of new rows that get a wrong class, from the held-out labels of that
-        cross-validation; None with fewer than 8 of them, or about 4 a class.
+        cross-validation; None with fewer than 8 of them, or 3 a class on average.
     error_interval_ : tuple of two floats or None
         Its 90 % interval.
     loss_ : float or None
