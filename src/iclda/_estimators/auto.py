@@ -193,7 +193,8 @@ def _tested_by_itself(method: Method, fitted: Any) -> Choice:
     losses = {} if fitted.loss_ is None else {method.name: fitted.loss_}
     estimate = None
     if fitted.error_ is not None:
-        estimate = ErrorEstimate(fitted.error_, *fitted.error_interval_, fitted.n_tested_)
+        low, high = fitted.error_interval_
+        estimate = ErrorEstimate(fitted.error_, low, high, fitted.n_tested_)
     return Choice(method, "", fitted.n_tested_, losses, estimate)
 
 
