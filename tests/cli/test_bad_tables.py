@@ -150,7 +150,7 @@ USAGE = {
     ),
     "proportions without use": (
         (*FIT, "--method", "moment", "--proportions", "labeled"),
-        "--proportions is for average, iclda, em and pessimistic only, and the method is",
+        "--proportions is for iclda, em, self-training, pessimistic, average, iclda-proportions",
     ),
     "no model file": ((*FIT, "--out", "m.csv"), "--out must name a .skops file, got 'm.csv'"),
     "no folder": (
