@@ -64,7 +64,8 @@ def compare() -> None:
         findings = read_findings(Path(folder) / "wine-comparison")
     README.write_text(SHOWN.sub(lambda found: found[1] + shown, README.read_text()))
     figure, grid = new_figure(10.2, 3.5, 1, 2)
-    differences(findings, ERROR).plot(ax=grid[0, 0])
+    every = [each.method for each in findings.summary.differences]
+    differences(findings, ERROR, every).plot(ax=grid[0, 0])
     grid[0, 0].set_title("Compared with supervised LDA")
     grid[0, 0].set_xlabel(
         "Difference in error   (\N{LEFTWARDS ARROW} better, worse \N{RIGHTWARDS ARROW})"

@@ -129,13 +129,9 @@ USAGE = {
     ),
     "proportions without use": (
         (*FIT, "--method", "moment", "--proportions", "labeled"),
-        "--proportions is for average, iclda, em and pessimistic only, and the method is",
+        "--proportions is for iclda, em, self-training, pessimistic, average, iclda-proportions",
     ),
     "no model file": ((*FIT, "--out", "m.csv"), "--out must name a .skops file, got 'm.csv'"),
-    "no folder": (
-        (*FIT, "--out", "no/m.skops"),
-        "The folder no of m.skops does not exist",
-    ),
     "no such id": (("predict", "m.skops", "data.csv", "--id", "key"), "no column 'key' to copy"),
     "the id is taken": (("predict", "m.skops", "class.csv", "--id", "class"), "named 'class'"),
     "over the data": (("predict", "m.skops", "data.csv", "--out", "data.csv"), "that is read"),

@@ -110,7 +110,6 @@ REFUSED = {
     "method": (["--methods", "svm"], "Unknown method 'svm'. There are: iclda (ICLDA), em"),
     "folds": (["--folds", "11"], "--folds 11 must lie between 2 and 10, the number of labeled"),
     "labeled": (["--labeled", "2"], "--labeled 2 must lie between 3, one label a class, and 14"),
-    "target": (["--drop", "species"], "Column 'species' is the target"),
     "folder": (["--out", __file__ + "/out", "--quiet"], ": Not a directory: use another --out"),
 }
 

@@ -55,7 +55,6 @@ def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
 @pytest.mark.parametrize(
     ("answers", "options", "message"),
     [
-        (None, ["no.csv"], "no.csv: No such file"),
         (
             None,
             ["rows.csv", "--images", "nowhere"],

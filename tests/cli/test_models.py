@@ -7,10 +7,8 @@ import os
 import pty
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
@@ -248,33 +246,6 @@ def test_priors_and_shrinkage_are_used(tmp_path):
     assert fitted[-1].priors_.tolist() == [0.25, 0.25, 0.5]
     assert fitted[-1].shrinkage_ == 0.1
     assert "scale" in fitted.named_steps
-
-
-STOPS = [(signal.SIGINT, 130, "Interrupted."), (signal.SIGTERM, 143, "")]
-
-
-@pytest.mark.parametrize(("stop", "code", "told"), STOPS)
-def test_47_an_interruption_is_one_line_and_leaves_nothing_behind(
-    model, tmp_path, stop, code, told
-):
-    rows = flowers(3000).drop(columns="species").to_csv(index=False)
-    lines = rows.splitlines(keepends=True)
-    with (tmp_path / "large.csv").open("w") as file:
-        file.write(lines[0])
-        for _ in range(200):
-            file.writelines(lines[1:])
-    command = [sys.executable, "-m", "iclda", "predict", model, "large.csv", "--out", "p.csv"]
-    process = subprocess.Popen(
-        list(map(str, command)), cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    )
-    while process.poll() is None and not list(tmp_path.glob(".p.csv.*")):
-        time.sleep(0.05)
-    process.send_signal(stop)
-    _, message = process.communicate(timeout=60)
-    assert process.returncode == code
-    assert message.startswith(told)
-    assert message.count("\n") == bool(told)
-    assert not [path for path in tmp_path.iterdir() if "p.csv" in path.name]
 
 
 def test_46_names_are_never_obeyed_by_the_terminal(tmp_path):

@@ -71,7 +71,9 @@ def test_labels_of_chosen_rows_compare_no_methods_and_estimate_no_error(wine):
 
 def test_proportions_that_no_method_takes_are_refused(wine):
     X, y = wine
-    with pytest.raises(ParameterError, match=r"proportions is .* only, and the method is moment"):
+    with pytest.raises(
+        ParameterError, match=r"proportions is .*self-training.* only, and .* moment"
+    ):
         AutoLDA(methods=["moment"], proportions="labeled").fit(X, masked(y, 30))
 
 
@@ -178,6 +180,9 @@ def test_without_unlabeled_rows_it_is_supervised_and_warns(wine):
         fitted = AutoLDA().fit(X, y)
     assert fitted.method_ == "supervised"
     assert fitted.error_interval_[1] < 0.1
+    rows = np.random.default_rng(0).standard_normal((20, 64))
+    with pytest.warns(NoUnlabeledRowsWarning, match="with many features, scaled rows"):
+        AutoLDA().fit(rows, np.arange(20) % 2)
 
 
 def test_nan_among_unlabeled_rows_is_refused_whatever_is_chosen(wine):

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from changes import assert_same_fit
-from iclda import AverageLDA, SupervisedLDA
+from iclda import AverageLDA, ExpectationMaximizationLDA, SupervisedLDA
 from iclda._core.solvers.anchored import labeled_rule, refit
 from iclda._estimators import average_rule
 from iclda._rows.memory import MemoryRows
@@ -149,3 +149,24 @@ def test_equal_rows_of_two_classes_do_not_hide_a_class_with_one_label():
     fitted = AverageLDA().fit(rows, labels)
     assert fitted.predict_proba(rows).shape == (len(rows), 3)
     assert np.isfinite(fitted.coef_).all()
+
+
+@pytest.mark.parametrize("n_features", [5, 64])
+@pytest.mark.filterwarnings("ignore:Rows span 0 of")
+def test_rows_that_are_all_equal_get_the_shares_of_the_labels(n_features):
+    rows, labels = np.ones((50, n_features)), np.r_[[0, 1, 2] * 2, [-1] * 44]
+    fitted = AverageLDA().fit(rows, labels)
+    assert_allclose(fitted.predict_proba(rows[:1]), np.full((1, 3), 1 / 3))
+    learned = ExpectationMaximizationLDA(proportions="auto").fit(rows, labels)
+    assert np.isfinite(learned.predict_proba(rows[:1])).all()
+
+
+def test_the_error_does_not_depend_on_the_order_of_the_rows():
+    rows, labels, _ = clusters(n_labels=6, separation=0.4)
+    fitted = AverageLDA().fit(rows, labels)
+    order = np.random.default_rng(1).permutation(len(rows))
+    other = AverageLDA().fit(rows[order], labels[order])
+    assert 0 < fitted.error_ < 1
+    assert_allclose(
+        [other.error_, *other.error_interval_], [fitted.error_, *fitted.error_interval_]
+    )

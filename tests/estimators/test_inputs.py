@@ -203,7 +203,6 @@ STRANGE = {
     "polars array": (pl.Series([[1, 2]] * 50, dtype=pl.Array(pl.Int8, 2)), "real number"),
     "polars record": (pl.DataFrame({"a": range(50)}).to_struct(), "real number"),
     "pyarrow dictionary": (pa.array(["a"] * 50).dictionary_encode(), "holds text"),
-    "pyarrow date": (pa.array(DAYS), "2020-01-01.*real number"),
     "pyarrow list": (pa.array([[1, 2]] * 50), "real number"),
     "pandas period": (pd.Series(pd.period_range("2020", periods=50, freq="D")), "real number"),
     "pandas text": (pd.Series(["a"] * 50, dtype="string[pyarrow]"), "holds text"),

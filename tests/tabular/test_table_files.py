@@ -43,6 +43,17 @@ def test_shards_of_a_folder_follow_each_other_in_the_order_of_their_names(tmp_pa
     assert file.sha256() == hashlib.sha256(read).hexdigest()
 
 
+def test_shards_whose_numbers_have_another_order_than_their_names_are_refused(tmp_path):
+    for name in ("1f.npy", "09ab.npy", "part.npy", "part1.npy", "part2.npy"):
+        saved(tmp_path, X, name)
+    assert FeatureFile(tmp_path).n_rows == 250
+    saved(tmp_path, X, "part10.npy")
+    with pytest.raises(
+        ValueError, match=r"part10\.npy comes before part2\.npy: write numbers with"
+    ):
+        FeatureFile(tmp_path)
+
+
 def test_an_npz_file_has_columns_beside_its_features(tmp_path):
     names, kinds = np.array([f"n{k}" for k in range(50)]), np.arange(50) % 2
     np.savez(tmp_path / "x.npz", X=X, name=names, kind=kinds, other=np.arange(3))

@@ -181,13 +181,9 @@ def choose_method(
             "chance explains, and of those that do about as well it is the safest"
         )
     known = {m.name: float(v) for m, v in zip(methods, means, strict=True) if np.isfinite(v)}
+    of_unlabeled = _share_of_unlabeled(trial, inputs)
     estimate = estimate_final_error(
-        losses,
-        is_wrong,
-        np.bincount(trial.codes),
-        trial.n_folds,
-        _share_of_unlabeled(trial, inputs),
-        seed,
+        losses, is_wrong, np.bincount(trial.codes), trial.n_folds, of_unlabeled, seed
     )
     return Choice(methods[chosen], why, n_tested, known, estimate)
 
@@ -259,7 +255,7 @@ class AutoLDA(LinearGaussianClassifier):
         What was chosen and why, in one sentence.
     error_ : float or None
         Share of new rows that get a wrong class, corrected for the choice (bootstrap bias corrected
-        cross-validation); None with fewer than 8 labels that can be tested, or about 4 a class.
+        cross-validation); None with fewer than 8 labels to test, or 3 a class on average.
     error_interval_ : tuple of two floats or None
         Its 90 % interval.
     base_rate_ : float
@@ -352,7 +348,7 @@ class AutoLDA(LinearGaussianClassifier):
         if not method.uses_unlabeled and inputs.every_unlabeled is not None:
             find_non_finite(inputs.sources)  # the others notice NaN when they sum the rows
         if inputs.unlabeled.n_rows == 0:
-            warn_of_no_unlabeled(type(self).__name__, self.unlabeled)
+            warn_of_no_unlabeled(type(self).__name__, self.unlabeled, chosen._supervised_name)
         if self.n_features_in_ >= WIDE:  # in the space of few rows, if it can
             inputs = prepare(
                 inputs.passed,
@@ -397,8 +393,8 @@ class AutoLDA(LinearGaussianClassifier):
             chosen = [each for each in chosen if "proportions" in each.parameters]
             if not chosen:
                 message = say(
-                    "{@proportions} is for average, iclda, em and pessimistic only, and the method "
-                    "is {names}: leave it out.",
+                    "{@proportions} is for {takers} only, and the method is {names}: leave it out.",
+                    takers=", ".join(m.name for m in FITTED if "proportions" in m.parameters),
                     names=names,
                 )
                 raise ParameterError(message, parameter="proportions", value=self.proportions)

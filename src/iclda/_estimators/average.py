@@ -72,7 +72,7 @@ class AverageLDA(LinearGaussianClassifier):
         Weight of every member: "em", "annealed", "labeled shares" and "logistic".
     error_ : float or None
         Share of new rows that get a wrong class, from the held-out labels of that
-        cross-validation; None with fewer than 8 of them, or about 4 a class.
+        cross-validation; None with fewer than 8 of them, or 3 a class on average.
     error_interval_ : tuple of two floats or None
         Its 90 % interval.
     loss_ : float or None
@@ -127,9 +127,10 @@ class AverageLDA(LinearGaussianClassifier):
 def _error_attributes(held_out: HeldOut, inputs: FitInputs) -> dict[str, Any]:
     """What held-out labels say of the fit to all rows."""
     labels, n_unlabeled = np.bincount(inputs.codes[inputs.codes >= 0]), inputs.unlabeled.n_rows
+    order = np.argsort(held_out.losses)  # draws of the bootstrap do not depend on that of the rows
     estimate = estimate_final_error(
-        held_out.losses[None],
-        held_out.is_wrong[None],
+        held_out.losses[None, order],
+        held_out.is_wrong[None, order],
         labels,
         held_out.n_folds,
         # On tables more unlabeled rows hardly help.

@@ -172,13 +172,18 @@ class _Neighbors:
 
 
 def _find_neighbors(problem: Problem, labeled: Labeled) -> _Neighbors | None:
-    """The graph; None on tables, whose columns are to be weighed first, and with many labels."""
+    """The graph; None on tables, whose columns are to be weighed first, and with many labels.
+
+    None, too, where all rows are equal.
+    """
     rows, _, weights = labeled
     if rows.shape[1] < MANY_FEATURES or len(rows) > _MOST_IN_GRAPH:
         return None
     sample, sample_weights = problem.unlabeled.sample(_MOST_IN_GRAPH, 0)
     every = np.concatenate([problem.frame.restore(rows), sample])
     distinct, place = np.unique(every, axis=0, return_inverse=True)
+    if len(distinct) < 2:
+        return None
     links = kneighbors_graph(distinct, min(_NEIGHBORS, len(distinct) - 1))
     # A row that is the neighbor of many counts less to each, as in scikit-learn's LabelSpreading.
     n_times = np.maximum(np.asarray(links.sum(axis=0)).ravel(), 1.0)

@@ -243,8 +243,7 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
         row = int(np.argmin(is_fine))
         raise ValueError(
             f"{name} must be 0, which leaves a row out, or between {_SMALLEST_WEIGHT:g} and "
-            f"{_LARGEST_WEIGHT:g}, got {array[row]} in row {row}. Only ratios of weights matter, "
-            "but for automatic shrinkage."
+            f"{_LARGEST_WEIGHT:g}, got {array[row]} in row {row}."
         )
     if n_rows > 0 and not array.any():
         raise ValueError(f"{name} is zero for all {n_rows} rows: at least one must count.")

@@ -42,8 +42,7 @@ _Proportions = Annotated[
     Option(
         metavar="CLASS=SHARE",
         help="Share of the unlabeled rows that a class gets, for each: 0.3 or 0.2:0.4; or "
-        "labeled, for the shares of the labeled rows, equal, or auto, which learns them. For "
-        "iclda, em and pessimistic.",
+        "labeled, for the shares of the labeled rows, equal, or auto, which learns them.",
     ),
 ]
 _TableOut = Annotated[Path, Option(metavar="FILE", help="A .csv or .parquet file.")]

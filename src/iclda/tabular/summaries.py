@@ -129,7 +129,7 @@ def _error_line(report: FitReport) -> str:
         return f"How often it errs on new rows is not known: {report.withheld}."
     unknown = "How often it errs on new rows is not known: that takes"
     if report.n_tested >= LEAST_TESTED:
-        return f"{unknown} about four labeled rows a class."
+        return f"{unknown} three labeled rows a class or more."
     return (
         f"{unknown} {LEAST_TESTED} labeled rows of classes with two or more, and there are "
         f"{report.n_tested}. `iclda compare` may know more."

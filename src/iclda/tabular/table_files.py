@@ -30,6 +30,7 @@ WRITTEN_SUFFIXES = (".csv", ".parquet")
 
 _BLOCK_BYTES, _BATCH_ROWS = 1 << 20, 1 << 14
 _DELIMITERS = (",", ";", "\t", "|")
+_NUMBER = re.compile("[0-9]+")
 _COMMA_NUMBER, _POINT_NUMBER = re.compile(r"-?\d+,\d+"), re.compile(r"-?\d+\.\d+")
 
 
@@ -257,11 +258,7 @@ class FeatureFile:
 
     def __init__(self, path: Path, ids: Sequence[str] = ()) -> None:
         self.path = self.file = path
-        self._files = sorted(path.glob("*.npy")) if path.is_dir() else [path]
-        if not self._files:
-            raise ValueError(
-                f"{path} is a folder without .npy files: name one that has some, or a file."
-            )
+        self._files = _shards(path) if path.is_dir() else [path]
         self.rows, beside = _open_arrays(path, self._files)
         self.rows.name = str(path)
         self.n_rows = int(self.rows.n_rows or 0)
@@ -412,6 +409,27 @@ def sha256_of(files: Sequence[Path]) -> str:
         with file.open("rb") as opened:
             hashlib.file_digest(opened, lambda: digest)
     return digest.hexdigest()
+
+
+def _shards(folder: Path) -> list[Path]:
+    """Return the .npy files of a folder in the order of their names.
+
+    A ValueError if numbers in names that are alike otherwise have another order: rows and labels
+    might not match.
+    """
+    files = sorted(folder.glob("*.npy"))
+    if not files:
+        raise ValueError(
+            f"{folder} is a folder without .npy files: name one that has some, or a file."
+        )
+    keys = [(_NUMBER.sub("", f.name), [*map(int, _NUMBER.findall(f.name))]) for f in files]
+    for k in range(1, len(files)):
+        if keys[k - 1][0] == keys[k][0] and keys[k - 1] > keys[k]:
+            raise ValueError(
+                f"{folder} is read in the order of names, and {files[k - 1].name} comes before "
+                f"{files[k].name}: write numbers with leading zeros, so that rows and labels match."
+            )
+    return files
 
 
 def _open_arrays(path: Path, files: Sequence[Path]) -> tuple[Reader, dict[str, AnyArray]]:

@@ -25,7 +25,7 @@ from .supervised import fit_labeled
 _ANCHOR = 8.0  # labeled rows of a class that weigh as much as all its unlabeled rows
 _LEAST_SHRINKAGE = 1e-6  # keeps the covariance regular where none is asked for
 _LEAST_SHARE = 1e-12  # of a class in all rows
-_LEAST_SPREAD = 1e-300  # of scores: below, all rows score alike
+_LEAST_SPREAD = 1e-12  # of scores, over their size: below, they differ by rounding alone
 _PRIORS_ROUNDING = 1e-6  # of log priors that were solved for
 _INDEPENDENT = 1e-8  # singular values of directions of classes, over the largest
 
@@ -122,6 +122,8 @@ def _shrunk(problem: Problem, within: Array, shrinkage: float) -> Array:
     """A covariance shrunk toward its mean variance in the user's units."""
     shrinkage = max(shrinkage, _LEAST_SHRINKAGE)
     target = mean_variance_in_frame(within, problem.frame, problem.n_left_out)
+    if (target <= 0).all():  # no row varies, and rounding may have left a negative variance
+        return np.zeros_like(within)
     return (1 - shrinkage) * within + np.diag(shrinkage * target)
 
 
@@ -136,12 +138,17 @@ def mean_of_rules(rules: Sequence[LinearRule], weights: Array, moments: Moments)
 
 
 def of_unit_spread(rule: LinearRule, moments: Moments) -> LinearRule:
-    """Scores less their mean over the classes, with mean square 1 over rows and classes."""
+    """Scores less their mean over the classes, with mean square 1 over rows and classes.
+
+    They are 0 where all rows and classes score alike.
+    """
     coef = rule.coef - rule.coef.mean(axis=1, keepdims=True)
     intercept = rule.intercept - rule.intercept.mean()
     at_mean = moments.mean @ coef + intercept
     squares = (coef * (moments.covariance @ coef)).sum(axis=0) + at_mean**2
-    spread = max(float(np.sqrt(squares.mean())), _LEAST_SPREAD)
+    spread = float(np.sqrt(squares.mean()))
+    if spread <= _LEAST_SPREAD * np.abs(rule.intercept).max():
+        return LinearRule(np.zeros_like(coef), np.zeros_like(intercept), is_soft=True)
     return LinearRule(coef / spread, intercept / spread, is_soft=True)
 
 
