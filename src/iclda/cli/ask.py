@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,21 +41,19 @@ def ask(
 
         asked = ask_for_labels(data, n, target=target, id=id, labels=labels, n_test=test, seed=seed)
     if json:
-        words.print_json({**asked.to_json(), "next": _next(asked, data)})
+        words.print_json({**asked.to_json(), "next": _next(asked)})
     elif not quiet:
-        for line in (*asked.lines, f"Next: {_next(asked, data)}"):
+        for line in (*asked.lines, f"Next: {_next(asked)}"):
             typer.echo(printable(line))
 
 
-def _next(asked: Round, data: Path) -> str:
+def _next(asked: Round) -> str:
     """What to do after a round."""
     answers = asked.answers
-    known = ["--labels", str(answers.path), "--id", answers.id]
-    fit = shlex.join(["iclda", "fit", str(data), *known])
     if not answers.open_ids:
-        return fit
+        return asked.fit
     fill = f"fill in the column {answers.target!r} of {answers.path}"
     if not asked.n_left:
-        return f"{fill}, then {fit}"
+        return f"{fill}, then {asked.fit}"
     test = ", with --test 50 to know the error" if asked.needs_random_rows else ""
     return f"{fill}, then run the same command again{test}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import webbrowser
 from pathlib import Path
 from threading import Thread
@@ -79,9 +78,7 @@ def label(
     try:
         serve(port, lambda: labeling_site(session), show)
     except KeyboardInterrupt:
-        known = ["--labels", str(labels), "--id", id, "--target", target]
-        command = shlex.join(["iclda", "fit", str(data), *known])
-        typer.echo(f"{session.answers}. Next: {command}")
+        typer.echo(f"{session.answers}. Next: {session.project.fit_command}")
 
 
 def _open(address: str, no_browser: bool) -> None:

@@ -81,14 +81,16 @@ class LabelingSession:
     # Actions of the page.
 
     def answer(self, id: str, name: str) -> None:
-        """Give a row its class, that of a similar spelling if there is one."""
+        """Give a row its class, in the spelling that other rows have if there are any."""
         name = " ".join(name.split())
         if not 0 < len(name) <= _LONGEST:
             rule = f"must have 1 to {_LONGEST} characters"
             raise ValueError(f"The name of a class {rule}, got {len(name)}: type another one.")
-        known = {spelling_of(each): each for each in reversed(self.classes)}
-        label = known.get(spelling_of(name), name)
+        spelling, labels = spelling_of(name), self.project.labels
+        known = {spelling_of(label): label for each, label in labels.items() if each != id}
+        label = known.get(spelling, name)
         self._write(self.answers.answering(id, label))
+        self.classes = [label if spelling_of(each) == spelling else each for each in self.classes]
         self.last = {"id": id, "label": label, "guess": self.answers.guess_of(id)}
         self._leave(id)
 
@@ -140,9 +142,8 @@ class LabelingSession:
             raise ValueError(f"{file.path} has changed since it was opened: {way_out}")
         if task.n_more:
             n_random = _RANDOM * task.n_more // _ROUND if task.asked else 0
-            return project.draw(task.n_more - n_random, n_random), replace(
-                self.findings, problem=""
-            )
+            findings = replace(self.findings, problem="")
+            return project.draw(task.n_more - n_random, n_random), findings
         return None, FitFindings(project.error, project.least_sure(_MOST_UNSURE))
 
     def accept(self, task: FitTask, batch: Batch | None, findings: FitFindings) -> None:
@@ -198,9 +199,7 @@ class LabelingSession:
             text = f"{self.project.withheld}: rows are asked in random order."
             return {"headline": "No model", "text": text}
         if error is not None:
-            text = (
-                f"{error.range} (90 % interval from {error.n_rows} labels of rows drawn at random)."
-            )
+            text = f"{error.range} (90 % interval from {error.n_rows} labels drawn at random)."
             headline = f"About {percent_text(error.error)} wrong"
             return {"headline": headline, "text": text.replace(" %", "\N{NO-BREAK SPACE}%")}
         n_known = len({*self.pool.labels, *self.answers.ids(RANDOM)} & {*self.project.labels})

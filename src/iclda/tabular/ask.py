@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,11 +18,11 @@ from sklearn.base import clone
 from .._core.types import AnyArray
 from .._estimators.average import AverageLDA
 from .._estimators.labels import FREE
-from .._messages import plural, quoted_list
+from .._messages import plural
 from .._paths import check_writable
 from .._statistics import LEAST_TESTED, ErrorEstimate, percent_text
 from ..model_selection._rows_to_label import rows_to_label
-from .answers import CHOSEN, LABEL, OWN_COLUMNS, RANDOM, ROW, Answers, spelling_of
+from .answers import CHOSEN, LABEL, OWN_COLUMNS, RANDOM, ROW, Answers
 from .array_files import FeatureFile
 from .encoders import pipeline, preprocessing, require_for_tables, texts_of
 from .fit_predict import random_estimate, wrong_on_random
@@ -80,7 +81,7 @@ class Progress:
         if self.before is None:
             return f"{text}."
         text += f"; without the {plural(self.n_last, 'label')} of the last round "
-        text += f"{percent_text(self.before)} ({self.n_right} test rows became right, "
+        text += f"{percent_text(self.before)} ({plural(self.n_right, 'test row')} became right, "
         text += f"{self.n_wrong} wrong)"
         if self.after_more is None:
             return f"{text}. What {_MORE} more labels bring, this does not show."
@@ -136,7 +137,8 @@ class Pool:
         kinds = {name: kind.kind for name, kind in self.shown.dtypes.items()}
         names = [name for name in then.columns if kinds.get(name) in {*"Oiuf"}]
         now = pandas.DataFrame(self.cells(rows), columns=names, index=then.index)
-        one, two = (x[names].apply(pandas.to_numeric, errors="coerce") for x in (now, then))
+        points = then[names].replace(",", ".", regex=True)  # spreadsheets may write commas
+        one, two = (x.apply(pandas.to_numeric, errors="coerce") for x in (now, points))
         is_same = np.isclose(one, two, rtol=_SAME_NUMBER) | (now == then[names])
         n_changed = int((~is_same.all(axis=1)).sum())
         if 2 * n_changed > len(rows):
@@ -160,7 +162,7 @@ class Project:
         """Read the file of answers; ValueError if they do not fit the rows."""
         project = cls(pool, Answers.read(path, pool.id, pool.target), seed)
         pool.check_unchanged(project.answers, project._rows(project.answers.ids()))
-        project._check_spelling()
+        project.answers.check_spelling(project.labels.values(), pool.file)
         return project
 
     @property
@@ -168,21 +170,16 @@ class Project:
         """Class of every id that has one, in the file of rows or in that of answers."""
         return {**self.pool.labels, **self.answers.labels}
 
-    def _check_spelling(self) -> None:
-        spellings = defaultdict(set)
-        for name in self.labels.values():
-            spellings[spelling_of(name)].add(name)
-        for names in spellings.values():
-            if len(names) > 1:
-                path, file = self.answers.path, self.pool.file
-                place = f"{path} or {file.path}" if self.pool.target in file.columns else path
-                raise ValueError(
-                    f"{place}: column {self.pool.target!r} spells a class in {len(names)} ways, "
-                    f"{quoted_list(sorted(names), 5)}: write it in one way everywhere."
-                )
-
     def _rows(self, ids: Sequence[str]) -> AnyArray:
         return self.pool.rows.rows_of(ids, self.answers.path)
+
+    @property
+    def fit_command(self) -> str:
+        """The command that fits a model to the answers."""
+        pool, answers = self.pool, self.answers
+        known = ["--labels", str(answers.path), "--id", pool.id, "--target", pool.target]
+        unusable = ["--drop-unusable"] if pool.table.dropped else []
+        return shlex.join(["iclda", "fit", str(pool.file.path), *known, *unusable])
 
     @cached_property
     def table(self) -> Table:
@@ -314,6 +311,7 @@ class Round:
     n_random: int
     n_open: int  # rows of earlier rounds without an answer
     n_left: int  # rows neither labeled nor asked for
+    fit: str  # the command that fits a model to the answers
     notes: Sequence[str] = ()
 
     @property
@@ -385,5 +383,6 @@ def ask_for_labels(
         n_random=how[RANDOM],
         n_open=len(project.answers.open_ids),
         n_left=n_free - n_added,
+        fit=project.fit_command,
         notes=notes,
     )
