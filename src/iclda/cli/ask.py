@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +14,9 @@ from .._progress import show_cells
 from . import words
 
 if TYPE_CHECKING:
-    from ..tabular.ask import Round
+    from ..tabular.ask import Pool, Round
 
-Answers = Annotated[Path, Option(metavar="FILE", help="CSV of the rows to label; it is extended.")]
+AnswersFile = Annotated[Path, Option(metavar="FILE", help="CSV of rows to label; it is extended.")]
 ClassColumn = Annotated[str, Option(metavar="COLUMN", help="Column of classes.")]
 RowId = Annotated[
     str, Option(metavar="COLUMN", help="Column of ids; row numbers if there is none named row.")
@@ -29,7 +30,7 @@ def ask(
     n: _Number = 20,
     target: ClassColumn = "label",
     id: RowId = "row",
-    labels: Answers = Path("to_label.csv"),
+    labels: AnswersFile = Path("to_label.csv"),
     test: _Test = 0,
     seed: words.Seed = 0,
     quiet: words.Quiet = False,
@@ -47,13 +48,21 @@ def ask(
             typer.echo(printable(line))
 
 
+def command_to_fit(pool: Pool, answers: Path) -> str:
+    """The command that fits a model to the rows of a pool and the answers in a file."""
+    known = ["--labels", str(answers), "--id", pool.id, "--target", pool.target]
+    unusable = ["--drop-unusable"] if pool.table.dropped else []
+    return shlex.join(["iclda", "fit", str(pool.file.path), *known, *unusable])
+
+
 def _next(asked: Round) -> str:
     """What to do after a round."""
     answers = asked.answers
+    fit = command_to_fit(asked.pool, answers.path)
     if not answers.open_ids:
-        return asked.fit
+        return fit
     fill = f"fill in the column {answers.target!r} of {answers.path}"
     if not asked.n_left:
-        return f"{fill}, then {asked.fit}"
+        return f"{fill}, then {fit}"
     test = ", with --test 50 to know the error" if asked.needs_random_rows else ""
     return f"{fill}, then run the same command again{test}"

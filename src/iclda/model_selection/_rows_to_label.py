@@ -17,8 +17,8 @@ from .._messages import plural
 from .._rows.backends import MANY_FEATURES, UnitLength, check_finite, in_memory
 from ..methods import find_method
 
-_SAMPLE = 4_096  # unlabeled rows that are clustered
-_ROWS_A_LABEL = 4  # of the sample, if that is more
+_ROWS_SAMPLED = 4_096  # unlabeled rows that are clustered
+_ROWS_SAMPLED_A_LABEL = 4  # of the sample, if that is more
 _MOST_CLUSTERED = 16_384  # unlabeled rows, whose distances take a gigabyte, or labeled ones
 _LEAST_DOUBT = 1e-3  # of a row: none is without any weight
 
@@ -76,7 +76,7 @@ def rows_to_label(
     is_labeled[_indices(pending, source.n_rows)] = True
     open_rows = np.flatnonzero(~is_labeled)
     _check_number(n, len(open_rows), len(is_labeled), unlabeled)
-    size = min(max(_SAMPLE, _ROWS_A_LABEL * n), _MOST_CLUSTERED, len(open_rows))
+    size = min(max(_ROWS_SAMPLED, _ROWS_SAMPLED_A_LABEL * n), _MOST_CLUSTERED, len(open_rows))
     rng = check_random_state(0 if random_state is None else random_state)
     drawn = open_rows if size == len(open_rows) else rng.choice(open_rows, size, replace=False)
     is_held = np.zeros(len(is_labeled), dtype=bool)

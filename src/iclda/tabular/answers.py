@@ -47,9 +47,8 @@ class Answers:
         """Read a file, or begin one that does not exist."""
         if path.exists():
             return cls.of(open_table(path), id, target)
-        names = [id, target, *OWN_COLUMNS]
-        frame = require_for_tables("pandas").DataFrame(columns=names, dtype=str)
-        return cls(path, id, target, frame)
+        none = dict.fromkeys([id, target, *OWN_COLUMNS], ())
+        return cls(path, id, target, require_for_tables("pandas").DataFrame(none, dtype=str))
 
     @classmethod
     def of(cls, file: DataReader, id: str, target: str) -> Answers:
@@ -150,5 +149,5 @@ class Answers:
             self.frame.to_csv(path, index=False)
 
     def __str__(self) -> str:
-        n_open = len(self.open_ids)
-        return f"{plural(len(self.labels), 'label')} in {self.path}, {n_open} rows still to label"
+        n_open = plural(len(self.open_ids), "row")
+        return f"{plural(len(self.labels), 'label')} in {self.path}, {n_open} still to label"

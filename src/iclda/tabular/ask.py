@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -38,10 +37,10 @@ from .table import (
 )
 from .table_files import open_data
 
-_MOST_OTHERS = 8  # columns that are no text, of those that a person sees
+_MOST_OTHER_COLUMNS = 8  # columns that are no text, of those that a person sees
 _MOST_UNLABELED = 4_096  # rows that a fit uses besides the labeled ones
 _SAME_NUMBER = 1e-3  # relative difference that a spreadsheet may make by rounding
-_MORE = 10  # labels whose worth is predicted
+_MORE_LABELS = 10  # labels whose worth is predicted
 
 Batch = tuple[list[str], list[str], Sequence[str] | str, Mapping[str, list[str]]]
 """Ids of rows to label, how they were drawn, guesses, and cells to look at: see Answers.asking."""
@@ -72,7 +71,7 @@ class Progress:
         if not is_fall or n_before < 1 or self.estimate.error == 0:
             return None
         fall = np.log(self.before / self.estimate.error) / np.log(self.n_labels / n_before)
-        return float(self.estimate.error * (1 + _MORE / self.n_labels) ** -fall)
+        return float(self.estimate.error * (1 + _MORE_LABELS / self.n_labels) ** -fall)
 
     def __str__(self) -> str:
         if self.estimate is None:
@@ -84,9 +83,9 @@ class Progress:
         text += f"{percent_text(self.before)} ({plural(self.n_right, 'test row')} became right, "
         text += f"{self.n_wrong} wrong)"
         if self.after_more is None:
-            return f"{text}. What {_MORE} more labels bring, this does not show."
+            return f"{text}. What {_MORE_LABELS} more labels bring, this does not show."
         gain = 100 * (self.estimate.error - self.after_more)
-        return f"{text}. {_MORE} more labels should lower it by about {gain:.1f} points."
+        return f"{text}. {_MORE_LABELS} more labels should lower it by about {gain:.1f} points."
 
 
 class Pool:
@@ -123,7 +122,7 @@ class Pool:
             return require_for_tables("pandas").DataFrame(index=range(len(self.ids)))
         frame = to_pandas_frame(file.read(names))
         is_text = np.array([kind.kind == "O" for kind in frame.dtypes], dtype=bool)
-        kept = {*frame.columns[is_text], *frame.columns[~is_text][:_MOST_OTHERS]}
+        kept = {*frame.columns[is_text], *frame.columns[~is_text][:_MOST_OTHER_COLUMNS]}
         return frame[[name for name in names if name in kept]]
 
     def cells(self, rows: AnyArray | Sequence[int]) -> dict[str, list[str]]:
@@ -172,14 +171,6 @@ class Project:
 
     def _rows(self, ids: Sequence[str]) -> AnyArray:
         return self.pool.rows.rows_of(ids, self.answers.path)
-
-    @property
-    def fit_command(self) -> str:
-        """The command that fits a model to the answers."""
-        pool, answers = self.pool, self.answers
-        known = ["--labels", str(answers.path), "--id", pool.id, "--target", pool.target]
-        unusable = ["--drop-unusable"] if pool.table.dropped else []
-        return shlex.join(["iclda", "fit", str(pool.file.path), *known, *unusable])
 
     @cached_property
     def table(self) -> Table:
@@ -304,6 +295,7 @@ class Project:
 class Round:
     """A round of labeling: the answers so far and the rows asked for."""
 
+    pool: Pool
     answers: Answers
     progress: Progress
     n_labels: int
@@ -311,7 +303,6 @@ class Round:
     n_random: int
     n_open: int  # rows of earlier rounds without an answer
     n_left: int  # rows neither labeled nor asked for
-    fit: str  # the command that fits a model to the answers
     notes: Sequence[str] = ()
 
     @property
@@ -322,8 +313,7 @@ class Round:
         if self.n_labels:
             lines.append(str(self.progress))
         if self.n_open:
-            n_open = plural(self.n_open, "row")
-            lines.append(f"{n_open} of earlier rounds in {path} have no answer yet, and stay.")
+            lines.append(f"Unanswered in {path}: {plural(self.n_open, 'row')} of earlier rounds.")
         if n_added:
             parts = [(self.n_chosen, CHOSEN), (self.n_random, "drawn at random")]
             how = " and ".join(f"{n} {text}" for n, text in parts if n)
@@ -376,6 +366,7 @@ def ask_for_labels(
         if n_added < n + n_test:
             notes.append(f"{n + n_test} rows were wanted, and {n_free} were left to ask for.")
     return Round(
+        project.pool,
         answers,
         progress,
         n_labels=len(project.labels),
@@ -383,6 +374,5 @@ def ask_for_labels(
         n_random=how[RANDOM],
         n_open=len(project.answers.open_ids),
         n_left=n_free - n_added,
-        fit=project.fit_command,
         notes=notes,
     )
