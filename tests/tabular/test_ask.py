@@ -188,7 +188,7 @@ def test_a_spreadsheet_may_round_what_it_shows(table):
     ask_for_labels(path, 12)
     fill(truth)
     frame = pd.read_csv("to_label.csv")
-    frame.round(4).to_csv("to_label.csv", index=False)
+    frame.round(4).to_csv("to_label.csv", index=False, sep=";", decimal=",")
     assert ask_for_labels(path, 5).n_labels == 12
 
 

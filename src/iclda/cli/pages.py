@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import webbrowser
 from pathlib import Path
 from threading import Thread
@@ -12,7 +11,7 @@ import typer
 from typer import Argument, Option
 
 from . import words
-from .ask import Answers, ClassColumn, RowId
+from .ask import AnswersFile, ClassColumn, RowId, command_to_fit
 
 _Link = Annotated[str | None, Argument(metavar="LINK", help="A link that somebody shared.")]
 _Port = Annotated[int, Option(min=0, max=65535, metavar="N", help="Port; 0 takes any free one.")]
@@ -47,7 +46,7 @@ def playground(link: _Link = None, port: _Port = 0, no_browser: _NoBrowser = Fal
 
 def label(
     data: words.TableFile,
-    labels: Answers = Path("to_label.csv"),
+    labels: AnswersFile = Path("to_label.csv"),
     target: ClassColumn = "label",
     id: RowId = "row",
     images: _Images = None,
@@ -79,9 +78,7 @@ def label(
     try:
         serve(port, lambda: labeling_site(session), show)
     except KeyboardInterrupt:
-        known = ["--labels", str(labels), "--id", id, "--target", target]
-        command = shlex.join(["iclda", "fit", str(data), *known])
-        typer.echo(f"{session.answers}. Next: {command}")
+        typer.echo(f"{session.answers}. Next: {command_to_fit(pool, labels)}")
 
 
 def _open(address: str, no_browser: bool) -> None:

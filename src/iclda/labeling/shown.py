@@ -18,7 +18,7 @@ _IMAGES = {
 }
 _SOUNDS = {".wav": "audio/wav", ".mp3": "audio/mpeg", ".flac": "audio/flac", ".ogg": "audio/ogg"}
 MEDIA_TYPES = _IMAGES | _SOUNDS
-_LONG = 60  # characters, on average, of a column that is shown as text
+_LENGTH_OF_TEXT = 60  # characters, on average, of a column that is shown as text
 
 Texts = Mapping[str, AnyArray]  # column -> text of every row, None where it is empty
 
@@ -72,7 +72,7 @@ def _is_media(cells: AnyArray) -> bool:
 
 def _is_long(cells: AnyArray) -> bool:
     lengths = [len(cell) for cell in cells if cell is not None]
-    return bool(lengths) and sum(lengths) > _LONG * len(lengths)
+    return bool(lengths) and sum(lengths) > _LENGTH_OF_TEXT * len(lengths)
 
 
 def _find_media(images: str | None, pool: Pool, texts: Texts) -> tuple[Sequence[Path | None], str]:

@@ -6,7 +6,8 @@ which round, the guess of a model, and the columns that help a person to decide.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from .._messages import plural, quoted_list
 from .._paths import atomic_write
 from .encoders import require_for_tables
+from .table_files import DataReader, open_table
 
 ROW, LABEL = "row", "label"  # columns of ids and classes without a name
 CHOSEN, RANDOM = "chosen", "random"  # how a row was drawn: for its worth, or for a fair test
@@ -43,20 +45,25 @@ class Answers:
     @classmethod
     def read(cls, path: Path, id: str, target: str) -> Answers:
         """Read a file, or begin one that does not exist."""
-        pandas = require_for_tables("pandas")
+        if path.exists():
+            return cls.of(open_table(path), id, target)
+        none = dict.fromkeys([id, target, *OWN_COLUMNS], ())
+        return cls(path, id, target, require_for_tables("pandas").DataFrame(none, dtype=str))
+
+    @classmethod
+    def of(cls, file: DataReader, id: str, target: str) -> Answers:
+        """Read an open file, without the empty lines that a spreadsheet may add."""
+        path, arrow = file.path, require_for_tables("pyarrow")
         needed = [id, target, *OWN_COLUMNS]
-        if not path.exists():
-            return cls(path, id, target, pandas.DataFrame(columns=needed, dtype=str))
-        try:
-            frame = pandas.read_csv(path, dtype=str, keep_default_na=False)
-        except ValueError as error:
-            way_out = "save it as a CSV file with commas, in UTF-8"
-            raise ValueError(f"{path} cannot be read ({error}): {way_out}.") from error
-        if lacking := [name for name in needed if name not in frame.columns]:
+        if lacking := [name for name in needed if name not in file.columns]:
             raise ValueError(
-                f"{path} has no column {quoted_list(lacking, 5)}, and is no file of rows to label: "
-                "name another one, which will be made."
+                f"{path} has no column {quoted_list(lacking, 5)}, and is no file of rows to label "
+                "without it: bring it back, or name another file, which will be made."
             )
+        batches = file.batches(dict.fromkeys(file.columns, arrow.string()))
+        cells = arrow.Table.from_batches([batch for batch, _ in batches])
+        frame = cells.to_pandas().fillna("").astype(str)
+        frame = frame[(frame != "").any(axis=1)].reset_index(drop=True)
         if unknown := sorted(set(frame[HOW]) - {CHOSEN, RANDOM}):
             raise ValueError(
                 f"{path}: column {HOW!r} must say {CHOSEN} or {RANDOM}, got "
@@ -107,6 +114,19 @@ class Answers:
         frame = pandas.concat([self.frame, more], ignore_index=True).fillna("")
         return replace(self, frame=frame)
 
+    def check_spelling(self, names: Iterable[str], file: DataReader) -> None:
+        """Raise a ValueError if names of classes, here or in the file of rows, are the same one."""
+        place = f"{self.path} or {file.path}" if self.target in file.columns else self.path
+        spellings = defaultdict(set)
+        for name in names:
+            spellings[spelling_of(name)].add(name)
+        for alike in spellings.values():
+            if len(alike) > 1:
+                raise ValueError(
+                    f"{place}: column {self.target!r} spells a class in {len(alike)} ways, "
+                    f"{quoted_list(sorted(alike), 5)}: write it in one way everywhere."
+                )
+
     def require(self, id: str) -> None:
         """Raise a ValueError unless a row was asked for."""
         if id not in set(self.frame[self.id]):
@@ -129,5 +149,5 @@ class Answers:
             self.frame.to_csv(path, index=False)
 
     def __str__(self) -> str:
-        n_open = len(self.open_ids)
-        return f"{plural(len(self.labels), 'label')} in {self.path}, {n_open} rows still to label"
+        n_open = plural(len(self.open_ids), "row")
+        return f"{plural(len(self.labels), 'label')} in {self.path}, {n_open} still to label"

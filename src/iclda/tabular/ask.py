@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,11 +17,11 @@ from sklearn.base import clone
 from .._core.types import AnyArray
 from .._estimators.average import AverageLDA
 from .._estimators.labels import FREE
-from .._messages import plural, quoted_list
+from .._messages import plural
 from .._paths import check_writable
 from .._statistics import LEAST_TESTED, ErrorEstimate, percent_text
 from ..model_selection._rows_to_label import rows_to_label
-from .answers import CHOSEN, LABEL, OWN_COLUMNS, RANDOM, ROW, Answers, spelling_of
+from .answers import CHOSEN, LABEL, OWN_COLUMNS, RANDOM, ROW, Answers
 from .array_files import FeatureFile
 from .encoders import pipeline, preprocessing, require_for_tables, texts_of
 from .fit_predict import random_estimate, wrong_on_random
@@ -37,10 +37,10 @@ from .table import (
 )
 from .table_files import open_data
 
-_MOST_OTHERS = 8  # columns that are no text, of those that a person sees
+_MOST_OTHER_COLUMNS = 8  # columns that are no text, of those that a person sees
 _MOST_UNLABELED = 4_096  # rows that a fit uses besides the labeled ones
 _SAME_NUMBER = 1e-3  # relative difference that a spreadsheet may make by rounding
-_MORE = 10  # labels whose worth is predicted
+_MORE_LABELS = 10  # labels whose worth is predicted
 
 Batch = tuple[list[str], list[str], Sequence[str] | str, Mapping[str, list[str]]]
 """Ids of rows to label, how they were drawn, guesses, and cells to look at: see Answers.asking."""
@@ -71,7 +71,7 @@ class Progress:
         if not is_fall or n_before < 1 or self.estimate.error == 0:
             return None
         fall = np.log(self.before / self.estimate.error) / np.log(self.n_labels / n_before)
-        return float(self.estimate.error * (1 + _MORE / self.n_labels) ** -fall)
+        return float(self.estimate.error * (1 + _MORE_LABELS / self.n_labels) ** -fall)
 
     def __str__(self) -> str:
         if self.estimate is None:
@@ -80,12 +80,12 @@ class Progress:
         if self.before is None:
             return f"{text}."
         text += f"; without the {plural(self.n_last, 'label')} of the last round "
-        text += f"{percent_text(self.before)} ({self.n_right} test rows became right, "
+        text += f"{percent_text(self.before)} ({plural(self.n_right, 'test row')} became right, "
         text += f"{self.n_wrong} wrong)"
         if self.after_more is None:
-            return f"{text}. What {_MORE} more labels bring, this does not show."
+            return f"{text}. What {_MORE_LABELS} more labels bring, this does not show."
         gain = 100 * (self.estimate.error - self.after_more)
-        return f"{text}. {_MORE} more labels should lower it by about {gain:.1f} points."
+        return f"{text}. {_MORE_LABELS} more labels should lower it by about {gain:.1f} points."
 
 
 class Pool:
@@ -122,7 +122,7 @@ class Pool:
             return require_for_tables("pandas").DataFrame(index=range(len(self.ids)))
         frame = to_pandas_frame(file.read(names))
         is_text = np.array([kind.kind == "O" for kind in frame.dtypes], dtype=bool)
-        kept = {*frame.columns[is_text], *frame.columns[~is_text][:_MOST_OTHERS]}
+        kept = {*frame.columns[is_text], *frame.columns[~is_text][:_MOST_OTHER_COLUMNS]}
         return frame[[name for name in names if name in kept]]
 
     def cells(self, rows: AnyArray | Sequence[int]) -> dict[str, list[str]]:
@@ -136,7 +136,8 @@ class Pool:
         kinds = {name: kind.kind for name, kind in self.shown.dtypes.items()}
         names = [name for name in then.columns if kinds.get(name) in {*"Oiuf"}]
         now = pandas.DataFrame(self.cells(rows), columns=names, index=then.index)
-        one, two = (x[names].apply(pandas.to_numeric, errors="coerce") for x in (now, then))
+        points = then[names].replace(",", ".", regex=True)  # spreadsheets may write commas
+        one, two = (x.apply(pandas.to_numeric, errors="coerce") for x in (now, points))
         is_same = np.isclose(one, two, rtol=_SAME_NUMBER) | (now == then[names])
         n_changed = int((~is_same.all(axis=1)).sum())
         if 2 * n_changed > len(rows):
@@ -160,26 +161,13 @@ class Project:
         """Read the file of answers; ValueError if they do not fit the rows."""
         project = cls(pool, Answers.read(path, pool.id, pool.target), seed)
         pool.check_unchanged(project.answers, project._rows(project.answers.ids()))
-        project._check_spelling()
+        project.answers.check_spelling(project.labels.values(), pool.file)
         return project
 
     @property
     def labels(self) -> dict[str, str]:
         """Class of every id that has one, in the file of rows or in that of answers."""
         return {**self.pool.labels, **self.answers.labels}
-
-    def _check_spelling(self) -> None:
-        spellings = defaultdict(set)
-        for name in self.labels.values():
-            spellings[spelling_of(name)].add(name)
-        for names in spellings.values():
-            if len(names) > 1:
-                path, file = self.answers.path, self.pool.file
-                place = f"{path} or {file.path}" if self.pool.target in file.columns else path
-                raise ValueError(
-                    f"{place}: column {self.pool.target!r} spells a class in {len(names)} ways, "
-                    f"{quoted_list(sorted(names), 5)}: write it in one way everywhere."
-                )
 
     def _rows(self, ids: Sequence[str]) -> AnyArray:
         return self.pool.rows.rows_of(ids, self.answers.path)
@@ -307,6 +295,7 @@ class Project:
 class Round:
     """A round of labeling: the answers so far and the rows asked for."""
 
+    pool: Pool
     answers: Answers
     progress: Progress
     n_labels: int
@@ -324,8 +313,7 @@ class Round:
         if self.n_labels:
             lines.append(str(self.progress))
         if self.n_open:
-            n_open = plural(self.n_open, "row")
-            lines.append(f"{n_open} of earlier rounds in {path} have no answer yet, and stay.")
+            lines.append(f"Unanswered in {path}: {plural(self.n_open, 'row')} of earlier rounds.")
         if n_added:
             parts = [(self.n_chosen, CHOSEN), (self.n_random, "drawn at random")]
             how = " and ".join(f"{n} {text}" for n, text in parts if n)
@@ -378,6 +366,7 @@ def ask_for_labels(
         if n_added < n + n_test:
             notes.append(f"{n + n_test} rows were wanted, and {n_free} were left to ask for.")
     return Round(
+        project.pool,
         answers,
         progress,
         n_labels=len(project.labels),
