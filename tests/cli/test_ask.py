@@ -1,6 +1,7 @@
 """The loop on the command line: ask, fill in, ask, fit; what is said and what is refused."""
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +46,7 @@ def test_the_loop_ends_in_a_model_with_an_honest_error(features):
     fill(features)
     found = json.loads(call("ask", "x.npy", "--n", 0, "--json")[1])
     assert (found["n_labels"], found["error"]["n_rows"], found["n_chosen"]) == (35, 20, 0)
-    assert found["next"] == "iclda fit x.npy --labels to_label.csv --id row"
+    assert found["next"] == "iclda fit x.npy --labels to_label.csv --id row --target label"
     assert found["lines"][0].startswith("Expect ")
     said = call("fit", "x.npy", *LABELS)[1]
     assert "90 % interval from 20 labeled rows" in said
@@ -88,6 +89,7 @@ def test_an_evaluation_leaves_chosen_labels_out(features):
 def test_ids_of_a_table_join_the_answers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = flowers().drop(columns="species").assign(name=[f"n{k:02}" for k in range(90)])
+    frame["remark"] = [f"seen by {k}, at noon" for k in range(90)]
     path = write(tmp_path, frame)
     assert call("ask", path, "--n", 9, "--id", "name", "--target", "species")[0] == 0
     answers = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
@@ -96,6 +98,35 @@ def test_ids_of_a_table_join_the_answers(tmp_path, monkeypatch):
     kinds = np.array(["iris", "lily", "rose"])
     answers["species"] = [kinds[int(name[1:]) % 3] for name in answers["name"]]
     answers.to_csv("to_label.csv", index=False)
-    code, said, _ = call("fit", path, "--labels", "to_label.csv", "--id", "name")
+    asked = call("ask", path, "--n", 0, "--id", "name", "--target", "species", "--json")[1]
+    command = json.loads(asked)["next"]
+    assert command.endswith("--id name --target species --drop-unusable")
+    code, said, _ = call(*shlex.split(command)[1:])
     assert code == 0
     assert "for 'species', fitted to 9 labeled and 81 unlabeled rows" in said
+
+
+def spoil(column, value):
+    frame = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
+    frame.loc[0, column] = value
+    frame.to_csv("to_label.csv", index=False)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("row", "999", "no row of x.npy has the 'row' '999'"),
+        ("label", "IRIS ", "spells a class in 2 ways, 'IRIS', 'iris'"),
+        ("how", "Chosen", "column 'how' must say chosen or random, got 'Chosen'"),
+    ],
+)
+def test_answers_that_cannot_be_meant_are_refused_and_stay(features, column, value, message):
+    call("ask", "x.npy", "--n", 30)
+    fill(features)
+    spoil(column, value)
+    before = Path("to_label.csv").read_text()
+    for command in (("ask", "x.npy"), ("fit", "x.npy", "--id", "row")):
+        code, _, error = call(*command, "--labels", "to_label.csv")
+        assert code == 2
+        assert message in error
+    assert Path("to_label.csv").read_text() == before

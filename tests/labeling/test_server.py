@@ -124,11 +124,20 @@ def test_a_class_in_another_spelling_is_the_one_that_exists(page):
     assert state["classes"] == [{"name": "Cat", "count": 2}]
 
 
+def test_a_class_of_one_row_can_be_spelled_anew(page):
+    first = page.session.answers.open_ids[0]
+    page.send("answer", id=first, label="caT")
+    page.send("back")
+    assert page.send("answer", id=first, label="cat")["classes"] == [{"name": "cat", "count": 1}]
+    assert page.written()[first] == "cat"
+
+
 @pytest.mark.parametrize(
     ("path", "sent", "message"),
     [
         ("answer", {"id": "999", "label": "cat"}, "does not ask for the row row = '999'"),
         ("answer", {"id": "0", "label": "  "}, "must have 1 to 100 characters, got 0"),
+        ("answer", {"id": "0"}, "must have 1 to 100 characters, got 0"),
         ("skip", {"id": "999"}, "does not ask for the row row = '999'"),
         ("jump", {"id": "../x"}, "has no row row = '../x'"),
         ("answer", [], "An object is needed, got list"),

@@ -98,8 +98,16 @@ def test_a_number_of_rows_that_cannot_be_is_refused(n):
 
 def test_no_row_left_to_label_is_said():
     X, y = clusters()
-    with pytest.raises(ValueError, match="none is left to label"):
-        rows_to_label(X, 1, y)
+    with pytest.raises(ValueError, match=r"none is left to label\. unlabeled='' marks"):
+        rows_to_label(X, 1, y, unlabeled="")
+
+
+@pytest.mark.parametrize("pending", [[0, 100], [-1], [1.5], [True, False], None, ["a"]])
+def test_rows_being_labeled_that_are_no_indices_are_refused(pending):
+    with pytest.raises(
+        ValueError, match=r"pending must hold indices of rows, integers from 0 to 99, got \[[^0]"
+    ):
+        rows_to_label(clusters()[0], 1, pending=pending)
 
 
 def test_labels_of_one_class_and_of_another_length(features):

@@ -187,7 +187,7 @@ def test_a_spreadsheet_may_round_what_it_shows(table):
     ask_for_labels(path, 12)
     fill(truth)
     frame = pd.read_csv("to_label.csv")
-    frame.round(4).to_csv("to_label.csv", index=False)
+    frame.round(4).to_csv("to_label.csv", index=False, sep=";", decimal=",")
     assert ask_for_labels(path, 5).n_labels == 12
 
 
@@ -275,6 +275,13 @@ def test_what_is_written_is_read_again(asked):
     assert again.n_rounds == 2
 
 
+def test_what_a_spreadsheet_saves_is_read_again(asked):
+    """With semicolons, a byte order mark and lines of empty cells."""
+    text = asked.frame.to_csv(index=False, sep=";") + ";;;;;\n"
+    asked.path.write_text(text, encoding="utf-8-sig")
+    pd.testing.assert_frame_equal(Answers.read(asked.path, "row", "kind").frame, asked.frame)
+
+
 def test_answers_are_taken_and_taken_back(asked):
     answered = asked.answering("7", " cat ").answering("2", "dog")
     assert answered.labels == {"7": "cat", "2": "dog"}
@@ -302,6 +309,7 @@ def test_another_file_is_not_taken_for_one(tmp_path):
     path.write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="is no file of rows to label"):
         Answers.read(path, "row", "kind")
-    path.write_text("")
-    with pytest.raises(ValueError, match=r"wine.csv cannot be read .*: save it as a CSV file"):
-        Answers.read(path, "row", "kind")
+    for text in ("", "row,kind,how,round,guess\n"):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"wine.csv holds no rows below"):
+            Answers.read(path, "row", "kind")

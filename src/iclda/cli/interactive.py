@@ -16,9 +16,9 @@ from .._progress import show_cells
 from . import words
 
 if TYPE_CHECKING:
-    from ..tabular.ask import Round
+    from ..tabular.ask import Pool, Round
 
-_Answers = Annotated[Path, Option(metavar="FILE", help="CSV of the rows to label; it is extended.")]
+_AnswersFile = Annotated[Path, Option(metavar="FILE", help="CSV of rows to label; it is extended.")]
 _ClassColumn = Annotated[str, Option(metavar="COLUMN", help="Column of classes.")]
 _RowId = Annotated[
     str, Option(metavar="COLUMN", help="Column of ids; row numbers if there is none named row.")
@@ -38,7 +38,7 @@ def ask(
     n: _Number = 20,
     target: _ClassColumn = "label",
     id: _RowId = "row",
-    labels: _Answers = Path("to_label.csv"),
+    labels: _AnswersFile = Path("to_label.csv"),
     test: _Test = 0,
     seed: words.Seed = 0,
     quiet: words.Quiet = False,
@@ -50,17 +50,23 @@ def ask(
 
         asked = ask_for_labels(data, n, target=target, id=id, labels=labels, n_test=test, seed=seed)
     if json:
-        words.print_json({**asked.to_json(), "next": _next(asked, data)})
+        words.print_json({**asked.to_json(), "next": _next(asked)})
     elif not quiet:
-        for line in (*asked.lines, f"Next: {_next(asked, data)}"):
+        for line in (*asked.lines, f"Next: {_next(asked)}"):
             typer.echo(printable(line))
 
 
-def _next(asked: Round, data: Path) -> str:
+def _command_to_fit(pool: Pool, answers: Path) -> str:
+    """The command that fits a model to the rows of a pool and the answers in a file."""
+    known = ["--labels", str(answers), "--id", pool.id, "--target", pool.target]
+    unusable = ["--drop-unusable"] if pool.table.dropped else []
+    return shlex.join(["iclda", "fit", str(pool.file.path), *known, *unusable])
+
+
+def _next(asked: Round) -> str:
     """What to do after a round."""
     answers = asked.answers
-    known = ["--labels", str(answers.path), "--id", answers.id]
-    fit = shlex.join(["iclda", "fit", str(data), *known])
+    fit = _command_to_fit(asked.pool, answers.path)
     if not answers.open_ids:
         return fit
     fill = f"fill in the column {answers.target!r} of {answers.path}"
@@ -95,7 +101,7 @@ def playground(link: _Link = None, port: _Port = 0, no_browser: _NoBrowser = Fal
 
 def label(
     data: words.TableFile,
-    labels: _Answers = Path("to_label.csv"),
+    labels: _AnswersFile = Path("to_label.csv"),
     target: _ClassColumn = "label",
     id: _RowId = "row",
     images: _Images = None,
@@ -126,9 +132,7 @@ def label(
     try:
         serve(port, lambda: labeling_site(session), show)
     except KeyboardInterrupt:
-        known = ["--labels", str(labels), "--id", id, "--target", target]
-        command = shlex.join(["iclda", "fit", str(data), *known])
-        typer.echo(f"{session.answers}. Next: {command}")
+        typer.echo(f"{session.answers}. Next: {_command_to_fit(pool, labels)}")
 
 
 def _open(address: str, no_browser: bool) -> None:

@@ -15,23 +15,24 @@ from typing import Any
 from .._core import AnyArray
 from .._messages import plural, say
 from .._statistics import LEAST_TESTED, ErrorEstimate, percent_text
-from ..tabular.ask import CHOSEN, RANDOM, Answers, Batch, Pool, Project, spelling_of
+from ..tabular.ask import Batch, Pool, Project
 from ..tabular.encoders import texts_of
 from ..tabular.table import require_columns
+from ..tabular.table_files import CHOSEN, RANDOM, Answers, spelling_of
 
-_FIRST = 20  # rows of the first round
-_ROUND = 10  # rows of later rounds
-_RANDOM = 2  # of these, rows drawn at random
-_FEW = 5  # open rows below which more are asked for
+_ROWS_AT_FIRST = 20  # rows of the first round
+_ROWS_A_ROUND = 10  # rows of later rounds
+_RANDOM_ROWS_A_ROUND = 2  # of these, rows drawn at random
+_LEAST_WAITING = 5  # open rows below which more are asked for
 _MOST_UNSURE = 6  # rows that are listed
-_LONGEST = 100  # characters of the name of a class
+_LONGEST_NAME = 100  # characters of the name of a class
 _IMAGES = {
     **{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif"},
     **{".webp": "image/webp", ".bmp": "image/bmp", ".avif": "image/avif"},
 }
 _SOUNDS = {".wav": "audio/wav", ".mp3": "audio/mpeg", ".flac": "audio/flac", ".ogg": "audio/ogg"}
 MEDIA_TYPES = _IMAGES | _SOUNDS
-_LONG = 60  # characters, on average, of a column that is shown as text
+_LENGTH_OF_TEXT = 60  # characters, on average, of a column that is shown as text
 
 Texts = Mapping[str, AnyArray]  # column -> text of every row, None where it is empty
 
@@ -91,14 +92,16 @@ class LabelingSession:
     # Actions of the page.
 
     def answer(self, id: str, name: str) -> None:
-        """Give a row its class, that of a similar spelling if there is one."""
+        """Give a row its class, in the spelling that other rows have if there are any."""
         name = " ".join(name.split())
-        if not 0 < len(name) <= _LONGEST:
-            rule = f"must have 1 to {_LONGEST} characters"
+        if not 0 < len(name) <= _LONGEST_NAME:
+            rule = f"must have 1 to {_LONGEST_NAME} characters"
             raise ValueError(f"The name of a class {rule}, got {len(name)}: type another one.")
-        known = {spelling_of(each): each for each in reversed(self.classes)}
-        label = known.get(spelling_of(name), name)
+        spelling, labels = spelling_of(name), self.project.labels
+        known = {spelling_of(label): label for each, label in labels.items() if each != id}
+        label = known.get(spelling, name)
         self._write(self.answers.answering(id, label))
+        self.classes = [label if spelling_of(each) == spelling else each for each in self.classes]
         self.last = {"id": id, "label": label, "guess": self.answers.guess_of(id)}
         self._leave(id)
 
@@ -137,7 +140,8 @@ class LabelingSession:
     def next_task(self) -> FitTask | None:
         """What is to be computed now, if anything."""
         labels, asked = self.project.labels, self.answers.ids()
-        n_more = 0 if len(self._waiting) >= _FEW else _ROUND if asked else _FIRST
+        n_round = _ROWS_A_ROUND if asked else _ROWS_AT_FIRST
+        n_more = n_round if len(self._waiting) < _LEAST_WAITING else 0
         n_more = min(n_more, len(self.pool.ids) - len({*labels, *asked}))
         task = FitTask(self.project, labels, asked, n_more)
         return None if task == self._tried else task
@@ -149,10 +153,9 @@ class LabelingSession:
             way_out = "end `iclda label` and start it again. All answers are kept."
             raise ValueError(f"{file.path} has changed since it was opened: {way_out}")
         if task.n_more:
-            n_random = _RANDOM * task.n_more // _ROUND if task.asked else 0
-            return project.draw(task.n_more - n_random, n_random), replace(
-                self.findings, problem=""
-            )
+            n_random = _RANDOM_ROWS_A_ROUND * task.n_more // _ROWS_A_ROUND if task.asked else 0
+            findings = replace(self.findings, problem="")
+            return project.draw(task.n_more - n_random, n_random), findings
         return None, FitFindings(project.error, project.least_sure(_MOST_UNSURE))
 
     def accept(self, task: FitTask, batch: Batch | None, findings: FitFindings) -> None:
@@ -208,14 +211,12 @@ class LabelingSession:
             text = f"{self.project.withheld}: rows are asked in random order."
             return {"headline": "No model", "text": text}
         if error is not None:
-            text = (
-                f"{error.range} (90 % interval from {error.n_rows} labels of rows drawn at random)."
-            )
+            text = f"{error.range} (90 % interval from {error.n_rows} labels drawn at random)."
             headline = f"About {percent_text(error.error)} wrong"
             return {"headline": headline, "text": text.replace(" %", "\N{NO-BREAK SPACE}%")}
         n_known = len({*self.pool.labels, *self.answers.ids(RANDOM)} & {*self.project.labels})
         text = f"It takes {LEAST_TESTED} labels of rows drawn at random, and there are {n_known}. "
-        text += f"Of {_ROUND} rows, {_RANDOM} are drawn so."
+        text += f"Of {_ROWS_A_ROUND} rows, {_RANDOM_ROWS_A_ROUND} are drawn so."
         return {"headline": "Error not known yet", "text": text}
 
 
@@ -268,7 +269,7 @@ def _is_media(cells: AnyArray) -> bool:
 
 def _is_long(cells: AnyArray) -> bool:
     lengths = [len(cell) for cell in cells if cell is not None]
-    return bool(lengths) and sum(lengths) > _LONG * len(lengths)
+    return bool(lengths) and sum(lengths) > _LENGTH_OF_TEXT * len(lengths)
 
 
 def _find_media(images: str | None, pool: Pool, texts: Texts) -> tuple[Sequence[Path | None], str]:

@@ -67,7 +67,7 @@ def labeling_site(session: LabelingSession) -> Site:
             if not isinstance(sent, dict):
                 raise ValueError(f"An object is needed, got {type(sent).__name__}.")
             session.sync()
-            getattr(session, name)(*(str(sent.get(key)) for key in _ACTIONS[name]))
+            getattr(session, name)(*(str(sent.get(key, "")) for key in _ACTIONS[name]))
         except (ValueError, RecursionError, OSError) as error:
             return JSONResponse({"message": str(error)}, 400)
         session.sync()

@@ -17,8 +17,8 @@ from .._messages import plural
 from .._rows.backends import MANY_FEATURES, UnitLength, check_finite, in_memory
 from ..methods import find_method
 
-_SAMPLE = 4_096  # unlabeled rows that are clustered
-_ROWS_A_LABEL = 4  # of the sample, if that is more
+_ROWS_SAMPLED = 4_096  # unlabeled rows that are clustered
+_ROWS_SAMPLED_A_LABEL = 4  # of the sample, if that is more
 _MOST_CLUSTERED = 16_384  # unlabeled rows, whose distances take a gigabyte, or labeled ones
 _LEAST_DOUBT = 1e-3  # of a row: none is without any weight
 
@@ -73,10 +73,10 @@ def rows_to_label(
     reader = find_method("average").load_class()(unlabeled=unlabeled)
     source = reader._open(X, reset=True)
     is_labeled, codes = _labels(y, unlabeled, source.n_rows)
-    is_labeled[np.asarray(pending, dtype=int)] = True
+    is_labeled[_indices(pending, source.n_rows)] = True
     open_rows = np.flatnonzero(~is_labeled)
-    _check_number(n, len(open_rows), len(is_labeled))
-    size = min(max(_SAMPLE, _ROWS_A_LABEL * n), _MOST_CLUSTERED, len(open_rows))
+    _check_number(n, len(open_rows), len(is_labeled), unlabeled)
+    size = min(max(_ROWS_SAMPLED, _ROWS_SAMPLED_A_LABEL * n), _MOST_CLUSTERED, len(open_rows))
     rng = check_random_state(0 if random_state is None else random_state)
     drawn = open_rows if size == len(open_rows) else rng.choice(open_rows, size, replace=False)
     is_held = np.zeros(len(is_labeled), dtype=bool)
@@ -103,14 +103,27 @@ def _labels(y: Any, unlabeled: Any, n_rows: int) -> tuple[AnyArray, AnyArray]:
     return ~is_marker, codes
 
 
-def _check_number(n: Any, n_open: int, n_rows: int) -> None:
+def _indices(pending: Any, n_rows: int) -> AnyArray:
+    """Indices of rows as integers; ValueError for anything else."""
+    found = np.atleast_1d(in_memory(pending))
+    bad = found[(found < 0) | (found >= n_rows)] if found.dtype.kind in "iu" else found
+    if bad.size:
+        raise ValueError(
+            f"pending must hold indices of rows, integers from 0 to {n_rows - 1:,}, got "
+            f"{bad.ravel()[:3].tolist()}: numpy.flatnonzero turns a mask into them."
+        )
+    return found.astype(int)
+
+
+def _check_number(n: Any, n_open: int, n_rows: int, unlabeled: Any) -> None:
     most = min(n_open, _MOST_CLUSTERED // 2)
     is_whole = isinstance(n, Integral) and not isinstance(n, bool)
     if not is_whole or not 1 <= int(n) <= most:
-        left = "none is left to label" if n_open == 0 else f"ask for 1 to {most:,}"
+        marker = f"none is left to label. unlabeled={unlabeled!r} marks rows without a label in y"
         raise ValueError(
-            f"n must be a whole number of rows to label, got {n!r}: of "
-            f"{plural(n_rows, 'row')} {n_open:,} have no label, so {left}."
+            f"n must be a whole number of rows to label, got {n!r}: {n_open:,} of "
+            f"{plural(n_rows, 'row')} are neither labeled nor pending, so "
+            f"{f'ask for 1 to {most:,}' if n_open else marker}."
         )
 
 

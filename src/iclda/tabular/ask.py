@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,21 +17,13 @@ from sklearn.base import clone
 from .._core import AnyArray
 from .._estimators.average import AverageLDA
 from .._estimators.labels import FREE
-from .._messages import plural, quoted_list
+from .._messages import plural
 from .._statistics import LEAST_TESTED, ErrorEstimate, percent_text
-from .._system import atomic_write, check_writable
+from .._system import check_writable
 from ..model_selection._rows_to_label import rows_to_label
 from .encoders import pipeline, preprocessing, require_for_tables, texts_of
 from .fit_predict import random_estimate, wrong_on_random
 from .table import (
-    CHOSEN,
-    GUESS,
-    HOW,
-    LABEL,
-    OWN_COLUMNS,
-    RANDOM,
-    ROUND,
-    ROW,
     Classes,
     ReadOptions,
     RowIds,
@@ -41,126 +33,15 @@ from .table import (
     to_pandas_frame,
     why_withheld,
 )
-from .table_files import FeatureFile, open_data
+from .table_files import CHOSEN, LABEL, OWN_COLUMNS, RANDOM, ROW, Answers, FeatureFile, open_data
 
-_MOST_OTHERS = 8  # columns that are no text, of those that a person sees
+_MOST_OTHER_COLUMNS = 8  # columns that are no text, of those that a person sees
 _MOST_UNLABELED = 4_096  # rows that a fit uses besides the labeled ones
 _SAME_NUMBER = 1e-3  # relative difference that a spreadsheet may make by rounding
-_MORE = 10  # labels whose worth is predicted
+_MORE_LABELS = 10  # labels whose worth is predicted
 
 Batch = tuple[list[str], list[str], Sequence[str] | str, Mapping[str, list[str]]]
 """Ids of rows to label, how they were drawn, guesses, and cells to look at: see Answers.asking."""
-
-
-def spelling_of(name: str) -> str:
-    """Name of a class without what often differs by mistake: case and blanks."""
-    return "".join(name.casefold().split())
-
-
-@dataclass(frozen=True)
-class Answers:
-    """The file of rows that a person labels: a CSV that a spreadsheet, ``ask`` and ``label`` write.
-
-    One line a row: its id, its class, empty until a person has filled it, how the row was drawn,
-    in which round, the guess of a model, and the columns that help to decide. All is text.
-    """
-
-    path: Path
-    id: str  # column of the ids
-    target: str  # column of the classes
-    frame: Any  # DataFrame of text: id, target, how, round, guess, further columns
-
-    @classmethod
-    def read(cls, path: Path, id: str, target: str) -> Answers:
-        """Read a file, or begin one that does not exist."""
-        pandas = require_for_tables("pandas")
-        needed = [id, target, *OWN_COLUMNS]
-        if not path.exists():
-            return cls(path, id, target, pandas.DataFrame(columns=needed, dtype=str))
-        try:
-            frame = pandas.read_csv(path, dtype=str, keep_default_na=False)
-        except ValueError as error:
-            way_out = "save it as a CSV file with commas, in UTF-8"
-            raise ValueError(f"{path} cannot be read ({error}): {way_out}.") from error
-        if lacking := [name for name in needed if name not in frame.columns]:
-            raise ValueError(
-                f"{path} has no column {quoted_list(lacking, 5)}, and is no file of rows to label: "
-                "name another one, which will be made."
-            )
-        if unknown := sorted(set(frame[HOW]) - {CHOSEN, RANDOM}):
-            raise ValueError(
-                f"{path}: column {HOW!r} must say {CHOSEN} or {RANDOM}, got "
-                f"{quoted_list(unknown, 3)}. It says which labels measure the error: undo the "
-                "change."
-            )
-        frame[target] = frame[target].str.strip()
-        return cls(path, id, target, frame)
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Class of every id that has one."""
-        frame = self.frame[self.frame[self.target] != ""]
-        return dict(zip(frame[self.id], frame[self.target], strict=True))
-
-    def ids(self, how: str | None = None) -> list[str]:
-        """Ids that were asked for, in this way if it is given."""
-        frame = self.frame if how is None else self.frame[self.frame[HOW] == how]
-        return list(frame[self.id])
-
-    @property
-    def open_ids(self) -> list[str]:
-        """Ids that are not answered yet, in the order of the file."""
-        return list(self.frame[self.id][self.frame[self.target] == ""])
-
-    @property
-    def n_rounds(self) -> int:
-        return max(self.rounds.values(), default=0)
-
-    @property
-    def rounds(self) -> dict[str, int]:
-        """Round of every id that was asked for."""
-        numbers = [int(text) if text.isdecimal() else 0 for text in self.frame[ROUND]]
-        return dict(zip(self.frame[self.id], numbers, strict=True))
-
-    def asking(
-        self,
-        ids: Sequence[str],
-        how: str | Sequence[str],
-        guesses: str | Sequence[str] = "",
-        shown: Mapping[str, Sequence[str]] | None = None,
-    ) -> Answers:
-        """With further rows to label as the next round, except those that were asked for."""
-        columns = {self.id: ids, self.target: "", HOW: how, ROUND: str(self.n_rounds + 1)}
-        pandas = require_for_tables("pandas")
-        more = pandas.DataFrame({**columns, GUESS: guesses, **(shown or {})}, dtype=str)
-        more = more[~more[self.id].isin(self.frame[self.id])]
-        frame = pandas.concat([self.frame, more], ignore_index=True).fillna("")
-        return replace(self, frame=frame)
-
-    def require(self, id: str) -> None:
-        """Raise a ValueError unless a row was asked for."""
-        if id not in set(self.frame[self.id]):
-            raise ValueError(f"{self.path} does not ask for the row {self.id} = {id!r}.")
-
-    def answering(self, id: str, label: str) -> Answers:
-        """With the class of one row; "" takes it back."""
-        self.require(id)
-        frame = self.frame.copy()
-        frame.loc[frame[self.id] == id, self.target] = label.strip()
-        return replace(self, frame=frame)
-
-    def guess_of(self, id: str) -> str:
-        """Guess of a model for a row; empty if there is none."""
-        return str(self.frame[GUESS][self.frame[self.id] == id].iloc[0])
-
-    def write(self) -> None:
-        """Write the file; the old one stays until the new one is whole."""
-        with atomic_write(self.path) as path:
-            self.frame.to_csv(path, index=False)
-
-    def __str__(self) -> str:
-        n_open = len(self.open_ids)
-        return f"{plural(len(self.labels), 'label')} in {self.path}, {n_open} rows still to label"
 
 
 @dataclass(frozen=True)
@@ -188,7 +69,7 @@ class Progress:
         if not is_fall or n_before < 1 or self.estimate.error == 0:
             return None
         fall = np.log(self.before / self.estimate.error) / np.log(self.n_labels / n_before)
-        return float(self.estimate.error * (1 + _MORE / self.n_labels) ** -fall)
+        return float(self.estimate.error * (1 + _MORE_LABELS / self.n_labels) ** -fall)
 
     def __str__(self) -> str:
         if self.estimate is None:
@@ -197,12 +78,12 @@ class Progress:
         if self.before is None:
             return f"{text}."
         text += f"; without the {plural(self.n_last, 'label')} of the last round "
-        text += f"{percent_text(self.before)} ({self.n_right} test rows became right, "
+        text += f"{percent_text(self.before)} ({plural(self.n_right, 'test row')} became right, "
         text += f"{self.n_wrong} wrong)"
         if self.after_more is None:
-            return f"{text}. What {_MORE} more labels bring, this does not show."
+            return f"{text}. What {_MORE_LABELS} more labels bring, this does not show."
         gain = 100 * (self.estimate.error - self.after_more)
-        return f"{text}. {_MORE} more labels should lower it by about {gain:.1f} points."
+        return f"{text}. {_MORE_LABELS} more labels should lower it by about {gain:.1f} points."
 
 
 class Pool:
@@ -239,7 +120,7 @@ class Pool:
             return require_for_tables("pandas").DataFrame(index=range(len(self.ids)))
         frame = to_pandas_frame(file.read(names))
         is_text = np.array([kind.kind == "O" for kind in frame.dtypes], dtype=bool)
-        kept = {*frame.columns[is_text], *frame.columns[~is_text][:_MOST_OTHERS]}
+        kept = {*frame.columns[is_text], *frame.columns[~is_text][:_MOST_OTHER_COLUMNS]}
         return frame[[name for name in names if name in kept]]
 
     def cells(self, rows: AnyArray | Sequence[int]) -> dict[str, list[str]]:
@@ -253,7 +134,8 @@ class Pool:
         kinds = {name: kind.kind for name, kind in self.shown.dtypes.items()}
         names = [name for name in then.columns if kinds.get(name) in {*"Oiuf"}]
         now = pandas.DataFrame(self.cells(rows), columns=names, index=then.index)
-        one, two = (x[names].apply(pandas.to_numeric, errors="coerce") for x in (now, then))
+        points = then[names].replace(",", ".", regex=True)  # spreadsheets may write commas
+        one, two = (x.apply(pandas.to_numeric, errors="coerce") for x in (now, points))
         is_same = np.isclose(one, two, rtol=_SAME_NUMBER) | (now == then[names])
         n_changed = int((~is_same.all(axis=1)).sum())
         if 2 * n_changed > len(rows):
@@ -277,26 +159,13 @@ class Project:
         """Read the file of answers; ValueError if they do not fit the rows."""
         project = cls(pool, Answers.read(path, pool.id, pool.target), seed)
         pool.check_unchanged(project.answers, project._rows(project.answers.ids()))
-        project._check_spelling()
+        project.answers.check_spelling(project.labels.values(), pool.file)
         return project
 
     @property
     def labels(self) -> dict[str, str]:
         """Class of every id that has one, in the file of rows or in that of answers."""
         return {**self.pool.labels, **self.answers.labels}
-
-    def _check_spelling(self) -> None:
-        spellings = defaultdict(set)
-        for name in self.labels.values():
-            spellings[spelling_of(name)].add(name)
-        for names in spellings.values():
-            if len(names) > 1:
-                path, file = self.answers.path, self.pool.file
-                place = f"{path} or {file.path}" if self.pool.target in file.columns else path
-                raise ValueError(
-                    f"{place}: column {self.pool.target!r} spells a class in {len(names)} ways, "
-                    f"{quoted_list(sorted(names), 5)}: write it in one way everywhere."
-                )
 
     def _rows(self, ids: Sequence[str]) -> AnyArray:
         return self.pool.rows.rows_of(ids, self.answers.path)
@@ -424,6 +293,7 @@ class Project:
 class Round:
     """A round of labeling: the answers so far and the rows asked for."""
 
+    pool: Pool
     answers: Answers
     progress: Progress
     n_labels: int
@@ -441,8 +311,7 @@ class Round:
         if self.n_labels:
             lines.append(str(self.progress))
         if self.n_open:
-            n_open = plural(self.n_open, "row")
-            lines.append(f"{n_open} of earlier rounds in {path} have no answer yet, and stay.")
+            lines.append(f"Unanswered in {path}: {plural(self.n_open, 'row')} of earlier rounds.")
         if n_added:
             parts = [(self.n_chosen, CHOSEN), (self.n_random, "drawn at random")]
             how = " and ".join(f"{n} {text}" for n, text in parts if n)
@@ -495,6 +364,7 @@ def ask_for_labels(
         if n_added < n + n_test:
             notes.append(f"{n + n_test} rows were wanted, and {n_free} were left to ask for.")
     return Round(
+        project.pool,
         answers,
         progress,
         n_labels=len(project.labels),

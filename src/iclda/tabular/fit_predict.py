@@ -199,8 +199,9 @@ def _test(model: Pipeline, table: Table, choice: AutoLDA | None) -> dict[str, An
         learned = base.judge(error.error, error.high, brier)
         if choice is None:
             warn_if_nothing_learned(base, error, brier)
-        if choice is None or len(choice.losses_) > 1:
-            corrected = f"{'' if choice else 'not '}corrected for choosing the method by them"
+        is_corrected = choice is not None and len(choice.losses_) > 1
+        if is_corrected or choice is None or choice.methods is not None:
+            corrected = f"{'' if is_corrected else 'not '}corrected for choosing the method by them"
             stated["text"] = f"{stated['text'].removesuffix(')')}, {corrected})"
     return {"error": stated, "n_tested": n_tested, "learned": learned, "withheld": withheld}
 

@@ -25,13 +25,18 @@ from .encoders import (
     require_for_tables,
     texts_of,
 )
-from .table_files import DataReader, FeatureFile, TableReader, open_data, open_table
-
-# Columns of a file of rows that a person labels, which ``ask`` writes.
-ROW, LABEL = "row", "label"  # columns of ids and classes without a name
-CHOSEN, RANDOM = "chosen", "random"  # how a row was drawn: for its worth, or for a fair test
-HOW, ROUND, GUESS = "how", "round", "guess"
-OWN_COLUMNS = (HOW, ROUND, GUESS)  # beside the id and the class
+from .table_files import (
+    CHOSEN,
+    HOW,
+    ROW,
+    Answers,
+    DataReader,
+    FeatureFile,
+    TableReader,
+    are_answers,
+    open_data,
+    open_table,
+)
 
 _MOST_NAMES = 12  # columns that an error lists
 _SURELY_CLASSES = 50  # so many distinct labels are classes, however few the rows
@@ -419,11 +424,6 @@ def _stacked(table: Table, path: Path) -> Table:
     )
 
 
-def are_answers(columns: Sequence[str]) -> bool:
-    """Whether a file with these columns is one of rows that a person labels."""
-    return {*OWN_COLUMNS} <= {*columns}
-
-
 def read_classes(file: DataReader, options: ReadOptions) -> Classes:
     """Read the class of every row.
 
@@ -459,18 +459,23 @@ def read_classes(file: DataReader, options: ReadOptions) -> Classes:
 
 def _joined(known: Classes, file: DataReader, other: DataReader, id: str) -> Classes:
     """Classes of another file in the order of the rows of this one, null where there is none."""
-    rows = RowIds(file, id).rows_of(row_ids(other, id), other.path)
+    if are_answers(other.columns):
+        return _answered(known, file, Answers.of(other, id, known.target))
     arrow, order = require_for_tables("pyarrow"), np.full(file.n_rows, -1)
+    rows = RowIds(file, id).rows_of(row_ids(other, id), other.path)
     order[rows] = np.arange(len(rows))
-    cells = known.cells.take(arrow.array(order, mask=order < 0))
-    if not are_answers(other.columns):
-        return replace(known, cells=cells)
-    is_chosen = np.zeros(len(order), dtype=bool)
-    is_chosen[rows] = texts_of(other.column(HOW).to_pylist()) == CHOSEN
-    if known.target in file.columns:
-        own = texts_of(file.column(known.target).to_pylist(), ("",))
-        texts = [answer or own for answer, own in zip(cells.to_pylist(), own, strict=True)]
-        cells = arrow.chunked_array([texts], "string")
+    return replace(known, cells=known.cells.take(arrow.array(order, mask=order < 0)))
+
+
+def _answered(known: Classes, file: DataReader, answers: Answers) -> Classes:
+    """Classes that a person gave, and else those of the file itself."""
+    ids, target = RowIds(file, answers.id), known.target
+    is_chosen = np.zeros(len(ids), dtype=bool)
+    is_chosen[ids.rows_of(answers.ids(), answers.path)] = answers.frame[HOW] == CHOSEN
+    own = texts_of(file.column(target).to_pylist(), ("",)) if target in file.columns else ()
+    labels = {id: text for id, text in zip(ids, own, strict=False) if text} | answers.labels
+    answers.check_spelling(labels.values(), file)
+    cells = require_for_tables("pyarrow").array([labels.get(id) for id in ids], "string")
     return replace(known, cells=cells, is_chosen=is_chosen)
 
 
