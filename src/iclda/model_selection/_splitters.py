@@ -285,13 +285,13 @@ class SemiSupervisedKFold(BaseCrossValidator):
         labeled = np.flatnonzero(labels.is_labeled)
         rng = check_random_state(self.random_state)
         everything = np.arange(len(labels.codes))
-        group_codes = everything
+        group_codes, labeled_groups = everything, None
         if groups is None:
-            places = self._choose_rows(labels, rng)
+            _check_class_sizes(labels, self.n_splits)
         else:
             group_codes = _encode_groups(groups, labels)
-            places = self._choose_groups(labels.codes[labeled], group_codes[labeled], rng)
-        for rows in places:
+            labeled_groups = group_codes[labeled]
+        for rows in self._choose(labels.codes[labeled], labeled_groups, rng):
             test = labeled[np.sort(rows)]
             train = everything[~np.isin(group_codes, group_codes[test])]
             _check_all_classes_train(labels, train)
@@ -316,23 +316,16 @@ class SemiSupervisedKFold(BaseCrossValidator):
         """
         return self.n_splits * self.n_repeats
 
-    def _choose_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
-        """Generate the places, among the labeled rows, of those that a split tests."""
-        n_folds = self.n_splits
-        _check_class_sizes(labels, n_folds)
-        for _ in range(self.n_repeats):
-            folds = draw_folds(labels.codes[labels.is_labeled], n_folds, rng)
-            yield from (np.flatnonzero(folds == fold) for fold in range(n_folds))
-
-    def _choose_groups(
-        self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
+    def _choose(
+        self, codes: AnyArray, groups: AnyArray | None, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        """Generate the same places where whole groups are tested.
-
-        ``codes`` and ``groups`` hold the class and the group of every labeled row.
-        """
+        """Generate the places, among the labeled rows, of those that a split tests."""
         for _ in range(self.n_repeats):
-            yield from _group_folds(codes, groups, self.n_splits, rng)
+            if groups is not None:
+                yield from _group_folds(codes, groups, self.n_splits, rng)
+                continue
+            folds = draw_folds(codes, self.n_splits, rng)
+            yield from (np.flatnonzero(folds == fold) for fold in range(self.n_splits))
 
 
 def _group_folds(

@@ -26,7 +26,7 @@ from ..._progress import Advance
 from ..._rows.memory import MemoryRows
 from ..._system import versions
 from ...datasets import BENCHMARKS, Dataset, load_benchmark, make_gaussians, make_violated_gaussians
-from ...methods import find_method, known_method
+from ...methods import COMPARED, find_method
 from .. import paper, record_fit, rng_of, run_missing
 from ..measures import Predictions, compute_measures, paper_measures
 from ..store import PAPER_FORMAT, STORE, Cell, FitResult, Store, cells_of
@@ -255,7 +255,8 @@ def fit_method(method: str, rows: CellRows) -> Any:
         problem = replace(problem, shrinkage=_LITTLE_SHRINKAGE)
     if method == paper.PUBLISHED_EM:
         return fit_published_em(problem)
-    classifier = _make_classifier(method)
+    classifier = find_method(method, COMPARED).classifier()
+    classifier.set_params(**_PARAMETERS.get(method, {}))
     if method == "ICLDA":  # the seed of the study is that of the starts
         return classifier._solve(problem, seed=rows.seed).model
     if _fits_problems(classifier):
@@ -270,14 +271,6 @@ def _fits_problems(classifier: Any) -> bool:
     if not issubclass(kind, base) or kind._solve is base._solve:
         return False
     return bool(kind._fit_all_rows is base._fit_all_rows)
-
-
-def _make_classifier(method: str) -> Any:
-    """An unfitted classifier by its name in the paper."""
-    known = known_method(method)
-    if known is None:
-        raise KeyError(method)
-    return known.classifier().set_params(**_PARAMETERS.get(method, {}))
 
 
 def run_cell(
