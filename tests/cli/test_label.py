@@ -63,7 +63,6 @@ def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
         (None, ["rows.csv", "--images", "."], "and rows.csv 30 rows: there must be one for every"),
         (None, ["rows.csv", "--id", "picure"], "Did you mean 'picture' for 'picure'?"),
         (None, ["rows.csv", "--labels", "no/l.csv"], "The folder no of l.csv does not exist"),
-        (HEAD + "99,cat,chosen,1,\n", ["rows.csv"], "no row of rows.csv has the 'row' '99'"),
         ("row;label;how\n1;cat;chosen\n", ["rows.csv"], "is no file of rows to label"),
     ],
 )

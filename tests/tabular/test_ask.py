@@ -160,15 +160,10 @@ def shuffle(path):
     pd.read_csv(path).sample(frac=1, random_state=0).to_csv(path, index=False)
 
 
-def forget_rows(path):
-    pd.read_csv(path).head(3).to_csv(path, index=False)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (shuffle, "shows other rows than"),
-        (forget_rows, r"no row of .*rows.csv has the 'row'"),
     ],
 )
 def test_a_changed_file_is_refused_and_answers_stay(table, change, message):
@@ -211,17 +206,6 @@ def test_a_fit_uses_no_shares_of_chosen_labels_and_withholds_its_error(table):
     both = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
     _, report = fit_table(both)
     assert (report.n_tested, report.error["n_rows"], report.withheld) == (20, 20, "")
-
-
-def test_a_class_in_two_spellings_in_the_answers_or_the_rows_is_refused(table):
-    path, truth = table
-    frame = pd.read_csv(path)
-    frame["label"] = ["Cat", *[None] * 149]
-    frame.to_csv(path, index=False)
-    ask_for_labels(path, 12)
-    fill(truth)
-    with pytest.raises(ValueError, match=r"to_label.csv or .* spells a class in 2 ways, 'Cat', "):
-        ask_for_labels(path, 5)
 
 
 def test_rows_without_features_are_drawn_at_random(tmp_path):
@@ -290,13 +274,6 @@ def test_answers_are_taken_and_taken_back(asked):
     assert str(answered).startswith("2 labels in")
     with pytest.raises(ValueError, match="does not ask for the row row = '99'"):
         answered.answering("99", "cat")
-
-
-def test_an_unknown_way_of_drawing_is_refused(asked):
-    asked.frame.loc[1, "how"] = "by me"
-    asked.write()
-    with pytest.raises(ValueError, match="must say chosen or"):
-        Answers.read(asked.path, "row", "kind")
 
 
 def test_rows_that_were_asked_for_are_not_asked_for_again(asked):
