@@ -156,9 +156,9 @@ class Problem:
         work = max(1, self.unlabeled.n_rows) * self.n_classes * (len(self.frame.scale) + _SOFTMAX)
         if self.proportions is not None:
             work *= _QUOTA_FACTOR
-        if self.start is not None:  # which took half of the time
-            work *= 2
-        return int(np.clip(_MOST_WORK / work, *_DEFAULT_ROUNDS))
+        rounds = int(np.clip(_MOST_WORK / work, *_DEFAULT_ROUNDS))
+        # To find a start took most of the time.
+        return rounds if self.start is None else max(1, rounds // 4)
 
     @cached_property
     def moments(self) -> Moments:
