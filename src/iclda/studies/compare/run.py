@@ -293,8 +293,7 @@ def _check_chosen(table: Table) -> Iterator[Remark]:
 def _check_labels(size: Size) -> Iterator[Remark]:
     text = f"{size.n_labeled:,} train in each fold, for {plural(size.n_features, 'feature')}"
     if size.is_degenerate:
-        problem = "too few for a fit without shrinkage, which would separate them perfectly"
-        yield Remark(WARNING, "Labels", f"{text}: {problem} whatever they are.")
+        yield Remark(NOTE, "Labels", f"{text}: too few for a fit without shrinkage.")
     elif size.is_small:
         yield Remark(NOTE, "Labels", f"{text}: few, so that shrinkage is of use.")
     else:
