@@ -184,7 +184,7 @@ def first_copies(features: Any, labels: AnyArray) -> AnyArray:
     rows occur equally often, as in a table written twice. Of other rows the index is their own.
     """
     pandas = require("pandas", use="reading tables", extra="data")
-    own = np.arange(len(labels))
+    own, features = np.arange(len(labels)), _with_plain_cells(features)
     names = pandas.Series(labels, dtype=object).fillna("").astype(str).to_numpy()
     rows = features.assign(**{"label of the row": names})
     keys = pandas.Series(pandas.util.hash_pandas_object(rows, index=False).to_numpy())
@@ -197,6 +197,16 @@ def first_copies(features: Any, labels: AnyArray) -> AnyArray:
     return pandas.Series(own).groupby([keys, nth]).transform("first").to_numpy()
 
 
+def _with_plain_cells(features: Any) -> Any:
+    """The frame with cells that are lists or records as text, since these have no hash."""
+    nested = (dict, list, np.ndarray)
+    objects = features.select_dtypes("object")
+    names = [
+        n for n, column in objects.items() if column.map(lambda x: isinstance(x, nested)).any()
+    ]
+    return features.astype(dict.fromkeys(names, str)) if names else features
+
+
 def _expected_pairs(features: Any) -> float:
     """Pairs of equal rows to be expected if columns were independent."""
     shares = [series.value_counts(normalize=True, dropna=False) for _, series in features.items()]
@@ -206,6 +216,7 @@ def _expected_pairs(features: Any) -> float:
 
 def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
     """Count copies, and labeled rows that contradict others or stand among the unlabeled ones."""
+    features = _with_plain_cells(features)
     if n_copies := int((first_copies(features, labels) != np.arange(len(labels))).sum()):
         text = (
             f"{len(labels):,} rows, of which {len(labels) - n_copies:,} are distinct. A labeled "

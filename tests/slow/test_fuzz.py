@@ -209,7 +209,9 @@ def run_command(arguments, folder, out=()):
     after = files_below(folder)
     changed = {name for name in before | after if before.get(name) != after.get(name)}
     stray = {
-        name for name in changed if not any(name == o or name.startswith(f"{o}/") for o in out)
+        name
+        for name in changed
+        if not any(o in (name, ".") or name.startswith(f"{o}/") for o in out)
     }
     assert not stray, f"written besides {out}: {stray}"
     if result.exit_code == 2:
@@ -283,6 +285,9 @@ def options_case(rng, folder):
         elif rng.random() < 0.2:
             value = [] if parameter.is_flag else [pick(rng, VALUES)]
             given += [parameter.opts[0], *value]
+    if name == "ask":
+        named = given[given.index("--labels") + 1] if "--labels" in given else "to_label.csv"
+        out.append(os.path.normpath(named))
     given += SHORT.get(name, "").split()
     if name in ("playground", "label"):
         given += ["--no-browser", "--port", pick(rng, ["-1", "65536", "x", "", BUSY])]

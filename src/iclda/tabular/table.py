@@ -376,15 +376,20 @@ def closest_name(name: str, known: Sequence[str]) -> str | None:
 def to_pandas_frame(rows: Any) -> Any:
     """A pandas frame of an Arrow table: numbers, booleans, dates, or text with gaps."""
     pandas = require_for_tables("pandas")
-    columns = {name: _series(rows[name]) for name in rows.column_names}
+    columns = {name: _series(name, rows[name]) for name in rows.column_names}
     return pandas.DataFrame(columns, index=pandas.RangeIndex(rows.num_rows))
 
 
-def _series(column: Any) -> Any:
+def _series(name: str, column: Any) -> Any:
     arrow, pandas = require_for_tables("pyarrow"), require_for_tables("pandas")
     types, kind = arrow.types, column.type
     if _is_text(kind) or types.is_dictionary(kind):
-        values = column.dictionary_encode().to_pandas().array  # each value becomes text once
+        try:
+            values = column.dictionary_encode().to_pandas().array  # each value becomes text once
+        except arrow.ArrowException:
+            raise ColumnError(
+                f"Column {name!r} holds text that is not UTF-8: write the file anew.", column=name
+            ) from None
         return pandas.Series(texts_of([*values.categories, None])[values.codes], dtype=object)
     if types.is_boolean(kind) and column.null_count:
         return pandas.Series(column.to_pylist(), dtype="boolean")

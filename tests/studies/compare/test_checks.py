@@ -69,3 +69,10 @@ def test_copies_are_counted_and_do_not_look_like_a_shift():
     many = table_of(features, np.tile(made.labels, 5))
     assert only(many, "Shift").text == only(made, "Shift").text
     assert only(many, "Duplicates").text.startswith("800 rows, of which 160 are distinct.")
+
+
+def test_cells_that_are_records_are_compared_as_text():
+    made = make_table(n_labeled=20, n_unlabeled=20)
+    features = made.features.assign(more=[{"a": k % 2} for k in range(40)])
+    copies = first_copies(pd.concat([features] * 2, ignore_index=True), np.tile(made.labels, 2))
+    assert copies.tolist() == [*range(40)] * 2

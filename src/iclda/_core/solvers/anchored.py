@@ -144,10 +144,13 @@ def of_unit_spread(rule: LinearRule, moments: Moments) -> LinearRule:
     """
     coef = rule.coef - rule.coef.mean(axis=1, keepdims=True)
     intercept = rule.intercept - rule.intercept.mean()
+    # A power of 2, which changes no digit, keeps the squares of huge scores from overflowing.
+    unit = 2.0 ** -np.frexp(max(np.abs(coef).max(initial=0), np.abs(intercept).max()))[1]
+    coef, intercept = unit * coef, unit * intercept
     at_mean = moments.mean @ coef + intercept
     squares = (coef * (moments.covariance @ coef)).sum(axis=0) + at_mean**2
     spread = float(np.sqrt(squares.mean()))
-    if spread <= _LEAST_SPREAD * np.abs(rule.intercept).max():
+    if spread <= _LEAST_SPREAD * unit * np.abs(rule.intercept).max():
         return LinearRule(np.zeros_like(coef), np.zeros_like(intercept), is_soft=True)
     return LinearRule(coef / spread, intercept / spread, is_soft=True)
 
