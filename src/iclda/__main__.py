@@ -22,6 +22,8 @@ def main() -> None:
     try:
         make_app()()
     finally:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)  # of a signal that came during an import
         # Python would show a traceback of what it does at its end, joblib what it cleans up then.
         is_done = all(signal.getsignal(number) is _stop for number in stops)
         for number in stops:
