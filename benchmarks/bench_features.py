@@ -6,6 +6,7 @@ FOLDER holds .npz files with arrays ``X`` (rows x features) and ``y`` (classes).
 projected on 128 principal components. Situations: balanced or random labels, from a pool in which
 classes are as frequent as in the set or fall tenfold. Errors in percent, with the standard error
 over cells; sets named by --kept are reported apart. Without FOLDER, on the set of the package.
+--large prints the seconds of fits to 10,000 x 256 rows instead.
 """
 
 import argparse
@@ -126,6 +127,28 @@ def summarize(cells, found, numbers):
     return lines
 
 
+def time_large():
+    """Print the seconds of fits to 10,000 x 256 rows of Gaussian classes, four labels each."""
+    rng = np.random.default_rng(0)
+    for n_classes in (100, 10):
+        y = rng.integers(n_classes, size=10_000)
+        centers = 0.5 * rng.standard_normal((n_classes, 256))
+        X = (centers[y] + rng.standard_normal((len(y), 256))).astype(np.float32)
+        labels = np.full(len(y), -1)
+        for k in range(n_classes):
+            labels[np.flatnonzero(y == k)[:4]] = k
+        for clf in (
+            AutoLDA(),
+            ExpectationMaximizationLDA(shrinkage="auto", proportions="labeled"),
+            ExpectationMaximizationLDA(shrinkage="auto", proportions="auto"),
+        ):
+            start = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                clf.fit(X, labels)
+            print(f"{n_classes} classes, {clf}: {time.perf_counter() - start:.1f} s")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path)
@@ -133,7 +156,11 @@ def main():
     parser.add_argument("--labels", default="1,2,4,8,16")
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--large", action="store_true", help="only seconds for 10,000 x 256")
     options = parser.parse_args()
+    if options.large:
+        time_large()
+        return
     paths = [None] if options.folder is None else sorted(options.folder.glob("*.npz"))
     numbers = [int(n) for n in options.labels.split(",")]
     cells = [
