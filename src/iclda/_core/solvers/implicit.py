@@ -38,6 +38,7 @@ _SMALLEST_GAIN = 1e-7  # of the best value in a round, per unit of labeled weigh
 _STEPS_OF_A_START = 40  # approximate, for the number of starts that the work allows
 _MORE_STARTS = 4  # factor of the number of starts if a few of them do not agree
 _LEAST_STARTS = 4  # whatever the work
+_CHEAP_FIRST_SHARES = 20_000  # the same, for the first round
 _CHEAP_SHARES = 30_000  # rows x classes x starts below which a step takes no less time
 _LEAST_READ = 10_000  # numbers read below which a step with quotas takes no less time
 _STEPS_BETWEEN_MERGES = 8
@@ -51,13 +52,12 @@ def maximize_labeled_likelihood(
     ``n_starts`` and ``seed`` are those of ``find_candidates``.
     """
     weight, max_iter = problem.likelihood.weight, problem.rounds(limits.max_iter)
-    is_small = problem.labeled_point[:-1].size <= settings.DENSE_UNKNOWNS
     n_numbers = problem.unlabeled.n_rows * problem.labeled_point.size
     effort = Effort(
         tol=weight * limits.tol,
-        aim=weight * (settings.LIKELIHOOD_GAP if is_small else limits.tol),
+        aim=weight * (settings.LIKELIHOOD_GAP if _is_small(problem) else limits.tol),
         max_iter=max_iter,
-        work=Work(max_iter * max(settings.LEAST_READ, n_numbers)),
+        work=Work(max_iter * max(settings.LEAST_READ, settings.READ_SHARE * n_numbers)),
     )
 
     def follow(sample: HeldSample, effort: Effort) -> list[Path]:
@@ -79,28 +79,38 @@ class Candidates:
 
 
 def _follow_candidates(sample: HeldSample, effort: Effort, n_starts: int, seed: int) -> list[Path]:
-    """Follow a path from each candidate on the rows of a sample; return the paths."""
+    """Follow a path from each candidate on the rows of a sample that may be best."""
     likelihood = sample.problem.likelihood
     follower, found = Follower(likelihood, sample.held), _candidates(sample, n_starts, seed)
-    if len(sample.rows) < sample.problem.unlabeled.n_rows:
+    is_whole = len(sample.rows) == sample.problem.unlabeled.n_rows
+    ends = [follower.state(scores, found.tau) for scores in found.scores]
+    if not is_whole:
         # Soft enough to have a level from which the path can be continued on all rows.
         found = found.reheated(max(1.0, settings.SOFTEST_TAU * likelihood.weight / found.tau))
-    begins = [follower.state(scores, found.tau) for scores in found.scores]
-    if len(begins) == 1:
-        return [follower.follow(begins[0], effort)]
-    rough = max(settings.ROUGH_GAP * likelihood.weight, effort.tol)
-    paths = [follower.follow(begin, replace(effort, tol=rough, aim=rough)) for begin in begins]
-    # To first order a path gains at most its gap: only those that may still be best go on.
-    best = max(path.state.value for path in paths)
-    for i, path in enumerate(paths):
-        if path.is_bounded and path.state.value + path.gap >= best:
-            end = follower.follow(path.state, effort)
-            paths[i] = replace(end, n_iter=path.n_iter + end.n_iter)
+    elif not _is_small(sample.problem):
+        found = found.reheated(settings.REHEATING)
+    paths: list[Path] = []
+    for end, scores in zip(ends, found.scores, strict=True):
+        path = Path(end, follower.gap(end), 0, True, (end,))
+        # To first order a path gains at most its gap.
+        if not paths or end.value + path.gap >= max(each.state.value for each in paths):
+            followed = follower.follow(follower.state(scores, found.tau), effort)
+            has_lost = followed.gap > effort.tol and followed.state.value < end.value
+            path = path if followed.is_bounded and has_lost and is_whole else followed
+        paths.append(path)
     return paths
+
+
+def _is_small(problem: Problem) -> bool:
+    """Return whether Newton systems are dense: then many starts are cheap."""
+    return problem.labeled_point[:-1].size <= settings.DENSE_UNKNOWNS
 
 
 def _candidates(sample: HeldSample, n_starts: int, seed: int) -> Candidates:
     """Find candidates on a few rows of a sample and, while several are left, on more of them."""
+    is_whole = len(sample.rows) == sample.problem.unlabeled.n_rows
+    if is_whole and not _is_small(sample.problem):
+        return find_candidates(sample.problem, sample.held, n_starts, seed, is_sample=False)
     few = sample.thinned(settings.SETTINGS.screened_rows)
     found = find_candidates(few.problem, few.held, n_starts, seed, is_sample=few is not sample)
     affordable = int(
@@ -145,12 +155,18 @@ def find_candidates(
     starts = _Starts(problem, min(n_starts, most), seed)
     first = starts.first(min(_MORE_STARTS * n_starts, most))
     first = first if known is None else np.concatenate([known, first])
-    n_few = -(-starts.n_starts // 4)
-    n_cheap = _CHEAP_SHARES // (len(held.weights) * problem.n_classes)
-    n_changed = min(max(starts.n_starts, n_cheap), 4 * starts.n_starts)
+    if not _is_small(problem):
+        annealing.cooling = settings.COOLING_OF_MANY
+        found, tau = annealing.run(
+            first[: settings.STARTS_OF_MANY], chosen.heights[:1], to_the_end=True
+        )
+        return Candidates(found.scores, tau)
+    n_shares = len(held.weights) * problem.n_classes
+    n_few = min(max(starts.n_starts, _CHEAP_FIRST_SHARES // n_shares), len(first)) // 2
+    n_changed = min(max(starts.n_starts, _CHEAP_SHARES // n_shares), 4 * starts.n_starts)
     lower = tuple(height / 4 for height in chosen.heights)
     cooled = annealing.coolest / annealing.spread / np.array(lower)
-    found, tau = annealing.run(first[:n_few], chosen.heights)
+    found, tau = annealing.run(first[:n_few], chosen.heights[1:2])
     n_idle = turn = 0
     while n_idle < chosen.idle_rounds and annealing.n_steps < most_steps:
         if len(found.values) == 1:
@@ -199,6 +215,7 @@ class _Annealing:
         equal = self._evaluate(np.zeros((1, *held.labeled_point.shape)))
         self.spread = max(held.spread(equal.gradients[0]), 1e-3 * likelihood.weight)
         self.coolest = settings.SETTINGS.coolest * self.spread
+        self.cooling = settings.SETTINGS.cooling
         self.n_steps = 0  # of all starts together
 
     def run(
@@ -225,7 +242,7 @@ class _Annealing:
                 members = self.distinct(members, tau)
             if is_end or (len(members.values) == 1 and not waiting and not to_the_end):
                 return members, tau
-            tau = max(settings.SETTINGS.cooling * tau, self.coolest)
+            tau = max(self.cooling * tau, self.coolest)
             if falling and (len(members.values) == 1 or tau < falling[0]):
                 tau = falling[0]
 

@@ -18,14 +18,14 @@ class Settings:
     most_work: float = 5e8  # numbers read in one annealing: starts x steps x rows x classes x width
     heights: tuple[float, ...] = (0.2, 0.07, 0.025)  # values of tau at which starts join
     coolest: float = 0.002  # tau at which candidates are compared
-    cooling: float = 0.9  # factor of tau from step to step
+    cooling: float = 0.95  # factor of tau from step to step
     near: float = 0.1  # distance of points within which one start may be on its way to another
     alike: float = 0.003  # distance of points within which starts have met
     idle_rounds: int = 4  # rounds without gain after which no more starts are drawn
     n_parents: int = 4  # candidates of which variations are made
     n_followed: int = 4  # candidates that are followed to the end
     # Continuation
-    held_entries: int = 2_000_000  # rows x dimensions that are held in memory: 16 MB
+    held_entries: int = 8_000_000  # rows x dimensions that are held in memory: 64 MB
     fall: float = 0.1  # smallest factor of tau from level to level
     centered: float = 1e-2  # predicted ascent, over tau x entropy, below which a level ends
     accuracy: float = 0.1  # residual at which conjugate gradients stop, over the first residual
@@ -60,8 +60,11 @@ REHEATING = 10  # factor of tau before candidates of a sample are continued on m
 SMALLEST_TAU = 1e-9
 
 # Work.
+STARTS_OF_MANY = 2  # starts with many unknowns
+COOLING_OF_MANY = 0.9  # ``cooling`` of these
 STEPS_OF_STARTS = 1_000  # steps of annealing assumed, for the number of rows that is affordable
-LEAST_READ = 1.5e7  # numbers read per iteration that is allowed, or all numbers of the rows
+LEAST_READ = 1.5e7  # numbers read per iteration that is allowed, or this share of all numbers
+READ_SHARE = 0.3
 PASSES = 30  # most passes over all rows that move the point
 STEPS_BETWEEN_PASSES = 5  # most Newton steps on rows near boundaries, over max_iter
 
