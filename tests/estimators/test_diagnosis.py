@@ -56,7 +56,7 @@ def test_long_steps_are_the_outcome_before_max_iter_and_fewer_rows_the_advice(mo
     monkeypatch.setattr("iclda._core.solvers.settings.LEAST_READ", 1)
     monkeypatch.setattr("iclda._core.solvers.continuation._READ_OF_A_PAIR", 1e9)
     fitted = fit_with_warning(ImplicitlyConstrainedLDA(n_starts=1), "Pass fewer unlabeled rows")
-    assert fitted.outcome_ == "out_of_work"
+    assert fitted.outcome_ == "not_found"
     assert fitted.n_iter_ < fitted.max_iter
 
 

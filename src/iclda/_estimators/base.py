@@ -247,7 +247,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         if hasattr(self, "max_iter"):
             most = self.max_iter or fit.attributes["n_iter_"]
             wanted = self.max_iter or most + 1  # whether a round more would have been allowed
-            is_short = outcome in (Outcome.MAX_ITERATIONS, Outcome.OUT_OF_WORK)
+            is_short = outcome in (Outcome.MAX_ITERATIONS, Outcome.NOT_FOUND)
             if problem.rounds(wanted) < wanted and is_short:
                 outcome = Outcome.MANY_CLASSES
             named = most if self.max_iter else f"None, which allowed {most} rounds"

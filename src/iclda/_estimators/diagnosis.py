@@ -50,7 +50,7 @@ class NotConvergedWarning(ConvergenceWarning):
     """A fit stopped before it converged. ``outcome`` is ``outcome_`` of the classifier.
 
     "max_iterations": after ``max_iter`` rounds; "many_classes": after fewer, because so many
-    classes take too long; "out_of_work": after fewer, because every step takes long; "stalled": no
+    classes take too long; "not_found": after fewer, because every step takes long; "stalled": no
     step reduces the gap any more; "unbounded": the likelihood has no maximum.
     """
 

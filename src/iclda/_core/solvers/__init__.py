@@ -32,9 +32,9 @@ class Outcome(Enum):
         "So many classes and unlabeled rows allow fewer rounds than max_iter (now {max_iter}): "
         "pass fewer unlabeled rows{or_tol}.",
     )
-    OUT_OF_WORK = (
-        "stopped before it converged and before max_iter, because so many rows, columns and "
-        "classes make every step long: {detail}.",
+    NOT_FOUND = (
+        "has not found a maximum, because so many rows, columns and classes make every step long, "
+        "and keeps the best labeling it has seen: {detail}.",
         "Pass fewer unlabeled rows or columns, or use a method without a search, such as "
         "AverageLDA; a larger max_iter (now {max_iter}) takes longer in proportion.",
     )

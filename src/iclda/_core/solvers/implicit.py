@@ -20,13 +20,14 @@ import numpy as np
 from .. import AnyArray, Array
 from ..likelihood import LabeledLikelihood
 from ..problem import Problem
-from . import Limits, settings
+from . import Limits, Outcome, settings
 from .alternate import start_scores
-from .attainable import HeldSet
+from .attainable import HeldSet, StreamedSet, gap
 from .continuation import Effort, Follower, Path, Work
 from .quotas import READS_PER_SHIFT
 from .search import HeldSample, Solution, moved_scores, search
 
+_LOWEST_SCORE = -1e6  # of a class with a prior of zero
 _ONE_CLASS_SCORE = 8.0  # of the class that gets all rows: shares of 3e-4 in the others
 # Sizes of steps, over the distance to the fixed point gradient / tau.
 _FIRST_STEP = 0.5
@@ -63,7 +64,30 @@ def maximize_labeled_likelihood(
     def follow(sample: HeldSample, effort: Effort) -> list[Path]:
         return _follow_candidates(sample, effort, n_starts, seed)
 
-    return search(problem, lambda problem: problem.likelihood, follow, effort, seed)
+    found = search(problem, lambda problem: problem.likelihood, follow, effort, seed)
+    is_final = found.outcome in (Outcome.CONVERGED, Outcome.UNBOUNDED)
+    return found if is_final else _or_supervised(problem, found)
+
+
+def _or_supervised(problem: Problem, found: Solution) -> Solution:
+    """Return the labeling by the supervised fit if the one found has a lower likelihood."""
+    if problem.proportions is not None:
+        return found  # these labels do not have the proportions
+    rows, likelihood = StreamedSet(problem), problem.likelihood
+    scores = np.maximum(start_scores(problem), _LOWEST_SCORE)
+    point = rows.soft_point(scores)[0]
+    value, gradient = likelihood.value_and_gradient(point)
+    if not value / likelihood.weight > found.objective:
+        return replace(found, n_passes=found.n_passes + rows.n_passes)
+    left = gap(rows, point, gradient)
+    return replace(
+        found,
+        point=point,
+        rule=problem.rule_of(scores, is_soft=True),
+        objective=float(value) / likelihood.weight,
+        gap=left / likelihood.weight,
+        n_passes=found.n_passes + rows.n_passes,
+    )
 
 
 @dataclass(frozen=True)
@@ -93,10 +117,12 @@ def _follow_candidates(sample: HeldSample, effort: Effort, n_starts: int, seed: 
     for end, scores in zip(ends, found.scores, strict=True):
         path = Path(end, follower.gap(end), 0, True, (end,))
         # To first order a path gains at most its gap.
-        if not paths or end.value + path.gap >= max(each.state.value for each in paths):
+        may_be_best = not paths or end.value + path.gap >= max(p.state.value for p in paths)
+        if may_be_best and effort.work.left > 0:
             followed = follower.follow(follower.state(scores, found.tau), effort)
             has_lost = followed.gap > effort.tol and followed.state.value < end.value
-            path = path if followed.is_bounded and has_lost and is_whole else followed
+            is_kept = followed.is_bounded and has_lost and is_whole
+            path = replace(path, n_iter=followed.n_iter) if is_kept else followed
         paths.append(path)
     return paths
 
@@ -107,28 +133,14 @@ def _is_small(problem: Problem) -> bool:
 
 
 def _candidates(sample: HeldSample, n_starts: int, seed: int) -> Candidates:
-    """Find candidates on a few rows of a sample and, while several are left, on more of them."""
+    """Find candidates on few rows of a sample or, with many unknowns and all rows, on these."""
     is_whole = len(sample.rows) == sample.problem.unlabeled.n_rows
-    if is_whole and not _is_small(sample.problem):
-        return find_candidates(sample.problem, sample.held, n_starts, seed, is_sample=False)
-    few = sample.thinned(settings.SETTINGS.screened_rows)
+    n_few = settings.SETTINGS.screened_rows
+    few = sample if is_whole and not _is_small(sample.problem) else sample.thinned(n_few)
     found = find_candidates(few.problem, few.held, n_starts, seed, is_sample=few is not sample)
-    affordable = int(
-        settings.SETTINGS.most_work / (settings.STEPS_OF_STARTS * sample.problem.labeled_point.size)
-    )
-    if len(found.scores) > 1 and affordable > 2 * len(few.rows) and few is not sample:
-        more = sample.thinned(affordable)
-        known = _reheated_in(more, found, few).scores
-        found = find_candidates(
-            more.problem, more.held, n_starts, seed, known, is_sample=more is not sample
-        )
-        few = more
-    return found if few is sample else _reheated_in(sample, found, few)
-
-
-def _reheated_in(target: HeldSample, found: Candidates, source: HeldSample) -> Candidates:
-    """Return candidates of one sample in the coordinates of another, at a higher tau."""
-    scores = [moved_scores(each, source.problem, target.problem) for each in found.scores]
+    if few is sample:
+        return found
+    scores = [moved_scores(each, few.problem, sample.problem) for each in found.scores]
     return Candidates(np.array(scores), found.tau).reheated(settings.REHEATING)
 
 
@@ -137,14 +149,13 @@ def find_candidates(
     held: HeldSet,
     n_starts: int,
     seed: int,
-    known: Array | None = None,
     *,
     is_sample: bool,
 ) -> Candidates:
     """Anneal a few starts; while they disagree, anneal all of them, then variations of the best.
 
-    Scores that are ``known`` (S, K, 1 + rank) to be good are further starts. The best of
-    candidates that a sample cannot distinguish is kept.
+    With many unknowns only two starts are annealed. The best of candidates that a sample cannot
+    distinguish is kept.
     """
     chosen, annealing = settings.SETTINGS, _Annealing(problem.likelihood, held)
     n_read = len(held.weights) * problem.labeled_point.size
@@ -154,7 +165,6 @@ def find_candidates(
     most = max(_LEAST_STARTS, int(most_steps / _STEPS_OF_A_START))
     starts = _Starts(problem, min(n_starts, most), seed)
     first = starts.first(min(_MORE_STARTS * n_starts, most))
-    first = first if known is None else np.concatenate([known, first])
     if not _is_small(problem):
         annealing.cooling = settings.COOLING_OF_MANY
         found, tau = annealing.run(
@@ -163,6 +173,7 @@ def find_candidates(
         return Candidates(found.scores, tau)
     n_shares = len(held.weights) * problem.n_classes
     n_few = min(max(starts.n_starts, _CHEAP_FIRST_SHARES // n_shares), len(first)) // 2
+    n_few = n_few if n_starts > 1 else 1
     n_changed = min(max(starts.n_starts, _CHEAP_SHARES // n_shares), 4 * starts.n_starts)
     lower = tuple(height / 4 for height in chosen.heights)
     cooled = annealing.coolest / annealing.spread / np.array(lower)
@@ -339,7 +350,7 @@ class _Starts:
         n_classes, width = self.problem.labeled_point.shape
         n_alone = max(0, min(n_classes, n - 2))  # all of them would be classes^2 x width numbers
         fixed = np.zeros((2 + n_alone, n_classes, width))
-        fixed[0] = np.maximum(start_scores(self.problem), -1e6)
+        fixed[0] = np.maximum(start_scores(self.problem), _LOWEST_SCORE)
         fixed[2 + np.arange(n_alone), np.arange(n_alone), 0] = _ONE_CLASS_SCORE
         n_random = max(0, n - len(fixed))
         random = self._hyperplanes(np.random.default_rng([self.seed, 0]), n_random)

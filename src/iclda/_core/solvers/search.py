@@ -4,7 +4,7 @@ Paths (``continuation``) lead from the starts that a method chooses to a local m
 all rows can be held in memory, this is done on a sample of them, and the best path is continued on
 all rows, which are read in passes. The likelihood of the labeled rows has many starts
 (``implicit``); a concave objective has one maximum, and one path (``pessimistic``). See
-docs/solvers.md.
+docs/search.md.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _solution(
     elif path.n_iter >= effort.max_iter:
         outcome = Outcome.MAX_ITERATIONS
     elif effort.work.left <= 0:
-        outcome = Outcome.OUT_OF_WORK
+        outcome = Outcome.NOT_FOUND
     else:
         outcome = Outcome.STALLED
     labels = problem.rule_of(path.state.label_scores, is_soft=True)

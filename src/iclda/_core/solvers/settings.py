@@ -1,6 +1,6 @@
 """Settings of the search, which trade accuracy for time, in one place.
 
-The effect of each field of ``Settings``, halved and doubled, is in docs/solvers.md;
+The effect of each field of ``Settings``, halved and doubled, is in docs/search.md;
 ``benchmarks/bench_search.py settings`` measures it.
 """
 
