@@ -1,7 +1,7 @@
 """Settings of the search, which trade accuracy for time, in one place.
 
-The effect of each field of ``Settings``, halved and doubled, is in docs/search.md;
-``benchmarks/bench_search.py settings`` measures it.
+The fields of ``Settings`` are explained in docs/search.md; ``benchmarks/bench_search.py settings``
+halves and doubles each of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Settings:
     n_parents: int = 4  # candidates of which variations are made
     n_followed: int = 4  # candidates that are followed to the end
     # Continuation
-    held_entries: int = 8_000_000  # rows x dimensions that are held in memory: 64 MB
+    held_entries: int = 2_000_000  # rows x dimensions of a sample that is held in memory: 16 MB
     fall: float = 0.1  # smallest factor of tau from level to level
     centered: float = 1e-2  # predicted ascent, over tau x entropy, below which a level ends
     accuracy: float = 0.1  # residual at which conjugate gradients stop, over the first residual
@@ -37,6 +37,7 @@ SETTINGS = Settings()
 
 # Rows and numbers held in memory.
 HELD_ROWS = 20_000  # unlabeled rows, at most
+HELD_ENTRIES_OF_ALL = 8_000_000  # rows x dimensions, if these are all rows: 64 MB
 HELD_SHARES = 2**25  # held rows x classes: 256 MB
 ROWS_WHITENED_AT_ONCE = 4096
 NUMBERS_WORTH_MOVING = 100_000  # rows x dimensions from which a device holds them
@@ -62,7 +63,6 @@ SMALLEST_TAU = 1e-9
 # Work.
 STARTS_OF_MANY = 2  # starts with many unknowns
 COOLING_OF_MANY = 0.9  # ``cooling`` of these
-STEPS_OF_STARTS = 1_000  # steps of annealing assumed, for the number of rows that is affordable
 LEAST_READ = 1.5e7  # numbers read per iteration that is allowed, or this share of all numbers
 READ_SHARE = 0.3
 PASSES = 30  # most passes over all rows that move the point
