@@ -1,8 +1,18 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from iclda._core.solvers.attainable import hold_all
-from iclda._core.solvers.implicit import _Annealing, _Starts, find_candidates
+from iclda._core.solvers import Limits, Outcome, settings
+from iclda._core.solvers.alternate import start_scores
+from iclda._core.solvers.attainable import StreamedSet, gap, hold_all
+from iclda._core.solvers.implicit import (
+    _Annealing,
+    _or_supervised,
+    _Starts,
+    find_candidates,
+    maximize_labeled_likelihood,
+)
 from iclda._core.solvers.settings import SETTINGS
 from problems import draw_sample, problem_of
 
@@ -79,3 +89,40 @@ def test_candidates_are_few_and_best_first():
     assert 1 <= len(found.scores) <= SETTINGS.n_followed
     values = [float(problem.likelihood.value(held.soft_point(a)[0])) for a in found.scores]
     assert values == sorted(values, reverse=True)
+
+
+MANY = draw_sample(n_classes=12, n_features=15, n_labeled=40, n_unlabeled=300, seed=3)
+
+
+@pytest.mark.parametrize("read", [1.0, 3e5, 1e7])
+def test_a_search_cut_short_is_never_below_the_labels_of_the_supervised_fit(read, monkeypatch):
+    monkeypatch.setattr("iclda._core.solvers.settings.LEAST_READ", read)
+    monkeypatch.setattr("iclda._core.solvers.settings.READ_SHARE", 0.0)
+    problem = problem_of(MANY, shrinkage=0.1)
+    found = maximize_labeled_likelihood(problem, Limits(1, 1e-6), n_starts=32, seed=0)
+    assert found.outcome in (Outcome.NOT_FOUND, Outcome.MAX_ITERATIONS)
+    held, likelihood = hold_all(problem), problem.likelihood
+    start = held.soft_point(start_scores(problem))[0]
+    assert found.objective >= float(likelihood.value(start)) / likelihood.weight - 1e-12
+    value, gradient = likelihood.value_and_gradient(found.point)
+    assert found.objective == pytest.approx(float(value) / likelihood.weight)
+    assert found.gap == pytest.approx(gap(held, found.point, gradient) / likelihood.weight)
+
+
+def test_labels_of_the_supervised_fit_replace_a_labeling_of_lower_likelihood():
+    problem = problem_of(MANY, shrinkage=0.1)
+    found = maximize_labeled_likelihood(problem, Limits(1, 1e-6), n_starts=1, seed=0)
+    low = replace(found, objective=-1e9)
+    kept = _or_supervised(problem, low)
+    start = StreamedSet(problem).soft_point(start_scores(problem))[0]
+    np.testing.assert_allclose(kept.point, start)
+    assert kept.gap > 0
+    assert _or_supervised(problem, found).objective == found.objective
+
+
+def test_many_unknowns_are_searched_to_a_maximum():
+    problem = problem_of(MANY, shrinkage=0.1)
+    assert problem.labeled_point[:-1].size > settings.DENSE_UNKNOWNS
+    found = maximize_labeled_likelihood(problem, Limits(200, 1e-6), n_starts=32, seed=0)
+    assert found.outcome is Outcome.CONVERGED
+    assert found.gap <= 1e-6
