@@ -3,6 +3,7 @@
 python benchmarks/bench_search.py table          processor time over that of EM on the same rows
 python benchmarks/bench_search.py table --all    also 10 classes x 384, 100 classes x 768
 python benchmarks/bench_search.py misses         fits that end below the best of many more starts
+python benchmarks/bench_search.py starts         problems whose best maximum a kind of start finds
 python benchmarks/bench_search.py settings       each setting halved and doubled: misses and time
 """
 
@@ -13,8 +14,10 @@ import os
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from itertools import product
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -25,7 +28,11 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
+from iclda._core.problem import Problem
 from iclda._core.solvers import settings
+from iclda._core.solvers.attainable import hold_all
+from iclda._core.solvers.continuation import Effort, Follower
+from iclda._core.solvers.implicit import _Annealing, _Starts
 from iclda.datasets import BENCHMARKS, load_benchmark
 
 SIZES = (  # unlabeled rows, features, classes, labeled rows
@@ -150,6 +157,59 @@ def misses(*, n_problems: int, n_splits: int, n_seeds: int) -> None:
         print(f"  {median(times) * 1e3:.1f} ms a fit (median), {np.mean(times) * 1e3:.1f} (mean)")
 
 
+def found_by(problem: Problem, scores: Any, height: float) -> float:
+    """Anneal starts from a height of tau, follow the best of them, and return its objective."""
+    held, likelihood = hold_all(problem), problem.likelihood
+    annealing = _Annealing(likelihood, held)
+    members, tau = annealing._evaluate(scores), height * annealing.spread
+    while tau > annealing.coolest:
+        members = annealing._step(members, tau)
+        tau *= settings.COOLING_OF_MANY
+    follower = Follower(likelihood, held)
+    begin = follower.state(members.scores[int(np.argmax(members.values))], tau)
+    effort = Effort(tol=1e-6 * likelihood.weight, max_iter=200)
+    return follower.follow(begin, effort).state.value / likelihood.weight
+
+
+def starts(*, n_problems: int, n_splits: int) -> None:
+    problems = [(str(i), random_rows(i)) for i in range(n_problems)]
+    for kind, cases in (("random", problems), ("sets", list(set_rows(n_splits)))):
+        n_found: Counter[tuple[str, float]] = Counter()
+        for _, rows in cases:
+            best = max(fit(rows, seed, 512)[0].objective_ for seed in range(2))
+            problem = problem_of(rows)
+            first = _Starts(problem, 1, 0).first(2 + problem.n_classes + 16)
+            em = ExpectationMaximizationLDA(shrinkage=rows.shrinkage)
+            em.fit(rows.X, rows.y, X_unlabeled=rows.X_unlabeled)
+            scores = em.decision_function(rows.X_unlabeled)
+            scores = np.column_stack([-scores, 0 * scores]) if scores.ndim == 1 else scores
+            by_em = np.linalg.lstsq(hold_all(problem).z, scores, rcond=None)[0].T
+            named = {
+                "supervised": first[:1],
+                "equal shares": first[1:2],
+                "EM": by_em[None],
+                "each class alone": first[2 : 2 + problem.n_classes],
+                "16 hyperplanes": first[2 + problem.n_classes :],
+            }
+            for name, height in product(named, (0.2, 0.03)):
+                n_found[name, height] += found_by(problem, named[name], height) > best - MISSED
+        for (name, height), count in n_found.items():
+            print(f"{kind}: {name} from {height}: {count} of {len(cases)}", flush=True)
+
+
+def problem_of(rows: Rows) -> Problem:
+    """Return the problem that a fit solves."""
+    problems: list[Problem] = []
+
+    class Stopped(ImplicitlyConstrainedLDA):
+        def _solve(self, problem: Problem) -> Any:
+            problems.append(problem)
+            return super()._solve(problem)
+
+    Stopped(shrinkage=rows.shrinkage, n_starts=1).fit(rows.X, rows.y, X_unlabeled=rows.X_unlabeled)
+    return problems[0]
+
+
 def change(**changes: Any) -> None:
     settings.SETTINGS = replace(DEFAULTS, **changes)
 
@@ -189,7 +249,7 @@ def effects(*, n_problems: int) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["table", "misses", "settings"])
+    parser.add_argument("what", choices=["table", "misses", "starts", "settings"])
     parser.add_argument("--all", action="store_true", help="the largest problems, too")
     parser.add_argument("--problems", type=int, default=100, help="random problems")
     parser.add_argument("--splits", type=int, default=12, help="of each benchmark set")
@@ -201,6 +261,8 @@ def main() -> int:
         table(is_all=options.all, n_repeats=options.repeats)
     elif options.what == "misses":
         misses(n_problems=options.problems, n_splits=options.splits, n_seeds=options.seeds)
+    elif options.what == "starts":
+        starts(n_problems=options.problems, n_splits=options.splits)
     else:
         effects(n_problems=options.problems)
     return 0
