@@ -56,11 +56,13 @@ AIMED_SHARE = 0.3  # gap on the rows near boundaries, over the tolerance
 # Levels of tau, per unit of the objective's weight unless noted.
 SOFT_TAU = 0.02  # first tau on all rows
 SOFTEST_TAU = 10 * SOFT_TAU  # first tau on a sample of them
+FIRST_HEIGHT = 0.05  # as ``heights``, of the first round of starts
 FIRST_TAU = 0.3  # first tau of a convex function, over the spread of its gradient
 REHEATING = 10  # factor of tau before candidates of a sample are continued on more rows
 SMALLEST_TAU = 1e-9
 
 # Work.
+STEPS_OF_STARTS = 1_000  # steps of annealing assumed, for the number of rows that is affordable
 STARTS_OF_MANY = 2  # starts with many unknowns
 COOLING_OF_MANY = 0.9  # ``cooling`` of these
 LEAST_READ = 1.5e7  # numbers read per iteration that is allowed, or this share of all numbers
