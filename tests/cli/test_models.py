@@ -303,7 +303,17 @@ def test_methods_of_scikit_learn_are_fitted_shown_judged_and_predict(method, tmp
     assert refused[2] == f"Error: --prior is not for {method}: leave it out.\n"
 
 
-def test_the_error_of_a_table_written_twice_is_not_stated(tmp_path):
-    frame = pd.concat([flowers()] * 2)
-    said = call("fit", write(tmp_path, frame), "--target", "species", "--out", tmp_path / "m.skops")
-    assert "not known: 30 of the 60 labeled rows are copies of others" in said[1]
+@pytest.mark.parametrize("method", ["auto", "average", "sklearn-logistic"])
+def test_the_error_of_a_table_written_twice_counts_its_rows_once(tmp_path, method):
+    data, out = write(tmp_path, pd.concat([flowers()] * 2)), tmp_path / "m.skops"
+    said = call("fit", data, "--target", "species", "--method", method, "--out", out)[1]
+    assert "90 % interval from 30 labeled rows" in said
+
+
+def test_proportions_of_labels_that_are_no_random_sample_can_be_free(tmp_path):
+    data, out = write(tmp_path, flowers()), tmp_path / "m.skops"
+    given = ("--target", "species", "--proportions", "free", "--out", out)
+    assert (
+        "--proportions free says that the labels are no random sample"
+        in call("fit", data, *given)[1]
+    )

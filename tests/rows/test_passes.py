@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
 from iclda._rows.passes import in_order, read_ahead
+from iclda.methods import find_method
 from problems import FAMILY
 
 RNG = np.random.default_rng(78)
@@ -52,6 +53,14 @@ def test_passes_are_those_that_are_told(method):
     assert model.n_passes_ == max(n_pass for n_pass, _, _ in told)
     with pytest.warns(UserWarning, match="no unlabeled rows"):
         assert method().fit(LABELED, Y).n_passes_ == 0
+
+
+@pytest.mark.parametrize("method", ["em", "iclda", "pessimistic", "self-training"])
+def test_passes_of_learned_proportions_count(method):
+    told, classifier = [], find_method(method).load_class()
+    with rows.progress(lambda *event: told.append(event)):
+        model = fit(rows.from_batches(lambda: np.array_split(X, 5)), classifier, proportions="auto")
+    assert model.n_passes_ == max(n_pass for n_pass, _, _ in told)
 
 
 def test_how_many_rows_there_are_is_told_when_it_is_known():

@@ -22,6 +22,7 @@ from .._statistics import (
     BaseRate,
     ErrorEstimate,
     estimate_final_error,
+    merge_copies,
     row_losses,
     safest_choice,
     warn_if_nothing_learned,
@@ -96,7 +97,8 @@ def draw_trial(inputs: FitInputs, seed: int) -> Trial:
     counted = draw_labeled(codes, counted, n_labeled, seed)
     unlabeled, more = inputs.unlabeled.sample(n_unlabeled, seed)
     unlabeled = inputs.frame.apply(unlabeled) * units
-    return Trial(labeled[counted] * units, codes[counted], weights[counted], unlabeled, more)
+    labeled, codes, weights = merge_copies(labeled[counted], codes[counted], weights[counted])
+    return Trial(labeled * units, codes, weights, unlabeled, more)
 
 
 def cross_validate(trial: Trial, classifiers: Sequence[Any], seed: int) -> tuple[Array, Array]:
@@ -210,7 +212,8 @@ class AutoLDA(LinearGaussianClassifier):
     """The method that the labeled rows support, with shrinkage and an estimate of its error.
 
     The methods are compared by cross-validation on the labeled rows; all unlabeled rows train every
-    time. Of those whose Brier score is within half a standard error of the lowest, or within 0.02
+    time. A labeled row that occurs several times is tested once, by fits to none of its copies. Of
+    those whose Brier score is within half a standard error of the lowest, or within 0.02
     with no more wrong rows, the safest is fitted to all rows: ``AverageLDA``, then self-training,
     pessimistic, supervised, EM, implicitly constrained, self-learning and moment constrained LDA,
     an order that comes from errors on many tables.

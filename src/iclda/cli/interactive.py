@@ -17,6 +17,7 @@ from . import words
 
 if TYPE_CHECKING:
     from ..tabular.ask import Pool, Round
+    from ..tabular.table_files import Answers
 
 _AnswersFile = Annotated[Path, Option(metavar="FILE", help="CSV of rows to label; it is extended.")]
 _ClassColumn = Annotated[str, Option(metavar="COLUMN", help="Column of classes.")]
@@ -63,12 +64,18 @@ def _command_to_fit(pool: Pool, answers: Path) -> str:
     return shlex.join(["iclda", "fit", str(pool.file.path), *known, *unusable])
 
 
+def _needs_classes(pool: Pool, answers: Answers) -> bool:
+    """Whether there are labels of fewer than two classes, too few for a fit."""
+    return len({*pool.labels.values(), *answers.labels.values()}) < 2
+
+
 def _next(asked: Round) -> str:
     """What to do after a round."""
     answers = asked.answers
     fit = _command_to_fit(asked.pool, answers.path)
     if not answers.open_ids:
-        return fit
+        more = "run the same command with --n 20, since a fit needs labels of two classes"
+        return more if asked.n_left and _needs_classes(asked.pool, answers) else fit
     fill = f"fill in the column {answers.target!r} of {answers.path}"
     if not asked.n_left:
         return f"{fill}, then {fit}"
@@ -132,7 +139,11 @@ def label(
     try:
         serve(port, lambda: labeling_site(session), show)
     except KeyboardInterrupt:
-        typer.echo(f"{session.answers}. Next: {_command_to_fit(pool, labels)}")
+        more = "run the same command again, since a fit needs labels of two classes"
+        is_early = _needs_classes(pool, session.answers)
+        typer.echo(
+            f"{session.answers}. Next: {more if is_early else _command_to_fit(pool, labels)}"
+        )
 
 
 def _open(address: str, no_browser: bool) -> None:

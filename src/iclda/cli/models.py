@@ -42,7 +42,8 @@ _Proportions = Annotated[
     Option(
         metavar="CLASS=SHARE",
         help="Share of the unlabeled rows that a class gets, for each: 0.3 or 0.2:0.4; or "
-        "labeled, for the shares of the labeled rows, equal, or auto, which learns them.",
+        "labeled, for the shares of the labeled rows, equal, auto, which learns them, or free, "
+        "for labels that are no random sample.",
     ),
 ]
 _TableOut = Annotated[Path, Option(metavar="FILE", help="A .csv or .parquet file.")]
@@ -81,7 +82,7 @@ def fit(
         chosen = None if method == _AUTO else find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
     priors, shrunk = _shares("--prior", prior), parse_shrinkage(shrinkage)
     word = " ".join(proportions or ())
-    is_word = word in ("labeled", "equal", "auto")
+    is_word = word in ("labeled", "equal", "auto", "free")
     quotas = word if is_word else _shares("--proportions", proportions)
     if out.suffix != ".skops":
         raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
@@ -100,7 +101,8 @@ def fit(
             command=words.command_line(),
         )
     notes, doubts = map(words.in_options, report.notes), map(words.in_options, report.warnings)
-    report = replace(report, notes=tuple(notes), warnings=tuple(doubts))
+    withheld = words.in_options(report.withheld)
+    report = replace(report, notes=tuple(notes), warnings=tuple(doubts), withheld=withheld)
     save_model(fitted, out, about=report.to_json())
     details = model_details(out)
     is_converged = details["diagnosis"].get("converged", True)
@@ -216,8 +218,9 @@ def _shares(option: str, given: Sequence[str] | None) -> dict[str, Any] | None:
         except ValueError:
             ends = ()
         if not name or name in shares or not 1 <= len(ends) <= most_ends:
-            rule = "must be CLASS=SHARE, an option for each class, for example yes=0.3"
-            raise ValueError(f"{option} {rule}, got {text!r}.")
+            rule = "CLASS=SHARE, an option for each class, for example yes=0.3"
+            words = "labeled, equal, auto, free or " if most_ends > 1 else ""
+            raise ValueError(f"{option} must be {words}{rule}, got {text!r}.")
         shares[name] = ends if len(ends) > 1 else ends[0]
     return shares or None
 
