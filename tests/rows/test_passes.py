@@ -55,6 +55,7 @@ def test_passes_are_those_that_are_told(method):
         assert method().fit(LABELED, Y).n_passes_ == 0
 
 
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")  # of EM: it is slow to converge here
 @pytest.mark.parametrize("method", ["em", "iclda", "pessimistic", "self-training"])
 def test_passes_of_learned_proportions_count(method):
     told, classifier = [], find_method(method).load_class()

@@ -227,8 +227,8 @@ def evaluation_notes(result: Evaluation) -> list[str]:
     notes = []
     if result.is_training:
         notes.append(
-            "The model learned from this very file: the error on new rows will be higher. Use rows "
-            "that it has not seen, or `iclda compare`."
+            "The model learned from this very file: on rows whose class it was given it errs less "
+            "than on new ones. Use rows that it has not seen, or `iclda compare`."
         )
     if result.n_chosen:
         notes.append(
