@@ -314,6 +314,6 @@ def test_proportions_of_labels_that_are_no_random_sample_can_be_free(tmp_path):
     data, out = write(tmp_path, flowers()), tmp_path / "m.skops"
     given = ("--target", "species", "--proportions", "free", "--out", out)
     assert (
-        "--proportions free says that the labels are no random sample"
+        "not known: free proportions are for labels that are no random sample"
         in call("fit", data, *given)[1]
     )

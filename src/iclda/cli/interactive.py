@@ -57,25 +57,21 @@ def ask(
             typer.echo(printable(line))
 
 
-def _command_to_fit(pool: Pool, answers: Path) -> str:
-    """The command that fits a model to the rows of a pool and the answers in a file."""
-    known = ["--labels", str(answers), "--id", pool.id, "--target", pool.target]
+def _then_fit(pool: Pool, answers: Answers, how: str) -> str:
+    """The command that fits a model, or how to get labels of two classes, which it needs."""
+    if len({*pool.labels.values(), *answers.labels.values()}) < 2:
+        return f"run the same command {how}, since a fit needs labels of two classes"
+    known = ["--labels", str(answers.path), "--id", pool.id, "--target", pool.target]
     unusable = ["--drop-unusable"] if pool.table.dropped else []
     return shlex.join(["iclda", "fit", str(pool.file.path), *known, *unusable])
-
-
-def _needs_classes(pool: Pool, answers: Answers) -> bool:
-    """Whether there are labels of fewer than two classes, too few for a fit."""
-    return len({*pool.labels.values(), *answers.labels.values()}) < 2
 
 
 def _next(asked: Round) -> str:
     """What to do after a round."""
     answers = asked.answers
-    fit = _command_to_fit(asked.pool, answers.path)
+    fit = _then_fit(asked.pool, answers, "with --n 20")
     if not answers.open_ids:
-        more = "run the same command with --n 20, since a fit needs labels of two classes"
-        return more if asked.n_left and _needs_classes(asked.pool, answers) else fit
+        return fit
     fill = f"fill in the column {answers.target!r} of {answers.path}"
     if not asked.n_left:
         return f"{fill}, then {fit}"
@@ -139,11 +135,7 @@ def label(
     try:
         serve(port, lambda: labeling_site(session), show)
     except KeyboardInterrupt:
-        more = "run the same command again, since a fit needs labels of two classes"
-        is_early = _needs_classes(pool, session.answers)
-        typer.echo(
-            f"{session.answers}. Next: {more if is_early else _command_to_fit(pool, labels)}"
-        )
+        typer.echo(f"{session.answers}. Next: {_then_fit(pool, session.answers, 'again')}")
 
 
 def _open(address: str, no_browser: bool) -> None:

@@ -23,6 +23,7 @@ from . import words
 
 NOT_CONVERGED = 3  # exit code of a fit that wrote a model not to be relied on
 _AUTO = "auto"
+_PROPORTIONS = "labeled", "equal", "auto", "free"  # besides CLASS=SHARE
 _NAMES = [_AUTO, *(method.name for method in CHOSEN_BY_NAME)]
 _Texts = list[str] | None
 _Model = Annotated[Path, Argument(metavar="MODEL", help="A file that `iclda fit` wrote.")]
@@ -82,8 +83,7 @@ def fit(
         chosen = None if method == _AUTO else find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
     priors, shrunk = _shares("--prior", prior), parse_shrinkage(shrinkage)
     word = " ".join(proportions or ())
-    is_word = word in ("labeled", "equal", "auto", "free")
-    quotas = word if is_word else _shares("--proportions", proportions)
+    quotas = word if word in _PROPORTIONS else _shares("--proportions", proportions)
     if out.suffix != ".skops":
         raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
     check_can_save(out)
@@ -101,8 +101,7 @@ def fit(
             command=words.command_line(),
         )
     notes, doubts = map(words.in_options, report.notes), map(words.in_options, report.warnings)
-    withheld = words.in_options(report.withheld)
-    report = replace(report, notes=tuple(notes), warnings=tuple(doubts), withheld=withheld)
+    report = replace(report, notes=tuple(notes), warnings=tuple(doubts))
     save_model(fitted, out, about=report.to_json())
     details = model_details(out)
     is_converged = details["diagnosis"].get("converged", True)
@@ -219,8 +218,8 @@ def _shares(option: str, given: Sequence[str] | None) -> dict[str, Any] | None:
             ends = ()
         if not name or name in shares or not 1 <= len(ends) <= most_ends:
             rule = "CLASS=SHARE, an option for each class, for example yes=0.3"
-            words = "labeled, equal, auto, free or " if most_ends > 1 else ""
-            raise ValueError(f"{option} must be {words}{rule}, got {text!r}.")
+            names = f"{', '.join(_PROPORTIONS)} or " if most_ends > 1 else ""
+            raise ValueError(f"{option} must be {names}{rule}, got {text!r}.")
         shares[name] = ends if len(ends) > 1 else ends[0]
     return shares or None
 

@@ -26,7 +26,6 @@ from .._messages import (
     NoUnlabeledRowsWarning,
     ParameterError,
     message_of,
-    quoted_list,
     say,
 )
 from .._statistics import (
@@ -151,10 +150,10 @@ def fit_table(
     bounds = safety_bounds(model[-1], encoded, table.labels)
     messages: list[Any] = [record.message for record in caught]
     doubts: list[str] = []
-    if table.n_chosen or tested["withheld"]:
+    if table.n_chosen:
         # What a cross-validation of chosen labels says does not hold for other rows.
         messages = [each for each in messages if not isinstance(each, NothingLearnedWarning)]
-        if table.n_chosen and priors is None and "proportions" not in model[-1].get_params():
+        if priors is None and "proportions" not in model[-1].get_params():
             doubts.append(say(_CHOSEN_OUTSIDE if is_outside else _CHOSEN_PRIORS, n=table.n_chosen))
     counts = Counter(table.labels[table.is_labeled].tolist())
     report = FitReport(
@@ -165,7 +164,7 @@ def fit_table(
         n_unlabeled=int((~table.is_labeled).sum()),
         empty_cells={} if is_array else _count_gaps(rows),
         notes=table.notes,
-        warnings=[*_warnings_of(messages, table, counts), *doubts],
+        warnings=[*_warnings_of(messages, table), *doubts],
         method=choice.method_ if method is None else method.name,
         choice=choice.reason_ if method is None else "",
         safety="" if bounds is None else bounds.sentence,
@@ -183,7 +182,7 @@ def _test(model: Pipeline, table: Table, choice: AutoLDA | None) -> dict[str, An
     if table.n_chosen:
         withheld = why_withheld(table)
     elif choice is not None and choice.proportions == FREE:
-        withheld = say("{@proportions=free} says that the labels are no random sample of all rows")
+        withheld = "free proportions are for labels that are no random sample of the rows"
     is_random = choice is None or table.n_chosen > 0
     n_tested = n_random if is_random or choice is None else choice.n_tested_
     brier, learned = math.inf, ""
@@ -267,16 +266,12 @@ def _count_gaps(features: Any) -> dict[str, int]:
     return {name: int(n) for name, n in features.isna().sum().items() if n}
 
 
-def _warnings_of(caught: Sequence[Any], table: Table, counts: Counter[str]) -> list[str]:
+def _warnings_of(caught: Sequence[Any], table: Table) -> list[str]:
     """Warnings of a fit and of its table, each once; that nothing was learned is the first."""
     first = [message_of(w) for w in caught if isinstance(w, NothingLearnedWarning)]
     texts = [
         _SUPERVISED if isinstance(w, NoUnlabeledRowsWarning) else message_of(w) for w in caught
     ]
-    single = sorted(name for name, count in counts.items() if count == 1)
-    if single and len(single) < len(counts):  # the classifiers warn if all classes have one
-        advice = "which may not be typical: label more rows if you can."
-        texts.insert(0, f"One labeled row only of {quoted_list(single, 5)}, {advice}")
     return list(dict.fromkeys([*first, *table.warnings, *texts]))
 
 
