@@ -107,16 +107,13 @@ def with_proportions(problem: Problem, inputs: FitInputs) -> tuple[Problem, int]
     if not inputs.learns_proportions:
         return problem, 0
     average = average_rule(problem, inputs.labeled_rows())
-    rule = average.rule
-    sums = problem.unlabeled.label_sums(replace(rule, is_soft=False), problem.frame)
+    sums = problem.unlabeled.label_sums(replace(average.rule, is_soft=False), problem.frame)
     shares = (sums.counts + _LEAST_COUNT) / (sums.counts + _LEAST_COUNT).sum()
-    learned = replace(problem, proportions=np.column_stack([shares, shares]), start=rule)
-    return learned, average.n_passes
+    proportions = np.column_stack([shares, shares])
+    return replace(problem, proportions=proportions, start=average.rule), average.n_passes
 
 
-def solve_with_proportions(
-    solve: Callable[[Problem], Any], problem: Problem, inputs: FitInputs
-) -> Any:
+def solve_with_shares(solve: Callable[[Problem], Any], problem: Problem, inputs: FitInputs) -> Any:
     """Return the ``Fit`` to the problem of ``with_proportions``, all passes counted."""
     learned, n_passes = with_proportions(problem, inputs)
     fit = solve(learned)
