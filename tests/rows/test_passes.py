@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from contextlib import closing
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,6 +26,8 @@ SOURCES = {
     "file": lambda: rows.open(np.asarray(X)),
     "batches": lambda: rows.from_batches(lambda: np.array_split(X, 5)),
 }
+NAMES = "em", "iclda", "pessimistic", "self-training"
+LEARNING = [partial(find_method(name).load_class(), proportions="auto") for name in NAMES]
 
 
 def fit(source, classifier=MomentConstrainedLDA, **parameters):
@@ -45,7 +48,8 @@ def test_every_pass_is_told_to_its_end(kind, n_jobs):
     assert told == [(1, 65_536, 140_000), (1, 131_072, 140_000), (1, 140_000, 140_000)]
 
 
-@pytest.mark.parametrize("method", FAMILY.values(), ids=FAMILY)
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")  # of EM: it is slow to converge here
+@pytest.mark.parametrize("method", [*FAMILY.values(), *LEARNING], ids=str)
 def test_passes_are_those_that_are_told(method):
     told = []
     with rows.progress(lambda *event: told.append(event)):
@@ -53,15 +57,6 @@ def test_passes_are_those_that_are_told(method):
     assert model.n_passes_ == max(n_pass for n_pass, _, _ in told)
     with pytest.warns(UserWarning, match="no unlabeled rows"):
         assert method().fit(LABELED, Y).n_passes_ == 0
-
-
-@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")  # of EM: it is slow to converge here
-@pytest.mark.parametrize("method", ["em", "iclda", "pessimistic", "self-training"])
-def test_passes_of_learned_proportions_count(method):
-    told, classifier = [], find_method(method).load_class()
-    with rows.progress(lambda *event: told.append(event)):
-        model = fit(rows.from_batches(lambda: np.array_split(X, 5)), classifier, proportions="auto")
-    assert model.n_passes_ == max(n_pass for n_pass, _, _ in told)
 
 
 def test_how_many_rows_there_are_is_told_when_it_is_known():
