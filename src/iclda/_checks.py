@@ -16,7 +16,7 @@ from scipy import stats
 
 from ._core import AnyArray
 from ._messages import Hint, and_list, plural, say
-from ._statistics import first_copies as copies_of_keys
+from ._statistics import find_copies
 from ._system import require
 
 FINE, NOTE, WARNING = "fine", "note", "warning"
@@ -185,7 +185,7 @@ def first_copies(features: Any, labels: AnyArray) -> AnyArray:
     rows = features.assign(**{"label of the row": names})
     keys = pandas.util.hash_pandas_object(rows, index=False).to_numpy()
     columns = (series.value_counts(dropna=False).to_numpy() for _, series in features.items())
-    return copies_of_keys(keys, columns)
+    return find_copies(keys, columns)
 
 
 def _with_plain_cells(features: Any) -> Any:

@@ -250,7 +250,7 @@ def warn_if_nothing_learned(base: BaseRate, estimate: ErrorEstimate, brier: floa
     warn(NothingLearnedWarning(message, majority=base.majority, base_rate=base.error))
 
 
-def first_copies(keys: AnyArray, columns: Iterable[AnyArray]) -> AnyArray:
+def find_copies(keys: AnyArray, columns: Iterable[AnyArray]) -> AnyArray:
     """Index of the first copy of every row.
 
     ``keys`` are equal where rows and their labels are, and ``columns`` holds for every column how
@@ -280,7 +280,7 @@ def merge_copies(rows: Array, codes: AnyArray, weights: Array) -> tuple[Array, A
     """Labeled rows without further copies of them, their codes, and the weights of all copies."""
     cells = np.column_stack([codes, rows]) + 0.0  # without -0.0
     keys = cells.view(np.dtype((np.void, cells.strides[0]))).ravel()
-    first = first_copies(keys, (np.unique(each, return_counts=True)[1] for each in rows.T))
+    first = find_copies(keys, (np.unique(each, return_counts=True)[1] for each in rows.T))
     kept, sums = np.unique(first), np.bincount(first, weights)
     return rows[kept], codes[kept], sums[kept]
 

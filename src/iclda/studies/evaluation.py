@@ -253,7 +253,6 @@ def evaluation_page(result: Evaluation) -> str:
     )
     view = {
         "result": result,
-        "confusion": result.confusion,
         "base_rate": base_rate_sentence(result),
         "notes": evaluation_notes(result),
         "reliability": to_inline_svg(figure, "reliability", description),
