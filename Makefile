@@ -116,8 +116,8 @@ bench: $(FOR_TESTS)
 
 # The site in docs/_build/html, every warning an error: runs the examples, checks links. About two
 # minutes on two cores. `make test` runs the code of pages and docstrings.
-docs: export OMP_NUM_THREADS = 1
-docs: export OPENBLAS_NUM_THREADS = 1
+docs pictures: export OMP_NUM_THREADS = 1
+docs pictures: export OPENBLAS_NUM_THREADS = 1
 docs: $(FOR_DOCS)
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto docs docs/_build/html
 	$(BIN)/python docs/check_links.py docs/_build/html

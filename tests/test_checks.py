@@ -164,7 +164,7 @@ def test_rows_written_several_times_are_copies_and_rows_equal_by_chance_are_not(
 
 def test_a_table_of_few_values_is_split_into_copies_only_if_all_of_it_is_repeated():
     rng = np.random.default_rng(0)
-    few = pd.DataFrame({"x": rng.integers(0, 3, 31), "y": rng.integers(0, 2, 31)})
+    few = pd.DataFrame({"x": rng.integers(0, 6, 31), "y": rng.integers(0, 3, 31)})
     labels = np.full(31, "a", dtype=object)
     assert first_copies(few, labels).tolist() == list(range(31))
     twice = first_copies(pd.concat([few] * 2, ignore_index=True), np.tile(labels, 2))

@@ -16,6 +16,7 @@ from scipy import stats
 
 from ._core import AnyArray
 from ._messages import Hint, and_list, plural, say
+from ._statistics import find_copies
 from ._system import require
 
 FINE, NOTE, WARNING = "fine", "note", "warning"
@@ -29,7 +30,6 @@ _LEAST_LABELS = 3  # labeled rows of every class, to say that a column follows t
 _CHANCE = 1e-3  # probability below which a pattern of gaps is not called chance
 _MOST_NAMES = 4
 _MOST_CLASSES = 4  # whose values are named
-_CHANCE_OF_PAIRS = 0.01  # expected pairs of equal rows, up to which equal rows are copies
 _SHIFT_LEVEL = 0.01  # probability that any column is called shifted wrongly
 
 
@@ -178,23 +178,14 @@ def check_shift(labeled: Any, unlabeled: Any) -> Iterator[Remark]:
 
 
 def first_copies(features: Any, labels: AnyArray) -> AnyArray:
-    """Index of the first copy of every row, with the same cells and the same label.
-
-    Rows are copies if columns that were independent would hardly make any two rows equal, or if all
-    rows occur equally often, as in a table written twice. Of other rows the index is their own.
-    """
+    """Index of the first copy of every row, with the same cells and the same label."""
     pandas = require("pandas", use="reading tables", extra="data")
-    own, features = np.arange(len(labels)), _with_plain_cells(features)
+    features = _with_plain_cells(features)
     names = pandas.Series(labels, dtype=object).fillna("").astype(str).to_numpy()
     rows = features.assign(**{"label of the row": names})
-    keys = pandas.Series(pandas.util.hash_pandas_object(rows, index=False).to_numpy())
-    counts = keys.value_counts()
-    n_times = int(np.gcd.reduce(counts.to_numpy()))
-    if len(counts) == len(own) or (n_times == 1 and _expected_pairs(features) > _CHANCE_OF_PAIRS):
-        return own
-    # Of rows that occur twice in a table written three times, each three are copies.
-    nth = keys.groupby(keys).cumcount() // (n_times if n_times > 1 else len(own))
-    return pandas.Series(own).groupby([keys, nth]).transform("first").to_numpy()
+    keys = pandas.util.hash_pandas_object(rows, index=False).to_numpy()
+    columns = (series.value_counts(dropna=False).to_numpy() for _, series in features.items())
+    return find_copies(keys, columns)
 
 
 def _with_plain_cells(features: Any) -> Any:
@@ -205,13 +196,6 @@ def _with_plain_cells(features: Any) -> Any:
         n for n, column in objects.items() if column.map(lambda x: isinstance(x, nested)).any()
     ]
     return features.astype(dict.fromkeys(names, str)) if names else features
-
-
-def _expected_pairs(features: Any) -> float:
-    """Pairs of equal rows to be expected if columns were independent."""
-    shares = [series.value_counts(normalize=True, dropna=False) for _, series in features.items()]
-    chance = float(np.prod([np.square(each).sum() for each in shares]))
-    return chance * len(features) * (len(features) - 1) / 2
 
 
 def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:

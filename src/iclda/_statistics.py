@@ -7,9 +7,9 @@ candidate first. A candidate that failed has NaN.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import copysign, fsum, inf, nan, sqrt
+from math import copysign, fsum, inf, nan, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ _OF_UNLABELED = 0.25  # power of their number by which errors may fall with unla
 _N_SAMPLES = 200  # of the bootstrap
 _CHOSEN_SHARE = 0.1  # of the samples: a candidate chosen that often may be chosen by chance
 _NOTABLE = 0.05  # of rows, by which an error should be below the base rate to be of use
+_CHANCE_OF_PAIRS = 0.01  # expected pairs of equal rows, up to which equal rows are copies
+_MANY_ROWS = 10  # distinct rows: so many do not occur equally often, or in pairs, by chance
 _SMALLEST_SHARE = 0.001  # smaller lower ends of an interval are not mentioned
 
 
@@ -246,6 +248,41 @@ def warn_if_nothing_learned(base: BaseRate, estimate: ErrorEstimate, brier: floa
         f"this fit looks no better than that. {advice}."
     )
     warn(NothingLearnedWarning(message, majority=base.majority, base_rate=base.error))
+
+
+def find_copies(keys: AnyArray, columns: Iterable[AnyArray]) -> AnyArray:
+    """Index of the first copy of every row.
+
+    ``keys`` are equal where rows and their labels are, and ``columns`` holds for every column how
+    often each of its values occurs. Equal rows are copies if columns that were independent would
+    hardly make any two rows equal, or if all rows occur equally often, as in a table written twice.
+    Of other rows the index is their own.
+    """
+    numbers, counts = np.unique(keys, return_inverse=True, return_counts=True)[1:]
+    n_rows, n_times = len(keys), int(np.gcd.reduce(counts)) if len(counts) >= _MANY_ROWS else 1
+    own = np.arange(n_rows)
+    if len(counts) == n_rows:
+        return own
+    if n_times == 1:
+        chance = prod(float(np.square(each / n_rows).sum()) for each in columns)
+        if chance * n_rows * (n_rows - 1) / 2 > _CHANCE_OF_PAIRS:
+            return own
+    # Of rows that occur twice in a table written three times, each three are copies.
+    size = n_times if n_times > 1 else n_rows
+    order = np.argsort(numbers, kind="stable")
+    nth = own - np.repeat(np.cumsum(counts) - counts, counts)
+    first = np.empty(n_rows, dtype=int)
+    first[order] = order[own - nth % size]
+    return first
+
+
+def merge_copies(rows: Array, codes: AnyArray, weights: Array) -> tuple[Array, AnyArray, Array]:
+    """Labeled rows without further copies of them, their codes, and the weights of all copies."""
+    cells = np.column_stack([codes, rows]) + 0.0  # without -0.0
+    keys = cells.view(np.dtype((np.void, cells.strides[0]))).ravel()
+    first = find_copies(keys, (np.unique(each, return_counts=True)[1] for each in rows.T))
+    kept, sums = np.unique(first), np.bincount(first, weights)
+    return rows[kept], codes[kept], sums[kept]
 
 
 def row_losses(probabilities: Array, codes: AnyArray) -> tuple[Array, Array]:

@@ -55,6 +55,13 @@ def test_the_loop_ends_in_a_model_with_an_honest_error(features):
     assert "--proportions takes the class shares of the labels, and 15 of these" in error
 
 
+def test_no_fit_is_named_before_two_classes_are_known(features):
+    said = call("ask", "x.npy", "--n", 0)[1]
+    assert (
+        said == "Next: run the same command with --n 20, since a fit needs labels of two classes\n"
+    )
+
+
 def test_a_comparison_tests_random_rows_alone(features):
     pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
     call("ask", "x.npy", "--n", 12)

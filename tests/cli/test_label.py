@@ -46,9 +46,9 @@ def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
     process.send_signal(signal.SIGINT)
     said, error = process.communicate(timeout=60)
     assert (error, process.returncode) == ("", 0)
-    known = "--labels to_label.csv --id row --target label --drop-unusable"
     assert said.strip() == (
-        f"1 label in to_label.csv, 19 rows still to label. Next: iclda fit rows.csv {known}"
+        "1 label in to_label.csv, 19 rows still to label. Next: run the same command again, since "
+        "a fit needs labels of two classes"
     )
 
 

@@ -178,12 +178,14 @@ def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_pa
     assert type(load_model(out)[-1]).__name__ != "AutoLDA"
 
 
-def test_fit_says_when_labels_are_too_few_for_an_estimate(tmp_path):
-    data = write(tmp_path, flowers(n_labeled=6))
-    code, said, _ = call("fit", data, "--target", "species", "--out", tmp_path / "m.skops")
+def test_fit_says_when_labels_are_too_few_for_an_estimate_or_no_random_sample(tmp_path):
+    data, out = write(tmp_path, flowers(n_labeled=6)), ("--out", tmp_path / "m.skops")
+    code, said, _ = call("fit", data, "--target", "species", *out)
     assert code == 0
     assert "6 labeled rows are too few to compare methods on" in said
     assert "that takes 8 labeled rows of classes with two or more, and there are 6." in said
+    said = call("fit", data, "--target", "species", "--proportions", "free", *out)[1]
+    assert "not known: free proportions are for labels that are no random sample" in said
 
 
 def test_show_for_programs_is_json(model):
@@ -303,7 +305,8 @@ def test_methods_of_scikit_learn_are_fitted_shown_judged_and_predict(method, tmp
     assert refused[2] == f"Error: --prior is not for {method}: leave it out.\n"
 
 
-def test_the_error_of_a_table_written_twice_is_not_stated(tmp_path):
-    frame = pd.concat([flowers()] * 2)
-    said = call("fit", write(tmp_path, frame), "--target", "species", "--out", tmp_path / "m.skops")
-    assert "not known: 30 of the 60 labeled rows are copies of others" in said[1]
+@pytest.mark.parametrize("method", ["auto", "average", "sklearn-logistic"])
+def test_the_error_of_a_table_written_twice_counts_its_rows_once(tmp_path, method):
+    data, out = write(tmp_path, pd.concat([flowers()] * 2)), tmp_path / "m.skops"
+    said = call("fit", data, "--target", "species", "--method", method, "--out", out)[1]
+    assert "90 % interval from 30 labeled rows" in said

@@ -45,6 +45,18 @@ def test_it_predicts_as_the_classifier_that_it_chose(wine, fitted):
     assert np.array_equal(fitted.to_sklearn().predict(X), fitted.predict(X))
 
 
+@pytest.mark.parametrize("methods", [None, ["average"]])
+def test_rows_written_three_times_are_tested_once(wine, methods):
+    X, y = wine
+    labels, clf = masked(y, 30), AutoLDA(methods=methods)
+    once, thrice = (
+        clf.fit(X, labels).error_estimate,
+        clf.fit(np.tile(X, (3, 1)), np.tile(labels, 3)),
+    )
+    assert thrice.n_tested_ == once.n_rows == 30
+    assert thrice.error_interval_[1] > 0.6 * once.high
+
+
 def test_proportions_are_those_of_the_methods_that_take_them(wine):
     X, y = wine
     labels = masked(y, 30)

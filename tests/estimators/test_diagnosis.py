@@ -156,6 +156,9 @@ def test_the_sentence_begins_with_mistakes_and_says_what_is_certain(numbers):
 def test_where_both_classify_alike_the_sentence_says_that():
     alike = GainBounds(-1, 1, 0, 0, 1)
     assert "supervised LDA classify the 1 unlabeled row alike. Which" in alike.sentence
+    assert GainBounds(1, 2, 1, 0, 9).sentence.endswith(
+        "likelihood is higher than that of supervised LDA."
+    )
     same = GainBounds(0, 0, 0, 0, 9).sentence
     assert same.endswith("rows alike. Both have the same likelihood.")
 
@@ -174,8 +177,7 @@ def test_safety_in_words_is_left_out_where_nothing_can_be_said(sample):
 
 def test_bounds_of_a_supervised_fit_that_shrinkage_alone_has_given_a_covariance():
     rows, y = np.random.default_rng(0).standard_normal((8, 2)), [0, 1, *[-1] * 6]
-    with pytest.warns(UserWarning, match="one labeled row only"):
-        fitted = SupervisedLDA(shrinkage="auto").fit(rows, y)
+    fitted = SupervisedLDA(shrinkage="auto").fit(rows, y)
     assert fitted.shrinkage_ == 0.99
     found = fitted.gain_bounds(rows, y)
     assert (found.disagreement, found.expected) == pytest.approx((0, 0), abs=1e-12)

@@ -140,6 +140,7 @@ def test_a_class_that_is_rare_among_the_labels_too_is_no_degenerate_fit(classifi
     ("given", "message"),
     [
         ([0.5, 0.4], r"add up to 1, got \[0.5, 0.4\]: the least add up to 0.9"),
+        ({np.int64(0): np.float64(0.5), 1: 0.4}, r"got \{0: 0.5, 1: 0.4\}: the least add up"),
         ([1.0, 0.0], r"positive.*got \[1.0, 0.0\]"),
         ([(0.4, 0.2), 0.7], r"least of a pair first, got \[\(0.4, 0.2\), 0.7\]"),
         ([(0.1, 0.2), (0.3, 0.4)], r"the least add up to 0.4, the largest to 0.6"),

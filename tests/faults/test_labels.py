@@ -66,12 +66,10 @@ def test_2_without_unlabeled_rows_the_fit_equals_the_supervised_one(classifier):
 
 @pytest.mark.parametrize("classifier", BY_LABELING.values(), ids=BY_LABELING)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_3_one_label_a_class_is_enough_and_warned_of(classifier, n_classes):
+def test_3_one_label_a_class_is_enough(classifier, n_classes):
     rows = ROWS + 6.0 * np.outer(np.arange(30) % n_classes, [1.0, -1.0])
     y = np.where(np.arange(30) < n_classes, np.arange(30) % n_classes, -1)
-    named = ", ".join(map(str, range(n_classes)))
-    with pytest.warns(UserWarning, match=f"classes {named} has one labeled row only.*Label more"):
-        model = classifier().fit(rows, y)
+    model = classifier().fit(rows, y)
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.covariance_).all()
     assert model.score(rows, np.arange(30) % n_classes) > 0.9
@@ -82,9 +80,7 @@ def test_3_one_label_a_class_needs_shrinkage_where_the_labels_give_the_covarianc
     y = np.where(np.isin(np.arange(30), [0, 10]), CODES, -1)
     with pytest.raises(ValueError, match=r"labeled rows .*within their classes.*shrinkage"):
         classifier().fit(ROWS, y)
-    with pytest.warns(UserWarning, match="classes 0, 1 has one labeled row only") as caught:
-        model = classifier(shrinkage=0.1).fit(ROWS, y)
-    assert len(caught) == 1
+    model = classifier(shrinkage=0.1).fit(ROWS, y)
     assert np.isfinite(model.coef_).all()
 
 

@@ -23,7 +23,7 @@ from odd_problems import KINDS, OddProblem
 
 # What the warnings of a fit begin with or say; all others are of NumPy or of nobody.
 DOCUMENTED = re.compile(
-    r"Rows span \d+ of \d+ dimensions|has one labeled row only|got no unlabeled rows"
+    r"Rows span \d+ of \d+ dimensions|got no unlabeled rows"
     r"|labeled rows are too few, or too alike|seem to come from elsewhere|has degenerated"
     r"|was learned"
 )

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from contextlib import closing
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
 from iclda._rows.passes import in_order, read_ahead
+from iclda.methods import find_method
 from problems import FAMILY
 
 RNG = np.random.default_rng(78)
@@ -24,6 +26,8 @@ SOURCES = {
     "file": lambda: rows.open(np.asarray(X)),
     "batches": lambda: rows.from_batches(lambda: np.array_split(X, 5)),
 }
+NAMES = "em", "iclda", "pessimistic", "self-training"
+LEARNING = [partial(find_method(name).load_class(), proportions="auto") for name in NAMES]
 
 
 def fit(source, classifier=MomentConstrainedLDA, **parameters):
@@ -44,7 +48,8 @@ def test_every_pass_is_told_to_its_end(kind, n_jobs):
     assert told == [(1, 65_536, 140_000), (1, 131_072, 140_000), (1, 140_000, 140_000)]
 
 
-@pytest.mark.parametrize("method", FAMILY.values(), ids=FAMILY)
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")  # of EM: it is slow to converge here
+@pytest.mark.parametrize("method", [*FAMILY.values(), *LEARNING], ids=str)
 def test_passes_are_those_that_are_told(method):
     told = []
     with rows.progress(lambda *event: told.append(event)):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from numbers import Integral
+from threading import current_thread, main_thread
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,12 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._core import AnyArray, Array
 from .._messages import NoUnlabeledRowsWarning, ParameterError, plural, say
 from .._rows.backends import MANY_FEATURES
-from .._rows.passes import unreported
+from .._rows.passes import one_blas_thread, unreported
 from .._statistics import (
     LEAST_TESTED,
     BaseRate,
     ErrorEstimate,
     estimate_final_error,
+    merge_copies,
     row_losses,
     safest_choice,
     warn_if_nothing_learned,
@@ -33,6 +36,7 @@ from ..methods import (
     affordable,
     find_method,
     safety_rank,
+    without_free_search,
 )
 from .base import LinearGaussianClassifier
 from .diagnosis import warn_of_no_unlabeled
@@ -96,7 +100,8 @@ def draw_trial(inputs: FitInputs, seed: int) -> Trial:
     counted = draw_labeled(codes, counted, n_labeled, seed)
     unlabeled, more = inputs.unlabeled.sample(n_unlabeled, seed)
     unlabeled = inputs.frame.apply(unlabeled) * units
-    return Trial(labeled[counted] * units, codes[counted], weights[counted], unlabeled, more)
+    labeled, codes, weights = merge_copies(labeled[counted], codes[counted], weights[counted])
+    return Trial(labeled * units, codes, weights, unlabeled, more)
 
 
 def cross_validate(trial: Trial, classifiers: Sequence[Any], seed: int) -> tuple[Array, Array]:
@@ -152,7 +157,10 @@ def choose_method(
     if not len(trial.unlabeled):
         # All of them would give the supervised fit.
         methods = [each for each in methods if not each.uses_unlabeled] or methods[:1]
-    methods = affordable(methods, trial.labeled.shape[1])
+    n_features = trial.labeled.shape[1]
+    methods = affordable(methods, n_features)
+    if inputs.proportions is None:
+        methods = without_free_search(methods, inputs.n_labeled, n_features)
     if n_tested < LEAST_TESTED:
         rows = plural(inputs.n_labeled, "labeled row")
         why = f": {rows} are too few to compare methods on, and it is the safest"
@@ -165,7 +173,8 @@ def choose_method(
             each.set_params(normalize=False)  # the rows of a trial are scaled
         if "n_starts" in each.get_params():
             each.set_params(n_starts=1 if trial.is_slow else _STARTS)
-    with unreported():
+    # Small fits are slower on several threads. Limits of BLAS hold for all threads of a process.
+    with unreported(), one_blas_thread() if current_thread() is main_thread() else nullcontext():
         losses, is_wrong = cross_validate(trial, classifiers, seed)
     means = losses.mean(axis=1)
     if not np.isfinite(means).any():
@@ -210,7 +219,8 @@ class AutoLDA(LinearGaussianClassifier):
     """The method that the labeled rows support, with shrinkage and an estimate of its error.
 
     The methods are compared by cross-validation on the labeled rows; all unlabeled rows train every
-    time. Of those whose Brier score is within half a standard error of the lowest, or within 0.02
+    time. A labeled row that occurs several times is tested once, by fits to none of its copies. Of
+    those whose Brier score is within half a standard error of the lowest, or within 0.02
     with no more wrong rows, the safest is fitted to all rows: ``AverageLDA``, then self-training,
     pessimistic, supervised, EM, implicitly constrained, self-learning and moment constrained LDA,
     an order that comes from errors on many tables.

@@ -7,7 +7,9 @@ classifiers take the class shares among the unlabeled rows from it.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.optimize
@@ -24,7 +26,7 @@ from .._core.solvers.anchored import anchored_em, mean_of_rules, of_unit_spread,
 from .._rows.backends import MANY_FEATURES
 from .._rows.memory import MemoryRows
 from .._rows.passes import unreported
-from .._statistics import row_losses
+from .._statistics import merge_copies, row_losses
 from .labels import draw_labeled
 from .prepare import FitInputs
 
@@ -76,7 +78,7 @@ def average_rule(problem: Problem, labeled: Labeled, *, with_shares: bool = True
     """
     rows, codes, counts = labeled
     kept = draw_labeled(codes, np.flatnonzero(counts > 0), _MOST_LABELED, 0)
-    labeled, shrinkage = (rows[kept], codes[kept], counts[kept]), problem.shrinkage
+    labeled, shrinkage = merge_copies(rows[kept], codes[kept], counts[kept]), problem.shrinkage
     neighbors, codes = _find_neighbors(problem, labeled), labeled[1]
     spread = None if neighbors is None else neighbors.spread(codes, problem.n_classes)
     rules = _members(problem, labeled, shrinkage, spread, with_shares)
@@ -97,14 +99,26 @@ def average_rule(problem: Problem, labeled: Labeled, *, with_shares: bool = True
     )
 
 
-def with_proportions(problem: Problem, inputs: FitInputs) -> Problem:
-    """The problem with class shares and a start that the average gives, if these are learned."""
+def with_proportions(problem: Problem, inputs: FitInputs) -> tuple[Problem, int]:
+    """The problem with class shares and a start that the average gives, if these are learned.
+
+    Also returns the number of passes over the unlabeled rows that this took.
+    """
     if not inputs.learns_proportions:
-        return problem
-    rule = average_rule(problem, inputs.labeled_rows()).rule
-    sums = problem.unlabeled.label_sums(replace(rule, is_soft=False), problem.frame)
+        return problem, 0
+    average = average_rule(problem, inputs.labeled_rows())
+    sums = problem.unlabeled.label_sums(replace(average.rule, is_soft=False), problem.frame)
     shares = (sums.counts + _LEAST_COUNT) / (sums.counts + _LEAST_COUNT).sum()
-    return replace(problem, proportions=np.column_stack([shares, shares]), start=rule)
+    proportions = np.column_stack([shares, shares])
+    return replace(problem, proportions=proportions, start=average.rule), average.n_passes
+
+
+def solve_with_shares(solve: Callable[[Problem], Any], problem: Problem, inputs: FitInputs) -> Any:
+    """Return the ``Fit`` to the problem of ``with_proportions``, all passes counted."""
+    learned, n_passes = with_proportions(problem, inputs)
+    fit = solve(learned)
+    counts = {"n_passes_": fit.attributes["n_passes_"] + n_passes}
+    return replace(fit, attributes={**fit.attributes, **counts})
 
 
 def _path(member: str, shrinkage: float) -> tuple[float, ...]:

@@ -41,7 +41,6 @@ from .diagnosis import (
     GainBounds,
     NotConvergedWarning,
     check_lost_class,
-    check_single_labels,
     check_span,
     check_unlabeled_mean,
     unbounded_warning,
@@ -448,7 +447,6 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         warn(*check_unlabeled_mean(problem, inputs.space, names))
         fit = self._lifted(self._solve_inputs(problem, inputs), inputs, problem.target_variance)
         outcome = self._judge(problem, fit)
-        warn(*check_single_labels(inputs.labels))
         if "proportions" in self.get_params() and self.proportions is None:
             # The warning advises to pass proportions.
             weights, classes = fit.model.class_weights, inputs.labels.classes
@@ -466,7 +464,6 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_spread(inputs, variances)
         check_shares(inputs, labeled.counts / labeled.weight)
         model, shrinkage, rank = self._fit_labeled(inputs, variances)
-        warn(*check_single_labels(inputs.labels))
         attributes: dict[str, Any] = {"shrinkage_": shrinkage, "rank_": rank}
         if self._uses_unlabeled_rows:
             attributes |= {**self._no_passes(), **self._supervised_attributes(model, labeled)}

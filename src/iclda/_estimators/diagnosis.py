@@ -28,12 +28,11 @@ from .._messages import (
     NoUnlabeledRowsWarning,
     Text,
     plural,
-    quoted_list,
     say,
     warn,
 )
 from .._rows.backends import column_of
-from .labels import Labels, plain, split_marker
+from .labels import plain, split_marker
 
 _SHIFT_PROBABILITY = 1e-6
 _LEAST_SHIFT = 5.0  # standard deviations within classes
@@ -92,16 +91,6 @@ def _warn_of_score(marker: str) -> None:
         "scoring=semi_supervised_scorer('accuracy'), or any other name, from "
         "iclda.model_selection, which leaves them out."
     )
-
-
-def check_single_labels(labels: Labels) -> Iterator[Warning]:
-    """One label a class leaves no spread within classes to learn from the labels."""
-    if labels.is_labeled.sum() == len(labels.classes):
-        named = quoted_list(labels.classes.tolist(), 5)
-        yield UserWarning(
-            f"Each of the classes {named} has one labeled row only, which says nothing about the "
-            "spread within classes. Label more rows if you can."
-        )
 
 
 def check_span(
@@ -276,9 +265,10 @@ class GainBounds(Gains):
         if not (self.is_safe or self.best <= _NO_CHANGE):
             return "Which of both has the higher likelihood depends on the true classes."
         than, other = ("higher", "more") if self.is_safe else ("lower", "fewer")
+        mistakes = f", which may come with {other} mistakes all the same"
         return (
             f"Whatever their true classes are, its likelihood is {than} than that of supervised "
-            f"LDA, which may come with {other} mistakes all the same."
+            f"LDA{mistakes if self.disagreement > _NO_CHANGE else ''}."
         )
 
     def __str__(self) -> str:

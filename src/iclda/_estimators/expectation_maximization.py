@@ -13,7 +13,7 @@ from .._core.rowspace import LogLikelihood
 from .._core.solvers import Limits
 from .._core.solvers.alternate import alternate
 from .._core.solvers.supervised import labeled_log_likelihood
-from .average_rule import with_proportions
+from .average_rule import solve_with_shares
 from .base import AT_LEAST_ONE, Fit, LinearGaussianClassifier
 from .prepare import FitInputs
 
@@ -31,7 +31,7 @@ class ExpectationMaximization(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
-        return self._solve(with_proportions(problem, inputs))
+        return solve_with_shares(self._solve, problem, inputs)
 
     def _solve(self, problem: Problem) -> Fit:
         problem = problem.recast(self._problem_kind)

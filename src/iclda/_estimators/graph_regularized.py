@@ -16,7 +16,7 @@ from .._core.problem import Problem
 from .._core.solvers.supervised import fit_labeled
 from .._messages import warn
 from .base import AT_LEAST_ONE, LARGEST_PARAMETER, Fit, LinearGaussianClassifier
-from .diagnosis import check_single_labels, check_unlabeled_mean
+from .diagnosis import check_unlabeled_mean
 from .prepare import FitInputs, check_shares, check_spread, overflow_is_checked_later
 
 
@@ -118,7 +118,6 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
             variances = np.diag(within) / labeled.weight
         check_spread(inputs, variances, " with the terms of alpha and beta")
         model, rank = fit_labeled(frame, labeled, inputs.log_priors, within)
-        warn(*check_single_labels(inputs.labels))
         return Fit(model, {"shrinkage_": 0.0, "rank_": rank, "n_passes_": 1})
 
     def _roughness(self, u: Array, weights: Array, scale: Array) -> Array:

@@ -16,7 +16,7 @@ from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import LogLikelihood
 from .._core.solvers.implicit import maximize_labeled_likelihood
 from .._core.solvers.supervised import labeled_log_likelihood
-from .average_rule import with_proportions
+from .average_rule import solve_with_shares
 from .base import AT_LEAST_ONE, Fit, LinearGaussianClassifier
 from .predictions import imputed
 from .prepare import FitInputs
@@ -137,7 +137,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
-        return self._solve(with_proportions(problem, inputs))
+        return solve_with_shares(self._solve, problem, inputs)
 
     def _solve(self, problem: Problem, seed: int | None = None) -> Fit:
         """Fit a prepared problem; ``seed`` draws the starts in place of ``random_state``."""

@@ -291,7 +291,8 @@ def _tightened_shares(low: Array, high: Array) -> Array:
 
 
 def _share_error(name: str, given: Any, rule: str, **values: Any) -> ParameterError:
-    message = say(f"{{@{name}}} {rule}.", given=given, **values)
+    with np.printoptions(legacy="1.25"):  # which writes 0.3, not np.float64(0.3)
+        message = say(f"{{@{name}}} {rule}.", given=given, **values)
     return ParameterError(message, parameter=name, value=given)
 
 

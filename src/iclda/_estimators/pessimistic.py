@@ -8,7 +8,7 @@ from typing import Any
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem
 from .._core.solvers.pessimistic import maximize_worst_gain
-from .average_rule import with_proportions
+from .average_rule import solve_with_shares
 from .base import Fit, LinearGaussianClassifier
 from .prepare import FitInputs
 
@@ -114,7 +114,7 @@ class PessimisticLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
-        return self._solve(with_proportions(problem, inputs))
+        return solve_with_shares(self._solve, problem, inputs)
 
     def _solve(self, problem: Problem) -> Fit:
         best = maximize_worst_gain(problem, self._limits)

@@ -111,7 +111,7 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     def _fit_all_rows(self, inputs: FitInputs) -> Fit:
         # For what the rows are like, and for the shares that the average gives.
         problem = inputs.problem(Problem, self.shrinkage if inputs.learns_proportions else None)
-        problem = with_proportions(problem, inputs)
+        problem, n_passes = with_proportions(problem, inputs)
         check_spread(inputs, inputs.space.variances(problem.moments.covariance))
         warn(*check_unlabeled_mean(problem, inputs.space, self._feature_names))
         space, is_labeled = inputs.space, inputs.codes >= 0
@@ -143,7 +143,8 @@ class SelfTrainingLDA(LinearGaussianClassifier):
         rows_of_user = space.features(rows)
         end = self_train(refit, rows_of_user, rows_weights, self.threshold, limits, most)
         detail = f"rows are still added after {end.n_iter} rounds"
-        counts = {"n_iter_": end.n_iter, "n_added_": end.n_added, "n_passes_": 1}
+        counts = {"n_iter_": end.n_iter, "n_added_": end.n_added}
+        counts["n_passes_"] = 1 + n_passes
         fit = Fit(last.model, {**last.attributes, **counts}, end.outcome, detail)
         return replace(fit, outcome=LinearClassifier._judge(self, problem, fit))
 

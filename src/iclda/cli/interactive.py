@@ -17,6 +17,7 @@ from . import words
 
 if TYPE_CHECKING:
     from ..tabular.ask import Pool, Round
+    from ..tabular.table_files import Answers
 
 _AnswersFile = Annotated[Path, Option(metavar="FILE", help="CSV of rows to label; it is extended.")]
 _ClassColumn = Annotated[str, Option(metavar="COLUMN", help="Column of classes.")]
@@ -56,9 +57,11 @@ def ask(
             typer.echo(printable(line))
 
 
-def _command_to_fit(pool: Pool, answers: Path) -> str:
-    """The command that fits a model to the rows of a pool and the answers in a file."""
-    known = ["--labels", str(answers), "--id", pool.id, "--target", pool.target]
+def _then_fit(pool: Pool, answers: Answers, how: str) -> str:
+    """The command that fits a model, or how to get labels of two classes, which it needs."""
+    if len({*pool.labels.values(), *answers.labels.values()}) < 2:
+        return f"run the same command {how}, since a fit needs labels of two classes"
+    known = ["--labels", str(answers.path), "--id", pool.id, "--target", pool.target]
     unusable = ["--drop-unusable"] if pool.table.dropped else []
     return shlex.join(["iclda", "fit", str(pool.file.path), *known, *unusable])
 
@@ -66,7 +69,7 @@ def _command_to_fit(pool: Pool, answers: Path) -> str:
 def _next(asked: Round) -> str:
     """What to do after a round."""
     answers = asked.answers
-    fit = _command_to_fit(asked.pool, answers.path)
+    fit = _then_fit(asked.pool, answers, "with --n 20")
     if not answers.open_ids:
         return fit
     fill = f"fill in the column {answers.target!r} of {answers.path}"
@@ -132,7 +135,7 @@ def label(
     try:
         serve(port, lambda: labeling_site(session), show)
     except KeyboardInterrupt:
-        typer.echo(f"{session.answers}. Next: {_command_to_fit(pool, labels)}")
+        typer.echo(f"{session.answers}. Next: {_then_fit(pool, session.answers, 'again')}")
 
 
 def _open(address: str, no_browser: bool) -> None:

@@ -23,6 +23,7 @@ from . import words
 
 NOT_CONVERGED = 3  # exit code of a fit that wrote a model not to be relied on
 _AUTO = "auto"
+_PROPORTIONS = "labeled", "equal", "auto", "free"  # besides CLASS=SHARE
 _NAMES = [_AUTO, *(method.name for method in CHOSEN_BY_NAME)]
 _Texts = list[str] | None
 _Model = Annotated[Path, Argument(metavar="MODEL", help="A file that `iclda fit` wrote.")]
@@ -42,7 +43,8 @@ _Proportions = Annotated[
     Option(
         metavar="CLASS=SHARE",
         help="Share of the unlabeled rows that a class gets, for each: 0.3 or 0.2:0.4; or "
-        "labeled, for the shares of the labeled rows, equal, or auto, which learns them.",
+        "labeled, for the shares of the labeled rows, equal, auto, which learns them, or free, "
+        "for labels that are no random sample.",
     ),
 ]
 _TableOut = Annotated[Path, Option(metavar="FILE", help="A .csv or .parquet file.")]
@@ -81,8 +83,7 @@ def fit(
         chosen = None if method == _AUTO else find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
     priors, shrunk = _shares("--prior", prior), parse_shrinkage(shrinkage)
     word = " ".join(proportions or ())
-    is_word = word in ("labeled", "equal", "auto")
-    quotas = word if is_word else _shares("--proportions", proportions)
+    quotas = word if word in _PROPORTIONS else _shares("--proportions", proportions)
     if out.suffix != ".skops":
         raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
     check_can_save(out)
@@ -216,8 +217,9 @@ def _shares(option: str, given: Sequence[str] | None) -> dict[str, Any] | None:
         except ValueError:
             ends = ()
         if not name or name in shares or not 1 <= len(ends) <= most_ends:
-            rule = "must be CLASS=SHARE, an option for each class, for example yes=0.3"
-            raise ValueError(f"{option} {rule}, got {text!r}.")
+            rule = "CLASS=SHARE, an option for each class, for example yes=0.3"
+            names = f"{', '.join(_PROPORTIONS)} or " if most_ends > 1 else ""
+            raise ValueError(f"{option} must be {names}{rule}, got {text!r}.")
         shares[name] = ends if len(ends) > 1 else ends[0]
     return shares or None
 

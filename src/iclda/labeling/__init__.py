@@ -216,7 +216,9 @@ class LabelingSession:
             return {"headline": headline, "text": text.replace(" %", "\N{NO-BREAK SPACE}%")}
         n_known = len({*self.pool.labels, *self.answers.ids(RANDOM)} & {*self.project.labels})
         text = f"It takes {LEAST_TESTED} labels of rows drawn at random, and there are {n_known}. "
-        text += f"Of {_ROWS_A_ROUND} rows, {_RANDOM_ROWS_A_ROUND} are drawn so."
+        text += (
+            f"After {_ROWS_AT_FIRST} rows, {_RANDOM_ROWS_A_ROUND} of {_ROWS_A_ROUND} are drawn so."
+        )
         return {"headline": "Error not known yet", "text": text}
 
 

@@ -20,6 +20,7 @@ from .._system import versions_text
 from .store import Cell, FitResult, Store
 
 _CELLS_PER_CHUNK = 16  # half a second of work
+_CHUNKS_PER_JOB = 16  # at least: with fewer, progress stands still and processes wait at the end
 Task = tuple[Cell, Sequence[str]]  # a cell, and the methods still missing in it
 Sets = Mapping[str, Any]  # data of the cells, by the name of their data set
 Run = Callable[[Cell, Sets, Sequence[str]], list[FitResult]]  # is sent to other processes
@@ -84,7 +85,7 @@ def run_tasks(tasks: Sequence[Task], sets: Sets, run: Run, jobs: int) -> Iterato
     if jobs == 1:
         yield from (_run_chunk(0, [task], sets, run)[1] for task in tasks)
         return
-    size = max(1, min(_CELLS_PER_CHUNK, len(tasks) // (4 * jobs)))
+    size = max(1, min(_CELLS_PER_CHUNK, len(tasks) // (_CHUNKS_PER_JOB * jobs)))
     chunks = {i: list(tasks[i : i + size]) for i in range(0, len(tasks), size)}
     if (yield from _run_together(chunks, sets, run, jobs)):
         # A worker died: run a cell at a time to find the one that kills workers, and skip it.

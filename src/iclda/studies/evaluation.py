@@ -227,8 +227,8 @@ def evaluation_notes(result: Evaluation) -> list[str]:
     notes = []
     if result.is_training:
         notes.append(
-            "The model learned from this very file: the error on new rows will be higher. Use rows "
-            "that it has not seen, or `iclda compare`."
+            "The model learned from this very file: on rows whose class it was given it errs less "
+            "than on new ones. Use rows that it has not seen, or `iclda compare`."
         )
     if result.n_chosen:
         notes.append(
@@ -238,9 +238,7 @@ def evaluation_notes(result: Evaluation) -> list[str]:
     if result.unknown:
         names = ", ".join(f"{name!r} {n:,}" for name, n in result.unknown.items())
         notes.append(f"Classes that the model does not know count as wrong: {names} rows.")
-    if result.warning:
-        notes.append(result.warning)
-    return notes
+    return [*notes, result.warning] if result.warning else notes
 
 
 def evaluation_page(result: Evaluation) -> str:
@@ -255,8 +253,6 @@ def evaluation_page(result: Evaluation) -> str:
     )
     view = {
         "result": result,
-        "confusion": result.confusion,
-        "interval": result.confusion.interval,
         "base_rate": base_rate_sentence(result),
         "notes": evaluation_notes(result),
         "reliability": to_inline_svg(figure, "reliability", description),

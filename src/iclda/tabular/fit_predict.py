@@ -26,7 +26,6 @@ from .._messages import (
     NoUnlabeledRowsWarning,
     ParameterError,
     message_of,
-    quoted_list,
     say,
 )
 from .._statistics import (
@@ -55,7 +54,6 @@ _SUPERVISED = say(
     "No row is unlabeled, so that this is a supervised fit. Rows with an empty target are "
     "unlabeled; {@unlabeled} and {@unlabeled_file} name others."
 )
-_FEW_COPIES = 0.05  # of the labeled rows, which hardly change the error
 _FOLDS = 5  # of the labels drawn at random
 _CHOSEN_SHARES = (
     "{@proportions} takes the class shares of the labels, and {n} of these were chosen for being "
@@ -152,10 +150,10 @@ def fit_table(
     bounds = safety_bounds(model[-1], encoded, table.labels)
     messages: list[Any] = [record.message for record in caught]
     doubts: list[str] = []
-    if table.n_chosen or tested["withheld"]:
-        # What a cross-validation of chosen labels, or of copies, says does not hold for other rows.
+    if table.n_chosen:
+        # What a cross-validation of chosen labels says does not hold for other rows.
         messages = [each for each in messages if not isinstance(each, NothingLearnedWarning)]
-        if table.n_chosen and priors is None and "proportions" not in model[-1].get_params():
+        if priors is None and "proportions" not in model[-1].get_params():
             doubts.append(say(_CHOSEN_OUTSIDE if is_outside else _CHOSEN_PRIORS, n=table.n_chosen))
     counts = Counter(table.labels[table.is_labeled].tolist())
     report = FitReport(
@@ -166,7 +164,7 @@ def fit_table(
         n_unlabeled=int((~table.is_labeled).sum()),
         empty_cells={} if is_array else _count_gaps(rows),
         notes=table.notes,
-        warnings=[*_warnings_of(messages, table, counts), *doubts],
+        warnings=[*_warnings_of(messages, table), *doubts],
         method=choice.method_ if method is None else method.name,
         choice=choice.reason_ if method is None else "",
         safety="" if bounds is None else bounds.sentence,
@@ -181,10 +179,10 @@ def _test(model: Pipeline, table: Table, choice: AutoLDA | None) -> dict[str, An
     It is that of labels drawn at random if others were chosen, and for methods of scikit-learn.
     """
     n_random, withheld, error = int(table.is_random.sum()), "", None
-    if not isinstance(table.features, FeatureFile):
-        withheld = _why_copies(table)
     if table.n_chosen:
-        withheld = withheld or why_withheld(table)
+        withheld = why_withheld(table)
+    elif choice is not None and choice.proportions == FREE:
+        withheld = "free proportions are for labels that are no random sample of the rows"
     is_random = choice is None or table.n_chosen > 0
     n_tested = n_random if is_random or choice is None else choice.n_tested_
     brier, learned = math.inf, ""
@@ -216,19 +214,6 @@ def _without_labeled_shares(table: Table, method: Method | None, proportions: An
     return FREE if given is None else given
 
 
-def _why_copies(table: Table) -> str:
-    """Return why the error is not known, if more than a few labeled rows are copies of others."""
-    labels = table.labels[table.is_labeled]
-    first = first_copies(table.features[table.is_labeled], labels)
-    n_copies = int((first != np.arange(len(labels))).sum())
-    if n_copies <= _FEW_COPIES * len(labels):
-        return ""
-    return (
-        f"{n_copies:,} of the {len(labels):,} labeled rows are copies of others, which would be "
-        "tested by fits to the same rows. `iclda compare` tests them together"
-    )
-
-
 def random_estimate(table: Table, is_wrong: AnyArray) -> ErrorEstimate:
     """Error on new rows, by ``wrong_on_random``.
 
@@ -245,15 +230,17 @@ def wrong_on_random(model: Any, table: Table, is_training: AnyArray | None = Non
     """Whether each label drawn at random is predicted wrongly by a fit without it.
 
     Fits are to all chosen labels and, in folds, to the other random ones; ``is_training`` are the
-    rows whose labels they may use. Without two classes to fit, the only one is predicted.
+    rows whose labels they may use. Without two classes to fit, the only one is predicted. Of a row
+    that occurs several times the first copy is tested, by fits to none of them.
     """
-    tested = np.flatnonzero(table.is_random)
+    first = first_copies(table.features, table.labels)
+    tested = np.flatnonzero(table.is_random & (first == np.arange(len(first))))
     folds = np.random.default_rng(0).permutation(len(tested)) % _FOLDS
     is_wrong = np.empty(len(tested), dtype=bool)
     for k in range(_FOLDS):
         fold = tested[folds == k]
         labels = table.labels.copy()
-        labels[fold] = None
+        labels[np.isin(first, fold)] = None
         if is_training is not None:
             labels[~is_training] = None
         classes = {label for label in labels if label is not None}
@@ -279,16 +266,12 @@ def _count_gaps(features: Any) -> dict[str, int]:
     return {name: int(n) for name, n in features.isna().sum().items() if n}
 
 
-def _warnings_of(caught: Sequence[Any], table: Table, counts: Counter[str]) -> list[str]:
+def _warnings_of(caught: Sequence[Any], table: Table) -> list[str]:
     """Warnings of a fit and of its table, each once; that nothing was learned is the first."""
     first = [message_of(w) for w in caught if isinstance(w, NothingLearnedWarning)]
     texts = [
         _SUPERVISED if isinstance(w, NoUnlabeledRowsWarning) else message_of(w) for w in caught
     ]
-    single = sorted(name for name, count in counts.items() if count == 1)
-    if single and len(single) < len(counts):  # the classifiers warn if all classes have one
-        advice = "which may not be typical: label more rows if you can."
-        texts.insert(0, f"One labeled row only of {quoted_list(single, 5)}, {advice}")
     return list(dict.fromkeys([*first, *table.warnings, *texts]))
 
 

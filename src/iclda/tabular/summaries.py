@@ -176,8 +176,8 @@ def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:
             "Cells with a category that the fit did not see, or too rarely to learn from: "
             f"{_ranked(counts.unknown)}."
         )
-    if counts.far:
-        lines.append(f"Warning: {far_warning(counts)}")
+    if far := far_warning(counts):
+        lines.append(f"Warning: {far}")
     shown, n_more = list(counts.classes.items()), len(counts.classes) - _MOST_CLASSES
     if n_more > 0:
         shown = counts.classes.most_common(_MOST_CLASSES)

@@ -165,10 +165,8 @@ class Table:
         Of more than ``n_most`` unlabeled rows it has a sample; None: of those of an array file
         that would make a large frame.
         """
-        is_array, unlabeled = (
-            isinstance(self.features, FeatureFile),
-            np.flatnonzero(~self.is_labeled),
-        )
+        is_array = isinstance(self.features, FeatureFile)
+        unlabeled = np.flatnonzero(~self.is_labeled)
         if n_most is None and is_array:
             n_most = max(1_000, _MOST_NUMBERS // self.features.rows.n_features)
         is_sampled = n_most is not None and len(unlabeled) > n_most

@@ -164,7 +164,8 @@ class CsvReader(_NamedColumns):
         if len(text.strip().splitlines()) < 2:
             raise ValueError(
                 f"{self.path} holds no rows below the names of its columns in row 1, or no end of "
-                "row 1 in its first megabyte."
+                "row 1 in its first megabyte: fill it, name another file, or delete it if it is to "
+                "be made."
             )
         self.delimiter = _most_frequent_delimiter(text)
         self.decimal = _decimal_sign(text, self.delimiter)
@@ -488,8 +489,8 @@ class Answers:
 
     @classmethod
     def read(cls, path: Path, id: str, target: str) -> Answers:
-        """Read a file, or begin one that does not exist."""
-        if path.exists():
+        """Read a file, or begin one that does not exist or is empty."""
+        if path.exists() and path.stat().st_size:
             return cls.of(open_table(path), id, target)
         none = dict.fromkeys([id, target, *OWN_COLUMNS], ())
         return cls(path, id, target, require_for_tables("pandas").DataFrame(none, dtype=str))

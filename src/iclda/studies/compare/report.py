@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 SHOWN_SETTINGS = ("target", "folds", "repeats", "labeled", "shrinkage", "seed")
 Word = Callable[[str], str]  # words a message for its reader; ``str`` is for Python
 _MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}
-_LARGE = 1e5  # numbers from here on are written with an exponent
 _CURVE_TITLES = {UNLABELED_CURVE: "More unlabeled rows", LABELED_CURVE: "More labeled rows"}
 
 
@@ -158,10 +157,8 @@ def interval_source(summary: ComparisonSummary) -> str:
 
 def number_text(value: float | None, measure: str) -> str:
     """A number with the decimals of its measure; a dash for None."""
-    if value is None:
-        return NOTHING
     decimals = COMPARISON_MEASURES[measure].decimals
-    return f"{value:.0e}" if abs(value) >= _LARGE else f"{value:.{decimals}f}"
+    return NOTHING if value is None else f"{value:.{decimals}f}"
 
 
 def worse_text(summary: ComparisonSummary, name: str) -> str:
@@ -208,11 +205,7 @@ def fit_command(comparison: Comparison) -> str:
     if chosen is None or settings.n_kept is not None or verdict.learned == NOT_LEARNED:
         return ""
     path = settings.sources[0].path
-    parameters = {
-        **settings.reading,
-        "target": settings.target,
-        "method": chosen.method.name,
-    }
+    parameters = {**settings.reading, "target": settings.target, "method": chosen.method.name}
     hints = [Hint(name, value) for name, value in parameters.items() if value]
     if not chosen.method.is_outside:
         hints.append(Hint("shrinkage", chosen.shrinkage or 0))

@@ -34,7 +34,7 @@ from ..._messages import and_list, plural, say
 from ..._progress import Advance
 from ..._statistics import row_losses
 from ..._system import versions
-from ...methods import BASELINES, FITTED, affordable
+from ...methods import BASELINES, FITTED, affordable, without_free_search
 from ...tabular.encoders import BOOLEAN, CATEGORY, kinds_of, pipeline, preprocessing
 from ...tabular.table import Table
 from .. import record_fit, run_missing
@@ -97,6 +97,7 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         methods = tuple(m for m in methods if dict(m.options).get("proportions") != LABELED)
         candidates = methods
     if plan.methods is None:
+        candidates = without_free_search(candidates, size.n_labeled, size.n_features)
         # Few rows are fitted in the space that they span.
         searched = replace(size, n_features=min(size.n_features, len(table.labels)))
         methods = affordable(candidates, size.n_features, searched.n_unknowns)
@@ -293,7 +294,8 @@ def _check_chosen(table: Table) -> Iterator[Remark]:
 def _check_labels(size: Size) -> Iterator[Remark]:
     text = f"{size.n_labeled:,} train in each fold, for {plural(size.n_features, 'feature')}"
     if size.is_degenerate:
-        yield Remark(NOTE, "Labels", f"{text}: too few for a fit without shrinkage.")
+        left = ", or for ICLDA of free class sizes" if size.n_labeled < size.n_features else ""
+        yield Remark(NOTE, "Labels", f"{text}: too few for a fit without shrinkage{left}.")
     elif size.is_small:
         yield Remark(NOTE, "Labels", f"{text}: few, so that shrinkage is of use.")
     else:
