@@ -57,6 +57,15 @@ def test_rows_written_three_times_are_tested_once(wine, methods):
     assert thrice.error_interval_[1] > 0.6 * once.high
 
 
+def test_no_class_sizes_are_free_with_fewer_labels_than_features(wine):
+    X, y = wine
+    few = AutoLDA(methods=["iclda", "em"]).fit(X, masked(y, 12))
+    enough = AutoLDA(methods=["iclda", "em"]).fit(X, masked(y, 13))
+    assert (few.method_, set(enough.losses_)) == ("em", {"iclda", "em"})
+    assert "iclda" not in few.losses_
+    assert AutoLDA(methods=["iclda"]).fit(X, masked(y, 12)).method_ == "iclda"
+
+
 def test_proportions_are_those_of_the_methods_that_take_them(wine):
     X, y = wine
     labels = masked(y, 30)

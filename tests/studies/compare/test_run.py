@@ -216,6 +216,15 @@ def test_searches_over_very_many_unknowns_are_left_out_and_named(tmp_path):
     assert choose_settings(named).left_out == []
 
 
+def test_class_sizes_are_not_free_with_fewer_labels_than_features(tmp_path):
+    wide = pd.DataFrame(np.random.default_rng(0).standard_normal((60, 20))).rename(columns=str)
+    plan = comparison(tmp_path, table_of(wide, ["a", "b"] * 8 + [None] * 44), methods=None)
+    settings = choose_settings(plan)
+    names = {each.method.name for each in settings.contestants}
+    assert ("iclda" in names, "iclda-proportions" in names) == (False, True)
+    assert any("or for ICLDA of free class sizes" in each.text for each in settings.remarks)
+
+
 def test_labels_are_not_spread_to_many_rows(tmp_path, monkeypatch):
     plan = comparison(tmp_path, methods=None)
     assert choose_settings(plan).left_out == []
