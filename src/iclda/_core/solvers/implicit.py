@@ -133,28 +133,14 @@ def _is_small(problem: Problem) -> bool:
 
 
 def _candidates(sample: HeldSample, n_starts: int, seed: int) -> Candidates:
-    """Find candidates on few rows of a sample and, while several are left, on more of them.
-
-    With many unknowns, all rows that are held and no more are used from the beginning.
-    """
-    is_whole, chosen = len(sample.rows) == sample.problem.unlabeled.n_rows, settings.SETTINGS
-    is_small = _is_small(sample.problem)
-    few = sample if is_whole and not is_small else sample.thinned(chosen.screened_rows)
+    """Find candidates on few rows of a sample or, with many unknowns and all rows, on these."""
+    is_whole, few = len(sample.rows) == sample.problem.unlabeled.n_rows, sample
+    if _is_small(sample.problem) or not is_whole:
+        few = sample.thinned(settings.SETTINGS.screened_rows)
     found = find_candidates(few.problem, few.held, n_starts, seed, is_sample=few is not sample)
-    n_more = int(chosen.most_work / (settings.STEPS_OF_STARTS * sample.problem.labeled_point.size))
-    if len(found.scores) > 1 and is_small and few is not sample and n_more > 2 * len(few.rows):
-        more = sample.thinned(n_more)
-        known = _reheated_in(more, found, few).scores
-        found = find_candidates(
-            more.problem, more.held, n_starts, seed, known, is_sample=more is not sample
-        )
-        few = more
-    return found if few is sample else _reheated_in(sample, found, few)
-
-
-def _reheated_in(target: HeldSample, found: Candidates, source: HeldSample) -> Candidates:
-    """Return candidates of one sample in the coordinates of another, at a higher tau."""
-    scores = [moved_scores(each, source.problem, target.problem) for each in found.scores]
+    if few is sample:
+        return found
+    scores = [moved_scores(each, few.problem, sample.problem) for each in found.scores]
     return Candidates(np.array(scores), found.tau).reheated(settings.REHEATING)
 
 
@@ -163,14 +149,13 @@ def find_candidates(
     held: HeldSet,
     n_starts: int,
     seed: int,
-    known: Array | None = None,
     *,
     is_sample: bool,
 ) -> Candidates:
     """Anneal a few starts; while they disagree, anneal all of them, then variations of the best.
 
-    Scores that are ``known`` (S, K, 1 + rank) to be good are further starts. With many unknowns
-    only two starts are annealed. The best of candidates that a sample cannot distinguish is kept.
+    With many unknowns only two starts are annealed. The best of candidates that a sample cannot
+    distinguish is kept.
     """
     chosen, annealing = settings.SETTINGS, _Annealing(problem.likelihood, held)
     n_read = len(held.weights) * problem.labeled_point.size
@@ -180,7 +165,6 @@ def find_candidates(
     most = max(_LEAST_STARTS, int(most_steps / _STEPS_OF_A_START))
     starts = _Starts(problem, min(n_starts, most), seed)
     first = starts.first(min(_MORE_STARTS * n_starts, most))
-    first = first if known is None else np.concatenate([known, first])
     if not _is_small(problem):
         annealing.cooling = settings.COOLING_OF_MANY
         found, tau = annealing.run(

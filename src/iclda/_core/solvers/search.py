@@ -118,11 +118,11 @@ def n_held_rows(problem: Problem) -> int:
     """Return the number of unlabeled rows that are held in memory: all, or a sample."""
     width = 1 + problem.whitening.rank
     n_rows, chosen = problem.unlabeled.n_rows, settings.SETTINGS
-    by_shares = max(chosen.screened_rows, settings.HELD_SHARES // problem.n_classes)
+    by_shares = max(settings.LEAST_HELD_ROWS, settings.HELD_SHARES // problem.n_classes)
     most = min(settings.HELD_ROWS, by_shares)
     if n_rows <= most and n_rows * width <= settings.HELD_ENTRIES_OF_ALL:
         return n_rows
-    return min(most, max(chosen.screened_rows, chosen.held_entries // width), n_rows)
+    return min(most, max(settings.LEAST_HELD_ROWS, chosen.held_entries // width), n_rows)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ class Settings:
     """Settings of the search. Heights of tau are over the spread of the gradient (``spread``)."""
 
     # Starts (``implicit``)
-    screened_rows: int = 2_000  # rows on which starts are annealed first
+    screened_rows: int = 4_000  # rows on which starts are annealed
     most_work: float = 5e8  # numbers read in one annealing: starts x steps x rows x classes x width
     heights: tuple[float, ...] = (0.2, 0.07, 0.025)  # values of tau at which starts join
     coolest: float = 0.002  # tau at which candidates are compared
@@ -37,6 +37,7 @@ SETTINGS = Settings()
 
 # Rows and numbers held in memory.
 HELD_ROWS = 20_000  # unlabeled rows, at most
+LEAST_HELD_ROWS = 2_000  # whatever the dimensions
 HELD_ENTRIES_OF_ALL = 8_000_000  # rows x dimensions, if these are all rows: 64 MB
 HELD_SHARES = 2**25  # held rows x classes: 256 MB
 ROWS_WHITENED_AT_ONCE = 4096
@@ -62,7 +63,6 @@ REHEATING = 10  # factor of tau before candidates of a sample are continued on m
 SMALLEST_TAU = 1e-9
 
 # Work.
-STEPS_OF_STARTS = 1_000  # steps of annealing assumed, for the number of rows that is affordable
 STARTS_OF_MANY = 2  # starts with many unknowns
 COOLING_OF_MANY = 0.9  # ``cooling`` of these
 LEAST_READ = 1.5e7  # numbers read per iteration that is allowed, or this share of all numbers
