@@ -70,11 +70,6 @@ def test_shrinkage_lets_few_labels_match_moments(shrinkage):
     assert_close(total, np.cov(sample.rows.T, bias=True), 1e-9)
 
 
-def test_a_prior_of_0_is_used(sample):
-    priors = np.eye(sample.n_classes)[0]
-    assert_close(sample.fit(MomentConstrainedLDA(priors=priors)).priors_, priors, 0)
-
-
 def test_normalized_means_are_of_the_labeled_rows_and_the_covariance_of_all(sample):
     fit = sample.fit(NormalizedLDA())
     weights, means, _ = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))
@@ -108,12 +103,3 @@ def test_one_label_a_class_is_enough_for_normalized_lda():
         fit = sample.fit(NormalizedLDA())
     assert_close(fit.means_, sample.X, 1e-12)
     assert fit.rank_ == 8
-
-
-def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):
-    priors = np.full(sample.n_classes, 1 / sample.n_classes)
-    fit = sample.fit(MomentConstrainedLDA(priors=priors))
-    free = sample.fit(MomentConstrainedLDA())
-    assert_close(fit.priors_, priors, 1e-14)
-    for name in ("class_weights_", "means_", "covariance_"):
-        assert_close(getattr(fit, name), getattr(free, name), 1e-14)

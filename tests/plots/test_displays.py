@@ -1,7 +1,6 @@
 """What all displays promise: documented as they are, drawn where asked, nothing else touched."""
 
 import inspect
-import subprocess
 import sys
 from pathlib import Path
 
@@ -131,10 +130,3 @@ def test_without_matplotlib_the_error_names_the_extra(display, monkeypatch):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=r"matplotlib is needed .* 'iclda\[plots\]'"):
         drawn(display)
-
-
-def test_importing_the_displays_imports_nothing_that_only_some_of_them_need():
-    command = "import sys, iclda.plots; print(*sys.modules)"
-    printed = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
-    assert "matplotlib" not in printed.stdout.split()
-    assert "iclda.plots" in printed.stdout.split(), printed.stderr

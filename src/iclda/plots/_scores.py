@@ -13,7 +13,7 @@ from .._core import AnyArray, Array
 from .._estimators.labels import UNLABELED
 from .._statistics import ReliabilityCurve, bin_sums
 from ..methods import FAINT
-from ..model_selection._splitters import check_count, draw_seed
+from ..model_selection._splitters import check_count
 from . import _look
 from ._look import (
     LABEL_SIZE,
@@ -38,8 +38,8 @@ _PREDICTED = "the predicted class"
 class LearningCurveDisplay(Display):
     """Mean score of one or several classifiers against the number of rows.
 
-    Bands are one standard error to either side. Make one by ``from_curve`` or ``from_estimator``;
-    ``plot`` draws it again.
+    Bands are one standard error to either side. Make one by ``from_curve``; ``plot`` draws it
+    again.
 
     Parameters
     ----------
@@ -115,58 +115,6 @@ class LearningCurveDisplay(Display):
             varied=varied,
             score_name="error" if as_error else score_name,
         ).plot(ax=ax, **kwargs)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        as_error: bool = False,
-        ax: Axes | None = None,
-        line_kw: dict[str, Any] | None = None,
-        fill_kw: dict[str, Any] | None = None,
-        random_state: Any = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Fit and score classifiers on growing numbers of rows and draw the curves.
-
-        Parameters
-        ----------
-        estimator : classifier or dict of classifiers
-            One, or one for each name; all see the same rows.
-        X : array-like of shape (n_samples, n_features)
-            Rows, labeled and unlabeled.
-        y : array-like of shape (n_samples,)
-            Class of every row, or the marker.
-        as_error : bool, default=False
-            Whether to draw 1 minus the score.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        line_kw : dict, default=None
-            Passed to ``Axes.plot``.
-        fill_kw : dict, default=None
-            Passed to ``Axes.fill_between``.
-        random_state : int, RandomState instance or None, default=None
-            For folds and order of rows, the same for all classifiers.
-        **kwargs : dict
-            Passed to ``iclda.model_selection.semi_supervised_learning_curve``.
-
-        Returns
-        -------
-        display : LearningCurveDisplay
-            Object that stores what was drawn.
-        """
-        from ..model_selection._scores import semi_supervised_learning_curve
-
-        _look.import_matplotlib()
-        seed = draw_seed(random_state)
-        curves = {
-            name: semi_supervised_learning_curve(one, X, y, random_state=seed, **kwargs)
-            for name, one in estimators_by_name(estimator).items()
-        }
-        return cls.from_curve(curves, as_error=as_error, ax=ax, **(line_kw or {}), fill_kw=fill_kw)
 
     def plot(
         self, ax: Axes | None = None, *, fill_kw: dict[str, Any] | None = None, **kwargs: Any
