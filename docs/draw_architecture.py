@@ -67,7 +67,7 @@ STEPS = [
     ),
     (2, 2, "_estimators", "labels", "classes, codes and unlabeled rows from y", "Labels"),
     (1, 3, "_core", "problem", "labeled rows in summary, moments of all", "Problem"),
-    (2, 3, "_core", "frame, whitening, likelihood", "units; unit covariance; L, derivatives", ""),
+    (2, 3, "_core", "frame, moments, likelihood", "units; unit covariance; L, derivatives", ""),
     (1, 4, "_estimators", "implicitly_constrained", "_solve: one call into the core", "Fit"),
     (2, 4, "_core", "solvers/implicit, search", "starts, continuation, finish", "Solution"),
     (1, 5, "_core", "gaussian", "the model at the point found", "Gaussians"),

@@ -17,7 +17,7 @@ from iclda import (
     SelfLearningLDA,
     SupervisedLDA,
 )
-from iclda.model_selection import SemiSupervisedKFold
+from iclda.model_selection import SemiSupervisedKFold, semi_supervised_learning_curve
 from iclda.plots import LearningCurveDisplay
 
 rng = np.random.default_rng(0)
@@ -31,14 +31,15 @@ methods = {
     "MomentConstrainedLDA": MomentConstrainedLDA(),
     "ImplicitlyConstrainedLDA": ImplicitlyConstrainedLDA(n_starts=4),
 }
-LearningCurveDisplay.from_estimator(
-    methods,
-    X,
-    y,
-    n_labeled=20,
-    n_unlabeled=[0, 10, 40, 160, 640],
-    cv=SemiSupervisedKFold(2, n_repeats=5, random_state=0),
-    random_state=0,
-    as_error=True,
-)
+settings = {
+    "n_labeled": 20,
+    "n_unlabeled": [0, 10, 40, 160, 640],
+    "cv": SemiSupervisedKFold(2, n_repeats=5, random_state=0),
+    "random_state": 0,
+}
+curves = {
+    name: semi_supervised_learning_curve(method, X, y, **settings)
+    for name, method in methods.items()
+}
+LearningCurveDisplay.from_curve(curves, as_error=True)
 plt.show()

@@ -14,7 +14,9 @@ import pytest
 
 import iclda
 from docstrings import assert_parameters_are_documented, bare_signature, entries, parameters_of
+from iclda import rows
 from iclda.methods import FITTED, FURTHER
+from iclda.model_selection import _rows_to_label, _scores, _splitters
 
 NAMES = [*{method.class_name: None for method in (*FITTED, *FURTHER)}, "AutoLDA"]
 FUNCTIONS = ["compare", "load_model", "save_model"]
@@ -136,6 +138,13 @@ def test_the_examples_of_the_docstring_run(classifier):
     assert runner.failures == 0
 
 
+@pytest.mark.parametrize("module", [rows, _rows_to_label, _scores, _splitters])
+def test_the_examples_of_the_functions_run(module):
+    result = doctest.testmod(module)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
 def run(command):
     finished = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
@@ -145,7 +154,8 @@ def run(command):
 def test_importing_the_package_imports_nothing_optional():
     # scikit-learn itself imports pandas where it is installed: what counts is what we add.
     before = run("import sys, sklearn.base, sklearn.metrics, scipy.stats; print(*sys.modules)")
-    after = run("import sys; from iclda import *; print(*sys.modules)")
+    every = "from iclda import *; from iclda import model_selection, plots, rows"
+    after = run(f"import sys; {every}; print(*sys.modules)")
     assert "iclda._core.solvers.search" in after
     assert not set(OPTIONAL) & (set(after) - set(before))
 

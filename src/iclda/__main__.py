@@ -37,7 +37,8 @@ def make_app() -> Any:
         import typer
     except ImportError:  # pragma: no cover - without the extra there is no command line to test
         sys.exit("The command line needs extra packages: pip install 'iclda[data,experiments]'.")
-    from .cli import interactive, models, studies, words
+    from . import cli
+    from .cli import interactive, models, studies
 
     def show_version(is_wanted: bool) -> None:
         if is_wanted:
@@ -68,7 +69,7 @@ def make_app() -> Any:
         *(studies.report, studies.datasets, interactive.playground, interactive.label),
     ):
         is_study = command.__module__ == studies.__name__
-        app.command()(words.explained(command, words.RESUMABLE if is_study else words.NOT_WRITTEN))
+        app.command()(cli.explained(command, cli.RESUMABLE if is_study else cli.NOT_WRITTEN))
     return app
 
 

@@ -20,7 +20,7 @@ class Hint:
     """A parameter that a message mentions, as a rule to keep or as a way out.
 
     In Python it reads ``name`` or ``name=value``; the command line words it as an option
-    (``iclda.cli.words``).
+    (``iclda.cli``).
     """
 
     parameter: str

@@ -168,15 +168,6 @@ FITTED = (
 # The rest of the family: in comparisons and tables if they are named.
 FURTHER = (
     Method(
-        "moment-likelihood",
-        "MCLDA-likelihood",
-        "moment constrained LDA of highest likelihood",
-        "It maximizes the likelihood of labeled rows, given the mean and covariance of all rows.",
-        line=("#1f82c9", 2, 1),
-        path="moment_constrained.MomentConstrainedLDA",
-        options=(("variant", "likelihood"),),
-    ),
-    Method(
         "normalized",
         "NLDA",
         "normalized LDA",
@@ -340,11 +331,14 @@ def _names_of(method: Method) -> set[str]:
     return {_plain(name) for name in (method.name, method.paper_name, *in_python) if name}
 
 
+# The first of several methods with a name has it.
+_BY_NAME = {name: method for method in reversed(COMPARED) for name in _names_of(method)}
+
+
 def known_method(name: str) -> Method | None:
     """Return a method by any of its names, old ones too; what stands in brackets is ignored."""
     plain = _plain(str(name).partition("(")[0])
-    plain = _plain(_RENAMED.get(plain, plain))
-    return next((method for method in COMPARED if plain in _names_of(method)), None)
+    return _BY_NAME.get(_plain(_RENAMED.get(plain, plain)))
 
 
 def find_method(name: str, among: Sequence[Method] = FITTED, others: Sequence[str] = ()) -> Method:

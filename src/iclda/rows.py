@@ -17,10 +17,10 @@ from sklearn.utils import check_scalar
 
 from ._progress import show_cells
 from ._rows.backends import refuse_repeated
-from ._rows.passes import Callback, Passes, listen
+from ._rows.passes import Callback, listen
 from ._rows.readers import DEFAULT_MEMORY, Reader, batch_reader, reader_of
 
-__all__ = ["Passes", "bar", "from_batches", "from_dask", "open", "progress"]
+__all__ = ["bar", "from_batches", "from_dask", "open", "progress"]
 
 
 def open(X: Any, *, columns: Sequence[str] | None = None, memory: int = DEFAULT_MEMORY) -> Reader:

@@ -12,8 +12,8 @@ from table_files import call
 
 pytest.importorskip("uvicorn", reason="the playground needs iclda[playground]")
 
+from iclda import playground
 from iclda._local_server import bind
-from iclda.playground import server
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "playground.md"
 CODE = """
@@ -80,7 +80,7 @@ def test_every_option_and_key_is_on_the_page_about_it():
     options = set(re.findall(r"--[a-z-]+", call("playground", "--help")[1])) - {"--help"}
     assert options == {"--port", "--no-browser"}
     assert all(f"`{option}" in text for option in options)
-    page = (Path(server.__file__).parent / "static" / "index.html").read_text()
+    page = (Path(playground.__file__).parent / "static" / "index.html").read_text()
     keys = set(re.findall(r"<kbd>(\w+)</kbd>", page)) - {"Shift"}
     assert len(keys) == 10
     table = [line for line in text.splitlines() if line.startswith("|")]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from iclda._core.problem import SphericalProblem, fit_nearest_mean
+from iclda._core.problem import SphericalProblem
 from iclda._core.solvers.alternate import marginal_log_likelihood
 from iclda._core.solvers.attainable import hold_all
 from problems import fit_shares, log_joint, one_hot, parameters, problem_of, random_shares
@@ -61,13 +61,3 @@ def test_points_without_weight_or_variance_are_not_admissible(labeled):
     far = point.copy()
     far[:, 1:] *= 100
     assert not problem.is_admissible(far)
-
-
-def test_the_labeled_fit_needs_no_unlabeled_rows(sample):
-    problem = problem_of(sample)
-    model = fit_nearest_mean(problem.frame, problem.labeled)
-    weights, means, covariance = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))
-    covariance = np.trace(covariance) / 3 * np.eye(3)
-    np.testing.assert_allclose(
-        model.log_joint(sample.rows), log_joint(sample.rows, weights, means, covariance), rtol=1e-8
-    )

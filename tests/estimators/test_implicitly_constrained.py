@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from changes import assert_close, assert_same_fit
+from changes import assert_close
 from iclda import ImplicitlyConstrainedLDA
 from iclda._estimators import implicitly_constrained as _implicitly_constrained
 from problems import (
@@ -174,9 +174,3 @@ def test_large_problems_are_certified_too(n_classes, separation):
     assert fit.converged_
     assert gap_of_shares(sample, fit.responsibilities_) <= 1e-6
     assert fit.n_passes_ <= {2: 40, 3: 60, 5: 100}[n_classes]
-
-
-def test_the_same_data_give_the_same_fit(sample):
-    for random_state in (None, 5):
-        a, b = (sample.fit(ImplicitlyConstrainedLDA(random_state=random_state)) for _ in range(2))
-        assert_same_fit(a, b, 0)

@@ -13,8 +13,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="the page needs iclda[playground]")
 
 from iclda._local_server import ADDRESS, bind, make_server
-from iclda.labeling import LabelingSession, ShownRows
-from iclda.labeling.server import labeling_site
+from iclda.labeling import LabelingSession, ShownRows, labeling_site
 from iclda.tabular.ask import Pool, ask_for_labels
 
 PIXEL = bytes.fromhex(

@@ -2,6 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+pytest.importorskip("uvicorn", reason="the page needs iclda[playground]")
+
 from iclda.labeling import ShownRows
 from iclda.tabular.ask import Pool
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("uvicorn", reason="the playground needs iclda[playground]")
+
 import iclda
 from iclda import playground
 from iclda.methods import METHODS

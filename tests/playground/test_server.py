@@ -10,11 +10,10 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="the playground needs iclda[playground]")
 
+from iclda import playground as module
 from iclda._local_server import ADDRESS, bind, make_server
 from iclda.methods import METHODS
-from iclda.playground import PROBLEMS, draw_toy_scene
-from iclda.playground import server as module
-from iclda.playground.server import playground_site
+from iclda.playground import PROBLEMS, draw_toy_scene, playground_site
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 
 from iclda import ImplicitlyConstrainedLDA, SelfLearningLDA
 from iclda.plots import DecisionBoundaryDisplay
-from iclda.plots._classifier import plane_of
+from iclda.plots._decision_boundary import plane_of
 from iclda.plots._look import CLASS_COLORS, mix, to_rgb
 
 draw = DecisionBoundaryDisplay.from_estimator
@@ -72,7 +72,7 @@ def test_more_features_are_drawn_along_the_discriminants(fitted):
     assert_allclose(
         np.exp(plane.log_probabilities(display.points)), f.model.predict_proba(f.X), atol=1e-10
     )
-    with pytest.raises(ValueError, match=r"two features.* has 1: .*DiscriminantHistogramDisplay"):
+    with pytest.raises(ValueError, match=r"two features.* has 1: draw a histogram"):
         draw(fitted(2, 1).model, fitted(2, 1).X)
 
 

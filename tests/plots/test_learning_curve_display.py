@@ -64,22 +64,15 @@ def test_what_model_selection_returns_is_drawn_as_it_is(fitted):
         LearningCurveDisplay.from_curve({})
 
 
-def test_all_classifiers_see_the_same_rows(fitted):
+def test_settings_reach_what_they_are_for(fitted):
     f = fitted(2, 2)
-    models = {"a": SelfLearningLDA(), "b": SelfLearningLDA()}
-    display = LearningCurveDisplay.from_estimator(
-        models, f.X, f.y, n_unlabeled=[0, 40], cv=2, as_error=True, line_kw={"linewidth": 4},
-        fill_kw={"alpha": 0.5},
-    )  # fmt: skip
-    assert_array_equal(display.means["a"], display.means["b"])
+    curve = semi_supervised_learning_curve(SelfLearningLDA(), f.X, f.y, n_labeled=[4, 12], cv=2)
+    style = {"linewidth": 4, "fill_kw": {"alpha": 0.5}}
+    display = LearningCurveDisplay.from_curve({"a": curve}, as_error=True, **style)
+    assert display.ax_.get_xlabel() == "Labeled rows"
     assert display.ax_.get_ylabel() == "Error"
     assert display.lines_["a"].get_linewidth() == 4
     assert display.bands_["a"].get_alpha() == 0.5
-    single = LearningCurveDisplay.from_estimator(
-        SelfLearningLDA(), f.X, f.y, n_labeled=[4, 12], cv=2
-    )
-    assert list(single.lines_) == ["SelfLearningLDA"]
-    assert single.ax_.get_xlabel() == "Labeled rows"
 
 
 @pytest.mark.parametrize(

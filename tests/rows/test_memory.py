@@ -64,23 +64,6 @@ def test_responsibilities_add_up_to_the_label_sums(name):
     np.testing.assert_allclose(sums.sums, shares.T @ FRAME.apply(X), rtol=1e-10, atol=1e-11)
 
 
-def test_single_precision_rows_are_summed_in_double_precision():
-    # 2^24 + 1 is no single-precision number: sums in that precision would stand still.
-    single = np.ones((20_000, 1), dtype=np.float32)
-    single[::2] += np.float32(2**-10)
-    frame = frame_of(single)
-    found = MemoryRows(single).moments(frame)
-    expected = MemoryRows(single.astype(np.float64)).moments(frame)
-    assert_equal_sums(found, expected)
-
-
-@pytest.mark.parametrize("dtype", [np.int64, ">f8", np.float16])
-def test_rows_of_any_numeric_dtype_give_the_same_sums(dtype):
-    whole = np.round(X)
-    found = MemoryRows(whole.astype(dtype), tile_rows=16).moments(FRAME)
-    assert_equal_sums(found, MemoryRows(whole).moments(FRAME))
-
-
 @pytest.mark.parametrize("n", [1, 10, 59, 10_000])
 def test_a_sample_weighs_as_much_as_all_rows(n):
     rows = MemoryRows(X, WEIGHTS, IS_MEMBER)

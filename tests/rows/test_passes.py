@@ -1,6 +1,5 @@
 """One callback tells how far a pass is, wherever the rows live."""
 
-import pickle
 import re
 import sys
 import threading
@@ -10,10 +9,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 
-from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
+from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, rows
 from iclda._rows.passes import in_order, read_ahead
 from iclda.methods import find_method
 from problems import FAMILY
@@ -116,22 +113,6 @@ def test_without_rich_the_bar_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.progress", None)
     with pytest.raises(ImportError, match=r"iclda\[experiments\]"), rows.bar():
         pass
-
-
-def test_callbacks_of_scikit_learn_can_listen():
-    callback = pytest.importorskip("sklearn.callback")
-    told = []
-    passes = rows.Passes(lambda *event: told.append(event))
-    assert isinstance(passes, callback.FitCallback)
-    model = make_pipeline(clone(SupervisedLDA())).set_callbacks(passes)
-    y = np.arange(len(X)) % 2
-    model.fit(X + y[:, None], y)
-    of_pass = [(0, 65_536, 140_000), (0, 131_072, 140_000), (0, 140_000, 140_000)]
-    assert told == 2 * of_pass  # two sums; each told once, however deep scikit-learn's tasks are
-    n_told = len(told)
-    fit(X)
-    assert len(told) == n_told
-    assert pickle.loads(pickle.dumps(rows.Passes(print))).callback is print  # for other processes
 
 
 # Threads.

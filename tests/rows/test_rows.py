@@ -1,6 +1,5 @@
 """What is passed in place of an array: paths, queries, settings."""
 
-import doctest
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +24,6 @@ ROOT = Path(__file__).parents[2]
 def test_every_kind_of_rows_stands_in_the_documents(kind):
     assert kind.words in " ".join(rows.__doc__.split())
     assert kind.words in (ROOT / "docs" / "scaling.md").read_text()
-
-
-def test_the_examples_of_the_docstrings_run():
-    assert doctest.testmod(rows) == (0, 3)
 
 
 WITHOUT_ROWS = {

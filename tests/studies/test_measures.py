@@ -10,7 +10,6 @@ from iclda.studies.measures import (
     Confusion,
     Measure,
     Predictions,
-    brier_score,
     compute_measures,
     count_confusion,
     mean_confusion,
@@ -65,12 +64,6 @@ def test_verdicts_follow_the_direction_of_a_measure(lower_is_better, difference,
     assert (said, arrow(said, measure)) == found
     assert verdict(difference, 0.05, measure) == ""
     assert arrow("", measure) == ""
-
-
-def test_the_brier_score_of_two_classes_is_the_mean_squared_error_of_one_of_them():
-    share = DRAWN[:, 0]
-    both, codes = np.column_stack([1 - share, share]), CODES % 2
-    assert_allclose(brier_score(both, codes), np.mean((share - codes) ** 2))
 
 
 @pytest.fixture

@@ -67,7 +67,10 @@ class LabeledLikelihood(Objective):
 
     def __post_init__(self) -> None:
         self.weight = float(self.counts.sum())
-        self._two = _TwoClasses(self) if len(self.counts) == 2 else None
+
+    @cached_property
+    def _two(self) -> _TwoClasses | None:
+        return _TwoClasses(self) if len(self.counts) == 2 else None
 
     def value(self, point: Array) -> Array:
         """Log likelihood, minus infinity at the floor."""
@@ -278,7 +281,7 @@ def _chain(rows: Array, columns: Array, other: Array) -> Array:
 
 def _above_floor(point: Array) -> tuple[AnyArray, Array]:
     """Mask of points at the floor or below, and the points, moved above it where masked."""
-    is_floored = ~(smallest_eigenvalue(point) > FLOOR)
+    is_floored = np.logical_not(smallest_eigenvalue(point) > FLOOR)
     if not is_floored.any():
         return is_floored, point
     lifted = point.copy()
@@ -309,11 +312,11 @@ def precise_means(point: Array, *, is_for_newton: bool = False) -> PreciseMeans:
     r, b = point[..., 0], point[..., 1:]
     n_classes, rank = b.shape[-2:]
     if r.shape == (2,):  # in closed form
-        (first, second), t = r.tolist(), b[0] @ b[0]
+        (first, second), t = r.tolist(), float(b[0] @ b[0])
         q = first * second  # as ``smallest_eigenvalue`` has it, which says whether q > t
-        slopes = np.array([second / (q - t), first / (q - t)])
-        rows = np.array([slopes[0] * b[0], -slopes[1] * b[0]])
-        return PreciseMeans(rows, slopes * t, np.log((q - t) / q))
+        slope, other = second / (q - t), first / (q - t)
+        rows = np.multiply.outer([slope, -other], b[0])
+        return PreciseMeans(rows, np.array([slope * t, other * t]), np.log((q - t) / q))
     if n_classes > 1 + rank:  # M itself is the smaller matrix
         means = b / r[..., None]
         covariance = np.eye(rank) - means.mT @ b
@@ -346,13 +349,13 @@ def change_of_precise_means(point: Array, precise: PreciseMeans, direction: Arra
     return np.asarray((change + _chain(precise.rows * r[:, None], b.T / r, change)) / r[:, None])
 
 
-def smallest_eigenvalue(point: Array) -> Array:
+def smallest_eigenvalue(point: Array) -> Any:
     """Smallest eigenvalue of I - B D^-1 B'; minus infinity where a class has no weight."""
     r, b = point[..., 0], point[..., 1:]
     if r.shape == (2,):  # one point, in plain floats
         first, second = r.tolist()
         is_shared = first > 0 and second > 0
-        return np.asarray(1 - float(b[0] @ b[0]) / (first * second) if is_shared else -np.inf)
+        return 1 - float(b[0] @ b[0]) / (first * second) if is_shared else -math.inf
     if not r.min(initial=1) > 0:
         is_shared = (r > 0).all(axis=-1)
         filled = np.where(r[..., None] > 0, point, 1.0)

@@ -116,37 +116,5 @@ def report_progress(n_done: int, n_all: int | None) -> None:
     n_pass = _n_pass.get()
     if n_pass is None:
         return
-    for callback in dict.fromkeys(_listeners.get()):  # one that listens twice is called once
+    for callback in _listeners.get():
         callback(n_pass, n_done, n_all)
-
-
-class Passes:
-    """A callback for scikit-learn's ``set_callbacks``: reports progress within its fits.
-
-    Parameters
-    ----------
-    callback : callable
-        As that of ``iclda.rows.progress``. Searches with several processes send it to each of
-        them, so that it must be a function that can be pickled.
-    """
-
-    def __init__(self, callback: Callback) -> None:
-        self.callback = callback
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Do nothing: state kept here would have to be sent to other processes."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Listen, in the process and thread of this task."""
-        _listeners.set((*_listeners.get(), self.callback))
-
-    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
-        """Stop listening, unless another task around this one continues."""
-        listeners = list(_listeners.get())
-        if self.callback in listeners:
-            listeners.remove(self.callback)
-        _listeners.set(tuple(listeners))
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Stop listening, even if tasks ended by an error."""
-        _listeners.set(tuple(one for one in _listeners.get() if one != self.callback))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
+from .. import cli
 from .._messages import printable
 from .._progress import show_cells
-from . import words
 
 if TYPE_CHECKING:
     from ..tabular.ask import Pool, Round
@@ -35,15 +35,15 @@ _Images = Annotated[
 
 
 def ask(
-    data: words.TableFile,
+    data: cli.TableFile,
     n: _Number = 20,
     target: _ClassColumn = "label",
     id: _RowId = "row",
     labels: _AnswersFile = Path("to_label.csv"),
     test: _Test = 0,
-    seed: words.Seed = 0,
-    quiet: words.Quiet = False,
-    json: words.Json = False,
+    seed: cli.Seed = 0,
+    quiet: cli.Quiet = False,
+    json: cli.Json = False,
 ) -> None:
     """Choose the rows to label next, and state the error that the labels so far show."""
     with show_cells(quiet or json, title="Choosing rows"):
@@ -51,7 +51,7 @@ def ask(
 
         asked = ask_for_labels(data, n, target=target, id=id, labels=labels, n_test=test, seed=seed)
     if json:
-        words.print_json({**asked.to_json(), "next": _next(asked)})
+        cli.print_json({**asked.to_json(), "next": _next(asked)})
     elif not quiet:
         for line in (*asked.lines, f"Next: {_next(asked)}"):
             typer.echo(printable(line))
@@ -88,7 +88,7 @@ def playground(link: _Link = None, port: _Port = 0, no_browser: _NoBrowser = Fal
 
     check_installed(("starlette", "uvicorn"), "the playground", "playground")
     from .._local_server import serve
-    from ..playground.server import playground_site
+    from ..playground import playground_site
 
     def show(address: str) -> None:
         state = "" if link is None else link.partition("#")[2] or link
@@ -103,7 +103,7 @@ def playground(link: _Link = None, port: _Port = 0, no_browser: _NoBrowser = Fal
 
 
 def label(
-    data: words.TableFile,
+    data: cli.TableFile,
     labels: _AnswersFile = Path("to_label.csv"),
     target: _ClassColumn = "label",
     id: _RowId = "row",
@@ -120,8 +120,7 @@ def label(
     check_installed(("starlette", "uvicorn"), "the page to label on", "playground")
     from .._local_server import serve
     from .._system import check_writable
-    from ..labeling import LabelingSession, ShownRows
-    from ..labeling.server import labeling_site
+    from ..labeling import LabelingSession, ShownRows, labeling_site
     from ..tabular.ask import Pool
 
     check_writable(labels)

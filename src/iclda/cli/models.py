@@ -15,11 +15,11 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
+from .. import cli
 from .._messages import printable, wrap
 from .._progress import show_cells
 from .._system import atomic_write, check_writable
 from ..methods import CHOSEN_BY_NAME, find_method, parse_shrinkage
-from . import words
 
 NOT_CONVERGED = 3  # exit code of a fit that wrote a model not to be relied on
 _AUTO = "auto"
@@ -54,22 +54,22 @@ _PageOut = Annotated[Path | None, Option(metavar="FILE", help="Also write a page
 
 
 def fit(
-    data: words.TableFile,
-    target: words.Target = None,
-    labels: words.LabelsFile = None,
-    id: words.Id = None,
+    data: cli.TableFile,
+    target: cli.Target = None,
+    labels: cli.LabelsFile = None,
+    id: cli.Id = None,
     method: _MethodName = _AUTO,
     out: _ModelOut = Path("model.skops"),
-    unlabeled: words.Unlabeled = None,
-    unlabeled_file: words.UnlabeledFile = None,
-    drop: words.Drop = None,
-    keep: words.Keep = None,
-    drop_unusable: words.DropUnusable = False,
+    unlabeled: cli.Unlabeled = None,
+    unlabeled_file: cli.UnlabeledFile = None,
+    drop: cli.Drop = None,
+    keep: cli.Keep = None,
+    drop_unusable: cli.DropUnusable = False,
     shrinkage: _Shrinkage = "auto",
     prior: _Prior = None,
     proportions: _Proportions = None,
-    seed: words.Seed = 0,
-    quiet: words.Quiet = False,
+    seed: cli.Seed = 0,
+    quiet: cli.Quiet = False,
 ) -> None:
     """Learn a classifier from a table and keep it in a file."""
     from .. import rows
@@ -79,7 +79,7 @@ def fit(
     from ..tabular.summaries import fit_summary
     from ..tabular.table import ReadOptions, read_file
 
-    with words.noted_warnings():
+    with cli.noted_warnings():
         chosen = None if method == _AUTO else find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
     priors, shrunk = _shares("--prior", prior), parse_shrinkage(shrinkage)
     word = " ".join(proportions or ())
@@ -98,9 +98,9 @@ def fit(
             priors=priors,
             proportions=quotas,
             seed=seed,
-            command=words.command_line(),
+            command=cli.command_line(),
         )
-    notes, doubts = map(words.in_options, report.notes), map(words.in_options, report.warnings)
+    notes, doubts = map(cli.in_options, report.notes), map(cli.in_options, report.warnings)
     report = replace(report, notes=tuple(notes), warnings=tuple(doubts))
     save_model(fitted, out, about=report.to_json())
     details = model_details(out)
@@ -115,10 +115,10 @@ def fit(
 
 def predict(
     model: _Model,
-    data: words.TableFile,
+    data: cli.TableFile,
     out: _TableOut = Path("predictions.csv"),
     id: _Ids = None,
-    quiet: words.Quiet = False,
+    quiet: cli.Quiet = False,
 ) -> None:
     """Predict class and probabilities of every row of a table."""
     from ..tabular.fit_predict import predict_file
@@ -138,14 +138,14 @@ def predict(
 
 def evaluate(
     model: _Model,
-    data: words.TableFile,
+    data: cli.TableFile,
     target: _KnownTarget = None,
-    labels: words.LabelsFile = None,
-    id: words.Id = None,
-    unlabeled: words.Unlabeled = None,
+    labels: cli.LabelsFile = None,
+    id: cli.Id = None,
+    unlabeled: cli.Unlabeled = None,
     out: _PageOut = None,
-    quiet: words.Quiet = False,
-    json: words.Json = False,
+    quiet: cli.Quiet = False,
+    json: cli.Json = False,
 ) -> None:
     """Judge a model by rows whose class is known."""
     from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
@@ -166,12 +166,12 @@ def evaluate(
         with atomic_write(out) as unfinished:
             unfinished.write_text(evaluation_page(evaluation), encoding="utf-8")
     if json:
-        words.print_json({**evaluation.to_json(), "page": None if out is None else str(out)})
+        cli.print_json({**evaluation.to_json(), "page": None if out is None else str(out)})
     elif not quiet:
         _print(lines)
 
 
-def show(model: _Model, json: words.Json = False) -> None:
+def show(model: _Model, json: cli.Json = False) -> None:
     """Show what a model file holds and how its fit went."""
     from ..model_files import load_model, model_details
     from ..tabular.summaries import importance_lines, show_summary, standardized_coefficients
@@ -182,7 +182,7 @@ def show(model: _Model, json: words.Json = False) -> None:
         warnings.simplefilter("ignore")  # of versions: what is shown does not depend on them
         axes = standardized_coefficients(load_model(model))
     if json:
-        words.print_json({**details, "discriminants": axes})
+        cli.print_json({**details, "discriminants": axes})
     else:
         _print([str(model), "", *show_summary(details), *importance_lines(axes)])
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from .. import cli
 from .._messages import printable
 from .._progress import show_cells
 from ..methods import COMPARED, FITTED
-from . import words
 
 if TYPE_CHECKING:
     from ..studies.compare.api import Findings
@@ -62,26 +62,26 @@ _Folder = Annotated[Path, Argument(metavar="FOLDER", help="Folder of an earlier 
 
 
 def compare(
-    data: words.TableFile,
-    target: words.Target = None,
-    labels: words.LabelsFile = None,
-    id: words.Id = None,
+    data: cli.TableFile,
+    target: cli.Target = None,
+    labels: cli.LabelsFile = None,
+    id: cli.Id = None,
     methods: _Compared = None,
     repeats: _Splits = None,
     folds: _Folds = None,
     labeled: _Labeled = None,
-    unlabeled: words.Unlabeled = None,
-    unlabeled_file: words.UnlabeledFile = None,
-    drop: words.Drop = None,
-    keep: words.Keep = None,
-    drop_unusable: words.DropUnusable = False,
+    unlabeled: cli.Unlabeled = None,
+    unlabeled_file: cli.UnlabeledFile = None,
+    drop: cli.Drop = None,
+    keep: cli.Keep = None,
+    drop_unusable: cli.DropUnusable = False,
     shrinkage: _Shrinkages = None,
     fast: _Fast = False,
-    jobs: words.Jobs = 0,
-    seed: words.Seed = 0,
+    jobs: cli.Jobs = 0,
+    seed: cli.Seed = 0,
     out: _Comparison = None,
-    quiet: words.Quiet = False,
-    json: words.Json = False,
+    quiet: cli.Quiet = False,
+    json: cli.Json = False,
 ) -> None:
     """Find out whether unlabeled rows help, and with which method."""
     is_quiet = quiet or json
@@ -97,8 +97,8 @@ def compare(
             from ..tabular.table import ReadOptions, read_file
 
             check_can_report()
-            with words.noted_warnings():
-                names = words.split_names(methods or "")
+            with cli.noted_warnings():
+                names = cli.split_names(methods or "")
                 chosen = find_compared(names) if names else None
             options = ReadOptions(
                 target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
@@ -112,8 +112,8 @@ def compare(
                 folds=folds,
                 n_labeled=labeled,
                 seed=seed,
-                jobs=jobs or words.n_cores(),
-                command=words.command_line(),
+                jobs=jobs or cli.n_cores(),
+                command=cli.command_line(),
                 reading=options.to_json(),
                 is_fast=fast,
             )
@@ -121,7 +121,7 @@ def compare(
         _run(run, is_quiet)
         findings = _draw_comparison(plan.out, quiet=quiet, json=json, is_answered=True)
         if findings.verdict.method is None:
-            typer.echo(f"Error: {words.in_options(findings.verdict.sentence)}", err=True)
+            typer.echo(f"Error: {cli.in_options(findings.verdict.sentence)}", err=True)
             raise typer.Exit(NO_ANSWER)
 
 
@@ -152,10 +152,10 @@ def _draw_comparison(out: Path, *, quiet: bool, json: bool, is_answered: bool = 
         from ..studies.compare.report import fit_command, json_summary, write_files
 
         findings = read_findings(out)
-        command = words.in_options(fit_command(findings))
-        paths = write_files(out, findings, words.in_options, command)
+        command = cli.in_options(fit_command(findings))
+        paths = write_files(out, findings, cli.in_options, command)
     if json:
-        words.print_json(json_summary(findings, paths, words.in_options))
+        cli.print_json(json_summary(findings, paths, cli.in_options))
     elif not quiet:
         if not is_answered:
             _print_answer(findings)
@@ -175,7 +175,7 @@ def _terminal() -> Terminal:
 
     width = min(shutil.get_terminal_size().columns, _WIDEST)
     return Terminal(
-        width, words.in_options, lambda text, kind: typer.style(text, **_COLORS.get(kind, {}))
+        width, cli.in_options, lambda text, kind: typer.style(text, **_COLORS.get(kind, {}))
     )
 
 
@@ -186,14 +186,14 @@ def _echo(*lines: str) -> None:
 def reproduce(
     datasets: _Names = None,
     methods: _Methods = None,
-    repeats: words.Repeats = 20,
-    curve_repeats: words.Repeats = 500,
-    jobs: words.Jobs = 0,
-    seed: words.Seed = 0,
+    repeats: cli.Repeats = 20,
+    curve_repeats: cli.Repeats = 500,
+    jobs: cli.Jobs = 0,
+    seed: cli.Seed = 0,
     out: _Out = _RESULTS,
     data: _Data = None,
-    quiet: words.Quiet = False,
-    json: words.Json = False,
+    quiet: cli.Quiet = False,
+    json: cli.Json = False,
 ) -> None:
     """Run every experiment of the paper and write the report."""
     if not quiet:  # before anything else is imported, which takes seconds
@@ -214,13 +214,13 @@ def reproduce(
 def tables(
     datasets: _Names = None,
     methods: _Methods = None,
-    repeats: words.Repeats = 20,
-    jobs: words.Jobs = 0,
-    seed: words.Seed = 0,
+    repeats: cli.Repeats = 20,
+    jobs: cli.Jobs = 0,
+    seed: cli.Seed = 0,
     out: _Out = _RESULTS,
     data: _Data = None,
-    quiet: words.Quiet = False,
-    json: words.Json = False,
+    quiet: cli.Quiet = False,
+    json: cli.Json = False,
 ) -> None:
     """Cross-validated error and loss on the benchmark sets."""
     names = _find_benchmarks(datasets, data, quiet)
@@ -231,13 +231,13 @@ def tables(
 def curves(
     datasets: _Curves = None,
     methods: _Methods = None,
-    repeats: words.Repeats = 500,
-    jobs: words.Jobs = 0,
-    seed: words.Seed = 0,
+    repeats: cli.Repeats = 500,
+    jobs: cli.Jobs = 0,
+    seed: cli.Seed = 0,
     out: _Out = _RESULTS,
     data: _Data = None,
-    quiet: words.Quiet = False,
-    json: words.Json = False,
+    quiet: cli.Quiet = False,
+    json: cli.Json = False,
 ) -> None:
     """Error and loss against the number of unlabeled rows."""
     from ..datasets import BENCHMARKS
@@ -247,12 +247,12 @@ def curves(
     if datasets is None:
         names = default_curves(_find_benchmarks(None, data, quiet))
     else:
-        names = choose(words.split_names(datasets), (*TOYS, *BENCHMARKS), "data set")
+        names = choose(cli.split_names(datasets), (*TOYS, *BENCHMARKS), "data set")
     study = {"curves": names, "curve_repeats": repeats, "methods": _find_methods(methods)}
     _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
 
 
-def report(folder: _Folder, quiet: words.Quiet = False, json: words.Json = False) -> None:
+def report(folder: _Folder, quiet: cli.Quiet = False, json: cli.Json = False) -> None:
     """Draw tables, figures and report anew from stored rows."""
     from ..studies.compare.api import is_comparison
 
@@ -262,12 +262,12 @@ def report(folder: _Folder, quiet: words.Quiet = False, json: words.Json = False
         _draw_paper(folder, quiet, json)
 
 
-def datasets(data: _Data = None, json: words.Json = False) -> None:
+def datasets(data: _Data = None, json: cli.Json = False) -> None:
     """List the ten sets: shape, license, source, citation, changes."""
     from ..studies.paper.summary import describe_sets, list_sets
 
     if json:
-        words.print_json(describe_sets(data), ensure_ascii=False)
+        cli.print_json(describe_sets(data), ensure_ascii=False)
     else:
         typer.echo(list_sets(data))
 
@@ -280,7 +280,7 @@ def _find_methods(text: str | None) -> tuple[str, ...]:
         return METHOD_NAMES
     if text == "all":
         return EVERY_METHOD
-    return choose(words.split_names(text), EVERY_METHOD, "method")
+    return choose(cli.split_names(text), EVERY_METHOD, "method")
 
 
 def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:
@@ -289,7 +289,7 @@ def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tu
     from ..studies.paper.run import choose
 
     if text is not None:
-        return choose(words.split_names(text), list(BENCHMARKS), "data set")
+        return choose(cli.split_names(text), list(BENCHMARKS), "data set")
     at_hand = tuple(name for name in BENCHMARKS if find_benchmark(name, data_dir) is not None)
     lacking = ", ".join(name for name in BENCHMARKS if name not in at_hand)
     if lacking and not quiet:
@@ -305,7 +305,7 @@ def _run_and_draw(out: Path, quiet: bool, json: bool, *, jobs: int, **settings: 
     from ..studies.paper.run import Study, run_study
 
     check_can_report()
-    jobs, command = jobs or words.n_cores(), words.command_line()
+    jobs, command = jobs or cli.n_cores(), cli.command_line()
     with show_cells(quiet) as advance:
         run_study(Study(out=out, jobs=jobs, command=command, **settings), advance)
     _draw_paper(out, quiet, json)
@@ -316,6 +316,6 @@ def _draw_paper(out: Path, quiet: bool, json: bool) -> None:
 
     summary = draw_everything(out)
     if json:
-        words.print_json(summary)
+        cli.print_json(summary)
     elif not quiet:
         typer.echo(f"Report: {summary['report']}")

@@ -1,4 +1,4 @@
-"""A page on which a person labels rows: what it shows of a row, and the state of the work.
+"""A page on which a person labels rows: what it shows of a row, the state of the work, the site.
 
 All methods but ``LabelingSession.compute`` run on the thread of the server; ``compute`` reads
 nothing that they change.
@@ -6,13 +6,21 @@ nothing that they change.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
 from .._core import AnyArray
+from .._local_server import Site
 from .._messages import plural, say
 from .._statistics import LEAST_TESTED, ErrorEstimate, percent_text
 from ..tabular.ask import Batch, Pool, Project
@@ -31,8 +39,16 @@ _IMAGES = {
     **{".webp": "image/webp", ".bmp": "image/bmp", ".avif": "image/avif"},
 }
 _SOUNDS = {".wav": "audio/wav", ".mp3": "audio/mpeg", ".flac": "audio/flac", ".ogg": "audio/ogg"}
-MEDIA_TYPES = _IMAGES | _SOUNDS
+_MEDIA_TYPES = _IMAGES | _SOUNDS
 _LENGTH_OF_TEXT = 60  # characters, on average, of a column that is shown as text
+_STATIC = Path(__file__).parent / "static"
+_LOOK = Path(__file__).parents[1] / "playground" / "static" / "look.css"
+# Methods of the session, and what a request sends as their arguments.
+_ACTIONS = {"answer": ("id", "label"), "skip": ("id",), "jump": ("id",), "back": (), "again": ()}
+_OTHER_ADDRESS = (
+    "This address is not that of the labeling page that is running: open the one that `iclda "
+    "label` prints.\n"
+)
 
 Texts = Mapping[str, AnyArray]  # column -> text of every row, None where it is empty
 
@@ -266,7 +282,7 @@ def stamp_of(path: Path) -> tuple[int, ...]:
 def _is_media(cells: AnyArray) -> bool:
     """Whether a column holds paths of images or sounds."""
     names = [cell for cell in cells if cell is not None]
-    return bool(names) and all(Path(name).suffix.lower() in MEDIA_TYPES for name in names)
+    return bool(names) and all(Path(name).suffix.lower() in _MEDIA_TYPES for name in names)
 
 
 def _is_long(cells: AnyArray) -> bool:
@@ -298,7 +314,7 @@ def _find_in_folder(folder: Path, pool: Pool) -> list[Path]:
     path, ids = pool.file.path, pool.ids
     if not folder.is_dir():
         require_columns(pool.file, [str(folder)], ", and there is no such folder of images")
-    files = sorted(file for file in folder.iterdir() if file.suffix.lower() in MEDIA_TYPES)
+    files = sorted(file for file in folder.iterdir() if file.suffix.lower() in _MEDIA_TYPES)
     by_name = {file.stem: file for file in files} | {file.name: file for file in files}
     if all(id in by_name for id in ids):
         return [by_name[id] for id in ids]
@@ -310,3 +326,76 @@ def _find_in_folder(folder: Path, pool: Pool) -> list[Path]:
             f"names, or named like the ids, and none is named {lacking!r}."
         )
     return files
+
+
+class _Fitter:
+    """Computes in the background whatever the session lacks, one task at a time."""
+
+    def __init__(self, session: LabelingSession) -> None:
+        self.session = session
+        self.running: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        return self.running is not None and not self.running.done()
+
+    def start(self) -> None:
+        if not self.is_busy and self.session.next_task() is not None:
+            self.running = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        while (task := self.session.next_task()) is not None:
+            try:
+                found = await run_in_threadpool(self.session.compute, task)
+                self.session.sync()
+                self.session.accept(task, *found)
+            except (ValueError, OSError, MemoryError) as error:
+                findings = replace(self.session.findings, problem=str(error))
+                self.session.accept(task, None, findings)
+
+
+def labeling_site(session: LabelingSession) -> Site:
+    """Make the page, its actions, and the images and sounds of the rows."""
+    fitter = _Fitter(session)
+
+    def state() -> Response:
+        fitter.start()
+        return JSONResponse({**session.state(), "is_fitting": fitter.is_busy})
+
+    async def act(request: Request) -> Response:
+        """Call the method of the session that the address names."""
+        name = request.url.path.rpartition("/")[2]
+        try:
+            sent = await request.json()
+            if not isinstance(sent, dict):
+                raise ValueError(f"An object is needed, got {type(sent).__name__}.")
+            session.sync()
+            getattr(session, name)(*(str(sent.get(key, "")) for key in _ACTIONS[name]))
+        except (ValueError, RecursionError, OSError) as error:
+            return JSONResponse({"message": str(error)}, 400)
+        session.sync()
+        return state()
+
+    async def show(request: Request) -> Response:
+        return state()
+
+    async def send_file(request: Request) -> Response:
+        """Send the image or sound of a row, which the request numbers: it names no path."""
+        place = request.path_params["place"]
+        file = session.shown.files[place] if place < len(session.shown.files) else None
+        kind = None if file is None else _MEDIA_TYPES.get(file.suffix.lower())
+        if file is None or kind is None or not file.is_file():
+            return JSONResponse({"message": f"Row {place} has no image or sound."}, 404)
+        return FileResponse(file, media_type=kind)
+
+    async def send_look(request: Request) -> Response:
+        return FileResponse(_LOOK)
+
+    routes: list[BaseRoute] = [
+        Route("/state", show),
+        *(Route(f"/{name}", act, methods=["POST"]) for name in _ACTIONS),
+        Route("/file/{place:int}", send_file),
+        Route("/look.css", send_look),
+        Mount("/", StaticFiles(directory=_STATIC, html=True)),
+    ]
+    return Site("The labeling page", routes, _OTHER_ADDRESS)

@@ -70,11 +70,6 @@ def check_count(name: str, value: Any, least: int) -> int:
     raise ValueError(f"{name} must be a whole number of at least {least}, got {plain(value)!r}.")
 
 
-def draw_seed(random_state: Any) -> int:
-    """Draw a seed with which several calls draw the same random numbers."""
-    return int(check_random_state(random_state).randint(LARGEST_SEED))
-
-
 def mask_labels(
     y: Any,
     n_labeled: int,

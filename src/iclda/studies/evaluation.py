@@ -243,7 +243,7 @@ def evaluation_notes(result: Evaluation) -> list[str]:
 
 def evaluation_page(result: Evaluation) -> str:
     """Return the evaluation as one self-contained page."""
-    from ..plots._reliability import ReliabilityDisplay
+    from ..plots._scores import ReliabilityDisplay
     from .page import draw_display, fill, to_inline_svg
 
     figure = draw_display(ReliabilityDisplay(curves={"model": result.curve}), 4.6, 4.4)

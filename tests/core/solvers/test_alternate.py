@@ -18,15 +18,6 @@ def test_both_loops_start_at_the_supervised_posterior(sample):
     np.testing.assert_allclose(found, softmax(joint, axis=1), atol=1e-9)
 
 
-def test_self_learning_ends_where_the_fit_repeats_its_own_labels(sample):
-    problem = problem_of(sample)
-    found = alternate(problem, Limits(100), is_soft=False)
-    assert found.outcome is Outcome.CONVERGED
-    codes = problem.unlabeled.responsibilities(found.rule, problem.frame).argmax(axis=1)
-    fitted = fit_shares(sample.rows, one_hot(np.r_[sample.y, codes], sample.n_classes))
-    assert np.array_equal(log_joint(sample.X_unlabeled, *fitted).argmax(axis=1), codes)
-
-
 @pytest.mark.parametrize(("is_soft", "n_rounds"), [(False, 1), (False, 2), (False, 5), (True, 1)])
 def test_every_round_labels_and_refits_everything(sample, is_soft, n_rounds):
     found = alternate(problem_of(sample), Limits(n_rounds), is_soft=is_soft)

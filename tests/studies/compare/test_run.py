@@ -13,7 +13,7 @@ pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 from iclda._messages import say
 from iclda._progress import show_nothing
-from iclda.cli.words import in_options
+from iclda.cli import in_options
 from iclda.methods import find_method
 from iclda.studies.compare.api import is_comparison, read_findings
 from iclda.studies.compare.plan import ComparisonPlan, choose_n_folds

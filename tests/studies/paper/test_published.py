@@ -8,7 +8,6 @@ from math import sqrt
 from pathlib import Path
 
 import pytest
-from scipy import stats
 
 from iclda.methods import FURTHER, METHODS
 from iclda.studies.paper import (
@@ -80,31 +79,6 @@ def test_z_is_the_difference_in_standard_errors_of_both_means():
     assert z_score(0.23, 0.03 / sqrt(9), published) == pytest.approx(2.2360679775)
     assert z_score(0.23, None, published) is None
     assert z_score(0.2, 0.0, PublishedMean(0.2, 0.0)) is None
-
-
-@pytest.mark.parametrize(
-    ("measure", "n_printed", "kept"),
-    [
-        ("error", 8, ["SPECT", "WDBC"]),
-        ("nll", 8, ["BCI", "Ionosphere", "Parkinsons", "Pima", "SPECT", "Transfusion"]),
-    ],
-)
-def test_few_published_underlines_survive_the_true_runner_up(measure, n_printed, kept):
-    """The paper tested the best of four methods against the column two to its left."""
-    n_underlined, survivors = 0, []
-    for dataset in sorted(PRINTED_FEATURES, key=str.casefold):
-        cells = {m: read_cells()[dataset, m, measure] for m in PUBLISHED_METHODS}
-        first, second, *_ = sorted(PUBLISHED_METHODS[2:], key=lambda m: cells[m].mean)
-
-        def differs(other, best=first, cells=cells):
-            pair = [x for m in (best, other) for x in (cells[m].mean, cells[m].sd, TABLE_REPEATS)]
-            return stats.ttest_ind_from_stats(*pair, equal_var=False).pvalue < 0.05
-
-        is_underlined = differs(PUBLISHED_METHODS[PUBLISHED_METHODS.index(first) - 2])
-        n_underlined += is_underlined
-        if is_underlined and differs(second):
-            survivors.append(dataset)
-    assert (n_underlined, survivors) == (n_printed, kept)
 
 
 def test_all_methods_are_those_of_the_paper_first_and_then_the_rest_of_the_family():

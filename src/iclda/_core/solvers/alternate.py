@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -65,8 +66,7 @@ def alternate(
     return replace(found, n_passes=1 + (rows.n_passes if isinstance(rows, StreamedSet) else 0))
 
 
-@dataclass(frozen=True)
-class _Round:
+class _Round(NamedTuple):
     """One pass: rows labeled by the model at ``point`` give the next point, ``refitted``."""
 
     point: Array
@@ -161,7 +161,7 @@ def _why_it_stops(state: _State, max_iter: int) -> Outcome | None:
 
 def _label(rows: AttainableSet, point: Array, scores: Array, start: Shift | None = None) -> _Round:
     """Label rows by the scores of the model at a point; ``start``: shift of an earlier round."""
-    if isinstance(rows, QuotaSet | QuotaStreamedSet):
+    if isinstance(rows, (QuotaSet, QuotaStreamedSet)):
         found = rows.label(scores, start)
         return _Round(point, scores, found.point, found.log_sum, found.shift)
     return _Round(point, scores, *rows.soft_point(scores))
@@ -220,7 +220,7 @@ class _History:
             move = _SADDLE_STRETCH * step
         point = (flat + move).reshape(last.point.shape)
         # Class weights sum to 1 and class sums to 0, but for rounding.
-        excess = point.sum(axis=0)
+        excess = np.add.reduce(point)
         excess[0] -= 1
         return np.asarray(point - excess / len(point))
 
@@ -272,8 +272,9 @@ def marginal_log_likelihood(
     labeled, weight, rank = problem.likelihood, problem.moments.weight, problem.whitening.rank
     keep = 1 - problem.shrinkage
     r, along = point[:, 0], precise.along
-    gained = labeled.counts @ (2 * (precise.rows * labeled.means).sum(axis=1) - along / r)
-    spread = weight * (rank + along.sum()) - gained
+    pulled = np.add.reduce(precise.rows * labeled.means, axis=1)
+    gained = labeled.counts @ (2 * pulled - along / r)
+    spread = weight * (rank + np.add.reduce(along)) - gained
     log_priors = np.log(r) if problem.log_priors is None else problem.log_priors
     return float(
         labeled.counts @ log_priors

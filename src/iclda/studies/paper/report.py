@@ -17,7 +17,7 @@ import numpy as np
 from ..._core import AnyArray, Array
 from ...datasets import BENCHMARKS, make_gaussians, make_violated_gaussians
 from ...methods import find_method
-from ...plots._classifier import DecisionBoundaryDisplay
+from ...plots._decision_boundary import DecisionBoundaryDisplay
 from ...plots._scores import LearningCurveDisplay
 from .. import paper, rng_of
 from ..measures import paper_measures

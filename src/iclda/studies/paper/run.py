@@ -8,11 +8,12 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ..._core import AnyArray, Array
 from ..._core.frame import frame_of
@@ -36,7 +37,7 @@ GUARANTEED = 2  # labeled rows, and test rows, of every class
 LEAST_OF_A_CLASS = 6  # rows: 2 are labeled and 2 tested in any case, and some are drawn
 _LITTLE_SHRINKAGE = 1e-3
 # Methods that need labeled rows that vary within classes in every direction.
-_NEED_SPREAD = ("MCLDA", "MCPLDA", "MCLDA-likelihood")
+_NEED_SPREAD = ("MCLDA", "MCPLDA")
 _TOYS = {paper.GAUSSIAN: make_gaussians, paper.VIOLATED: make_violated_gaussians}
 _PARAMETERS: dict[str, Any] = {"MCLDA": {"variant": "symmetric"}, "EMLDA": {"tol": 1e-10}}
 _PUBLISHED_EM_ROUNDS = 100
@@ -205,8 +206,7 @@ class CellRows:
         frame = frame_of(self.rows)
         labels = GivenLabels(self.codes, self.n_classes)
         labeled = summarize_labeled(MemoryRows(self.X), labels, frame)
-        unlabeled = MemoryRows(self.X_unlabeled)
-        return Problem(frame, labeled, unlabeled, unlabeled_moments=unlabeled.moments(frame))
+        return Problem(frame, labeled, MemoryRows(self.X_unlabeled))
 
 
 def fit_published_em(problem: Problem, n_rounds: int = _PUBLISHED_EM_ROUNDS) -> Gaussians:
@@ -255,22 +255,28 @@ def fit_method(method: str, rows: CellRows) -> Any:
         problem = replace(problem, shrinkage=_LITTLE_SHRINKAGE)
     if method == paper.PUBLISHED_EM:
         return fit_published_em(problem)
-    classifier = find_method(method, COMPARED).classifier()
-    classifier.set_params(**_PARAMETERS.get(method, {}))
+    classifier, fits_problems = _classifier_of(method)
     if method == "ICLDA":  # the seed of the study is that of the starts
         return classifier._solve(problem, seed=rows.seed).model
-    if _fits_problems(classifier):
+    if fits_problems:
         return classifier._solve(problem).model
-    fitted = classifier.fit(rows.rows, rows.y)
+    fitted = clone(classifier).fit(rows.rows, rows.y)
     return getattr(fitted, "_gaussians_", fitted)
 
 
-def _fits_problems(classifier: Any) -> bool:
-    """Whether a classifier is fitted to a prepared problem; others need the rows themselves."""
-    base, kind = find_method("supervised").load_class().__bases__[0], type(classifier)
+@cache
+def _classifier_of(method: str) -> tuple[Any, bool]:
+    """Return an unfitted classifier, and whether it is fitted to a prepared problem.
+
+    Others need the rows themselves. All cells share the classifier: to make one takes longer than
+    to fit a few dozen rows.
+    """
+    classifier = find_method(method, COMPARED).classifier()
+    classifier.set_params(**_PARAMETERS.get(method, {}))
+    base, kind = find_method(paper.BASELINE).load_class().__bases__[0], type(classifier)
     if not issubclass(kind, base) or kind._solve is base._solve:
-        return False
-    return bool(kind._fit_all_rows is base._fit_all_rows)
+        return classifier, False
+    return classifier, bool(kind._fit_all_rows is base._fit_all_rows)
 
 
 def run_cell(

@@ -13,7 +13,7 @@ import typer
 import iclda
 from iclda.__main__ import make_app
 from iclda._messages import Column, Hint, Text
-from iclda.cli.words import in_options, option
+from iclda.cli import in_options, option
 
 SOURCE = Path(iclda.__file__).parent
 LIBRARY = [
