@@ -24,8 +24,7 @@ y = np.where(np.arange(300) < 8, y_true, -1)  # -1: unlabeled
 
 methods = [method for method in (*FITTED, *FURTHER) if method.name != "iclda-proportions"]
 figure, axes = plt.subplots(5, 4, figsize=(10, 12), layout="constrained", sharex=True, sharey=True)
-axes[-1, -1].set_axis_off()  # there are 19
-for ax, method in zip(axes.flat[:-1], methods, strict=True):
+for ax, method in zip(axes.flat, methods, strict=True):
     clf = method.classifier().fit(X, y)
     DecisionBoundaryDisplay.from_estimator(clf, X, y, ax=ax, legend=False)
     wrong = 1 - clf.score(X, y_true)
