@@ -168,6 +168,15 @@ FITTED = (
 # The rest of the family: in comparisons and tables if they are named.
 FURTHER = (
     Method(
+        "moment-likelihood",
+        "MCLDA-likelihood",
+        "moment constrained LDA of highest likelihood",
+        "It maximizes the likelihood of labeled rows, given the mean and covariance of all rows.",
+        line=("#1f82c9", 2, 1),
+        path="moment_constrained.MomentConstrainedLDA",
+        options=(("variant", "likelihood"),),
+    ),
+    Method(
         "normalized",
         "NLDA",
         "normalized LDA",

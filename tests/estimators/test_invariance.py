@@ -39,6 +39,7 @@ GAUSSIAN = [
     (MomentConstrainedLDA(), 1e-10),
     (MomentConstrainedLDA(variant="symmetric"), 1e-10),
     (MomentConstrainedLDA(variant="means-shifted"), 1e-10),
+    (MomentConstrainedLDA(variant="likelihood"), 1e-6),
     (ImplicitlyConstrainedLDA(), 1e-7),
     (PessimisticLDA(), 1e-6),
     (NormalizedLDA(), 1e-10),

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from changes import assert_close, assert_same_fit
-from iclda import MomentConstrainedLDA, NormalizedLDA, SupervisedLDA
-from problems import draw_sample, fit_shares, one_hot, total_covariance
+from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, NormalizedLDA, SupervisedLDA
+from problems import draw_sample, fit_shares, labeled_log_likelihood, one_hot, total_covariance
 
-VARIANTS = ["invariant", "symmetric", "means-shifted"]
+VARIANTS = ["invariant", "symmetric", "means-shifted", "likelihood"]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("variant", ["invariant", "symmetric"])
+@pytest.mark.parametrize("variant", ["invariant", "symmetric", "likelihood"])
 def test_mean_and_covariance_of_all_rows_are_matched_exactly(sample, variant, weighted):
     rng = np.random.default_rng(2)
     weights = rng.uniform(0.5, 2, len(sample.rows)) if weighted else np.ones(len(sample.rows))
@@ -25,8 +25,9 @@ def test_mean_and_covariance_of_all_rows_are_matched_exactly(sample, variant, we
     assert_close(fit.class_weights_ @ fit.means_, mean, 1e-12)
     total = total_covariance(fit.class_weights_, fit.means_, fit.covariance_)
     assert_close(total, np.cov(sample.rows.T, aweights=weights, bias=True), 1e-11)
-    shares = np.bincount(sample.y, weights[:n_labeled]) / weights[:n_labeled].sum()
-    assert_close(fit.class_weights_, shares, 1e-12)
+    if variant != "likelihood":  # where they are a parameter
+        shares = np.bincount(sample.y, weights[:n_labeled]) / weights[:n_labeled].sum()
+        assert_close(fit.class_weights_, shares, 1e-12)
 
 
 def test_shifted_means_match_the_mean(sample):
@@ -42,7 +43,8 @@ def test_moments_that_agree_already_leave_the_supervised_fit(sample):
         fit = MomentConstrainedLDA(variant=variant).fit(
             sample.X, sample.y, X_unlabeled=np.vstack([sample.X, sample.X])
         )
-        assert_same_fit(fit, SupervisedLDA().fit(sample.X, sample.y), 1e-9)
+        tol = 1e-6 if variant == "likelihood" else 1e-9
+        assert_same_fit(fit, SupervisedLDA().fit(sample.X, sample.y), tol)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -53,8 +55,8 @@ def test_the_symmetric_variants_depend_on_units_and_the_invariant_one_does_not(s
     estimator.fit(sample.X * units, sample.y, X_unlabeled=sample.X_unlabeled * units)
     after = estimator.covariance_ / np.outer(units, units)
     difference = np.abs(after - before).max() / np.abs(before).max()
-    if variant == "invariant":
-        assert difference < 1e-10
+    if variant in ("invariant", "likelihood"):
+        assert difference < (1e-10 if variant == "invariant" else 1e-6)
     else:
         assert difference > 1e-3
 
@@ -68,6 +70,47 @@ def test_shrinkage_lets_few_labels_match_moments(shrinkage):
     unshrunk = (fit.covariance_ - s * nu * np.eye(8)) / (1 - s)
     total = total_covariance(fit.class_weights_, fit.means_, unshrunk)
     assert_close(total, np.cov(sample.rows.T, bias=True), 1e-9)
+
+
+def test_no_model_with_the_moments_of_all_rows_makes_the_labeled_rows_likelier(sample):
+    """Not the closed forms, not the best of all labelings, nor any model nearby."""
+    fit = sample.fit(MomentConstrainedLDA(variant="likelihood"))
+    best = fit.log_likelihood(sample.X, sample.y).mean()
+    for variant in ("invariant", "symmetric"):
+        other = sample.fit(MomentConstrainedLDA(variant=variant))
+        assert best > other.log_likelihood(sample.X, sample.y).mean()
+    assert best > sample.fit(ImplicitlyConstrainedLDA()).objective_
+    total, rng = np.cov(sample.rows.T, bias=True), np.random.default_rng(3)
+    nearby = []
+    for size in (1e-3, 1e-2, 0.1):
+        for _ in range(20):
+            weights = fit.class_weights_ * np.exp(size * rng.standard_normal(sample.n_classes))
+            weights /= weights.sum()
+            means = fit.means_ + size * rng.standard_normal(fit.means_.shape)
+            means += sample.rows.mean(axis=0) - weights @ means
+            covariance = total - total_covariance(weights, means, 0)
+            if np.linalg.eigvalsh(covariance)[0] > 0:
+                nearby.append(labeled_log_likelihood(sample, weights, means, covariance))
+    assert len(nearby) > 30
+    assert best > max(nearby)
+
+
+def test_with_shrinkage_the_likelihood_variant_needs_no_full_rank():
+    sample = draw_sample(3, n_features=8, n_labeled=5)
+    with pytest.raises(ValueError, match="span 3 of 8 dimensions"):
+        sample.fit(MomentConstrainedLDA(variant="likelihood"))
+    fit = sample.fit(MomentConstrainedLDA(variant="likelihood", shrinkage=0.3))
+    nu = sample.rows.var(axis=0).mean()
+    unshrunk = (fit.covariance_ - 0.3 * nu * np.eye(8)) / 0.7
+    total = total_covariance(fit.class_weights_, fit.means_, unshrunk)
+    assert_close(total, np.cov(sample.rows.T, bias=True), 1e-9)
+
+
+def test_the_likelihood_variant_refuses_a_prior_of_0_and_the_maps_do_not(sample):
+    priors = np.eye(sample.n_classes)[0]
+    with pytest.raises(ValueError, match="maximizes their likelihood, which would be 0"):
+        sample.fit(MomentConstrainedLDA(variant="likelihood", priors=priors))
+    assert_close(sample.fit(MomentConstrainedLDA(priors=priors)).priors_, priors, 0)
 
 
 def test_normalized_means_are_of_the_labeled_rows_and_the_covariance_of_all(sample):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from iclda import ImplicitlyConstrainedLDA
+from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA
 from problems import ALL, draw_sample
 
 N_FITS = 4
@@ -57,7 +57,9 @@ def many_classes(n_classes=1001, n_unlabeled=20):
     return y[:, None] + 0.4 * rng.normal(size=(len(y), 1)), y, rng.uniform(0, 999, (n_unlabeled, 1))
 
 
-def test_59_proportions_of_too_many_classes_are_refused():
+def test_59_a_fit_of_too_many_unknowns_is_refused_with_the_memory_it_needs():
     X, y, U = many_classes(n_classes=2501)
+    with pytest.raises(ValueError, match=r"5,000 unknowns, .* would take 0\.745 GiB; at most"):
+        MomentConstrainedLDA(variant="likelihood").fit(X, y, X_unlabeled=U)
     with pytest.raises(ValueError, match="at most 2,000 classes, and there are 2,501"):
         ImplicitlyConstrainedLDA(proportions="labeled").fit(X, y, X_unlabeled=U)

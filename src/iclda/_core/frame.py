@@ -16,7 +16,7 @@ from . import AnyArray, Array
 # Folding the origin into the intercept costs about as many digits as |origin| / scale has.
 _FOLDABLE_OFFSET = 1e3
 _FOLDABLE_SCALE = 1e100
-_FEW_NUMBERS = 2**16  # of a sample that is copied
+_SHORT_ROW = 64  # features
 # Standard deviations of columns: variances, their ratios and these times weights stay finite.
 SMALLEST_SPREAD, LARGEST_SPREAD = 1e-50, 1e50
 
@@ -51,7 +51,7 @@ def frame_of(sample: AnyArray) -> Frame:
     """Return the frame of a sample: its mean, and the largest deviation as a power of two."""
     sample = np.asarray(sample, dtype=np.float64)
     # NumPy compares a few long rows several times faster than many short ones.
-    columns = np.ascontiguousarray(sample.T) if sample.size <= _FEW_NUMBERS else sample.T
+    columns = np.ascontiguousarray(sample.T) if sample.shape[1] < _SHORT_ROW else sample.T
     low, high = columns.min(axis=1), columns.max(axis=1)
     # Halving first keeps the mean of entries near the largest float finite; a column that is
     # constant keeps its exact value, so that its deviations are exactly zero.

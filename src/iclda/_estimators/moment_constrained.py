@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import StrOptions
 
 from .._core.problem import Problem
-from .._core.solvers.moment_match import VARIANTS, match_moments
+from .._core.solvers.moment_match import CLOSED_FORMS, match_moments, maximize_under_moments
 from .base import Fit, LinearGaussianClassifier
 
 
@@ -17,7 +17,8 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     """Move the supervised fit so that its overall mean and covariance are those of all rows.
 
     The labeled rows are mapped by x -> A (x - m_l) + m, with m_l and m the means of the labeled and
-    of all rows, and LDA is fitted to the mapped rows.
+    of all rows, and LDA is fitted to the mapped rows. Or, among all models with these moments, the
+    one is taken under which the labeled rows are likeliest.
 
     Parameters
     ----------
@@ -28,11 +29,13 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
         al. for the labeled rows, about class means, on which the fit rests.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
-    variant : {"invariant", "symmetric", "means-shifted"}, default="invariant"
+    variant : {"invariant", "symmetric", "means-shifted", "likelihood"}, default="invariant"
         The map A. With T_l and T the total covariances of the labeled and of all rows: "symmetric"
         is T^(1/2) T_l^(-1/2) in the units of the features, as in the published tables; "invariant"
         is the one map of this kind that no change of units alters; "means-shifted" is symmetric
-        for the covariance and shifts the means only, as the paper prints it.
+        for the covariance and shifts the means only, as the paper prints it. "likelihood" is no
+        map: it maximizes the likelihood of the labeled rows over all models whose mean and
+        covariance are those of all rows (Loog, 2012), by Newton's method.
     n_jobs : int, default=None
         Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
         otherwise, -1 is all cores. The fit does not depend on it.
@@ -44,7 +47,7 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     priors_ : ndarray of shape (n_classes,)
         Class priors used to predict.
     class_weights_ : ndarray of shape (n_classes,)
-        Share of the labeled weight in every class.
+        Share of the labeled weight in every class; with "likelihood" a parameter of the fit.
     means_ : ndarray of shape (n_classes, n_features)
         Class means.
     covariance_ : ndarray of shape (n_features, n_features)
@@ -79,10 +82,21 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     """
 
     _rests_on_labels = True
-    _own_constraints: ClassVar[dict[str, Any]] = {"variant": [StrOptions({*VARIANTS})]}
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "variant": [StrOptions({*CLOSED_FORMS, "likelihood"})]
+    }
 
     variant: str = "invariant"
     n_jobs: int | None = None
 
+    @property
+    def _needs_positive_priors(self) -> bool:  # type: ignore[override]
+        return self.variant == "likelihood"
+
     def _solve(self, problem: Problem) -> Fit:
-        return Fit(match_moments(problem, self.variant), {"n_passes_": 1})
+        passes = {"n_passes_": 1}
+        if self.variant != "likelihood":
+            return Fit(match_moments(problem, self.variant), passes)
+        model, outcome = maximize_under_moments(problem)
+        detail = "stopped while the likelihood still rises. Pass shrinkage, or another variant."
+        return Fit(model, passes, outcome, detail)

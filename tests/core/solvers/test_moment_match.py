@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh, sqrtm
 
-from iclda._core.solvers.moment_match import VARIANTS, match_moments
-from problems import fit_shares, one_hot, problem_of
+from iclda._core.solvers import Outcome
+from iclda._core.solvers.moment_match import CLOSED_FORMS, match_moments, maximize_under_moments
+from iclda._core.solvers.supervised import labeled_log_likelihood
+from problems import draw_sample, fit_shares, one_hot, problem_of
 
 
 def maps_of(sample):
@@ -18,7 +20,7 @@ def maps_of(sample):
     return maps, means, within
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", CLOSED_FORMS)
 def test_the_labeled_fit_is_moved_by_the_printed_map(sample, variant):
     model = match_moments(problem_of(sample), variant)
     maps, means, within = maps_of(sample)
@@ -30,3 +32,28 @@ def test_the_labeled_fit_is_moved_by_the_printed_map(sample, variant):
     units = np.outer(model.frame.scale, model.frame.scale)
     np.testing.assert_allclose(model.covariance * units, A @ within @ A.T, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(model.class_weights, np.bincount(sample.y) / len(sample.y))
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_a_maximum_is_found_from_wherever_the_closed_form_lies(number):
+    """Few labels, classes near and far: Newton's method tries steps far outside the set."""
+    n_classes, n_features = 2 + number % 3, 1 + number // 3 % 4
+    sample = draw_sample(
+        [2012, number],
+        n_classes=n_classes,
+        n_features=n_features,
+        n_labeled=2 * n_classes + n_features,
+        n_unlabeled=60,
+        separation=(0.3, 1.0, 5.0)[number % 3],
+        freedom=(None, 2)[number // 12],
+    )
+    problem = problem_of(sample, shrinkage=(0.0, 0.2)[number % 2])
+    model, outcome = maximize_under_moments(problem)
+    assert outcome is Outcome.CONVERGED
+    if problem.shrinkage == 0:
+        values = [
+            labeled_log_likelihood(each, problem.labeled)
+            for each in (model, match_moments(problem, "invariant"))
+        ]
+        assert values[0] >= values[1] - 1e-9
+    assert np.isfinite(model.covariance).all()

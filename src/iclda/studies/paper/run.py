@@ -37,7 +37,7 @@ GUARANTEED = 2  # labeled rows, and test rows, of every class
 LEAST_OF_A_CLASS = 6  # rows: 2 are labeled and 2 tested in any case, and some are drawn
 _LITTLE_SHRINKAGE = 1e-3
 # Methods that need labeled rows that vary within classes in every direction.
-_NEED_SPREAD = ("MCLDA", "MCPLDA")
+_NEED_SPREAD = ("MCLDA", "MCPLDA", "MCLDA-likelihood")
 _TOYS = {paper.GAUSSIAN: make_gaussians, paper.VIOLATED: make_violated_gaussians}
 _PARAMETERS: dict[str, Any] = {"MCLDA": {"variant": "symmetric"}, "EMLDA": {"tol": 1e-10}}
 _PUBLISHED_EM_ROUNDS = 100
