@@ -131,4 +131,4 @@ pictures: $(FOR_TESTS)
 	PATH=$(BIN):$$PATH $(BIN)/python docs/readme/draw.py
 
 clean:
-	rm -rf dist docs/_build docs/gallery docs/images docs/reference docs/reference.rst $(VENV) $(OLDEST) $(AUDIT) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf dist docs/_build docs/gallery docs/images docs/reference docs/reference.rst $(VENV) $(OLDEST) $(AUDIT) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

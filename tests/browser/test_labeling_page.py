@@ -36,6 +36,7 @@ def test_an_image_that_does_not_open_is_named_and_can_be_skipped(new_page, tmp_p
         page.locator("#stage .note", has_text=".png does not open. Skip the row").wait_for()
         page.locator("#skip").click()
         page.locator("#progress", has_text="1 skipped").wait_for()
+        page.close()  # before the server ends, which it would report
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
@@ -71,3 +72,4 @@ def test_ten_rows_are_labeled_by_keyboard(new_page, tmp_path, width, scheme):
         page.keyboard.press("Backspace")
         page.locator("#row-title", has_text=f"Row {shown[-1]}, labeled").wait_for()
         assert overflow(page) <= 0
+        page.close()

@@ -49,7 +49,7 @@ class Requests:
         while True:
             before = len(self.answers)
             self.page.wait_for_timeout(400)
-            if before == len(self.answers):
+            if self.answers and before == len(self.answers):
                 break
         response = self.answers[-1]
         sent = json.loads(response.request.post_data)
