@@ -271,14 +271,14 @@ def study(
             f"Answers go to {out}: about {minutes} on two cores. {words.RESUMABLE}", err=True
         )
     from ..studies.page import check_can_report
-    from ..studies.questions import Settings, answer
+    from ..studies.questions import Settings, run_questions
 
     check_can_report()
     settings = Settings(
         out, seed, jobs or words.n_cores(), data, features, words.command_line(), quick
     )
     with show_cells(quiet) as advance:
-        answer(settings, advance)
+        run_questions(settings, advance)
     _draw_answers(out, quiet, json)
 
 
@@ -290,7 +290,7 @@ def _draw_answers(out: Path, quiet: bool, json: bool) -> None:
         words.print_json(summary)
     elif not quiet:
         for each in summary["answers"].values():
-            _echo(each["question"], *(f"  {sentence}" for sentence in each["answer"]), "")
+            _echo(*each, "")
         typer.echo(f"Report: {summary['report']}")
 
 
