@@ -50,7 +50,8 @@ _STARTS_X_FEATURES, _FEWEST_STARTS = 300, 4  # fewer starts with many features
 _FIRST_TAU = 0.01  # of a path, over the spread of the gradient: lower than that of the search
 SAME_VALUE = 1e-5  # maxima whose objectives per labeled row differ by less count as one
 _N_DIRECTIONS = 200  # random directions along which widths are measured
-_SLOW = 300  # unknowns of a search, above which every start takes seconds
+_SLOW = 300  # unknowns of a search, above which it takes minutes
+_SLOW_IN_PROPORTIONS = 40  # the same with class proportions
 _FEW_COLUMNS = 32  # with which ``AutoLDA`` takes seconds
 
 
@@ -185,7 +186,8 @@ def _split_table(cell: Cell, data: CodedSet, seed: int) -> Split:
     least = 1 if n_labeled < 2 * data.n_classes else 2
     first = np.concatenate([train[data.codes[train] == c][:least] for c in range(data.n_classes)])
     train = np.concatenate([first, train[~np.isin(train, first)]])[: n_labeled + _MOST_ROWS]
-    if X.shape[1] < MANY_FEATURES:  # features of a network share one unit
+    is_raw = EXPERIMENTS[cell.experiment].get("is_raw", False)
+    if X.shape[1] < MANY_FEATURES and not is_raw:  # features of a network share one unit
         X = (X - X[train].mean(axis=0)) / np.maximum(X[train].std(axis=0), 1e-12)
     return _split(X, data.codes, np.split(train, [n_labeled]), test, seed)
 
@@ -320,8 +322,8 @@ def _place(model: Any) -> dict[str, Any]:
     n_classes = is_in.shape[1]
     bound = (n_classes - 1) * (model.rank_ + 1)
     shared = is_in.T.astype(int) @ is_in  # rows that two classes have in common
-    is_tied = bool((shared[np.triu_indices(n_classes, 1)] > bound).any())
-    kind = "hard" if not is_tied else "interior" if is_in.all() else "tied"
+    is_tied = shared[np.triu_indices(n_classes, 1)] > bound
+    kind = "interior" if is_tied.all() else "tied" if is_tied.any() else "hard"
     return {"kind": kind, "fractional": len(model.shared_rows_), "bound": bound}
 
 
@@ -411,9 +413,9 @@ def _fit_shrunk(split: Split, method: str, proportions: Any = None) -> Any:
 
 def _fit_in_proportions(split: Split, method: str) -> dict[str, Any]:
     name, _, given = method.partition(" ")
-    model = _fit_shrunk(split, name, split.true_shares if given == "true" else given or None)
-    if model is None:
+    if name == "iclda" and split.n_unknowns > _SLOW_IN_PROPORTIONS:
         return {}
+    model = _fit_shrunk(split, name, split.true_shares if given == "true" else given or None)
     predicted = model.predict_proba(split.rows.X_unlabeled).mean(axis=0)
     return {**split.measure(model), "off": float(np.abs(predicted - split.true_shares).sum() / 2)}
 
@@ -426,6 +428,8 @@ def _fit_any(split: Split, method: str) -> dict[str, Any]:
             return {}
         model = split.fit(AutoLDA(random_state=rows.seed))
         return {**split.measure(model), "chosen": model.method_}
+    if method in ("sklearn-lda", "sklearn-self-training") and len(rows.X) == rows.n_classes:
+        return {}  # they need more labels than classes
     model = _fit_shrunk(split, "supervised" if method == "seen" else method)
     if model is None or method != "seen":
         return {} if model is None else split.measure(model)

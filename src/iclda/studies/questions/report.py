@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._messages import Hint, say
 from ...datasets import BENCHMARKS
 from ...methods import INK, find_method
 from ...plots._look import method_styles
 from .. import paper
 from ..page import csv_text, fill, new_figure, save, styled, to_inline_svg, with_minus, write_texts
-from ..store import STORE, Store
+from ..store import STORE, Store, StoreError
 from . import EXPERIMENTS, GRID, KIND, PLAN
 
 if TYPE_CHECKING:
@@ -161,7 +162,11 @@ def draw_answers(out: Path) -> dict[str, Any]:
 
     with closing(Store(out / STORE, kind=KIND, read_only=True)) as store:
         settings, stored = paper.read_settings(store), store.settings()
-        results = [row for name in EXPERIMENTS for row in store.rows(name)]
+        by_experiment = {name: store.rows(name) for name in EXPERIMENTS}
+        if lacking := ", ".join(name for name, rows in by_experiment.items() if not rows):
+            sentence = "{folder} has no rows of {lacking} yet: run iclda study with {out} to go on."
+            raise StoreError(say(sentence, folder=out, lacking=lacking, out=Hint("out", out)))
+        results = [row for rows in by_experiment.values() for row in rows]
         numbers: dict[str, Any] = {"examples": query(_QUERIES["uniqueness"]["figure"]["sql"])}
         tables: dict[str, dict[str, Sequence[Any]]] = {}
         figures: Mapping[str, Any] = {}
