@@ -54,7 +54,7 @@ def read_cases(folder: Path) -> tuple[dict, dict]:
     """What is seen, and the mean error of every method, by table and number of labels."""
     seen, errors = {}, defaultdict(lambda: defaultdict(list))
     with closing(Store(folder / STORE, kind=KIND, read_only=True)) as store:
-        for row in (*store.rows("methods"), *store.rows("auto")):
+        for row in store.rows("methods"):
             case = row.dataset, row.part
             if row.method == "seen":
                 seen[case] = {name: row.values[name] for name in SEEN}
@@ -127,13 +127,6 @@ def main() -> None:
     lines |= {m: [each[m] for each in regrets.values()] for m in methods}
     for label, values in sorted(lines.items(), key=lambda item: np.mean(item[1])):
         print(f"  {label:36} {100 * np.mean(values):5.2f}   worst {100 * np.max(values):5.1f}")
-    auto = [case for case, each in regrets.items() if "auto" in each]
-    print(f"\nThe same on the {len(auto)} cases that AutoLDA was fitted to:")
-    lines = {label: [v[c] for c in auto if c in v] for label, v in tested.items()}
-    lines |= {m: [regrets[c][m] for c in auto] for m in (*methods, "auto")}
-    for label, values in sorted(lines.items(), key=lambda item: np.mean(item[1] or [np.inf])):
-        if values:
-            print(f"  {label:36} {100 * np.mean(values):5.2f}   worst {100 * np.max(values):5.1f}")
 
 
 if __name__ == "__main__":

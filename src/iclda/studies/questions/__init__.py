@@ -103,12 +103,13 @@ def draw_family(rng: np.random.Generator, n: int, **changes: Any) -> tuple[Array
     shape = {**PLAN["base"], **changes}
     n_classes, share = shape["classes"], shape["share"]
     codes = rng.choice(n_classes, n, p=[share] + [(1 - share) / (n_classes - 1)] * (n_classes - 1))
-    rows = {
+    noise: dict[str, Callable[..., Any]] = {
         "normal": rng.standard_normal,
         "uniform": lambda size: np.sqrt(3) * rng.uniform(-1, 1, size),
         "exponential": lambda size: rng.exponential(size=size) - 1,
         "Student, 3": lambda size: rng.standard_t(3, size) / np.sqrt(3),
-    }[shape["tails"]]((n, shape["d"]))
+    }
+    rows = noise[shape["tails"]]((n, shape["d"]))
     if n_classes == 2:
         rows[:, 0] += shape["separation"] * codes
     else:
@@ -124,6 +125,8 @@ def _make_table(of: str, kept: Sequence[Any] = (), **shape: Any) -> tuple[Array,
     if of.endswith("gaussians"):
         drawn: tuple[Array, AnyArray] = getattr(datasets, f"make_{of}")(_TABLE_ROWS, rng, 0.8)
         return drawn
+    X: Any
+    y: Any
     if of == "clothes":
         X, y = datasets.load_fashion_features()
     elif hasattr(sklearn_datasets, f"make_{of}"):
@@ -247,7 +250,8 @@ def prove_maxima(rows: CellRows) -> list[dict[str, Any]]:
         values, slopes, _ = objective_of(rows, share[None])
         return -float(values[0]), -slopes[0]
 
-    n, found = len(rows.X_unlabeled), []
+    found: list[dict[str, Any]] = []
+    n = len(rows.X_unlabeled)
     for start in np.ndindex(*[4] * n):
         ends: Any = {"bounds": [(0, 1)] * n, "options": {"gtol": 1e-10, "ftol": 1e-16}}
         share = minimize(negative, np.array(start) / 3, jac=True, method="L-BFGS-B", **ends).x
@@ -309,9 +313,10 @@ def _fit_maxima(split: Split, method: str) -> dict[str, Any]:
     if not ends:
         return {"maxima": 0}
     values = np.array([value for value, _ in ends])
-    found = {"maxima": 1 + int((np.diff(np.sort(values)) > SAME_VALUE).sum())}
-    for name, place in {"start": 0, "best": values.argmax(), "worst": values.argmin()}.items():
-        measured = split.measure(ends[int(place)][1])
+    found: dict[str, Any] = {"maxima": 1 + int((np.diff(np.sort(values)) > SAME_VALUE).sum())}
+    places = {"start": 0, "best": int(values.argmax()), "worst": int(values.argmin())}
+    for name, place in places.items():
+        measured = split.measure(ends[place][1])
         found |= {f"{key}_{name}": value for key, value in measured.items()}
     return found
 
@@ -463,13 +468,14 @@ def plan_cells(name: str, sets: Mapping[str, CodedSet], *, is_quick: bool) -> li
     """Cells of an experiment; a fifth of the rows at least stays unlabeled."""
     asked = EXPERIMENTS[name]
     families = PLAN["families"].items()
-    groups = {
+    groups: dict[str, Any] = {
+        **PLAN,
         "benchmarks": [each for each in BENCHMARKS if each in sets],
         "families": ["base", *(f"{name} {value}" for name, values in families for value in values)],
         "given": [each for each in sets if each not in BENCHMARKS and each not in PLAN["tables"]],
     }
     cells = []
-    for dataset in (each for group in asked["sets"] for each in groups.get(group, PLAN.get(group))):
+    for dataset in (each for group in asked["sets"] for each in groups[group]):
         if is_quick and dataset not in (*PLAN["quick"], *PLAN["examples"]):
             continue
         data, parts = sets.get(dataset), [0]

@@ -7,6 +7,7 @@ show the same ones.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -184,6 +185,7 @@ def draw_answers(out: Path) -> dict[str, Any]:
             figures = {**figures, name: to_inline_svg(figure, name, drawn.get("label", name))}
     filters: Any = {"from_json": json.loads}
     text = unescape(fill("answers.txt.j2", numbers, __package__, results, **filters))
+    text = re.sub(r"(?<!\w)-(?=\d)", "\N{MINUS SIGN}", text)
     blocks = [block.strip().splitlines() for block in text.split("# ")[1:]]
     answers = dict(zip(_QUERIES, blocks, strict=True))
     seconds = {name: round(stored.get(f"seconds_{name}", 0.0), 1) for name in EXPERIMENTS}
