@@ -24,6 +24,7 @@ FLOORS = [
             ("labeling/", "the page to label on"),
         ],
     ),
+    ("edge", [("studies/questions/", "the open questions of the paper")]),
     (
         "edge",
         [
@@ -31,7 +32,7 @@ FLOORS = [
             ("studies/paper/", "the experiments of the paper"),
         ],
     ),
-    ("edge", [("studies/", "runs of cells, store, measures, pages of both studies")]),
+    ("edge", [("studies/", "runs of cells, store, measures, pages of all studies")]),
     (
         "edge",
         [

@@ -65,7 +65,7 @@ def make_app() -> Any:
         studies.compare,
         interactive.ask,
         *(models.fit, models.predict, models.evaluate, models.show),
-        *(studies.reproduce, studies.tables, studies.curves),
+        *(studies.reproduce, studies.tables, studies.curves, studies.study),
         *(studies.report, studies.datasets, interactive.playground, interactive.label),
     ):
         is_study = command.__module__ == studies.__name__

@@ -29,7 +29,7 @@ _COLORS: dict[str, dict[str, Any]] = {
     "warning": {"fg": "yellow", "bold": True},
     "answer": {"bold": True},
 }
-_RESULTS = Path("results")
+_RESULTS, _ANSWERS = Path("results"), Path("answers")
 
 _Text = str | None
 _Count = int | None
@@ -58,6 +58,8 @@ _Curves = Annotated[_Text, Option(metavar="NAMES", help="Also 2DGaussian, 2DGaus
 _Methods = Annotated[_Text, Option(metavar="NAMES", help="Separated by commas; or all.")]
 _Out = Annotated[Path, Option(metavar="FOLDER", help="For rows, tables, figures and the report.")]
 _Data = Annotated[Path | None, Option(metavar="FOLDER", help="Of NAME.csv. Default: ICLDA_DATA.")]
+_Quick = Annotated[bool, Option("--quick", help="Few sets and repeats: under a minute.")]
+_Features = Annotated[Path | None, Option(metavar="FOLDER", help="Of NAME.npz files with X and y.")]
 _Folder = Annotated[Path, Argument(metavar="FOLDER", help="Folder of an earlier run.")]
 
 
@@ -252,12 +254,50 @@ def curves(
     _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
 
 
+def study(
+    quick: _Quick = False,
+    features: _Features = None,
+    jobs: cli.Jobs = 0,
+    seed: cli.Seed = 0,
+    out: _Out = _ANSWERS,
+    data: _Data = None,
+    quiet: cli.Quiet = False,
+    json: cli.Json = False,
+) -> None:
+    """Answer the open questions of the paper by experiments, with a report."""
+    if not quiet:  # before anything else is imported, which takes seconds
+        minutes = "a minute" if quick else "a quarter of an hour"
+        typer.echo(f"Answers go to {out}: about {minutes} on two cores. {cli.RESUMABLE}", err=True)
+    from ..studies.page import check_can_report
+    from ..studies.questions import Settings, run_questions
+
+    check_can_report()
+    settings = Settings(out, seed, jobs or cli.n_cores(), data, features, cli.command_line(), quick)
+    with show_cells(quiet) as advance:
+        run_questions(settings, advance)
+    _draw_answers(out, quiet, json)
+
+
+def _draw_answers(out: Path, quiet: bool, json: bool) -> None:
+    from ..studies.questions.report import draw_answers
+
+    summary = draw_answers(out)
+    if json:
+        cli.print_json(summary)
+    elif not quiet:
+        for each in summary["answers"].values():
+            _echo(*each, "")
+        typer.echo(f"Report: {summary['report']}")
+
+
 def report(folder: _Folder, quiet: cli.Quiet = False, json: cli.Json = False) -> None:
     """Draw tables, figures and report anew from stored rows."""
     from ..studies.compare.api import is_comparison
 
     if is_comparison(folder):
         _draw_comparison(folder, quiet=quiet, json=json)
+    elif is_comparison(folder, "questions"):
+        _draw_answers(folder, quiet, json)
     else:
         _draw_paper(folder, quiet, json)
 

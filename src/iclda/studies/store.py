@@ -219,6 +219,13 @@ class Store:
             results.append(FitResult(**known, values=values))
         return results
 
+    def query(self, sql: str) -> list[dict[str, Any]]:
+        """Answer a query of the table ``rows``."""
+        with _explained_errors(self.path):
+            answered = self._connection.execute(sql)
+            names = [column[0] for column in answered.description]
+            return [dict(zip(names, values, strict=True)) for values in answered]
+
     def missing(
         self, cells: Sequence[Cell], methods: Sequence[str]
     ) -> list[tuple[Cell, tuple[str, ...]]]:

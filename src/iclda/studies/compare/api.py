@@ -101,11 +101,11 @@ def _frame(records: Sequence[Any], kind: Any) -> Any:
     return pandas.DataFrame([asdict(each) for each in records], columns=names)
 
 
-def is_comparison(out: Path) -> bool:
-    """Whether a folder holds the rows of a comparison."""
+def is_comparison(out: Path, kind: str = COMPARISON) -> bool:
+    """Whether a folder holds the rows of a comparison, or of another kind of study."""
     try:
         with closing(Store(out / STORE, read_only=True)) as store:
-            return bool(store.settings().get("kind") == COMPARISON)
+            return bool(store.settings().get("kind") == kind)
     except StoreError:
         return False
 

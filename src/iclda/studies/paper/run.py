@@ -297,7 +297,7 @@ def run_cell(
     sizes = len(train), len(free), len(test)
 
     def measure(method: str) -> dict[str, Any]:
-        predictions = _predict(fit_method(method, rows), X[test], codes[test], rows)
+        predictions = predict_rows(fit_method(method, rows), X[test], codes[test], rows)
         return {"values": compute_measures(predictions, paper_measures())}
 
     with warnings.catch_warnings():
@@ -305,7 +305,8 @@ def run_cell(
         return [record_fit(cell, m, sizes, seed, partial(measure, m)) for m in methods]
 
 
-def _predict(model: Any, X: Array, codes: AnyArray, rows: CellRows) -> Predictions:
+def predict_rows(model: Any, X: Array, codes: AnyArray, rows: CellRows) -> Predictions:
+    """Predictions of Gaussians, or of a fitted classifier, for test rows and labeled rows."""
     if not isinstance(model, Gaussians):
         return Predictions(codes, model.predict(X) != codes, model.predict_proba(X))
     joint, labeled = model.log_joint(X), model.log_joint(rows.X)
@@ -337,17 +338,20 @@ def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
     }
     how: Any = {"sets": sets, "run": partial(run_cell, seed=study.seed), "jobs": study.jobs}
     with closing(Store(study.out / STORE, kind=paper.KIND)) as store:
-        _note_run(store, study, loaded)
+        note_run(store, paper.KIND, study, loaded)
         for experiment, cells in planned.items():
             if cells:
                 run_missing(store, experiment, cells, study.methods, advance, **how)
 
 
-def _note_run(store: Store, study: Study, sets: dict[str, Dataset]) -> None:
-    """Store the settings of a run; StoreError if the rows were made with others."""
+def note_run(store: Store, kind: str, study: Any, sets: Mapping[str, Dataset]) -> None:
+    """Store the settings of a run; StoreError if the rows were made with others.
+
+    ``study`` has the seed, the jobs and the command.
+    """
     hashes = {name: data.sha256 for name, data in sets.items()}
     agreed = {
-        "kind": paper.KIND,
+        "kind": kind,
         "format": PAPER_FORMAT,
         "seed": study.seed,
         "iclda": versions()["iclda"],

@@ -1,0 +1,111 @@
+"""Answers from stored rows: tables, sentences, figures and the page; runs that go on."""
+
+import json
+
+import pytest
+
+pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
+
+from contextlib import closing
+
+from typer.testing import CliRunner
+
+from iclda.__main__ import make_app
+from iclda.studies import questions
+from iclda.studies.questions import EXPERIMENTS, KIND, PLAN, Settings, run_questions
+from iclda.studies.questions.report import draw_answers, spread_table
+from iclda.studies.store import STORE, FitResult, Store, StoreError
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run of a few cells, and what it said about its progress."""
+    out, said = tmp_path_factory.mktemp("answers"), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("ICLDA_DATA", raising=False)
+        patch.setitem(PLAN, "quick", ["labels 4", "classes 3", "Haberman", "across clusters"])
+        patch.setattr(questions, "_FEW_COLUMNS", 3)  # AutoLDA on one table only
+        for asked in EXPERIMENTS.values():
+            patch.setitem(asked, "repeats", 1)
+        for name, part in {"maxima": 200, "proportions": 8, "methods": 20}.items():
+            patch.setitem(EXPERIMENTS[name], "parts", [part])
+        settings = Settings(out, is_quick=True, command="iclda study --quick")
+        run_questions(settings, lambda *counts: said.append(counts))
+        n_first = len(said)
+        run_questions(settings, lambda *counts: said.append(counts))
+    return out, draw_answers(out), said[:n_first], said[n_first:]
+
+
+def test_a_second_run_computes_nothing(finished):
+    _, summary, first, second = finished
+    assert first[0][:2] == ("example", 0)
+    assert all(done == total for _, done, total, _ in second)
+    assert [name for name, *_ in second] == list(EXPERIMENTS)
+    assert summary["failed_fits"] == 0
+
+
+def test_every_question_has_an_answer_a_table_and_a_figure(finished):
+    out, summary, *_ = finished
+    assert len(summary["answers"]) == 7
+    for name, (title, *sentences) in summary["answers"].items():
+        assert title.endswith("?")
+        assert sentences
+        assert (out / "figures" / f"{name}.svg").stat().st_size > 5_000
+        assert (out / "tables" / f"{name}-0.csv").read_text().count("\n") > 1
+        assert any(len(table) > 1 for table in summary["tables"][name].values())
+    assert "2 maxima" in summary["answers"]["uniqueness"][2]
+    html = (out / "report.html").read_text()
+    assert html.count("<svg") == 7
+    assert "<script" not in html
+    assert "A quick run" in html
+
+
+def test_numbers_are_those_of_the_rows(finished):
+    out, summary, *_ = finished
+    with closing(Store(out / STORE, kind=KIND, read_only=True)) as store:
+        rows = [row for row in store.rows("em") if row.dataset == "across clusters"]
+        errors = [row.values["error"] for row in rows if row.method == "EMLDA"]
+        [worse] = store.query(
+            "SELECT COUNT(*) AS n FROM rows AS i JOIN rows AS b USING (dataset, repeat, part) "
+            "WHERE i.experiment = 'safety' AND b.experiment = 'safety' AND "
+            "i.method = 'ICLDA' AND b.method = 'LDA' AND i.error > b.error AND part = 50"
+        )
+    [heading, *lines] = summary["tables"]["em"][next(iter(summary["tables"]["em"]))]
+    line = next(each for each in lines if each[0] == "across clusters")
+    assert line[heading.index("EMLDA")] == f"{sum(errors) / len(errors):.3f}"
+    sentence = next(s for s in summary["answers"]["safety"] if s.startswith("With d/2 labels"))
+    assert f"ICLDA {100 * worse['n']:.0f} %" in sentence
+
+
+def test_the_command_draws_stored_rows(finished):
+    out, summary, *_ = finished
+    shown = CliRunner().invoke(make_app(), ["report", str(out), "--json"])
+    assert json.loads(shown.stdout)["answers"] == summary["answers"]
+    told = CliRunner().invoke(make_app(), ["report", str(out)])
+    assert "Is the optimum unique?\nNo.\n" in told.stdout
+    assert told.stdout.endswith(f"Report: {out / 'report.html'}\n")
+
+
+def test_another_seed_is_refused(finished):
+    with pytest.raises(StoreError, match="made with seed 0"):
+        run_questions(Settings(finished[0], seed=1, is_quick=True))
+
+
+def test_a_folder_that_is_not_complete_says_what_is_missing(tmp_path):
+    with closing(Store(tmp_path / STORE, kind=KIND)) as store:
+        store.note(kind=KIND)
+        store.add([FitResult("example", "deep", 0, 0, "objective", values={"grid": "[]"})])
+    shown = CliRunner().invoke(make_app(), ["report", str(tmp_path)])
+    assert shown.exit_code == 2
+    assert "has no rows of maxima, constraints, safety" in shown.stderr
+    assert f"--out {tmp_path}" in shown.stderr
+
+
+def test_a_table_of_three_columns_is_spread():
+    records = [
+        {"set": "a", "method": "one", "error": 1.0},
+        {"set": "a", "method": "two", "error": 2.0},
+        {"set": "b", "method": "two", "error": 3.0},
+    ]
+    assert spread_table(records) == [["set", "one", "two"], ["a", 1.0, 2.0], ["b", None, 3.0]]
+    assert spread_table([{"n": 1, "m": 2}]) == [["n", "m"], [1, 2]]
