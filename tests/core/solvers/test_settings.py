@@ -5,7 +5,7 @@ import pytest
 
 from iclda._core.solvers.settings import SETTINGS
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "search.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "solvers.md"
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(SETTINGS)])

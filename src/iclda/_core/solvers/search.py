@@ -4,7 +4,7 @@ Paths (``continuation``) lead from the starts that a method chooses to a local m
 all rows can be held in memory, this is done on a sample of them, and the best path is continued on
 all rows, which are read in passes. The likelihood of the labeled rows has many starts
 (``implicit``); a concave objective has one maximum, and one path (``pessimistic``). See
-docs/search.md.
+docs/solvers.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Settings of the search, which trade accuracy for time, in one place.
 
-The fields of ``Settings`` are explained in docs/search.md; ``benchmarks/bench_search.py settings``
+The fields of ``Settings`` are explained in docs/solvers.md; ``benchmarks/bench_search.py settings``
 halves and doubles each of them.
 """
 
