@@ -64,8 +64,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         more accurate than that at no extra cost.
     certify : bool, default=False
         Whether to look for a proof that no labeling has an objective above that of the fit by more
-        than 1e-6. It takes up to about a second, and is found for few features or many labels,
-        two classes and free proportions only. See ``is_global_``.
+        than 1e-6. It takes up to about a second, and needs two classes, free proportions and
+        several labels for each feature. See ``is_global_``.
     random_state : int, RandomState instance or None, default=None
         Draws the starts and, of many rows, the sample they are compared on. None is a fixed seed:
         the same data give the same fit.
