@@ -5,6 +5,7 @@ python benchmarks/bench_search.py table --all    also 10 classes x 384, 100 clas
 python benchmarks/bench_search.py misses         fits that end below the best of many more starts
 python benchmarks/bench_search.py starts         problems whose best maximum a kind of start finds
 python benchmarks/bench_search.py settings       each setting halved and doubled: misses and time
+python benchmarks/bench_search.py proofs         share of maxima proved to be global, and the time
 """
 
 from __future__ import annotations
@@ -85,24 +86,29 @@ def random_rows(number: int) -> Rows:
     return Rows(means[y] + rng.normal(size=(n_labeled, d)), y, X_unlabeled, shrinkage)
 
 
-def set_rows(n_splits: int) -> Iterator[tuple[str, Rows]]:
-    """Splits of the benchmark sets, with twice as many labels as features, at least ten."""
+def set_rows(n_splits: int, n_per_feature: int = 2) -> Iterator[tuple[str, Rows]]:
+    """Splits of the benchmark sets, with twice as many labels as features, at least ten.
+
+    Sets of which that were more than 60 % of the rows are left out.
+    """
     for name in BENCHMARKS:
         found = load_benchmark(name)
         X, y = found.X, found.y
         rng = np.random.default_rng(0)
         for split in range(n_splits):
             order = rng.permutation(len(X))
-            n_labeled = max(2 * X.shape[1], 10)
+            n_labeled = max(n_per_feature * X.shape[1], 10)
             first, rest = order[:n_labeled], order[n_labeled:]
-            if len(np.unique(y[first])) == 2:
+            if len(np.unique(y[first])) == 2 and n_labeled <= 0.6 * len(X):
                 yield f"{name} {split}", Rows(X[first], y[first], X[rest], None)
 
 
-def fit(rows: Rows, seed: int = 0, n_starts: int = 32) -> tuple[ImplicitlyConstrainedLDA, float]:
+def fit(
+    rows: Rows, seed: int = 0, n_starts: int = 32, *, certify: bool = False
+) -> tuple[ImplicitlyConstrainedLDA, float]:
     start = time.process_time()
     model = ImplicitlyConstrainedLDA(
-        shrinkage=rows.shrinkage, random_state=seed, n_starts=n_starts
+        shrinkage=rows.shrinkage, random_state=seed, n_starts=n_starts, certify=certify
     ).fit(rows.X, rows.y, X_unlabeled=rows.X_unlabeled)
     return model, time.process_time() - start
 
@@ -210,6 +216,24 @@ def problem_of(rows: Rows) -> Problem:
     return problems[0]
 
 
+def proofs(*, n_splits: int, n_per_feature: int) -> None:
+    print("| set | splits | proved | s a fit | s more with the proof | most |")
+    print("|---|---|---|---|---|---|")
+    rows = [(name.rsplit(" ", 1)[0], each) for name, each in set_rows(n_splits, n_per_feature)]
+    for kind in [*dict.fromkeys(name for name, _ in rows), None]:
+        proved, plain, more = [], [], []
+        for _, each in ((name, each) for name, each in rows if kind in (name, None)):
+            plain.append(fit(each)[1])
+            model, seconds = fit(each, certify=True)
+            proved.append(model.is_global_ is True)
+            more.append(seconds - plain[-1])
+        print(
+            f"| {kind or 'all'} | {len(proved)} | {sum(proved)} | {np.mean(plain):.3f} "
+            f"| {np.mean(more):.3f} | {max(more):.3f} |",
+            flush=True,
+        )
+
+
 def change(**changes: Any) -> None:
     settings.SETTINGS = replace(DEFAULTS, **changes)
 
@@ -249,10 +273,11 @@ def effects(*, n_problems: int) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["table", "misses", "starts", "settings"])
+    parser.add_argument("what", choices=["table", "misses", "starts", "settings", "proofs"])
     parser.add_argument("--all", action="store_true", help="the largest problems, too")
     parser.add_argument("--problems", type=int, default=100, help="random problems")
     parser.add_argument("--splits", type=int, default=12, help="of each benchmark set")
+    parser.add_argument("--labels", type=int, default=2, help="for each feature, of proofs")
     parser.add_argument("--seeds", type=int, default=4, help="fits of each problem")
     parser.add_argument("--repeats", type=int, default=3, help="of each line of the table")
     options = parser.parse_args()
@@ -263,6 +288,8 @@ def main() -> int:
         misses(n_problems=options.problems, n_splits=options.splits, n_seeds=options.seeds)
     elif options.what == "starts":
         starts(n_problems=options.problems, n_splits=options.splits)
+    elif options.what == "proofs":
+        proofs(n_splits=options.splits, n_per_feature=options.labels)
     else:
         effects(n_problems=options.problems)
     return 0

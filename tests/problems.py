@@ -219,8 +219,13 @@ def soft_maxima(sample, n_starts, seed=0):
 
 def climb(sample, start):
     """Value that a bounded optimization over soft labels ends at."""
+    return value_of_shares(sample, climb_shares(sample, start))[0]
+
+
+def climb_shares(sample, start):
+    """Soft labels that a bounded optimization ends at."""
     by_bounds = _climb_two_classes if sample.n_classes == 2 else _climb_simplices
-    return value_of_shares(sample, by_bounds(sample, start))[0]
+    return by_bounds(sample, start)
 
 
 def best_value_known(sample, n_starts):

@@ -14,6 +14,8 @@ from .._core import AnyArray, Array
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import LogLikelihood
+from .._core.solvers import Outcome
+from .._core.solvers.global_bound import is_proved_global
 from .._core.solvers.implicit import maximize_labeled_likelihood
 from .._core.solvers.supervised import labeled_log_likelihood
 from .average_rule import solve_with_shares
@@ -31,7 +33,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
 
     The labels of the unlabeled rows may be soft. ``gap_`` certifies the fit: to first order, no
     change of labels can raise the objective by more than ``gap_``. The problem can have several
-    local maxima; the best of many starts is taken.
+    local maxima; the best of many starts is taken. ``certify`` looks for a proof that it is the
+    global maximum.
 
     Parameters
     ----------
@@ -59,6 +62,10 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     tol : float, default=1e-6
         Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled rows the fit is
         more accurate than that at no extra cost.
+    certify : bool, default=False
+        Whether to look for a proof that no labeling has an objective above that of the fit by more
+        than 1e-6. It takes up to about a second, and needs two classes, free proportions and
+        several labels for each feature. See ``is_global_``.
     random_state : int, RandomState instance or None, default=None
         Draws the starts and, of many rows, the sample they are compared on. None is a fixed seed:
         the same data give the same fit.
@@ -92,6 +99,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         Number of times the search read all unlabeled rows: moments, sample, path and certificate.
     n_optima_ : int
         Number of distinct local maxima seen.
+    is_global_ : bool or None
+        True if the maximum is proved to be global, see ``certify``. None says nothing.
     converged_ : bool
         Whether ``gap_`` is at most ``tol``.
     outcome_ : str
@@ -127,12 +136,16 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     """
 
     _needs_positive_priors = True
-    _own_constraints: ClassVar[dict[str, Any]] = {"n_starts": AT_LEAST_ONE}
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "n_starts": AT_LEAST_ONE,
+        "certify": ["boolean"],
+    }
 
     proportions: Any = None
     n_starts: int = 32
     max_iter: int = 200
     tol: float = 1e-6
+    certify: bool = False
     random_state: Any = None
     n_jobs: int | None = None
 
@@ -148,6 +161,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
             seed=self._seed() if seed is None else seed,
         )
         model = problem.model_of(best.point, best.rule)
+        is_tried = self.certify and best.outcome is Outcome.CONVERGED
         return Fit.of_solution(
             model,
             best,
@@ -156,6 +170,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
             objective_=_objective(model, problem.labeled),
             gap_=best.gap,
             n_optima_=best.n_optima,
+            is_global_=True if is_tried and is_proved_global(problem, best.point) else None,
         )
 
     def _seed(self) -> int:
@@ -164,7 +179,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
-        return {"objective_": _objective(model, labeled), "gap_": 0.0, "n_optima_": 1}
+        certain = {"gap_": 0.0, "n_optima_": 1, "is_global_": True}
+        return {"objective_": _objective(model, labeled), **certain}
 
     def _store(self, fit: Fit, inputs: FitInputs) -> None:
         super()._store(fit, inputs)

@@ -75,3 +75,9 @@ SAMPLING_ERROR = 5.0  # error of values per unit of weight, times the root of th
 ROUNDING_OF_LIMIT = 1e-12  # relative rounding error of the value of a limit
 SMALL_GAIN = 1e-2  # gain of merit in a step, over the gap, below which a level is reached
 SHORTER_STEPS = (1.0, 0.3, 0.1, 0.03)  # parts of a step that are tried until the merit rises
+
+# Proofs that a maximum is global (``global_bound``).
+GLOBAL_GAP = 1e-6  # tolerance per unit of labeled weight
+PROVED_WIDTH = 128  # largest number of dimensions, with the one of the class weight
+PROOF_WORK = 4e9  # numbers read by all Newton steps: about a second
+PROOF_OVERHEAD = 1e6  # numbers that take as long to read as what a step does besides
