@@ -271,10 +271,10 @@ def study(
             f"Answers go to {out}: about {minutes} on two cores. {words.RESUMABLE}", err=True
         )
     from ..studies.page import check_can_report
-    from ..studies.questions import Settings, run_questions
+    from ..studies.questions import StudySettings, run_questions
 
     check_can_report()
-    settings = Settings(
+    settings = StudySettings(
         out, seed, jobs or words.n_cores(), data, features, words.command_line(), quick
     )
     with show_cells(quiet) as advance:
