@@ -269,10 +269,12 @@ def study(
         minutes = "a minute" if quick else "a quarter of an hour"
         typer.echo(f"Answers go to {out}: about {minutes} on two cores. {cli.RESUMABLE}", err=True)
     from ..studies.page import check_can_report
-    from ..studies.questions import Settings, run_questions
+    from ..studies.questions import StudySettings, run_questions
 
     check_can_report()
-    settings = Settings(out, seed, jobs or cli.n_cores(), data, features, cli.command_line(), quick)
+    settings = StudySettings(
+        out, seed, jobs or cli.n_cores(), data, features, cli.command_line(), quick
+    )
     with show_cells(quiet) as advance:
         run_questions(settings, advance)
     _draw_answers(out, quiet, json)

@@ -13,7 +13,7 @@ from iclda.studies.paper.run import CodedSet
 from iclda.studies.questions import (
     EXPERIMENTS,
     PLAN,
-    Settings,
+    StudySettings,
     example_rows,
     find_maxima,
     load_tables,
@@ -138,7 +138,7 @@ def test_true_proportions_are_kept():
 
 
 def test_every_experiment_has_cells_and_quick_ones_are_among_them(tmp_path):
-    loaded = load_tables(Settings(tmp_path))
+    loaded = load_tables(StudySettings(tmp_path))
     sets = {n: CodedSet(d.X, np.unique(d.y, return_inverse=True)[1]) for n, d in loaded.items()}
     assert len(sets) >= 9 + len(PLAN["tables"]) >= 30
     for name in EXPERIMENTS:
@@ -149,9 +149,9 @@ def test_every_experiment_has_cells_and_quick_ones_are_among_them(tmp_path):
 
 def test_features_of_a_folder_take_part(tmp_path):
     np.savez(tmp_path / "mine.npz", X=np.eye(6), y=np.arange(6) % 2)
-    assert load_tables(Settings(tmp_path, features=tmp_path))["mine"].X.shape == (6, 6)
+    assert load_tables(StudySettings(tmp_path, features=tmp_path))["mine"].X.shape == (6, 6)
     np.savez(tmp_path / "other.npz", Z=np.eye(6))
     with pytest.raises(ValueError, match=r"other\.npz must hold X and y, and holds Z"):
-        load_tables(Settings(tmp_path, features=tmp_path))
+        load_tables(StudySettings(tmp_path, features=tmp_path))
     with pytest.raises(ValueError, match=r"empty has no \.npz file"):
-        load_tables(Settings(tmp_path, features=tmp_path / "empty"))
+        load_tables(StudySettings(tmp_path, features=tmp_path / "empty"))

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from iclda.__main__ import make_app
 from iclda.studies import questions
-from iclda.studies.questions import EXPERIMENTS, KIND, PLAN, Settings, run_questions
+from iclda.studies.questions import EXPERIMENTS, KIND, PLAN, StudySettings, run_questions
 from iclda.studies.questions.report import draw_answers, spread_table
 from iclda.studies.store import STORE, FitResult, Store, StoreError
 
@@ -29,7 +29,7 @@ def finished(tmp_path_factory):
             patch.setitem(asked, "repeats", 1)
         for name, part in {"maxima": 200, "proportions": 8, "methods": 20}.items():
             patch.setitem(EXPERIMENTS[name], "parts", [part])
-        settings = Settings(out, is_quick=True, command="iclda study --quick")
+        settings = StudySettings(out, is_quick=True, command="iclda study --quick")
         run_questions(settings, lambda *counts: said.append(counts))
         n_first = len(said)
         run_questions(settings, lambda *counts: said.append(counts))
@@ -88,7 +88,7 @@ def test_the_command_draws_stored_rows(finished):
 
 def test_another_seed_is_refused(finished):
     with pytest.raises(StoreError, match="made with seed 0"):
-        run_questions(Settings(finished[0], seed=1, is_quick=True))
+        run_questions(StudySettings(finished[0], seed=1, is_quick=True))
 
 
 def test_a_folder_that_is_not_complete_says_what_is_missing(tmp_path):

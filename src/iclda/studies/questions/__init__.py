@@ -56,7 +56,7 @@ _FEW_COLUMNS = 32  # with which ``AutoLDA`` takes seconds
 
 
 @dataclass(frozen=True)
-class Settings:
+class StudySettings:
     """Settings of a run; ``features`` is a folder of .npz files with X and y."""
 
     out: Path
@@ -140,7 +140,7 @@ def _make_table(of: str, kept: Sequence[Any] = (), **shape: Any) -> tuple[Array,
     return X[:, X.std(axis=0) > 0], np.unique(y, return_inverse=True)[1]
 
 
-def load_tables(settings: Settings) -> dict[str, Dataset]:
+def load_tables(settings: StudySettings) -> dict[str, Dataset]:
     """Load all tables: benchmark sets that are at hand, further tables, and the user's features."""
     folder, loaded = settings.data_dir, {}
     for name in BENCHMARKS:
@@ -510,7 +510,7 @@ def run_cell(
         return [record_fit(cell, m, sizes, seed, partial(fit, m)) for m in methods]
 
 
-def run_questions(settings: Settings, advance: Advance = lambda *_: None) -> None:
+def run_questions(settings: StudySettings, advance: Advance = lambda *_: None) -> None:
     """Compute the cells that are missing, storing every row as soon as it is computed."""
     loaded = load_tables(settings)
     sets = {
