@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from iclda.datasets import BENCHMARKS
-from iclda.studies.questions import EXPERIMENTS, KIND, PLAN
+from iclda.studies.questions import EXPERIMENTS, PLAN, QUESTIONS
 from iclda.studies.store import STORE, Store
 
 SEEN = ("labels of a class", "labels a feature", "features", "doubt", "kurtosis")
@@ -53,7 +53,7 @@ class Question:
 def read_cases(folder: Path) -> tuple[dict, dict]:
     """What is seen, and the mean error of every method, by table and number of labels."""
     seen, errors = {}, defaultdict(lambda: defaultdict(list))
-    with closing(Store(folder / STORE, kind=KIND, read_only=True)) as store:
+    with closing(Store(folder / STORE, kind=QUESTIONS, read_only=True)) as store:
         for row in store.rows("methods"):
             case = row.dataset, row.part
             if row.method == "seen":

@@ -269,7 +269,7 @@ def study(
         minutes = "a minute" if quick else "a quarter of an hour"
         typer.echo(f"Answers go to {out}: about {minutes} on two cores. {cli.RESUMABLE}", err=True)
     from ..studies.page import check_can_report
-    from ..studies.questions import StudySettings, run_questions
+    from ..studies.questions.run import StudySettings, run_questions
 
     check_can_report()
     settings = StudySettings(

@@ -11,9 +11,9 @@ from contextlib import closing
 from typer.testing import CliRunner
 
 from iclda.__main__ import make_app
-from iclda.studies import questions
-from iclda.studies.questions import EXPERIMENTS, KIND, PLAN, StudySettings, run_questions
+from iclda.studies.questions import EXPERIMENTS, PLAN, QUESTIONS
 from iclda.studies.questions.report import draw_answers, spread_table
+from iclda.studies.questions.run import StudySettings, run_questions
 from iclda.studies.store import STORE, FitResult, Store, StoreError
 
 
@@ -24,7 +24,7 @@ def finished(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("ICLDA_DATA", raising=False)
         patch.setitem(PLAN, "quick", ["labels 4", "classes 3", "Haberman", "across clusters"])
-        patch.setattr(questions, "_FEW_COLUMNS", 3)  # AutoLDA on one table only
+        patch.setattr("iclda.studies.questions.run._FEW_COLUMNS", 3)  # AutoLDA on one table only
         for asked in EXPERIMENTS.values():
             patch.setitem(asked, "repeats", 1)
         for name, part in {"maxima": 200, "proportions": 8, "methods": 20}.items():
@@ -62,7 +62,7 @@ def test_every_question_has_an_answer_a_table_and_a_figure(finished):
 
 def test_numbers_are_those_of_the_rows(finished):
     out, summary, *_ = finished
-    with closing(Store(out / STORE, kind=KIND, read_only=True)) as store:
+    with closing(Store(out / STORE, kind=QUESTIONS, read_only=True)) as store:
         rows = [row for row in store.rows("em") if row.dataset == "across clusters"]
         errors = [row.values["error"] for row in rows if row.method == "EMLDA"]
         [worse] = store.query(
@@ -92,8 +92,8 @@ def test_another_seed_is_refused(finished):
 
 
 def test_a_folder_that_is_not_complete_says_what_is_missing(tmp_path):
-    with closing(Store(tmp_path / STORE, kind=KIND)) as store:
-        store.note(kind=KIND)
+    with closing(Store(tmp_path / STORE, kind=QUESTIONS)) as store:
+        store.note(kind=QUESTIONS)
         store.add([FitResult("example", "deep", 0, 0, "objective", values={"grid": "[]"})])
     shown = CliRunner().invoke(make_app(), ["report", str(tmp_path)])
     assert shown.exit_code == 2

@@ -26,7 +26,7 @@ from ...plots._look import method_styles
 from .. import paper
 from ..page import csv_text, fill, new_figure, save, styled, to_inline_svg, with_minus, write_texts
 from ..store import STORE, Store, StoreError
-from . import EXPERIMENTS, GRID, KIND, PLAN
+from . import EXPERIMENTS, GRID, PLAN, QUESTIONS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -161,7 +161,7 @@ def draw_answers(out: Path) -> dict[str, Any]:
             sql = sql.replace(word, meaning)
         return store.query(sql)
 
-    with closing(Store(out / STORE, kind=KIND, read_only=True)) as store:
+    with closing(Store(out / STORE, kind=QUESTIONS, read_only=True)) as store:
         settings, stored = paper.read_settings(store), store.settings()
         by_experiment = {name: store.rows(name) for name in EXPERIMENTS}
         if lacking := ", ".join(name for name, rows in by_experiment.items() if not rows):

@@ -10,17 +10,16 @@ from numpy.testing import assert_allclose
 from iclda import ImplicitlyConstrainedLDA
 from iclda.datasets import load_benchmark
 from iclda.studies.paper.run import CodedSet
-from iclda.studies.questions import (
-    EXPERIMENTS,
-    PLAN,
+from iclda.studies.questions import EXPERIMENTS, PLAN
+from iclda.studies.questions.run import (
     StudySettings,
+    answer_cell,
     example_rows,
     find_maxima,
     load_tables,
     objective_of,
     plan_cells,
     prove_maxima,
-    run_cell,
     width_ratio,
 )
 from iclda.studies.store import Cell
@@ -94,7 +93,7 @@ def coded(name):
 
 def one(experiment, dataset, part, method, repeat=0, sets=None):
     cell = Cell(experiment, dataset, repeat, part)
-    [row] = run_cell(cell, sets or {"Haberman": coded("Haberman")}, [method], seed=0)
+    [row] = answer_cell(cell, sets or {"Haberman": coded("Haberman")}, [method], seed=0)
     assert row.failure is None, row.failure
     return row
 
