@@ -266,7 +266,7 @@ def study(
 ) -> None:
     """Answer the open questions of the paper by experiments, with a report."""
     if not quiet:  # before anything else is imported, which takes seconds
-        minutes = "a minute" if quick else "a quarter of an hour"
+        minutes = "half a minute" if quick else "five minutes"
         typer.echo(f"Answers go to {out}: about {minutes} on two cores. {cli.RESUMABLE}", err=True)
     from ..studies.page import check_can_report
     from ..studies.questions.run import StudySettings, run_questions
