@@ -10,10 +10,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA
-from problems import ALL, draw_sample
+from problems import draw_sample, every_classifier
 
 N_FITS = 4
-every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
 
 
 def fit_and_predict(classifier, seed):
