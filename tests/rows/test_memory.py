@@ -15,6 +15,7 @@ X = RNG.standard_normal((100, 3)) * [1, 10, 100] + 5
 WEIGHTS = RNG.uniform(0, 2, len(X))
 IS_MEMBER = RNG.uniform(size=len(X)) < 0.6
 FRAME = frame_of(X)
+CENTERS = RNG.standard_normal((4, 3))
 RULES = {
     "hard": LinearRule(RNG.standard_normal((3, 4)), RNG.standard_normal(4), False),
     "soft": LinearRule(RNG.standard_normal((3, 4)), RNG.standard_normal(4), True),
@@ -204,7 +205,7 @@ def chained(factor=1.0):
 def test_a_chain_is_its_rows_with_all_weights_multiplied(factor):
     chain, whole = chained(factor), MemoryRows(X, factor * WEIGHTS)
     assert (chain.n_rows, chain.n_features) == (100, 3)
-    for centers in (None, np.zeros((2, 3))):
+    for centers in (None, CENTERS[:2]):
         sums = (rows.label_sums(PAIR, FRAME, centers) for rows in (chain, whole))
         assert_equal_sums(*sums, rtol=1e-11)
     assert_equal_sums(chain.moments(FRAME), whole.moments(FRAME), rtol=1e-11)
