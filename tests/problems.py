@@ -83,13 +83,13 @@ def draw_sample(
     return Sample(rows[:n_labeled], y, rows[n_labeled:])
 
 
-def draw_apart(n_classes, n_unlabeled, separation):
-    """Classes more or less apart in three dimensions, with eight labels each on average."""
+def draw_apart(n_classes, n_unlabeled, separation, n_labels=8, seed=71):
+    """Classes more or less apart in three dimensions, with ``n_labels`` each on average."""
     return draw_sample(
-        [71, n_classes],
+        [seed, n_classes],
         n_classes=n_classes,
         n_features=3,
-        n_labeled=8 * n_classes,
+        n_labeled=n_labels * n_classes,
         n_unlabeled=n_unlabeled,
         separation=separation,
     )

@@ -75,7 +75,7 @@ def test_shrinkage_mixes_in_the_mean_variance_of_all_rows(sample, shrinkage):
 @pytest.mark.parametrize("separation", [0.0, 1.0, 6.0])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_the_gap_is_below_the_tolerance_over_all_labelings(n_classes, separation, tol):
-    sample = draw_apart(n_classes, 300, separation)
+    sample = draw_apart(n_classes, 300, separation, n_labels=6, seed=8)
     fit = sample.fit(ImplicitlyConstrainedLDA(tol=tol))
     assert fit.converged_
     assert 0 <= fit.gap_ <= tol
