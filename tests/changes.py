@@ -53,7 +53,7 @@ def assert_close(found, expected, tol):
     np.testing.assert_allclose(found, expected, rtol=tol, atol=tol * np.abs(expected).max())
 
 
-def assert_same_fit(a, b, tol):
+def assert_same_fit(a, b, tol=1e-9):
     for name in ("class_weights_", "priors_", "means_", "covariance_", "coef_", "intercept_"):
         if hasattr(b, name):  # least squares have no density
             assert_close(getattr(a, name), getattr(b, name), tol)

@@ -1,5 +1,7 @@
 """One problem whose unlabeled rows come in blocks of Dask."""
 
+import logging
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 
@@ -7,7 +9,7 @@ import dask.array
 import dask.dataframe
 import numpy as np
 import pandas
-from numpy.testing import assert_allclose
+from distributed import LocalCluster
 
 from iclda import ImplicitlyConstrainedLDA
 from problems import draw_sample
@@ -18,7 +20,24 @@ SAMPLE = draw_sample(
     5, n_classes=2, n_features=N_FEATURES, n_labeled=80, n_unlabeled=N_ROWS, separation=2.0
 )
 ROWS = SAMPLE.X_unlabeled
-FITTED = ["priors_", "means_", "covariance_", "coef_", "intercept_"]
+
+
+@contextmanager
+def two_workers(memory_limit):
+    """A cluster of two worker processes."""
+    # A worker that dies 15 seconds after another death would not be replaced.
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            memory_limit=memory_limit,
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+    ):
+        yield cluster
 
 
 def in_blocks(X):
@@ -41,12 +60,6 @@ def with_entry(value):
 
 def fit(X_unlabeled, method=ImplicitlyConstrainedLDA):
     return method().fit(SAMPLE.X, SAMPLE.y, X_unlabeled=X_unlabeled)
-
-
-def assert_same_fit(model, expected, tol=1e-9):
-    for name in FITTED if hasattr(expected, "means_") else ["coef_", "intercept_"]:
-        found, wanted = getattr(model, name), getattr(expected, name)
-        assert_allclose(found, wanted, rtol=tol, atol=tol * np.abs(wanted).max())
 
 
 def frame_of(X, names="abcd"):

@@ -4,9 +4,11 @@ Everything is a function of its arguments: a seed gives the same problem everywh
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
 import numpy as np
+import pytest
 import scipy.optimize
 
 from iclda._core.frame import frame_of
@@ -31,6 +33,13 @@ SEMI_SUPERVISED = {name: ALL[name] for name in ALL if name in FAMILY}
 # Fits that some labeling of the unlabeled rows gives, and that need no supervised fit.
 BY_LABELING = {name: ALL[name] for name in ("self-learning", "em", "iclda")}
 STREAMED = {name: FAMILY[name] for name in FAMILY if name != "sda"}  # hold no more than a sample
+
+every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
+semi_supervised = pytest.mark.parametrize(
+    "classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED
+)
+by_labeling = pytest.mark.parametrize("classifier", BY_LABELING.values(), ids=BY_LABELING)
+whole_family = pytest.mark.parametrize("classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY)
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,27 @@ def draw_sample(
     return Sample(rows[:n_labeled], y, rows[n_labeled:])
 
 
+def draw_apart(n_classes, n_unlabeled, separation, n_labels=8, seed=71):
+    """Classes more or less apart in three dimensions, with ``n_labels`` each on average."""
+    return draw_sample(
+        [seed, n_classes],
+        n_classes=n_classes,
+        n_features=3,
+        n_labeled=n_labels * n_classes,
+        n_unlabeled=n_unlabeled,
+        separation=separation,
+    )
+
+
+def draw_marked(n_labeled=8, n_unlabeled=24, n_features=3, n_classes=2, distance=2.5):
+    """Rows, labels (-1: unlabeled) and true classes; the first ``n_labeled`` of each are known."""
+    rng = np.random.default_rng(0)
+    true = np.arange(n_labeled * n_classes + n_unlabeled) % n_classes
+    centers = distance * np.eye(n_classes, n_features)
+    X = centers[true] + rng.standard_normal((len(true), n_features))
+    return X, np.where(np.arange(len(true)) < n_labeled * n_classes, true, -1), true
+
+
 def small_sample(number):
     """Problem ``number`` of a series of small, hard ones: few labels, all kinds of classes."""
     rng = np.random.default_rng([2014, number])
@@ -112,9 +142,24 @@ def problem_of(sample, *, log_priors=None, shrinkage=0.0, weights=None, tile_row
     )
 
 
+def point_of(problem, rule):
+    """The point of the labels that a rule gives."""
+    sums = problem.unlabeled.label_sums(rule, problem.frame)
+    return problem.point_of(sums.counts, sums.sums)
+
+
+def point_of_shares(problem, shares):
+    return point_of(problem, GivenLabels(shares, problem.n_classes))
+
+
 def change_settings(monkeypatch, **changes):
     """Search with other settings."""
     monkeypatch.setattr(settings, "SETTINGS", replace(settings.SETTINGS, **changes))
+
+
+def rising_shares(n_classes):
+    """Shares that grow from class to class."""
+    return np.arange(1.0, n_classes + 1) / (n_classes * (n_classes + 1) / 2)
 
 
 def one_hot(codes, n_classes):
@@ -251,27 +296,39 @@ def _climb_two_classes(sample, start):
     return np.column_stack([found.x, 1 - found.x])
 
 
-def _climb_simplices(sample, start):
-    """All shares are free within bounds, and add up to one in every row."""
-    n_rows, n_classes = start.shape
-    add_up = np.kron(np.eye(n_rows), np.ones(n_classes))
+def maximize_over_shares(value_of, start, *quotas, ftol=1e-13):
+    """All shares are free within bounds and quotas, and add up to one in every row."""
+    add_up = np.kron(np.eye(len(start)), np.ones(start.shape[1]))
 
     def loss(flat):
-        value, gradient = value_of_shares(sample, flat.reshape(start.shape))
+        value, gradient = value_of(flat.reshape(start.shape))
         return -value, -gradient.ravel()
 
-    found = scipy.optimize.minimize(
+    of_rows = {"type": "eq", "fun": lambda x: add_up @ x - 1, "jac": lambda x: add_up}
+    return scipy.optimize.minimize(
         loss,
         start.ravel(),
         jac=True,
         method="SLSQP",
         bounds=[(0, 1)] * start.size,
-        constraints={"type": "eq", "fun": lambda x: add_up @ x - 1, "jac": lambda x: add_up},
-        options={"ftol": 1e-13, "maxiter": 300},
+        constraints=[of_rows, *quotas],
+        options={"ftol": ftol, "maxiter": 500},
     )
+
+
+def _climb_simplices(sample, start):
+    found = maximize_over_shares(partial(value_of_shares, sample), start)
     # A share outside its bounds by rounding must not count for more than it may.
     shares = np.clip(found.x.reshape(start.shape), 0, 1)
     return shares / shares.sum(axis=1, keepdims=True)
+
+
+def oracle_shrinkage(S, n):
+    """Chen et al.'s shrinkage of a covariance of n rows, as printed."""
+    p = len(S)
+    square, trace = np.trace(S @ S), np.trace(S)
+    noise = (1 - 2 / p) * square + trace**2
+    return min(1, noise / ((n + 1 - 2 / p) * (square - trace**2 / p)))
 
 
 def total_covariance(class_weights, means, covariance):

@@ -131,6 +131,11 @@ def family():
     return table.set_index(["dataset", "method", "quantity"])["value"].sort_index()
 
 
+def assert_stored(theta, expected, rtol, atol):
+    stored = expected[[f"theta_{i}" for i in range(len(theta))]]
+    np.testing.assert_allclose(theta, stored, rtol=rtol, atol=atol * np.abs(stored).max())
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_the_pessimistic_fit_is_the_optimum_of_a_general_convex_solver(name, tables, family):
     by_role, X, y = split_of(name, tables)
@@ -145,9 +150,7 @@ def test_the_pessimistic_fit_is_the_optimum_of_a_general_convex_solver(name, tab
     loss = -fit.log_likelihood(*by_role["test"]).mean()
     assert loss == pytest.approx(expected["nll_test"], abs=1e-6)
     # The log odds of the first class; those here are of the second.
-    odds = -np.r_[fit.intercept_, fit.coef_[0]]
-    stored = expected[[f"theta_{i}" for i in range(len(odds))]]
-    np.testing.assert_allclose(odds, stored, rtol=1e-6, atol=1e-6 * np.abs(stored).max())
+    assert_stored(-np.r_[fit.intercept_, fit.coef_[0]], expected, 1e-6, 1e-6)
 
 
 NEAREST_MEANS = {
@@ -171,9 +174,7 @@ def test_nearest_means_are_those_of_the_reference(name, method, tables, family):
         loss = -fit.log_likelihood(*by_role[role]).mean()
         assert loss == pytest.approx(expected[f"nll_{role}"], abs=2e-6)
     assert 1 - fit.score(*by_role["test"]) == pytest.approx(expected["error_test"], abs=1e-9)
-    odds = -np.r_[fit.intercept_, fit.coef_[0]]
-    stored = expected[[f"theta_{i}" for i in range(len(odds))]]
-    np.testing.assert_allclose(odds, stored, rtol=1e-5, atol=1e-5 * np.abs(stored).max())
+    assert_stored(-np.r_[fit.intercept_, fit.coef_[0]], expected, 1e-5, 1e-5)
 
 
 LEAST_SQUARES = {
@@ -192,9 +193,7 @@ def test_least_squares_fits_are_those_of_the_reference(name, method, tables, fam
     fit = LEAST_SQUARES[method].fit(X, y)
     expected = family[name, method].astype(float)
     # Predictions of the first class; the coefficients are those of the second less the first.
-    theta = np.r_[1 - fit.intercept_, -fit.coef_[0]] / 2
-    stored = expected[[f"theta_{i}" for i in range(len(theta))]]
-    np.testing.assert_allclose(theta, stored, rtol=1e-5, atol=2e-6 * np.abs(stored).max())
+    assert_stored(np.r_[1 - fit.intercept_, -fit.coef_[0]] / 2, expected, 1e-5, 2e-6)
     for role in ("labeled", "test"):
         loss = fit.squared_loss(*by_role[role]).mean()
         assert loss == pytest.approx(expected[f"sqloss_{role}"], abs=1e-6)

@@ -1,13 +1,9 @@
-from pathlib import Path
-
 import pytest
 from bench_rows import row, run_of
 
 import run as program
 from suite.rows import read_run, write_run
 from suite.timing import take_turns
-
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 def test_the_unit_takes_its_turn_before_every_run():

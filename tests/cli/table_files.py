@@ -29,6 +29,13 @@ def flowers(n=90, n_labeled=30):
     return frame
 
 
+def write_model(folder, method="em"):
+    """A model file beside the table it was fitted to."""
+    options = "--target", "species", "--method", method, "--out", folder / "model.skops"
+    assert call("fit", write(folder), *options, "--quiet") == (0, "", "")
+    return folder / "model.skops"
+
+
 def write(folder, frame=None, name="flowers.csv"):
     path = folder / name
     frame = flowers() if frame is None else frame

@@ -1,42 +1,15 @@
 """How the command line behaves, whatever the command."""
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 
 import pytest
-from table_files import call, write
+from table_files import call, write_model
 from typer.testing import CliRunner
 
 import iclda
 from iclda.__main__ import make_app
-
-
-def run_shell(text, folder, **environment):
-    command = text.replace("iclda", f"{sys.executable} -m iclda")
-    return subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-    )
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("model")
-    options = "--target", "species", "--method", "em", "--out", folder / "model.skops", "--quiet"
-    assert call("fit", write(folder), *options)[0] == 0
-    return folder
-
-
-@pytest.fixture
-def model(folder, tmp_path):
-    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    return tmp_path / "model.skops"
 
 
 def test_the_version_is_that_of_the_package():
@@ -79,8 +52,10 @@ def test_the_shell_completes_commands_options_and_choices(words, found):
     assert result.stdout.split() == found
 
 
-def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(tmp_path, model):
-    shown = run_shell(f"iclda show {model} | head -1; true", tmp_path)
+def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(tmp_path):
+    write_model(tmp_path)
+    command = f"{sys.executable} -m iclda show model.skops | head -1; true"
+    shown = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True)
     assert "Traceback" not in shown.stderr
     assert "BrokenPipe" not in shown.stderr
     assert shown.stdout.count("\n") == 1

@@ -14,8 +14,6 @@ from table_files import call
 
 pytest.importorskip("uvicorn", reason="the page needs iclda[playground]")
 
-HEAD = "row,label,how,round,guess\n"
-
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
@@ -25,6 +23,7 @@ def folder(tmp_path, monkeypatch):
     x = np.random.default_rng(0).normal(size=30)
     frame = pd.DataFrame({"picture": [f"{k}.png" for k in range(30)], "x": x})
     frame.to_csv("rows.csv", index=False)
+    np.save("x.npy", np.zeros((3, 2)))
     return tmp_path
 
 
@@ -64,6 +63,7 @@ def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
         (None, ["rows.csv", "--id", "picure"], "Did you mean 'picture' for 'picure'?"),
         (None, ["rows.csv", "--labels", "no/l.csv"], "The folder no of l.csv does not exist"),
         ("row;label;how\n1;cat;chosen\n", ["rows.csv"], "is no file of rows to label"),
+        (None, ["x.npy"], "x.npy holds nothing to look at: name a folder of images by --images."),
     ],
 )
 def test_what_cannot_be_labeled_is_refused_and_nothing_is_lost(folder, answers, options, message):
@@ -74,10 +74,3 @@ def test_what_cannot_be_labeled_is_refused_and_nothing_is_lost(folder, answers, 
     assert message in error
     path = Path("to_label.csv")
     assert (path.read_text() if path.exists() else None) == answers
-
-
-def test_columns_without_anything_to_look_at_are_refused(folder):
-    np.save("x.npy", np.zeros((3, 2)))
-    code, _, error = call("label", "x.npy", "--no-browser")
-    assert code == 2
-    assert "x.npy holds nothing to look at: name a folder of images by --images." in error

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from table_files import call, flowers, write
+from table_files import call, flowers, write, write_model
 
 from iclda import SupervisedLDA, load_model, save_model
 from iclda._system import atomic_write
@@ -29,16 +29,12 @@ METHODS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A model file beside the table it was fitted to."""
-    folder = tmp_path_factory.mktemp("model")
-    options = "--target", "species", "--method", "iclda", "--out", folder / "model.skops"
-    assert call("fit", write(folder), *options, "--quiet") == (0, "", "")
-    return folder
+    return write_model(tmp_path_factory.mktemp("model"), "iclda").parent
 
 
 @pytest.fixture
 def model(folder, tmp_path):
-    """A copy of both in the folder of a test."""
+    """A model and its table in the folder of a test."""
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     return tmp_path / "model.skops"
 

@@ -3,9 +3,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from iclda._core.gaussian import gaussians
-from iclda._core.labelsums import GivenLabels
 from iclda._core.likelihood import FLOOR
-from problems import fit_shares, one_hot, parameters, problem_of, random_shares
+from problems import fit_shares, one_hot, parameters, point_of_shares, problem_of, random_shares
 
 
 @pytest.fixture
@@ -14,8 +13,7 @@ def parts(sample):
     problem = problem_of(sample)
     rng = np.random.default_rng(6)
     shares = random_shares(rng, len(sample.X_unlabeled), sample.n_classes, sharpness=3)
-    sums = problem.unlabeled.label_sums(GivenLabels(shares, sample.n_classes), problem.frame)
-    model = problem.model_of(problem.point_of(sums.counts, sums.sums))
+    model = problem.model_of(point_of_shares(problem, shares))
     everything = np.vstack([one_hot(sample.y, sample.n_classes), shares])
     return model, fit_shares(sample.rows, everything)
 

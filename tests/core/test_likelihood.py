@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclda._core.labelsums import GivenLabels
 from iclda._core.likelihood import (
     FLOOR,
     LabeledLikelihood,
@@ -10,15 +9,16 @@ from iclda._core.likelihood import (
     precise_means,
     smallest_eigenvalue,
 )
-from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.pessimistic import Contrast
 from problems import (
     draw_sample,
     fit_shares,
     labeled_log_likelihood,
     one_hot,
+    point_of_shares,
     problem_of,
     random_shares,
+    rising_shares,
 )
 
 SETTINGS = {
@@ -29,27 +29,16 @@ SETTINGS = {
 }
 
 
-def log_priors_of(n_classes):
-    priors = np.arange(1.0, n_classes + 1)
-    return np.log(priors / priors.sum())
-
-
 @pytest.fixture(params=SETTINGS)
 def problem(request, sample):
     options = dict(SETTINGS[request.param])
     if options.pop("fixed", False):
-        options["log_priors"] = log_priors_of(sample.n_classes)
+        options["log_priors"] = np.log(rising_shares(sample.n_classes))
     return problem_of(sample, **options)
 
 
 def shares_of(sample, seed=5):
     return random_shares(np.random.default_rng(seed), len(sample.X_unlabeled), sample.n_classes)
-
-
-def point_of_shares(problem, shares):
-    rule = GivenLabels(shares, problem.n_classes)
-    sums = problem.unlabeled.label_sums(rule, problem.frame)
-    return problem.point_of(sums.counts, sums.sums)
 
 
 def tangents(point):
@@ -134,8 +123,7 @@ def test_the_smallest_eigenvalue_is_that_of_the_covariance(n_classes, separation
     sample = draw_sample([8, n_classes], n_classes=n_classes, n_features=4, separation=separation)
     problem = problem_of(sample)
     shares = one_hot(np.arange(40) % n_classes, n_classes)
-    held = hold_all(problem)
-    points = problem.labeled_point + np.stack([shares.T, shares[::-1].T]) * held.weights @ held.z
+    points = np.stack([point_of_shares(problem, each) for each in (shares, shares[::-1])])
     for point, found in zip(points, smallest_eigenvalue(points), strict=True):
         r, b = point[:, 0], point[:, 1:]
         expected = np.linalg.eigvalsh(np.eye(b.shape[1]) - (b.T / r) @ b)[0]

@@ -4,7 +4,15 @@ import pytest
 from iclda._core.problem import SphericalProblem
 from iclda._core.solvers.alternate import marginal_log_likelihood
 from iclda._core.solvers.attainable import hold_all
-from problems import fit_shares, log_joint, one_hot, parameters, problem_of, random_shares
+from problems import (
+    fit_shares,
+    log_joint,
+    one_hot,
+    parameters,
+    point_of_shares,
+    problem_of,
+    random_shares,
+)
 
 
 def fit_of(sample, shares):
@@ -20,8 +28,7 @@ def labeled(sample):
     """A problem, a labeling of its unlabeled rows, and its point."""
     problem = problem_of(sample).recast(SphericalProblem)
     shares = random_shares(np.random.default_rng(1), len(sample.X_unlabeled), sample.n_classes)
-    held = hold_all(problem)
-    return problem, shares, problem.labeled_point + (shares.T * held.weights) @ held.z
+    return problem, shares, point_of_shares(problem, shares)
 
 
 def test_the_model_of_a_labeling_has_one_variance(sample, labeled):

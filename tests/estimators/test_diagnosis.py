@@ -20,7 +20,7 @@ from iclda._core import problem
 from iclda._estimators.diagnosis import GainBounds, _warn_of_score, safety_bounds
 from iclda.methods import FITTED, FURTHER
 from iclda.model_selection import semi_supervised_scorer
-from problems import ALL, SEMI_SUPERVISED, draw_sample
+from problems import ALL, draw_sample, semi_supervised
 
 CLASSES = {method.class_name: method for method in (*FITTED, *FURTHER)}
 ITERATIVE = [each.load_class() for each in CLASSES.values() if "max_iter" in each.parameters]
@@ -65,21 +65,11 @@ def test_where_rounding_forbids_the_tolerance_a_larger_one_is_advised():
     assert fitted.outcome_ == "stalled"
 
 
-def test_a_likelihood_without_a_maximum_is_unbounded():
-    rows = np.array([[0.0], [0.0], [1.0], [1.0], [0.0], [1.0]])
-    with pytest.warns(NotConvergedWarning, match="one value per class.*pass shrinkage") as caught:
-        fitted = SelfLearningLDA().fit(rows, [0, 0, 1, 1, -1, -1])
-    assert (fitted.outcome_, caught[0].message.outcome) == ("unbounded", "unbounded")
-
-
-every_method = pytest.mark.parametrize("classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
-
-
 def bounds_of(fitted, sample, **weights):
     return fitted.gain_bounds(sample.X, sample.y, X_unlabeled=sample.X_unlabeled, **weights)
 
 
-@every_method
+@semi_supervised
 @pytest.mark.parametrize("shrinkage", [None, 0.2, "auto"])
 def test_the_change_under_any_labels_lies_within_the_bounds(classifier, sample, shrinkage):
     fitted = sample.fit(classifier(shrinkage=shrinkage))
@@ -183,7 +173,7 @@ def test_bounds_of_a_supervised_fit_that_shrinkage_alone_has_given_a_covariance(
     assert (found.disagreement, found.expected) == pytest.approx((0, 0), abs=1e-12)
 
 
-@every_method
+@semi_supervised
 def test_marked_rows_and_further_rows_give_the_same_bounds(classifier, sample):
     fitted = sample.fit(classifier())
     one = fitted.gain_bounds(sample.rows, sample.labels)

@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 import iclda
 from iclda import ImplicitlyConstrainedLDA, SelfLearningLDA, SupervisedLDA
-from problems import ALL, draw_sample
+from problems import draw_sample, every_classifier, rising_shares
 
-every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
 every_number_of_classes = pytest.mark.parametrize("n_classes", [2, 3, 5])
 SETTINGS = {
     "estimated priors": {},
@@ -35,14 +34,10 @@ CLASSES = {
 }
 
 
-def rising_priors(n_classes):
-    return np.arange(1, n_classes + 1) / (n_classes * (n_classes + 1) / 2)
-
-
 def fitted(classifier, n_classes, **settings):
     sample = draw_sample([5, n_classes], n_classes=n_classes, n_features=4, n_labeled=40)
     if settings.get("priors") == "rising":
-        settings["priors"] = rising_priors(n_classes)
+        settings["priors"] = rising_shares(n_classes)
     return sample.fit(classifier(**settings)), sample.rows
 
 

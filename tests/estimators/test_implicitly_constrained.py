@@ -7,22 +7,17 @@ from iclda._estimators import implicitly_constrained as _implicitly_constrained
 from problems import (
     Sample,
     best_value_known,
+    draw_apart,
     draw_sample,
     fit_shares,
     gap_of_shares,
     labeled_log_likelihood,
     one_hot,
+    rising_shares,
     small_sample,
     total_covariance,
     value_of_shares,
 )
-
-
-def few_labels(test):
-    """Few labels are the point of these problems: the warnings about them are expected."""
-    for message in ("Each of the classes .* has one labeled", "The unlabeled rows seem to come"):
-        test = pytest.mark.filterwarnings(f"ignore:{message}:UserWarning")(test)
-    return test
 
 
 def everything(sample, fit):
@@ -31,13 +26,19 @@ def everything(sample, fit):
 
 
 # Both numbers of classes, all dimensions and tails; 35, 93 and 112 are nearly degenerate.
-@few_labels
-@pytest.mark.parametrize("number", [0, 3, 4, 5, 9, 10, 26, 27, 31, 35, 93, 112])
-def test_no_labeling_beats_the_fit(number):
+QUICK = [(number, 8) for number in (0, 3, 4, 5, 9, 10, 26, 27, 31, 35, 93, 112)]
+THOROUGH = [pytest.param(number, 50, marks=pytest.mark.slow) for number in range(200)]
+
+
+@pytest.mark.filterwarnings("ignore:Each of the classes .* has one labeled:UserWarning")
+@pytest.mark.filterwarnings("ignore:The unlabeled rows seem to come:UserWarning")
+@pytest.mark.parametrize(("number", "n_starts"), QUICK + THOROUGH)
+def test_no_labeling_beats_the_fit(number, n_starts):
     sample = small_sample(number)
     fit = sample.fit(ImplicitlyConstrainedLDA())
     assert fit.converged_
-    assert best_value_known(sample, n_starts=8) <= fit.objective_ + 1e-7
+    assert fit.gap_ <= fit.tol
+    assert best_value_known(sample, n_starts) <= fit.objective_ + 1e-7
 
 
 def test_the_objective_is_the_mean_log_likelihood_of_the_labeled_rows(sample):
@@ -74,14 +75,7 @@ def test_shrinkage_mixes_in_the_mean_variance_of_all_rows(sample, shrinkage):
 @pytest.mark.parametrize("separation", [0.0, 1.0, 6.0])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_the_gap_is_below_the_tolerance_over_all_labelings(n_classes, separation, tol):
-    sample = draw_sample(
-        [8, n_classes],
-        n_classes=n_classes,
-        n_features=3,
-        n_labeled=6 * n_classes,
-        n_unlabeled=300,
-        separation=separation,
-    )
+    sample = draw_apart(n_classes, 300, separation, n_labels=6, seed=8)
     fit = sample.fit(ImplicitlyConstrainedLDA(tol=tol))
     assert fit.converged_
     assert 0 <= fit.gap_ <= tol
@@ -116,8 +110,7 @@ def test_responsibilities_too_many_to_store_are_left_to_impute(sample, monkeypat
 
 
 def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):
-    priors = np.arange(1.0, sample.n_classes + 1)
-    priors /= priors.sum()
+    priors = rising_shares(sample.n_classes)
     fit = sample.fit(ImplicitlyConstrainedLDA(priors=priors))
     assert_close(fit.priors_, priors, 1e-14)
     weights, means, covariance = fit_shares(sample.rows, everything(sample, fit))
@@ -174,14 +167,7 @@ def test_a_class_of_a_single_row_among_many_is_found_in_few_passes(rare):
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("separation", [0.5, 2.0, 10.0])
 def test_large_problems_are_certified_too(n_classes, separation):
-    sample = draw_sample(
-        [71, n_classes],
-        n_classes=n_classes,
-        n_features=3,
-        n_labeled=8 * n_classes,
-        n_unlabeled=60_000,
-        separation=separation,
-    )
+    sample = draw_apart(n_classes, 60_000, separation)
     fit = sample.fit(ImplicitlyConstrainedLDA())
     assert fit.converged_
     assert gap_of_shares(sample, fit.responsibilities_) <= 1e-6

@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from changes import assert_close, assert_same_fit
-from iclda import AverageLDA, SelfLearningLDA, SelfTrainingLDA, SupervisedLDA
+from iclda import SelfLearningLDA, SelfTrainingLDA, SupervisedLDA
 from problems import draw_sample
 
 
@@ -83,19 +83,3 @@ def test_a_class_gets_the_surest_rows_up_to_its_share(weights):
     expected = sample.X_unlabeled[np.argsort(-surest)[:12]]
     total = expected.sum(axis=0) + sample.X[sample.y == 0].sum(axis=0)
     assert first.means_[0] == pytest.approx(total / (12 + np.sum(sample.y == 0)))
-
-
-def test_shares_that_allow_everything_and_free_ones_change_nothing(sample):
-    free = sample.fit(SelfTrainingLDA())
-    for given in ([(0, 1)] * sample.n_classes, "free"):
-        fitted = sample.fit(SelfTrainingLDA(proportions=given))
-        np.testing.assert_array_equal(fitted.coef_, free.coef_)
-
-
-def test_learned_shares_are_those_of_the_average():
-    sample = draw_sample(41, n_labeled=16, n_unlabeled=60, separation=1.0)
-    predicted = sample.fit(AverageLDA(shrinkage=0.2)).predict(sample.X_unlabeled)
-    shares = (np.bincount(predicted) + 0.5) / 61
-    learned = sample.fit(SelfTrainingLDA(shrinkage=0.2, proportions="auto"))
-    given = sample.fit(SelfTrainingLDA(shrinkage=0.2, proportions=shares))
-    np.testing.assert_allclose(learned.coef_, given.coef_, rtol=1e-9)

@@ -13,7 +13,7 @@ from iclda import (
     SelfLearningLDA,
     SupervisedLDA,
 )
-from problems import draw_sample, fit_shares, one_hot
+from problems import draw_sample, fit_shares, one_hot, oracle_shrinkage
 
 OF_ALL_ROWS = [
     ExpectationMaximizationLDA,
@@ -27,25 +27,18 @@ def sample_of(n_unlabeled=60):
     return draw_sample(17, n_features=6, n_labeled=12, n_unlabeled=n_unlabeled)
 
 
-def oracle_approximating(S, n):
-    p = len(S)
-    square, trace = np.trace(S @ S), np.trace(S)
-    noise = (1 - 2 / p) * square + trace**2
-    return min(1, noise / ((n + 1 - 2 / p) * (square - trace**2 / p)))
-
-
 def of_labeled(sample):
     """Chen et al.'s shrinkage of the covariance within classes, of as many rows as are free."""
     within = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))[2]
     n, n_free = len(sample.X), len(sample.X) - sample.n_classes
-    return oracle_approximating(within * n / n_free, n_free)
+    return oracle_shrinkage(within * n / n_free, n_free)
 
 
 @pytest.mark.parametrize("classifier", OF_ALL_ROWS)
 def test_it_is_the_geometric_mean_of_that_of_labeled_and_of_all_rows(classifier):
     sample = sample_of()
     fit = sample.fit(classifier(shrinkage="auto"))
-    of_all = oracle_approximating(np.cov(sample.rows.T, bias=True), len(sample.rows))
+    of_all = oracle_shrinkage(np.cov(sample.rows.T, bias=True), len(sample.rows))
     expected = min(0.99, np.sqrt(of_labeled(sample) * of_all))
     assert fit.shrinkage_ == pytest.approx(expected, rel=1e-9)
 

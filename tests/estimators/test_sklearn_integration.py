@@ -24,7 +24,6 @@ CLASSIFIERS = [
     MomentConstrainedLDA,
     ImplicitlyConstrainedLDA,
 ]
-every_classifier = pytest.mark.parametrize("classifier", CLASSIFIERS)
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ def apart(problem):
     return X[:60], y[:60], X[60:]
 
 
-@every_classifier
+@pytest.mark.parametrize("classifier", CLASSIFIERS)
 def test_routed_unlabeled_rows_and_weights_reach_the_last_step(classifier, apart):
     X, y, X_unlabeled = apart
     weights = {

@@ -5,7 +5,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from changes import assert_close, assert_same_fit
 from iclda import MomentConstrainedLDA, SupervisedLDA
 from iclda._core.solvers import supervised
-from problems import fit_shares, log_joint, one_hot
+from problems import fit_shares, log_joint, one_hot, rising_shares
 
 
 @pytest.fixture(params=[None, 0.1, 0.9])
@@ -71,8 +71,7 @@ def test_the_fit_is_maximum_likelihood(sample):
 @pytest.mark.parametrize("classifier", [SupervisedLDA, MomentConstrainedLDA])
 def test_fixed_priors_move_the_intercept_only(sample, classifier):
     free = sample.fit(classifier())
-    priors = np.arange(1.0, sample.n_classes + 1)
-    priors /= priors.sum()
+    priors = rising_shares(sample.n_classes)
     fixed = sample.fit(classifier(priors=priors))
     assert_close(fixed.priors_, priors, 1e-14)
     for name in ("coef_", "means_", "covariance_", "class_weights_"):

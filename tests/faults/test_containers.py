@@ -7,10 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from changes import assert_same_fit
 from iclda import SelfLearningLDA
-from problems import ALL, WHOLE_FAMILY
-
-every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
-
+from problems import every_classifier, whole_family
 
 TRUE = np.arange(50) % 2
 X = np.random.default_rng(8).standard_normal((50, 3)) + 2.0 * TRUE[:, None] * [1.0, -1.0, 0.0]
@@ -108,7 +105,7 @@ def masked(values, *place):
     return masked
 
 
-@pytest.mark.parametrize("classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY)
+@whole_family
 def test_20_masked_entries_are_named_by_row_and_column(classifier):
     rows = masked(X, 3, 1)
     model = classifier().fit(np.ma.array(X), Y)  # nothing is masked

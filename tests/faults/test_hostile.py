@@ -9,19 +9,12 @@ import pytest
 from sklearn.utils.fixes import parse_version
 from table_files import call
 
-from iclda import SupervisedLDA, load_model, save_model
+from iclda import load_model
 from iclda._messages import is_formula
 from iclda.studies.page import csv_text
 from iclda.studies.store import FitResult, Store, StoreError
 
 N_CUTS = 200
-
-
-@pytest.fixture
-def model(tmp_path):
-    rng = np.random.default_rng(0)
-    save_model(SupervisedLDA().fit(rng.normal(size=(20, 2)), np.arange(20) % 2), tmp_path / "m")
-    return tmp_path / "m"
 
 
 @pytest.fixture

@@ -8,17 +8,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
+from changes import assert_same_fit
 from iclda import MomentConstrainedLDA, PessimisticLDA, SelfLearningLDA, SupervisedLDA
-from problems import ALL, BY_LABELING, SEMI_SUPERVISED
-
-every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
-semi_supervised = pytest.mark.parametrize(
-    "classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED
-)
-
-FITTED = ["priors_", "class_weights_", "means_", "covariance_", "coef_", "intercept_"]
+from problems import by_labeling, every_classifier, semi_supervised
 
 # Six rows of class 0, six of class 1, eighteen unlabeled ones.
 CODES = np.repeat([0, -1, 1, -1], [6, 4, 6, 14])
@@ -56,15 +50,13 @@ def test_2_without_unlabeled_rows_the_fit_equals_the_supervised_one(classifier):
     with pytest.warns(UserWarning, match="got no unlabeled rows.*Mark rows by y = -1") as caught:
         model = classifier().fit(X, y)
     assert len(caught) == 1
-    supervised = SupervisedLDA().fit(X, y)
-    for name in FITTED:
-        assert_allclose(getattr(model, name), getattr(supervised, name), rtol=1e-12, atol=1e-12)
+    assert_same_fit(model, SupervisedLDA().fit(X, y), 1e-13)
 
 
 # 3. One label per class.
 
 
-@pytest.mark.parametrize("classifier", BY_LABELING.values(), ids=BY_LABELING)
+@by_labeling
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_3_one_label_a_class_is_enough(classifier, n_classes):
     rows = ROWS + 6.0 * np.outer(np.arange(30) % n_classes, [1.0, -1.0])

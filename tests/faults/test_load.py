@@ -10,10 +10,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA
-from problems import ALL, draw_sample
+from problems import draw_sample, every_classifier
 
 N_FITS = 4
-every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
 
 
 def fit_and_predict(classifier, seed):
@@ -51,14 +50,9 @@ def test_53_fits_leave_no_memory_and_no_files_behind(classifier):
     assert len(os.listdir("/dev/fd")) == n_files
 
 
-def many_classes(n_classes=1001, n_unlabeled=20):
-    rng = np.random.default_rng(0)
-    y = np.arange(2 * n_classes) % n_classes
-    return y[:, None] + 0.4 * rng.normal(size=(len(y), 1)), y, rng.uniform(0, 999, (n_unlabeled, 1))
-
-
 def test_59_a_fit_of_too_many_unknowns_is_refused_with_the_memory_it_needs():
-    X, y, U = many_classes(n_classes=2501)
+    rng, y = np.random.default_rng(0), np.arange(5002) % 2501
+    X, U = y[:, None] + 0.4 * rng.normal(size=(5002, 1)), rng.uniform(0, 999, (20, 1))
     with pytest.raises(ValueError, match=r"5,000 unknowns, .* would take 0\.745 GiB; at most"):
         MomentConstrainedLDA(variant="likelihood").fit(X, y, X_unlabeled=U)
     with pytest.raises(ValueError, match="at most 2,000 classes, and there are 2,501"):

@@ -21,25 +21,9 @@ from iclda import (
     SelfLearningLDA,
     SupervisedLDA,
 )
-from problems import ALL, BY_LABELING, SEMI_SUPERVISED, WHOLE_FAMILY
+from problems import by_labeling, draw_marked, every_classifier, semi_supervised, whole_family
 
-every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
-semi_supervised = pytest.mark.parametrize(
-    "classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED
-)
-by_labeling = pytest.mark.parametrize("classifier", BY_LABELING.values(), ids=BY_LABELING)
-
-
-def draw(n_labeled=8, n_unlabeled=24, n_features=3, n_classes=2, seed=0):
-    """Rows, labels (-1: unlabeled) and true classes; the first ``n_labeled`` of each are known."""
-    rng = np.random.default_rng(seed)
-    true = np.arange(n_labeled * n_classes + n_unlabeled) % n_classes
-    centers = 2.5 * np.eye(n_classes, n_features)
-    X = centers[true] + rng.standard_normal((len(true), n_features))
-    return X, np.where(np.arange(len(true)) < n_labeled * n_classes, true, -1), true
-
-
-X, Y, TRUE = draw()
+X, Y, TRUE = draw_marked()
 
 
 def tolerance(classifier, exact=1e-10):
@@ -53,7 +37,7 @@ def tolerance(classifier, exact=1e-10):
 
 
 def test_12_more_features_than_labels_leave_the_supervised_fit_a_rank_and_one_warning():
-    rows, y, _ = draw(n_labeled=3, n_unlabeled=0, n_features=12)
+    rows, y, _ = draw_marked(n_labeled=3, n_unlabeled=0, n_features=12)
     message = "6 labeled rows are too few, .*span 4 of 5 dimensions.*Label more rows"
     with pytest.warns(UserWarning, match=message) as caught:
         model = SupervisedLDA().fit(rows, y)
@@ -65,7 +49,7 @@ def test_12_more_features_than_labels_leave_the_supervised_fit_a_rank_and_one_wa
 @every_classifier
 @pytest.mark.parametrize("shrinkage", [0.1, "auto"])
 def test_12_shrinkage_makes_more_features_than_rows_an_ordinary_problem(classifier, shrinkage):
-    rows, y, _ = draw(n_labeled=4, n_unlabeled=8, n_features=30)
+    rows, y, _ = draw_marked(n_labeled=4, n_unlabeled=8, n_features=30)
     model = classifier(shrinkage=shrinkage).fit(rows, y)
     assert model.rank_ == 30
     assert_finite(model, rows)
@@ -188,7 +172,7 @@ def test_23_a_column_of_objects_is_named(value):
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(float).max, reason="no longer floats")
-@pytest.mark.parametrize("classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY)
+@whole_family
 def test_20_a_long_double_beyond_float64_is_named_without_warnings(classifier):
     model, rows = classifier().fit(X, Y), X.astype(np.longdouble)
     assert_array_equal(model.predict(rows), model.predict(X))
@@ -289,7 +273,7 @@ NO_LABELED_LIKELIHOOD = [SupervisedLDA, SelfLearningLDA, MomentConstrainedLDA]
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("never", [0, 1])
 def test_27_a_class_of_prior_zero_is_never_predicted(classifier, n_classes, never):
-    rows, y, _ = draw(n_classes=n_classes)
+    rows, y, _ = draw_marked(n_classes=n_classes)
     priors = np.where(np.arange(n_classes) == never, 0.0, 1 / (n_classes - 1))
     model = classifier(priors=priors).fit(rows, y)
     assert never not in model.predict(rows)
@@ -341,7 +325,7 @@ def test_29_a_column_without_spread_among_the_labels_is_no_shift(n_labeled):
 
 @by_labeling
 def test_12_more_features_than_rows_are_said_once_with_the_rank(classifier):
-    rows, y, _ = draw(n_labeled=4, n_unlabeled=8, n_features=30)
+    rows, y, _ = draw_marked(n_labeled=4, n_unlabeled=8, n_features=30)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = classifier().fit(rows, y)

@@ -17,20 +17,7 @@ from iclda import (
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows.memory import MemoryRows
-from problems import ALL, BY_LABELING
-
-every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
-by_labeling = pytest.mark.parametrize("classifier", BY_LABELING.values(), ids=BY_LABELING)
-
-
-def draw(n_labeled=6, n_unlabeled=40, n_features=3, n_classes=2, distance=2.5, seed=0):
-    """Rows, labels (-1: unlabeled) and true classes; the first ``n_labeled`` of each are known."""
-    rng = np.random.default_rng(seed)
-    true = np.arange(n_labeled * n_classes + n_unlabeled) % n_classes
-    centers = distance * np.eye(n_classes, n_features)
-    X = centers[true] + rng.standard_normal((len(true), n_features))
-    return X, np.where(np.arange(len(true)) < n_labeled * n_classes, true, -1), true
-
+from problems import by_labeling, draw_marked, every_classifier
 
 # 30. Ties at the threshold.
 
@@ -100,7 +87,7 @@ def test_30_the_order_of_rows_changes_no_fit_even_with_ties(classifier):
     ],
 )
 def test_31_a_fit_cut_short_says_how_far_it_got(classifier, what):
-    X, y, _ = draw(distance=1.0)
+    X, y, _ = draw_marked(n_labeled=6, n_unlabeled=40, distance=1.0)
     message = rf"stopped at max_iter .*{what}.*Raise max_iter \(now 1\)"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         model = classifier(max_iter=1).fit(X, y)
@@ -140,12 +127,13 @@ def test_32_of_equally_good_optima_the_same_is_chosen_every_time(mirrored, rando
 def test_32_a_column_that_gives_the_classes_away_is_named_and_held_at_a_floor(
     classifier, n_classes
 ):
-    X, y, true = draw(n_classes=n_classes)
+    X, y, true = draw_marked(n_classes=n_classes)
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(leak=(true == 1).astype(float))
     message = r"column 'leak' takes \(nearly\) one value per class.*shrinkage.*or drop the column"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         model = classifier().fit(frame, y)
     assert len(caught) == 1
+    assert model.outcome_ == caught[0].message.outcome == "unbounded"
     assert model.converged_ is False
     assert_finite(model, frame)
     assert_array_equal(model.predict(frame) == 1, true == 1)
@@ -153,7 +141,7 @@ def test_32_a_column_that_gives_the_classes_away_is_named_and_held_at_a_floor(
 
 @every_classifier
 def test_32_shrinkage_is_the_way_out_of_a_column_that_gives_the_classes_away(classifier):
-    X, y, true = draw()
+    X, y, true = draw_marked()
     rows = np.column_stack([X, true])
     model = classifier(shrinkage=0.1).fit(rows, y)
     assert getattr(model, "converged_", True) is True
@@ -161,9 +149,9 @@ def test_32_shrinkage_is_the_way_out_of_a_column_that_gives_the_classes_away(cla
 
 
 def test_32_a_column_that_gives_the_classes_away_costs_the_supervised_fit_its_rank():
-    X, y, true = draw()
+    X, y, true = draw_marked()
     rows = np.column_stack([X, true])
-    with pytest.warns(UserWarning, match=r"12 labeled rows .* 3 of 4 dimensions.*shrinkage"):
+    with pytest.warns(UserWarning, match=r"16 labeled rows .* 3 of 4 dimensions.*shrinkage"):
         model = SupervisedLDA().fit(rows, y)
     assert model.rank_ == 3
     assert_finite(model, rows)

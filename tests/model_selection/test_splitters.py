@@ -62,10 +62,8 @@ def test_folds_differ_by_at_most_one_row_in_all_and_in_every_class(y, n_splits, 
 def test_the_same_seed_gives_the_same_splits_and_the_order_of_rows_changes_no_counts(
     y, seed, order_seed
 ):
-    cv, shuffled = (
-        KFold(3, random_state=seed),
-        np.random.default_rng(order_seed).permutation(y),
-    )
+    cv = KFold(3, random_state=seed)
+    shuffled = np.random.default_rng(order_seed).permutation(y)
     for (train, test), (again, tested_again) in zip(splits(cv, y), splits(cv, y), strict=True):
         assert_array_equal(train, again)
         assert_array_equal(test, tested_again)
@@ -149,10 +147,8 @@ def test_unlabeled_rows_of_a_tested_group_are_left_out_and_all_others_train(data
 @given(data=grouped(), seed=seeds, order_seed=seeds)
 def test_groups_are_chosen_whatever_the_order_of_rows(data, seed, order_seed):
     y, groups = data
-    order, cv = (
-        np.random.default_rng(order_seed).permutation(len(y)),
-        KFold(3, random_state=seed),
-    )
+    order = np.random.default_rng(order_seed).permutation(len(y))
+    cv = KFold(3, random_state=seed)
     tested = [set(groups[test]) for _, test in group_splits(cv, y, groups)]
     assert tested == [set(groups[order][test]) for _, test in splits(cv, y[order], groups[order])]
 

@@ -2,7 +2,6 @@
 
 import gc
 import importlib
-import logging
 import os
 import pickle
 import signal
@@ -26,22 +25,22 @@ import dask.dataframe
 import polars
 import pyarrow
 from dask.delayed import delayed
-from distributed import Client, LocalCluster
+from distributed import Client
 
+from changes import assert_same_fit
 from dask_blocks import (
-    FITTED,
     N_BLOCKS,
     N_FEATURES,
     N_ROWS,
     OPERATIONS,
     ROWS,
     SAMPLE,
-    assert_same_fit,
     fit,
     frame_of,
     in_blocks,
     loaders,
     stored_frame,
+    two_workers,
     with_entry,
 )
 from iclda import ColumnError, ImplicitlyConstrainedLDA, MomentConstrainedLDA
@@ -278,18 +277,7 @@ def test_without_dask_the_error_names_the_extra(monkeypatch):
 @pytest.fixture(scope="module")
 def client():
     """Two worker processes; once the tests are done nothing of them is left."""
-    # A worker that dies 15 seconds after another death would not be replaced.
-    with (
-        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
-        LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=":0",
-            memory_limit="1 GiB",
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-    ):
+    with two_workers("1 GiB") as cluster:
         with Client(cluster) as client:
             yield client
         pids = pids_of(cluster)
@@ -360,8 +348,7 @@ def test_48_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(client, monke
     client.wait_for_workers(2, timeout=30)
     assert killed
     assert killed[0] not in pids_of(client.cluster)
-    for name in FITTED:
-        assert_array_equal(getattr(model, name), getattr(expected, name))
+    assert_same_fit(model, expected, 0)
 
 
 def test_rows_stay_on_the_workers(client, monkeypatch):

@@ -1,21 +1,19 @@
 """Dask workers with less memory than the rows need, which their nannies end for real."""
 
-import logging
 import sys
 from functools import partial
 
 import cloudpickle
-import dask
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 from numpy.testing import assert_allclose
 
+from dask_blocks import two_workers
 from iclda import MomentConstrainedLDA
 from iclda.rows import from_dask
 
 N_BLOCKS, N_ROWS, N_FEATURES = 16, 100_000, 40  # 32 MB a block
-LIMIT = "400 MiB"
 Y = np.arange(100) % 2
 X = np.random.default_rng(1).standard_normal((100, N_FEATURES)) + 2.0 * Y[:, None]
 
@@ -28,18 +26,7 @@ def block(seed, n_rows=N_ROWS):
 @pytest.fixture(scope="module")
 def client():
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers have no tests
-    with (
-        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
-        LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=":0",
-            memory_limit=LIMIT,
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with two_workers("400 MiB") as cluster, Client(cluster) as client:
         yield client
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
-from table_files import flowers, write
+from table_files import flowers, write, write_model
 from typer.testing import CliRunner
 
 from iclda.__main__ import make_app
@@ -306,13 +306,7 @@ def check_case(kind, number, folder):
 def _prepared(tmp_path_factory):
     """A model file, and a port that is taken."""
     global MODEL, BUSY
-    folder = tmp_path_factory.mktemp("model")
-    result = CliRunner().invoke(
-        make_app(),
-        ["fit", str(write(folder)), "--target", "species", "--out", str(folder / "m.skops")],
-    )
-    assert result.exit_code == 0
-    MODEL = (folder / "m.skops").read_bytes()
+    MODEL = write_model(tmp_path_factory.mktemp("model"), "auto").read_bytes()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -9,7 +9,6 @@ from iclda import AutoLDA
 from iclda.methods import FITTED, FURTHER
 
 EVERY = {each.name: each.classifier for each in (*FITTED, *FURTHER)} | {"auto": AutoLDA}
-every_classifier = pytest.mark.parametrize("name", EVERY)
 
 
 def classes_and_rows(n_classes, n_features, n_labeled, n_unlabeled):
@@ -30,7 +29,7 @@ SIZES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
-@every_classifier
+@pytest.mark.parametrize("name", EVERY)
 def test_59_very_many_classes_or_features_end_in_an_answer_or_a_refusal(name, size):
     X, y, U = classes_and_rows(*size)
     with warnings.catch_warnings(record=True) as shown:

@@ -6,13 +6,13 @@ import subprocess
 import sys
 
 import pytest
-from table_files import call, flowers, write
+from table_files import flowers, write, write_model
 
 MEGABYTES = [4, 64, 256]  # beyond what Python and the packages take
 COMMANDS = {
     "fit": "fit many.csv --target species --method moment --out m.skops --quiet",
     "predict": "predict model.skops many.csv --out p.csv --quiet",
-    "compare": "compare few.csv --target species --methods em --repeats 2 --folds 2 --jobs 1 "
+    "compare": "compare flowers.csv --target species --methods em --repeats 2 --folds 2 --jobs 1 "
     "--fast --out out --quiet",
 }
 # What is imported counts before: OpenBLAS waits for ever for memory that it is refused then.
@@ -34,9 +34,7 @@ main()
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("memory")
-    data = write(folder, name="few.csv")
-    options = ["--target", "species", "--method", "moment", "--quiet"]
-    assert call("fit", data, *options, "--out", folder / "model.skops")[0] == 0
+    write_model(folder, "moment")
     write(folder, flowers(300_000, 3000), "many.csv")
     return folder
 

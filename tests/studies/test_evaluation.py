@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import brier_score_loss
-from table_files import call, flowers, write
+from table_files import call, flowers, write, write_model
 
 from iclda import load_model
 from iclda.studies.evaluation import Evaluation, base_rate_sentence
@@ -17,12 +17,7 @@ SPECIES = np.array(["iris", "lily", "rose"], dtype=object)
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A model file beside the table it was fitted to."""
-    folder = tmp_path_factory.mktemp("fitted")
-    data, out = write(folder), folder / "model.skops"
-    options = "--target", "species", "--method", "em", "--out", out, "--quiet"
-    assert call("fit", data, *options)[0] == 0
-    return out
+    return write_model(tmp_path_factory.mktemp("fitted"))
 
 
 def known(n=300):

@@ -28,10 +28,6 @@ PREDICTIONS = Predictions(
     log_likelihood_labeled=np.array([-4.0]),
 )
 
-RNG = np.random.default_rng(0)
-DRAWN = RNG.dirichlet([1, 1, 1], 200)
-CODES = RNG.integers(3, size=200)
-
 
 def test_measures_of_the_paper_have_its_names_and_values():
     assert list(paper_measures()) == ["error", "nll", "nll_labeled"]

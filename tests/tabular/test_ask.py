@@ -156,23 +156,13 @@ def test_labels_of_the_file_count_and_join_the_answers(table):
     assert (joined.is_labeled.sum(), joined.n_chosen, joined.is_random.sum()) == (25, 5, 20)
 
 
-def shuffle(path):
-    pd.read_csv(path).sample(frac=1, random_state=0).to_csv(path, index=False)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (shuffle, "shows other rows than"),
-    ],
-)
-def test_a_changed_file_is_refused_and_answers_stay(table, change, message):
+def test_a_changed_file_is_refused_and_answers_stay(table):
     path, truth = table
     ask_for_labels(path, 12)
     fill(truth)
     before = (path.parent / "to_label.csv").read_bytes()
-    change(path)
-    with pytest.raises(ValueError, match=message):
+    pd.read_csv(path).sample(frac=1, random_state=0).to_csv(path, index=False)
+    with pytest.raises(ValueError, match="shows other rows than"):
         ask_for_labels(path, 5)
     assert (path.parent / "to_label.csv").read_bytes() == before
 

@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 
-from iclda._core.labelsums import GivenLabels
 from iclda._core.likelihood import precise_means
 from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.alternate import alternate, marginal_log_likelihood, start_scores
-from problems import fit_shares, log_joint, one_hot, problem_of
+from problems import fit_shares, log_joint, one_hot, point_of_shares, problem_of
 
 
 def test_both_loops_start_at_the_supervised_posterior(sample):
@@ -34,8 +33,7 @@ def test_every_round_labels_and_refits_everything(sample, is_soft, n_rounds):
 def test_the_marginal_likelihood_is_that_of_the_rows(sample):
     problem = problem_of(sample)
     codes = np.arange(len(sample.X_unlabeled)) % sample.n_classes
-    sums = problem.unlabeled.label_sums(GivenLabels(codes, sample.n_classes), problem.frame)
-    point = problem.point_of(sums.counts, sums.sums)
+    point = point_of_shares(problem, one_hot(codes, sample.n_classes))
     rule = problem.rule_of(problem.posterior_scores(point), is_soft=True)
     log_sum = problem.unlabeled.label_sums(rule, problem.frame).log_sum
     everything = one_hot(np.r_[sample.y, codes], sample.n_classes)

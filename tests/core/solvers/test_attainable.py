@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from iclda._core.labelsums import GivenLabels
 from iclda._core.solvers.attainable import AllSums, Labeling, StreamedSet, gap, hold
-from problems import problem_of, random_shares
+from problems import point_of_shares, problem_of, random_shares
 
 
 @pytest.fixture
@@ -19,11 +18,6 @@ def held(sample, problem):
 
 def scores_of(problem, seed=2):
     return 3 * np.random.default_rng(seed).standard_normal(problem.labeled_point.shape)
-
-
-def labeled_by(problem, shares):
-    sums = problem.unlabeled.label_sums(GivenLabels(shares, problem.n_classes), problem.frame)
-    return problem.point_of(sums.counts, sums.sums)
 
 
 def test_rows_read_anew_give_the_points_of_rows_held(problem, held):
@@ -50,7 +44,7 @@ def test_no_labeling_lies_further_in_a_direction_than_the_support(sample, proble
     reach = held.support(direction)
     for sharpness in (0.5, 1, 10):
         shares = random_shares(rng, len(sample.X_unlabeled), sample.n_classes, sharpness)
-        ahead = (direction * (labeled_by(problem, shares) - problem.labeled_point)).sum()
+        ahead = (direction * (point_of_shares(problem, shares) - problem.labeled_point)).sum()
         assert ahead <= reach + 1e-12
     hard = held.soft_point(1e9 * direction)[0]
     np.testing.assert_allclose((direction * (hard - problem.labeled_point)).sum(), reach, rtol=1e-9)

@@ -6,7 +6,14 @@ from iclda._core.solvers import Limits, settings
 from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.global_bound import ProofCell, UpperBounds, is_proved_global
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
-from problems import climb_shares, draw_sample, problem_of, random_shares, small_sample
+from problems import (
+    climb_shares,
+    draw_sample,
+    point_of_shares,
+    problem_of,
+    random_shares,
+    small_sample,
+)
 
 OPTIONS = [{}, {"shrinkage": 0.2}, {"log_priors": np.log([0.3, 0.7])}]
 
@@ -80,10 +87,10 @@ def test_the_bound_at_the_maximum_is_the_maximum_where_it_is_tight(seed, options
 def test_of_several_maxima_the_lower_ones_are_never_proved(number):
     sample, rng = small_sample(number), np.random.default_rng(number)
     problem = problem_of(sample)
-    held, values = hold_all(problem), {}
+    values = {}
     for _ in range(12):
         shares = climb_shares(sample, random_shares(rng, len(sample.X_unlabeled), 2))
-        point = problem.labeled_point + (shares.T * held.weights) @ held.z
+        point = point_of_shares(problem, shares)
         values[float(problem.likelihood.value(point))] = point
     best = max(*values, solve(problem).objective * problem.likelihood.weight)
     lower = [point for value, point in values.items() if value < best - 1e-3]

@@ -2,7 +2,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-import scipy.optimize
 
 from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.attainable import hold_all
@@ -12,10 +11,13 @@ from problems import (
     draw_sample,
     fit_shares,
     log_joint,
+    maximize_over_shares,
     one_hot,
     parameters,
+    point_of_shares,
     problem_of,
     random_shares,
+    rising_shares,
 )
 
 OPTIONS = {"limits": Limits(200, 1e-8)}
@@ -34,58 +36,40 @@ def tiny_sample(number):
     )
 
 
-def gain_of(problem):
-    """The gain h as a function of (n, K) shares of the unlabeled rows, and its gradient."""
+def loss_of(problem):
+    """Minus the gain h as a function of (n, K) shares of the unlabeled rows, and its gradient."""
     held, contrast = hold_all(problem), contrast_with(problem, supervised_reference(problem))
 
     def evaluate(shares):
-        value, gradient = contrast.value_and_gradient(point_of_shares(held, shares))
-        return -value, -(held.weights * (gradient @ held.z.T)).T
+        value, gradient = contrast.value_and_gradient(point_of_shares(problem, shares))
+        return value, (held.weights * (gradient @ held.z.T)).T
 
     return evaluate
-
-
-def point_of_shares(held, shares):
-    return held.labeled_point + (shares.T * held.weights) @ held.z
 
 
 @pytest.mark.parametrize("number", range(18))
 def test_no_labeling_hard_or_soft_has_a_lower_gain(number):
     sample = tiny_sample(number)
     problem = problem_of(sample)
-    found, gain = maximize_worst_gain(problem, **OPTIONS), gain_of(problem)
+    found, loss = maximize_worst_gain(problem, **OPTIONS), loss_of(problem)
     n_rows, n_classes = len(sample.X_unlabeled), sample.n_classes
     for labels in product(range(n_classes), repeat=n_rows):
-        assert gain(one_hot(np.array(labels), n_classes))[0] >= found.objective - 1e-9
+        assert -loss(one_hot(np.array(labels), n_classes))[0] >= found.objective - 1e-9
     rng = np.random.default_rng(number)
     for _ in range(50):
         shares = random_shares(rng, n_rows, n_classes, sharpness=2)
-        assert gain(shares)[0] >= found.objective - 1e-9
+        assert -loss(shares)[0] >= found.objective - 1e-9
 
 
 @pytest.mark.parametrize("number", range(18))
 def test_the_solution_is_that_of_a_general_convex_solver(number):
     sample = tiny_sample(number)
     problem = problem_of(sample, shrinkage=(0.0, 0.3)[number % 3 == 0])
-    found, gain = maximize_worst_gain(problem, **OPTIONS), gain_of(problem)
+    found = maximize_worst_gain(problem, **OPTIONS)
     assert found.outcome is Outcome.CONVERGED
     assert found.gap <= 1e-8
-    n_rows, n_classes = len(sample.X_unlabeled), sample.n_classes
-    shape, add_up = (n_rows, n_classes), np.kron(np.eye(n_rows), np.ones(n_classes))
-
-    def flat_gain(flat):
-        value, gradient = gain(flat.reshape(shape))
-        return value, gradient.ravel()
-
-    solved = scipy.optimize.minimize(
-        flat_gain,
-        np.full(n_rows * n_classes, 1 / n_classes),
-        jac=True,
-        method="SLSQP",
-        bounds=[(0, 1)] * (n_rows * n_classes),
-        constraints={"type": "eq", "fun": lambda x: add_up @ x - 1, "jac": lambda x: add_up},
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
+    start = np.full((len(sample.X_unlabeled), sample.n_classes), 1 / sample.n_classes)
+    solved = maximize_over_shares(loss_of(problem), start, ftol=1e-14)
     assert found.objective == pytest.approx(solved.fun, abs=1e-7)
     assert found.objective <= solved.fun + 1e-9
 
@@ -102,15 +86,13 @@ every_option = pytest.mark.parametrize("options", SETTINGS.values(), ids=SETTING
 
 def problem_with(sample, options):
     if "fixed" in options:
-        shares = np.arange(1.0, 1 + sample.n_classes)
-        options = {"log_priors": np.log(shares / shares.sum())}
+        options = {"log_priors": np.log(rising_shares(sample.n_classes))}
     return problem_of(sample, **options)
 
 
 def random_points(problem, sample, n):
-    rng, held = np.random.default_rng(0), hold_all(problem)
-    size = len(sample.X_unlabeled), sample.n_classes
-    return [point_of_shares(held, random_shares(rng, *size, sharpness=3)) for _ in range(n)]
+    rng, size = np.random.default_rng(0), (len(sample.X_unlabeled), sample.n_classes)
+    return [point_of_shares(problem, random_shares(rng, *size, sharpness=3)) for _ in range(n)]
 
 
 def penalized(rows, shares, model, shrinkage, nu):
@@ -140,7 +122,7 @@ def test_the_contrast_is_the_gain_of_the_fit_of_the_labels_over_the_supervised_f
         shrunk = (1 - s) * covariance + s * nu * np.eye(len(covariance))
         gain = penalized(rows, everything, (priors, means, shrunk), s, nu)
         gain -= penalized(rows, everything, supervised, s, nu)
-        point = point_of_shares(hold_all(problem), shares)
+        point = point_of_shares(problem, shares)
         assert -contrast.value_and_gradient(point)[0] == pytest.approx(gain, rel=1e-9)
 
 

@@ -1,6 +1,7 @@
 """Labelings that fill class quotas, against linear programs and brute force."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -14,9 +15,12 @@ from iclda._core.solvers.quotas import Quotas, _newton, hold_rows
 from problems import (
     change_settings,
     draw_sample,
+    maximize_over_shares,
     one_hot,
+    point_of,
     problem_of,
     random_shares,
+    rising_shares,
     value_of_shares,
 )
 
@@ -25,8 +29,7 @@ OPTIONS = {"limits": Limits(200, 1e-6), "n_starts": 32, "seed": 0}
 
 def shares_of(n_classes, width=0.0):
     """Shares that grow from class to class; with a width, intervals that begin there."""
-    low = np.arange(1.0, 1 + n_classes)
-    low *= (1 - width) / low.sum()
+    low = (1 - width) * rising_shares(n_classes)
     return np.column_stack([low, low + width])
 
 
@@ -130,7 +133,6 @@ def values_of_labelings(sample, least, most):
 def best_soft_value(sample, proportions):
     """The best of several bounded optimizations over soft labels that fill the quotas."""
     n_rows, n_classes = len(sample.X_unlabeled), sample.n_classes
-    each_row = np.kron(np.eye(n_rows), np.ones(n_classes))
     each_class = np.kron(np.ones(n_rows), np.eye(n_classes)) / n_rows
     rng = np.random.default_rng(0)
     low, high = proportions.T
@@ -139,25 +141,10 @@ def best_soft_value(sample, proportions):
     else:
         bounds = np.vstack([each_class, -each_class]), np.r_[low, -high]
         quotas = {"type": "ineq", "fun": lambda x: bounds[0] @ x - bounds[1]}
-
-    def loss(flat):
-        value, gradient = value_of_shares(sample, flat.reshape(n_rows, n_classes))
-        return -value, -gradient.ravel()
-
-    values = []
-    for _ in range(8):
-        solved = scipy.optimize.minimize(
-            loss,
-            random_shares(rng, n_rows, n_classes).ravel(),
-            jac=True,
-            method="SLSQP",
-            bounds=[(0, 1)] * (n_rows * n_classes),
-            constraints=[{"type": "eq", "fun": lambda x: each_row @ x - 1}, quotas],
-            options={"ftol": 1e-13, "maxiter": 300},
-        )
-        if solved.success:
-            values.append(-solved.fun)
-    return max(values)
+    starts = (random_shares(rng, n_rows, n_classes) for _ in range(8))
+    value_of = partial(value_of_shares, sample)
+    solved = [maximize_over_shares(value_of, start, quotas) for start in starts]
+    return max(-each.fun for each in solved if each.success)
 
 
 def solve(kind, problem):
@@ -180,8 +167,7 @@ def test_class_weights_are_those_of_the_quotas(sample, kind):
     n_labeled, n_unlabeled = len(sample.X), len(sample.X_unlabeled)
     wanted = np.bincount(sample.y) + n_unlabeled * proportions[:, 0]
     np.testing.assert_allclose(found.point[:, 0], wanted / (n_labeled + n_unlabeled), atol=1e-9)
-    sums = problem.unlabeled.label_sums(found.rule, problem.frame)
-    np.testing.assert_allclose(problem.point_of(sums.counts, sums.sums), found.point, atol=1e-8)
+    np.testing.assert_allclose(point_of(problem, found.rule), found.point, atol=1e-8)
 
 
 @solvers

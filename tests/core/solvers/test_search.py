@@ -4,11 +4,7 @@ import pytest
 from iclda._core.solvers import Limits, Outcome, settings
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
 from iclda._core.solvers.pessimistic import maximize_worst_gain
-from problems import (
-    change_settings,
-    draw_sample,
-    problem_of,
-)
+from problems import change_settings, draw_apart, point_of, problem_of
 
 OPTIONS = {"limits": Limits(200, 1e-7), "n_starts": 32, "seed": 0}
 
@@ -23,14 +19,7 @@ def solve(problem, **options):
 def test_more_rows_than_are_held_reach_the_same_objective(
     monkeypatch, n_classes, separation, solver
 ):
-    sample = draw_sample(
-        [71, n_classes],
-        n_classes=n_classes,
-        n_features=3,
-        n_labeled=8 * n_classes,
-        n_unlabeled=6000,
-        separation=separation,
-    )
+    sample = draw_apart(n_classes, 6000, separation)
     held = solver(problem_of(sample), limits=Limits(200, 1e-8))
     monkeypatch.setattr(settings, "HELD_ROWS", 2000)
     change_settings(monkeypatch, screened_rows=500)
@@ -60,7 +49,6 @@ def test_no_random_labeling_does_better(sample, options):
     for scale in (0.3, 1, 3, 10):
         for _ in range(20):
             scores = scale * rng.standard_normal(problem.labeled_point.shape)
-            rule = problem.rule_of(scores, is_soft=True)
-            sums = problem.unlabeled.label_sums(rule, problem.frame)
-            value = problem.likelihood.value(problem.point_of(sums.counts, sums.sums))
+            point = point_of(problem, problem.rule_of(scores, is_soft=True))
+            value = problem.likelihood.value(point)
             assert value / problem.likelihood.weight <= found.objective + 1e-7

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.squares import distance_from_supervised, labeled_loss, supervised_squares
-from problems import one_hot, problem_of, random_shares
+from problems import one_hot, point_of_shares, problem_of, random_shares
 
 
 @pytest.fixture
@@ -12,11 +11,9 @@ def labeled(sample):
     """A problem, a labeling of its unlabeled rows, its point, and whitened rows with a one."""
     problem = problem_of(sample)
     shares = random_shares(np.random.default_rng(1), len(sample.X_unlabeled), sample.n_classes)
-    held = hold_all(problem)
-    point = problem.labeled_point + (shares.T * held.weights) @ held.z
-    first = np.ones((len(sample.X), held.z.shape[1]))
-    first[:, 1:] = problem.whitening.points(problem.frame.apply(sample.X))
-    return problem, shares, point, np.vstack([first, held.z])
+    whitened = problem.whitening.points(problem.frame.apply(sample.rows))
+    z = np.column_stack([np.ones(len(whitened)), whitened])
+    return problem, shares, point_of_shares(problem, shares), z
 
 
 def test_the_fit_of_a_labeling_is_its_point(sample, labeled):

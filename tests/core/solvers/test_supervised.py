@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from sklearn.covariance import oas, shrunk_covariance
 
-from iclda import ExpectationMaximizationLDA, MomentConstrainedLDA, SelfLearningLDA
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import GivenLabels
 from iclda._core.problem import summarize_labeled
@@ -17,7 +16,16 @@ from iclda._core.solvers.supervised import (
     supervised_reference,
 )
 from iclda._rows.memory import MemoryRows
-from problems import draw_sample, log_joint, one_hot, parameters, problem_of, random_shares
+from problems import (
+    draw_sample,
+    log_joint,
+    one_hot,
+    oracle_shrinkage,
+    parameters,
+    point_of,
+    problem_of,
+    random_shares,
+)
 
 RNG = np.random.default_rng(12)
 
@@ -26,11 +34,8 @@ RNG = np.random.default_rng(12)
 def test_oracle_approximating_shrinkage_is_as_printed_and_near_scikit_learns(n_rows, n_features):
     rows = RNG.standard_normal((n_rows, n_features)) * np.arange(1, n_features + 1)
     S, p = np.cov(rows.T, bias=True), n_features
-    square, trace = np.trace(S @ S), np.trace(S)
-    noise = (1 - 2 / p) * square + trace**2
-    expected = min(1, noise / ((n_rows + 1 - 2 / p) * (square - trace**2 / p)))
     found = oracle_approximating(S, n_rows)
-    assert found == pytest.approx(expected, rel=1e-12)
+    assert found == pytest.approx(oracle_shrinkage(S, n_rows), rel=1e-12)
     assert found == pytest.approx(oas(rows)[1], rel=3 / p)  # which leaves out the terms 2 / p
     assert oracle_approximating(S * 1e20, n_rows) == pytest.approx(found)
     padded = np.zeros((p + 2, p + 2))
@@ -72,10 +77,7 @@ def test_the_pooled_shrinkage_is_that_of_the_deviations_from_class_means():
     rows, codes = labeled_rows()
     labeled = summarize_labeled(MemoryRows(rows), GivenLabels(codes, 3), frame_of(rows))
     residuals = np.concatenate([rows[codes == k] - rows[codes == k].mean(axis=0) for k in range(3)])
-    # Chen et al. for a covariance of 30 - 3 rows.
-    S, (n, p) = residuals.T @ residuals / 27, (27, 4)
-    square, trace = np.trace(S @ S), np.trace(S)
-    expected = ((1 - 2 / p) * square + trace**2) / ((n + 1 - 2 / p) * (square - trace**2 / p))
+    expected = oracle_shrinkage(residuals.T @ residuals / 27, 27)  # 30 rows less 3 classes
     assert expected < 1
     assert pooled_shrinkage(labeled, frame_of(rows)) == pytest.approx(expected, rel=1e-10)
 
@@ -86,22 +88,7 @@ def test_classes_without_spread_are_shrunk_wholly():
     assert pooled_shrinkage(labeled, frame_of(rows)) == 1
 
 
-# Their fits to the same rows have the same frame.
-CLASSIFIERS = [SelfLearningLDA, ExpectationMaximizationLDA, MomentConstrainedLDA]
-
-
-def fits(sample, classifiers=CLASSIFIERS):
-    return [sample.fit(classifier()) for classifier in classifiers]
-
-
 # Gains over the supervised fit.
-
-
-def fitted_to(problem, scores):
-    """The model that a soft labeling gives."""
-    rule = problem.rule_of(scores, is_soft=True)
-    sums = problem.unlabeled.label_sums(rule, problem.frame)
-    return problem.model_of(problem.point_of(sums.counts, sums.sums))
 
 
 def tiny_problem(n_classes, *, n_unlabeled=6, **options):
@@ -110,7 +97,8 @@ def tiny_problem(n_classes, *, n_unlabeled=6, **options):
     )
     problem = problem_of(sample, **options)
     rng = np.random.default_rng(n_classes)
-    model = fitted_to(problem, rng.standard_normal(problem.labeled_point.shape))
+    rule = problem.rule_of(rng.standard_normal(problem.labeled_point.shape), is_soft=True)
+    model = problem.model_of(point_of(problem, rule))
     return sample, problem, model, supervised_reference(problem)
 
 

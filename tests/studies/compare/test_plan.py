@@ -17,7 +17,7 @@ from iclda.studies.compare.plan import (
 )
 from iclda.studies.store import cells_of
 
-MANY, FEW = Size(500, 2, 10), Size(30, 2, 10)
+FEW = Size(30, 2, 10)
 Y = np.array((["a"] * 9 + ["b"] * 12 + ["c"] * 6 + [None] * 23), dtype=object)[
     np.random.default_rng(1).permutation(50)
 ]
