@@ -87,7 +87,9 @@ def _lines(unit: str, title: str) -> Iterator[Advance]:
             if first < done < total:
                 left = f", about {elapsed / (done - first) * (total - done):.0f} s left"
             note = f", {plural(failed, 'fit')} failed" if failed else ""
-            sys.stderr.write(f"{name}:{counted} {elapsed:.0f} s elapsed{left}{note}\n")
+            sys.stderr.write(
+                f"{name or 'beginning'}:{counted} {elapsed:.0f} s elapsed{left}{note}\n"
+            )
 
     thread = Thread(target=write, daemon=True)
     thread.start()

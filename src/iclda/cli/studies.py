@@ -278,6 +278,8 @@ def study(
     with show_cells(quiet) as advance:
         run_questions(settings, advance)
     _draw_answers(out, quiet, json)
+    if quick and not quiet:
+        typer.echo("A quick run shows how it works: its numbers are of too few fits.", err=True)
 
 
 def _draw_answers(out: Path, quiet: bool, json: bool) -> None:

@@ -144,7 +144,9 @@ def load_tables(settings: StudySettings) -> dict[str, Dataset]:
     if settings.features is not None:
         paths = sorted(settings.features.glob("*.npz"))
         if not paths:
-            raise ValueError(f"{settings.features} has no .npz file with features X and classes y.")
+            fault = "has" if settings.features.is_dir() else "is no folder, and has"
+            message = f"{settings.features} {fault} no .npz file with features X and classes y."
+            raise ValueError(message)
         for path in paths:
             with np.load(path) as stored:
                 if not {"X", "y"} <= set(stored.files):
