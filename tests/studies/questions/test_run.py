@@ -152,5 +152,5 @@ def test_features_of_a_folder_take_part(tmp_path):
     np.savez(tmp_path / "other.npz", Z=np.eye(6))
     with pytest.raises(ValueError, match=r"other\.npz must hold X and y, and holds Z"):
         load_tables(StudySettings(tmp_path, features=tmp_path))
-    with pytest.raises(ValueError, match=r"empty has no \.npz file"):
+    with pytest.raises(ValueError, match=r"empty is no folder, and has no \.npz file"):
         load_tables(StudySettings(tmp_path, features=tmp_path / "empty"))
