@@ -14,7 +14,7 @@ from iclda._core.solvers.implicit import (
     maximize_labeled_likelihood,
 )
 from iclda._core.solvers.settings import SETTINGS
-from problems import draw_sample, problem_of
+from problems import draw_apart, draw_sample, problem_of
 
 
 def _problem(n_classes=3, seed=0):
@@ -126,3 +126,10 @@ def test_many_unknowns_are_searched_to_a_maximum():
     found = maximize_labeled_likelihood(problem, Limits(200, 1e-6), n_starts=32, seed=0)
     assert found.outcome is Outcome.CONVERGED
     assert found.gap <= 1e-6
+
+
+@pytest.mark.parametrize("n_unlabeled", [100, 300, 1000])
+def test_paths_converge_where_classes_are_far_apart(n_unlabeled):
+    problem = problem_of(draw_apart(3, n_unlabeled, 6.0))
+    found = maximize_labeled_likelihood(problem, Limits(200, 1e-6), n_starts=32, seed=0)
+    assert found.outcome is Outcome.CONVERGED
