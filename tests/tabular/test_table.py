@@ -336,7 +336,8 @@ LISTS = [[float(k), k / 2] for k in range(4)]
     "kind", [pa.list_(pa.float32()), pa.list_(pa.float16(), 2), pa.large_list(pa.int8())], ids=str
 )
 def test_lists_of_numbers_are_a_feature_a_number(tmp_path, kind):
-    lists = [[int(v) for v in row] for row in LISTS] if "int8" in str(kind) else LISTS
+    number = kind.value_type.to_pandas_dtype()
+    lists = [[number(v) for v in row] for row in LISTS]
     columns = {"embedding": pa.array(lists, kind), "size": [1.0, 2, 3, 5], "class": list("abab")}
     pq.write_table(pa.table(columns), tmp_path / "data.parquet")
     table = read_table(tmp_path / "data.parquet", target="class")

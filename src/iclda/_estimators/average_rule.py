@@ -204,7 +204,7 @@ def _find_neighbors(problem: Problem, labeled: Labeled) -> _Neighbors | None:
     scale = scipy.sparse.diags_array(1 / np.sqrt(n_times))
     return _Neighbors(
         scipy.sparse.csr_array(scale @ links @ scale),
-        place,
+        place.ravel(),  # NumPy 2.0 has a column here
         np.concatenate([rows, problem.frame.apply(sample)]),
         np.concatenate([weights, sample_weights]),
     )
