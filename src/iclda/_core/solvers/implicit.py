@@ -7,7 +7,8 @@ annealed together to a few candidates; from each of them a path leads to a local
 A start labels the rows by softmax of scores_k' (1, z). All starts ascend the merit L + tau x
 entropy of the labels at one tau, which falls slowly: with soft labels small local maxima, at which
 hard labels would stop, do not exist. Starts begin at several heights of tau, and those that meet
-are merged. While several are left, variations of the best ones are annealed in the same way.
+are merged. While several are left, variations of the best ones are annealed in the same way. With
+many unknowns two starts are annealed, on all rows that are held.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ _SMALLEST_GAIN = 1e-7  # of the best value in a round, per unit of labeled weigh
 _STEPS_OF_A_START = 40  # approximate, for the number of starts that the work allows
 _MORE_STARTS = 4  # factor of the number of starts if a few of them do not agree
 _LEAST_STARTS = 4  # whatever the work
-_CHEAP_FIRST_SHARES = 20_000  # the same, for the first round
 _CHEAP_SHARES = 30_000  # rows x classes x starts below which a step takes no less time
+_CHEAP_FIRST_SHARES = 20_000  # the same, for twice the starts of the first round
 _LEAST_READ = 10_000  # numbers read below which a step with quotas takes no less time
 _STEPS_BETWEEN_MERGES = 8
 
@@ -164,6 +165,11 @@ def find_candidates(
     distinguish is kept.
     """
     chosen, annealing = settings.SETTINGS, _Annealing(problem.likelihood, held)
+    if not _is_small(problem):
+        annealing.cooling = settings.COOLING_OF_MANY
+        two = _Starts(problem, n_starts, seed).first(settings.STARTS_OF_MANY)
+        found, tau = annealing.run(two, chosen.heights[:1], to_the_end=True)
+        return Candidates(found.scores, tau)
     n_read = len(held.weights) * problem.labeled_point.size
     if problem.proportions is not None and problem.n_classes > 2:
         n_read = READS_PER_SHIFT * max(n_read, _LEAST_READ)
@@ -171,12 +177,6 @@ def find_candidates(
     most = max(_LEAST_STARTS, int(most_steps / _STEPS_OF_A_START))
     starts = _Starts(problem, min(n_starts, most), seed)
     first = starts.first(min(_MORE_STARTS * n_starts, most))
-    if not _is_small(problem):
-        annealing.cooling = settings.COOLING_OF_MANY
-        found, tau = annealing.run(
-            first[: settings.STARTS_OF_MANY], chosen.heights[:1], to_the_end=True
-        )
-        return Candidates(found.scores, tau)
     n_shares = len(held.weights) * problem.n_classes
     n_few = min(max(starts.n_starts, _CHEAP_FIRST_SHARES // n_shares), len(first)) // 2
     n_few = n_few if n_starts > 1 else 1

@@ -512,8 +512,8 @@ def run_questions(settings: StudySettings, advance: Advance = lambda *_: None) -
         name: CodedSet(data.X, np.unique(data.y, return_inverse=True)[1])
         for name, data in loaded.items()
     }
-    how: Any = {"sets": sets, "run": partial(answer_cell, seed=settings.seed)}
-    how["jobs"] = settings.jobs
+    run = partial(answer_cell, seed=settings.seed)
+    how: Any = {"sets": sets, "run": run, "jobs": settings.jobs}
     with closing(Store(settings.out / STORE, kind=QUESTIONS)) as store:
         note_run(store, QUESTIONS, settings, loaded)
         for name, asked in EXPERIMENTS.items():
