@@ -99,6 +99,15 @@ class Labeling:
         change *= self._weighted
         return np.asarray(place.fetch(change @ z))
 
+    def factor(self) -> Array:
+        """Return C, (m, K, 1 + rank), whose products C C' add up to J: K for each row."""
+        z, weights, shares = self.near
+        shares = np.vstack([1 - shares, shares]) if len(shares) == 1 else shares
+        root = np.sqrt(shares)
+        spread = root[:, None] * (np.eye(len(root))[..., None] - root[:, None] * root)
+        columns = np.einsum("jkn,nd->nkjd", spread * np.sqrt(weights), z)
+        return columns.reshape(-1, len(root), z.shape[1])
+
     @cached_property
     def local_set(self) -> HeldSet:
         """Attainable set of the held rows, with the labels of all other rows fixed."""
