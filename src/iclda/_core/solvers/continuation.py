@@ -325,10 +325,6 @@ class Follower:
             state = state.next_level(max(fall * state.tau, least))
         return Path(best.state, best.gap, n_iter, True, tuple(levels))
 
-    def _noise(self, state: State) -> float:
-        """Return the rounding error of the merit."""
-        return _MERIT_ROUNDING * (abs(state.merit) + self.objective.weight)
-
     def _center(self, state: State, most: int, share: float, work: Work) -> tuple[State, int, _End]:
         """Maximize the merit at one level by at most ``most`` Newton steps.
 
@@ -339,32 +335,44 @@ class Follower:
         for n_steps in range(1, most + 1):
             if not self.objective.is_bounded(state.point):
                 return state, n_steps, _End.UNBOUNDED
-            noise = self._noise(state)
+            noise = _MERIT_ROUNDING * (abs(state.merit) + self.objective.weight)
             step = _System(self.objective, state, work).solve(state.residual, radius)
             is_centered = step.slope <= max(share * state.tau * max(state.entropy, 0.0), noise)
-            size = 1.0
-            while True:
-                moved = state.scores + size * step.scores
-                trial = self.state(moved, state.tau, state.anchor, near=state)
-                work.left -= trial.labeling.n_sought
-                gained = trial.merit - state.merit + noise
-                if gained >= _SUFFICIENT_GAIN * size * step.slope:
-                    break
-                size *= 0.3
-                if size < _SHORTEST_SIZE:
-                    return state, n_steps, _End.CENTERED
-            state = trial
-            if is_centered and size == 1:
-                return state, n_steps, _End.CENTERED
-            if work.left <= 0:
-                return state, n_steps, _End.UNFINISHED
+            trial, size = self._part_of_step(state, step, noise, work)
+            if size == 0 or (is_centered and size == 1):
+                return trial, n_steps, _End.CENTERED
             if size < 1:
                 radius = size * step.length
-            elif step.length >= radius and gained >= _GOOD_GAIN * step.slope:
-                radius *= 2
-            elif step.length >= radius and gained < _POOR_GAIN * step.slope:
-                radius *= 0.3
+            elif step.length >= radius:
+                radius *= _radius_factor((trial.merit - state.merit) / step.slope)
+            state = trial
+            if work.left <= 0:
+                return state, n_steps, _End.UNFINISHED
         return state, most, _End.UNFINISHED
+
+    def _part_of_step(
+        self, state: State, step: _Step, noise: float, work: Work
+    ) -> tuple[State, float]:
+        """Return the end of the largest part of a step that raises the merit enough, and its size.
+
+        The size is 0 if there is none.
+        """
+        size = 1.0
+        while size >= _SHORTEST_SIZE:
+            moved = state.scores + size * step.scores
+            trial = self.state(moved, state.tau, state.anchor, near=state)
+            work.left -= trial.labeling.n_sought
+            if trial.merit - state.merit + noise >= _SUFFICIENT_GAIN * size * step.slope:
+                return trial, size
+            size *= 0.3
+        return state, 0.0
+
+
+def _radius_factor(gain: float) -> float:
+    """Return the factor of the trust radius after a gain of merit, over the slope of the step."""
+    if gain >= _GOOD_GAIN:
+        return 2.0
+    return 0.3 if gain < _POOR_GAIN else 1.0
 
 
 @dataclass(frozen=True)
