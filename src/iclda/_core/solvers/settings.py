@@ -27,7 +27,7 @@ class Settings:
     # Continuation
     held_entries: int = 2_000_000  # rows x dimensions of a sample that is held in memory: 16 MB
     fall: float = 0.1  # smallest factor of tau from level to level
-    centered: float = 1e-2  # predicted ascent, over tau x entropy, below which a level ends
+    centered: float = 3e-2  # predicted ascent, over tau x entropy, below which a level ends
     accuracy: float = 0.1  # residual at which conjugate gradients stop, over the first residual
     # All rows
     deepest: float = 0.03  # smallest factor of tau between two passes
