@@ -284,8 +284,10 @@ def _follow_near_boundaries(
         deepest = max(deepest, min(0.5, enough / max(1, labeling.n_near)))
         if not was_right:
             deepest = 1.0
-    local, tol = Follower(objective, labeling.local_set), settings.AIMED_SHARE * effort.tol
+    local = Follower(objective, labeling.local_set)
     begin = local.state(state.scores, state.tau, state.anchor, near=state)
+    # Beyond this the gap on these rows would say nothing about the gap on all rows.
+    tol = max(settings.AIMED_SHARE * effort.tol, settings.AIMED_FALL * local.gap(begin))
     return local.follow(begin, replace(effort, tol=tol, aim=tol), least=deepest * state.tau)
 
 

@@ -53,6 +53,7 @@ LIKELIHOOD_GAP = 1e-9  # aimed at with all rows in memory and few unknowns, at h
 CONVEX_GAP = 1e-10  # the same for a convex function
 ROUGH_GAP = 1e-3  # at which candidates are compared, and to which samples are followed
 AIMED_SHARE = 0.3  # gap on the rows near boundaries, over the tolerance
+AIMED_FALL = 0.003  # factor of that gap from pass to pass
 
 # Levels of tau, per unit of the objective's weight unless noted.
 SOFT_TAU = 0.02  # first tau on all rows
