@@ -260,7 +260,7 @@ class _System:
                 return exact
         # The remaining residual lies where J is almost 0 and the operator is tau times identity.
         x, slope = x + residual / self._tau, slope + float(np.vdot(right, curved)) / self._tau
-        return _Step(x, slope, math.sqrt(square))
+        return _Step(x, slope, math.sqrt(max(0.0, square)))
 
 
 @dataclass(frozen=True)
