@@ -209,11 +209,14 @@ class _System:
         """Return the solution where fewer rows than features are near boundaries.
 
         With J = C C' (``Labeling.factor``) and w = C'x it is (right + H C w) / tau, where
-        (tau - C'H C) w = C'right. None if that matrix is not positive definite.
+        (tau - C'H C) w = C'right. None if that matrix is not positive definite, with quotas, whose
+        J is not a sum over rows, and on a device.
         """
-        if self._is_dense or self._labeling.n_near > right.shape[1]:
+        labeling = self._labeling
+        is_sum = labeling.shift is None and labeling.rows.is_in_memory
+        if self._is_dense or not is_sum or labeling.n_near > right.shape[1]:
             return None
-        columns = self._labeling.factor()
+        columns = labeling.factor()
         n_columns, bent = len(columns), self._bend(columns)
         flat = columns.reshape(n_columns, -1)
         matrix = -(flat @ bent.reshape(n_columns, -1).T)
