@@ -161,7 +161,7 @@ def find_candidates(
     chosen, annealing = settings.SETTINGS, _Annealing(problem.likelihood, held)
     if not _is_small(problem):
         annealing.cooling = settings.COOLING_OF_MANY
-        two = _Starts(problem, n_starts, seed).first(settings.STARTS_OF_MANY)
+        two = _Starts(problem, n_starts, seed).first(min(n_starts, settings.STARTS_OF_MANY))
         found, tau = annealing.run(two, chosen.heights[:1], to_the_end=True)
         return Candidates(found.scores, tau)
     n_read = len(held.weights) * problem.labeled_point.size
