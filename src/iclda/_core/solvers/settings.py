@@ -40,7 +40,7 @@ HELD_ROWS = 20_000  # unlabeled rows, at most
 LEAST_HELD_ROWS = 2_000  # whatever the dimensions
 HELD_ENTRIES_OF_ALL = 8_000_000  # rows x dimensions, if these are all rows: 64 MB
 HELD_SHARES = 2**25  # held rows x classes: 256 MB
-ROWS_WHITENED_AT_ONCE = 4096
+ROWS_WHITENED_AT_ONCE = 1024
 NUMBERS_WORTH_MOVING = 100_000  # rows x dimensions from which a device holds them
 
 # Unknowns: (K - 1) (1 + rank).
