@@ -4,9 +4,6 @@
 function of an (n, d) array and an empty folder to ``SOURCES``.
 """
 
-from functools import partial
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -64,13 +61,6 @@ def _dask_dataframe(X, folder):
 
     frame = pandas.DataFrame(X, columns=[f"feature {i}" for i in range(X.shape[1])])
     return dask_dataframe.from_pandas(frame, npartitions=4)
-
-
-@source("dask loaders")
-def _dask_loaders(X, folder):
-    pytest.importorskip("dask")
-    cuts = [0, 100, 100, 450, len(X)]
-    return rows.from_dask([partial(X.__getitem__, slice(*cut)) for cut in pairwise(cuts)])
 
 
 @source("npy")

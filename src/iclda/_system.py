@@ -100,8 +100,6 @@ def check_writable(path: Path) -> None:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"The folder {path.parent} of {path.name} does not exist: make it first."
-        )
+        raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}: make it.")
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"The folder {path.parent} cannot be written to: name another one.")

@@ -32,12 +32,11 @@ from iclda._core.solvers.attainable import (
     hold,
     hold_in_memory,
 )
-from iclda._rows import device
+from iclda._rows import device, report_as
 from iclda._rows.backends import Request, place_of, to_host
 from iclda._rows.device import ArrayRows
 from iclda._rows.device_sums import DeviceBlock, is_out_of_memory
 from iclda._rows.memory import MemoryRows
-from iclda._rows.passes import report_as
 from iclda.rows import progress
 from problems import STREAMED, draw_sample, problem_of
 

@@ -191,8 +191,8 @@ REFUSED = {
     "long name": (b"x" * 200_000 + b",class\n1,a\n", "field larger than field limit"),
     "long row": (b"x,class\n1,a\n2," + b"b" * 3_000_000 + b"\n", "a row is over a megabyte"),
     "utf-16": ("x,class\n1,a\n".encode("utf-16"), "is no UTF-8 text: byte 0 cannot be read"),
-    "name twice": (b"x,x,class\n1,2,a\n", "the column name 'x' occurs 2 times"),
-    "zero byte": (b"x\0,class\n1,a\n", "holds a zero byte: rename the column"),
+    "name twice": (b"x,x,class\n1,2,a\n", "has 2 columns called 'x'"),
+    "zero byte": (b"x\0,class\n1,a\n", "holds a zero byte: rename it"),
     "no such column": (
         b"x,clas\n1,a\n",
         "hold the classes: name it by target. Did you mean 'clas' for 'class'?",

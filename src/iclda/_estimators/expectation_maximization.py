@@ -13,7 +13,7 @@ from .._core.rowspace import LogLikelihood
 from .._core.solvers import Limits
 from .._core.solvers.alternate import alternate
 from .._core.solvers.supervised import labeled_log_likelihood
-from .average_rule import solve_with_shares
+from .average import solve_with_shares
 from .base import AT_LEAST_ONE, Fit, LinearGaussianClassifier
 from .prepare import FitInputs
 

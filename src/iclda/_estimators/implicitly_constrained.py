@@ -18,7 +18,7 @@ from .._core.solvers import Outcome
 from .._core.solvers.global_bound import is_proved_global
 from .._core.solvers.implicit import maximize_labeled_likelihood
 from .._core.solvers.supervised import labeled_log_likelihood
-from .average_rule import solve_with_shares
+from .average import solve_with_shares
 from .base import AT_LEAST_ONE, Fit, LinearGaussianClassifier
 from .predictions import imputed
 from .prepare import FitInputs
@@ -136,10 +136,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     """
 
     _needs_positive_priors = True
-    _own_constraints: ClassVar[dict[str, Any]] = {
-        "n_starts": AT_LEAST_ONE,
-        "certify": ["boolean"],
-    }
+    _own_constraints: ClassVar[dict[str, Any]] = {"n_starts": AT_LEAST_ONE, "certify": ["boolean"]}
 
     proportions: Any = None
     n_starts: int = 32

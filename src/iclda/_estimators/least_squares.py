@@ -117,12 +117,8 @@ class LeastSquaresClassifier(LinearClassifier):
         self.coef_, self.intercept_ = rule.coef.T.copy(), rule.intercept
 
     @property
-    def _frame(self) -> Frame:
-        return self._frame_
-
-    @property
-    def _score_rule(self) -> LinearRule:
-        return self._rule_
+    def _scoring(self) -> tuple[LinearRule, Frame]:
+        return self._rule_, self._frame_
 
     def decision_function(self, X: Any) -> Array:
         """Predictions of every class; for two classes, the second's less the first's.
@@ -157,7 +153,7 @@ class LeastSquaresClassifier(LinearClassifier):
             classes that is the squared difference for either.
         """
         self._check_ready(X, "squared_loss")
-        numbers = linear_scores(self._rule_, self._frame)
+        numbers = linear_scores(*self._scoring)
         differences, codes = self._numbers_and_codes(X, y, numbers)
         differences[np.arange(len(codes)), codes] -= 1
         return np.asarray((differences**2).sum(axis=1) / 2)

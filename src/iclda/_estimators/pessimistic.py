@@ -8,7 +8,7 @@ from typing import Any
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem
 from .._core.solvers.pessimistic import maximize_worst_gain
-from .average_rule import solve_with_shares
+from .average import solve_with_shares
 from .base import Fit, LinearGaussianClassifier
 from .prepare import FitInputs
 

@@ -18,7 +18,7 @@ from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near, one_of_each
-from . import WeightedRows
+from . import Result, WeightedRows, report_progress
 from .backends import Place, Request, check_finite, place_of, to_host
 from .device_sums import (
     DeviceBlock,
@@ -30,7 +30,6 @@ from .device_sums import (
     lost_to_rounding,
     round_origin,
 )
-from .passes import Result, report_progress
 
 _BLOCK_ENTRIES = 2**20, 2**26  # on the CPU, on another device
 _SMALLEST_BLOCK = 1024
@@ -46,10 +45,7 @@ def open_rows(
     name = request.name
     if hasattr(X, "detach"):
         if str(X.layout) != "torch.strided":
-            raise TypeError(
-                f"{name} is a sparse tensor ({X.layout}), and rows must be dense: pass "
-                f"{name}.to_dense()."
-            )
+            raise TypeError(f"{name} is a sparse tensor ({X.layout}): pass {name}.to_dense().")
         X = X.detach()  # sums need no gradient
     shape = tuple(X.shape)
     if len(shape) != 2:
@@ -58,9 +54,7 @@ def open_rows(
         raise ValueError(f"{name} has shape {shape}, and needs at least one row and one feature.")
     request.check_width(shape[1])
     if place_of(X).xp.isdtype(X.dtype, "complex floating"):
-        raise ValueError(
-            f"Complex data not supported: {name} has dtype {X.dtype}. Split it into two columns."
-        )
+        raise ValueError(f"Complex data not supported: {name} holds {X.dtype}. Split it in two.")
     return ArrayRows(X, weights, is_member, name=name, names=request.feature_names)
 
 
@@ -68,10 +62,8 @@ def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> A
     """Return results on the device of X; the function takes blocks of rows in floating point."""
     rows = open_rows(X, request)
     if rows.n_rows == 0:
-        raise ValueError(
-            f"Found array with 0 sample(s) (shape={tuple(X.shape)}): {request.name} needs at least "
-            "one row."
-        )
+        shape = tuple(X.shape)
+        raise ValueError(f"Found array with 0 sample(s) (shape={shape}) as {request.name}.")
     results = rows.apply(function)
     if isinstance(results[0], np.ndarray):  # class names, which no device can hold
         return np.concatenate(results)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from .._core import AnyArray, Array
+from . import AHEAD, read_ahead
 from .backends import Request, changed_error
 from .memory import TILES_PER_BLOCK, Block, BlockRows
-from .passes import AHEAD, read_ahead
 from .readers import Reader, Span, reader_of, shorten
 
 _RESERVOIR_SLACK = 1.5  # times the rows to keep are held before the others are dropped
@@ -60,7 +60,8 @@ def _equal_blocks(
     filled = 0
     for span in spans:
         done = 0
-        if filled == 0 and span.n_rows == n_rows and span.is_read_by_slices:  # needs no copy
+        is_own = not isinstance(span.part, (list, np.ndarray))  # a slice is an array of its own
+        if filled == 0 and span.n_rows == n_rows and is_own:  # needs no copy
             rows = np.asarray(span.part[span.skip : span.skip + n_rows])
             yield Block(span.start, rows, span.where)
             continue

@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from .._progress import Advance
-from .._rows.passes import one_blas_thread
+from .._rows import one_blas_thread
 from .._system import versions_text
 from .store import Cell, FitResult, Store
 
