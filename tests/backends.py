@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from iclda import rows
 from iclda._rows import backend_of
 from iclda._rows.backends import Request
+from iclda._rows.device import ArrayRows
 from problems import near_all
 
 SOURCES = {}
@@ -46,6 +47,13 @@ def assert_equal_passes(found, expected, rule, frame, rtol=1e-11):
     for options in ({}, {"centers": centers}, near_all(rule)):
         sums = (rows.label_sums(rule, frame, **options) for rows in (found, expected))
         assert_equal_sums(*sums, rtol)
+
+
+def array_rows(X, weights=None, is_member=None, name="X", block_rows=None):
+    """Rows of a device array, in blocks of this size if it is given."""
+    found = ArrayRows(X, Request(name), weights, is_member)
+    found._block_rows = block_rows or found._block_rows
+    return found
 
 
 @source("dask array")

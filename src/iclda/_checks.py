@@ -166,8 +166,7 @@ def check_shift(labeled: Any, unlabeled: Any) -> Iterator[Remark]:
             text = f"{name!r} (means {ours.mean():.4g} with a label, {theirs.mean():.4g} without)"
             shifted.append((-test.statistic, text))
     if not shifted:
-        text = "labeled and unlabeled rows look alike in every column."
-        yield Remark(FINE, "Shift", text)
+        yield Remark(FINE, "Shift", "labeled and unlabeled rows look alike in every column.")
         return
     means = _first_names([text for _, text in sorted(shifted)])
     text = (

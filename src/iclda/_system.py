@@ -1,4 +1,4 @@
-"""Optional packages and names, imported when used; versions; atomic writes of files."""
+"""Optional packages and names, imported when used; versions; threads; atomic writes of files."""
 
 from __future__ import annotations
 
@@ -73,6 +73,21 @@ def versions() -> dict[str, str]:
 def versions_text() -> str:
     """All versions in one line, as stored in every row of results."""
     return ", ".join(f"{name} {number}" for name, number in versions().items())
+
+
+def one_blas_thread() -> Any:
+    """Return a context in which BLAS has one thread: blocks are summed by threads already.
+
+    Whoever starts threads opens it around them: the last one to leave must not leave it changed.
+    """
+    return _blas_threads().limit(limits=1, user_api="blas")
+
+
+@cache
+def _blas_threads() -> Any:
+    from threadpoolctl import ThreadpoolController  # inspects all loaded libraries: once
+
+    return ThreadpoolController()
 
 
 @contextmanager

@@ -45,7 +45,14 @@ def open(X: Any, *, columns: Sequence[str] | None = None, memory: int = DEFAULT_
     memory = _checked_memory(memory)
     reader = reader_of(X, "X")
     if columns is not None:
-        columns = _checked_names(columns)
+        if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
+            raise TypeError(
+                f"columns must be a list of names, got {columns!r}: pass [{columns!r}]."
+            )
+        columns = [str(name) for name in columns]
+        if not columns:
+            raise ValueError("columns is an empty list: name at least one column.")
+        refuse_repeated(columns, "columns")
         if reader.feature_names is None:
             raise ValueError(f"columns={list(columns)!r} selects by name, and X has no names.")
         reader = reader.select(columns)
@@ -136,16 +143,6 @@ def from_dask(
 def _checked_memory(memory: Any) -> int:
     check_scalar(memory, "memory", Real, min_val=0, include_boundaries="neither")
     return max(1, int(memory))
-
-
-def _checked_names(names: Any) -> list[str]:
-    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
-        raise TypeError(f"columns must be a list of names, got {names!r}: pass [{names!r}].")
-    given = [str(name) for name in names]
-    if not given:
-        raise ValueError("columns is an empty list: name at least one column.")
-    refuse_repeated(given, "columns")
-    return given
 
 
 def progress(callback: Callback) -> AbstractContextManager[None]:

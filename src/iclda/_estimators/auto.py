@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core import AnyArray, Array
 from .._messages import NoUnlabeledRowsWarning, ParameterError, plural, say
-from .._rows import one_blas_thread, unreported
+from .._rows import unreported
 from .._rows.backends import MANY_FEATURES
 from .._statistics import (
     LEAST_TESTED,
@@ -29,6 +29,7 @@ from .._statistics import (
     safest_choice,
     warn_if_nothing_learned,
 )
+from .._system import one_blas_thread
 from ..methods import (
     FITTED,
     FROM_THE_SAFEST,

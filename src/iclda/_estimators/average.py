@@ -7,7 +7,6 @@ other classifiers take the class shares among the unlabeled rows from it.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -246,12 +245,14 @@ def with_proportions(problem: Problem, inputs: FitInputs) -> tuple[Problem, int]
     return replace(problem, proportions=proportions, start=average.rule), average.n_passes
 
 
-def solve_with_shares(solve: Callable[[Problem], Any], problem: Problem, inputs: FitInputs) -> Any:
-    """Return the ``Fit`` to the problem of ``with_proportions``, all passes counted."""
-    learned, n_passes = with_proportions(problem, inputs)
-    fit = solve(learned)
-    counts = {"n_passes_": fit.attributes["n_passes_"] + n_passes}
-    return replace(fit, attributes={**fit.attributes, **counts})
+class ProportionalClassifier(LinearGaussianClassifier):
+    """A classifier that can learn the class shares among the unlabeled rows."""
+
+    def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
+        learned, n_passes = with_proportions(problem, inputs)
+        fit = self._solve(learned)
+        counts = {"n_passes_": fit.attributes["n_passes_"] + n_passes}
+        return replace(fit, attributes={**fit.attributes, **counts})
 
 
 def _path(member: str, shrinkage: float) -> tuple[float, ...]:

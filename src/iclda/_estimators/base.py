@@ -224,6 +224,14 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         """Set the attributes that follow from the model."""
         raise NotImplementedError
 
+    def _check_problem(self, problem: Problem, inputs: FitInputs) -> None:
+        """Raise errors and show warnings about the rows of a problem."""
+        variances, names = inputs.space.variances(problem.moments.covariance), self._feature_names
+        check_spread(inputs, variances)
+        check_shares(inputs, problem.labeled.counts / problem.moments.weight)
+        warn(*check_span(variances, problem.rank, names))
+        warn(*check_unlabeled_mean(problem, inputs.space, names))
+
     def _no_passes(self) -> dict[str, Any]:
         """Counts of a fit without unlabeled rows."""
         return {"n_passes_": 0, **({"n_iter_": 1} if hasattr(self, "max_iter") else {})}
@@ -425,12 +433,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         problem = inputs.problem(
             self._problem_kind, self.shrinkage, rests_on_labels=self._rests_on_labels
         )
-        weight, names = problem.moments.weight, self._feature_names
-        variances = inputs.space.variances(problem.moments.covariance)
-        check_spread(inputs, variances)
-        check_shares(inputs, problem.labeled.counts / weight)
-        warn(*check_span(variances, problem.rank, names))
-        warn(*check_unlabeled_mean(problem, inputs.space, names))
+        self._check_problem(problem, inputs)
         fit = self._lifted(self._solve_inputs(problem, inputs), inputs, problem.target_variance)
         outcome = self._judge(problem, fit)
         if "proportions" in self.get_params() and self.proportions is None:

@@ -232,11 +232,9 @@ def resolve_proportions(proportions: Any, classes: AnyArray) -> Array | str | No
         raise _share_error("proportions", proportions, rule)
     least, largest = low.sum(), high.sum()
     if least > 1 + _SHARE_TOLERANCE or largest < 1 - _SHARE_TOLERANCE:
-        rule = (
-            "must add up to 1, got {given!r}: the least add up to {least:.8g}, the largest to "
-            "{largest:.8g}"
-        )
-        raise _share_error("proportions", proportions, rule, least=least, largest=largest)
+        sums = "the least add up to {low:.8g}, the largest to {high:.8g}"
+        rule = f"must add up to 1, got {{given!r}}: {sums}"
+        raise _share_error("proportions", proportions, rule, low=least, high=largest)
     return None if (low == 0).all() and (high == 1).all() else _tightened_shares(low, high)
 
 

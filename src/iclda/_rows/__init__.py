@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from functools import cache
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, cast
 
@@ -21,7 +20,8 @@ from .._core import AnyArray, Array
 from .._core.frame import Frame
 from .._core.labelsums import Rule
 from .._core.rows import Rows
-from .backends import Request, UnitLength, name_of_backend, package_and_type
+from .._system import one_blas_thread
+from .backends import Members, Request, UnitLength, Weights, name_of_backend, package_and_type
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -31,11 +31,7 @@ AHEAD = 2  # results waiting for their turn, per thread; items read before they 
 
 class Backend(Protocol):
     def open_rows(
-        self,
-        X: Any,
-        request: Request,
-        weights: Array | None = None,
-        is_member: AnyArray | None = None,
+        self, X: Any, request: Request, weights: Weights = None, is_member: Members = None
     ) -> WeightedRows:
         """Return the rows of a source, or those that ``is_member`` marks. Reads little or nothing.
 
@@ -88,11 +84,7 @@ class WeightedRows(Rows):
     held_at: Any = None  # see ``Rows``
 
     def __init__(
-        self,
-        n_all: int | None,
-        n_features: int,
-        weights: Array | None = None,
-        is_member: AnyArray | None = None,
+        self, n_all: int | None, n_features: int, weights: Weights = None, is_member: Members = None
     ) -> None:
         is_partial = is_member is not None and not is_member.all()
         self.n_features = n_features
@@ -207,21 +199,6 @@ def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
             future.cancel()
         pool.submit(getattr(items, "close", lambda: None))
         pool.shutdown(wait=False)
-
-
-def one_blas_thread() -> Any:
-    """Return a context in which BLAS has one thread: blocks are summed by threads already.
-
-    Whoever starts threads opens it around them: the last one to leave must not leave it changed.
-    """
-    return _blas_threads().limit(limits=1, user_api="blas")
-
-
-@cache
-def _blas_threads() -> Any:
-    from threadpoolctl import ThreadpoolController  # inspects all loaded libraries: once
-
-    return ThreadpoolController()
 
 
 # Progress.

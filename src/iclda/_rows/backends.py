@@ -19,6 +19,8 @@ from .._core import AnyArray, Array
 from .._messages import Column, ColumnError, Text
 
 Real = type[np.floating[Any]]
+Weights = Array | None  # of rows; None: all are 1
+Members = AnyArray | None  # mask of rows; None: all
 Names = Sequence[str] | AnyArray | None  # of columns
 Index = Sequence[int] | AnyArray | None  # of rows
 

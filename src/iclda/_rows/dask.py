@@ -29,7 +29,8 @@ from .._core.frame import Frame
 from .._core.labelsums import GivenLabels, LabelSums, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near
-from . import WeightedRows, one_blas_thread, report_progress
+from .._system import one_blas_thread
+from . import WeightedRows, report_progress
 from .backends import (
     BadRowsError,
     Request,

@@ -19,7 +19,7 @@ from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near, one_of_each
 from . import Result, WeightedRows, report_progress
-from .backends import Place, Request, check_finite, place_of, to_host
+from .backends import Members, Place, Request, Weights, check_finite, place_of, to_host
 from .device_sums import (
     DeviceBlock,
     FusedPasses,
@@ -55,7 +55,7 @@ def open_rows(
     request.check_width(shape[1])
     if place_of(X).xp.isdtype(X.dtype, "complex floating"):
         raise ValueError(f"Complex data not supported: {name} holds {X.dtype}. Split it in two.")
-    return ArrayRows(X, weights, is_member, name=name, names=request.feature_names)
+    return ArrayRows(X, request, weights, is_member)
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:
@@ -77,20 +77,13 @@ class ArrayRows(WeightedRows):
     """
 
     def __init__(
-        self,
-        X: Any,
-        weights: Array | None = None,
-        is_member: AnyArray | None = None,
-        *,
-        name: str = "X",
-        names: AnyArray | None = None,
-        block_rows: int | None = None,
+        self, X: Any, request: Request, weights: Weights = None, is_member: Members = None
     ) -> None:
         super().__init__(int(X.shape[0]), int(X.shape[1]), weights, is_member)
         self.place: Place = place_of(X)
-        self._X, self._name, self._names = X, name, names
+        self._X, self._name, self._names = X, request.name, request.feature_names
         entries = _BLOCK_ENTRIES[0 if self._is_on_cpu else 1]
-        self._block_rows = block_rows or max(_SMALLEST_BLOCK, entries // X.shape[1])
+        self._block_rows = max(_SMALLEST_BLOCK, entries // X.shape[1])
         self._known: tuple[Frame, Moments] | None = None
 
     @property

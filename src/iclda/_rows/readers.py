@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._core import AnyArray
+from .._messages import quoted_list
 from .._system import require
 from .backends import (
     KIND_BY_KEY,
@@ -42,7 +43,7 @@ _FIRST_LOOK_GROUPS = 16  # row groups of Parquet files that a first look reads f
 _COMPARED_ROWS = 16  # first rows, which must be the same in two calls of a factory
 _COLUMN_BUFFER = (2**13, 2**17)  # bytes read at once of each column: no row group is held whole
 _BUFFERED_SHARE = 8  # the buffers of all columns take at most memory / _BUFFERED_SHARE
-_SHOWN_NAMES = 10  # names of columns that a message lists
+SHOWN_NAMES = 10  # names of columns that a message lists
 
 # Returns a new iterable of batches, of the columns of these names, of about so many rows.
 Factory = Callable[["list[str] | None", int], Iterable[Any]]
@@ -190,15 +191,8 @@ def _stamp(file: str | os.PathLike[str]) -> tuple[int, int]:
 def _check_columns(names: Sequence[str], there: Collection[str], where: str) -> None:
     missing = [str(column) for column in names if column not in there]
     if missing:
-        raise ValueError(
-            f"{where} lacks the columns {shorten(missing)}; it has {shorten(list(there))}."
-        )
-
-
-def shorten(names: Sequence[str]) -> str:
-    """Return the first names, for messages."""
-    n_more = len(names) - _SHOWN_NAMES
-    return f"{list(names[:_SHOWN_NAMES])}" + (f" and {n_more} more" if n_more > 0 else "")
+        lacking, known = (quoted_list(each, SHOWN_NAMES) for each in (missing, list(there)))
+        raise ValueError(f"{where} lacks the columns {lacking}; it has {known}.")
 
 
 @contextmanager
@@ -381,7 +375,8 @@ class Batches(Reader):
             place = f"{self.name}: batch {i} (from row {begin} on)"
             part: Any
             if self._columns is None:
-                part = self._check_batch(np.asarray(batch), place)
+                part = np.asarray(batch)
+                self._check_batch(part, place)
             else:
                 part = _columns_in(batch, self.feature_names or [], dtype, place, begin)
             yield Span(begin, len(batch), f"batch {i}", part)
@@ -389,7 +384,7 @@ class Batches(Reader):
             if wanted is not None and begin > wanted[-1]:
                 return
 
-    def _check_batch(self, rows: AnyArray, place: str) -> AnyArray:
+    def _check_batch(self, rows: AnyArray, place: str) -> None:
         check_rows(rows, place)
         if rows.shape[1] != self.n_features:
             raise ValueError(
@@ -398,7 +393,6 @@ class Batches(Reader):
             )
         if not np.can_cast(rows.dtype, self._dtype):
             raise _dtype_error(place, rows.dtype, self._dtype)
-        return rows
 
 
 def batch_reader(make: Callable[[], Iterable[Any]], name: str, n_rows: int | None = None) -> Reader:

@@ -60,6 +60,7 @@ _CHOSEN_SHARES = (
     "informative: {way_out}."
 )
 
+Kinds = Mapping[str, str]  # name of the type of every column of a model
 ShareDone = Callable[[float, int], None]  # takes the share of the file and the rows so far
 
 
@@ -286,7 +287,7 @@ class PredictionCounts:
 
 def predict_file(
     model: Any,
-    kinds: Mapping[str, str],
+    kinds: Kinds,
     data: Path,
     out: Path,
     *,
@@ -313,11 +314,7 @@ def predict_file(
 
 
 def predicted_blocks(
-    model: Any,
-    kinds: Mapping[str, str],
-    file: DataReader,
-    others: Sequence[str],
-    counts: PredictionCounts,
+    model: Any, kinds: Kinds, file: DataReader, others: Sequence[str], counts: PredictionCounts
 ) -> Iterator[tuple[Any, Any, float]]:
     """Yield rows as Arrow tables, their probabilities, and the share of the file that is done.
 
@@ -378,7 +375,7 @@ def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int
 
 
 def _check_files(
-    file: DataReader, out: Path, kinds: Mapping[str, str], ids: Sequence[str], columns: list[str]
+    file: DataReader, out: Path, kinds: Kinds, ids: Sequence[str], columns: list[str]
 ) -> None:
     """Check before any row is read that the file can be predicted and the predictions written."""
     check_columns(file, kinds)
@@ -396,7 +393,7 @@ def _check_files(
         raise ValueError(f"Predictions would hold two columns {name!r}: rename the id column.")
 
 
-def check_columns(file: DataReader, kinds: Mapping[str, str]) -> None:
+def check_columns(file: DataReader, kinds: Kinds) -> None:
     """Raise a ValueError unless a file has all columns of a model."""
     is_nameless = [*kinds] == feature_names(len(kinds))
     if isinstance(file, FeatureFile) and len(file.features) != len(kinds):
@@ -412,7 +409,7 @@ def check_columns(file: DataReader, kinds: Mapping[str, str]) -> None:
     require_columns(file, kinds, ", which the model was fitted to")
 
 
-def _refuse_other_types(frame: Any, kinds: Mapping[str, str], file: DataReader) -> None:
+def _refuse_other_types(frame: Any, kinds: Kinds, file: DataReader) -> None:
     """Refuse columns of a Parquet file whose types are not those of the training data."""
     for name, kind in kinds.items():
         expected, present = type_named(kind), frame[name].dropna()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -178,13 +177,6 @@ class Table:
             notes=notes,
             is_chosen=None if self.is_chosen is None else self.is_chosen[is_taken],
         )
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the bytes of the file; of two files, of their two checksums."""
-        if len(self.sources) == 1:
-            return self.sources[0].sha256
-        return hashlib.sha256("".join(s.sha256 for s in self.sources).encode()).hexdigest()
 
 
 def read_table(
