@@ -1,7 +1,7 @@
 """Rows, wherever they are: what a backend supplies, and what backends share.
 
-A backend is a module of this folder with the two functions of ``Backend``. It shares the base class
-of its rows, threads that work on blocks in order, and reports of progress.
+A backend is a module of this folder with the two functions of ``Backend``. Backends share the base
+class of their rows, threads that work on blocks in order, and reports of progress.
 """
 
 from __future__ import annotations

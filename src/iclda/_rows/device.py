@@ -62,8 +62,8 @@ def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> A
     """Return results on the device of X; the function takes blocks of rows in floating point."""
     rows = open_rows(X, request)
     if rows.n_rows == 0:
-        shape = tuple(X.shape)
-        raise ValueError(f"Found array with 0 sample(s) (shape={shape}) as {request.name}.")
+        name, shape = request.name, tuple(X.shape)
+        raise ValueError(f"Found array with 0 sample(s) (shape={shape}): {name} needs a row.")
     results = rows.apply(function)
     if isinstance(results[0], np.ndarray):  # class names, which no device can hold
         return np.concatenate(results)
