@@ -14,7 +14,6 @@ MODULES = sorted(
 # Modules without a test module of the same name, and where they are tested.
 ELSEWHERE = {
     "__main__.py": "tests/cli run it, tests/slow/test_interruptions interrupt it",
-    "_estimators/average_rule.py": "tests/estimators/test_average and test_proportions",
     "_estimators/base.py": "test_common, test_sklearn_integration, and every classifier",
     "_estimators/labels.py": "tests/faults/test_labels",
     "_estimators/predictions.py": "test_supervised, tests/faults and tests/rows/test_backends",

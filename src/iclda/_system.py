@@ -1,4 +1,4 @@
-"""Optional packages and names, imported when used; versions; atomic writes of files."""
+"""Optional packages and names, imported when used; versions; threads; atomic writes of files."""
 
 from __future__ import annotations
 
@@ -75,6 +75,21 @@ def versions_text() -> str:
     return ", ".join(f"{name} {number}" for name, number in versions().items())
 
 
+def one_blas_thread() -> Any:
+    """Return a context in which BLAS has one thread: blocks are summed by threads already.
+
+    Whoever starts threads opens it around them: the last one to leave must not leave it changed.
+    """
+    return _blas_threads().limit(limits=1, user_api="blas")
+
+
+@cache
+def _blas_threads() -> Any:
+    from threadpoolctl import ThreadpoolController  # inspects all loaded libraries: once
+
+    return ThreadpoolController()
+
+
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a path beside this one to write to; rename it at the end, remove it on failure.
@@ -100,8 +115,6 @@ def check_writable(path: Path) -> None:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"The folder {path.parent} of {path.name} does not exist: make it first."
-        )
+        raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}: make it.")
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"The folder {path.parent} cannot be written to: name another one.")

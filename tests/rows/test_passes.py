@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, rows
-from iclda._rows.passes import in_order, read_ahead
+from iclda._rows import in_order, read_ahead
 from iclda.methods import find_method
 from problems import FAMILY
 

@@ -42,12 +42,7 @@ class Rows(Protocol):
         """Weight, mean and scatter of all rows."""
 
     def label_sums(
-        self,
-        rule: Rule,
-        frame: Frame,
-        centers: Array | None = None,
-        *,
-        near: Near | None = None,
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: Near | None = None
     ) -> LabelSums:
         """Class weights and sums under a rule; on request scatter about centers.
 

@@ -15,8 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from .._progress import Advance
-from .._rows.passes import one_blas_thread
-from .._system import versions_text
+from .._system import one_blas_thread, versions_text
 from .store import Cell, FitResult, Store
 
 _CELLS_PER_CHUNK = 16  # half a second of work

@@ -25,6 +25,7 @@ from ...methods import (
     safety_rank,
 )
 from ...model_selection._splitters import OrderedSplit, order_split
+from ...tabular.encoders import kinds_of
 from ...tabular.table import Source, Table, why_withheld
 from .. import rng_of
 from ..store import COMPARISON_FORMAT, Cell
@@ -312,6 +313,7 @@ class ComparisonPlan:
     @cached_property
     def copies(self) -> AnyArray:
         """Index of the first copy of every row of the table."""
+        kinds_of(self.table.features)  # refuses lists and records, which cannot be compared
         return first_copies(self.table.features, self.table.labels)
 
 

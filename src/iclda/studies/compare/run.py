@@ -112,7 +112,7 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     repeats = plan.repeats or (min(repeats, _FAST_REPEATS) if plan.is_fast else repeats)
     return ComparisonSettings(
         iclda=versions()["iclda"],
-        data={plan.name: table.digest},
+        data={plan.name: " ".join(source.sha256 for source in table.sources)},
         target=table.target,
         unlabeled=plan.reading.get("unlabeled") or "",
         drop=", ".join(sorted(table.dropped)),
