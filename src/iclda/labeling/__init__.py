@@ -45,10 +45,6 @@ _STATIC = Path(__file__).parent / "static"
 _LOOK = Path(__file__).parents[1] / "playground" / "static" / "look.css"
 # Methods of the session, and what a request sends as their arguments.
 _ACTIONS = {"answer": ("id", "label"), "skip": ("id",), "jump": ("id",), "back": (), "again": ()}
-_OTHER_ADDRESS = (
-    "This address is not that of the labeling page that is running: open the one that `iclda "
-    "label` prints.\n"
-)
 
 Texts = Mapping[str, AnyArray]  # column -> text of every row, None where it is empty
 
@@ -367,11 +363,9 @@ def labeling_site(session: LabelingSession) -> Site:
         name = request.url.path.rpartition("/")[2]
         try:
             sent = await request.json()
-            if not isinstance(sent, dict):
-                raise ValueError(f"An object is needed, got {type(sent).__name__}.")
             session.sync()
             getattr(session, name)(*(str(sent.get(key, "")) for key in _ACTIONS[name]))
-        except (ValueError, RecursionError, OSError) as error:
+        except (ValueError, OSError) as error:
             return JSONResponse({"message": str(error)}, 400)
         session.sync()
         return state()
@@ -398,4 +392,4 @@ def labeling_site(session: LabelingSession) -> Site:
         Route("/look.css", send_look),
         Mount("/", StaticFiles(directory=_STATIC, html=True)),
     ]
-    return Site("The labeling page", routes, _OTHER_ADDRESS)
+    return Site("label", routes)
