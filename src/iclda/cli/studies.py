@@ -269,7 +269,7 @@ def study(
         minutes = "half a minute" if quick else "five minutes"
         typer.echo(f"Answers go to {out}: about {minutes} on two cores. {cli.RESUMABLE}", err=True)
     from ..studies.page import check_can_report
-    from ..studies.questions.run import StudySettings, run_questions
+    from ..studies.paper.questions import StudySettings, run_questions
 
     check_can_report()
     settings = StudySettings(
@@ -283,7 +283,7 @@ def study(
 
 
 def _draw_answers(out: Path, quiet: bool, json: bool) -> None:
-    from ..studies.questions.report import draw_answers
+    from ..studies.paper.answers import draw_answers
 
     summary = draw_answers(out)
     if json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Thread
@@ -31,26 +32,33 @@ def rng_of(seed: int, *names: object) -> np.random.Generator:
     return np.random.default_rng([seed, *(crc32(str(name).encode()) for name in names)])
 
 
-def record_fit(
+def record_fits(
     cell: Cell,
-    method: str,
+    methods: Sequence[str],
     sizes: Sequence[int],
     seed: int,
-    fit: Callable[[], Mapping[str, Any]],
-) -> FitResult:
-    """Time a fit and return its row; ``fit`` returns its values and remarks.
+    fit: Callable[[str], Mapping[str, Any]],
+) -> list[FitResult]:
+    """Time the fits of a cell and return their rows; ``fit`` returns the values of a method.
 
     A failed fit is a row with its traceback. ``sizes`` are the numbers of labeled, unlabeled and
     test rows.
     """
-    start = time.perf_counter()
-    try:
-        outcome = {**fit()}
-    except Exception as error:
-        outcome = {"failure": "".join(format_exception(error))}
-    outcome |= {"seconds": time.perf_counter() - start, "seed": seed, "versions": versions_text()}
-    outcome |= zip(("n_labeled", "n_unlabeled", "n_test"), sizes, strict=True)
-    return FitResult(**vars(cell), method=method, **outcome)
+    known: dict[str, Any] = {"seed": seed, "versions": versions_text()}
+    known |= zip(("n_labeled", "n_unlabeled", "n_test"), sizes, strict=True)
+    rows = []
+    for method in methods:
+        start = time.perf_counter()
+        outcome: dict[str, Any] = {}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # failed fits are stored, their warnings are not
+                outcome["values"] = fit(method)
+        except Exception as error:
+            outcome["failure"] = "".join(format_exception(error))
+        outcome["seconds"] = time.perf_counter() - start
+        rows.append(FitResult(**vars(cell), method=method, **known, **outcome))
+    return rows
 
 
 def run_missing(

@@ -62,7 +62,6 @@ class FitResult:
     n_test: int = 0
     values: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
-    remarks: str = ""  # warnings of the fit, one a line
     failure: str | None = None  # traceback of a fit that failed
     seed: int = 0
     versions: str = ""

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import platform
 import time
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from traceback import format_exception
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -37,7 +35,7 @@ from ..._system import versions
 from ...methods import BASELINES, FITTED, affordable, without_free_search
 from ...tabular.encoders import BOOLEAN, CATEGORY, kinds_of, pipeline, preprocessing
 from ...tabular.table import Table
-from .. import record_fit, run_missing
+from .. import record_fits, run_missing
 from ..measures import (
     COMPARISON_MEASURES,
     Predictions,
@@ -335,29 +333,21 @@ class Encoded:
 def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> list[FitResult]:
     """Fit the named contestants to the rows of a cell."""
     data = sets[cell.dataset]
-    chosen = [contestant for contestant in data.contestants if contestant.name in names]
-    try:
-        take = data.splits.take(cell)
-        encoded = encode(data, take)
-    except Exception as error:  # whatever it is, the other cells go on
-        failure = "".join(format_exception(error))
-        return [FitResult(**vars(cell), method=each.name, failure=failure) for each in chosen]
-    n_labeled = encoded.size.n_labeled
-    sizes = n_labeled, len(take.rows) - n_labeled, len(take.test)
+    contestants = {each.name: each for each in data.contestants}
+    take = data.splits.take(cell)
+    n_labeled = int(take.is_labeled.sum())
+    encoded = cache(partial(encode, data, take))  # where it fails the fits of this cell do
 
-    def fit(contestant: Contestant) -> dict[str, Any]:
-        model = build_classifier(
-            contestant, data.seed, encoded.size, data.splits.is_chosen is not False
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit to all rows repeats what matters
-            model.fit(encoded.train, encoded.y)
-        values = measure_fit(model, encoded, data.splits.labels, take)
+    def fit(name: str) -> dict[str, Any]:
+        rows, is_chosen = encoded(), data.splits.is_chosen is not False
+        model = build_classifier(contestants[name], data.seed, rows.size, is_chosen)
+        values = measure_fit(model.fit(rows.train, rows.y), rows, data.splits.labels, take)
         if cell.experiment != COMPARISON:
             del values["rows"]  # by which is chosen: curves do not need them
-        return {"values": values}
+        return values
 
-    return [record_fit(cell, c.name, sizes, data.seed, partial(fit, c)) for c in chosen]
+    sizes = n_labeled, len(take.rows) - n_labeled, len(take.test)
+    return record_fits(cell, names, sizes, data.seed, fit)
 
 
 def build_classifier(contestant: Contestant, seed: int, size: Size, is_chosen: bool = False) -> Any:
