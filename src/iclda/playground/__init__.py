@@ -132,8 +132,7 @@ def _scores(classifier: Any) -> list[list[float]]:
     coef, intercept = np.asarray(classifier.coef_), np.asarray(classifier.intercept_)
     if len(classifier.classes_) == 2:  # log odds of the second
         coef, intercept = np.vstack([0 * coef, coef]), np.append(0.0, intercept)
-    rows: list[list[float]] = np.column_stack([coef, intercept]).tolist()
-    return rows
+    return np.column_stack([coef, intercept]).tolist()  # type: ignore[no-any-return]
 
 
 def _bounds(classifier: Any, scene: Scene) -> dict[str, Any]:

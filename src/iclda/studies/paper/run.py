@@ -362,13 +362,13 @@ def run_experiments(
 
 def _note_run(store: Store, kind: str, study: Any, sets: Mapping[str, Dataset]) -> None:
     """Store the settings of a run; StoreError if the rows were made with others."""
-    hashes = {name: data.sha256 for name, data in sets.items()}
     agreed = {
         "kind": kind,
         "format": PAPER_FORMAT,
         "seed": study.seed,
         "iclda": versions()["iclda"],
     }
+    hashes = {name: data.sha256 for name, data in sets.items()}
     store.note(**store.merge_settings(**agreed, data=hashes))
     known = paper.read_settings(store)
     shapes = {name: [*data.X.shape, len(np.unique(data.y))] for name, data in sets.items()}

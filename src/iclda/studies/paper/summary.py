@@ -13,9 +13,13 @@ from ..._statistics import corrected_standard_error, corrected_t_test, holm
 from ...datasets import BENCHMARKS, find_benchmark
 from .. import paper
 from ..measures import paper_measures, verdict
-from ..page import NOTHING, align
+from ..page import NOTHING
 from ..store import FitResult
 
+_SET = """{name}: {n_rows} rows, {n_features} features, {license}, {source}
+  {citation}.
+  Changes: {changes}
+  Read from: {at_hand}"""
 _LICENSES = (
     "CC BY 4.0: https://creativecommons.org/licenses/by/4.0/. The notices that come with the data "
     "are in iclda/datasets/data/LICENSES.md."
@@ -221,12 +225,8 @@ def describe_sets(data_dir: Path | None) -> list[dict[str, Any]]:
 
 def list_sets(data_dir: Path | None) -> str:
     """A line for each of the ten sets; below it citation, changes, and where it is read from."""
-    sets, header = describe_sets(data_dir), ("name", "n_rows", "n_features", "license", "source")
-    rows = [[str(each[name]) for name in header] for each in sets]
-    first, *lines = align([[name.removeprefix("n_") for name in header], *rows], "lrrll")
-    paragraphs = [first]
-    for line, each in zip(lines, sets, strict=True):
-        place = each["at_hand"] or "nowhere (pip install 'iclda[experiments]')"
-        remarks = [f"{each['citation']}.", f"Changes: {each['changes']}", f"Read from: {place}"]
-        paragraphs.append("\n  ".join([line, *remarks]))
+    paragraphs = []
+    for each in describe_sets(data_dir):
+        each["at_hand"] = each["at_hand"] or "nowhere (pip install 'iclda[experiments]')"
+        paragraphs.append(_SET.format_map(each))
     return "\n\n".join([*paragraphs, _LICENSES])
