@@ -24,7 +24,6 @@ ELSEWHERE = {
     "_system.py": "test_model_files, tests/cli/test_models and the tests of missing extras",
     "model_selection/_scores.py": "tests/model_selection/test_scorers and test_learning_curve",
     "plots/_scores.py": "tests/plots: test_learning_curve_display, test_reliability and others",
-    "cli/interactive.py": "tests/cli/test_ask, test_label and test_playground",
     "cli/studies.py": "tests/cli/test_compare and tests/cli/test_paper",
     "_rows/kernels.py": "tests/rows/test_device_sums; it needs Triton",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
