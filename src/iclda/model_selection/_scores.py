@@ -15,6 +15,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._core import AnyArray, Array
@@ -35,7 +36,7 @@ def semi_supervised_scorer(
 
     It is needed where a split may test unlabeled rows: scikit-learn's own scorers take the marker
     for one more class, and count every unlabeled row as an error. The splitters of this module test
-    no unlabeled row, so that plain scorers can be used with them, also where metadata is routed.
+    no unlabeled row, so that plain scorers can be used with them.
 
     Parameters
     ----------
@@ -83,6 +84,7 @@ class SemiSupervisedScorer:
         self._scorer = scorer
         self.__name__ = name
         self._unlabeled = unlabeled
+        self._request: MetadataRequest | None = None
 
     def __call__(self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None) -> float:
         """Score the labeled rows; weights are cut to them."""
@@ -99,6 +101,34 @@ class SemiSupervisedScorer:
             weights["sample_weight"] = np.asarray(sample_weight)[~is_marker]
         labeled = _safe_indexing(X, np.flatnonzero(~is_marker))
         return float(self._scorer(estimator, labeled, present, **weights))
+
+    def set_score_request(self, **requests: Any) -> SemiSupervisedScorer:
+        """Request metadata where routing is on, for example ``sample_weight=True``.
+
+        Parameters
+        ----------
+        requests : dict
+            Name of the metadata -> True, False, None or another name, as of scikit-learn's scorers.
+
+        Returns
+        -------
+        self : SemiSupervisedScorer
+            The same scorer.
+        """
+        self._request = MetadataRequest(owner=self)
+        for name, alias in requests.items():
+            self._request.score.add_request(param=name, alias=alias)
+        return self
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return the metadata that the scorer requests.
+
+        Returns
+        -------
+        routing : MetadataRequest
+            Those of ``set_score_request``, or else those of the scorer inside.
+        """
+        return get_routing_for_object(self._request or self._scorer)
 
     def _accept_sample_weight(self) -> bool:
         # Called by scikit-learn where routing is off.
