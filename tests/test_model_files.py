@@ -254,7 +254,7 @@ def test_files_that_are_not_there_are_refused(tmp_path):
         load_model(tmp_path / "nowhere")
     with pytest.raises(IsADirectoryError):
         load_model(tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"The folder .*nowhere of m\.skops does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere for m\.skops"):
         save_model(SupervisedLDA().fit(*problem()), tmp_path / "nowhere" / "m.skops")
     with pytest.raises(NotFittedError):
         save_model(SupervisedLDA(), tmp_path / "m.skops")

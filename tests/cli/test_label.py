@@ -61,7 +61,7 @@ def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
         ),
         (None, ["rows.csv", "--images", "."], "and rows.csv 30 rows: there must be one for every"),
         (None, ["rows.csv", "--id", "picure"], "Did you mean 'picture' for 'picure'?"),
-        (None, ["rows.csv", "--labels", "no/l.csv"], "The folder no of l.csv does not exist"),
+        (None, ["rows.csv", "--labels", "no/l.csv"], "There is no folder no for l.csv"),
         ("row;label;how\n1;cat;chosen\n", ["rows.csv"], "is no file of rows to label"),
         (None, ["x.npy"], "x.npy holds nothing to look at: name a folder of images by --images."),
     ],

@@ -37,8 +37,8 @@ CHOSEN, RANDOM = "chosen", "random"  # how a row was drawn: for its worth, or fo
 HOW, _ROUND, _GUESS = "how", "round", "guess"
 OWN_COLUMNS = (HOW, _ROUND, _GUESS)  # beside the id and the class
 
-Texts = str | Sequence[str]  # the same for all rows, or one a row
-Cells = Mapping[str, Sequence[str]]  # by column
+_Texts = str | Sequence[str]  # the same for all rows, or one a row
+_Cells = Mapping[str, Sequence[str]]  # by column
 
 _BLOCK_BYTES, _BATCH_ROWS = 1 << 20, 1 << 14
 _DELIMITERS = (",", ";", "\t", "|")
@@ -536,7 +536,7 @@ class Answers:
         return dict(zip(self.frame[self.id], numbers, strict=True))
 
     def asking(
-        self, ids: Sequence[str], how: Texts, guesses: Texts = "", shown: Cells | None = None
+        self, ids: Sequence[str], how: _Texts, guesses: _Texts = "", shown: _Cells | None = None
     ) -> Answers:
         """With further rows to label as the next round, except those that were asked for."""
         columns = {self.id: ids, self.target: "", HOW: how, _ROUND: str(self.n_rounds + 1)}
