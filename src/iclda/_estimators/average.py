@@ -10,6 +10,7 @@ import numpy as np
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem
 from .._core.solvers.anchored import gaussians_of_rule
+from .._rows.passes import one_thread_if_small
 from .._statistics import estimate_final_error
 from .average_rule import HeldOut, average_rule
 from .base import Fit, LinearGaussianClassifier
@@ -111,9 +112,9 @@ class AverageLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
-        average = average_rule(
-            problem, inputs.labeled_rows(), with_shares=not inputs.ignores_labeled_shares
-        )
+        labeled, with_shares = inputs.labeled_rows(), not inputs.ignores_labeled_shares
+        with one_thread_if_small(len(problem.moments.mean)):
+            average = average_rule(problem, labeled, with_shares=with_shares)
         attributes = {"member_weights_": average.member_weights, "n_passes_": 1 + average.n_passes}
         if average.held_out is not None and not inputs.ignores_labeled_shares:
             attributes |= _error_attributes(average.held_out, inputs)
