@@ -186,22 +186,13 @@ class ComparisonRun:
         if not parts:
             return
         plan, n_repeats = self.plan, self.settings.n_repeats(experiment)
-        data = CellData(
-            features=plan.table.features,
-            splits=plan.splits,
-            contestants=self.settings.contestants,
-            seed=plan.seed,
-        )
-
-        def advance_titled(name: str, done: int, total: int, failed: int) -> None:
-            advance(_TITLES.get(name, name), done, total, failed)
-
+        data = CellData(plan.table.features, plan.splits, self.settings.contestants, plan.seed)
         run_missing(
             self.store,
             experiment,
             cells_of(experiment, {plan.name: parts}, n_repeats),
             names,
-            advance_titled,
+            lambda name, *counts: advance(_TITLES.get(name, name), *counts),
             sets={plan.name: data},
             run=fit_cell,
             jobs=plan.jobs,
