@@ -268,7 +268,7 @@ def _compare(
     counts = pd.Series(labels).value_counts()
     splits = Splits(labels, min(10, int(counts.min())), repeats, seed=seed)
     frame = pd.DataFrame(rows, columns=[f"x{k}" for k in range(rows.shape[1])])
-    sets = {"table": CellData(frame, splits, lined_up, 0)}
+    sets = {"table": CellData(frame, splits, lined_up)}
     cells = cells_of(COMPARISON, {"table": range(splits.n_folds)}, repeats)
     names = [contestant.name for contestant in lined_up]
     return [result for cell in cells for result in fit_cell(cell, sets, names)]

@@ -96,13 +96,13 @@ def run_phases(folder: Path, options: list[str]) -> dict[str, float]:
     """Processor seconds of the phases of one process."""
     phases = Phases()
     with phases.timed("imports"):
-        from iclda import cli
+        from iclda.__main__ import make_app
         from iclda._estimators import base as _base
-        from iclda.studies.compare import cells, report, run
+        from iclda.studies.compare import report, run
         from iclda.studies.store import Store
 
-    phases.around(cells, "encode", "encoding of folds")
-    phases.around(cells, "measure_fit", "measuring of fits")
+    phases.around(run, "encode", "encoding of folds")
+    phases.around(run, "measure_fit", "measuring of fits")
     phases.around(
         _base.LinearGaussianClassifier, "fit", lambda model, *_: f"fits: {type(model).__name__}"
     )
@@ -114,7 +114,7 @@ def run_phases(folder: Path, options: list[str]) -> dict[str, float]:
     files = [f"{folder / 'wine.csv'}", "--out", f"{folder / 'phases'}"]
     with phases.timed("reading, preflight and the rest"):
         arguments = ["compare", *files, *ARGUMENTS, *options, "--jobs", "1", "--quiet"]
-        cli.app(arguments, standalone_mode=False)
+        make_app()(arguments, standalone_mode=False)
     return {name: round(seconds, 2) for name, seconds in phases.seconds.most_common()}
 
 

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import dask.array
 import numpy as np
 from distributed import Client, LocalCluster
 from threadpoolctl import threadpool_limits
@@ -49,6 +50,14 @@ def block(number: int, n_rows: int, n_features: int, dtype: str = "float64") -> 
     return rows
 
 
+def kept_blocks(n_blocks: int, n_rows: int, n_features: int) -> Any:
+    """Rows on the workers, which keep them."""
+    dtype = block(0, 1, n_features).dtype
+    blocks = [dask.delayed(block)(i, n_rows, n_features) for i in range(n_blocks)]
+    parts = [dask.array.from_delayed(each, (n_rows, n_features), dtype) for each in blocks]
+    return from_dask(dask.array.concatenate(parts).persist())
+
+
 def labeled(n_features: int) -> tuple[Any, Any]:
     X = block(10**6, 100, n_features)
     return X, (np.arange(100) % 2).astype(int)
@@ -56,9 +65,8 @@ def labeled(n_features: int) -> tuple[Any, Any]:
 
 def fits(n_rows: int, n_features: int, n_blocks: int, patience: float) -> list[dict[str, Any]]:
     """Seconds of whole fits, with rows in memory on both sides."""
-    loaders = [partial(block, i, n_rows // n_blocks, n_features) for i in range(n_blocks)]
-    here = np.concatenate([load() for load in loaders])
-    there = from_dask(loaders, persist=True)
+    there = kept_blocks(n_blocks, n_rows // n_blocks, n_features)
+    here = np.concatenate([block(i, n_rows // n_blocks, n_features) for i in range(n_blocks)])
     kept = open_rows(there, Request("X_unlabeled", n_features))
     assert kept.n_rows == len(here)
     X, y = labeled(n_features)
@@ -107,8 +115,7 @@ def price_of_a_block(counts: tuple[int, ...]) -> list[dict[str, float]]:
     """
     prices = []
     for n_blocks in counts:
-        source = from_dask([partial(block, i, 10, 4) for i in range(n_blocks)], persist=True)
-        rows = open_rows(source, Request("X", n_features=4))
+        rows = open_rows(kept_blocks(n_blocks, 10, 4), Request("X", n_features=4))
         rule, frame = rule_and_frame(block(0, 100, 4))
         rows.label_sums(rule, frame)
         begin = time.process_time()

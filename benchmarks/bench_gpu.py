@@ -33,6 +33,7 @@ import torch
 from iclda import ImplicitlyConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
+from iclda._rows.backends import Request
 from iclda._rows.device import ArrayRows
 
 _STEP = 1 << 22  # rows made at a time
@@ -141,14 +142,14 @@ def time_passes(problem: Problem) -> dict[str, float]:
     rng = np.random.default_rng(6)
     coef = rng.standard_normal((n_features, n_classes)) / np.sqrt(n_features) * 20
     intercept = rng.standard_normal(n_classes)
-    frame = frame_of(ArrayRows(problem.rows).sample(4096, 0)[0])
-    rows = ArrayRows(problem.rows)
+    frame = frame_of(ArrayRows(problem.rows, Request("X")).sample(4096, 0)[0])
+    rows = ArrayRows(problem.rows, Request("X"))
     rows.moments(frame)  # computed here, since label sums of two classes use them
 
     return {
         "sum of all numbers (torch)": steady(problem.rows.sum),
         "X'X in float32 (torch)": steady(lambda: problem.rows.T @ problem.rows),
-        "moments": steady(lambda: ArrayRows(problem.rows).moments(frame)),
+        "moments": steady(lambda: ArrayRows(problem.rows, Request("X")).moments(frame)),
         "soft labels": steady(lambda: rows.label_sums(LinearRule(coef, intercept, True), frame)),
         "hard labels": steady(lambda: rows.label_sums(LinearRule(coef, intercept, False), frame)),
     }

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from iclda.datasets import BENCHMARKS
-from iclda.studies.questions import EXPERIMENTS, PLAN, QUESTIONS
+from iclda.studies.paper import EXPERIMENTS, PLAN, QUESTIONS
 from iclda.studies.store import STORE, Store
 
 SEEN = ("labels of a class", "labels a feature", "features", "doubt", "kurtosis")

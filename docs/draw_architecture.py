@@ -24,12 +24,11 @@ FLOORS = [
             ("labeling/", "the page to label on"),
         ],
     ),
-    ("edge", [("studies/questions/", "the open questions of the paper")]),
     (
         "edge",
         [
             ("studies/compare/", "methods compared on a table"),
-            ("studies/paper/", "the experiments of the paper"),
+            ("studies/paper/", "the paper: experiments, open questions"),
         ],
     ),
     ("edge", [("studies/", "runs of cells, store, measures, pages of all studies")]),

@@ -4,9 +4,6 @@
 function of an (n, d) array and an empty folder to ``SOURCES``.
 """
 
-from functools import partial
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -14,6 +11,7 @@ from numpy.testing import assert_allclose
 from iclda import rows
 from iclda._rows import backend_of
 from iclda._rows.backends import Request
+from iclda._rows.device import ArrayRows
 from problems import near_all
 
 SOURCES = {}
@@ -51,6 +49,13 @@ def assert_equal_passes(found, expected, rule, frame, rtol=1e-11):
         assert_equal_sums(*sums, rtol)
 
 
+def array_rows(X, weights=None, is_member=None, name="X", block_rows=None):
+    """Rows of a device array, in blocks of this size if it is given."""
+    found = ArrayRows(X, Request(name), weights, is_member)
+    found._block_rows = block_rows or found._block_rows
+    return found
+
+
 @source("dask array")
 def _dask_array(X, folder):
     dask_array = pytest.importorskip("dask.array")
@@ -64,13 +69,6 @@ def _dask_dataframe(X, folder):
 
     frame = pandas.DataFrame(X, columns=[f"feature {i}" for i in range(X.shape[1])])
     return dask_dataframe.from_pandas(frame, npartitions=4)
-
-
-@source("dask loaders")
-def _dask_loaders(X, folder):
-    pytest.importorskip("dask")
-    cuts = [0, 100, 100, 450, len(X)]
-    return rows.from_dask([partial(X.__getitem__, slice(*cut)) for cut in pairwise(cuts)])
 
 
 @source("npy")

@@ -2,8 +2,6 @@
 
 import logging
 from contextlib import contextmanager
-from functools import partial
-from itertools import pairwise
 
 import dask.array
 import dask.dataframe
@@ -45,10 +43,11 @@ def in_blocks(X):
     return dask.array.from_array(X, chunks=(-(-len(X) // N_BLOCKS), -1))
 
 
-def loaders(X, n_blocks=N_BLOCKS):
-    """Functions that return blocks of X, which travels with them."""
-    cuts = np.linspace(0, len(X), n_blocks + 1).astype(int)
-    return [partial(np.array, X[begin:end]) for begin, end in pairwise(cuts)]
+def read_by(functions, n_features=N_FEATURES):
+    """A Dask array of blocks of unknown length that functions return."""
+    shape = (np.nan, n_features)
+    blocks = [dask.array.from_delayed(dask.delayed(read)(), shape, float) for read in functions]
+    return dask.array.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
 def with_entry(value):

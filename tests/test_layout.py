@@ -14,7 +14,6 @@ MODULES = sorted(
 # Modules without a test module of the same name, and where they are tested.
 ELSEWHERE = {
     "__main__.py": "tests/cli run it, tests/slow/test_interruptions interrupt it",
-    "_estimators/average_rule.py": "tests/estimators/test_average and test_proportions",
     "_estimators/base.py": "test_common, test_sklearn_integration, and every classifier",
     "_estimators/labels.py": "tests/faults/test_labels",
     "_estimators/predictions.py": "test_supervised, tests/faults and tests/rows/test_backends",
@@ -25,7 +24,6 @@ ELSEWHERE = {
     "_system.py": "test_model_files, tests/cli/test_models and the tests of missing extras",
     "model_selection/_scores.py": "tests/model_selection/test_scorers and test_learning_curve",
     "plots/_scores.py": "tests/plots: test_learning_curve_display, test_reliability and others",
-    "cli/interactive.py": "tests/cli/test_ask, test_label and test_playground",
     "cli/studies.py": "tests/cli/test_compare and tests/cli/test_paper",
     "_rows/kernels.py": "tests/rows/test_device_sums; it needs Triton",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",

@@ -10,7 +10,7 @@ from functools import cache
 from types import FrameType
 from typing import Annotated, Any
 
-_COMMANDS = ("iclda.cli.interactive", "iclda.cli.models", "iclda.cli.studies")
+_COMMANDS = ("iclda.cli.models", "iclda.cli.studies")
 _SECONDS_BETWEEN_LOOKS = 0.02  # at whether the interrupted import is over
 
 
@@ -38,7 +38,7 @@ def make_app() -> Any:
     except ImportError:  # pragma: no cover - without the extra there is no command line to test
         sys.exit("The command line needs extra packages: pip install 'iclda[data,experiments]'.")
     from . import cli
-    from .cli import interactive, models, studies
+    from .cli import models, studies
 
     def show_version(is_wanted: bool) -> None:
         if is_wanted:
@@ -63,10 +63,9 @@ def make_app() -> Any:
     )
     for command in (
         studies.compare,
-        interactive.ask,
-        *(models.fit, models.predict, models.evaluate, models.show),
+        *(models.ask, models.fit, models.predict, models.evaluate, models.show),
         *(studies.reproduce, studies.tables, studies.curves, studies.study),
-        *(studies.report, studies.datasets, interactive.playground, interactive.label),
+        *(studies.report, studies.datasets, models.playground, models.label),
     ):
         is_study = command.__module__ == studies.__name__
         app.command()(cli.explained(command, cli.RESUMABLE if is_study else cli.NOT_WRITTEN))

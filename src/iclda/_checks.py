@@ -166,8 +166,7 @@ def check_shift(labeled: Any, unlabeled: Any) -> Iterator[Remark]:
             text = f"{name!r} (means {ours.mean():.4g} with a label, {theirs.mean():.4g} without)"
             shifted.append((-test.statistic, text))
     if not shifted:
-        text = "labeled and unlabeled rows look alike in every column."
-        yield Remark(FINE, "Shift", text)
+        yield Remark(FINE, "Shift", "labeled and unlabeled rows look alike in every column.")
         return
     means = _first_names([text for _, text in sorted(shifted)])
     text = (
@@ -180,7 +179,6 @@ def check_shift(labeled: Any, unlabeled: Any) -> Iterator[Remark]:
 def first_copies(features: Any, labels: AnyArray) -> AnyArray:
     """Index of the first copy of every row, with the same cells and the same label."""
     pandas = require("pandas", use="reading tables", extra="data")
-    features = _with_plain_cells(features)
     names = pandas.Series(labels, dtype=object).fillna("").astype(str).to_numpy()
     rows = features.assign(**{"label of the row": names})
     keys = pandas.util.hash_pandas_object(rows, index=False).to_numpy()
@@ -188,19 +186,8 @@ def first_copies(features: Any, labels: AnyArray) -> AnyArray:
     return find_copies(keys, columns)
 
 
-def _with_plain_cells(features: Any) -> Any:
-    """The frame with cells that are lists or records as text, since these have no hash."""
-    nested = (dict, list, np.ndarray)
-    objects = features.select_dtypes("object")
-    names = [
-        n for n, column in objects.items() if column.map(lambda x: isinstance(x, nested)).any()
-    ]
-    return features.astype(dict.fromkeys(names, str)) if names else features
-
-
 def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
     """Count copies, and labeled rows that contradict others or stand among the unlabeled ones."""
-    features = _with_plain_cells(features)
     if n_copies := int((first_copies(features, labels) != np.arange(len(labels))).sum()):
         text = (
             f"{len(labels):,} rows, of which {len(labels) - n_copies:,} are distinct. A labeled "
@@ -218,10 +205,7 @@ def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
         yield Remark(WARNING, "Duplicates", text)
     if n_seen := int(np.isin(labeled, keys[~is_labeled]).sum()):
         rows, stand = plural(n_seen, "labeled row"), "stands" if n_seen == 1 else "stand"
-        text = (
-            f"{rows} also {stand} among the unlabeled ones: seen in training, without the label, "
-            "and then tested."
-        )
+        text = f"{rows} also {stand} among the unlabeled ones: seen in training, then tested."
         yield Remark(NOTE, "Duplicates", text)
 
 

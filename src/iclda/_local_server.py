@@ -36,11 +36,11 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class Site:
-    """A page with all that it requests, and what those read who may not open it."""
+    """A page with all that it requests."""
 
-    name: str  # "The playground"
+    command: str  # that serves it
     routes: Sequence[BaseRoute]  # below the token
-    other_address: str
+    note: str = ""  # for those who may not open it
 
 
 class Guard:
@@ -56,10 +56,6 @@ class Guard:
         self.hosts = {f"{name}:{port}" for name in (ADDRESS, "localhost")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 added = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
@@ -72,12 +68,12 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         host = Headers(scope=scope).get("host", "")
         if host not in self.hosts:
-            return PlainTextResponse(
-                f"{self.site.name} answers on {ADDRESS} only, not as another host.\n", 403
-            )
+            return PlainTextResponse(f"The page is on {ADDRESS} only, not on another host.\n", 403)
         token = scope["path"].split("/")[1] if "/" in scope["path"] else ""
         if not secrets.compare_digest(token.encode(), self.token.encode()):
-            return PlainTextResponse(self.site.other_address, 403)
+            command = f"open the address that `iclda {self.site.command}` prints"
+            text = f"This is not the page that is running: {command}.\n{self.site.note}\n"
+            return PlainTextResponse(text, 403)
         return None
 
 

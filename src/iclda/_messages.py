@@ -69,15 +69,7 @@ class Text(str):
     @classmethod
     def from_json(cls, parts: Sequence[Any]) -> Text:
         """Inverse of ``to_json``."""
-        # Files of earlier versions store a phrase of its own with some parameters, as ``text``.
-        return cls(
-            *(
-                part
-                if isinstance(part, str)
-                else part.get("text") or Hint(part["parameter"], part["value"])
-                for part in parts
-            )
-        )
+        return cls(*(part if isinstance(part, str) else Hint(**part) for part in parts))
 
     def with_names(self, names: Sequence[str]) -> Text:
         """The same message with the names of columns, for X without names."""

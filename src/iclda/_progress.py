@@ -28,7 +28,6 @@ def show_cells(quiet: bool, unit: str = "cells", title: str = "") -> Iterator[Ad
         with _lines(unit, title) as advance:
             yield advance
         return
-    console = require("rich.console", "bars of progress", "experiments")
     progress = require("rich.progress", "bars of progress", "experiments")
     columns = (
         progress.SpinnerColumn(finished_text="[green]✓"),
@@ -40,7 +39,7 @@ def show_cells(quiet: bool, unit: str = "cells", title: str = "") -> Iterator[Ad
         progress.TextColumn("left"),
         progress.TimeRemainingColumn(),
     )
-    screen = console.Console(stderr=True)
+    screen = progress.Console(stderr=True)
     with progress.Progress(*columns, console=screen, expand=True) as shown:
         task, current = shown.add_task(title, total=None, text=""), title
 

@@ -104,8 +104,6 @@ def corrected_t_test(
 ) -> tuple[float, float]:
     """t and two-sided p of the corrected resampled t-test (Nadeau and Bengio 2003)."""
     n = len(differences)
-    if n < 2:
-        return 0.0, 1.0
     mean, error = fsum(differences) / n, corrected_standard_error(differences, test_to_train)
     if error == 0:
         return (0.0, 1.0) if mean == 0 else (copysign(inf, mean), 0.0)
@@ -115,13 +113,9 @@ def corrected_t_test(
 def mean_interval(
     values: Sequence[float] | Array, confidence: float, test_to_train: float = 0.0
 ) -> tuple[float, float]:
-    """Confidence interval of the mean, by Student's t; one point below two values."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}.")
+    """Confidence interval of the mean of two values or more, by Student's t."""
     n = len(values)
     mean = fsum(values) / n
-    if n < 2:
-        return mean, mean
     quantile = float(stats.t.ppf((1 + confidence) / 2, n - 1))
     reach = quantile * corrected_standard_error(values, test_to_train)
     return mean - reach, mean + reach
@@ -134,19 +128,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     adjusted = np.empty(len(order))
     adjusted[order] = np.maximum.accumulate(np.minimum(scaled, 1.0))
     return adjusted.tolist()
-
-
-def finite_means(scores: Array) -> tuple[Array, Array]:
-    """Mean and standard error of the finite scores of every row; NaN where there are too few."""
-    is_finite = np.isfinite(scores)
-    n_scores, values = is_finite.sum(axis=1), np.where(is_finite, scores, np.nan)
-    mean = _ratio(np.nansum(values, axis=1), n_scores)
-    squares = np.nansum(np.square(values - mean[:, None]), axis=1)
-    return mean, np.sqrt(_ratio(squares, n_scores * (n_scores - 1)))
-
-
-def _ratio(sums: Array, counts: AnyArray) -> Array:
-    return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
 
 
 def bin_sums(predicted: Array, is_true: AnyArray, edges: Array) -> Array:
@@ -184,9 +165,9 @@ class ReliabilityCurve:
     @classmethod
     def from_sums(cls, edges: Array, sums: Array) -> ReliabilityCurve:
         """The curve of ``bin_sums``."""
-        n_rows = sums[:, 0]
-        means = (_ratio(sums[:, column], n_rows) for column in (1, 2))
-        return cls(edges, n_rows.astype(int), *means)
+        with np.errstate(invalid="ignore"):  # empty bins have no means
+            means = (sums[:, 1:] / sums[:, :1]).T
+        return cls(edges, sums[:, 0].astype(int), *means)
 
     @property
     def calibration_error(self) -> float:
@@ -341,18 +322,16 @@ def estimate_error(losses: Array, is_wrong: Array, seed: int = 0) -> ErrorEstima
         return None
     is_known = np.isfinite(losses).all(axis=1)
     losses, is_wrong = losses[is_known], is_wrong[is_known]
-    rng = np.random.default_rng(seed)
-    counts = rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows), size=_N_SAMPLES).astype(
-        np.float64
-    )
+    rng, shares = np.random.default_rng(seed), np.full(n_rows, 1 / n_rows)
+    counts = rng.multinomial(n_rows, shares, size=_N_SAMPLES).astype(np.float64)
     left_out = counts == 0
     counts, left_out = counts[left_out.any(axis=1)], left_out[left_out.any(axis=1)]
     chosen = _are_close(losses, is_wrong, counts).argmax(axis=1)
     sums = (is_wrong[chosen] * left_out).sum(axis=1)
     error = float(sums.sum() / left_out.sum())
     is_often = np.bincount(chosen, minlength=len(losses)) >= _CHOSEN_SHARE * len(chosen)
-    shares = [error, *is_wrong[is_often].mean(axis=1).tolist()]
-    ends = np.array([error_interval(share * n_rows, n_rows, CONFIDENCE) for share in shares])
+    errors = [error, *is_wrong[is_often].mean(axis=1).tolist()]
+    ends = np.array([error_interval(each * n_rows, n_rows, CONFIDENCE) for each in errors])
     return ErrorEstimate(error, float(ends.min()), float(ends.max()), n_rows)
 
 

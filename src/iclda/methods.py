@@ -77,7 +77,7 @@ class Method:
     ) -> Any:
         """Return an unfitted classifier with those of the values that its class takes."""
         given = {"shrinkage": shrinkage, "priors": priors, "proportions": proportions}
-        given["random_state"] = seed
+        given |= {"random_state": seed, "method": self.name}
         known = self.parameters
         chosen = {name: v for name, v in given.items() if name in known and v is not None}
         return self.load_class()(**{**dict(self.options), **chosen})
@@ -280,7 +280,6 @@ BASELINES = (
         "It adds unlabeled rows that it is sure of to the labeled ones.",
         line=("#56b4e9",),
         path=_OUTSIDE,
-        options=(("method", "sklearn-self-training"),),
     ),
     Method(
         "sklearn-label-spreading",
@@ -289,7 +288,6 @@ BASELINES = (
         "It spreads the labels along a graph that joins each row to its nearest ones.",
         line=("#0072b2", 4, 1.5),
         path=_OUTSIDE,
-        options=(("method", "sklearn-label-spreading"),),
     ),
     Method(
         "sklearn-lda",
@@ -298,7 +296,6 @@ BASELINES = (
         "It learns from the labeled rows alone, with Ledoit and Wolf's shrinkage.",
         line=("#6e7781", 1, 1),
         path=_OUTSIDE,
-        options=(("method", "sklearn-lda"),),
         uses_unlabeled=False,
     ),
     Method(
@@ -308,7 +305,6 @@ BASELINES = (
         "It learns from the labeled rows alone, without a model of the columns.",
         line=("#b3641f", 3, 1, 1, 1),
         path=_OUTSIDE,
-        options=(("method", "sklearn-logistic"),),
         uses_unlabeled=False,
     ),
 )
@@ -335,8 +331,9 @@ def _plain(name: str) -> str:
 
 
 def _names_of(method: Method) -> set[str]:
-    """Return names here, in the paper and in Python; options make a class another method."""
-    in_python = () if method.options else (method.class_name, method.class_name.removesuffix("LDA"))
+    """Return names here, in the paper and in Python, of a class that is this method alone."""
+    is_shared = method.options or method.is_outside
+    in_python = () if is_shared else (method.class_name, method.class_name.removesuffix("LDA"))
     return {_plain(name) for name in (method.name, method.paper_name, *in_python) if name}
 
 

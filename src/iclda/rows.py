@@ -16,9 +16,10 @@ from typing import Any
 from sklearn.utils import check_scalar
 
 from ._progress import show_cells
+from ._rows import Callback, listen
 from ._rows.backends import refuse_repeated
-from ._rows.passes import Callback, listen
 from ._rows.readers import DEFAULT_MEMORY, Reader, batch_reader, reader_of
+from ._system import require
 
 __all__ = ["bar", "from_batches", "from_dask", "open", "progress"]
 
@@ -44,7 +45,14 @@ def open(X: Any, *, columns: Sequence[str] | None = None, memory: int = DEFAULT_
     memory = _checked_memory(memory)
     reader = reader_of(X, "X")
     if columns is not None:
-        columns = _checked_names(columns, "columns")
+        if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
+            raise TypeError(
+                f"columns must be a list of names, got {columns!r}: pass [{columns!r}]."
+            )
+        columns = [str(name) for name in columns]
+        if not columns:
+            raise ValueError("columns is an empty list: name at least one column.")
+        refuse_repeated(columns, "columns")
         if reader.feature_names is None:
             raise ValueError(f"columns={list(columns)!r} selects by name, and X has no names.")
         reader = reader.select(columns)
@@ -53,11 +61,7 @@ def open(X: Any, *, columns: Sequence[str] | None = None, memory: int = DEFAULT_
 
 
 def from_batches(
-    factory: Callable[[], Iterable[Any]],
-    *,
-    n_rows: int | None = None,
-    feature_names: Sequence[str] | None = None,
-    memory: int = DEFAULT_MEMORY,
+    factory: Callable[[], Iterable[Any]], *, n_rows: int | None = None, memory: int = DEFAULT_MEMORY
 ) -> Reader:
     """Rows from anything that can be read again from the start.
 
@@ -65,11 +69,10 @@ def from_batches(
     ----------
     factory : callable
         Takes nothing and returns a new iterable of batches, with the same rows in the same order
-        every time: 2-d arrays of one width and dtype, or tables of pyarrow, polars or pandas.
+        every time: 2-d arrays of one width and dtype, or tables of pyarrow, polars or pandas,
+        whose columns have names.
     n_rows : int, default=None
         Number of rows. None: it is counted by the first pass.
-    feature_names : sequence of str, default=None
-        Names of the columns of arrays, or columns of tables to read.
     memory : int, default=268435456
         Bytes that may be held of the rows at a time, beside one batch.
 
@@ -90,41 +93,32 @@ def from_batches(
             f"factory must be a function that returns a new iterable of batches at every call, got "
             f"{type(factory).__name__}. For a list of batches pass lambda: batches."
         )
+    if n_rows is not None:
+        check_scalar(n_rows, "n_rows", Integral, min_val=0)
     memory = _checked_memory(memory)
-    reader = batch_reader(
-        factory,
-        "X",
-        n_rows=None if n_rows is None else int(check_scalar(n_rows, "n_rows", Integral, min_val=0)),
-        feature_names=None if feature_names is None else _checked_names(feature_names),
-    )
+    reader = batch_reader(factory, "X", n_rows)
     reader.memory = memory
     return reader
 
 
 def from_dask(
-    source: Any,
-    *,
-    client: Any = None,
-    persist: bool | None = None,
-    retries: int = 2,
-    timeout: float | None = 600.0,
+    source: Any, *, client: Any = None, retries: int = 2, timeout: float | None = 600.0
 ) -> Any:
     """Rows on the workers of a Dask cluster, which send back sums and a sample.
 
     A Dask array or dataframe can also be passed to a classifier as it is, with the settings below
-    at their defaults. Few large blocks are best: every block costs some milliseconds a pass.
+    at their defaults. The workers keep blocks that fit into half of their memory, until this object
+    is deleted; others are read anew in every pass, unless you have persisted them. Few large blocks
+    are best: every block costs some milliseconds a pass.
 
     Parameters
     ----------
-    source : dask array, dask dataframe, or list of callables or delayed objects
-        Rows in blocks, each with all features. Every loader of a list takes nothing and returns
-        one block, the same every time: a 2-d array or a table.
+    source : dask array or dask dataframe
+        Rows in blocks. ``dask.dataframe.from_map`` makes one of a function that reads a block, and
+        ``dask.array.from_delayed`` of delayed objects.
     client : distributed.Client, default=None
         The cluster. None: the current client; if there is none, Dask's own scheduler, which reads
         in this process, blocks anew in every pass, without retries and timeout.
-    persist : bool, default=None
-        Whether the workers keep the blocks, until this object is deleted. None: if they fit into
-        half of the workers' memory. Blocks that are not kept are read anew in every pass.
     retries : int, default=2
         How often a task that failed is tried again, on any worker. What a worker that died had
         done is always done again elsewhere.
@@ -137,27 +131,18 @@ def from_dask(
     rows : object
         To be passed to a classifier in place of an array, any number of times.
     """
+    require("dask.delayed", "rows on a cluster", "dask")
     from ._rows.dask import DaskSource
 
     check_scalar(retries, "retries", Integral, min_val=0)
     if timeout is not None:
         check_scalar(timeout, "timeout", Real, min_val=0, include_boundaries="neither")
-    return DaskSource(source, client, persist, retries, timeout)
+    return DaskSource(source, client, retries, timeout)
 
 
 def _checked_memory(memory: Any) -> int:
     check_scalar(memory, "memory", Real, min_val=0, include_boundaries="neither")
     return max(1, int(memory))
-
-
-def _checked_names(names: Any, argument: str = "feature_names") -> list[str]:
-    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
-        raise TypeError(f"{argument} must be a list of names, got {names!r}: pass [{names!r}].")
-    given = [str(name) for name in names]
-    if not given:
-        raise ValueError(f"{argument} is an empty list: name at least one column.")
-    refuse_repeated(given, argument)
-    return given
 
 
 def progress(callback: Callback) -> AbstractContextManager[None]:

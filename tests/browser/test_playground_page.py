@@ -10,7 +10,7 @@ from pages import overflow, running_playground
 
 import iclda
 from iclda.playground import LARGEST_COORDINATE as LARGEST
-from iclda.playground import draw_toy_scene
+from iclda.playground import PROBLEMS, draw_toy_scene
 
 pytestmark = pytest.mark.browser
 
@@ -166,7 +166,7 @@ def test_a_link_opens_the_same_page_in_another_run(open_page, new_page):
     page.check("#show-moment")
     page.fill("#shrinkage", "0.2")
     page.fill("#used", "77")
-    drag(page, draw_toy_scene("three", 253)["labeled"][4][:2], (-2.5, 2.5))
+    drag(page, draw_toy_scene(PROBLEMS[2], 253)["labeled"][4][:2], (-2.5, 2.5))
     sent, _ = requests.settled()
     page.click("#share")
     link = page.input_value("#link")

@@ -133,7 +133,10 @@ USAGE = {
     ),
     "no model file": ((*FIT, "--out", "m.csv"), "--out must name a .skops file, got 'm.csv'"),
     "no such id": (("predict", "m.skops", "data.csv", "--id", "key"), "no column 'key' to copy"),
-    "the id is taken": (("predict", "m.skops", "class.csv", "--id", "class"), "named 'class'"),
+    "the id is taken": (
+        ("predict", "m.skops", "class.csv", "--id", "class"),
+        "two columns 'class'",
+    ),
     "over the data": (("predict", "m.skops", "data.csv", "--out", "data.csv"), "that is read"),
     "no table to write": (("predict", "m.skops", "data.csv", "--out", "p.txt"), "got '.txt'"),
     "no rows": (("predict", "m.skops", "empty.csv"), "holds no rows"),

@@ -140,7 +140,9 @@ def test_datasets_are_listed_with_shape_license_citation_and_changes(tmp_path):
     assert done.returncode == 0
     said = " ".join(done.stdout.split())
     for name, each in BENCHMARKS.items():
-        shape = f"{name} {each.n_rows} {each.n_features} {each.license} {each.source}"
+        shape = (
+            f"{name}: {each.n_rows} rows, {each.n_features} features, {each.license}, {each.source}"
+        )
         assert f"{shape} {each.citation}. Changes: {each.changes}" in said
     assert said.count("Read from: data directory") == 1
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from iclda import ImplicitlyConstrainedLDA
-from iclda._core.rows import Near, one_of_each, scrambled
+from iclda._core.labelsums import soften
+from iclda._core.rows import Near, choose_near, one_of_each, scrambled
 
 
 @pytest.mark.parametrize("every", [1, 2, 8, 64, 1024])
@@ -40,3 +41,14 @@ def test_rows_that_alternate_between_classes_take_no_more_passes():
     model = ImplicitlyConstrainedLDA().fit(X, y, X_unlabeled=rows)
     assert model.converged_
     assert model.n_passes_ <= 9
+
+
+def test_rows_that_tie_do_not_hide_a_boundary():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, 4_000)
+    tied = np.where(x < 0, rng.normal(size=4_000), -1e5)  # two classes tie where x < 0
+    scores = np.vstack([tied, np.where(x < 0, 0.0, -1e5), 1e5 * x])
+    near = choose_near(scores, n_all=4_000, least=1_000, most=4_000)
+    chosen, _ = near.rows(soften(scores / near.softening), np.arange(4_000))
+    is_beside = (x[chosen] > 0) & (x[chosen] < 0.1)
+    assert np.count_nonzero(is_beside) >= 50

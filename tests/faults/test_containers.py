@@ -85,7 +85,7 @@ def test_33_the_fit_does_not_change_with_the_input_afterwards(classifier):
 @every_classifier
 @pytest.mark.parametrize("n_rows", [0, 5])
 def test_unlabeled_rows_of_another_width_are_refused_with_both_widths(classifier, n_rows):
-    with pytest.raises(ValueError, match="X_unlabeled has 2 features, but X has 3"):
+    with pytest.raises(ValueError, match="X_unlabeled has 2 features, but X of fit has 3"):
         classifier().fit(X, Y, X_unlabeled=np.zeros((n_rows, 2)))
 
 

@@ -169,7 +169,7 @@ def test_weights_are_routed_to_classifier_and_scorer_through_a_pipeline_in_a_sea
     with sklearn.config_context(enable_metadata_routing=True):
         scaler = StandardScaler().set_fit_request(sample_weight=False)
         pipeline = make_pipeline(scaler, SelfLearningLDA().set_fit_request(sample_weight=True))
-        scorer = semi_supervised_scorer().set_score_request(sample_weight=True)
+        scorer = get_scorer("accuracy").set_score_request(sample_weight=True)
         search = GridSearchCV(pipeline, {"selflearninglda__tol": [0.0]}, cv=CV, scoring=scorer)
         search.fit(X, Y, sample_weight=weights)
     for score, (train, test) in zip(scores_of(search)[0], CV.split(X, Y), strict=True):

@@ -15,19 +15,19 @@ from iclda.methods import METHODS
 from iclda.playground import (
     DECIMALS,
     LARGEST_COORDINATE,
-    MOST_POINTS,
     PROBLEMS,
-    SceneError,
     draw_toy_scene,
     fit_scene,
     read_scene,
 )
 
-NAMES = [method.name for method in METHODS]
+TOYS = {toy.name: toy for toy in PROBLEMS}
+CHOICES = {"methods": [method.name for method in METHODS], "shown": "iclda"}
+CHOICES |= {"shrinkage": 0, "dragged": False}
 
 
 def scene(toy="three", n_unlabeled=120, **changes):
-    return {**draw_toy_scene(toy, 0, n_unlabeled), "methods": NAMES, "shown": "iclda", **changes}
+    return {**draw_toy_scene(TOYS[toy], 0, n_unlabeled), **CHOICES, **changes}
 
 
 def rows_of(sent):
@@ -101,7 +101,9 @@ def test_a_method_that_cannot_be_fitted_says_why_and_the_others_are_fitted():
 
 def test_notes_of_a_fit_name_the_coordinates():
     labeled = [[1, 0, 0], [1, 1, 0], [1, 3, 1], [1, 4, 1]]  # on a vertical line
-    fits = fit_scene(read_scene(scene(labeled=labeled, unlabeled=[[1, 2], [1, 5]])))["fits"]
+    fits = fit_scene(read_scene(scene(labeled=labeled, unlabeled=[[1, 2, 0], [1, 5, None]])))[
+        "fits"
+    ]
     assert all("column 'x' is constant" in " ".join(fit["notes"]) for fit in fits.values())
 
 
@@ -117,37 +119,21 @@ def test_without_unlabeled_points_all_methods_are_supervised():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        *(
-            ({name: points}, rf"The {name} points must be lists \[x, y, class\]")
-            for name, points in (
-                ("labeled", [[float("nan"), 1, 0]]),
-                ("unlabeled", [[0, 0], [0, float("inf")]]),
-                ("unlabeled", [[10**400, 0]]),
-                ("unlabeled", [["a", 0]]),
-                ("labeled", [[0, 0]]),
-                ("labeled", [[0, 0, 4]]),
-                ("labeled", [[0, 0, 1, 1]]),
-                ("labeled", {"x": 1}),
-                ("labeled", 3),
-            )
-        ),
-        ({"unlabeled": [[0, 0]] * MOST_POINTS}, "at most 5,000 points, got 5,015"),
-        ({"methods": ["nonesuch"]}, "Unknown method 'nonesuch'. There are: iclda"),
-        ({"methods": "iclda"}, "methods must be a list of names, got str"),
-        ({"shrinkage": 1}, "Shrinkage must be a number from 0 to below 1, got '1'"),
-        ({"shrinkage": "auto"}, "Shrinkage must be .* got 'auto'"),
+        ({"unlabeled": [[0, float("inf"), 0]]}, "infinity"),
+        ({"labeled": [[float("nan"), 1, 0], [0, 0, 1]]}, "NaN"),
+        ({"shrinkage": 1}, "shrinkage"),
     ],
 )
-def test_what_a_page_cannot_have_meant_is_refused_with_the_value(changes, message):
-    with pytest.raises(SceneError, match=message):
-        read_scene({**scene(), **changes})
+def test_what_no_method_can_be_fitted_to_gets_a_sentence(changes, message):
+    fits = fit_scene(read_scene(scene(**changes)))["fits"]
+    assert all(message in fit["error"] for fit in fits.values())
 
 
 @pytest.mark.parametrize("scale", [1e-160, 1e150])
 def test_coordinates_of_any_size_get_fits_or_a_sentence(scale):
-    sent = draw_toy_scene("between", 0, 30)
+    sent = draw_toy_scene(TOYS["between"], 0, 30)
     labeled = [[x * scale, y * scale, c] for x, y, c in sent["labeled"]]
-    unlabeled = [[x * scale, y * scale] for x, y, _ in sent["unlabeled"]]
+    unlabeled = [[x * scale, y * scale, c] for x, y, c in sent["unlabeled"]]
     found = fit_scene(read_scene(scene(labeled=labeled, unlabeled=unlabeled)))
     json.dumps(found, allow_nan=False)
     assert all("error" in fit or "scores" in fit for fit in found["fits"].values())
@@ -159,7 +145,7 @@ every_toy = pytest.mark.parametrize("toy", PROBLEMS, ids=lambda toy: toy.name)
 @every_toy
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_every_class_has_its_labeled_points_and_all_points_are_on_the_page(toy, seed):
-    drawn = draw_toy_scene(toy.name, seed)
+    drawn = draw_toy_scene(toy, seed)
     codes = [point[2] for point in drawn["labeled"]]
     assert np.bincount(codes).tolist() == [toy.n_labeled] * toy.n_classes
     assert len(drawn["unlabeled"]) == 1000
@@ -170,8 +156,8 @@ def test_every_class_has_its_labeled_points_and_all_points_are_on_the_page(toy, 
 
 @every_toy
 def test_a_seed_draws_the_same_points_and_another_seed_others(toy):
-    assert draw_toy_scene(toy.name, 3) == draw_toy_scene(toy.name, 3)
-    assert draw_toy_scene(toy.name, 3) != draw_toy_scene(toy.name, 4)
+    assert draw_toy_scene(toy, 3) == draw_toy_scene(toy, 3)
+    assert draw_toy_scene(toy, 3) != draw_toy_scene(toy, 4)
 
 
 def test_the_page_opens_with_draws_in_which_clusters_help_and_mislead():
@@ -179,9 +165,9 @@ def test_the_page_opens_with_draws_in_which_clusters_help_and_mislead():
     seed, used = (int(re.search(rf"{name} = (\d+);", page)[1]) for name in ("seed", "USED"))
     wrong = {}
     for toy in ("between", "across"):
-        sent = draw_toy_scene(toy, seed)
+        sent = draw_toy_scene(TOYS[toy], seed)
         sent["unlabeled"] = sent["unlabeled"][:used]
-        fits = fit_scene(read_scene({**sent, "methods": ["iclda", "em", "supervised"]}))["fits"]
+        fits = fit_scene(read_scene({**CHOICES, **sent}))["fits"]
         wrong[toy] = {name: fit["wrong"] for name, fit in fits.items()}
     helped, misled = wrong["between"], wrong["across"]
     assert max(helped["iclda"], helped["em"]) < helped["supervised"] - 0.04
@@ -190,7 +176,7 @@ def test_the_page_opens_with_draws_in_which_clusters_help_and_mislead():
 
 
 def test_the_true_classes_of_misleading_clusters_lie_across_them():
-    points = np.array(draw_toy_scene("across", 0)["unlabeled"])
+    points = np.array(draw_toy_scene(TOYS["across"], 0)["unlabeled"])
     # Points are rounded to thousandths after their class is drawn.
     is_clear = np.abs(points[:, 1] - points[:, 0]) > 0.01
     np.testing.assert_array_equal(

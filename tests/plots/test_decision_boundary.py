@@ -150,11 +150,7 @@ def test_a_class_of_prior_zero_has_no_region(fitted):
 
 def test_settings_reach_what_they_are_for(fitted):
     f = fitted(2, 2)
-    style = {"labeled_kw": {"s": 77}, "unlabeled_kw": {"s": 3}, "boundary_kw": {"linewidths": 4}}
-    display = draw(f.model, f.X, f.y, cmap="gray", legend=False, **style, **COARSE)
-    assert display.labeled_[0].get_sizes() == [77]
-    assert display.unlabeled_.get_sizes() == [3]
-    assert display.boundaries_[0].get_linewidths() == [4]
+    display = draw(f.model, f.X, f.y, cmap="gray", legend=False, **COARSE)
     assert display.surface_.get_cmap().name == "gray"
     assert display.ax_.get_legend() is None
     with pytest.raises(ValueError, match=r"grid_resolution must be.*got 2\.5"):

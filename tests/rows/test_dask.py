@@ -1,13 +1,13 @@
 """Rows on a cluster: two worker processes, some of them killed or stopped; blocks; lazy results."""
 
 import gc
-import importlib
 import os
 import pickle
 import signal
 import sys
 import threading
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import cloudpickle
@@ -22,8 +22,6 @@ for package in ("distributed", "polars", "pyarrow"):
 
 import dask.array
 import dask.dataframe
-import polars
-import pyarrow
 from dask.delayed import delayed
 from distributed import Client
 
@@ -38,12 +36,13 @@ from dask_blocks import (
     fit,
     frame_of,
     in_blocks,
-    loaders,
+    read_by,
     stored_frame,
     two_workers,
     with_entry,
 )
 from iclda import ColumnError, ImplicitlyConstrainedLDA, MomentConstrainedLDA
+from iclda._rows import dask as dask_rows
 from iclda._rows.dask import DaskRows
 from iclda.rows import from_dask, progress
 from problems import FAMILY, draw_sample
@@ -71,7 +70,7 @@ def test_an_array_cut_along_its_columns_is_put_together():
 REFUSED = {
     "one dimension": (lambda X: X[:, 0], r"2-d, rows x features, got shape \(30000,\)"),
     "another width": (lambda X: X[:, :3], "X_unlabeled has 3 features, but X of fit has 4"),
-    "complex numbers": (lambda X: X + 1j, r"block \d holds complex128: every column"),
+    "complex numbers": (lambda X: X + 1j, r"block \d holds complex128, and must hold"),
     "unknown width": (lambda X: X.T[X[0] > 0].T, "has nan features, but X of fit has 4"),
 }
 
@@ -87,10 +86,10 @@ BAD_BLOCKS = {
     "NaN": (with_entry(np.nan)[20_000:], "block 1 contains NaN, first in row 1, column 2"),
     "infinity": (with_entry(np.inf)[20_000:], "block 1 contains infinity, .* row 1, column 2"),
     "another width": (SAMPLE.X[:, :3], "block 1 has 3 columns, but X of fit has 4"),
-    "text": (SAMPLE.X.astype(str), "block 1 holds <U32: every column must hold real numbers"),
+    "text": (SAMPLE.X.astype(str), "block 1 holds <U32, and must hold real numbers"),
     "a mixture": (
         pandas.DataFrame({"a": [1.0], "b": ["x"], "c": [2.0], "d": [3.0]}),
-        "block 1 holds object: every column must hold real numbers",
+        "block 1 holds object, and must hold real numbers",
     ),
     "one dimension": (SAMPLE.X[0], r"block 1 must be 2-d, rows x features, got shape \(4,\)"),
 }
@@ -100,7 +99,7 @@ BAD_BLOCKS = {
 def test_37_a_bad_block_is_named(name):
     block, message = BAD_BLOCKS[name]
     with pytest.raises(ValueError, match=f"X_unlabeled, {message}"):
-        fit(from_dask([lambda: ROWS, lambda: block]), MomentConstrainedLDA)
+        fit(read_by([lambda: ROWS, lambda: block]), MomentConstrainedLDA)
 
 
 def test_36_a_block_that_changes_between_passes_is_named():
@@ -110,7 +109,7 @@ def test_36_a_block_that_changes_between_passes_is_named():
         reads.append(1)
         return ROWS[: 300 - len(reads)]
 
-    source = from_dask([lambda: ROWS, changes])
+    source = read_by([lambda: ROWS, changes])
     with pytest.raises(ValueError, match=r"block 1 changed .* it has 298 rows, and had 299"):
         fit(source, MomentConstrainedLDA)
 
@@ -118,14 +117,10 @@ def test_36_a_block_that_changes_between_passes_is_named():
 def test_37_empty_blocks_are_skipped():
     X = ROWS
     blocks = [list, lambda: X[:500], lambda: X[:0], lambda: X[500:900]]
-    assert_same_fit(
-        fit(from_dask(blocks), MomentConstrainedLDA), fit(X[:900], MomentConstrainedLDA)
-    )
+    assert_same_fit(fit(read_by(blocks), MomentConstrainedLDA), fit(X[:900], MomentConstrainedLDA))
     y = np.where(np.arange(len(X)) < 50, np.arange(len(X)) % 2, -1)
-    found = MomentConstrainedLDA().fit(from_dask([list, lambda: X]), y)
+    found = MomentConstrainedLDA().fit(read_by([list, lambda: X]), y)
     assert_same_fit(found, MomentConstrainedLDA().fit(X, y), tol=1e-6)
-    with pytest.raises(ValueError, match="X has no rows in any of its 2 blocks"):
-        MomentConstrainedLDA().fit(from_dask([list, list]), SAMPLE.y)
 
 
 def test_the_columns_of_a_dataframe_are_those_of_the_fit():
@@ -138,41 +133,6 @@ def test_the_columns_of_a_dataframe_are_those_of_the_fit():
         with pytest.raises(ValueError, match="column 2 of X is 'd', and was 'c'"):
             model.predict(other)
     assert_array_equal(model.predict(frame), model.predict(frame_of(ROWS)))
-
-
-TABLES = {
-    "pandas": lambda frame: frame,
-    "polars": polars.DataFrame,
-    "pyarrow": pyarrow.Table.from_pandas,
-}
-
-
-@pytest.mark.parametrize("kind", TABLES)
-@pytest.mark.parametrize("persist", [None, True, False])
-def test_names_of_tables_that_loaders_return_are_compared_with_those_of_the_fit(kind, persist):
-    right, wrong = (TABLES[kind](frame_of(ROWS)[list(names)]) for names in ("abcd", "abdc"))
-    model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame_of(ROWS))
-    mixed = from_dask([lambda: right, lambda: wrong], persist=persist)
-    with pytest.raises(ValueError, match="columns of X_unlabeled, block 1 differ from"):
-        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=mixed)
-    with pytest.raises(ValueError, match=r"column 2 of X, block 1 is 'd', and was 'c'"):
-        model.predict(mixed).compute()
-
-
-@pytest.mark.parametrize("kind", TABLES)
-@pytest.mark.parametrize("persist", [None, True, False])
-def test_names_of_tables_that_loaders_return_become_those_of_the_features(kind, persist):
-    many, reads = TABLES[kind](frame_of(ROWS[:600])), []
-    few = TABLES[kind](frame_of(SAMPLE.X))
-    source = from_dask([list, lambda: (reads.append(1), many)[1], lambda: few], persist=persist)
-    y = np.where(np.arange(600 + len(few)) < 99, np.arange(600 + len(few)) % 2, -1)
-    model = MomentConstrainedLDA().fit(source, y)
-    assert model.feature_names_in_.tolist() == list("abcd")
-    if persist:
-        assert len(reads) == 1
-    MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
-    with pytest.raises(ValueError, match="column 0 of X_unlabeled is 'a', and was 'x'"):
-        MomentConstrainedLDA().fit(frame_of(SAMPLE.X, "xbcd"), SAMPLE.y, X_unlabeled=source)
 
 
 # Dask reads Parquet in a way that pandas 3.1 gives up.
@@ -238,37 +198,28 @@ def test_lazy_results_carry_nothing_of_the_fitted_rows():
     assert len(cloudpickle.dumps(graph)) < 100_000
 
 
+NO_SOURCES = {"a number": 3, "a single delayed": delayed(np.zeros)((3, 4)), "functions": [list]}
 BAD_SETTINGS = {
-    "no source": ((3,), {}, TypeError, "Dask array, a Dask dataframe, .* got int"),
-    "a single delayed": (
-        (delayed(np.zeros)((3, 4)),),
-        {},
-        TypeError,
-        "a list of loaders, .* got D",
-    ),
-    "no loaders": (
-        ([],),
-        {},
-        TypeError,
-        "a list of loaders, one for every block of rows, got list",
-    ),
-    "retries": (([list],), {"retries": -1}, ValueError, "retries == -1, must be >= 0"),
-    "timeout": (([list],), {"timeout": 0}, ValueError, "timeout == 0, must be > 0"),
+    **{
+        name: (source, {}, TypeError, f"Dask array or .*got {type(source).__name__}.*from_map")
+        for name, source in NO_SOURCES.items()
+    },
+    "retries": (in_blocks(ROWS), {"retries": -1}, ValueError, "retries == -1, must be >= 0"),
+    "timeout": (in_blocks(ROWS), {"timeout": 0}, ValueError, "timeout == 0, must be > 0"),
 }
 
 
 @pytest.mark.parametrize("name", BAD_SETTINGS)
 def test_bad_settings_are_refused_at_once(name):
-    sources, settings, error, message = BAD_SETTINGS[name]
+    source, settings, error, message = BAD_SETTINGS[name]
     with pytest.raises(error, match=message):
-        from_dask(*sources, **settings)
+        from_dask(source, **settings)
 
 
 def test_without_dask_the_error_names_the_extra(monkeypatch):
-    monkeypatch.delitem(sys.modules, "iclda._rows.dask")
     monkeypatch.setitem(sys.modules, "dask.delayed", None)
-    with pytest.raises(ImportError, match=r"iclda\[dask\]"):
-        importlib.import_module("iclda._rows.dask")
+    with pytest.raises(ImportError, match=r"dask is needed for .*iclda\[dask\]"):
+        from_dask(in_blocks(ROWS))
 
 
 # A cluster.
@@ -298,22 +249,20 @@ def test_a_fit_on_the_cluster_is_the_fit_in_memory(client, method):
         assert model.n_passes_ == expected.n_passes_
 
 
-@pytest.mark.parametrize("persist", [None, True, False])
-def test_loaders_give_the_same_fit_kept_on_the_workers_or_read_again(client, persist):
-    source = from_dask(loaders(ROWS), persist=persist)
+@pytest.mark.parametrize("share_of_memory", [0.5, 0.0])
+def test_blocks_give_the_same_fit_kept_on_the_workers_or_read_again(
+    client, share_of_memory, monkeypatch
+):
+    monkeypatch.setattr(dask_rows, "_SHARE_OF_MEMORY", share_of_memory)
+    parts = np.array_split(ROWS, N_BLOCKS)
+    source = from_dask(read_by([partial(np.array, part) for part in parts]))
     model, expected = fit(source), fit(ROWS)
     assert model.converged_
     assert_allclose(model.objective_, expected.objective_, atol=2e-6)  # twice the gap
     assert_array_equal(fit(source).coef_, model.coef_)
 
 
-def test_delayed_objects_are_loaders_too_and_may_be_empty(client):
-    blocks = [delayed(load)() for load in [list, *loaders(ROWS), list]]
-    assert_same_fit(fit(from_dask(blocks)), fit(ROWS))
-
-
-@pytest.mark.parametrize("persist", [None, True, False])
-def test_an_array_that_the_user_persisted_is_not_kept_twice(client, persist):
+def test_an_array_that_the_user_persisted_is_not_kept_twice(client):
     rows = in_blocks(ROWS).persist()
     n_bytes = []
 
@@ -322,7 +271,7 @@ def test_an_array_that_the_user_persisted_is_not_kept_twice(client, persist):
         n_bytes.append(sum(held.values()))
 
     with progress(weigh):
-        model = fit(from_dask(rows, persist=persist), MomentConstrainedLDA)
+        model = fit(rows, MomentConstrainedLDA)
     assert_same_fit(model, fit(ROWS, MomentConstrainedLDA))
     assert max(n_bytes) < 1.5 * ROWS.nbytes
 
@@ -411,27 +360,18 @@ def test_49_a_worker_that_hangs_ends_in_an_error_within_the_timeout(client):
     assert_same_fit(fit(source), fit(ROWS))
 
 
-def test_a_loader_that_fails_is_tried_again(client, tmp_path):
+def test_a_block_that_fails_is_tried_again(client, tmp_path):
     def fails_once():
         if not (tmp_path / "tried").exists():
             (tmp_path / "tried").touch()
             raise OSError("no answer")
         return np.ones((100, N_FEATURES))
 
-    blocks = [*loaders(ROWS), fails_once]
-    with pytest.raises(RuntimeError, match=r"X_unlabeled, block 6 .*OSError: no answer"):
+    blocks = read_by([lambda: ROWS, fails_once])
+    with pytest.raises(RuntimeError, match=r"X_unlabeled, block \d .*OSError: no answer"):
         fit(from_dask(blocks, retries=0), MomentConstrainedLDA)
     (tmp_path / "tried").unlink()
     assert np.isfinite(fit(from_dask(blocks, retries=1), MomentConstrainedLDA).coef_).all()
-
-
-def test_a_loader_that_the_workers_cannot_import_is_named(client, tmp_path, monkeypatch):
-    (tmp_path / "only_here.py").write_text("def read():\n    raise AssertionError\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    read = importlib.import_module("only_here").read
-    expected = "X_unlabeled, block 0 could not be read, .*No module named 'only_here'"
-    with pytest.raises(RuntimeError, match=expected):
-        fit(from_dask([read], retries=0), MomentConstrainedLDA)
 
 
 @pytest.mark.parametrize("client", ["x", SimpleNamespace(asynchronous=True)])

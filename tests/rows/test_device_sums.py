@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from backends import array_rows
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows import device_sums
-from iclda._rows.device import ArrayRows
 from iclda._rows.memory import MemoryRows
 from problems import draw_sample, near_all
 
@@ -111,7 +111,7 @@ def assert_equal_sums(found, expected, rtol=1e-6):
 @pytest.mark.parametrize("is_member", [None, IS_MEMBER], ids=["all", "some"])
 def test_sums_by_kernels_are_those_in_memory(name, is_weighted, is_member):
     weights, rule = WEIGHTS if is_weighted else None, RULES[name]
-    rows = ArrayRows(torch.asarray(X), weights, is_member)
+    rows = array_rows(torch.asarray(X), weights, is_member)
     expected = MemoryRows(X, weights, is_member)
     assert rows._fused is not None
     assert_equal_sums(rows.moments(FRAME), expected.moments(FRAME), 1e-7)
@@ -123,7 +123,7 @@ def test_sums_by_kernels_are_those_in_memory(name, is_weighted, is_member):
 def test_moments_by_kernels_are_those_of_double_precision(kernels):
     rows = torch.asarray(X + np.float32(1000))
     frame = frame_of(rows.numpy()[:99])
-    found, expected = ArrayRows(rows).moments(frame), MemoryRows(rows.numpy()).moments(frame)
+    found, expected = array_rows(rows).moments(frame), MemoryRows(rows.numpy()).moments(frame)
     assert_allclose(found.scatter, expected.scatter, rtol=1e-12, atol=1e-9)
 
 
@@ -153,7 +153,7 @@ def test_a_kernel_that_cannot_be_built_is_replaced_with_a_warning(kernels, monke
         raise ValueError("no such instruction\nmore")
 
     monkeypatch.setattr(kernels, "two_classes", Kernel(fail))
-    rows, rule = ArrayRows(torch.asarray(X)), RULES["2 classes, soft"]
+    rows, rule = array_rows(torch.asarray(X)), RULES["2 classes, soft"]
     with pytest.warns(RuntimeWarning, match=r"could not be used \(ValueError: no such instruction"):
         found = rows.label_sums(rule, FRAME)
     assert_equal_sums(found, MemoryRows(X).label_sums(rule, FRAME), 1e-11)
@@ -169,12 +169,12 @@ def test_other_rows_go_the_other_way(rows, kernels):
     tensor = torch.asarray(rows)
     assert not device_sums.can_fuse(tensor)
     frame = frame_of(rows)
-    assert_equal_sums(ArrayRows(tensor).moments(frame), MemoryRows(rows).moments(frame), 1e-11)
+    assert_equal_sums(array_rows(tensor).moments(frame), MemoryRows(rows).moments(frame), 1e-11)
 
 
 def test_a_prior_of_zero_goes_the_other_way(kernels):
     rule = LinearRule(RNG.standard_normal((5, 2)), np.array([0, -np.inf]), is_soft=True)
-    found = ArrayRows(torch.asarray(X)).label_sums(rule, FRAME)
+    found = array_rows(torch.asarray(X)).label_sums(rule, FRAME)
     assert found.counts.tolist() == [len(X), 0]
 
 

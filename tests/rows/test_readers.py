@@ -3,7 +3,6 @@
 import os
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -143,27 +142,6 @@ def test_36_batches_of_another_number_of_rows_in_a_later_pass_are_refused(other,
 # Batches.
 
 
-def test_names_of_arrays_in_batches_can_be_given():
-    source = rows.from_batches(lambda: [FEW], feature_names=NAMES)
-    model = SupervisedLDA().fit(source, np.arange(500) % 2)
-    assert_array_equal(model.feature_names_in_, NAMES)
-    with pytest.raises(ValueError, match=r"batches have 3 columns, .*feature_names=\['a', 'b'\]"):
-        rows.from_batches(lambda: [FEW], feature_names=["a", "b"])
-
-
-@pytest.mark.parametrize("names", [["x0", "x2", "x1"], ["a", "x1", "x2"]])
-def test_names_of_arrays_in_batches_are_compared_with_those_of_x(names):
-    model = MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=named(FEW))
-    right, wrong = (
-        rows.from_batches(lambda: [FEW], feature_names=given) for given in (NAMES, names)
-    )
-    with pytest.raises(ValueError, match=r"column . of X_unlabeled is '\w+', and was 'x"):
-        MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=wrong)
-    with pytest.raises(ValueError, match=r"column . of X is '\w+', and was 'x"):
-        model.predict(wrong)
-    assert_array_equal(model.predict(right), model.predict(named(FEW)))
-
-
 def once(n, frame):
     """A function whose batches can be read only once."""
     batches = iter(np.array_split(FEW, n))
@@ -198,7 +176,7 @@ DIFFERENT = {
     "dtype": ([SINGLE, FEW], r"batch 1 \(from row 500 on\) holds float64, but float32 was read"),
     "text": ([FEW, FEW.astype(str)], r"batch 1 .* holds <U.*, and must hold real numbers"),
     "dimensions": ([FEW, FEW[0]], r"batch 1 .*must be 2-d, rows x features, got shape \(3,\)"),
-    "columns": ([table(FEW), table(FEW[:, :2])], r"batch 1 .* lacks the columns \['x2'\]; it has"),
+    "columns": ([table(FEW), table(FEW[:, :2])], r"batch 1 .* lacks the columns 'x2'; it has"),
     "dtype of a column": ([table(SINGLE), table(FEW)], ".*'x0' holds float64, but float32"),
 }
 
@@ -244,7 +222,7 @@ def test_columns_are_found_by_the_names_of_x(read, tmp_path):
     assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
     assert_allclose(model.predict_proba(source), expected.predict_proba(FEW), rtol=1e-9)
     other = FRAMED.rename(columns={"x1": "weight"})
-    with pytest.raises(ValueError, match=r"X_unlabeled lacks the columns \['weight'\]; it has"):
+    with pytest.raises(ValueError, match=r"X_unlabeled lacks the columns 'weight'; it has"):
         MomentConstrainedLDA().fit(other, SAMPLE.y, X_unlabeled=source)
 
 
@@ -332,11 +310,11 @@ def test_names_of_rows_that_pandas_stores_are_no_feature(tmp_path):
 def test_a_file_of_more_columns_than_x_which_has_no_names_says_how_to_choose(tmp_path):
     frame = named(FEW).assign(id=np.arange(500).astype(str))
     frame.to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(ValueError, match=r"has 4 features, .* 'id'\], .*open\(\.\.\., columns="):
+    with pytest.raises(ValueError, match=r"has 4 features, .* 'id', .*open\(\.\.\., columns="):
         fit(tmp_path / "rows.parquet")
 
 
 def test_without_pyarrow_the_error_names_the_extra(folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", ModuleType("pyarrow.parquet"))
-    with pytest.raises(ImportError, match=r"X_unlabeled: pyarrow reads .*iclda\[files\]"):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(ImportError, match=r"pyarrow is needed for reading .*iclda\[files\]"):
         fit(folder / "rows.parquet")

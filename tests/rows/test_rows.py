@@ -79,7 +79,6 @@ def test_files_of_unknown_or_several_formats_are_refused_with_the_way_out(tmp_pa
 SENSELESS = {
     "n_rows of text": ({"n_rows": "x"}, "n_rows must be an instance of int"),
     "memory": ({"memory": 0}, "memory == 0, must be > 0"),
-    "repeated names": ({"feature_names": ["a", "b", "a"]}, "has 2 columns called 'a'"),
 }
 
 
@@ -93,8 +92,11 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
 def test_names_are_a_list(names, folder):
     with pytest.raises(TypeError, match=f"columns must be a list of names, got {names!r}"):
         rows.open(folder / "rows.parquet", columns=names)
-    with pytest.raises(TypeError, match=f"feature_names must be a list of names, got {names!r}"):
-        rows.from_batches(lambda: [FEW], feature_names=names)
+
+
+def test_names_differ(folder):
+    with pytest.raises(ValueError, match="columns has 2 columns called 'x1'"):
+        rows.open(folder / "rows.parquet", columns=["x1", "x0", "x1"])
 
 
 NO_SOURCES = {

@@ -9,7 +9,7 @@ import pytest
 from distributed import Client
 from numpy.testing import assert_allclose
 
-from dask_blocks import two_workers
+from dask_blocks import read_by, two_workers
 from iclda import MomentConstrainedLDA
 from iclda.rows import from_dask
 
@@ -32,18 +32,18 @@ def client():
 
 @pytest.mark.slow
 def test_56_rows_that_the_workers_cannot_keep_give_the_same_fit(client):
-    loaders = [partial(block, seed) for seed in range(N_BLOCKS)]
-    rows = np.concatenate([load() for load in loaders])
-    model = MomentConstrainedLDA().fit(X, Y, X_unlabeled=from_dask(loaders))
+    functions = [partial(block, seed) for seed in range(N_BLOCKS)]
+    rows = np.concatenate([read() for read in functions])
+    model = MomentConstrainedLDA().fit(X, Y, X_unlabeled=read_by(functions, N_FEATURES))
     expected = MomentConstrainedLDA().fit(X, Y, X_unlabeled=rows)
     assert_allclose(model.coef_, expected.coef_, rtol=1e-8)
 
 
 @pytest.mark.slow
 def test_56_a_block_that_no_worker_can_hold_is_named(client):
-    loaders = [partial(block, 0), partial(block, 1, 40 * N_ROWS)]
+    rows = read_by([partial(block, 0), partial(block, 1, 40 * N_ROWS)], N_FEATURES)
     with pytest.raises(RuntimeError, match=r"X_unlabeled, block 1 .*KilledWorker"):
-        MomentConstrainedLDA().fit(X, Y, X_unlabeled=from_dask(loaders, timeout=120.0))
+        MomentConstrainedLDA().fit(X, Y, X_unlabeled=from_dask(rows, timeout=120.0))
     client.wait_for_workers(2, timeout=60)
-    model = MomentConstrainedLDA().fit(X, Y, X_unlabeled=from_dask(loaders[:1]))
+    model = MomentConstrainedLDA().fit(X, Y, X_unlabeled=read_by([partial(block, 0)], N_FEATURES))
     assert np.isfinite(model.coef_).all()

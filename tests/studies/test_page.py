@@ -31,7 +31,9 @@ def test_files_are_the_same_every_time(tmp_path, points):
 
 
 def test_inline_svg_is_well_formed_and_takes_the_color_of_the_page(points):
-    svg = to_inline_svg(draw_curves(points, "Pima"), "a b", 'say "<b>"')
+    figure = draw_curves(points, "Pima")
+    figure.set_label('say "<b>"')
+    svg = to_inline_svg(figure, "a b")
     root = ET.fromstring(svg)
     assert root.get("aria-label") == 'say "<b>"'
     assert root.get("width") is None

@@ -190,7 +190,7 @@ def test_a_fit_uses_no_shares_of_chosen_labels_and_withholds_its_error(table):
     with pytest.raises(ParameterError, match="15 of these were chosen"):
         fit_table(chosen, find_method("iclda-proportions"))
     warned = fit_table(chosen, find_method("supervised"))[1].warnings
-    assert any("priors are the class shares" in text for text in warned)
+    assert any("takes the class shares of the labels, and 15" in text for text in warned)
     ask_for_labels(path, 0, n_test=20)
     fill(truth)
     both = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)

@@ -37,8 +37,8 @@ def test_features_keep_the_order_of_the_file_and_labels_are_text_or_none(tmp_pat
 
 def test_the_digest_is_that_of_the_bytes(tmp_path):
     table = read(tmp_path, TEXT)
-    assert table.digest == hashlib.sha256(TEXT.encode()).hexdigest()
-    assert [(s.n_rows, s.sha256) for s in table.sources] == [(4, table.digest)]
+    digest = hashlib.sha256(TEXT.encode()).hexdigest()
+    assert [(s.n_rows, s.sha256) for s in table.sources] == [(4, digest)]
 
 
 SPELLINGS = {
@@ -150,7 +150,6 @@ def test_rows_of_a_second_file_are_unlabeled_whatever_they_say(tmp_path):
     assert table.features["color"].tolist()[4:] == ["green", "red"]
     assert table.labels.tolist()[4:] == [None, None]
     assert [source.n_rows for source in table.sources] == [4, 2]
-    assert table.digest not in {source.sha256 for source in table.sources}
 
 
 def test_a_column_without_values_in_one_of_two_files_takes_the_kind_of_the_other(tmp_path):
@@ -191,8 +190,8 @@ REFUSED = {
     "long name": (b"x" * 200_000 + b",class\n1,a\n", "field larger than field limit"),
     "long row": (b"x,class\n1,a\n2," + b"b" * 3_000_000 + b"\n", "a row is over a megabyte"),
     "utf-16": ("x,class\n1,a\n".encode("utf-16"), "is no UTF-8 text: byte 0 cannot be read"),
-    "name twice": (b"x,x,class\n1,2,a\n", "the column name 'x' occurs 2 times"),
-    "zero byte": (b"x\0,class\n1,a\n", "holds a zero byte: rename the column"),
+    "name twice": (b"x,x,class\n1,2,a\n", "has 2 columns called 'x'"),
+    "zero byte": (b"x\0,class\n1,a\n", "holds a zero byte: rename it"),
     "no such column": (
         b"x,clas\n1,a\n",
         "hold the classes: name it by target. Did you mean 'clas' for 'class'?",

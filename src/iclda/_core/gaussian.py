@@ -38,10 +38,6 @@ class Complement:
         centered = (rows - self.origin) / self.units
         return np.asarray(centered - (centered @ self.basis) @ self.basis.T)
 
-    def distances(self, rows: AnyArray) -> Array:
-        """Squared distances of rows from the basis, in standard deviations."""
-        return np.asarray((self.outside(rows) ** 2).sum(axis=1) / self.variance)
-
 
 @dataclass(frozen=True)
 class Gaussians:
@@ -116,19 +112,16 @@ class Gaussians:
             intercept = intercept - offset @ offset / (2 * rest.variance)
         return coef, intercept
 
-    def standardize(self, rows: AnyArray) -> Array:
-        return (self.frame.apply(rows) - self.center) @ self.projection.T
-
     def log_joint(self, rows: AnyArray) -> Array:
         """(n, K): log of prior times density of every row in every class."""
-        s = self.standardize(rows)
+        s = (self.frame.apply(rows) - self.center) @ self.projection.T
         scores = s @ self.class_points.T - (self.class_points**2).sum(axis=1) / 2
         constant = -(self.rank * LOG_2PI + self.log_det) / 2
         scores += self.log_priors + constant
         with np.errstate(over="ignore"):  # so far away the density is zero
             distances = (s**2).sum(axis=1)
-        if self.complement is not None:
-            distances = distances + self.complement.distances(rows)
+        if (rest := self.complement) is not None:
+            distances = distances + (rest.outside(rows) ** 2).sum(axis=1) / rest.variance
         return np.asarray(scores - distances[:, None] / 2)
 
     def discriminants(self, n_components: int) -> Array:

@@ -282,8 +282,7 @@ class Problem:
         scatter = scatter + sums.scatter
         if self.ridge is not None:
             scatter = scatter + weight * np.diag(self.ridge)
-        unit: Array = whitening.transform @ scatter @ whitening.transform.T / weight
-        return unit
+        return np.asarray(whitening.transform @ scatter @ whitening.transform.T / weight)
 
 
 @dataclass(frozen=True)
@@ -352,8 +351,7 @@ def fit_nearest_mean(
     frame: Frame, labeled: LabeledSummary, log_priors: Array | None = None
 ) -> Gaussians:
     """Priors, means and one variance of the labeled rows."""
-    moments = labeled.moments
-    whitening = _one_scale(moments.mean, labeled.within / labeled.weight, frame)
+    whitening = _one_scale(labeled.moments.mean, labeled.within / labeled.weight, frame)
     weights, means = labeled.counts / labeled.weight, whitening.points(labeled.means)
     return gaussians(frame, whitening, weights, means, np.eye(whitening.rank), log_priors)
 

@@ -20,6 +20,7 @@ from .moments import Moments
 HARD = 1e-12  # a share this near to 1 is a label
 _BIT_SHIFTS = 1, 3, 7
 _MANY_CLASSES = 1_000  # above which rows near boundaries are chosen without regard to pairs
+_LARGE_BOUNDARY = 0.05  # share of the rows between two classes from which some must be returned
 _FAINT_SHARE = 1e-3  # a row is near a class with this share, over that of all but the largest class
 
 
@@ -41,12 +42,7 @@ class Rows(Protocol):
         """Weight, mean and scatter of all rows."""
 
     def label_sums(
-        self,
-        rule: Rule,
-        frame: Frame,
-        centers: Array | None = None,
-        *,
-        near: Near | None = None,
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: Near | None = None
     ) -> LabelSums:
         """Class weights and sums under a rule; on request scatter about centers.
 
@@ -144,6 +140,24 @@ def multiplicities(shares: Any, every: Any, xp: Any = np) -> Any:
     return xp.min(xp.where(is_near, xp.take(every, best, axis=1), xp.max(every)), axis=0)
 
 
+def _softening(scores: Array, least: int) -> float:
+    """Return the softening with which ``least`` rows are near boundaries, by their scores (K, n).
+
+    A tenth of them are near each boundary between two classes that has a large share of all rows.
+    Rows whose labels are free because two classes tie do not make up for it: while these move,
+    rows change sides at the other boundaries.
+    """
+    two = np.argpartition(scores, -2, axis=0)[-2:]
+    leads = np.ptp(np.take_along_axis(scores, two, axis=0), axis=0)
+    pairs = len(scores) * two.max(axis=0) + two.min(axis=0)
+    kinds, counts = np.unique_counts(pairs)
+    widest = np.sort(leads)[min(least, len(leads) - 1)]
+    for kind in kinds[counts >= _LARGE_BOUNDARY * len(leads)]:
+        between = np.sort(leads[pairs == kind])
+        widest = max(widest, between[min(least // 10, len(between) - 1)])
+    return max(1.0, float(widest) / -math.log(HARD))
+
+
 def choose_near(scores: Array, n_all: int, least: int, most: int) -> Near:
     """Choose about ``least`` to ``most`` of all rows, by the scores (K, n) of a sample of them.
 
@@ -151,12 +165,8 @@ def choose_near(scores: Array, n_all: int, least: int, most: int) -> Near:
     """
     n_classes, n_held = scores.shape
     share = n_all / n_held
-    shares, softening = soften(scores), 1.0
-    if len(near_boundary(shares)) * share < least:
-        leads = np.ptp(np.partition(scores, -2, axis=0)[-2:], axis=0)
-        lead = np.partition(leads, kth := min(n_held - 1, int(least / share)))[kth]
-        softening = max(1.0, float(lead) / -np.log(HARD))
-        shares = soften(scores / softening)
+    softening = _softening(scores, int(least / share))
+    shares = soften(scores / softening)
     near = near_boundary(shares)
     if n_classes > _MANY_CLASSES:  # as many pairs of classes would take gigabytes
         every = 2 ** math.ceil(math.log2(max(1.0, share * len(near) / max(1, most))))

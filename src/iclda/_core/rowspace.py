@@ -62,7 +62,7 @@ class RowSpace(FeatureSpace):
     origin: Array  # (d,) in the user's units, as are the units
     units: Array  # (d,)
     basis: Array  # (d, m) orthonormal
-    reduced: Frame | None = None  # the frame of the coordinates
+    reduced: Frame  # the frame of the coordinates
 
     @property
     def n_left_out(self) -> int:
@@ -74,23 +74,18 @@ class RowSpace(FeatureSpace):
     def features(self, rows: AnyArray) -> Array:
         return np.asarray(self.origin + self.units * (rows @ self.basis.T))
 
-    @property
-    def _reduced(self) -> Frame:
-        assert self.reduced is not None
-        return self.reduced
-
     def _lift(self) -> Array:
         """Return the linear map (d, m) from this space to the features, in frame coordinates."""
-        return (self.units / self.frame.scale)[:, None] * self.basis * self._reduced.scale
+        return (self.units / self.frame.scale)[:, None] * self.basis * self.reduced.scale
 
     def _into(self) -> tuple[Array, Array]:
         """Return the map, (d, m) and (m,), from features to this space, in frame coordinates."""
-        into = (self.frame.scale / self.units)[:, None] * self.basis / self._reduced.scale
+        into = (self.frame.scale / self.units)[:, None] * self.basis / self.reduced.scale
         start = ((self.frame.origin - self.origin) / self.units) @ self.basis
-        return into, (start - self._reduced.origin) / self._reduced.scale
+        return into, (start - self.reduced.origin) / self.reduced.scale
 
     def points(self, u: Array) -> Array:
-        shift = (self.units * (self.basis @ self._reduced.origin) + self.origin) - self.frame.origin
+        shift = (self.units * (self.basis @ self.reduced.origin) + self.origin) - self.frame.origin
         return u @ self._lift().T + shift / self.frame.scale
 
     def variances(self, covariance: Array) -> Array:
@@ -105,6 +100,8 @@ class RowSpace(FeatureSpace):
 
     def model(self, model: Gaussians, variance: float | None) -> Gaussians:
         assert model.covariance is not None
+        eigenvalues, vectors = scipy.linalg.eigh(model.covariance)  # singular to rounding, maybe
+        root = vectors * np.sqrt(np.maximum(eigenvalues, 0))
         complement, log_det = None, model.log_det
         if variance is None:
             volume = self.basis.T @ (self.basis * (self.units**2)[:, None])
@@ -119,7 +116,7 @@ class RowSpace(FeatureSpace):
             center=self.points(model.center[None])[0],
             means=self.points(model.means),
             covariance=None,
-            half=self._lift() @ _root(model.covariance),
+            half=self._lift() @ root,
             projection=model.projection @ self._into()[0].T,
             log_det=log_det,
             complement=complement,
@@ -150,12 +147,6 @@ class LogLikelihood:
         return self.value + added
 
 
-def _root(covariance: Array) -> Array:
-    """H with H H' = covariance, which may be singular to rounding."""
-    eigenvalues, vectors = scipy.linalg.eigh(covariance)
-    return np.asarray(vectors * np.sqrt(np.maximum(eigenvalues, 0)))
-
-
 def row_space(rows: Array, frame: Frame, *, is_shrunk: bool) -> RowSpace | None:
     """Space of some rows; None where numbers are too extreme to square.
 
@@ -180,4 +171,5 @@ def _spanned(rows: Array, frame: Frame, units: Array, tolerance: float) -> RowSp
     axes = axes[lengths > tolerance * max(lengths[0], 1e-300)]
     varies = np.asarray(centered.any(axis=0))
     basis = np.where(varies[:, None], axes.T, 0.0)
-    return RowSpace(frame, frame.origin, units, basis) if len(axes) else None
+    unscaled = Frame(np.zeros(len(axes)), np.ones(len(axes)))
+    return RowSpace(frame, frame.origin, units, basis, unscaled) if len(axes) else None

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core import AnyArray, Array
 from .._messages import NoUnlabeledRowsWarning, ParameterError, plural, say
+from .._rows import unreported
 from .._rows.backends import MANY_FEATURES
-from .._rows.passes import one_thread_if_small, unreported
 from .._statistics import (
     LEAST_TESTED,
     BaseRate,
@@ -27,6 +27,7 @@ from .._statistics import (
     safest_choice,
     warn_if_nothing_learned,
 )
+from .._system import one_thread_if_small
 from ..methods import (
     FITTED,
     FROM_THE_SAFEST,
@@ -197,11 +198,14 @@ def choose_method(
 def _tested_by_itself(method: Method, fitted: Any) -> Choice:
     """The choice of the average, with the error that it states."""
     losses = {} if fitted.loss_ is None else {method.name: fitted.loss_}
-    estimate = None
-    if fitted.error_ is not None:
-        low, high = fitted.error_interval_
-        estimate = ErrorEstimate(fitted.error_, low, high, fitted.n_tested_)
-    return Choice(method, "", fitted.n_tested_, losses, estimate)
+    return Choice(method, "", fitted.n_tested_, losses, _estimate_of(fitted))
+
+
+def _estimate_of(fitted: Any) -> ErrorEstimate | None:
+    if fitted.error_ is None:
+        return None
+    low, high = fitted.error_interval_
+    return ErrorEstimate(fitted.error_, low, high, fitted.n_tested_)
 
 
 def _share_of_unlabeled(trial: Trial, inputs: FitInputs) -> float:
@@ -357,13 +361,7 @@ class AutoLDA(LinearGaussianClassifier):
         if inputs.unlabeled.n_rows == 0:
             warn_of_no_unlabeled(type(self).__name__, self.unlabeled, chosen._supervised_name)
         if self.n_features_in_ >= WIDE:  # in the space of few rows, if it can
-            inputs = prepare(
-                inputs.passed,
-                chosen,
-                uses_unlabeled=method.uses_unlabeled,
-                can_narrow=chosen._can_narrow,
-                unit=inputs.unit,
-            )
+            inputs = prepare(inputs.passed, chosen, inputs.unit)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
             chosen._fit_inputs(inputs)
@@ -375,9 +373,7 @@ class AutoLDA(LinearGaussianClassifier):
     def error_estimate(self) -> ErrorEstimate | None:
         """Error, interval and rows, as one value that reads as a sentence; None if unknown."""
         check_is_fitted(self)
-        if self.error_ is None or self.error_interval_ is None:
-            return None
-        return ErrorEstimate(self.error_, *self.error_interval_, self.n_tested_)
+        return _estimate_of(self)
 
     def _move_fitted(self, X: Any) -> None:
         super()._move_fitted(X)

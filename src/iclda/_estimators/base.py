@@ -157,7 +157,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             passed = self._open_passed(
                 X, y, sample_weight, X_unlabeled, sample_weight_unlabeled, reset=True
             )
-            self._fit_inputs(self._prepared(passed))
+            self._fit_inputs(prepare(passed, self))
             self._move_fitted(X)
         except BaseException:  # no mixture of two fits: the earlier one stays, or none
             self.__dict__.clear()
@@ -181,11 +181,6 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         if X_unlabeled is not None:
             further = self._open(X_unlabeled, name="X_unlabeled", is_summed_later=is_summed)
         return Passed(source, y, weights, further, weights_unlabeled)
-
-    def _prepared(self, passed: Passed) -> FitInputs:
-        return prepare(
-            passed, self, uses_unlabeled=self._uses_unlabeled_rows, can_narrow=self._can_narrow
-        )
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
         self.classes_ = inputs.labels.classes
@@ -229,6 +224,14 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         """Set the attributes that follow from the model."""
         raise NotImplementedError
 
+    def _check_problem(self, problem: Problem, inputs: FitInputs) -> None:
+        """Raise errors and show warnings about the rows of a problem."""
+        variances, names = inputs.space.variances(problem.moments.covariance), self._feature_names
+        check_spread(inputs, variances)
+        check_shares(inputs, problem.labeled.counts / problem.moments.weight)
+        warn(*check_span(variances, problem.rank, names))
+        warn(*check_unlabeled_mean(problem, inputs.space, names))
+
     def _no_passes(self) -> dict[str, Any]:
         """Counts of a fit without unlabeled rows."""
         return {"n_passes_": 0, **({"n_iter_": 1} if hasattr(self, "max_iter") else {})}
@@ -264,18 +267,13 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             other.feature_names_in_ = self.feature_names_in_
 
     @property
-    def _frame(self) -> Frame:
-        """The frame in which rules are expressed."""
-        raise NotImplementedError
-
-    @property
-    def _score_rule(self) -> LinearRule:
-        """Scores of all classes."""
+    def _scoring(self) -> tuple[LinearRule, Frame]:
+        """Scores of all classes, and the frame of the rows that they take."""
         raise NotImplementedError
 
     def _discriminant_rule(self) -> LinearRule:
         """Scores of all classes; of two classes, the second's advantage over the first."""
-        rule = self._score_rule
+        rule, _ = self._scoring
         if rule.n_classes > 2:
             return rule
         coef, intercept = rule.ahead_of_first
@@ -314,7 +312,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
     def _from_scores(self, X: Any, method: str, function: Callable[[Any], Any]) -> Any:
         """Apply a function to scores (n, K), or to the lead (n, 1) of the second of two classes."""
         self._check_ready(X, method)
-        by_rule = predictions.linear_scores(self._discriminant_rule(), self._frame)
+        by_rule = predictions.linear_scores(self._discriminant_rule(), self._scoring[1])
         return self._in_blocks(X, by_rule, function)
 
     def predict(self, X: Any) -> AnyArray:
@@ -431,20 +429,11 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     _problem_kind: ClassVar[type[Problem]] = Problem
     _rests_on_labels = False  # whether its covariance comes from labeled rows alone
 
-    @property
-    def _frame(self) -> Frame:
-        return self._gaussians_.frame
-
     def _fit_all_rows(self, inputs: FitInputs) -> Fit:
         problem = inputs.problem(
             self._problem_kind, self.shrinkage, rests_on_labels=self._rests_on_labels
         )
-        weight, names = problem.moments.weight, self._feature_names
-        variances = inputs.space.variances(problem.moments.covariance)
-        check_spread(inputs, variances)
-        check_shares(inputs, problem.labeled.counts / weight)
-        warn(*check_span(variances, problem.rank, names))
-        warn(*check_unlabeled_mean(problem, inputs.space, names))
+        self._check_problem(problem, inputs)
         fit = self._lifted(self._solve_inputs(problem, inputs), inputs, problem.target_variance)
         outcome = self._judge(problem, fit)
         if "proportions" in self.get_params() and self.proportions is None:
@@ -563,7 +552,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         passed = self._open_passed(
             X, y, sample_weight, X_unlabeled, sample_weight_unlabeled, reset=False
         )
-        inputs = prepare(passed, self, uses_unlabeled=True, can_narrow=False)
+        inputs = prepare(passed, self, is_fitted=True)
         if not np.array_equal(inputs.labels.classes, self.classes_):
             raise ValueError(
                 f"y holds the classes {inputs.labels.classes.tolist()}, and the fit has "
@@ -585,7 +574,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.means_ = frame.restore(model.means)
         self.__dict__.pop("covariance_", None)
         if model.covariance is not None:
-            self.covariance_ = self._covariance_of(model)
+            _ = self.covariance_  # formed at once
         if len(self.classes_) == 2:
             rule = self._discriminant_rule().folded(frame)
             self.coef_, self.intercept_ = rule.coef.T.copy(), rule.intercept
@@ -595,11 +584,8 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     @cached_property
     def covariance_(self) -> Array:
         """Covariance within classes; of few rows of many features formed when it is used."""
-        return self._covariance_of(self._gaussians_)
-
-    def _covariance_of(self, model: Gaussians) -> Array:
-        scale = model.frame.scale
-        return np.asarray(model.full_covariance() * scale[:, None] * scale)
+        scale = self._gaussians_.frame.scale
+        return np.asarray(self._gaussians_.full_covariance() * scale[:, None] * scale)
 
     @property
     def _variances(self) -> Array:
@@ -607,8 +593,8 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return np.asarray(self._gaussians_.variances * self._gaussians_.frame.scale**2)
 
     @property
-    def _score_rule(self) -> LinearRule:
-        return self._gaussians_.score_rule()
+    def _scoring(self) -> tuple[LinearRule, Frame]:
+        return self._gaussians_.score_rule(), self._gaussians_.frame
 
     def decision_function(self, X: Any) -> Array:
         """Linear scores of every class; for two classes, log odds of the second.
@@ -627,7 +613,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             keeps the digits.
         """
         self._check_ready(X, "decision_function")
-        if len(self.classes_) == 2 or not self._frame.is_foldable:
+        if len(self.classes_) == 2 or not self._gaussians_.frame.is_foldable:
             return self._from_scores(X, "decision_function", predictions.one_or_all)
         coef, intercept = self._gaussians_.linear_scores
         return self._in_blocks(X, predictions.scores(LinearRule(coef.T, intercept, is_soft=True)))

@@ -23,14 +23,7 @@ from .._core.problem import WITHIN_TOLERANCE, Problem, SphericalProblem
 from .._core.rowspace import FeatureSpace
 from .._core.solvers import Outcome
 from .._core.solvers.supervised import Gains
-from .._messages import (
-    DegenerateFitWarning,
-    NoUnlabeledRowsWarning,
-    Text,
-    plural,
-    say,
-    warn,
-)
+from .._messages import DegenerateFitWarning, NoUnlabeledRowsWarning, Text, plural, say, warn
 from .._rows.backends import column_of
 from .labels import plain, split_marker
 

@@ -13,13 +13,12 @@ from .._core.rowspace import LogLikelihood
 from .._core.solvers import Limits
 from .._core.solvers.alternate import alternate
 from .._core.solvers.supervised import labeled_log_likelihood
-from .average_rule import solve_with_shares
-from .base import AT_LEAST_ONE, Fit, LinearGaussianClassifier
-from .prepare import FitInputs
+from .average import ProportionalClassifier
+from .base import AT_LEAST_ONE, Fit
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ExpectationMaximization(LinearGaussianClassifier):
+class ExpectationMaximization(ProportionalClassifier):
     """EM for Gaussian classes; subclasses choose the form of the covariance."""
 
     _needs_positive_priors = True
@@ -29,9 +28,6 @@ class ExpectationMaximization(LinearGaussianClassifier):
     max_iter: int | None = None
     tol: float = 1e-8
     n_jobs: int | None = None
-
-    def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
-        return solve_with_shares(self._solve, problem, inputs)
 
     def _solve(self, problem: Problem) -> Fit:
         problem = problem.recast(self._problem_kind)

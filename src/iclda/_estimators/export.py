@@ -55,8 +55,8 @@ def to_onnx(classifier: Any, dtype: Any) -> Any:
         raise ValueError(
             f'dtype must be "float32" or "float64", the type of the rows, got {dtype!r}.'
         ) from None
-    frame, rule = classifier._gaussians_.frame, classifier._discriminant_rule()
-    classes, is_binary = classifier.classes_, len(classifier.classes_) == 2
+    frame, rule = classifier._gaussians_.frame, classifier._gaussians_.score_rule()
+    classes, is_scaled = classifier.classes_, classifier._center_ is not None
     if classes.dtype.kind in "OUS":
         texts = [c if isinstance(c, bytes) else str(c).encode() for c in classes.tolist()]
         labels = helper.make_tensor("classes", onnx.TensorProto.STRING, [len(texts)], texts)
@@ -68,13 +68,10 @@ def to_onnx(classifier: Any, dtype: Any) -> Any:
         "coef": np.ascontiguousarray(rule.coef),
         "intercept": rule.intercept,
     }
-    if is_binary:
-        constants["zero"] = np.zeros(1)
-    is_scaled = classifier._center_ is not None
     if is_scaled:
         constants |= {"center": classifier._center_, "shortest": np.full(1, _SHORTEST)}
     graph = helper.make_graph(
-        _nodes(onnx, element, is_binary=is_binary, is_scaled=is_scaled),
+        _nodes(onnx, element, is_scaled=is_scaled),
         type(classifier).__name__,
         [helper.make_tensor_value_info("X", element, ["n", classifier.n_features_in_])],
         [
@@ -102,7 +99,7 @@ def to_onnx(classifier: Any, dtype: Any) -> Any:
     return model
 
 
-def _nodes(onnx: Any, element: int, *, is_binary: bool, is_scaled: bool) -> list[Any]:
+def _nodes(onnx: Any, element: int, *, is_scaled: bool) -> list[Any]:
     """Everything between rows and probabilities in double, about the origin of the fit."""
     node, double = onnx.helper.make_node, onnx.TensorProto.DOUBLE
     nodes = [node("Cast", ["X"], ["rows"], to=double)]
@@ -113,22 +110,12 @@ def _nodes(onnx: Any, element: int, *, is_binary: bool, is_scaled: bool) -> list
             node("Max", ["length", "shortest"], ["divisor"]),
             node("Div", ["moved", "divisor"], ["scaled"]),
         ]
-    nodes += [
+    return [
+        *nodes,
         node("Sub", ["scaled" if is_scaled else "rows", "origin"], ["centered"]),
         node("Div", ["centered", "scale"], ["in_frame"]),
         node("MatMul", ["in_frame", "coef"], ["products"]),
-        node("Add", ["products", "intercept"], ["log_odds" if is_binary else "scores"]),
-    ]
-    if is_binary:
-        # Less the larger of the two, so that odds of infinity (a prior of 0) leave no NaN.
-        nodes += [
-            node("Neg", ["log_odds"], ["log_odds_of_first"]),
-            node("Min", ["log_odds_of_first", "zero"], ["score_of_first"]),
-            node("Min", ["log_odds", "zero"], ["score_of_second"]),
-            node("Concat", ["score_of_first", "score_of_second"], ["scores"], axis=1),
-        ]
-    return [
-        *nodes,
+        node("Add", ["products", "intercept"], ["scores"]),
         node("ArgMax", ["scores"], ["code"], axis=1, keepdims=0),
         node("Gather", ["classes", "code"], ["label"]),
         node("Softmax", ["scores"], ["shares"], axis=1),

@@ -104,8 +104,7 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
 
     def _fit_all_rows(self, inputs: FitInputs) -> Fit:
         problem, frame, labeled = inputs.problem(Problem, None), inputs.frame, inputs.labeled
-        spread = np.diag(problem.moments.covariance)
-        check_spread(inputs, spread)
+        check_spread(inputs, np.diag(problem.moments.covariance))
         check_shares(inputs, labeled.counts / problem.moments.weight)
         warn(*check_unlabeled_mean(problem, inputs.space, self._feature_names))
         held, held_weights = inputs.unlabeled.sample(inputs.unlabeled.n_rows, 0)

@@ -18,8 +18,8 @@ from .._core.solvers import Outcome
 from .._core.solvers.global_bound import is_proved_global
 from .._core.solvers.implicit import maximize_labeled_likelihood
 from .._core.solvers.supervised import labeled_log_likelihood
-from .average_rule import solve_with_shares
-from .base import AT_LEAST_ONE, Fit, LinearGaussianClassifier
+from .average import ProportionalClassifier
+from .base import AT_LEAST_ONE, Fit
 from .predictions import imputed
 from .prepare import FitInputs
 
@@ -28,7 +28,7 @@ _WHOLE = 1e-12  # a row is shared if its largest share is below 1 - _WHOLE
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
+class ImplicitlyConstrainedLDA(ProportionalClassifier):
     """LDA whose labeling of the unlabeled rows maximizes the likelihood of the labeled rows.
 
     The labels of the unlabeled rows may be soft. ``gap_`` certifies the fit: to first order, no
@@ -136,10 +136,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     """
 
     _needs_positive_priors = True
-    _own_constraints: ClassVar[dict[str, Any]] = {
-        "n_starts": AT_LEAST_ONE,
-        "certify": ["boolean"],
-    }
+    _own_constraints: ClassVar[dict[str, Any]] = {"n_starts": AT_LEAST_ONE, "certify": ["boolean"]}
 
     proportions: Any = None
     n_starts: int = 32
@@ -148,9 +145,6 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     certify: bool = False
     random_state: Any = None
     n_jobs: int | None = None
-
-    def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
-        return solve_with_shares(self._solve, problem, inputs)
 
     def _solve(self, problem: Problem, seed: int | None = None) -> Fit:
         """Fit a prepared problem; ``seed`` draws the starts in place of ``random_state``."""

@@ -17,19 +17,17 @@ from sklearn.utils.validation import _num_features, validate_data
 
 from .._core import AnyArray, Array
 from .._core.rows import Rows
-from .._rows import Backend, WeightedRows, backend_of
+from .._rows import Backend, WeightedRows, backend_of, report_as
 from .._rows.backends import (
     Request,
     UnitLength,
     check_finite,
     column_of,
-    is_device_array,
     not_finite_error,
     package_and_type,
     refuse_repeated,
 )
 from .._rows.memory import MemoryRows, concatenate
-from .._rows.passes import report_as
 from .labels import is_missing
 from .predictions import Numbers, composed
 
@@ -54,10 +52,6 @@ class RowSource:
     def n_rows(self) -> int:
         """Exact number of rows, members or not, which some backends have to read to count."""
         return len(self.X) if self.opened is None else self.opened.count()
-
-    @property
-    def is_at_hand(self) -> bool:
-        return self.backend is None or is_device_array(self.X)
 
     @property
     def rows(self) -> Rows:
@@ -135,9 +129,8 @@ class RowReader:
         """
         X = check_is_read(np.asarray(X) if isinstance(X, (list, tuple)) else X, name)
         is_first = name == "X"
-        if not is_first and _num_features(X) != self.n_features_in_:
-            message = f"{name} has {_num_features(X)} features, but X has {self.n_features_in_}."
-            raise ValueError(message)
+        if not is_first:
+            self._request(name).check_width(_num_features(X))
         _refuse_non_numeric(X, name)
         if np.ma.is_masked(X) and X.ndim == 2:
             row, column = (int(i) for i in np.argwhere(np.ma.getmaskarray(X))[0])

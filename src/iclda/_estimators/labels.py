@@ -118,42 +118,34 @@ def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, Any
             f"row {int(np.argmax(is_absent))}, but unlabeled={plain(unlabeled)!r} marks the "
             "unlabeled rows: pass unlabeled=np.nan if a missing y means unlabeled."
         )
-    is_marker = _equals(values, unlabeled)
+    # Texts and numbers are never equal, and NumPy warns when it compares arrays of them.
+    if values.dtype.kind == "O" or is_text == (values.dtype.kind in "US"):
+        is_marker = np.asarray(values == unlabeled, dtype=bool)
+    else:
+        is_marker = np.zeros(len(values), dtype=bool)
     return _tightened(values[~is_marker], name), is_marker
 
 
 def _values_and_missing(y: Any, name: str) -> tuple[AnyArray, AnyArray]:
     """y as a 1-d array of its own dtype, and where it is missing (values there are arbitrary)."""
-    is_null = _nulls_of_column(y)
-    if is_null is None:
+    if np.ma.is_masked(y) and y.ndim == 1:
+        is_null = np.ma.getmaskarray(y).copy()
+    elif hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:  # pandas
+        is_null = np.array(y.isna(), dtype=bool)
+    elif hasattr(y, "drop_nulls") or hasattr(y, "drop_null"):  # polars, pyarrow
+        is_null = np.array(np.asarray(y.is_null()), dtype=bool)
+    else:
         values = column_or_1d(_as_array(y), warn=True)
         return values, _missing_entries(values)
-    present = _present_of_column(y, is_null)
+    if drop := getattr(y, "drop_nulls", getattr(y, "drop_null", None)):
+        present = np.asarray(drop())
+    else:
+        dtype = getattr(y.dtype, "numpy_dtype", None)  # behind a nullable one
+        present = np.asarray(y[~is_null], dtype=dtype if isinstance(dtype, np.dtype) else None)
     values = np.empty(len(is_null), dtype=present.dtype)
     values[~is_null] = present
     is_null[~is_null] = _missing_entries(present)
     return values, is_null
-
-
-def _nulls_of_column(y: Any) -> AnyArray | None:
-    """Mask of the nulls of a pandas, polars, pyarrow or masked column; None for other types."""
-    if np.ma.is_masked(y) and y.ndim == 1:
-        return np.ma.getmaskarray(y).copy()
-    if hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:
-        return np.array(y.isna(), dtype=bool)
-    if hasattr(y, "is_null") and (hasattr(y, "drop_nulls") or hasattr(y, "drop_null")):
-        return np.array(np.asarray(y.is_null()), dtype=bool)
-    return None
-
-
-def _present_of_column(y: Any, is_null: AnyArray) -> AnyArray:
-    """The values of a column that are not null, in the NumPy dtype behind a nullable one."""
-    if hasattr(y, "drop_nulls"):
-        return np.asarray(y.drop_nulls().to_numpy())
-    if hasattr(y, "drop_null"):
-        return np.asarray(y.drop_null())
-    dtype = getattr(y.dtype, "numpy_dtype", None)
-    return np.asarray(y[~is_null], dtype=dtype if isinstance(dtype, np.dtype) else None)
 
 
 def _not_classes(value: Any, name: str) -> ValueError:
@@ -179,19 +171,9 @@ def _as_array(y: Any) -> AnyArray:
 
 
 def _missing_entries(values: AnyArray) -> AnyArray:
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    if values.dtype.kind in "mM":
-        return np.isnat(values)
     if values.dtype.kind == "O":
         return np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
-    return np.zeros(len(values), dtype=bool)
-
-
-def _equals(values: AnyArray, marker: Any) -> AnyArray:
-    if isinstance(marker, (str, bytes)) != (values.dtype.kind in "US") and values.dtype.kind != "O":
-        return np.zeros(len(values), dtype=bool)
-    return np.asarray(values == marker, dtype=bool)
+    return np.asarray(values != values)  # NaN and NaT differ from themselves
 
 
 def _tightened(present: AnyArray, name: str) -> AnyArray:
@@ -250,11 +232,9 @@ def resolve_proportions(proportions: Any, classes: AnyArray) -> Array | str | No
         raise _share_error("proportions", proportions, rule)
     least, largest = low.sum(), high.sum()
     if least > 1 + _SHARE_TOLERANCE or largest < 1 - _SHARE_TOLERANCE:
-        rule = (
-            "must add up to 1, got {given!r}: the least add up to {least:.8g}, the largest to "
-            "{largest:.8g}"
-        )
-        raise _share_error("proportions", proportions, rule, least=least, largest=largest)
+        sums = "the least add up to {low:.8g}, the largest to {high:.8g}"
+        rule = f"must add up to 1, got {{given!r}}: {sums}"
+        raise _share_error("proportions", proportions, rule, low=least, high=largest)
     return None if (low == 0).all() and (high == 1).all() else _tightened_shares(low, high)
 
 

@@ -23,11 +23,9 @@ from .._core.solvers.squares import (
     minimize_soft_squares,
     supervised_squares,
 )
-from .._messages import warn
 from .base import Fit, LinearClassifier
-from .diagnosis import check_span, check_unlabeled_mean
 from .predictions import clipped_shares, linear_scores, log_clipped_shares, one_or_all
-from .prepare import FitInputs, check_shares, check_spread
+from .prepare import FitInputs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -82,15 +80,14 @@ class LeastSquaresClassifier(LinearClassifier):
 
     def _fit_all_rows(self, inputs: FitInputs) -> Fit:
         problem = inputs.problem(Problem, None)
-        warn(*check_unlabeled_mean(problem, inputs.space, self._feature_names))
-        self._check_problem(inputs, problem)
+        self._check_problem(problem, inputs)
         fit = self._solve(problem)
         return self._with_rule(problem, replace(fit, outcome=self._judge(problem, fit)))
 
     def _fit_labeled_rows(self, inputs: FitInputs) -> Fit:
         nothing = no_moments(inputs.unlabeled.n_features)
         problem = Problem(inputs.frame, inputs.labeled, inputs.unlabeled, unlabeled_moments=nothing)
-        self._check_problem(inputs, problem)
+        self._check_problem(problem, inputs)
         point = supervised_squares(problem.labeled, problem.whitening)
         attributes = self._supervised_attributes(problem, point)
         if self._uses_unlabeled_rows:
@@ -100,12 +97,6 @@ class LeastSquaresClassifier(LinearClassifier):
     def _supervised_attributes(self, problem: Problem, point: Array) -> dict[str, Any]:
         """Attributes of ``_solve`` for a fit without unlabeled rows."""
         return {}
-
-    def _check_problem(self, inputs: FitInputs, problem: Problem) -> None:
-        variances = np.diag(problem.moments.covariance)
-        check_spread(inputs, variances)
-        check_shares(inputs, problem.labeled.counts / problem.moments.weight)
-        warn(*check_span(variances, problem.rank, self._feature_names))
 
     def _with_rule(self, problem: Problem, fit: Fit) -> Fit:
         attributes = {"rank_": problem.rank, **fit.attributes}
@@ -117,12 +108,8 @@ class LeastSquaresClassifier(LinearClassifier):
         self.coef_, self.intercept_ = rule.coef.T.copy(), rule.intercept
 
     @property
-    def _frame(self) -> Frame:
-        return self._frame_
-
-    @property
-    def _score_rule(self) -> LinearRule:
-        return self._rule_
+    def _scoring(self) -> tuple[LinearRule, Frame]:
+        return self._rule_, self._frame_
 
     def decision_function(self, X: Any) -> Array:
         """Predictions of every class; for two classes, the second's less the first's.
@@ -157,7 +144,7 @@ class LeastSquaresClassifier(LinearClassifier):
             classes that is the squared difference for either.
         """
         self._check_ready(X, "squared_loss")
-        numbers = linear_scores(self._rule_, self._frame)
+        numbers = linear_scores(*self._scoring)
         differences, codes = self._numbers_and_codes(X, y, numbers)
         differences[np.arange(len(codes)), codes] -= 1
         return np.asarray((differences**2).sum(axis=1) / 2)

@@ -8,13 +8,12 @@ from typing import Any
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem
 from .._core.solvers.pessimistic import maximize_worst_gain
-from .average_rule import solve_with_shares
-from .base import Fit, LinearGaussianClassifier
-from .prepare import FitInputs
+from .average import ProportionalClassifier
+from .base import Fit
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PessimisticLDA(LinearGaussianClassifier):
+class PessimisticLDA(ProportionalClassifier):
     """LDA that gains most on supervised LDA under the least favorable labels.
 
     Maximum contrastive pessimistic likelihood (Loog, 2016): the likelihood of all rows, less that
@@ -112,9 +111,6 @@ class PessimisticLDA(LinearGaussianClassifier):
     max_iter: int = 200
     tol: float = 1e-6
     n_jobs: int | None = None
-
-    def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
-        return solve_with_shares(self._solve, problem, inputs)
 
     def _solve(self, problem: Problem) -> Fit:
         best = maximize_worst_gain(problem, self._limits)

@@ -51,7 +51,8 @@ def linear_scores(rule: LinearRule, frame: Frame) -> Numbers:
     """(n, K) scores of a rule in frame coordinates."""
     if frame.is_foldable:
         return scores(rule.folded(frame))
-    return Numbers(composed(_in_frame(frame), scores(rule)), _is_used(rule.coef))
+    of_frame = scores(rule)
+    return Numbers(lambda rows: of_frame(_in_frame(rows, frame)), of_frame.use_all_features)
 
 
 def imputed(
@@ -80,20 +81,15 @@ def _is_used(coef: AnyArray) -> bool:
 
 def log_joint(model: Gaussians) -> Numbers:
     """(n, K): log of prior times density of every row in every class."""
-    to_frame = _in_frame(model.frame)
 
     def of_block(rows: Any) -> Any:
         if isinstance(rows, np.ndarray):
             return model.log_joint(rows)
-        s = (to_frame(rows) - _beside(rows, model.center)) @ _beside(rows, model.projection.T)
-        xp = array_namespace(rows)
-        distance = xp.sum(s**2, axis=1)
-        if (rest := model.complement) is not None:
-            basis = _beside(rows, rest.basis)
-            away = (rows - _beside(rows, rest.origin)) / _beside(rows, rest.units)
-            distance = (
-                distance + xp.sum((away - (away @ basis) @ basis.T) ** 2, axis=1) / rest.variance
-            )
+        if model.complement is not None:  # of few rows of many features, fitted in memory
+            return _beside(rows, model.log_joint(to_host(rows)))
+        u = _in_frame(rows, model.frame) - _beside(rows, model.center)
+        s = u @ _beside(rows, model.projection.T)
+        distance = array_namespace(rows).sum(s**2, axis=1)
         # At the center of the rows s is 0: what is left there is all but the distance.
         at_center = model.log_joint(model.frame.restore(model.center)[None])[0]
         return s @ _beside(rows, model.class_points.T) + (
@@ -179,10 +175,7 @@ def most_probable(classes: AnyArray, scores: Any) -> Any:
     if isinstance(scores, np.ndarray):
         return classes[_first_largest(scores.T)]
     xp = array_namespace(scores)
-    if scores.shape[1] > 1:
-        codes = xp.argmax(scores, axis=1)
-    else:
-        codes = xp.astype(scores[:, 0] > 0, xp.int64)
+    codes = xp.argmax(_of_every_class(scores), axis=1)
     if classes.dtype.kind not in "biuf":
         return classes[to_host(codes)]
     return xp.take(xp.asarray(classes, device=device(scores)), codes, axis=0)
@@ -208,13 +201,10 @@ def composed(of_block: OfBlock, then: Callable[[Any], Any]) -> OfBlock:
     return lambda rows: then(of_block(rows))
 
 
-def _in_frame(frame: Frame) -> OfBlock:
-    def of_block(rows: Any) -> Any:
-        if isinstance(rows, np.ndarray):
-            return frame.apply(rows)
-        return (rows - _beside(rows, frame.origin)) / _beside(rows, frame.scale)
-
-    return of_block
+def _in_frame(rows: Any, frame: Frame) -> Any:
+    if isinstance(rows, np.ndarray):
+        return frame.apply(rows)
+    return (rows - _beside(rows, frame.origin)) / _beside(rows, frame.scale)
 
 
 def _beside(rows: Any, array: AnyArray) -> Any:

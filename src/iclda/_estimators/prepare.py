@@ -99,7 +99,7 @@ class FitInputs:
     @property
     def every_unlabeled(self) -> Rows | None:
         """Unlabeled rows, those of weight 0 too; None unless all rows are in memory."""
-        if not all(each.is_at_hand for each in self.sources):
+        if not all(each.backend is None or is_device_array(each.X) for each in self.sources):
             return None
         return ChainedRows([each.every_row for each in self.sources], len(self.frame.scale))
 
@@ -182,20 +182,15 @@ def find_non_finite(sources: Iterable[RowSource]) -> None:
 
 
 def prepare(
-    passed: Passed,
-    classifier: Any,
-    *,
-    uses_unlabeled: bool,
-    can_narrow: bool,
-    unit: UnitLength | None = None,
+    passed: Passed, classifier: Any, unit: UnitLength | None = None, *, is_fitted: bool = False
 ) -> FitInputs:
     """Check labels, weights and priors that were passed to ``fit`` with the opened rows.
 
-    The parameters are those of ``classifier``. ``can_narrow``: whether few rows of many features
-    may be fitted in their own space. ``unit`` is how rows are scaled; by default the classifier
-    decides.
+    The parameters are those of ``classifier``. ``unit`` is how rows are scaled; by default the
+    classifier decides. ``is_fitted``: all rows are read, in the space of its features.
     """
     source, further = passed.source, passed.further
+    uses_unlabeled = is_fitted or classifier._uses_unlabeled_rows
     y, n_rows = check_is_read(in_memory(passed.y), "y"), source.n_rows
     check_lengths(X=range(n_rows), y=y)
     weights = check_weights(in_memory(passed.sample_weight), n_rows, "sample_weight")
@@ -212,7 +207,7 @@ def prepare(
         unit = unit_length(sources)
     sources = [_scaled(each, unit) for each in sources]
     space = None
-    if can_narrow:
+    if classifier._can_narrow and not is_fitted:
         space = _find_space(
             sources, labels, shrinkage=classifier.shrinkage, uses_unlabeled=uses_unlabeled
         )

@@ -16,8 +16,8 @@ from .._core.problem import LabeledSummary, Problem
 from .._core.solvers import Limits
 from .._core.solvers.alternate import self_train
 from .._messages import warn
-from .._rows.passes import unreported
-from .average_rule import with_proportions
+from .._rows import unreported
+from .average import with_proportions
 from .base import AT_LEAST_ONE, Fit, LinearClassifier, LinearGaussianClassifier
 from .diagnosis import check_unlabeled_mean
 from .prepare import FitInputs, check_spread

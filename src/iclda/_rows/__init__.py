@@ -1,13 +1,18 @@
-"""Rows, wherever they are: what a backend supplies, and the base class of its rows.
+"""Rows, wherever they are: what a backend supplies, and what backends share.
 
-A backend is a module of this folder with the two functions of ``Backend``.
+A backend is a module of this folder with the two functions of ``Backend``. Backends share the base
+class of their rows, threads that work on blocks in order, and reports of progress.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -15,16 +20,18 @@ from .._core import AnyArray, Array
 from .._core.frame import Frame
 from .._core.labelsums import Rule
 from .._core.rows import Rows
-from .backends import Request, UnitLength, name_of_backend, package_and_type
+from .._system import one_blas_thread
+from .backends import Members, Request, UnitLength, Weights, name_of_backend, package_and_type
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+AHEAD = 2  # results waiting for their turn, per thread; items read before they are needed
 
 
 class Backend(Protocol):
     def open_rows(
-        self,
-        X: Any,
-        request: Request,
-        weights: Array | None = None,
-        is_member: AnyArray | None = None,
+        self, X: Any, request: Request, weights: Weights = None, is_member: Members = None
     ) -> WeightedRows:
         """Return the rows of a source, or those that ``is_member`` marks. Reads little or nothing.
 
@@ -35,7 +42,7 @@ class Backend(Protocol):
         - NaN and infinity raise a ValueError that names row or block, and column, when they are
           first read. Rows that a fit does not read (unlabeled ones, in ``SupervisedLDA``) are
           checked only if the backend has ``check_finite``.
-        - A pass calls ``passes.report_progress`` after every few ten thousand rows, in the thread
+        - A pass calls ``report_progress`` after every few ten thousand rows, in the thread
           of the caller, who counts the passes.
         - If rows must be read to be counted, ``n_rows`` may be an upper bound until the first
           pass, but it is 0 after a sample without rows; ``count()`` is exact.
@@ -77,11 +84,7 @@ class WeightedRows(Rows):
     held_at: Any = None  # see ``Rows``
 
     def __init__(
-        self,
-        n_all: int | None,
-        n_features: int,
-        weights: Array | None = None,
-        is_member: AnyArray | None = None,
+        self, n_all: int | None, n_features: int, weights: Weights = None, is_member: Members = None
     ) -> None:
         is_partial = is_member is not None and not is_member.all()
         self.n_features = n_features
@@ -151,3 +154,92 @@ class WeightedRows(Rows):
             return float(self.n_rows)
         members = slice(None) if self._is_member is None else self._is_member
         return float(self._weights[members].sum())
+
+
+# Threads.
+
+
+def in_order(
+    function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
+) -> Generator[Result, None, None]:
+    """Yield the results of a function of every item, in the order of the items.
+
+    Sums of them therefore round alike for any number of threads. Only a few results wait at a time.
+    """
+    with one_blas_thread():
+        if n_threads == 1:
+            yield from map(function, items)
+            return
+        waiting: deque[Future[Result]] = deque()
+        with ThreadPoolExecutor(n_threads) as pool:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > AHEAD * n_threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+
+def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
+    """Yield the same items, read by another thread while the last ones are being processed.
+
+    An error of the reader is raised here, after the items before it. A consumer that stops early
+    does not wait for a slow reader, so that Ctrl-C returns promptly; what it has open is closed
+    once it is done.
+    """
+    pool, end = ThreadPoolExecutor(1), object()
+    waiting = deque(pool.submit(next, items, end) for _ in range(AHEAD + 1))
+    try:
+        while (item := waiting.popleft().result()) is not end:
+            waiting.append(pool.submit(next, items, end))
+            yield cast(Item, item)
+            del item  # not held here while the next one is awaited
+    finally:
+        for future in waiting:
+            future.cancel()
+        pool.submit(getattr(items, "close", lambda: None))
+        pool.shutdown(wait=False)
+
+
+# Progress.
+
+# Index of the pass; rows done; rows in all, None if that is not known yet.
+Callback = Callable[[int, int, "int | None"], None]
+
+
+_listeners: ContextVar[tuple[Callback, ...]] = ContextVar("_listeners", default=())
+# Backends do not count passes. 0: before the first pass; None: nothing is reported.
+_n_pass: ContextVar[int | None] = ContextVar("_n_pass", default=0)
+
+
+@contextmanager
+def _bound(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def listen(callback: Callback) -> AbstractContextManager[None]:
+    """Have passes of this thread call ``callback``, beside those of surrounding blocks."""
+    return _bound(_listeners, (*_listeners.get(), callback))
+
+
+def unreported() -> AbstractContextManager[None]:
+    """Report no pass within this block."""
+    return _bound(_listeners, ())
+
+
+def report_as(n_pass: int | None) -> AbstractContextManager[None]:
+    """Report what is read here as this pass; None: report nothing."""
+    return _bound(_n_pass, n_pass)
+
+
+def report_progress(n_done: int, n_all: int | None) -> None:
+    """Call all listeners. A backend does so every few ten thousand rows, in the thread of fit."""
+    n_pass = _n_pass.get()
+    if n_pass is None:
+        return
+    for callback in _listeners.get():
+        callback(n_pass, n_done, n_all)

@@ -19,6 +19,10 @@ from .._core import AnyArray, Array
 from .._messages import Column, ColumnError, Text
 
 Real = type[np.floating[Any]]
+Weights = Array | None  # of rows; None: all are 1
+Members = AnyArray | None  # mask of rows; None: all
+Names = Sequence[str] | AnyArray | None  # of columns
+Index = Sequence[int] | AnyArray | None  # of rows
 
 MANY_FEATURES = 64  # from which rows are taken for features of a network
 _LARGE_BYTES = 2**28
@@ -230,18 +234,27 @@ class BadColumnError(BadRowsError, ColumnError):
     """Rows with a column that cannot be used."""
 
 
-def column_of(column: int, names: Sequence[str] | AnyArray | None) -> Column:
+def column_of(column: int, names: Names) -> Column:
     """Return a column as messages show it."""
     return Column(column, None if names is None else str(names[column]))
 
 
+def check_rows(array: Any, where: str) -> None:
+    """Raise BadRowsError unless an array is 2-d and holds real numbers."""
+    if len(array.shape) != 2:
+        raise BadRowsError(
+            f"{where} must be 2-d, rows x features, got shape {array.shape}: reshape it, for "
+            "example by X.reshape(len(X), -1)."
+        )
+    if array.dtype.kind not in "biuf":
+        raise BadRowsError(
+            f"{where} holds {array.dtype}, and must hold real numbers: convert it to a dtype of "
+            "numbers, or leave out the columns that hold none."
+        )
+
+
 def check_finite(
-    rows: AnyArray,
-    name: str,
-    names: Sequence[str] | AnyArray | None = None,
-    *,
-    index: Sequence[int] | AnyArray | None = None,
-    where: str = "",
+    rows: AnyArray, name: str, names: Names = None, *, index: Index = None, where: str = ""
 ) -> None:
     """Raise ``not_finite_error`` for the first NaN or infinity; ``index``: indices of the rows."""
     if rows.dtype.kind != "f":

@@ -6,7 +6,6 @@ result therefore does not depend on which worker did what, or how often. Only th
 
 from __future__ import annotations
 
-import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,35 +17,30 @@ from queue import Empty, SimpleQueue
 from typing import Any, ClassVar, NoReturn
 from uuid import uuid4
 
+import dask
+import dask.base
+import dask.threaded
 import numpy as np
-
-try:
-    import dask
-    import dask.base
-    import dask.threaded
-    from dask.core import flatten
-    from dask.delayed import Delayed, delayed
-except ImportError as error:
-    raise ImportError(
-        "Dask reads these rows, and is not installed: pip install 'iclda[dask]'."
-    ) from error
+from dask.core import flatten
+from dask.delayed import Delayed, delayed
 
 from .._core import AnyArray, Array
 from .._core.frame import Frame
 from .._core.labelsums import GivenLabels, LabelSums, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near
-from . import WeightedRows
+from .._system import one_blas_thread
+from . import WeightedRows, report_progress
 from .backends import (
     BadRowsError,
     Request,
     changed_error,
     check_finite,
     check_names,
+    check_rows,
     names_of_table,
 )
 from .memory import MemoryRows, concatenate, sum_in_order
-from .passes import one_blas_thread, report_progress
 
 _FAN_IN = 8  # results that one task puts together
 # Rows held in memory of blocks that workers do not keep: twice a sample, of all blocks together.
@@ -58,34 +52,29 @@ _LOST = ("cancelled", "error", "lost")  # status of what a worker does not have
 Graph = dict[Any, Any]
 Inputs = Mapping[int, Sequence[Any]]  # of tasks, by index of the block
 Drawn = tuple[AnyArray, AnyArray]  # indices of rows, and the rows
+Function = Callable[[Any], Any]  # of an array of rows, or of results to be put together
 
 
 @dataclass(eq=False, repr=False)
 class DaskSource:
-    """A Dask collection or a list of loaders, with settings: see ``iclda.rows.from_dask``."""
+    """A Dask array or dataframe with settings: see ``iclda.rows.from_dask``."""
 
     _iclda_backend: ClassVar[str] = "dask"
     source: Any
     client: Any = None
-    persist: bool | None = None
     retries: int = 2
     timeout: float | None = 600.0
     blocks: DaskBlocks | None = None  # once looked at, as long as this lives
 
     def __post_init__(self) -> None:
         source = self.source
-        is_table = hasattr(source, "to_delayed") and not isinstance(source, Delayed)
-        if not (is_table or (isinstance(source, (list, tuple)) and len(source) > 0)):
+        if not hasattr(source, "to_delayed") or isinstance(source, Delayed):
             raise TypeError(
-                "Rows on a cluster must be a Dask array, a Dask dataframe, or iclda.rows.from_dask "
-                "of a list of loaders, one for every block of rows, got "
-                f"{type(source).__name__}. Rows in memory are passed to a classifier as they are; "
-                "dask.array.from_array cuts them into blocks."
+                f"Rows on a cluster must be a Dask array or dataframe, got {type(source).__name__}."
+                " dask.dataframe.from_map makes one of a function that reads a block, and "
+                "dask.array.from_delayed of delayed objects. Rows in memory are passed to a "
+                "classifier as they are."
             )
-
-    @property
-    def has_loaders(self) -> bool:
-        return isinstance(self.source, (list, tuple))
 
     @property
     def is_array(self) -> bool:
@@ -94,66 +83,57 @@ class DaskSource:
     @property
     def names(self) -> list[str] | None:
         """Names of the columns of a dataframe."""
-        return None if self.has_loaders else names_of_table(self.source)
+        return names_of_table(self.source)
 
     def in_whole_rows(self, request: Request) -> Any:
         """Return the source, an array in blocks of whole rows; its columns are those of the fit."""
-        source = self.source
-        if self.has_loaders:
-            return source
+        source, names = self.source, self.names
         if source.ndim != 2:
             shape = source.shape
             raise ValueError(f"{request.name} must be 2-d, rows x features, got shape {shape}.")
-        _check_features(source.shape[1], self.names, request)
+        request.check_width(source.shape[1])
+        if names is not None and request.feature_names is not None:
+            way_out = f"Pass {request.name}[feature_names_in_]."
+            check_names(names, request.feature_names, request.name, way_out)
         return source.rechunk({1: -1}) if self.is_array else source
 
 
 def open_rows(
     X: Any, request: Request, weights: Array | None = None, is_member: AnyArray | None = None
 ) -> DaskRows:
-    """Return rows of a Dask array or dataframe, or of loaders, whose blocks are read at first."""
+    """Return rows of a Dask array or dataframe, whose blocks are read at first."""
     X = X if isinstance(X, DaskSource) else DaskSource(X)
-    workers = _workers_of(X)
+    source, workers = X.in_whole_rows(request), _workers_of(X)
     if X.blocks is None or not X.blocks.is_held_by(workers):
-        X.blocks = _open_blocks(X, request, workers)
-    _check_features(X.blocks.n_features, X.blocks.feature_names, request)
+        X.blocks = _open_blocks(X, source, request.name, workers)
     rows = DaskRows(X.blocks, weights, is_member, request.n_threads)
     rows.source = X
     return rows
 
 
-def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:
+def apply_to_rows(X: Any, function: Function, request: Request) -> Any:
     """Return a Dask array of results, not computed."""
-    rows = _array_of(X if isinstance(X, DaskSource) else DaskSource(X), request)
+    X = X if isinstance(X, DaskSource) else DaskSource(X)
+    rows = X.in_whole_rows(request)
+    info = BlockInfo(request.name, 0, rows.shape[1], names=X.names)
+    if not X.is_array:
+        rows = _array_of(rows, info)
     none = np.asarray(function(np.zeros((1, rows.shape[1]))))[:0]
     shape: dict[str, Any] = {"drop_axis": 1, "chunks": (rows.chunks[0],)}
     if none.ndim == 2:
         shape = {"chunks": (rows.chunks[0], (none.shape[1],))}
-    info = BlockInfo(request.name, 0, request.n_features)
     task = partial(_apply_to_block, info=info, function=function, none=none)
     return rows.map_blocks(task, dtype=none.dtype, meta=none, **shape)
 
 
-def _check_features(n_features: int, names: Sequence[str] | None, request: Request) -> None:
-    request.check_width(n_features)
-    if names is not None and request.feature_names is not None:
-        way_out = f"Pass {request.name}[feature_names_in_]."
-        check_names(names, request.feature_names, request.name, way_out)
-
-
-def _array_of(X: DaskSource, request: Request) -> Any:
-    """Return a Dask array of the rows, not read."""
+def _array_of(frame: Any, info: BlockInfo) -> Any:
+    """Return a Dask array of the rows of a dataframe, not read."""
     import dask.array
 
-    source, d = X.in_whole_rows(request), request.n_features
-    if X.is_array:
-        return source
-    names = request.feature_names if X.has_loaders else None
-    parts = []
-    for i, block in enumerate(_blocks_of(source)):
-        read = partial(rows_of, info=BlockInfo(request.name, i, d, names=names))
-        rows = delayed(read)(block if isinstance(block, Delayed) else delayed(block)())
-        parts.append(dask.array.from_delayed(rows, (np.nan, d), meta=np.empty((0, d or 0))))
+    parts, shape = [], (np.nan, info.n_features)
+    for i, block in enumerate(frame.to_delayed()):
+        rows = delayed(partial(_read_block, info=replace(info, i=i)))(block)
+        parts.append(dask.array.from_delayed(rows, shape, meta=np.empty((0, info.n_features))))
     return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
 
 
@@ -166,80 +146,50 @@ class BlockInfo:
 
     name: str  # of the argument
     i: int
-    n_features: int | None
+    n_features: int
+    names: Sequence[str] | None = None  # of its columns
     n_rows: int | None = None  # once it was read
     begin: int = 0  # index of its first row among all
-    names: Sequence[str] | AnyArray | None = None  # of its columns
 
     @property
     def label(self) -> str:
         return f"{self.name}, block {self.i}"
 
 
-@dataclass(frozen=True)
-class KeptBlock:
-    """A block on the worker that keeps it."""
-
-    rows: AnyArray
-    names: list[str] | None
-
-    def __sizeof__(self) -> int:  # by which workers manage their memory
-        return self.rows.nbytes
-
-
-def _read_block(block: Any, info: BlockInfo) -> KeptBlock:
-    """Return rows and names of columns of a block or loader; checks what is known."""
-    if isinstance(block, KeptBlock):
-        return block
-    block = block() if callable(block) else block
-    rows, names = np.asarray(block), names_of_table(block)
+def _read_block(block: Any, info: BlockInfo) -> AnyArray:
+    """Return the rows of a block, which must be what is known of it."""
+    rows = np.asarray(block)
     if rows.dtype == object and hasattr(block, "to_numpy"):
         # Nullable columns of pandas: numbers, with NaN for what is missing.
         with suppress(TypeError, ValueError):
             rows = np.asarray(block.to_numpy(dtype=np.float64, na_value=np.nan))
     if rows.size == 0:
-        return KeptBlock(np.zeros((0, info.n_features or 0)), names)
-    if rows.ndim != 2:
-        raise BadRowsError(f"{info.label} must be 2-d, rows x features, got shape {rows.shape}.")
-    if info.n_features not in (None, rows.shape[1]):
+        return np.zeros((0, info.n_features))
+    check_rows(rows, info.label)
+    if rows.shape[1] != info.n_features:
         raise BadRowsError(
             f"{info.label} has {rows.shape[1]} columns, but X of fit has {info.n_features}."
         )
-    if info.names is not None and names is not None:
-        way_out = "Have its loader return the columns in the order of feature_names_in_."
-        check_names(names, info.names, info.label, way_out)
-    if rows.dtype.kind not in "biuf":
-        raise BadRowsError(
-            f"{info.label} holds {rows.dtype}: every column must hold real numbers, of a NumPy "
-            "dtype. Convert the others, or leave them out."
-        )
     if info.n_rows not in (None, len(rows)):
         raise changed_error(info.label, f"it has {len(rows)} rows, and had {info.n_rows}")
-    return KeptBlock(rows, names)
-
-
-def rows_of(block: Any, info: BlockInfo) -> AnyArray:
-    """Return the rows of a block."""
-    return _read_block(block, info).rows
+    return rows
 
 
 def _finite_rows(block: Any, info: BlockInfo, index: Any = slice(None)) -> AnyArray:
     """Return the rows at an index within the block; ValueError for NaN and infinity."""
-    read = _read_block(block, info)
-    rows: AnyArray = read.rows[index]
+    rows: AnyArray = _read_block(block, info)[index]
     positions = None if isinstance(index, slice) else index
-    check_finite(rows, info.label, read.names, index=positions, where=" of the block")
+    check_finite(rows, info.label, info.names, index=positions, where=" of the block")
     return rows
 
 
-def _look(block: Any, *, info: BlockInfo, n_held: int) -> list[tuple[BlockInfo, int, Drawn]]:
-    """Return what is to be known of a block, its size in bytes, and ``n_held`` of its rows."""
-    read = _read_block(block, info)
-    n_rows, n_features = read.rows.shape
+def _look(block: Any, *, info: BlockInfo, n_held: int) -> list[tuple[int, int, Drawn]]:
+    """Return the number of rows of a block, its size in bytes, and ``n_held`` of its rows."""
+    rows = _read_block(block, info)
     # In random order: any first few of them are a sample, too.
-    held = np.random.default_rng([0, info.i]).choice(n_rows, min(n_held, n_rows), replace=False)
-    seen = replace(info, n_rows=n_rows, n_features=n_features, names=read.names)
-    return [(seen, read.rows.nbytes, (held, _finite_rows(read, info, held)))]
+    n_held = min(n_held, len(rows))
+    held = np.random.default_rng([0, info.i]).choice(len(rows), n_held, replace=False)
+    return [(len(rows), rows.nbytes, (held, _finite_rows(rows, info, held)))]
 
 
 def _take(block: Any, positions: AnyArray, *, info: BlockInfo) -> list[Drawn]:
@@ -263,13 +213,13 @@ def _sum_block(
     """Return moments or label sums of the members of a block: ``chosen`` are weights and mask."""
     block = _read_block(block, info)
     if isinstance(rule := arguments.get("rule"), GivenLabels):
-        labels = rule.labels[info.begin : info.begin + len(block.rows)]
+        labels = rule.labels[info.begin : info.begin + len(block)]
         arguments["rule"] = replace(rule, labels=labels)
     if arguments.get("near") is not None:
         arguments["near"] = replace(arguments["near"], begin=info.begin)
     with np.errstate(over="ignore", invalid="ignore"):
         weights, is_member = chosen or (None, None)
-        members = MemoryRows(block.rows, weights, is_member, n_threads=n_threads)
+        members = MemoryRows(block, weights, is_member, n_threads=n_threads)
         members.unit = unit
         sums = getattr(members, method)(**arguments)
     # NaN and infinity show in the sums: rows are searched for them only then.
@@ -279,12 +229,7 @@ def _sum_block(
 
 
 def _apply_to_block(
-    block: Any,
-    *,
-    block_id: tuple[int, ...],
-    info: BlockInfo,
-    function: Callable[[Any], Any],
-    none: Any,
+    block: Any, *, block_id: tuple[int, ...], info: BlockInfo, function: Function, none: Any
 ) -> Any:
     """Return the results of a function of the rows of one block; ``none``: those of no rows."""
     rows = _finite_rows(block, replace(info, i=block_id[0]))
@@ -314,7 +259,7 @@ class Workers:
             return list(self.client.get(graph, keys, sync=False, retries=self.retries))
 
     def has_room(self, n_bytes: float) -> bool:
-        """Whether to keep so much unless ``persist`` is given."""
+        """Whether to keep so much."""
         if self.client is None:
             return False
         limits = self.client.run_on_scheduler(_memory_limits)
@@ -388,58 +333,37 @@ def _memory_limits(dask_scheduler: Any) -> list[float]:
 # Blocks.
 
 
-def _open_blocks(X: DaskSource, request: Request, workers: Workers) -> DaskBlocks:
+def _open_blocks(X: DaskSource, source: Any, name: str, workers: Workers) -> DaskBlocks:
     """Read every block once, and have the workers keep it if there is room."""
-    source = X.in_whole_rows(request)
-    inputs, graph, is_kept = _inputs_of(source, workers.client)
-    n_features = request.n_features if X.has_loaders else source.shape[1]
-    infos = [BlockInfo(request.name, i, n_features) for i in range(len(inputs))]
-    blocks = DaskBlocks(workers, inputs, graph, infos, is_kept, X.names)
-    is_open = X.persist is None and not is_kept
+    inputs, graph, is_kept = _inputs_of(source)
+    infos = [BlockInfo(name, i, source.shape[1], X.names) for i in range(len(inputs))]
+    blocks = DaskBlocks(workers, inputs, graph, infos, is_kept)
     n_bytes = float(source.nbytes) if X.is_array else np.nan
-    if (X.persist and not is_kept) or (is_open and workers.has_room(n_bytes)):
+    if not is_kept and workers.has_room(n_bytes):
         blocks.keep()
     n_bytes = blocks.look()
-    if is_open and not blocks.is_kept and workers.has_room(n_bytes):
+    if not blocks.is_kept and workers.has_room(n_bytes):
         blocks.keep()
     return blocks
 
 
-def _blocks_of(source: Any) -> list[Any]:
-    """Return delayed objects or loaders, one a block."""
-    return list(np.ravel(source.to_delayed()) if hasattr(source, "to_delayed") else source)
-
-
-def _inputs_of(source: Any, client: Any) -> tuple[list[Any], Graph, bool]:
+def _inputs_of(source: Any) -> tuple[list[Any], Graph, bool]:
     """Return what gives each block, the graph it belongs to, and whether the workers have it."""
     if hasattr(source, "rechunk") and "distributed" in sys.modules:
         given = [source.__dask_graph__().get(key) for key in flatten(source.__dask_keys__())]
         if all(isinstance(one, sys.modules["distributed"].Future) for one in given):
             return given, {}, True  # the user has persisted them
-    blocks = _blocks_of(source)
-    graphs = {id(one.dask): one.dask for one in blocks if isinstance(one, Delayed)}
+    blocks = list(np.ravel(source.to_delayed()))
+    graphs = {id(one.dask): one.dask for one in blocks}
     graph = {key: task for each in graphs.values() for key, task in dict(each).items()}
-    pack = _pickled if client is not None else lambda loader: loader
-    return [one.key if isinstance(one, Delayed) else pack(one) for one in blocks], graph, False
-
-
-def _pickled(loader: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a loader that its task unpickles: a worker that cannot would end, again and again."""
-    import cloudpickle  # as Dask does
-
-    return partial(_call_pickled, cloudpickle.dumps(loader))
-
-
-def _call_pickled(data: bytes) -> Any:
-    return pickle.loads(data)()
+    return [one.key for one in blocks], graph, False
 
 
 @dataclass(eq=False)
 class DaskBlocks:
     """Blocks of a source. The workers keep them, or some rows of each, as long as this lives.
 
-    An input is a key of ``graph``, a loader, which is called where the task runs, a block, or the
-    future of one.
+    An input is a key of ``graph``, a block, or the future of one.
     """
 
     workers: Workers
@@ -447,12 +371,7 @@ class DaskBlocks:
     graph: Graph
     infos: list[BlockInfo]
     is_kept: bool  # the inputs are futures of the workers
-    feature_names: Sequence[str] | None = None
     held: list[Drawn] = field(default_factory=list)  # rows of each block, if it is not kept
-
-    @property
-    def n_features(self) -> int:
-        return self.infos[0].n_features or 0
 
     @cached_property
     def offsets(self) -> AnyArray:
@@ -475,40 +394,19 @@ class DaskBlocks:
         n_held = 0 if self.is_kept else max(_LEAST_HELD, _HELD_ROWS // len(self.inputs))
         looks = self.run(_look, _join_lists, self._all, n_held=n_held)
         self.held = [] if self.is_kept else [held for _, _, held in looks]
-        self._describe([seen for seen, _, _ in looks])
+        begins = accumulate((n_rows for n_rows, _, _ in looks), initial=0)
+        self.infos = [
+            replace(info, n_rows=n_rows, begin=begin)
+            for info, (n_rows, _, _), begin in zip(self.infos, looks, begins, strict=False)
+        ]
         return float(sum(n_bytes for _, n_bytes, _ in looks))
 
     @property
     def _all(self) -> Inputs:
         return {i: (block,) for i, block in enumerate(self.inputs)}
 
-    def _describe(self, seen: Sequence[BlockInfo]) -> None:
-        """Note size and columns of the blocks; ValueError for one that differs from the first."""
-        filled = [info for info in seen if info.n_rows]
-        if not filled and self.infos[0].n_features is None:
-            raise ValueError(f"{seen[0].name} has no rows in any of its {len(seen)} blocks.")
-        first = filled[0] if filled else self.infos[0]
-        for info in filled:
-            is_named = None not in (info.names, first.names)
-            if info.n_features != first.n_features or (is_named and info.names != first.names):
-                raise ValueError(
-                    f"The columns of {info.label} differ from those of block {first.i} in number, "
-                    "names or order: give all blocks the same columns in the same order."
-                )
-        if filled and all(info.names is not None for info in filled):
-            self.feature_names = list(first.names or ())
-        begins = accumulate((info.n_rows or 0 for info in seen), initial=0)
-        self.infos = [
-            replace(info, n_features=first.n_features, begin=begin, names=None)
-            for info, begin in zip(seen, begins, strict=False)
-        ]
-
     def run(
-        self,
-        function: Callable[..., Any],
-        join: Callable[[Sequence[Any]], Any],
-        inputs: Inputs,
-        **settings: Any,
+        self, function: Callable[..., Any], join: Function, inputs: Inputs, **settings: Any
     ) -> Any:
         """Run a pass: a task for every block, then results put together in their order."""
         tasks = self._tasks(function, inputs, **settings)
@@ -524,7 +422,7 @@ class DaskBlocks:
         }
 
 
-def _tree(join: Callable[[Sequence[Any]], Any], keys: Sequence[Any]) -> tuple[Graph, Any]:
+def _tree(join: Function, keys: Sequence[Any]) -> tuple[Graph, Any]:
     """Return tasks that put results together, and the key of the last one.
 
     They depend on nothing but the number of results: sums round alike every time.
@@ -547,8 +445,9 @@ class DaskRows(WeightedRows):
     def __init__(
         self, blocks: DaskBlocks, weights: Array | None, is_member: AnyArray | None, n_threads: int
     ) -> None:
-        super().__init__(int(blocks.offsets[-1]), blocks.n_features, weights, is_member)
-        self.feature_names = blocks.feature_names
+        first = blocks.infos[0]
+        super().__init__(int(blocks.offsets[-1]), first.n_features, weights, is_member)
+        self.feature_names = first.names
         self._blocks = blocks
         self._n_threads = n_threads
 

@@ -18,8 +18,8 @@ from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near, one_of_each
-from . import WeightedRows
-from .backends import Place, Request, check_finite, place_of, to_host
+from . import Result, WeightedRows, report_progress
+from .backends import Members, Place, Request, Weights, check_finite, place_of, to_host
 from .device_sums import (
     DeviceBlock,
     FusedPasses,
@@ -30,7 +30,6 @@ from .device_sums import (
     lost_to_rounding,
     round_origin,
 )
-from .passes import Result, report_progress
 
 _BLOCK_ENTRIES = 2**20, 2**26  # on the CPU, on another device
 _SMALLEST_BLOCK = 1024
@@ -46,10 +45,7 @@ def open_rows(
     name = request.name
     if hasattr(X, "detach"):
         if str(X.layout) != "torch.strided":
-            raise TypeError(
-                f"{name} is a sparse tensor ({X.layout}), and rows must be dense: pass "
-                f"{name}.to_dense()."
-            )
+            raise TypeError(f"{name} is a sparse tensor ({X.layout}): pass {name}.to_dense().")
         X = X.detach()  # sums need no gradient
     shape = tuple(X.shape)
     if len(shape) != 2:
@@ -58,20 +54,16 @@ def open_rows(
         raise ValueError(f"{name} has shape {shape}, and needs at least one row and one feature.")
     request.check_width(shape[1])
     if place_of(X).xp.isdtype(X.dtype, "complex floating"):
-        raise ValueError(
-            f"Complex data not supported: {name} has dtype {X.dtype}. Split it into two columns."
-        )
-    return ArrayRows(X, weights, is_member, name=name, names=request.feature_names)
+        raise ValueError(f"Complex data not supported: {name} holds {X.dtype}. Split it in two.")
+    return ArrayRows(X, request, weights, is_member)
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:
     """Return results on the device of X; the function takes blocks of rows in floating point."""
     rows = open_rows(X, request)
     if rows.n_rows == 0:
-        raise ValueError(
-            f"Found array with 0 sample(s) (shape={tuple(X.shape)}): {request.name} needs at least "
-            "one row."
-        )
+        name, shape = request.name, tuple(X.shape)
+        raise ValueError(f"Found array with 0 sample(s) (shape={shape}): {name} needs a row.")
     results = rows.apply(function)
     if isinstance(results[0], np.ndarray):  # class names, which no device can hold
         return np.concatenate(results)
@@ -85,20 +77,13 @@ class ArrayRows(WeightedRows):
     """
 
     def __init__(
-        self,
-        X: Any,
-        weights: Array | None = None,
-        is_member: AnyArray | None = None,
-        *,
-        name: str = "X",
-        names: AnyArray | None = None,
-        block_rows: int | None = None,
+        self, X: Any, request: Request, weights: Weights = None, is_member: Members = None
     ) -> None:
         super().__init__(int(X.shape[0]), int(X.shape[1]), weights, is_member)
         self.place: Place = place_of(X)
-        self._X, self._name, self._names = X, name, names
+        self._X, self._name, self._names = X, request.name, request.feature_names
         entries = _BLOCK_ENTRIES[0 if self._is_on_cpu else 1]
-        self._block_rows = block_rows or max(_SMALLEST_BLOCK, entries // X.shape[1])
+        self._block_rows = max(_SMALLEST_BLOCK, entries // X.shape[1])
         self._known: tuple[Frame, Moments] | None = None
 
     @property

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from .._core import AnyArray, Array
+from .._messages import quoted_list
+from . import AHEAD, read_ahead
 from .backends import Request, changed_error
 from .memory import TILES_PER_BLOCK, Block, BlockRows
-from .passes import AHEAD, read_ahead
-from .readers import Reader, Span, reader_of, shorten
+from .readers import SHOWN_NAMES, Reader, Span, reader_of
 
 _RESERVOIR_SLACK = 1.5  # times the rows to keep are held before the others are dropped
 # Rows kept in the first pass: twice what a search needs, so that another seed gives another
@@ -39,9 +40,10 @@ def open_rows(
     if expected is not None and names is not None:
         reader = reader.select(list(expected))
     elif names is not None and request.n_features not in (None, reader.n_features):
+        known = quoted_list(names, SHOWN_NAMES)
         raise ValueError(
             f"{name} has {reader.n_features} features, but X of fit has {request.n_features}. Its "
-            f"columns are {shorten(names)}, and X of fit has no names to choose among them: pass "
+            f"columns are {known}, and X of fit has no names to choose among them: pass "
             "iclda.rows.open(..., columns=[...]), or a table as X."
         )
     request.check_width(reader.n_features)
@@ -60,7 +62,8 @@ def _equal_blocks(
     filled = 0
     for span in spans:
         done = 0
-        if filled == 0 and span.n_rows == n_rows and span.is_read_by_slices:  # needs no copy
+        is_own = not isinstance(span.part, (list, np.ndarray))  # a slice is an array of its own
+        if filled == 0 and span.n_rows == n_rows and is_own:  # needs no copy
             rows = np.asarray(span.part[span.skip : span.skip + n_rows])
             yield Block(span.start, rows, span.where)
             continue

@@ -40,8 +40,7 @@ from .._core.moments import (
     sums_from_zero,
 )
 from .._core.rows import Near, Rows
-from . import WeightedRows
-from .passes import Result, in_order, report_as, report_progress
+from . import Result, WeightedRows, in_order, report_as, report_progress
 
 Tile = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, indices of the rows
 Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)

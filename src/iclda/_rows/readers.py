@@ -20,13 +20,15 @@ from typing import Any, Literal
 import numpy as np
 
 from .._core import AnyArray
+from .._messages import quoted_list
+from .._system import require
 from .backends import (
     KIND_BY_KEY,
     KINDS,
     SUFFIXES,
     changed_error,
     check_finite,
-    check_names,
+    check_rows,
     find_kind,
     is_path,
     names_of_table,
@@ -41,10 +43,11 @@ _FIRST_LOOK_GROUPS = 16  # row groups of Parquet files that a first look reads f
 _COMPARED_ROWS = 16  # first rows, which must be the same in two calls of a factory
 _COLUMN_BUFFER = (2**13, 2**17)  # bytes read at once of each column: no row group is held whole
 _BUFFERED_SHARE = 8  # the buffers of all columns take at most memory / _BUFFERED_SHARE
-_SHOWN_NAMES = 10  # names of columns that a message lists
+SHOWN_NAMES = 10  # names of columns that a message lists
 
 # Returns a new iterable of batches, of the columns of these names, of about so many rows.
 Factory = Callable[["list[str] | None", int], Iterable[Any]]
+Count = Callable[[], int] | None
 Paths = Iterable["str | os.PathLike[str]"]
 Columns = Mapping[str, "np.dtype[Any]"]  # of a table
 
@@ -62,11 +65,6 @@ class Span:
     @property
     def stop(self) -> int:
         return self.start + self.n_rows
-
-    @property
-    def is_read_by_slices(self) -> bool:
-        """Whether a slice of the part is an array of its own, which nobody else writes to."""
-        return not isinstance(self.part, (list, np.ndarray))
 
     def read(self, target: AnyArray, row: int) -> None:
         """Copy rows, from this one on, into an (n, d) array."""
@@ -106,11 +104,8 @@ class Reader:
         return f"<{n_rows} x {self.n_features} rows of {self.words}>"
 
     def select(self, names: Sequence[str]) -> Reader:
-        """Return a reader of these columns; those of an array must have these names already."""
-        if self._columns is None:
-            way_out = "Put the columns, and feature_names, into the order of feature_names_in_."
-            check_names(self.feature_names or names, names, self.name, way_out)
-            return self
+        """Return a reader of these columns of a table."""
+        assert self._columns is not None
         _check_columns(names, self._columns, self.name)
         other = copy(self)
         other._set_columns(self._columns, names)
@@ -193,32 +188,11 @@ def _stamp(file: str | os.PathLike[str]) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _check_array(array: Any, where: str) -> None:
-    """Raise ValueError unless an array is 2-d and holds real numbers."""
-    if len(array.shape) != 2:
-        raise ValueError(
-            f"{where} must be 2-d, rows x features, got shape {array.shape}: reshape it, for "
-            "example by X.reshape(len(X), -1)."
-        )
-    if array.dtype.kind not in "biuf":
-        raise ValueError(
-            f"{where} holds {array.dtype}, and must hold real numbers: convert it to a dtype of "
-            "numbers, or leave out the columns that hold none."
-        )
-
-
 def _check_columns(names: Sequence[str], there: Collection[str], where: str) -> None:
     missing = [str(column) for column in names if column not in there]
     if missing:
-        raise ValueError(
-            f"{where} lacks the columns {shorten(missing)}; it has {shorten(list(there))}."
-        )
-
-
-def shorten(names: Sequence[str]) -> str:
-    """Return the first names, for messages."""
-    n_more = len(names) - _SHOWN_NAMES
-    return f"{list(names[:_SHOWN_NAMES])}" + (f" and {n_more} more" if n_more > 0 else "")
+        lacking, known = (quoted_list(each, SHOWN_NAMES) for each in (missing, list(there)))
+        raise ValueError(f"{where} lacks the columns {lacking}; it has {known}.")
 
 
 @contextmanager
@@ -245,7 +219,7 @@ class ArrayReader(Reader):
         super().__init__(name, files)
         self._arrays = arrays
         for array in arrays:
-            _check_array(array, self._where(array))
+            check_rows(array, self._where(array))
         first = arrays[0]
         for other in arrays[1:]:
             if (other.shape[1], other.dtype) != (first.shape[1], first.dtype):
@@ -369,22 +343,14 @@ def _columns_in(
 
 
 def _dtype_error(place: str, dtype: np.dtype[Any], first: np.dtype[Any]) -> ValueError:
-    return ValueError(
-        f"{place} holds {dtype}, but {first} was read before: give all parts the same dtype."
-    )
+    return ValueError(f"{place} holds {dtype}, but {first} was read before: use one for all parts.")
 
 
 class Batches(Reader):
     """The rows of all batches; no row can be reached but through those before it."""
 
     def __init__(
-        self,
-        factory: Factory,
-        name: str,
-        first: Any,
-        n_rows: int | None,
-        *,
-        count: Callable[[], int] | None = None,
+        self, factory: Factory, name: str, first: Any, n_rows: int | None, count: Count = None
     ) -> None:
         """``count``: a cheaper way to count the rows than to read them."""
         super().__init__(name)
@@ -393,7 +359,7 @@ class Batches(Reader):
             self._set_columns(columns, list(columns))
         else:
             array = np.asarray(first)
-            _check_array(array, f"{name}: batch 0")
+            check_rows(array, f"{name}: batch 0")
             self._dtype, self.n_features = array.dtype, array.shape[1]
         self.words = f"batches of {'arrays' if columns is None else 'tables'}"
         self.n_rows, self._factory, self._count = n_rows, factory, count
@@ -409,7 +375,8 @@ class Batches(Reader):
             place = f"{self.name}: batch {i} (from row {begin} on)"
             part: Any
             if self._columns is None:
-                part = self._check_batch(np.asarray(batch), place)
+                part = np.asarray(batch)
+                self._check_batch(part, place)
             else:
                 part = _columns_in(batch, self.feature_names or [], dtype, place, begin)
             yield Span(begin, len(batch), f"batch {i}", part)
@@ -417,8 +384,8 @@ class Batches(Reader):
             if wanted is not None and begin > wanted[-1]:
                 return
 
-    def _check_batch(self, rows: AnyArray, place: str) -> AnyArray:
-        _check_array(rows, place)
+    def _check_batch(self, rows: AnyArray, place: str) -> None:
+        check_rows(rows, place)
         if rows.shape[1] != self.n_features:
             raise ValueError(
                 f"{place} has {rows.shape[1]} columns, but the first one has {self.n_features}: "
@@ -426,36 +393,20 @@ class Batches(Reader):
             )
         if not np.can_cast(rows.dtype, self._dtype):
             raise _dtype_error(place, rows.dtype, self._dtype)
-        return rows
 
 
-def batch_reader(
-    make: Callable[[], Iterable[Any]],
-    name: str,
-    *,
-    n_rows: int | None = None,
-    feature_names: Sequence[str] | None = None,
-) -> Reader:
+def batch_reader(make: Callable[[], Iterable[Any]], name: str, n_rows: int | None = None) -> Reader:
     """Return a reader of arrays or of tables, as the first batch that holds rows is."""
     first, again = (next((one for one in make() if len(one) > 0), None) for _ in range(2))
-    if first is not None and (again is None or _first_rows(first) != _first_rows(again)):
+    if first is None:
+        raise ValueError(f"{name} gave no rows: leave it out, or have its factory give some.")
+    if again is None or _first_rows(first) != _first_rows(again):
         raise ValueError(
             f"{name} begins with other rows, or none, when its factory is called again. Every call "
             "must return a new iterator that starts from the first row, and give the rows in the "
             "same order."
         )
-    if first is None:
-        raise ValueError(f"{name} gave no rows: leave it out, or have its factory give some.")
-    reader: Reader = Batches(lambda names, size: make(), name, first, n_rows)
-    if feature_names is not None and reader.feature_names is not None:
-        reader = reader.select(feature_names)
-    elif feature_names is not None:
-        reader.feature_names = list(feature_names)
-    if feature_names is not None and len(feature_names) != reader.n_features:
-        raise ValueError(
-            f"{name}: batches have {reader.n_features} columns, but feature_names={feature_names}."
-        )
-    return reader
+    return Batches(lambda names, size: make(), name, first, n_rows)
 
 
 def _first_rows(batch: Any) -> str:
@@ -488,18 +439,13 @@ class ParquetFiles(Reader):
 
     @contextmanager
     def _open(self, path: Path) -> Iterator[Any]:
-        try:
-            import pyarrow
-            from pyarrow.parquet import ParquetFile
-        except ImportError as error:
-            raise ImportError(
-                f"{self.name}: pyarrow reads {path}, and is not installed: "
-                "pip install 'iclda[files]'."
-            ) from error
+        arrow, parquet = (
+            require(name, f"reading {path}", "files") for name in ("pyarrow", "pyarrow.parquet")
+        )
         fitting = self.memory // (_BUFFERED_SHARE * max(1, self.n_features))
         with (
-            _named_errors((OSError, pyarrow.ArrowException), f"{self.name}: {path}"),
-            ParquetFile(
+            _named_errors((OSError, arrow.ArrowException), f"{self.name}: {path}"),
+            parquet.ParquetFile(
                 path,
                 metadata=self._metadata.get(path),
                 buffer_size=int(np.clip(fitting, *_COLUMN_BUFFER)),

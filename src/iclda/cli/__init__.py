@@ -116,13 +116,7 @@ def explained(command: Callable[..., None], after_interruption: str) -> Callable
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:  # the reader of the output closed it: typer exits silently
             raise
-        except Exception as error:
-            if not isinstance(error, (ValueError, OSError, ImportError, MemoryError)):
-                # Imported here because at the start it would delay every command.
-                from ..studies.store import StoreError
-
-                if not isinstance(error, StoreError):
-                    raise
+        except (ValueError, OSError, ImportError, MemoryError) as error:
             typer.echo(error_line(error), err=True)
             raise typer.Exit(USAGE_ERROR) from None
 

@@ -1,4 +1,4 @@
-"""The commands that make, use, judge and show model files: fit, predict, evaluate, show."""
+"""The commands that label rows, and make, use, judge and show models; the playground."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import shlex
 import shutil
 import sys
 import warnings
+import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -18,8 +21,13 @@ from typer import Argument, Option
 from .. import cli
 from .._messages import printable, wrap
 from .._progress import show_cells
-from .._system import atomic_write, check_writable
+from .._system import atomic_write, check_installed, check_writable
 from ..methods import CHOSEN_BY_NAME, find_method, parse_shrinkage
+
+if TYPE_CHECKING:
+    from .._local_server import Site
+    from ..tabular.ask import Pool, Round
+    from ..tabular.table_files import Answers
 
 NOT_CONVERGED = 3  # exit code of a fit that wrote a model not to be relied on
 _AUTO = "auto"
@@ -51,6 +59,122 @@ _TableOut = Annotated[Path, Option(metavar="FILE", help="A .csv or .parquet file
 _Ids = Annotated[_Texts, Option(metavar="COLUMN", help="Column to copy; repeatable.")]
 _KnownTarget = Annotated[str | None, Option(metavar="COLUMN", help="Default: that of the fit.")]
 _PageOut = Annotated[Path | None, Option(metavar="FILE", help="Also write a page, .html.")]
+_AnswersFile = Annotated[Path, Option(metavar="FILE", help="CSV of rows to label; it is extended.")]
+_ClassColumn = Annotated[str, Option(metavar="COLUMN", help="Column of classes.")]
+_RowId = Annotated[
+    str, Option(metavar="COLUMN", help="Column of ids; row numbers if there is none named row.")
+]
+_Number = Annotated[int, Option(min=0, metavar="N", help="Rows to choose for labeling.")]
+_Test = Annotated[int, Option(min=0, metavar="N", help="Rows to draw at random, for the error.")]
+_Link = Annotated[str | None, Argument(metavar="LINK", help="A link that somebody shared.")]
+_Port = Annotated[int, Option(min=0, max=65535, metavar="N", help="Port; 0 takes any free one.")]
+_NoBrowser = Annotated[bool, Option("--no-browser", help="Print the address, open nothing.")]
+_Images = Annotated[
+    str | None, Option(metavar="COLUMN|FOLDER", help="Column of paths, or a folder of images.")
+]
+
+
+def ask(
+    data: cli.TableFile,
+    n: _Number = 20,
+    target: _ClassColumn = "label",
+    id: _RowId = "row",
+    labels: _AnswersFile = Path("to_label.csv"),
+    test: _Test = 0,
+    seed: cli.Seed = 0,
+    quiet: cli.Quiet = False,
+    json: cli.Json = False,
+) -> None:
+    """Choose the rows to label next, and state the error that the labels so far show."""
+    with show_cells(quiet or json, title="Choosing rows"):
+        from ..tabular.ask import ask_for_labels
+
+        asked = ask_for_labels(data, n, target=target, id=id, labels=labels, n_test=test, seed=seed)
+    if json:
+        cli.print_json({**asked.to_json(), "next": _next(asked)})
+    elif not quiet:
+        for line in (*asked.lines, f"Next: {_next(asked)}"):
+            typer.echo(printable(line))
+
+
+def _then_fit(pool: Pool, answers: Answers, how: str) -> str:
+    """The command that fits a model, or how to get labels of two classes, which it needs."""
+    if len({*pool.labels.values(), *answers.labels.values()}) < 2:
+        return f"run the same command {how}, since a fit needs labels of two classes"
+    known = ["--labels", str(answers.path), "--id", pool.id, "--target", pool.target]
+    unusable = ["--drop-unusable"] if pool.table.dropped else []
+    return shlex.join(["iclda", "fit", str(pool.file.path), *known, *unusable])
+
+
+def _next(asked: Round) -> str:
+    """What to do after a round."""
+    answers = asked.answers
+    fit = _then_fit(asked.pool, answers, "with --n 20")
+    if not answers.open_ids:
+        return fit
+    fill = f"fill in the column {answers.target!r} of {answers.path}"
+    if not asked.n_left:
+        return f"{fill}, then {fit}"
+    test = ", with --test 50 to know the error" if asked.needs_random_rows else ""
+    return f"{fill}, then run the same command again{test}"
+
+
+def playground(link: _Link = None, port: _Port = 0, no_browser: _NoBrowser = False) -> None:
+    """Open a page on which fits follow the points that you move.
+
+    It is served on this machine only, until you press Ctrl-C.
+    """
+    check_installed(("starlette", "uvicorn"), "the playground", "playground")
+    from ..playground import playground_site
+
+    state = "" if link is None else link.partition("#")[2] or link
+    _serve(playground_site, port, no_browser, "Playground", state=f"#{state}" if state else "")
+
+
+def label(
+    data: cli.TableFile,
+    labels: _AnswersFile = Path("to_label.csv"),
+    target: _ClassColumn = "label",
+    id: _RowId = "row",
+    images: _Images = None,
+    port: _Port = 0,
+    no_browser: _NoBrowser = False,
+) -> None:
+    """Open a page on which you label the rows that help a model most.
+
+    It is served on this machine only, until you press Ctrl-C. Every answer is written at once.
+    """
+    check_installed(("starlette", "uvicorn"), "the page to label on", "playground")
+    from ..labeling import LabelingSession, ShownRows, labeling_site
+    from ..tabular.ask import Pool
+
+    check_writable(labels)
+    pool = Pool(data, id, target)
+    session = LabelingSession(pool, ShownRows(pool, images), labels)
+    note = f"Answers are written to {labels}. "
+    _serve(partial(labeling_site, session), port, no_browser, "Labeling", note=note)
+    typer.echo(f"{session.answers}. Next: {_then_fit(pool, session.answers, 'again')}")
+
+
+def _serve(
+    make_site: Callable[[], Site],
+    port: int,
+    no_browser: bool,
+    title: str,
+    *,
+    state: str = "",
+    note: str = "",
+) -> None:
+    """Serve a page until Ctrl-C, which is the way to end it; ``state`` is added to the address."""
+    from .._local_server import serve
+
+    def show(address: str) -> None:
+        typer.echo(f"{title}: {address}{state}\n{note}Ctrl-C ends it.")
+        if not no_browser:  # in a thread: some browsers only return when they are closed
+            Thread(target=webbrowser.open, args=(address + state,), daemon=True).start()
+
+    with suppress(KeyboardInterrupt):
+        serve(port, make_site, show)
 
 
 def fit(
@@ -150,6 +274,7 @@ def evaluate(
     """Judge a model by rows whose class is known."""
     from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
     from ..studies.page import check_can_report
+    from ..tabular.table import ReadOptions
 
     if out is not None:
         check_can_report()
@@ -157,9 +282,9 @@ def evaluate(
         if out.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"--out must name an .html file, got {str(out)!r}.")
     fitted, kinds, about = _load(model)
-    where: Any = {"target": target, "unlabeled": unlabeled, "labels": labels, "id": id}
+    options = ReadOptions(target, unlabeled, labels=labels, id=id)
     with _show_rows("Evaluating", quiet or json) as advance:
-        evaluation = evaluate_file(fitted, kinds, about, model, data, **where, advance=advance)
+        evaluation = evaluate_file(fitted, kinds, about, model, data, options, advance)
     lines = evaluation_lines(evaluation)
     if out is not None:
         lines += ["", f"Wrote {out}."]

@@ -269,43 +269,43 @@ def study(
         minutes = "half a minute" if quick else "five minutes"
         typer.echo(f"Answers go to {out}: about {minutes} on two cores. {cli.RESUMABLE}", err=True)
     from ..studies.page import check_can_report
-    from ..studies.questions import EXPERIMENTS
-    from ..studies.questions.run import StudySettings, run_questions
+    from ..studies.paper.questions import EXPERIMENTS, StudySettings, run_questions
 
     check_can_report()
-    settings = StudySettings(
-        out, seed, jobs or cli.n_cores(), data, features, cli.command_line(), quick
-    )
+    jobs, command = jobs or cli.n_cores(), cli.command_line()
+    settings = StudySettings(out, seed, jobs, data, features, command, quick)
     steps = {name: f"{name} ({i} of {len(EXPERIMENTS)})" for i, name in enumerate(EXPERIMENTS, 1)}
     with show_cells(quiet) as advance:
         run_questions(settings, lambda name, *counts: advance(steps[name], *counts))
-    _draw_answers(out, quiet, json)
+    _draw(out, quiet, json)
     if quick and not quiet:
         typer.echo("A quick run shows how it works: its numbers are of too few fits.", err=True)
 
 
-def _draw_answers(out: Path, quiet: bool, json: bool) -> None:
-    from ..studies.questions.report import draw_answers
+def report(folder: _Folder, quiet: cli.Quiet = False, json: cli.Json = False) -> None:
+    """Draw tables, figures and report anew from stored rows."""
+    from ..studies.store import stored_kind
 
-    summary = draw_answers(out)
+    if stored_kind(folder) == "comparison":
+        _draw_comparison(folder, quiet=quiet, json=json)
+    else:
+        _draw(folder, quiet, json)
+
+
+def _draw(out: Path, quiet: bool, json: bool) -> None:
+    """Draw the experiments of the paper, or the answers to its open questions."""
+    from ..studies.paper import QUESTIONS
+    from ..studies.paper.answers import draw_answers
+    from ..studies.paper.report import draw_everything
+    from ..studies.store import stored_kind
+
+    summary = draw_answers(out) if stored_kind(out) == QUESTIONS else draw_everything(out)
     if json:
         cli.print_json(summary)
     elif not quiet:
-        for each in summary["answers"].values():
+        for each in summary.get("answers", {}).values():
             _echo(*each, "")
         typer.echo(f"Report: {summary['report']}")
-
-
-def report(folder: _Folder, quiet: cli.Quiet = False, json: cli.Json = False) -> None:
-    """Draw tables, figures and report anew from stored rows."""
-    from ..studies.compare.api import is_comparison
-
-    if is_comparison(folder):
-        _draw_comparison(folder, quiet=quiet, json=json)
-    elif is_comparison(folder, "questions"):
-        _draw_answers(folder, quiet, json)
-    else:
-        _draw_paper(folder, quiet, json)
 
 
 def datasets(data: _Data = None, json: cli.Json = False) -> None:
@@ -354,14 +354,4 @@ def _run_and_draw(out: Path, quiet: bool, json: bool, *, jobs: int, **settings: 
     jobs, command = jobs or cli.n_cores(), cli.command_line()
     with show_cells(quiet) as advance:
         run_study(Study(out=out, jobs=jobs, command=command, **settings), advance)
-    _draw_paper(out, quiet, json)
-
-
-def _draw_paper(out: Path, quiet: bool, json: bool) -> None:
-    from ..studies.paper.report import draw_everything
-
-    summary = draw_everything(out)
-    if json:
-        cli.print_json(summary)
-    elif not quiet:
-        typer.echo(f"Report: {summary['report']}")
+    _draw(out, quiet, json)

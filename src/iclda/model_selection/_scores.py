@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
@@ -15,26 +15,13 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_method_params
 
 from .._core import AnyArray, Array
 from .._estimators.labels import check_lengths, encode_labels, plain, split_marker
 from .._messages import NoUnlabeledRowsWarning
-from .._statistics import finite_means
-from ._splitters import (
-    LARGEST_SEED,
-    OrderedSplit,
-    SemiSupervisedKFold,
-    check_count,
-    final_step,
-    is_whole,
-    marker_of,
-    order_split,
-    storable,
-    write_marker,
-)
+from . import _splitters
+from ._splitters import LARGEST_SEED, OrderedSplit, SemiSupervisedKFold, final_step, marker_of
 
 _N_DEFAULT_SIZES = 6
 _SMALLEST_DEFAULT_SIZE = 10
@@ -48,7 +35,7 @@ def semi_supervised_scorer(
 
     It is needed where a split may test unlabeled rows: scikit-learn's own scorers take the marker
     for one more class, and count every unlabeled row as an error. The splitters of this module test
-    no unlabeled row, so that plain scorers can be used with them.
+    no unlabeled row, so that plain scorers can be used with them, also where metadata is routed.
 
     Parameters
     ----------
@@ -96,12 +83,9 @@ class SemiSupervisedScorer:
         self._scorer = scorer
         self.__name__ = name
         self._unlabeled = unlabeled
-        self._request: MetadataRequest | None = None
 
-    def __call__(
-        self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None, **metadata: Any
-    ) -> float:
-        """Score the labeled rows; weights and other metadata are cut to them."""
+    def __call__(self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None) -> float:
+        """Score the labeled rows; weights are cut to them."""
         check_lengths(X=X, y=y_true, sample_weight=sample_weight)
         marker = marker_of(estimator, self._unlabeled)
         present, is_marker = split_marker(y_true, marker)
@@ -110,39 +94,11 @@ class SemiSupervisedScorer:
                 f"A score needs labeled rows, and all {len(is_marker)} rows carry the marker "
                 f"{plain(marker)!r}: split with SemiSupervisedKFold, or label some of them."
             )
+        weights: dict[str, Any] = {}
         if sample_weight is not None:
-            metadata["sample_weight"] = sample_weight
-        kept = np.flatnonzero(~is_marker)
-        metadata = _check_method_params(X, metadata, kept)
-        return float(self._scorer(estimator, _safe_indexing(X, kept), present, **metadata))
-
-    def set_score_request(self, **requests: Any) -> SemiSupervisedScorer:
-        """Request metadata where routing is on, for example ``sample_weight=True``.
-
-        Parameters
-        ----------
-        requests : dict
-            Name of the metadata -> True, False, None or another name, as of scikit-learn's scorers.
-
-        Returns
-        -------
-        self : SemiSupervisedScorer
-            The same scorer.
-        """
-        self._request = MetadataRequest(owner=self)
-        for name, alias in requests.items():
-            self._request.score.add_request(param=name, alias=alias)
-        return self
-
-    def get_metadata_routing(self) -> MetadataRequest:
-        """Return the metadata that the scorer requests.
-
-        Returns
-        -------
-        routing : MetadataRequest
-            Those of ``set_score_request``, or else those of the scorer inside.
-        """
-        return get_routing_for_object(self._request or self._scorer)
+            weights["sample_weight"] = np.asarray(sample_weight)[~is_marker]
+        labeled = _safe_indexing(X, np.flatnonzero(~is_marker))
+        return float(self._scorer(estimator, labeled, present, **weights))
 
     def _accept_sample_weight(self) -> bool:
         # Called by scikit-learn where routing is off.
@@ -195,12 +151,13 @@ class LearningCurve:
     @property
     def mean(self) -> Array:
         """Mean score of every point, over the splits that could be fitted; NaN if none could."""
-        return finite_means(self.scores)[0]
+        return np.ma.masked_invalid(self.scores).mean(axis=1).filled(np.nan)
 
     @property
     def standard_error(self) -> Array:
         """Standard error of ``mean``, as if splits were independent; NaN below two splits."""
-        return finite_means(self.scores)[1]
+        finite = np.ma.masked_invalid(self.scores)
+        return (finite.std(axis=1, ddof=1) / np.sqrt(finite.count(axis=1))).filled(np.nan)
 
 
 def semi_supervised_learning_curve(
@@ -214,9 +171,7 @@ def semi_supervised_learning_curve(
     cv: Any = 5,
     scoring: Any = None,
     min_per_class: int = 1,
-    params: Mapping[str, Any] | None = None,
     unlabeled: Any = "auto",
-    error_score: Any = np.nan,
     n_jobs: int | None = None,
     random_state: Any = None,
 ) -> LearningCurve:
@@ -249,13 +204,9 @@ def semi_supervised_learning_curve(
         As for scikit-learn's ``learning_curve``; None takes the classifier's own ``score``.
     min_per_class : int, default=1
         Smallest number of labeled rows of every class.
-    params : dict, default=None
-        Further arguments of ``fit``, cut to the training rows where they have one entry a row.
     unlabeled : object, default="auto"
         Marker of unlabeled rows in y. "auto": that of the estimator, also inside a pipeline; -1
         where it has no parameter ``unlabeled``.
-    error_score : float or "raise", default=np.nan
-        Score of a fit that fails, with one warning for all; "raise" raises its error.
     n_jobs : int, default=None
         Number of processes, as in scikit-learn.
     random_state : int, RandomState instance or None, default=None
@@ -264,7 +215,8 @@ def semi_supervised_learning_curve(
     Returns
     -------
     curve : LearningCurve
-        Sizes, scores of every point and split, mean and standard error.
+        Sizes, scores of every point and split, mean and standard error. The score of a fit that
+        failed is NaN, with one warning for all of them.
 
     Examples
     --------
@@ -282,19 +234,14 @@ def semi_supervised_learning_curve(
     marker = marker_of(estimator, unlabeled)
     check_lengths(X=X, y=y, groups=groups)
     labels = encode_labels(y, marker)
-    check_count("min_per_class", min_per_class, 1)
-    if params and "X_unlabeled" in params:
-        raise ValueError(
-            "params holds X_unlabeled, but a learning curve chooses unlabeled rows from X: append "
-            "them to X, with the marker in y."
-        )
+    _splitters.check_count("min_per_class", min_per_class, 1)
     rng = check_random_state(random_state)
-    if is_whole(cv):
+    if _splitters.is_whole(cv):
         cv = SemiSupervisedKFold(cv, unlabeled=marker, random_state=rng.randint(LARGEST_SEED))
     indices = list(check_cv(cv).split(X, y, groups))
     seeds = rng.randint(LARGEST_SEED, size=len(indices))
     splits = [
-        order_split(labels, np.asarray(train), np.asarray(test), min_per_class, seed)
+        _splitters.order_split(labels, np.asarray(train), np.asarray(test), min_per_class, seed)
         for (train, test), seed in zip(indices, seeds, strict=True)
     ]
     points = _points(n_labeled, n_unlabeled, splits, min_per_class * len(labels.classes))
@@ -302,12 +249,10 @@ def semi_supervised_learning_curve(
         _fit_and_score,
         estimator=estimator,
         X=X,
-        y=write_marker(y, labels.is_labeled, marker),
+        y=_splitters.write_marker(y, labels.is_labeled, marker),
         truth=labels.classes[labels.codes],
-        marker=storable(marker),
+        marker=_splitters.storable(marker),
         scorer=check_scoring(estimator, scoring=scoring),
-        params=params or {},
-        error_score=error_score,
     )
     fits = Parallel(n_jobs=n_jobs)(
         delayed(fit_and_score)(split, *point) for point in points for split in splits
@@ -383,8 +328,6 @@ def _fit_and_score(
     truth: AnyArray,
     marker: Any,
     scorer: Any,
-    params: Mapping[str, Any],
-    error_score: float | str,
 ) -> tuple[float, int, int, Exception | None]:
     """Fit and score a split at given numbers of rows.
 
@@ -401,13 +344,10 @@ def _fit_and_score(
         if is_labeled.all():  # A point without unlabeled rows is intended.
             warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
         try:
-            own_params = _check_method_params(X, params, rows)
-            fitted = clone(estimator).fit(_safe_indexing(X, rows), y, **own_params)
+            fitted = clone(estimator).fit(_safe_indexing(X, rows), y)
             score = scorer(fitted, _safe_indexing(X, split.test), truth[split.test])
         except Exception as error:
-            if error_score == "raise":
-                raise
-            return float(error_score), *sizes, error
+            return np.nan, *sizes, error
     return float(score), *sizes, None
 
 
@@ -418,8 +358,8 @@ def _warn_of_failures(errors: Sequence[Exception | None]) -> None:
         raise failed[0]
     if failed:
         warnings.warn(
-            f"{len(failed)} of {len(errors)} fits failed and have the score error_score. The "
-            f"first error was {type(failed[0]).__name__}: {failed[0]}",
+            f"{len(failed)} of {len(errors)} fits failed and have the score NaN. The first error "
+            f"was {type(failed[0]).__name__}: {failed[0]}",
             FitFailedWarning,
             stacklevel=3,
         )

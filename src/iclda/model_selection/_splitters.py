@@ -279,18 +279,21 @@ class SemiSupervisedKFold(BaseCrossValidator):
         labels = encode_labels(y, self.unlabeled)
         labeled = np.flatnonzero(labels.is_labeled)
         rng = check_random_state(self.random_state)
-        everything = np.arange(len(labels.codes))
-        group_codes, labeled_groups = everything, None
+        codes, group_codes = labels.codes[labeled], np.arange(len(labels.codes))
         if groups is None:
             _check_class_sizes(labels, self.n_splits)
         else:
             group_codes = _encode_groups(groups, labels)
-            labeled_groups = group_codes[labeled]
-        for rows in self._choose(labels.codes[labeled], labeled_groups, rng):
-            test = labeled[np.sort(rows)]
-            train = everything[~np.isin(group_codes, group_codes[test])]
-            _check_all_classes_train(labels, train)
-            yield train, test
+        for _ in range(self.n_repeats):
+            if groups is None:
+                folds = draw_folds(codes, self.n_splits, rng)
+            else:
+                folds = _draw_group_folds(codes, group_codes[labeled], self.n_splits, rng)
+            for fold in range(self.n_splits):
+                test = labeled[folds == fold]
+                train = np.flatnonzero(~np.isin(group_codes, group_codes[test]))
+                _check_all_classes_train(labels, train)
+                yield train, test
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of splits, including those of all repeats.
@@ -311,22 +314,11 @@ class SemiSupervisedKFold(BaseCrossValidator):
         """
         return self.n_splits * self.n_repeats
 
-    def _choose(
-        self, codes: AnyArray, groups: AnyArray | None, rng: np.random.RandomState
-    ) -> Iterator[AnyArray]:
-        """Generate the places, among the labeled rows, of those that a split tests."""
-        for _ in range(self.n_repeats):
-            if groups is not None:
-                yield from _group_folds(codes, groups, self.n_splits, rng)
-                continue
-            folds = draw_folds(codes, self.n_splits, rng)
-            yield from (np.flatnonzero(folds == fold) for fold in range(self.n_splits))
 
-
-def _group_folds(
+def _draw_group_folds(
     codes: AnyArray, groups: AnyArray, n_folds: int, rng: np.random.RandomState
-) -> Iterator[AnyArray]:
-    """Generate the places of the rows of each fold: whole groups, with classes spread evenly."""
+) -> AnyArray:
+    """Return the fold of every row: whole groups, with classes spread evenly."""
     names, places = np.unique(groups, return_inverse=True)
     n_groups = len(names)
     if n_groups < n_folds:
@@ -335,8 +327,10 @@ def _group_folds(
             "label rows of more groups, or make fewer folds."
         )
     # Groups are shuffled here: scikit-learn 1.7 shuffles their class counts alone.
-    shuffled = rng.permutation(n_groups)[places]
-    return (test for _, test in StratifiedGroupKFold(n_folds).split(codes, codes, shuffled))
+    shuffled, folds = rng.permutation(n_groups)[places], np.empty(len(codes), dtype=int)
+    for fold, (_, test) in enumerate(StratifiedGroupKFold(n_folds).split(codes, codes, shuffled)):
+        folds[test] = fold
+    return folds
 
 
 def _check_class_sizes(labels: Labels, n_folds: int) -> None:

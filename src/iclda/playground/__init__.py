@@ -7,11 +7,11 @@ the page and answers it.
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,23 +34,16 @@ MOST_POINTS = 5_000
 N_UNLABELED = 1_000
 LARGEST_COORDINATE = 4.5  # on the page
 DECIMALS = 3  # of coordinates, so that a link holds them exactly
-_LARGEST_NUMBER = 1e300
 _AXES = ("x", "y")
 _DRAGGED_STARTS = 8  # of a search while a point is dragged
 _DECIMALS = 4  # of shares, which are only drawn
-_MOST_BYTES = 2**20  # of a scene
 _STATIC = Path(__file__).parent / "static"
-_OTHER_ADDRESS = (
-    "This address is not that of the playground that is running: open the one that `iclda "
-    "playground` prints.\nA link that somebody shared is opened by `iclda playground LINK`, or "
-    "pasted under Share.\n"
-)
+_SHARED = "A link that somebody shared is opened by `iclda playground LINK`, or pasted under Share."
 # Fitted before the page is opened, because the first fit imports what all need.
-_FIRST = {"labeled": [[0, 0, 0], [1, 1, 0], [2, 0, 1], [3, 1, 1]], "methods": ["supervised"]}
-
-
-class SceneError(ValueError):
-    """A scene that cannot be read; the page shows the message."""
+_FIRST: dict[str, Any] = {
+    **{"labeled": [[0, 0, 0], [1, 1, 0], [2, 0, 1], [3, 1, 1]], "unlabeled": []},
+    **{"methods": ["supervised"], "shown": "", "shrinkage": 0, "dragged": False},
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,63 +67,25 @@ class Scene:
 
 
 def read_scene(sent: Any) -> Scene:
-    """Read a scene from JSON; SceneError if it is none."""
-    if not isinstance(sent, dict):
-        raise SceneError(f"The scene must be an object, got {type(sent).__name__}.")
-    labeled = _read_points(sent, "labeled", range(len(CLASS_NAMES)))
-    unlabeled = _read_points(sent, "unlabeled", range(NO_CLASS, len(CLASS_NAMES)))
-    n_points = len(labeled) + len(unlabeled)
-    if n_points > MOST_POINTS:
-        raise SceneError(
-            f"The playground draws at most {MOST_POINTS:,} points, got {n_points:,}: take fewer, "
-            "or fit them in Python."
-        )
-    table = np.concatenate([labeled, unlabeled])
-    codes = table[:, 2].astype(int)
+    """Read a scene as the page sends it; fits check its coordinates and its shrinkage."""
+    labeled, unlabeled = (_read_points(sent[name]) for name in ("labeled", "unlabeled"))
+    methods = {find_method(name) for name in sent["methods"]}
+    X, codes = np.concatenate([labeled, unlabeled])[:, :2], labeled[:, 2].astype(int)
     return Scene(
-        X=table[:, :2],
-        y=np.where(np.arange(n_points) < len(labeled), codes, NO_CLASS),
-        truths=codes[len(labeled) :],
-        methods=_read_methods(sent.get("methods", [])),
-        shown=str(sent.get("shown") or ""),
-        shrinkage=_read_shrinkage(sent.get("shrinkage")),
-        is_dragged=bool(sent.get("dragged")),
+        X=X,
+        y=np.concatenate([codes, np.full(len(unlabeled), NO_CLASS)]),
+        truths=unlabeled[:, 2].astype(int),
+        methods=tuple(method for method in METHODS if method in methods),
+        shown=sent["shown"],
+        shrinkage=float(sent["shrinkage"]) or None,
+        is_dragged=sent["dragged"],
     )
 
 
-def _read_points(sent: dict[str, Any], name: str, codes: range) -> Array:
-    """Coordinates and classes of points, shape (n, 3); the class of an unlabeled one may lack."""
-    try:
-        cells = [(*point, None)[:3] if len(point) < 4 else () for point in sent.get(name, [])]
-        points = [(x, y, NO_CLASS if code is None else code) for x, y, code in cells]
-        table = np.array(points, dtype=float).reshape(-1, 3)
-    except (TypeError, ValueError, OverflowError):
-        table = np.full((1, 3), np.nan)
-    if not (np.abs(table[:, :2]) < _LARGEST_NUMBER).all() or not np.isin(table[:, 2], codes).all():
-        raise SceneError(
-            f"The {name} points must be lists [x, y, class] of finite coordinates and a class from "
-            f"0 to {len(CLASS_NAMES) - 1}: remove those that are not."
-        )
-    return table
-
-
-def _read_methods(names: Any) -> tuple[Method, ...]:
-    """The methods named, in the order of the table, the supervised one last."""
-    if not isinstance(names, list):
-        raise SceneError(f"methods must be a list of names, got {type(names).__name__}.")
-    try:
-        chosen = {find_method(str(name)) for name in names[: 2 * len(METHODS)]}
-    except ValueError as error:
-        raise SceneError(str(error)) from None
-    return tuple(method for method in METHODS if method in chosen)
-
-
-def _read_shrinkage(value: Any) -> float | None:
-    if value is None:
-        return None
-    if not isinstance(value, (int, float)) or not 0 <= value < 1:
-        raise SceneError(f"Shrinkage must be a number from 0 to below 1, got {str(value)[:60]!r}.")
-    return float(value) or None
+def _read_points(sent: Any) -> Array:
+    """Coordinates and classes of points, shape (n, 3); an unlabeled one may have no class."""
+    points = [(x, y, NO_CLASS if code is None else code) for x, y, code in sent]
+    return np.array(points, dtype=float).reshape(-1, 3)
 
 
 def fit_scene(scene: Scene) -> dict[str, Any]:
@@ -177,8 +132,7 @@ def _scores(classifier: Any) -> list[list[float]]:
     coef, intercept = np.asarray(classifier.coef_), np.asarray(classifier.intercept_)
     if len(classifier.classes_) == 2:  # log odds of the second
         coef, intercept = np.vstack([0 * coef, coef]), np.append(0.0, intercept)
-    rows: list[list[float]] = np.column_stack([coef, intercept]).tolist()
-    return rows
+    return np.column_stack([coef, intercept]).tolist()  # type: ignore[no-any-return]
 
 
 def _bounds(classifier: Any, scene: Scene) -> dict[str, Any]:
@@ -289,14 +243,9 @@ PROBLEMS = (
 )
 
 
-def draw_toy_scene(name: str, seed: int, n_unlabeled: int = N_UNLABELED) -> dict[str, Any]:
+def draw_toy_scene(toy: Toy, seed: int, n_unlabeled: int = N_UNLABELED) -> dict[str, Any]:
     """Draw labeled and unlabeled points of a toy problem, as the page holds them."""
-    toy = next((toy for toy in PROBLEMS if toy.name == name), None)
-    if toy is None:
-        raise ValueError(
-            f"Unknown toy problem {name!r}. There are: {', '.join(t.name for t in PROBLEMS)}."
-        )
-    rng = np.random.default_rng([seed, *name.encode()])
+    rng = np.random.default_rng([seed, *toy.name.encode()])
     X, y = toy.draw(n_unlabeled + 20 * toy.n_classes * toy.n_labeled, rng)
     placed = np.round(np.clip(X, -LARGEST_COORDINATE, LARGEST_COORDINATE), DECIMALS)
     points = [[*row, code] for row, code in zip(placed.tolist(), y.tolist(), strict=True)]
@@ -312,20 +261,23 @@ def playground_site() -> Site:
 
     async def fit(request: Request) -> Response:
         try:
-            scene = read_scene(await _read_json(request))
-        except SceneError as error:
-            return _refused(error)
+            scene = read_scene(await request.json())
+        except Exception as error:  # the page does not send such a scene
+            return JSONResponse({"message": f"This is no scene of the playground: {error!r}."}, 400)
         async with one_at_a_time:
             return JSONResponse(await run_in_threadpool(fit_scene, scene))
+
+    async def draw(request: Request, toy: Toy) -> Response:
+        return JSONResponse(draw_toy_scene(toy, request.path_params["seed"]))
 
     fit_scene(read_scene(_FIRST))
     routes = [
         Route("/about.json", _about),
-        Route("/toys/{name}", _toy),
+        *(Route(f"/toys/{toy.name}/{{seed:int}}", partial(draw, toy=toy)) for toy in PROBLEMS),
         Route("/fit", fit, methods=["POST"]),
         Mount("/", StaticFiles(directory=_STATIC, html=True)),
     ]
-    return Site("The playground", routes, _OTHER_ADDRESS)
+    return Site("playground", routes, _SHARED)
 
 
 def _about(request: Request) -> Response:
@@ -345,31 +297,3 @@ def _about(request: Request) -> Response:
     return JSONResponse(
         {"methods": methods, "classes": CLASS_NAMES, "toys": toys, "limits": limits}
     )
-
-
-def _toy(request: Request) -> Response:
-    seed = request.query_params.get("seed", "0")[:40]
-    try:
-        if not seed.isdecimal():
-            raise SceneError(f"seed must be a whole number, 0 or more, got {seed!r}.")
-        return JSONResponse(draw_toy_scene(request.path_params["name"], int(seed)))
-    except ValueError as error:
-        return _refused(error)
-
-
-async def _read_json(request: Request) -> Any:
-    """The body as JSON; SceneError if it is too large or no JSON."""
-    body = await request.body()  # browsers listen only after they have sent all
-    if len(body) > _MOST_BYTES:
-        raise SceneError(
-            f"The scene takes more than {_MOST_BYTES // 2**20} MB: the playground draws at "
-            f"most {MOST_POINTS:,} points. Take fewer, or fit them in Python."
-        )
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        raise SceneError("The scene is not valid JSON.") from None
-
-
-def _refused(error: ValueError) -> Response:
-    return JSONResponse({"message": str(error)}, 400)

@@ -44,11 +44,11 @@ class DecisionBoundaryDisplay(Display):
         The classes.
     responsibilities : ndarray of shape (n_unlabeled, n_classes), default=None
         Shares of the unlabeled rows in the classes; None draws these rows in gray.
-    grid : tuple of two ndarray, default=None
+    grid : tuple of two ndarray
         Coordinates of the columns and of the rows of a grid over the plane.
-    log_probabilities : ndarray of shape (n_rows, n_columns, n_classes), default=None
-        Log probabilities of the classes on the grid; None draws no regions.
-    names : tuple of two str, default=None
+    log_probabilities : ndarray of shape (n_rows, n_columns, n_classes)
+        Log probabilities of the classes on the grid.
+    names : tuple of two str
         Labels of the axes.
     held : str, default=""
         What is held fixed in the regions, as a note in the corner.
@@ -59,7 +59,7 @@ class DecisionBoundaryDisplay(Display):
         Axes drawn in.
     figure_ : matplotlib Figure
         Its figure.
-    surface_ : matplotlib AxesImage or None
+    surface_ : matplotlib AxesImage
         Shading of the regions.
     boundaries_ : list of matplotlib QuadContourSet
         Lines between the regions.
@@ -73,9 +73,9 @@ class DecisionBoundaryDisplay(Display):
     codes: AnyArray
     classes: AnyArray
     responsibilities: Array | None = None
-    grid: tuple[Array, Array] | None = None
-    log_probabilities: Array | None = None
-    names: tuple[str, str] | None = None
+    grid: tuple[Array, Array]
+    log_probabilities: Array
+    names: tuple[str, str]
     held: str = ""
 
     @classmethod
@@ -124,7 +124,7 @@ class DecisionBoundaryDisplay(Display):
         """
         codes, classes = encode_shown(estimator, X, y, unlabeled)
         plane = plane_of(estimator, X)
-        points = plane.coordinates(X)
+        points = plane.points
         check_count("grid_resolution", grid_resolution, 2)
         # A pipeline that imputes takes rows with gaps: they have no place in the plane.
         low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
@@ -143,16 +143,7 @@ class DecisionBoundaryDisplay(Display):
             held=plane.held,
         ).plot(ax=ax, **kwargs)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        legend: bool = True,
-        labeled_kw: dict[str, Any] | None = None,
-        unlabeled_kw: dict[str, Any] | None = None,
-        boundary_kw: dict[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> Self:
+    def plot(self, ax: Axes | None = None, *, legend: bool = True, **kwargs: Any) -> Self:
         """Draw.
 
         Parameters
@@ -161,12 +152,6 @@ class DecisionBoundaryDisplay(Display):
             Axes to draw in; None: new ones.
         legend : bool, default=True
             Whether to name classes and unlabeled rows beside the axes.
-        labeled_kw : dict, default=None
-            Passed to ``Axes.scatter`` for labeled rows.
-        unlabeled_kw : dict, default=None
-            Passed to ``Axes.scatter`` for unlabeled rows.
-        boundary_kw : dict, default=None
-            Passed to ``Axes.contour``.
         **kwargs : dict
             Passed to ``Axes.imshow`` for the shading; ``alpha`` is the opacity where a class is
             certain.
@@ -177,16 +162,11 @@ class DecisionBoundaryDisplay(Display):
             Object that stores what was drawn.
         """
         ax = self._open_axes(ax)
-        self.surface_, self.boundaries_ = None, []
-        if self.grid is not None and self.log_probabilities is not None:
-            self.surface_ = _draw_regions(ax, self.grid, self.log_probabilities, kwargs)
-            style = {"colors": [foreground()], "linewidths": 1.3, "zorder": 2}
-            style |= boundary_kw or {}
-            self.boundaries_ = _draw_lines(ax, self.grid, self.log_probabilities, style)
-        self.unlabeled_ = self._draw_unlabeled(unlabeled_kw or {})
-        self.labeled_ = self._draw_labeled(labeled_kw or {})
-        if self.names is not None:
-            ax.set(xlabel=plain_text(self.names[0]), ylabel=plain_text(self.names[1]))
+        self.surface_ = _draw_regions(ax, self.grid, self.log_probabilities, kwargs)
+        self.boundaries_ = _draw_lines(ax, self.grid, self.log_probabilities)
+        self.unlabeled_ = self._draw_unlabeled()
+        self.labeled_ = self._draw_labeled()
+        ax.set(xlabel=plain_text(self.names[0]), ylabel=plain_text(self.names[1]))
         if self.held:
             box = {"facecolor": _look.background(), "edgecolor": "none", "alpha": 0.75, "pad": 1.5}
             corner: dict[str, Any] = {"transform": ax.transAxes, "ha": "right", "va": "top"}
@@ -195,7 +175,7 @@ class DecisionBoundaryDisplay(Display):
             self._draw_legend()
         return self
 
-    def _draw_unlabeled(self, kwargs: dict[str, Any]) -> Any:
+    def _draw_unlabeled(self) -> Any:
         x, y = self.points[self.codes == UNLABELED].T
         if len(x) == 0:
             return None
@@ -204,15 +184,15 @@ class DecisionBoundaryDisplay(Display):
         style["color"] = FAINT if shares is None else _look.mix(shares)
         # A vector file with thousands of dots is ten times as large.
         style["rasterized"] = len(x) > _MOST_VECTOR_DOTS
-        return self.ax_.scatter(x, y, **{**style, **kwargs})
+        return self.ax_.scatter(x, y, **style)
 
-    def _draw_labeled(self, kwargs: dict[str, Any]) -> dict[Any, Any]:
+    def _draw_labeled(self) -> dict[Any, Any]:
         drawn = {}
         for code, name in enumerate(self.classes.tolist()):
             x, y = self.points[self.codes == code].T
             style: dict[str, Any] = {"s": 36, "linewidths": 0.9, "zorder": 3}
             style |= {"color": class_color(code), "edgecolor": foreground()}
-            style |= {"marker": _MARKERS[code % len(_MARKERS)], "label": plain_text(name), **kwargs}
+            style |= {"marker": _MARKERS[code % len(_MARKERS)], "label": plain_text(name)}
             if len(x):
                 drawn[name] = self.ax_.scatter(x, y, **style)
         return drawn
@@ -245,9 +225,7 @@ def _draw_regions(
     return drawn
 
 
-def _draw_lines(
-    ax: Axes, grid: tuple[Array, Array], log_probabilities: Array, style: dict[str, Any]
-) -> list[Any]:
+def _draw_lines(ax: Axes, grid: tuple[Array, Array], log_probabilities: Array) -> list[Any]:
     """Draw lines on which two classes are equally probable and no other is more so."""
     n_classes = log_probabilities.shape[-1]
     drawn = []
@@ -258,6 +236,7 @@ def _draw_lines(
                 log_probabilities[..., code] - others, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS
             )
         if odds.min() < 0 < odds.max():
+            style: Any = {"colors": [foreground()], "linewidths": 1.3, "zorder": 2}
             drawn.append(ax.contour(*grid, odds, levels=[0.0], **style))
     return drawn
 
@@ -290,11 +269,11 @@ def _log_probabilities(estimator: Any, X: Any) -> Array:
 
 @dataclass(frozen=True)
 class Plane:
-    """Coordinates of rows in a plane, and probabilities of the classes at its points."""
+    """Rows in a plane, and probabilities of the classes at its points."""
 
     names: tuple[str, str]  # labels of the axes
     held: str  # what is held fixed in the plane, if anything
-    coordinates: Callable[[Any], Array]  # rows -> (n, 2)
+    points: Array  # of the rows, (n, 2)
     log_probabilities: Callable[[Array], Array]  # points (m, 2) -> (m, K)
 
 
@@ -305,7 +284,7 @@ def plane_of(estimator: Any, X: Any) -> Plane:
         return Plane(
             names=(first, second),
             held="",
-            coordinates=lambda X: np.asarray(X, dtype=np.float64),
+            points=np.asarray(X, dtype=np.float64),
             log_probabilities=lambda points: _log_probabilities(estimator, _table_like(points, X)),
         )
     return _discriminant_plane(estimator, X)
@@ -323,25 +302,22 @@ def _discriminant_plane(estimator: Any, X: Any) -> Plane:
             f"{type(lda).__name__} has no {lacking[0]}, and discriminants are those of a linear "
             "discriminant analysis. DecisionBoundaryDisplay draws any classifier of two columns."
         )
-    class_points = _transform_array(lda, lda.means_)
-    rows = np.asarray(before(X), dtype=np.float64)
-    if rows.shape[1] < 2:
+    rows = before(X)
+    if np.shape(rows)[1] < 2:
         raise ValueError(
-            f"A plane needs two features, and {type(lda).__name__} has {rows.shape[1]}: draw a "
+            f"A plane needs two features, and {type(lda).__name__} has {np.shape(rows)[1]}: draw a "
             "histogram of the rows instead."
         )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # means have no feature names
+        class_points = np.asarray(lda.transform(lda.means_), dtype=np.float64)
     n_discriminants = class_points.shape[1]
-    names = "First discriminant", "Second discriminant"
+    points, names = np.asarray(lda.transform(rows)), ("First discriminant", "Second discriminant")
     if n_discriminants == 1:
         names = "Discriminant", "Largest remaining variation"
-        second = _second_axis(lda, rows)
-
-    def coordinates(X: Any) -> Array:
-        rows = before(X)
-        projected = np.asarray(lda.transform(rows))
-        if n_discriminants > 1:
-            return projected[:, :2]
-        return np.column_stack([projected, second(np.asarray(rows), projected)])
+        standardized = StandardScaler().fit_transform(np.asarray(rows, dtype=np.float64))
+        along = LinearRegression().fit(points, standardized).predict(points)
+        points = np.column_stack([points, PCA(1).fit_transform(standardized - along)])
 
     def log_probabilities(points: Array) -> Array:
         # In discriminant coordinates classes are spheres of variance 1.
@@ -352,19 +328,7 @@ def _discriminant_plane(estimator: Any, X: Any) -> Plane:
             return np.asarray(log_softmax(np.log(lda.priors_) - distances / 2, axis=1))
 
     held = "other discriminants at their means" if n_discriminants > 2 else ""
-    return Plane(names, held, coordinates, log_probabilities)
-
-
-def _second_axis(lda: Any, rows: Array) -> Callable[[Array, Array], Array]:
-    """Return the first principal axis of the standardized rows without their discriminant."""
-    scaler, projected = StandardScaler().fit(rows), _transform_array(lda, rows)
-    line = LinearRegression().fit(projected, scaler.transform(rows))
-
-    def residuals(rows: Array, projected: Array) -> Array:
-        return np.asarray(scaler.transform(rows) - line.predict(projected))
-
-    axis = PCA(1).fit(residuals(rows, projected))
-    return lambda rows, projected: axis.transform(residuals(rows, projected))[:, 0]
+    return Plane(names, held, points[:, :2], log_probabilities)
 
 
 def _column_names(X: Any) -> list[str]:
@@ -385,10 +349,3 @@ def _table_like(rows: Array, X: Any) -> Any:
     if package == "pyarrow":
         return sys.modules["pyarrow"].table(list(rows.T), names=X.column_names)
     return rows
-
-
-def _transform_array(lda: Any, rows: AnyArray) -> Array:
-    """Return discriminant coordinates of an array, also where ``lda`` expects a table."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # The array has no feature names.
-        return np.asarray(lda.transform(rows), dtype=np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,16 +15,7 @@ from .._statistics import ReliabilityCurve, bin_sums
 from ..methods import FAINT
 from ..model_selection._splitters import check_count
 from . import _look
-from ._look import (
-    LABEL_SIZE,
-    Axes,
-    Display,
-    by_name,
-    encode_shown,
-    estimators_by_name,
-    foreground,
-    plain_text,
-)
+from ._look import Axes, Display, plain_text
 
 _ROW_NAMES = {"n_unlabeled": "Unlabeled rows", "n_labeled": "Labeled rows"}
 _MOST_DOTS = 300  # more single differences of a method are not drawn
@@ -101,7 +92,7 @@ class LearningCurveDisplay(Display):
         display : LearningCurveDisplay
             Object that stores what was drawn.
         """
-        curves = by_name(curve)
+        curves = _look.by_name(curve)
         kinds = {(one.varied, one.score_name) for one in curves.values()}
         if len(kinds) > 1:
             raise ValueError(
@@ -116,17 +107,13 @@ class LearningCurveDisplay(Display):
             score_name="error" if as_error else score_name,
         ).plot(ax=ax, **kwargs)
 
-    def plot(
-        self, ax: Axes | None = None, *, fill_kw: dict[str, Any] | None = None, **kwargs: Any
-    ) -> Self:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw in; None: new ones.
-        fill_kw : dict, default=None
-            Passed to ``Axes.fill_between``.
         **kwargs : dict
             Passed to ``Axes.plot``.
 
@@ -144,7 +131,7 @@ class LearningCurveDisplay(Display):
             if error is not None and np.isfinite(error).any():
                 # The reference is often flat, and its band would cover all others.
                 alpha = 0.07 if _look.is_supervised(str(name)) else 0.13
-                band = {"color": style["color"], "alpha": alpha, "linewidth": 0, **(fill_kw or {})}
+                band = {"color": style["color"], "alpha": alpha, "linewidth": 0}
                 self.bands_[name] = ax.fill_between(sizes, mean - error, mean + error, **band)
             label = plain_text(name) if name else None
             (self.lines_[name],) = ax.plot(sizes, mean, label=label, **style)
@@ -160,6 +147,22 @@ class LearningCurveDisplay(Display):
             colors = {str(name): line.get_color() for name, line in self.lines_.items()}
             self.labels_ = _look.label_ends(ax, ends, colors)
         return self
+
+
+def display_points(points: Iterable[Any], varied: str, score_name: str) -> LearningCurveDisplay:
+    """Return a display of points that have a method, a mean, its standard error and a size.
+
+    ``varied`` is the attribute of the size.
+    """
+    lines: dict[str, list[Any]] = {}
+    for point in points:
+        lines.setdefault(point.method, []).append(point)
+    sizes, means, errors = (
+        {name: np.array([getattr(p, f) for p in line], dtype) for name, line in lines.items()}
+        for f, dtype in ((varied, int), ("mean", float), ("se", float))
+    )
+    how: Any = {"varied": varied, "score_name": score_name}
+    return LearningCurveDisplay(sizes=sizes, means=means, standard_errors=errors, **how)
 
 
 def _set_sizes(ax: Axes, sizes: AnyArray) -> None:
@@ -234,7 +237,7 @@ class ComparisonDisplay(Display):
         means = {name: float(np.mean(values)) for name, values in self.differences.items()}
         self.methods_ = sorted(means, key=lambda name: sign * means[name])
         ax = self._open_axes(ax, 5.6, 1.1 + 0.5 * len(means))
-        ax.axvline(0, color=foreground(), linewidth=0.8, zorder=1)
+        ax.axvline(0, color=_look.foreground(), linewidth=0.8, zorder=1)
         styles = _look.method_styles(self.methods_)
         for place, name in enumerate(self.methods_):
             values = np.asarray(self.differences[name])
@@ -346,12 +349,12 @@ class ReliabilityDisplay(Display):
         display : ReliabilityDisplay
             Object that stores what was drawn.
         """
-        estimators = estimators_by_name(estimator)
+        estimators = _look.estimators_by_name(estimator)
         first = next(iter(estimators.values()))
         known = {name: np.asarray(one.classes_).tolist() for name, one in estimators.items()}
         if any(classes != list(first.classes_) for classes in known.values()):
             raise ValueError(f"Classifiers must know the same classes, got {known}.")
-        codes, _ = encode_shown(first, X, y, unlabeled)
+        codes, _ = _look.encode_shown(first, X, y, unlabeled)
         kept = np.flatnonzero(codes != UNLABELED)
         if len(kept) == 0:
             raise ValueError(f"y labels none of the {len(codes)} rows, and classes must be known.")
@@ -419,5 +422,5 @@ class ReliabilityDisplay(Display):
     def _draw_legend(self) -> None:
         style: dict[str, Any] = {"loc": "best", "framealpha": 0.75, "alignment": "left"}
         style |= {"facecolor": _look.background(), "edgecolor": "none"}
-        style |= {"title_fontsize": LABEL_SIZE, "fontsize": LABEL_SIZE}
+        style |= {"title_fontsize": _look.LABEL_SIZE, "fontsize": _look.LABEL_SIZE}
         self.ax_.legend(handles=list(self.lines_.values()), title="Calibration error", **style)

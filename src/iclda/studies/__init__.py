@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Thread
@@ -15,8 +16,7 @@ from zlib import crc32
 import numpy as np
 
 from .._progress import Advance
-from .._rows.passes import one_blas_thread
-from .._system import versions_text
+from .._system import one_blas_thread, versions_text
 from .store import Cell, FitResult, Store
 
 _CELLS_PER_CHUNK = 16  # half a second of work
@@ -31,31 +31,38 @@ def rng_of(seed: int, *names: object) -> np.random.Generator:
     return np.random.default_rng([seed, *(crc32(str(name).encode()) for name in names)])
 
 
-def record_fit(
+def record_fits(
     cell: Cell,
-    method: str,
+    methods: Sequence[str],
     sizes: Sequence[int],
     seed: int,
-    fit: Callable[[], Mapping[str, Any]],
-) -> FitResult:
-    """Time a fit and return its row; ``fit`` returns its values and remarks.
+    fit: Callable[[str], Mapping[str, Any]],
+) -> list[FitResult]:
+    """Time the fits of a cell and return their rows; ``fit`` returns the values of a method.
 
     A failed fit is a row with its traceback. ``sizes`` are the numbers of labeled, unlabeled and
     test rows.
     """
-    start = time.perf_counter()
-    try:
-        outcome = {**fit()}
-    except Exception as error:
-        outcome = {"failure": "".join(format_exception(error))}
-    outcome |= {"seconds": time.perf_counter() - start, "seed": seed, "versions": versions_text()}
-    outcome |= zip(("n_labeled", "n_unlabeled", "n_test"), sizes, strict=True)
-    return FitResult(**vars(cell), method=method, **outcome)
+    known: dict[str, Any] = {"seed": seed, "versions": versions_text()}
+    known |= zip(("n_labeled", "n_unlabeled", "n_test"), sizes, strict=True)
+    rows = []
+    for method in methods:
+        start = time.perf_counter()
+        outcome: dict[str, Any] = {}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # failed fits are stored, their warnings are not
+                outcome["values"] = fit(method)
+        except Exception as error:
+            outcome["failure"] = "".join(format_exception(error))
+        outcome["seconds"] = time.perf_counter() - start
+        rows.append(FitResult(**vars(cell), method=method, **known, **outcome))
+    return rows
 
 
 def run_missing(
     store: Store,
-    experiment: str,
+    title: str,
     cells: Sequence[Cell],
     methods: Sequence[str],
     advance: Advance,
@@ -64,20 +71,23 @@ def run_missing(
     run: Run,
     jobs: int,
 ) -> None:
-    """Compute the missing cells of an experiment, storing every row as soon as it is computed."""
+    """Compute missing cells, storing every row as soon as it is computed, and the time spent.
+
+    ``title`` is what progress and the stored time are called.
+    """
     missing = store.missing(cells, methods)
     n_done, n_failed = len(cells) - len(missing), 0
-    advance(experiment, n_done, len(cells), n_failed)
+    advance(title, n_done, len(cells), n_failed)
     start = time.monotonic()
     try:
         for rows in run_tasks(missing, sets, run, jobs):
             store.add(rows)
             n_done += len({row.cell for row in rows})
             n_failed += sum(row.failure is not None for row in rows)
-            advance(experiment, n_done, len(cells), n_failed)
+            advance(title, n_done, len(cells), n_failed)
     finally:
-        spent = store.settings().get(f"seconds_{experiment}", 0.0)
-        store.note(**{f"seconds_{experiment}": spent + time.monotonic() - start})
+        spent = store.settings().get(f"seconds_{title}", 0.0)
+        store.note(**{f"seconds_{title}": spent + time.monotonic() - start})
 
 
 def run_tasks(tasks: Sequence[Task], sets: Sets, run: Run, jobs: int) -> Iterator[list[FitResult]]:
@@ -88,9 +98,12 @@ def run_tasks(tasks: Sequence[Task], sets: Sets, run: Run, jobs: int) -> Iterato
     size = max(1, min(_CELLS_PER_CHUNK, len(tasks) // (_CHUNKS_PER_JOB * jobs)))
     chunks = {i: list(tasks[i : i + size]) for i in range(0, len(tasks), size)}
     if (yield from _run_together(chunks, sets, run, jobs)):
-        # A worker died: run a cell at a time to find the one that kills workers, and skip it.
-        for chunk in chunks.values():
-            yield from _run_alone(chunk, sets, run)
+        # A worker died: run each cell in a process of its own, and store the fits of one that dies
+        # as failed.
+        for cell, methods in [task for chunk in chunks.values() for task in chunk]:
+            if (yield from _run_together({0: [(cell, methods)]}, sets, run, jobs=2)):
+                reason = "The process that fitted this cell was killed."
+                yield [FitResult(**vars(cell), method=method, failure=reason) for method in methods]
 
 
 def _run_together(
@@ -114,14 +127,6 @@ def _run_together(
     except TerminatedWorkerError:
         return 1
     return 0
-
-
-def _run_alone(chunk: list[Task], sets: Sets, run: Run) -> Iterator[list[FitResult]]:
-    """Run each cell in a process of its own; if that dies, its fits are stored as failed."""
-    for cell, methods in chunk:
-        if (yield from _run_together({0: [(cell, methods)]}, sets, run, jobs=2)):
-            reason = "The process that fitted this cell was killed."
-            yield [FitResult(**vars(cell), method=method, failure=reason) for method in methods]
 
 
 @contextmanager

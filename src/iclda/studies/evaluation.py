@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,30 +89,26 @@ def evaluate_file(
     about: Mapping[str, Any],
     model_path: Path,
     data: Path,
-    *,
-    target: str | None = None,
-    unlabeled: str | None = None,
-    labels: Path | None = None,
-    id: str | None = None,
+    options: ReadOptions,
     advance: ShareDone = lambda share, n_rows: None,
 ) -> Evaluation:
     """Predict the rows of a file and compare with their classes, block by block.
 
-    Classes are in the target of the file, or in another file ``labels``.
+    Classes are in the target of the file, or in another file, ``options.labels``.
     """
-    file = open_data(data, [] if id is None else [id])
+    file, labels = open_data(data, options.ids), options.labels
     check_columns(file, kinds)
     usual = about.get("target")
-    if target is None and (labels is None or usual in open_table(labels).columns):
-        target = usual
-    known = read_classes(file, ReadOptions(target, labels=labels, id=id))
+    if options.target is None and (labels is None or usual in open_table(Path(labels)).columns):
+        options = replace(options, target=usual)
+    known = read_classes(file, options)
     names = texts_of(known.cells.to_pylist(), empty=("",))
     table = Table(file, names, known.target, (), is_chosen=known.is_chosen)
     if table.n_chosen and (withheld := why_withheld(table)):
         raise ValueError(f"The error of {model_path} on {data} is not known: {withheld}.")
     names[~table.is_random] = None
     classes = [str(name) for name in model.classes_]
-    counts, sums = PredictionCounts(), _Sums(classes, unlabeled)
+    counts, sums = PredictionCounts(), _Sums(classes, options.unlabeled)
     for rows, probabilities, share in predicted_blocks(model, kinds, file, [], counts):
         sums.add(names[counts.n_rows - rows.num_rows : counts.n_rows], probabilities)
         advance(share, counts.n_rows)
@@ -140,7 +136,7 @@ def evaluate_file(
 class _Sums:
     """Sums over blocks of rows; classes that the model does not know are one further class."""
 
-    def __init__(self, classes: list[str], unlabeled: str | None) -> None:
+    def __init__(self, classes: list[str], unlabeled: str | float | None) -> None:
         self.unlabeled = unlabeled
         self.codes = {name: code for code, name in enumerate(classes)}
         self.matrix = np.zeros((len(classes) + 1, len(classes) + 1))
@@ -246,15 +242,16 @@ def evaluation_page(result: Evaluation) -> str:
     from ..plots._scores import ReliabilityDisplay
     from .page import draw_display, fill, to_inline_svg
 
-    figure = draw_display(ReliabilityDisplay(curves={"model": result.curve}), 4.6, 4.4)
     description = (
         f"Reliability: on average {result.confidence:.0%} sure and right in "
         f"{1 - result.confusion.error:.0%}, calibration error {result.curve.calibration_error:.3f}"
     )
+    display = ReliabilityDisplay(curves={"model": result.curve})
+    figure = draw_display(display, 4.6, 4.4, description)
     view = {
         "result": result,
         "base_rate": base_rate_sentence(result),
         "notes": evaluation_notes(result),
-        "reliability": to_inline_svg(figure, "reliability", description),
+        "reliability": to_inline_svg(figure, "reliability"),
     }
     return fill("evaluation.html.j2", view, __package__, [])

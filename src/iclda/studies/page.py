@@ -11,7 +11,7 @@ from dataclasses import fields
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from .. import _system
 from .._messages import and_list, is_formula, plural
@@ -27,7 +27,6 @@ NOTHING = "\N{EN DASH}"  # stands where there is no number
 _MOST_FAILURES = 20  # on a page
 _MOST_CLASSES = 12  # of a matrix on a terminal
 _MOST_ERRORS = 20  # classes whose errors a terminal shows
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 _USE, _EXTRA = "figures and reports", "experiments"
 _STYLE = Path(__file__).with_name("figures.mplstyle")
 
@@ -137,8 +136,6 @@ def rows_text(count: float) -> str:
 
 def arrow(verdict: str, measure: Measure) -> str:
     """Triangle that points down for lower values and up for higher ones."""
-    if not verdict:
-        return ""
     is_lower = (verdict == "better") == measure.lower_is_better
     return "\N{BLACK DOWN-POINTING TRIANGLE}" if is_lower else "\N{BLACK UP-POINTING TRIANGLE}"
 
@@ -188,9 +185,7 @@ def _house_style() -> Iterator[None]:
         yield
 
 
-def styled(function: _Function) -> _Function:
-    """Decorate a function to run in the style of all figures; settings are restored after it."""
-    return _house_style()(function)
+styled = _house_style()  # a decorator: a function runs in the style, settings are restored after it
 
 
 def new_figure(width: float, height: float, n_rows: int = 1, n_columns: int = 1) -> Any:
@@ -201,9 +196,10 @@ def new_figure(width: float, height: float, n_rows: int = 1, n_columns: int = 1)
 
 
 @styled
-def draw_display(display: Any, width: float, height: float) -> Figure:
+def draw_display(display: Any, width: float, height: float, description: str) -> Figure:
     """Draw a display of ``iclda.plots`` in a figure of its own."""
     figure, grid = new_figure(width, height)
+    figure.set_label(description)
     display.plot(ax=grid[0, 0])
     return figure  # type: ignore[no-any-return]
 
@@ -224,10 +220,11 @@ def save(figure: Figure, path_without_suffix: Path) -> list[Path]:
 
 
 @styled
-def to_inline_svg(figure: Figure, name: str = "figure", description: str = "") -> Any:
+def to_inline_svg(figure: Figure, name: str) -> Any:
     """Return an <svg> element: text stays text, and ink has the color of the page's text.
 
-    ``name`` keeps the ids of several figures on one page apart.
+    ``name`` keeps the ids of several figures on one page apart. The label of the figure describes
+    it to those who do not see it.
     """
     buffer = io.StringIO()
     with import_for_reports("matplotlib").rc_context({"svg.fonttype": "none"}):
@@ -239,5 +236,5 @@ def to_inline_svg(figure: Figure, name: str = "figure", description: str = "") -
     svg = re.sub(r"(url\(|href=\")#", rf"\g<1>#{prefix}-", svg)
     for size in ("height", "width"):
         svg = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", svg, count=1)
-    label = f' role="img" aria-label="{escape(description or name)}"'
+    label = f' role="img" aria-label="{escape(str(figure.get_label()))}"'
     return import_for_reports("markupsafe").Markup(svg.replace("<svg", "<svg" + label, 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
 from itertools import product
 from math import isfinite
@@ -17,8 +17,9 @@ from .._messages import Hint, say
 STORE = "rows.sqlite"  # in the folder of a study
 PAPER_FORMAT = 1
 COMPARISON_FORMAT = 2  # in format 1 methods had other names, and self-training another meaning
+_FIRST_KIND = "paper"  # early versions did not store it
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
-_FORMER_CHECKSUM = "checksum"  # column and setting that earlier versions wrote
+_FORMER_SETTING, _FORMER_COLUMNS = "checksum", ("checksum", "remarks")  # of earlier versions
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _CLOSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
@@ -62,7 +63,6 @@ class FitResult:
     n_test: int = 0
     values: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
-    remarks: str = ""  # warnings of the fit, one a line
     failure: str | None = None  # traceback of a fit that failed
     seed: int = 0
     versions: str = ""
@@ -80,8 +80,14 @@ class FitResult:
 _FIELDS = [each.name for each in fields(FitResult) if each.name != "values"]
 
 
-class StoreError(Exception):
+class StoreError(ValueError):
     """A store that cannot be used, with the way out."""
+
+
+def stored_kind(out: Path) -> str:
+    """The study whose rows a folder holds."""
+    with closing(Store(out / STORE, read_only=True)) as store:
+        return str(store.settings().get("kind", _FIRST_KIND))
 
 
 class Store:
@@ -133,12 +139,11 @@ class Store:
 
     def _check_kind(self, kind: str | None) -> None:
         settings = self.settings()
-        # Early versions did not store the kind of the paper's experiments.
-        stored_kind = settings.get("kind", "paper" if settings else kind)
-        if kind is not None and stored_kind != kind:
-            sentence = "{path} is a store of another study ({stored}): use another {@out}."
-            raise StoreError(say(sentence, path=self.path, stored=stored_kind))
-        known = COMPARISON_FORMAT if stored_kind == "comparison" else PAPER_FORMAT
+        found = settings.get("kind", _FIRST_KIND if settings else kind)
+        if kind is not None and found != kind:
+            sentence = "{path} is a store of another study ({found}): use another {@out}."
+            raise StoreError(say(sentence, path=self.path, found=found))
+        known = COMPARISON_FORMAT if found == "comparison" else PAPER_FORMAT
         if (stored := settings.get("format", known)) != known:
             sentence = (
                 "{path} has format {stored}, and this version reads {known}: use the version of "
@@ -149,9 +154,8 @@ class Store:
     def settings(self) -> dict[str, Any]:
         """Settings that the rows depend on, and notes about the runs that made them."""
         with _explained_errors(self.path):
-            stored = dict(self._connection.execute("SELECT name, value FROM settings").fetchall())
-            stored.pop(_FORMER_CHECKSUM, None)
-            return {name: json.loads(value) for name, value in stored.items()}
+            stored = self._connection.execute("SELECT name, value FROM settings").fetchall()
+            return {name: json.loads(value) for name, value in stored if name != _FORMER_SETTING}
 
     def note(self, **values: Any) -> None:
         """Write settings, replacing those of the same name."""
@@ -186,7 +190,7 @@ class Store:
         """Store rows, all or none of them."""
         entries = [{**{name: getattr(row, name) for name in _FIELDS}, **row.values} for row in rows]
         columns = list(dict.fromkeys((*_FIELDS, *(name for entry in entries for name in entry))))
-        known = self._columns()
+        known = {each["name"] for each in self.query("PRAGMA table_info(rows)")}
         for column in columns:
             if column not in known:
                 self._write(f'ALTER TABLE rows ADD COLUMN "{column}"', [()])
@@ -196,10 +200,6 @@ class Store:
             [tuple(entry.get(column) for column in columns) for entry in entries],
         )
 
-    def _columns(self) -> list[str]:
-        with _explained_errors(self.path):
-            return [name for _, name, *_ in self._connection.execute("PRAGMA table_info(rows)")]
-
     def _write(self, statement: str, values: Sequence[tuple[Any, ...]]) -> None:
         with _explained_errors(self.path), self._connection:
             self._connection.execute("BEGIN")
@@ -208,23 +208,20 @@ class Store:
 
     def rows(self, experiment: str) -> list[FitResult]:
         """All rows of an experiment, in the order of their keys."""
-        query = f"SELECT * FROM rows WHERE experiment = ? ORDER BY {', '.join(_KEY)}"
-        with _explained_errors(self.path):
-            entries = self._connection.execute(query, [experiment]).fetchall()
-        columns, results = self._columns(), []
-        for entry in entries:
-            values = {k: v for k, v in zip(columns, entry, strict=True) if v is not None}
-            values.pop(_FORMER_CHECKSUM, None)
+        results = []
+        statement = f"SELECT * FROM rows WHERE experiment = ? ORDER BY {', '.join(_KEY)}"
+        for entry in self.query(statement, experiment):
+            values = {k: v for k, v in entry.items() if v is not None and k not in _FORMER_COLUMNS}
             known = {name: values.pop(name) for name in _FIELDS if name in values}
             results.append(FitResult(**known, values=values))
         return results
 
-    def query(self, sql: str) -> list[dict[str, Any]]:
+    def query(self, sql: str, *values: Any) -> list[dict[str, Any]]:
         """Answer a query of the table ``rows``."""
         with _explained_errors(self.path):
-            answered = self._connection.execute(sql)
+            answered = self._connection.execute(sql, values)
             names = [column[0] for column in answered.description]
-            return [dict(zip(names, values, strict=True)) for values in answered]
+            return [dict(zip(names, entry, strict=True)) for entry in answered]
 
     def missing(
         self, cells: Sequence[Cell], methods: Sequence[str]
@@ -266,6 +263,8 @@ def _explained_errors(path: Path) -> Iterator[None]:
     """Raise errors of SQLite and of the file system as StoreError, with the way out."""
     try:
         yield
+    except StoreError:
+        raise
     except FileExistsError as error:
         sentence = "{@out} {folder} is a file: name a folder."
         raise StoreError(say(sentence, folder=path.parent)) from error

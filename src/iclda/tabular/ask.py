@@ -40,8 +40,8 @@ _MOST_UNLABELED = 4_096  # rows that a fit uses besides the labeled ones
 _SAME_NUMBER = 1e-3  # relative difference that a spreadsheet may make by rounding
 _MORE_LABELS = 10  # labels whose worth is predicted
 
+# Ids of rows to label, how they were drawn, guesses, and cells to look at: see Answers.asking.
 Batch = tuple[list[str], list[str], Sequence[str] | str, Mapping[str, list[str]]]
-"""Ids of rows to label, how they were drawn, guesses, and cells to look at: see Answers.asking."""
 
 
 @dataclass(frozen=True)

@@ -56,18 +56,11 @@ _SUPERVISED = say(
 )
 _FOLDS = 5  # of the labels drawn at random
 _CHOSEN_SHARES = (
-    "{@proportions} takes the class shares of the labels, and {n} of these were chosen for being "
-    "informative: leave it out, or pass the shares that you know of all rows."
-)
-_CHOSEN_PRIORS = (
-    "The priors are the class shares of the labels, and {n} of these were chosen for being "
-    "informative: name the shares that you know by {@priors}, or {@method=average}."
-)
-_CHOSEN_OUTSIDE = (
-    "This method learns the class shares of the labels, and {n} of these were chosen for being "
-    "informative: {@method=average} does not."
+    "{which} takes the class shares of the labels, and {n} of these were chosen for being "
+    "informative: {way_out}."
 )
 
+Kinds = Mapping[str, str]  # name of the type of every column of a model
 ShareDone = Callable[[float, int], None]  # takes the share of the file and the rows so far
 
 
@@ -154,7 +147,10 @@ def fit_table(
         # What a cross-validation of chosen labels says does not hold for other rows.
         messages = [each for each in messages if not isinstance(each, NothingLearnedWarning)]
         if priors is None and "proportions" not in model[-1].get_params():
-            doubts.append(say(_CHOSEN_OUTSIDE if is_outside else _CHOSEN_PRIORS, n=table.n_chosen))
+            known = "" if is_outside else say("name the shares that you know by {@priors}, or ")
+            way_out = say("{known}use {@method=average}, which does not", known=known)
+            values = {"which": "This method", "n": table.n_chosen, "way_out": way_out}
+            doubts.append(say(_CHOSEN_SHARES, **values))
     counts = Counter(table.labels[table.is_labeled].tolist())
     report = FitReport(
         command=command,
@@ -209,7 +205,9 @@ def _without_labeled_shares(table: Table, method: Method | None, proportions: An
     own = None if method is None else dict(method.options).get("proportions")
     given = proportions or own
     if isinstance(given, str) and given == LABELED:
-        text = say(_CHOSEN_SHARES, n=table.n_chosen)
+        way_out = "leave it out, or pass the shares that you know of all rows"
+        values = {"which": Hint("proportions"), "n": table.n_chosen, "way_out": way_out}
+        text = say(_CHOSEN_SHARES, **values)
         raise ParameterError(text, parameter="proportions", value=given)
     return FREE if given is None else given
 
@@ -289,7 +287,7 @@ class PredictionCounts:
 
 def predict_file(
     model: Any,
-    kinds: Mapping[str, str],
+    kinds: Kinds,
     data: Path,
     out: Path,
     *,
@@ -316,11 +314,7 @@ def predict_file(
 
 
 def predicted_blocks(
-    model: Any,
-    kinds: Mapping[str, str],
-    file: DataReader,
-    others: Sequence[str],
-    counts: PredictionCounts,
+    model: Any, kinds: Kinds, file: DataReader, others: Sequence[str], counts: PredictionCounts
 ) -> Iterator[tuple[Any, Any, float]]:
     """Yield rows as Arrow tables, their probabilities, and the share of the file that is done.
 
@@ -381,11 +375,7 @@ def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int
 
 
 def _check_files(
-    file: DataReader,
-    out: Path,
-    kinds: Mapping[str, str],
-    ids: Sequence[str],
-    columns: list[str],
+    file: DataReader, out: Path, kinds: Kinds, ids: Sequence[str], columns: list[str]
 ) -> None:
     """Check before any row is read that the file can be predicted and the predictions written."""
     check_columns(file, kinds)
@@ -400,13 +390,10 @@ def _check_files(
     require_columns(file, ids, " to copy")
     name, count = Counter(columns).most_common(1)[0]
     if count > 1:
-        raise ValueError(
-            f"The predictions would hold two columns named {name!r}: rename the id column, or "
-            "leave it out."
-        )
+        raise ValueError(f"Predictions would hold two columns {name!r}: rename the id column.")
 
 
-def check_columns(file: DataReader, kinds: Mapping[str, str]) -> None:
+def check_columns(file: DataReader, kinds: Kinds) -> None:
     """Raise a ValueError unless a file has all columns of a model."""
     is_nameless = [*kinds] == feature_names(len(kinds))
     if isinstance(file, FeatureFile) and len(file.features) != len(kinds):
@@ -422,7 +409,7 @@ def check_columns(file: DataReader, kinds: Mapping[str, str]) -> None:
     require_columns(file, kinds, ", which the model was fitted to")
 
 
-def _refuse_other_types(frame: Any, kinds: Mapping[str, str], file: DataReader) -> None:
+def _refuse_other_types(frame: Any, kinds: Kinds, file: DataReader) -> None:
     """Refuse columns of a Parquet file whose types are not those of the training data."""
     for name, kind in kinds.items():
         expected, present = type_named(kind), frame[name].dropna()

@@ -141,9 +141,7 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
     report = FitReport.from_json(details["about"])
     settings = ", ".join(f"{name}={value!r}" for name, value in details["parameters"].items())
     versions = ", ".join(f"{name} {number}" for name, number in details["versions"].items())
-    # One share of equal variances mixed into the covariance, or one a class.
-    used = details["diagnosis"].get("shrinkage", [])
-    shrinkage = ", ".join(f"{share:.3g}" for share in np.atleast_1d(used))
+    shrinkage = details["diagnosis"].get("shrinkage")
     columns = list(details["columns"] or ["without names"])
     n_more = len(columns) - _MOST_NAMED
     more = f" and {n_more:,} more" if n_more > 0 else ""
@@ -155,7 +153,7 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
         *([f"Command    {report.command}"] if report is not None and report.command else []),
         *(f"Data       {s.path}, {s.n_rows:,} rows, sha256 {s.sha256}" for s in sources),
         f"Columns    {', '.join(columns[:_MOST_NAMED])}{more}",
-        *([f"Shrinkage  {shrinkage}"] if shrinkage else []),
+        *([] if shrinkage is None else [f"Shrinkage  {shrinkage:.3g}"]),
         f"Settings   {details['classifier']}({settings})",
         f"Versions   {versions}",
         f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it",

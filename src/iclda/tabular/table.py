@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,7 @@ from .._checks import check_ids, check_leaks, numbers_rows
 from .._core import AnyArray
 from .._messages import ColumnError, Hint, plural, quoted_list, say
 from .._statistics import LEAST_TESTED
-from .encoders import (
-    EMPTY_WORDS,
-    kinds_and_reasons,
-    number_in,
-    require_for_tables,
-    texts_of,
-)
+from .encoders import EMPTY_WORDS, kinds_and_reasons, number_in, require_for_tables, texts_of
 from .table_files import (
     CHOSEN,
     HOW,
@@ -185,13 +178,6 @@ class Table:
             is_chosen=None if self.is_chosen is None else self.is_chosen[is_taken],
         )
 
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the bytes of the file; of two files, of their two checksums."""
-        if len(self.sources) == 1:
-            return self.sources[0].sha256
-        return hashlib.sha256("".join(s.sha256 for s in self.sources).encode()).hexdigest()
-
 
 def read_table(
     path: str | Path,
@@ -351,24 +337,19 @@ def require_columns(file: DataReader, names: Iterable[str], purpose: str = "") -
     """Raise a ColumnError unless a file has columns of these names; it suggests similar ones."""
     if lacking := [name for name in names if name not in file.columns]:
         unused = [name for name in file.columns if name not in names]
-        close = {name: closest_name(name, unused) for name in lacking}
-        pairs = [f"{known!r} for {name!r}" for name, known in close.items() if known]
+        known = {name.strip().casefold(): name for name in unused}
+        close = [(n, get_close_matches(str(n).strip().casefold(), known, n=1)) for n in lacking]
+        pairs = [f"{known[found[0]]!r} for {name!r}" for name, found in close if found]
         hint = f" Did you mean {', '.join(pairs[:3])}?" if pairs else ""
         text = say(
             "{path} has no column {lacking}{purpose}.{hint} Its columns are {columns}.",
             path=file.path,
-            lacking=_shown(lacking),
+            lacking=quoted_list(lacking, _MOST_NAMES),
             purpose=purpose,
             hint=hint,
-            columns=_shown(file.columns),
+            columns=quoted_list(file.columns, _MOST_NAMES),
         )
         raise ColumnError(text, column=lacking[0])
-
-
-def closest_name(name: str, known: Sequence[str]) -> str | None:
-    """A name that differs in case or by a few letters, if there is one."""
-    alike = [each for each in known if each.strip().casefold() == str(name).strip().casefold()]
-    return next(iter(alike or difflib.get_close_matches(str(name), known, n=1)), None)
 
 
 def to_pandas_frame(rows: Any) -> Any:
@@ -381,24 +362,19 @@ def to_pandas_frame(rows: Any) -> Any:
 def _series(name: str, column: Any) -> Any:
     arrow, pandas = require_for_tables("pyarrow"), require_for_tables("pandas")
     types, kind = arrow.types, column.type
-    if _is_text(kind) or types.is_dictionary(kind):
+    texts = types.is_string, types.is_large_string, types.is_string_view, types.is_dictionary
+    if any(is_kind(kind) for is_kind in texts):
         try:
             values = column.dictionary_encode().to_pandas().array  # each value becomes text once
         except arrow.ArrowException:
-            raise ColumnError(
-                f"Column {name!r} holds text that is not UTF-8: write the file anew.", column=name
-            ) from None
+            message = f"Column {name!r} holds text that is not UTF-8: write the file anew."
+            raise ColumnError(message, column=name) from None
         return pandas.Series(texts_of([*values.categories, None])[values.codes], dtype=object)
     if types.is_boolean(kind) and column.null_count:
         return pandas.Series(column.to_pylist(), dtype="boolean")
     if types.is_decimal(kind) or types.is_null(kind) or types.is_float16(kind):
         column = column.cast(arrow.float64())
     return column.to_pandas(date_as_object=False)
-
-
-def _is_text(kind: Any) -> bool:
-    types = require_for_tables("pyarrow").types
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
 
 
 def _stacked(table: Table, path: Path) -> Table:
@@ -444,7 +420,10 @@ def read_classes(file: DataReader, options: ReadOptions) -> Classes:
             others = others[: others.index(HOW)]
         target = others[0] if len(others) == 1 else None
     if target is None or (isinstance(other, FeatureFile) and target not in other.columns):
-        raise _no_target(other)
+        has_names = not isinstance(other, FeatureFile) or len(other.columns) > len(other.features)
+        names = quoted_list(other.columns, _MOST_NAMES)
+        sentence = _WHICH_TARGET if has_names else _NO_LABELS
+        raise ValueError(say(sentence, path=other.path, names=names))
     require_columns(other, [target], say(", which should hold the classes: name it by {@target}"))
     for each in (other,) if is_answered else (other, file):
         require_columns(each, options.ids, say(", which {@id} names"))
@@ -494,13 +473,6 @@ def why_withheld(table: Table) -> str:
     )
 
 
-def _no_target(file: DataReader) -> ValueError:
-    """The error of a file whose column of classes is not named."""
-    if isinstance(file, FeatureFile) and len(file.columns) == len(file.features):
-        return ValueError(say(_NO_LABELS, path=file.path))
-    return ValueError(say(_WHICH_TARGET, path=file.path, names=_shown(file.columns)))
-
-
 def row_ids(file: DataReader, id: str) -> AnyArray:
     """Ids of the rows as text; numbers from 0 if the file has no column ``row``."""
     if id == ROW and ROW not in file.columns:
@@ -539,10 +511,6 @@ def _positions(ids: Iterable[str | None], path: Path, id: str) -> dict[str, int]
                 "name another column of ids."
             )
     return {text: k for k, text in enumerate(counts) if text is not None}
-
-
-def _shown(names: Sequence[str]) -> str:
-    return quoted_list(names, _MOST_NAMES)
 
 
 def labels_of(

@@ -24,7 +24,7 @@ import numpy as np
 
 from .._core import AnyArray
 from .._messages import plural, quoted_list
-from .._rows.backends import check_finite
+from .._rows.backends import check_finite, refuse_repeated
 from .._rows.readers import Reader, reader_of
 from .._system import atomic_write
 from .encoders import COLUMN_TYPES, EMPTY_WORDS, require_for_tables
@@ -36,6 +36,9 @@ ROW, LABEL = "row", "label"  # columns of ids and classes without a name
 CHOSEN, RANDOM = "chosen", "random"  # how a row was drawn: for its worth, or for a fair test
 HOW, _ROUND, _GUESS = "how", "round", "guess"
 OWN_COLUMNS = (HOW, _ROUND, _GUESS)  # beside the id and the class
+
+Texts = str | Sequence[str]  # the same for all rows, or one a row
+Cells = Mapping[str, Sequence[str]]  # by column
 
 _BLOCK_BYTES, _BATCH_ROWS = 1 << 20, 1 << 14
 _DELIMITERS = (",", ";", "\t", "|")
@@ -67,15 +70,8 @@ class _NamedColumns:
         self.columns = tuple(self._read_names())
         for name in self.columns:
             if "\0" in name:  # NumPy drops it from the end of names
-                raise ValueError(
-                    f"{path}: the column name {name!r} holds a zero byte: rename the column."
-                )
-        name, count = Counter(self.columns).most_common(1)[0]
-        if count > 1:
-            raise ValueError(
-                f"{path}: the column name {name!r} occurs {count} times: give every column a name "
-                "of its own."
-            )
+                raise ValueError(f"{path}: the column {name!r} holds a zero byte: rename it.")
+        refuse_repeated(self.columns, str(path))
 
     def _read_names(self) -> Sequence[str]:
         raise NotImplementedError
@@ -159,8 +155,16 @@ class CsvReader(_NamedColumns):
     def _read_names(self) -> Sequence[str]:
         with self.file.open("rb") as raw:
             self.is_packed = raw.read(2) == b"\x1f\x8b"
-        with self._opened() as opened:
-            text = self._decode(opened.read(_BLOCK_BYTES))
+        # A character cut in two by the end of the block is left out; an invalid one is an error.
+        decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+        try:
+            with self._opened() as opened:
+                text = decode(opened.read(_BLOCK_BYTES))
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{self.path} is no UTF-8 text: byte {error.start} cannot be read. Save it as "
+                "UTF-8 (in a spreadsheet: 'CSV UTF-8')."
+            ) from error
         if len(text.strip().splitlines()) < 2:
             raise ValueError(
                 f"{self.path} holds no rows below the names of its columns in row 1, or no end of "
@@ -243,16 +247,6 @@ class CsvReader(_NamedColumns):
             ),
         }
 
-    def _decode(self, start: bytes) -> str:
-        # A character cut in two by the end of the block is left out; an invalid one is an error.
-        try:
-            return codecs.getincrementaldecoder("utf-8-sig")().decode(start)
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{self.path} is no UTF-8 text: byte {error.start} cannot be read. Save it as "
-                "UTF-8 (in a spreadsheet: 'CSV UTF-8')."
-            ) from error
-
 
 def feature_names(n_features: int) -> list[str]:
     """Names of features that have none."""
@@ -333,9 +327,8 @@ def _explain(message: str, columns: Sequence[str]) -> str:
     if "straddling" in message:
         return "a row is over a megabyte of text. Shorten it, or save the table as .parquet"
     for each in COLUMN_TYPES:
-        message = message.replace(
-            f"CSV conversion error to {each.arrow}", f"must hold {each.cells}"
-        )
+        its_words = f"CSV conversion error to {each.arrow}"
+        message = message.replace(its_words, f"must hold {each.cells}")
     message = message.replace("invalid UTF8 data", "it is no UTF-8 text, save the file as UTF-8")
     return re.sub(
         r"In CSV column #(\d+): Row #(\d+)",
@@ -429,9 +422,7 @@ def _shards(folder: Path) -> list[Path]:
     """
     files = sorted(folder.glob("*.npy"))
     if not files:
-        raise ValueError(
-            f"{folder} is a folder without .npy files: name one that has some, or a file."
-        )
+        raise ValueError(f"{folder} is a folder without .npy files: name another, or a file.")
     keys = [(_NUMBER.sub("", f.name), [*map(int, _NUMBER.findall(f.name))]) for f in files]
     for k in range(1, len(files)):
         if keys[k - 1][0] == keys[k][0] and keys[k - 1] > keys[k]:
@@ -545,11 +536,7 @@ class Answers:
         return dict(zip(self.frame[self.id], numbers, strict=True))
 
     def asking(
-        self,
-        ids: Sequence[str],
-        how: str | Sequence[str],
-        guesses: str | Sequence[str] = "",
-        shown: Mapping[str, Sequence[str]] | None = None,
+        self, ids: Sequence[str], how: Texts, guesses: Texts = "", shown: Cells | None = None
     ) -> Answers:
         """With further rows to label as the next round, except those that were asked for."""
         columns = {self.id: ids, self.target: "", HOW: how, _ROUND: str(self.n_rounds + 1)}

@@ -62,12 +62,30 @@ def test_conjugate_gradients_and_a_factor_solve_the_same_system(monkeypatch, n_c
     scores = 3 * np.random.default_rng(0).standard_normal(problem.labeled_point.shape)
     anchor, tau = 0.5 * scores, 100 * problem.likelihood.weight  # where the system is definite
     state = follower.state(scores, tau, anchor)
-    exact, slope = _System(problem.likelihood, state, Work()).solve(state.residual)
+    exact = _System(problem.likelihood, state, Work()).solve(state.residual, np.inf)
     monkeypatch.setattr(settings, "DENSE_UNKNOWNS", 0)
     change_settings(monkeypatch, accuracy=1e-9)
-    found, other = _System(problem.likelihood, state, Work()).solve(state.residual, radius=np.inf)
-    np.testing.assert_allclose(found - found[-1], exact, rtol=1e-6, atol=1e-8 * np.abs(exact).max())
-    assert other == pytest.approx(slope, rel=1e-6)
+    found = _System(problem.likelihood, state, Work()).solve(state.residual, np.inf)
+    tolerance = 1e-8 * np.abs(exact.scores).max()
+    assert_allclose(found.scores - found.scores[-1], exact.scores, rtol=1e-6, atol=tolerance)
+    assert found.slope == pytest.approx(exact.slope, rel=1e-6)
+    assert found.length == pytest.approx(exact.length, rel=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_few_rows_near_boundaries_solve_the_system_too(monkeypatch, n_classes):
+    problem, follower = follower_of(draw(n_classes, 60, n_features=20))
+    scores = 30 * np.random.default_rng(0).standard_normal(problem.labeled_point.shape)
+    state = follower.state(scores, 1e-3 * problem.likelihood.weight, 0.9 * scores)
+    exact = _System(problem.likelihood, state, Work()).solve(state.residual, np.inf)
+    monkeypatch.setattr(settings, "DENSE_UNKNOWNS", 0)
+    monkeypatch.setattr(continuation, "_MOST_PRODUCTS", 1)
+    change_settings(monkeypatch, accuracy=1e-12)
+    found = _System(problem.likelihood, state, Work()).solve(state.residual, np.inf)
+    assert 1 < state.labeling.n_near <= scores.shape[1]
+    assert_allclose(found.scores, exact.scores, rtol=1e-6, atol=1e-8 * np.abs(exact.scores).max())
+    assert found.slope == pytest.approx(exact.slope, rel=1e-6)
+    assert found.length == pytest.approx(exact.length, rel=1e-6)
 
 
 @pytest.mark.parametrize("tau", [1e-4, 1e-2, 1.0])
@@ -80,7 +98,9 @@ def test_every_direction_raises_the_merit(monkeypatch, n_classes, tau, n_dense):
     for _ in range(5):
         scores, anchor = rng.standard_normal((2, *problem.labeled_point.shape))
         state = follower.state(scores, tau * problem.likelihood.weight, anchor)
-        direction, slope = _System(problem.likelihood, state, Work()).solve(state.residual)
+        system = _System(problem.likelihood, state, Work())
+        direction, slope, length = system.solve(state.residual, 1.0)
+        assert length <= 1
         assert slope > 0
         size = 1e-5 / max(1, np.abs(direction).max())
         ends = [

@@ -35,7 +35,7 @@ def table(**columns):
 
 def data(made, n_labeled=None, names=NAMES):
     splits = Splits(made.labels, 4, 2, n_labeled, seed=3)
-    return CellData(made.features, splits, contestants(*names), seed=3)
+    return CellData(made.features, splits, contestants(*names))
 
 
 @pytest.mark.parametrize("name", NAMES)

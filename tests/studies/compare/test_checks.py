@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pytest
 from tables_of_results import make_table, table_of
 
+from iclda import ColumnError
 from iclda._checks import FINE, NOTE, WARNING, first_copies
-from iclda.studies.compare.plan import Splits
-from iclda.studies.compare.run import check_table, encode_sample
+from iclda.studies.compare.plan import ComparisonPlan, Splits
+from iclda.studies.compare.run import check_table, choose_settings, encode_sample
 
 
 def remarks(table, n_labeled=None):
@@ -71,8 +73,8 @@ def test_copies_are_counted_and_do_not_look_like_a_shift():
     assert only(many, "Duplicates").text.startswith("800 rows, of which 160 are distinct.")
 
 
-def test_cells_that_are_records_are_compared_as_text():
+def test_cells_that_are_records_are_refused_before_they_are_compared(tmp_path):
     made = make_table(n_labeled=20, n_unlabeled=20)
     features = made.features.assign(more=[{"a": k % 2} for k in range(40)])
-    copies = first_copies(pd.concat([features] * 2, ignore_index=True), np.tile(made.labels, 2))
-    assert copies.tolist() == [*range(40)] * 2
+    with pytest.raises(ColumnError, match="'more' holds values that are neither numbers nor text"):
+        choose_settings(ComparisonPlan(replace(made, features=features), tmp_path))

@@ -15,7 +15,7 @@ from iclda._messages import say
 from iclda._progress import show_nothing
 from iclda.cli import in_options
 from iclda.methods import find_method
-from iclda.studies.compare.api import is_comparison, read_findings
+from iclda.studies.compare.api import read_findings
 from iclda.studies.compare.plan import ComparisonPlan, choose_n_folds
 from iclda.studies.compare.report import (
     Terminal,
@@ -28,7 +28,7 @@ from iclda.studies.compare.report import (
 from iclda.studies.compare.run import choose_settings, open_run
 from iclda.studies.compare.summary import Score, SplitCurvePoint
 from iclda.studies.page import records_csv
-from iclda.studies.store import Store, StoreError
+from iclda.studies.store import Store, StoreError, stored_kind
 from iclda.tabular import Source, Table
 from iclda.tabular.table import ReadOptions
 
@@ -245,7 +245,7 @@ def test_folders_of_other_studies_and_versions_are_refused_with_the_way_out(
     store = Store(tmp_path / "rows.sqlite")
     store.note(**settings, remarks=[{"level": "fine"}])
     store.close()
-    assert is_comparison(tmp_path) == (settings["kind"] == "comparison")
+    assert stored_kind(tmp_path) == settings["kind"]
     with pytest.raises(StoreError, match=message):
         read_findings(tmp_path) if settings["kind"] == "comparison" else run(tmp_path)
 

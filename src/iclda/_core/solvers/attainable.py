@@ -99,6 +99,15 @@ class Labeling:
         change *= self._weighted
         return np.asarray(place.fetch(change @ z))
 
+    def factor(self) -> Array:
+        """Return C, (m, K, 1 + rank), whose products C C' add up to J: K for each row."""
+        z, weights, shares = self.near
+        shares = np.vstack([1 - shares, shares]) if len(shares) == 1 else shares
+        root = np.sqrt(shares)
+        spread = root[:, None] * (np.eye(len(root))[..., None] - root[:, None] * root)
+        columns = np.einsum("jkn,nd->nkjd", spread * np.sqrt(weights), z)
+        return np.asarray(columns.reshape(-1, len(root), z.shape[1]))
+
     @cached_property
     def local_set(self) -> HeldSet:
         """Attainable set of the held rows, with the labels of all other rows fixed."""
@@ -301,44 +310,30 @@ class HeldSet:
         return self.place.fetch(values @ self.placed_weights)
 
 
-def hold(problem: Problem, rows: AnyArray, weights: Array) -> HeldSet:
-    """Hold rows, given in the user's units, in memory or on the device of the unlabeled rows."""
-    if _place(problem, len(rows)) is MEMORY:
-        return hold_in_memory(problem, rows, weights)
-    return _hold_framed(problem, problem.frame.apply(rows), weights)
+def hold(problem: Problem, rows: AnyArray, weights: Array, *, is_framed: bool = False) -> HeldSet:
+    """Hold rows in memory or, if they are worth moving, on the device of the unlabeled rows.
 
-
-def _hold_framed(problem: Problem, u: Array, weights: Array) -> HeldSet:
-    """Hold rows, given in frame coordinates, in memory or on the device of the unlabeled rows."""
-    place, whitening = _place(problem, len(u)), problem.whitening
+    Rows are in the user's units or, if ``is_framed``, in frame coordinates.
+    """
+    whitening, place = problem.whitening, problem.unlabeled.held_at
+    is_worth = len(rows) * whitening.rank >= settings.NUMBERS_WORTH_MOVING
+    if place is None or not is_worth or problem.proportions is not None:
+        return hold_in_memory(problem, rows, weights, is_framed=is_framed)
+    u = rows if is_framed else problem.frame.apply(rows)
     z = (place.put(u) - place.put(whitening.mean)) @ place.put(whitening.transform.T)
     z = place.xp.concat([place.put(np.ones((len(u), 1))), z], axis=1)
     return HeldSet(z, weights / problem.moments.weight, problem.labeled_point, place=place)
 
 
-def _place(problem: Problem, n_rows: int) -> Any:
-    """Return where to hold so many rows: on a device only if they are worth moving."""
-    is_worth = (
-        n_rows * problem.whitening.rank >= settings.NUMBERS_WORTH_MOVING
-        and problem.proportions is None
-    )
-    return (problem.unlabeled.held_at if is_worth else None) or MEMORY
-
-
-def hold_in_memory(problem: Problem, rows: AnyArray, weights: Array) -> HeldSet:
-    """Hold rows, given in the user's units, in memory."""
-    frame, whitening, step = problem.frame, problem.whitening, settings.ROWS_WHITENED_AT_ONCE
-    z = np.ones((len(rows), 1 + whitening.rank))
-    is_folded = len(rows) > step and frame.is_foldable  # many rows are not copied for the frame
-    folded = whitening.transform / frame.scale
-    shift = folded @ frame.origin + whitening.transform @ whitening.mean
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
-        if is_folded:
-            np.matmul(rows[part], folded.T, out=z[part, 1:])
-            z[part, 1:] -= shift
-        else:
-            z[part, 1:] = whitening.points(frame.apply(rows[part]))
+def hold_in_memory(
+    problem: Problem, rows: AnyArray, weights: Array, *, is_framed: bool = False
+) -> HeldSet:
+    """Hold rows in memory; see ``hold``."""
+    z = np.ones((len(rows), 1 + problem.whitening.rank))
+    for start in range(0, len(rows), settings.ROWS_WHITENED_AT_ONCE):
+        part = slice(start, start + settings.ROWS_WHITENED_AT_ONCE)
+        u = rows[part] if is_framed else problem.frame.apply(rows[part])
+        z[part, 1:] = problem.whitening.points(u)
     return HeldSet(z, weights / problem.moments.weight, problem.labeled_point)
 
 
@@ -377,7 +372,7 @@ class StreamedSet:
         point, weight = self.problem.point_of(sums.counts, sums.sums), self.problem.moments.weight
         assert sums.near is not None
         found = AllSums(point, sums.log_sum / weight, bool(near.every.max() > 1))
-        held = _hold_framed(self.problem, sums.near[:, 1:], sums.near[:, 0])
+        held = hold(self.problem, sums.near[:, 1:], sums.near[:, 0], is_framed=True)
         return held.label_among(scores, found)
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:

@@ -27,10 +27,12 @@ all rows do. Scores of order 1 / tau amplify rounding errors by as much. c and l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -49,13 +51,14 @@ Product = Callable[[Array], Array]
 # A level ends when the predicted ascent is below a share of tau x entropy (``Settings.centered``).
 # If the gap is then not below that of the previous level, the share is reduced, down to this one.
 _SMALLEST_CENTERED = 1e-8
-_MOST_PRODUCTS = 200  # with J, in one run of conjugate gradients
+_MOST_PRODUCTS = 100  # with J, in one run of conjugate gradients
 _MOST_STEPS = 15  # at one level
 _MOST_FIRST_STEPS = 40  # at the first level
-_SLOWEST_TAU_FACTOR = 0.7  # factor of tau above which a level is not repeated with a larger one
 _SUFFICIENT_GAIN = 0.05  # smallest gain of a step, over its predicted gain (Armijo's rule)
+_GOOD_GAIN = 0.4  # the same, from which longer steps are allowed
+_POOR_GAIN = 0.1  # the same, below which only shorter ones are
 _READ_OF_A_PAIR = 2e4  # work, in numbers read, to form the block of J of two classes
-_SUSPICIOUS_SIZE = 0.2  # part of the last step below which a saddle is suspected
+_FIRST_RADIUS = 1.0  # largest length of a step, in the norm of J, at the beginning of a level
 _SHORTEST_SIZE = 1e-6  # smallest part of a step that is tried
 _MERIT_ROUNDING = 1e-13  # of the merit
 _NEARLY_REACHED = 1.001  # over the smallest tau allowed, at which a path ends
@@ -146,55 +149,88 @@ class _End(Enum):
     UNBOUNDED = auto()  # at a singular model
 
 
+class _Step(NamedTuple):
+    """An ascent direction of the merit, near the Newton step."""
+
+    scores: Array
+    slope: float  # of the merit along it
+    length: float  # in the norm of J
+
+
 class _System:
     """The linear system (tau - H J) x = right of Newton steps at a state."""
 
     def __init__(self, objective: Objective, state: State, work: Work) -> None:
-        self._tau, self._shape = state.tau, state.scores.shape
+        self._tau, self._labeling, self._work = state.tau, state.labeling, work
         self._is_dense = state.scores[:-1].size <= settings.DENSE_UNKNOWNS
-        self._work, self._read = work, state.labeling.n_near * state.scores.size
+        self._read = state.labeling.n_near * state.scores.size
         n_pairs = len(state.scores) * (len(state.scores) - 1) / 2
         work.left -= max(self._read, _READ_OF_A_PAIR * n_pairs if self._is_dense else 0)
         if self._is_dense:
-            hessian, self._matrix = objective.hessian(state.point), state.labeling.matrix()
-            self._curvature: Product = self._matrix.dot
+            hessian, matrix = objective.hessian(state.point), state.labeling.matrix()
+            self._curvature: Product = matrix.dot
             self._bend: Product = hessian.dot
-            system = -(hessian @ self._matrix)
-            system.ravel()[:: len(system) + 1] += state.tau
-            self._factor = lapack.dgetrf(system)
+            self._matrix = -(hessian @ matrix)
+            self._matrix.ravel()[:: len(matrix) + 1] += state.tau
         else:
             self._curvature = state.labeling.product
             self._bend = objective.hessian_product(state.point)
 
-    def solve(
-        self, right: Array, *, radius: float = 1.0, may_be_saddle: bool = False
-    ) -> tuple[Array, float]:
-        """Return an ascent direction x, near the solution, and the slope right' J x along it.
+    def solve(self, right: Array, radius: float) -> _Step:
+        """Return a direction of at most the length ``radius``, near the solution.
 
-        With few unknowns the system is solved by its LU factors. If tau - H J is not positive
-        definite, or ``may_be_saddle``, conjugate gradients replace them, which stop at ``radius``
-        in the norm of J.
+        If the operator is not positive definite or the solution is longer, it is that of conjugate
+        gradients, which stop there. With few unknowns, and with few rows near boundaries where
+        conjugate gradients do not end, the solution itself is computed.
         """
         right = right - right[-1]
         if not self._is_dense:
-            return self._steihaug(right, radius)[:2]
+            return self._conjugate_gradients(right, radius)
         flat = right[:-1].ravel()
-        factor, pivots, failed = self._factor
+        step = self._by_unknowns(flat)
+        if step is None or step.length > radius:
+            step = self._conjugate_gradients(flat, radius)
+        return step._replace(scores=_with_last_class(step.scores, right.shape))
+
+    def _by_unknowns(self, right: Array) -> _Step | None:
+        """Return the solution by LU factors, or None if the operator is not positive definite."""
+        factor, pivots, failed = lapack.dgetrf(self._matrix)
         # The eigenvalues are real. Their product, the determinant, is positive if none is negative.
         n_negative = np.count_nonzero(factor.diagonal() < 0)
         n_swapped = np.count_nonzero(pivots != np.arange(len(pivots)))
-        is_definite = not failed and (n_negative + n_swapped) % 2 == 0
-        if may_be_saddle or not is_definite:
-            x, slope, is_definite = self._steihaug(flat, radius)
-        if is_definite and not failed:
-            x = lapack.dgetrs(factor, pivots, flat)[0]
-            slope = float(flat @ (self._matrix @ x))
-            if not slope >= 0:
-                x, slope, _ = self._steihaug(flat, radius)
-        return np.append(x, np.zeros(self._shape[1])).reshape(self._shape), slope
+        if failed or (n_negative + n_swapped) % 2:
+            return None
+        x = lapack.dgetrs(factor, pivots, right)[0]
+        moved = self._curvature(x)
+        slope, square = float(right @ moved), float(x @ moved)
+        return _Step(x, slope, math.sqrt(max(0.0, square))) if slope >= 0 else None
 
-    def _steihaug(self, right: Array, radius: float) -> tuple[Array, float, bool]:
-        """Return x, right' J x, and whether no negative curvature was met (Steihaug's method)."""
+    def _by_rows(self, right: Array) -> _Step | None:
+        """Return the solution where fewer rows than features are near boundaries.
+
+        With J = C C' (``Labeling.factor``) and w = C'x it is (right + H C w) / tau, where
+        (tau - C'H C) w = C'right. None if that matrix is not positive definite, with quotas, whose
+        J is not a sum over rows, and on a device.
+        """
+        labeling = self._labeling
+        is_sum = labeling.shift is None and labeling.rows.is_in_memory
+        if self._is_dense or not is_sum or labeling.n_near > right.shape[1]:
+            return None
+        columns = labeling.factor()
+        n_columns, bent = len(columns), self._bend(columns)
+        flat = columns.reshape(n_columns, -1)
+        matrix = -(flat @ bent.reshape(n_columns, -1).T)
+        matrix.ravel()[:: n_columns + 1] += self._tau
+        seen = flat @ right.ravel()
+        factor, failed = lapack.dpotrf(matrix)
+        if failed:
+            return None
+        w = lapack.dpotrs(factor, seen)[0]
+        x = (right + np.tensordot(w, bent, 1)) / self._tau
+        return _Step(x - x[-1], float(seen @ w), float(np.linalg.norm(w)))
+
+    def _conjugate_gradients(self, right: Array, radius: float) -> _Step:
+        """Return the direction of Steihaug's method, which stops at negative curvature too."""
         x, square, slope = np.zeros_like(right), 0.0, 0.0
         residual, curved = right, self._curvature(right)
         rho = float(np.vdot(residual, curved))
@@ -215,15 +251,19 @@ class _System:
             square += size * (2 * along + size * length)
             slope += size * float(np.vdot(right, moved))
             if is_last:
-                return x, slope, bend > 0
+                return _Step(x, slope, radius)
             residual = residual - size * image
             curved = self._curvature(residual)
             self._work.left -= self._read
             last, rho = rho, float(np.vdot(residual, curved))
             direction, moved = residual + rho / last * direction, curved + rho / last * moved
+        else:
+            exact = self._by_rows(right)
+            if exact is not None and exact.length <= radius:
+                return exact
         # The remaining residual lies where J is almost 0 and the operator is tau times identity.
         x, slope = x + residual / self._tau, slope + float(np.vdot(right, curved)) / self._tau
-        return x, slope, True
+        return _Step(x, slope, math.sqrt(max(0.0, square)))
 
 
 @dataclass(frozen=True)
@@ -254,7 +294,7 @@ class Follower:
         tol, max_iter, work = effort.tol, effort.max_iter, effort.work
         aim = min(effort.aim, tol)
         best, n_iter = Path(state, np.inf, 0, True), 0
-        slowest, share = settings.SETTINGS.fall, settings.SETTINGS.centered
+        share = settings.SETTINGS.centered
         levels: list[State] = []
         smallest = max(_NEARLY_REACHED * least, settings.SMALLEST_TAU * self.objective.weight)
         while True:
@@ -269,11 +309,6 @@ class Follower:
                 best = Path(state, found, n_iter, True)
             is_last = best.gap <= aim or state.tau <= smallest
             is_last = is_last or n_iter >= max_iter or work.left <= 0
-            if not is_last and end is _End.UNFINISHED and levels and slowest < _SLOWEST_TAU_FACTOR:
-                # Labels hardened before boundaries could move: repeat the level with a larger tau.
-                slowest = float(np.sqrt(slowest))
-                state = levels[-1].next_level(slowest * levels[-1].tau)
-                continue
             if not is_last and not has_fallen and share > _SMALLEST_CENTERED:
                 # Where classes tie the ascent left is of the order of the squared gap.
                 share *= 1e-3
@@ -283,13 +318,9 @@ class Follower:
             if is_last or (best.gap <= tol and not has_fallen):
                 break
             # Where labels harden the gap is proportional to the square of tau.
-            fall = float(np.clip(np.sqrt(0.3 * aim / found), slowest, 1))
+            fall = float(np.clip(np.sqrt(0.3 * aim / found), settings.SETTINGS.fall, 1))
             state = state.next_level(max(fall * state.tau, least))
         return Path(best.state, best.gap, n_iter, True, tuple(levels))
-
-    def _noise(self, state: State) -> float:
-        """Return the rounding error of the merit."""
-        return _MERIT_ROUNDING * (abs(state.merit) + self.objective.weight)
 
     def _center(self, state: State, most: int, share: float, work: Work) -> tuple[State, int, _End]:
         """Maximize the merit at one level by at most ``most`` Newton steps.
@@ -297,31 +328,48 @@ class Follower:
         Return the state, the number of steps and how it ended. ``share`` is that of
         ``_SMALLEST_CENTERED``.
         """
-        size = 1.0
+        radius = _FIRST_RADIUS
         for n_steps in range(1, most + 1):
             if not self.objective.is_bounded(state.point):
                 return state, n_steps, _End.UNBOUNDED
-            noise = self._noise(state)
-            system = _System(self.objective, state, work)
-            direction, slope = system.solve(state.residual, may_be_saddle=size < _SUSPICIOUS_SIZE)
-            is_centered = slope <= max(share * state.tau * max(state.entropy, 0.0), noise)
-            size = 1.0
-            while True:
-                moved = state.scores + size * direction
-                trial = self.state(moved, state.tau, state.anchor, near=state)
-                work.left -= trial.labeling.n_sought
-                gained = trial.merit - state.merit + noise
-                if gained >= _SUFFICIENT_GAIN * size * slope:
-                    break
-                size *= 0.3
-                if size < _SHORTEST_SIZE:
-                    return state, n_steps, _End.CENTERED
+            noise = _MERIT_ROUNDING * (abs(state.merit) + self.objective.weight)
+            step = _System(self.objective, state, work).solve(state.residual, radius)
+            is_centered = step.slope <= max(share * state.tau * max(state.entropy, 0.0), noise)
+            trial, size = self._part_of_step(state, step, noise, work)
+            if size == 0 or (is_centered and size == 1):
+                return trial, n_steps, _End.CENTERED
+            if size < 1:
+                radius = size * step.length
+            elif step.length >= radius:
+                radius *= _radius_factor((trial.merit - state.merit) / step.slope)
             state = trial
-            if is_centered and size == 1:
-                return state, n_steps, _End.CENTERED
             if work.left <= 0:
                 return state, n_steps, _End.UNFINISHED
         return state, most, _End.UNFINISHED
+
+    def _part_of_step(
+        self, state: State, step: _Step, noise: float, work: Work
+    ) -> tuple[State, float]:
+        """Return the end of the largest part of a step that raises the merit enough, and its size.
+
+        The size is 0 if there is none.
+        """
+        size = 1.0
+        while size >= _SHORTEST_SIZE:
+            moved = state.scores + size * step.scores
+            trial = self.state(moved, state.tau, state.anchor, near=state)
+            work.left -= trial.labeling.n_sought
+            if trial.merit - state.merit + noise >= _SUFFICIENT_GAIN * size * step.slope:
+                return trial, size
+            size *= 0.3
+        return state, 0.0
+
+
+def _radius_factor(gain: float) -> float:
+    """Return the factor of the trust radius after a gain of merit, over the slope of the step."""
+    if gain >= _GOOD_GAIN:
+        return 2.0
+    return 0.3 if gain < _POOR_GAIN else 1.0
 
 
 @dataclass(frozen=True)

@@ -121,12 +121,6 @@ def _follow_candidates(sample: HeldSample, effort: Effort, n_starts: int, seed: 
         may_be_best = not paths or end.value + path.gap >= max(p.state.value for p in paths)
         if may_be_best and effort.work.left > 0:
             followed = follower.follow(follower.state(scores, found.tau), effort)
-            is_stuck = followed.is_bounded and followed.gap > effort.tol
-            if is_whole and is_stuck and effort.work.left > 0:
-                # A path from softer labels may get around what stopped this one.
-                soft, tau = scores / settings.REHEATING, found.tau * settings.REHEATING
-                other = follower.follow(follower.state(soft, tau), effort)
-                followed = other if other.is_bounded and other.gap < followed.gap else followed
             has_lost = followed.gap > effort.tol and followed.state.value < end.value
             is_kept = followed.is_bounded and has_lost and is_whole
             path = replace(path, n_iter=followed.n_iter) if is_kept else followed
@@ -167,7 +161,7 @@ def find_candidates(
     chosen, annealing = settings.SETTINGS, _Annealing(problem.likelihood, held)
     if not _is_small(problem):
         annealing.cooling = settings.COOLING_OF_MANY
-        two = _Starts(problem, n_starts, seed).first(settings.STARTS_OF_MANY)
+        two = _Starts(problem, n_starts, seed).first(min(n_starts, settings.STARTS_OF_MANY))
         found, tau = annealing.run(two, chosen.heights[:1], to_the_end=True)
         return Candidates(found.scores, tau)
     n_read = len(held.weights) * problem.labeled_point.size

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
+from typing import NamedTuple
 
 import numpy as np
 
@@ -70,15 +71,15 @@ def search(
     n_iter, n_passes = 0, 1  # before the last path; one pass was for the moments
     if best.is_bounded:
         n_iter = best.n_iter
-        paths = [_in_coordinates_of(problem, path, sample.problem) for path in paths]
+        least = settings.SOFT_TAU * weight
+        starts = [_start_of(path, least, sample.problem, problem) for path in paths]
         rows, weights = sample.rows, sample.weights
-        del sample  # and its whitened copy of the rows
+        del best, paths, sample  # and their whitened copy of the rows
         reader = read_rows(problem, hold_rows(problem, rows, weights))
         del rows, weights
-        best = _best_on_all_rows(
-            reader, objective, paths, settings.SAMPLING_ERROR * weight / np.sqrt(n_held)
-        )
-        best = _follow_on_all_rows(reader, objective, best, effort)
+        noise = settings.SAMPLING_ERROR * weight / np.sqrt(n_held)
+        start = _best_on_all_rows(reader, objective, starts, noise)
+        best = _follow_on_all_rows(reader, objective, start, effort)
         n_passes += reader.n_passes
     found = _solution(problem, objective, best, effort)
     return replace(found, n_iter=n_iter + found.n_iter, n_passes=n_passes, n_optima=n_optima)
@@ -178,17 +179,25 @@ def _limit(sample: HeldSample, objective: Objective, path: Path, tol: float) -> 
     return limit
 
 
-def _in_coordinates_of(target: Problem, path: Path, source: Problem) -> Path:
-    """Return a path with its scores in the whitened coordinates of another problem.
+class _Start(NamedTuple):
+    """Where the path of a sample is continued on all rows."""
 
-    Its points stay in those of the source: only scores are used from here on.
+    value: float  # of the objective on the sample
+    end: Array  # scores at the end of the path
+    scores: Array  # of its last level with a large tau
+    tau: float  # with which these are, from the anchor 0, near the maximum of a level
+
+
+def _start_of(path: Path, least: float, source: Problem, target: Problem) -> _Start:
+    """Return the last level of a path with a tau of at least ``least``, in other coordinates.
+
+    Each level added nearly gradient / tau to the scores. With the anchor 0 and the tau that is
+    returned they are again near the maximum of a level, and the anchor of the sample, which has
+    the sampling errors of all earlier levels, is not needed any more.
     """
-
-    def moved(state: State) -> State:
-        scores = moved_scores(state.scores, source, target)
-        return replace(state, scores=scores, anchor=moved_scores(state.anchor, source, target))
-
-    return replace(path, state=moved(path.state), levels=tuple(map(moved, path.levels)))
+    levels = [level for level in path.levels if level.tau >= least] or [path.levels[0]]
+    end, scores = (moved_scores(each.scores, source, target) for each in (path.state, levels[-1]))
+    return _Start(path.state.value, end, scores, 1 / sum(1 / level.tau for level in levels))
 
 
 def moved_scores(scores: Array, source: Problem, target: Problem) -> Array:
@@ -216,22 +225,20 @@ def _highest_of_ties(paths: list[Path], tie: float, tol: float) -> Path:
 
 
 def _best_on_all_rows(
-    reader: StreamedSet, objective: Objective, paths: list[Path], noise: float
-) -> Path:
+    reader: StreamedSet, objective: Objective, starts: list[_Start], noise: float
+) -> _Start:
     """Return the best of the paths on a sample, those within ``noise`` compared on all rows."""
-    best = max(path.state.value for path in paths)
-    near = [path for path in paths if path.state.value >= best - noise]
-    if len(near) == 1:
-        return near[0]
+    best = max(start.value for start in starts)
+    near = [start for start in starts if start.value >= best - noise]
 
-    def value(path: Path) -> float:
-        return float(objective.value_and_gradient(reader.soft_point(path.state.scores)[0])[0])
+    def value(start: _Start) -> float:
+        return float(objective.value_and_gradient(reader.soft_point(start.end)[0])[0])
 
-    return max(near, key=value)
+    return near[0] if len(near) == 1 else max(near, key=value)
 
 
 def _follow_on_all_rows(
-    reader: StreamedSet, objective: Objective, sampled: Path, effort: Effort
+    reader: StreamedSet, objective: Objective, start: _Start, effort: Effort
 ) -> Path:
     """Continue the path of a sample on all rows, and return its end.
 
@@ -240,9 +247,8 @@ def _follow_on_all_rows(
     result on all rows.
     """
     follower, tol = Follower(objective, reader), effort.tol
-    scores, tau = _softened(sampled, settings.SOFT_TAU * objective.weight)
-    state, best, n_iter, was_right = follower.state(scores, tau), None, 0, True
-    most_rows = settings.SETTINGS.held_entries // scores.shape[1]
+    state, best, n_iter, was_right = follower.state(start.scores, start.tau), None, 0, True
+    most_rows = settings.SETTINGS.held_entries // start.scores.shape[1]
     for _ in range(settings.PASSES):
         if n_iter >= settings.STEPS_BETWEEN_PASSES * effort.max_iter or effort.work.left <= 0:
             break
@@ -278,8 +284,10 @@ def _follow_near_boundaries(
         deepest = max(deepest, min(0.5, enough / max(1, labeling.n_near)))
         if not was_right:
             deepest = 1.0
-    local, tol = Follower(objective, labeling.local_set), settings.AIMED_SHARE * effort.tol
+    local = Follower(objective, labeling.local_set)
     begin = local.state(state.scores, state.tau, state.anchor, near=state)
+    # Beyond this the gap on these rows would say nothing about the gap on all rows.
+    tol = max(settings.AIMED_SHARE * effort.tol, settings.AIMED_FALL * local.gap(begin))
     return local.follow(begin, replace(effort, tol=tol, aim=tol), least=deepest * state.tau)
 
 
@@ -311,17 +319,6 @@ def _step(follower: Follower, state: State, path: Path) -> tuple[bool, State]:
     if trial.merit - state.merit <= settings.SMALL_GAIN * left:  # The level has been reached.
         trial = trial.next_level(trial.tau)
     return False, trial
-
-
-def _softened(path: Path, least: float) -> tuple[Array, float]:
-    """Return the scores of the last level of a path with tau of at least ``least``, and a tau.
-
-    Each level added nearly gradient / tau to the scores. With the tau that is returned and the
-    anchor 0 they are again near the maximum of a level, and the anchor of the sample, which has
-    the sampling errors of all earlier levels, is not needed any more.
-    """
-    levels = [level for level in path.levels if level.tau >= least] or [path.levels[0]]
-    return levels[-1].scores, 1 / sum(1 / level.tau for level in levels)
 
 
 def _count_maxima(held: HeldSet, paths: list[Path]) -> int:

@@ -27,7 +27,7 @@ class Settings:
     # Continuation
     held_entries: int = 2_000_000  # rows x dimensions of a sample that is held in memory: 16 MB
     fall: float = 0.1  # smallest factor of tau from level to level
-    centered: float = 1e-2  # predicted ascent, over tau x entropy, below which a level ends
+    centered: float = 3e-2  # predicted ascent, over tau x entropy, below which a level ends
     accuracy: float = 0.1  # residual at which conjugate gradients stop, over the first residual
     # All rows
     deepest: float = 0.03  # smallest factor of tau between two passes
@@ -40,7 +40,7 @@ HELD_ROWS = 20_000  # unlabeled rows, at most
 LEAST_HELD_ROWS = 2_000  # whatever the dimensions
 HELD_ENTRIES_OF_ALL = 8_000_000  # rows x dimensions, if these are all rows: 64 MB
 HELD_SHARES = 2**25  # held rows x classes: 256 MB
-ROWS_WHITENED_AT_ONCE = 4096
+ROWS_WHITENED_AT_ONCE = 1024
 NUMBERS_WORTH_MOVING = 100_000  # rows x dimensions from which a device holds them
 
 # Unknowns: (K - 1) (1 + rank).
@@ -53,6 +53,7 @@ LIKELIHOOD_GAP = 1e-9  # aimed at with all rows in memory and few unknowns, at h
 CONVEX_GAP = 1e-10  # the same for a convex function
 ROUGH_GAP = 1e-3  # at which candidates are compared, and to which samples are followed
 AIMED_SHARE = 0.3  # gap on the rows near boundaries, over the tolerance
+AIMED_FALL = 0.003  # factor of that gap from pass to pass
 
 # Levels of tau, per unit of the objective's weight unless noted.
 SOFT_TAU = 0.02  # first tau on all rows

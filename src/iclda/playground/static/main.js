@@ -350,7 +350,7 @@ function emphasize(name) {
 async function loadToy(name) {
   try {
     const used = scene.used || USED;
-    scene = fromToy(scene, await getJson(`toys/${name}?seed=${seed}`), used);
+    scene = fromToy(scene, await getJson(`toys/${name}/${seed}`), used);
     select(null);
     rest();
   } catch (error) {

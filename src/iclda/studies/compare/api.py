@@ -22,9 +22,7 @@ from ..page import check_can_report
 from ..store import STORE, Store, StoreError
 from . import SENTENCES
 from .plan import (
-    COMPARISON,
-    LABELED_CURVE,
-    UNLABELED_CURVE,
+    EXPERIMENT_TITLES,
     ComparisonPlan,
     ComparisonSettings,
     find_compared,
@@ -101,15 +99,6 @@ def _frame(records: Sequence[Any], kind: Any) -> Any:
     return pandas.DataFrame([asdict(each) for each in records], columns=names)
 
 
-def is_comparison(out: Path, kind: str = COMPARISON) -> bool:
-    """Whether a folder holds the rows of a comparison, or of another kind of study."""
-    try:
-        with closing(Store(out / STORE, read_only=True)) as store:
-            return bool(store.settings().get("kind") == kind)
-    except StoreError:
-        return False
-
-
 def read_findings(out: Path) -> Findings:
     """The comparison that a folder holds; StoreError if another version wrote it.
 
@@ -126,7 +115,7 @@ def read_findings(out: Path) -> Findings:
         names = {contestant.name for contestant in settings.contestants}
         wanted = [
             result
-            for experiment in (COMPARISON, UNLABELED_CURVE, LABELED_CURVE)
+            for experiment in EXPERIMENT_TITLES
             for result in store.rows(experiment)
             if result.method in names and result.repeat < settings.n_repeats(experiment)
         ]

@@ -25,6 +25,7 @@ from ...methods import (
     safety_rank,
 )
 from ...model_selection._splitters import OrderedSplit, order_split
+from ...tabular.encoders import kinds_of
 from ...tabular.table import Source, Table, why_withheld
 from .. import rng_of
 from ..store import COMPARISON_FORMAT, Cell
@@ -33,6 +34,11 @@ from . import SENTENCES
 SUPERVISED = "supervised"
 COMPARISON = "comparison"  # the study, and its first experiment
 UNLABELED_CURVE, LABELED_CURVE = "unlabeled", "labeled"
+EXPERIMENT_TITLES = {
+    COMPARISON: COMPARISON,
+    UNLABELED_CURVE: "curve of unlabeled rows",
+    LABELED_CURVE: "curve of labeled rows",
+}
 REPEATS = 10  # random divisions into folds, unless fits take long
 FOLDS = 10
 MOST_ON_CURVES = 2_000  # unlabeled rows: more take long and change little
@@ -125,24 +131,17 @@ def line_up(
     overfit more often than the few rows show. Nor are the further methods, which ``iclda fit``
     does not offer.
     """
-    is_marked = len(shrinkages) > 1
-    ordered = sorted(methods, key=lambda method: method.uses_unlabeled)
     marks = {s: "" if s == "auto" else f" with shrinkage {s or 0:g}" for s in shrinkages}
     marks[None] = UNSHRUNK
-    own = [
-        Contestant(
-            f"{method.name}{marks[shrinkage] if is_marked else ''}",
-            method,
-            shrinkage,
-            is_eligible=method not in FURTHER
-            and not (is_marked and shrinkage is None and size.is_small),
-        )
-        for method in ordered
-        if "shrinkage" in method.parameters
-        for shrinkage in shrinkages
-    ]
-    once = [m for m in methods if "shrinkage" not in m.parameters]
-    return (*own, *(Contestant(m.name, m, None, m not in FURTHER) for m in once))
+    shrunk = [method for method in methods if "shrinkage" in method.parameters]
+    others = [method for method in methods if method not in shrunk]
+    lined_up = []
+    for method in (*sorted(shrunk, key=lambda method: method.uses_unlabeled), *others):
+        for shrinkage in shrinkages if method in shrunk else (None,):
+            mark = marks[shrinkage] if method in shrunk and len(shrinkages) > 1 else ""
+            is_eligible = method not in FURTHER and not (mark == UNSHRUNK and size.is_small)
+            lined_up.append(Contestant(method.name + mark, method, shrinkage, is_eligible))
+    return tuple(lined_up)
 
 
 @dataclass(frozen=True)
@@ -312,6 +311,7 @@ class ComparisonPlan:
     @cached_property
     def copies(self) -> AnyArray:
         """Index of the first copy of every row of the table."""
+        kinds_of(self.table.features)  # refuses lists and records, which cannot be compared
         return first_copies(self.table.features, self.table.labels)
 
 

@@ -12,38 +12,14 @@ import numpy as np
 
 from ..._checks import FINE, NOTE, WARNING, Remark
 from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
-from ..._statistics import CLEAR, estimate_as_json
-from ..._statistics import NOTHING as NOT_LEARNED
-from ...plots import ComparisonDisplay, LearningCurveDisplay
+from ..._statistics import CLEAR, NOTHING, estimate_as_json
+from ...plots._scores import ComparisonDisplay, display_points
+from .. import page
 from ..measures import COMPARISON_MEASURES, ERROR
-from ..page import (
-    NOTHING,
-    align,
-    class_error_lines,
-    draw_display,
-    fill,
-    records_csv,
-    to_inline_svg,
-    with_minus,
-    write_texts,
-)
 from . import SENTENCES
-from .plan import (
-    LABELED_CURVE,
-    MOST_ON_CURVES,
-    SUPERVISED,
-    UNLABELED_CURVE,
-    ComparisonSettings,
-)
+from .plan import LABELED_CURVE, MOST_ON_CURVES, SUPERVISED, ComparisonSettings
 from .run import FILES
-from .summary import (
-    CURVE_MEASURES,
-    DECISIVE,
-    VARIED,
-    ComparisonSummary,
-    Score,
-    SplitCurvePoint,
-)
+from .summary import CURVE_MEASURES, DECISIVE, VARIED, ComparisonSummary, Score, SplitCurvePoint
 from .verdict import RULE, Comparison, last_line, supervised_name, title_of
 
 if TYPE_CHECKING:
@@ -52,7 +28,6 @@ if TYPE_CHECKING:
 SHOWN_SETTINGS = ("target", "folds", "repeats", "labeled", "shrinkage", "seed")
 Word = Callable[[str], str]  # words a message for its reader; ``str`` is for Python
 _MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}
-_CURVE_TITLES = {UNLABELED_CURVE: "More unlabeled rows", LABELED_CURVE: "More labeled rows"}
 
 
 @dataclass(frozen=True)
@@ -127,8 +102,8 @@ def _table(summary: ComparisonSummary, measures: Sequence[str], terminal: Termin
         texts = {m: number_text(summary.mean(name, m), m) for m in measures}
         texts[ERROR] += f" ({interval_text(summary.score(name, ERROR))})"
         rows.append([name, *texts.values(), worse_text(summary, name)])
-    lines = []
-    for (name, *_), line in zip(rows, align(rows, "l" + "r" * (len(rows[0]) - 1)), strict=True):
+    lines, aligned = [], page.align(rows, "l" + "r" * (len(rows[0]) - 1))
+    for (name, *_), line in zip(rows, aligned, strict=True):
         verdict = summary.verdict(name, ERROR)
         lines.append(f"  {line}  {terminal.style(verdict, verdict)}" if verdict else f"  {line}")
     return lines
@@ -145,7 +120,7 @@ def ranked(summary: ComparisonSummary) -> list[str]:
 def interval_text(score: Score | None) -> str:
     """The interval of an error: 0.04-0.27."""
     if score is None or score.low is None or score.high is None:
-        return NOTHING
+        return page.NOTHING
     return f"{score.low:.2f}-{score.high:.2f}"
 
 
@@ -158,7 +133,7 @@ def interval_source(summary: ComparisonSummary) -> str:
 def number_text(value: float | None, measure: str) -> str:
     """A number with the decimals of its measure; a dash for None."""
     decimals = COMPARISON_MEASURES[measure].decimals
-    return NOTHING if value is None else f"{value:.{decimals}f}"
+    return page.NOTHING if value is None else f"{value:.{decimals}f}"
 
 
 def worse_text(summary: ComparisonSummary, name: str) -> str:
@@ -167,7 +142,7 @@ def worse_text(summary: ComparisonSummary, name: str) -> str:
     if name == summary.baseline:
         return "baseline"
     if score is None or score.n_worse is None:
-        return NOTHING
+        return page.NOTHING
     return f"{score.n_worse} of {score.repeats}"
 
 
@@ -184,11 +159,10 @@ def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
     if command := fit_command(comparison):
         lines += ["", f"Next: {printable(terminal.word(command))}"]
         lines += terminal.wrap([SENTENCES["verdict"]["fit"]])
-    chosen = comparison.contestant(verdict.method)
-    confusion = comparison.confusion(verdict.method)
+    chosen, confusion = comparison.chosen, comparison.confusion
     if chosen and confusion:
         lines += ["", f"Errors of {title_of(chosen)} by class"]
-        lines += [f"  {printable(line)}" for line in class_error_lines(confusion)]
+        lines += [f"  {printable(line)}" for line in page.class_error_lines(confusion)]
         # Unless it is clear, the answer says already what the most frequent class would give.
         base = verdict.base if verdict.learned == CLEAR else ""
         lines += terminal.wrap([base, comparison.balanced])
@@ -200,9 +174,8 @@ def fit_command(comparison: Comparison) -> str:
 
     Empty if there is none, if labels were hidden, or if nothing was learned.
     """
-    verdict, settings = comparison.verdict, comparison.settings
-    chosen = comparison.contestant(verdict.method)
-    if chosen is None or settings.n_kept is not None or verdict.learned == NOT_LEARNED:
+    chosen, verdict, settings = comparison.chosen, comparison.verdict, comparison.settings
+    if chosen is None or settings.n_kept is not None or verdict.learned == NOTHING:
         return ""
     path = settings.sources[0].path
     parameters = {**settings.reading, "target": settings.target, "method": chosen.method.name}
@@ -217,8 +190,7 @@ def json_summary(
 ) -> dict[str, Any]:
     """The whole comparison for programs; ``word`` words its messages."""
     verdict, summary, settings = comparison.verdict, comparison.summary, comparison.settings
-    chosen = comparison.contestant(verdict.method)
-    confusion = comparison.confusion(verdict.method)
+    chosen, confusion = comparison.chosen, comparison.confusion
     return {
         # "curves" are the points themselves.
         **{"curves_file" if k == "curves" else k: str(path) for k, path in paths.items()},
@@ -253,11 +225,11 @@ def write_files(
     ``word`` words messages for the reader of the page. ``next_step`` fits the recommended model.
     """
     contents = (
-        records_csv(Score, comparison.summary.scores, left_out=["repeats"]),
-        records_csv(SplitCurvePoint, comparison.points),
+        page.records_csv(Score, comparison.summary.scores, left_out=["repeats"]),
+        page.records_csv(SplitCurvePoint, comparison.points),
         render(comparison, word, next_step),
     )
-    paths = write_texts(out, dict(zip(FILES.values(), contents, strict=True)))
+    paths = page.write_texts(out, dict(zip(FILES.values(), contents, strict=True)))
     return dict(zip(FILES, paths, strict=True))
 
 
@@ -266,8 +238,7 @@ def render(comparison: Comparison, word: Word, next_step: str) -> str:
     settings, summary, verdict = comparison.settings, comparison.summary, comparison.verdict
     methods = [each.method for each in settings.contestants]
     figures = {
-        name: to_inline_svg(figure, name, description)
-        for name, (figure, description) in _described_figures(comparison).items()
+        name: page.to_inline_svg(figure, name) for name, figure in draw_figures(comparison).items()
     }
     view = {
         "comparison": comparison,
@@ -289,25 +260,20 @@ def render(comparison: Comparison, word: Word, next_step: str) -> str:
         "measures": {name: COMPARISON_MEASURES[name] for name in known_measures(summary)},
         "figures": figures,
         "curves": _curves(comparison, figures),
-        "confusion": comparison.confusion(verdict.method),
+        "confusion": comparison.confusion,
     }
     filters: dict[str, Any] = {
         "interval": interval_text,
         "last_line": last_line,
-        "number": lambda value, measure: with_minus(number_text(value, measure)),
+        "number": lambda value, measure: page.with_minus(number_text(value, measure)),
         "word": word,
         "worse_text": worse_text,
     }
-    return fill("comparison.html.j2", view, __package__, comparison.results, **filters)
+    return page.fill("comparison.html.j2", view, __package__, comparison.results, **filters)
 
 
 def draw_figures(comparison: Comparison) -> dict[str, Figure]:
     """All figures of the page by name: differences, learning curves."""
-    return {name: figure for name, (figure, _) in _described_figures(comparison).items()}
-
-
-def _described_figures(comparison: Comparison) -> dict[str, tuple[Figure, str]]:
-    """Figures by name, each with what it shows in words for those who do not see it."""
     figures = {}
     summary = comparison.summary
     every = [each.method for each in summary.differences]
@@ -315,30 +281,30 @@ def _described_figures(comparison: Comparison) -> dict[str, tuple[Figure, str]]:
     drawn |= {f"difference-{measure}": (measure, every) for measure in DECISIVE}
     for name, (measure, methods) in drawn.items():
         if display := differences(comparison, measure, methods):
-            figure = draw_display(display, 5.8, 1.2 + 0.38 * len(display.differences))
-            description = f"{display.score_name} minus that of {supervised_name(summary)}."
-            figures[name] = figure, description
-    for curve in _CURVE_TITLES:
+            text = f"{display.score_name} minus that of {supervised_name(summary)}."
+            height = 1.2 + 0.38 * len(display.differences)
+            figures[name] = page.draw_display(display, 5.8, height, text)
+    for curve in VARIED:
         for measure in CURVE_MEASURES:
             shown = [p for p in comparison.points if (p.curve, p.measure) == (curve, measure)]
-            if lines := learning_curve(shown):
-                figure = draw_display(lines, 4.8, 3.2)
-                description = f"{lines.score_name} by {curve} rows; curves.csv has the numbers."
-                figures[f"curve-{curve}-{measure}"] = figure, description
+            axis = COMPARISON_MEASURES[measure].axis
+            lines = display_points(shown, VARIED[curve], axis)
+            if max(map(len, lines.sizes.values()), default=0) > 1:  # there are points to connect
+                text = f"{axis} by {curve} rows; curves.csv has the numbers."
+                figures[f"curve-{curve}-{measure}"] = page.draw_display(lines, 4.8, 3.2, text)
     return figures
 
 
 def _curves(comparison: Comparison, figures: dict[str, Any]) -> list[dict[str, Any]]:
     """Title, figures, and the smallest and the largest point of every curve that is drawn."""
     views = []
-    for curve, title in _CURVE_TITLES.items():
+    for curve in VARIED:
         drawn = [svg for name, svg in figures.items() if name.startswith(f"curve-{curve}-")]
         if drawn:
             shown = [point for point in comparison.points if point.curve == curve]
             ends = [end(shown, key=lambda point: point.size) for end in (min, max)]
-            is_of_labels = curve == LABELED_CURVE
-            view = {"title": title, "figures": drawn, "ends": ends, "is_of_labels": is_of_labels}
-            views.append(view)
+            view = {"title": f"More {curve} rows", "figures": drawn, "ends": ends}
+            views.append({**view, "is_of_labels": curve == LABELED_CURVE})
     return views
 
 
@@ -366,27 +332,4 @@ def differences(
         score_name=COMPARISON_MEASURES[measure].axis,
         greater_is_better=not COMPARISON_MEASURES[measure].lower_is_better,
         intervals=intervals,
-    )
-
-
-def learning_curve(points: Sequence[SplitCurvePoint]) -> LearningCurveDisplay | None:
-    """One measure against the number of unlabeled, or of labeled, rows.
-
-    None if there are no two points to connect.
-    """
-    lines: dict[str, list[SplitCurvePoint]] = {}
-    for point in points:
-        lines.setdefault(point.method, []).append(point)
-    if max(map(len, lines.values()), default=0) < 2:
-        return None
-    sizes, means, errors = (
-        {name: np.array([getattr(p, f) for p in line], dtype) for name, line in lines.items()}
-        for f, dtype in (("size", int), ("mean", float), ("se", float))
-    )
-    return LearningCurveDisplay(
-        sizes=sizes,
-        means=means,
-        standard_errors=errors,
-        varied=VARIED[points[0].curve],
-        score_name=COMPARISON_MEASURES[points[0].measure].axis,
     )

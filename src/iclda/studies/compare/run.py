@@ -5,29 +5,19 @@ from __future__ import annotations
 import json
 import platform
 import time
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from traceback import format_exception
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
-from ..._checks import (
-    FINE,
-    NOTE,
-    WARNING,
-    Remark,
-    check_constants,
-    check_duplicates,
-    check_gaps,
-    check_shift,
-)
+from ... import _checks
+from ..._checks import FINE, NOTE, WARNING, Remark
 from ..._core import AnyArray, Array
 from ..._estimators.labels import FREE, LABELED, Labels
 from ..._messages import and_list, plural, say
@@ -37,18 +27,12 @@ from ..._system import versions
 from ...methods import BASELINES, FITTED, affordable, without_free_search
 from ...tabular.encoders import BOOLEAN, CATEGORY, kinds_of, pipeline, preprocessing
 from ...tabular.table import Table
-from .. import record_fit, run_missing
-from ..measures import (
-    COMPARISON_MEASURES,
-    Predictions,
-    compute_measures,
-    count_confusion,
-    write_confusion,
-)
+from .. import measures, record_fits, run_missing
 from ..store import STORE, Cell, FitResult, Store, StoreError, cells_of
 from . import SENTENCES
 from .plan import (
     COMPARISON,
+    EXPERIMENT_TITLES,
     LABELED_CURVE,
     REPEATS,
     UNLABELED_CURVE,
@@ -71,10 +55,6 @@ _QUICK, _LARGE_TABLE, _SLOW = (REPEATS, 10), (5, 10), (2, 5)
 _FAST_REPEATS = 3
 _LARGE_SIZE = 200_000  # cells of a table, above which a fit takes a second or so
 _LARGEST_SIZE = 10_000_000  # cells x classes, above which it takes seconds
-_TITLES = {
-    UNLABELED_CURVE: "curve of unlabeled rows",
-    LABELED_CURVE: "curve of labeled rows",
-}
 _MOST_SPREAD_ROWS = 10_000  # to which labels are spread: a graph of more takes minutes
 _MOST_UNLABELED = 5_000  # rows that checks look at
 _MOST_CLASSES = 12  # whose labels are counted one by one
@@ -92,10 +72,10 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     sample = encode_sample(table, plan.copies)
     size, n_labels = splits.size(sample.shape[1]), int(splits.is_distinct.sum())
     shrinkages = plan.shrinkages or default_shrinkages(size)
-    candidates = methods = plan.methods or (*FITTED, *BASELINES)
+    methods = plan.methods or (*FITTED, *BASELINES)
     if table.n_chosen:  # whose class shares are not those of other rows
         methods = tuple(m for m in methods if dict(m.options).get("proportions") != LABELED)
-        candidates = methods
+    candidates = methods
     if plan.methods is None:
         candidates = without_free_search(candidates, size.n_labeled, size.n_features)
         # Few rows are fitted in the space that they span.
@@ -112,7 +92,7 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     repeats = plan.repeats or (min(repeats, _FAST_REPEATS) if plan.is_fast else repeats)
     return ComparisonSettings(
         iclda=versions()["iclda"],
-        data={plan.name: table.digest},
+        data={plan.name: " ".join(source.sha256 for source in table.sources)},
         target=table.target,
         unlabeled=plan.reading.get("unlabeled") or "",
         drop=", ".join(sorted(table.dropped)),
@@ -186,13 +166,13 @@ class ComparisonRun:
         if not parts:
             return
         plan, n_repeats = self.plan, self.settings.n_repeats(experiment)
-        data = CellData(plan.table.features, plan.splits, self.settings.contestants, plan.seed)
+        data = CellData(plan.table.features, plan.splits, self.settings.contestants)
         run_missing(
             self.store,
-            experiment,
+            EXPERIMENT_TITLES[experiment],
             cells_of(experiment, {plan.name: parts}, n_repeats),
             names,
-            lambda name, *counts: advance(_TITLES.get(name, name), *counts),
+            advance,
             sets={plan.name: data},
             run=fit_cell,
             jobs=plan.jobs,
@@ -228,12 +208,12 @@ def check_table(
         *_check_kinds(table, size),
         *(Remark(NOTE, "Columns", text) for text in table.notes),
         *(Remark(WARNING, "Columns", text) for text in table.warnings),
-        *check_gaps(table.features),
-        *check_constants(table.features),
+        *_checks.check_gaps(table.features),
+        *_checks.check_constants(table.features),
         *_check_chosen(table),
         *_check_labels(size),
-        *check_shift(sample.iloc[:n_labeled], sample.iloc[n_labeled:]),
-        *check_duplicates(table.features, table.labels),
+        *_checks.check_shift(sample.iloc[:n_labeled], sample.iloc[n_labeled:]),
+        *_checks.check_duplicates(table.features, table.labels),
     ]
 
 
@@ -250,9 +230,8 @@ def _check_classes(table: Table, *, is_hidden: bool) -> Iterator[Remark]:
     counted = ", ".join(f"{count:,} of {name!r}" for name, count in sorted(counts.items()))
     if len(counts) > _MOST_CLASSES:
         fewest, most = min(counts.values()), max(counts.values())
-        counted = (
-            f"{most:,} labels each" if fewest == most else f"{fewest:,} to {most:,} labels each"
-        )
+        span = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+        counted = f"{span} labels each"
     text = f"{len(counts)} in {table.target!r}: {counted}."
     rarest = min(counts, key=lambda name: (counts[name], name))
     n_rarest = counts[rarest]
@@ -300,7 +279,6 @@ class CellData:
     features: Any
     splits: Splits
     contestants: Sequence[Contestant]
-    seed: int
 
     @cached_property
     def steps(self) -> list[Any]:
@@ -326,29 +304,21 @@ class Encoded:
 def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> list[FitResult]:
     """Fit the named contestants to the rows of a cell."""
     data = sets[cell.dataset]
-    chosen = [contestant for contestant in data.contestants if contestant.name in names]
-    try:
-        take = data.splits.take(cell)
-        encoded = encode(data, take)
-    except Exception as error:  # whatever it is, the other cells go on
-        failure = "".join(format_exception(error))
-        return [FitResult(**vars(cell), method=each.name, failure=failure) for each in chosen]
-    n_labeled = encoded.size.n_labeled
-    sizes = n_labeled, len(take.rows) - n_labeled, len(take.test)
+    contestants = {each.name: each for each in data.contestants}
+    take = data.splits.take(cell)
+    n_labeled = int(take.is_labeled.sum())
+    encoded = cache(partial(encode, data, take))  # where it fails the fits of this cell do
 
-    def fit(contestant: Contestant) -> dict[str, Any]:
-        model = build_classifier(
-            contestant, data.seed, encoded.size, data.splits.is_chosen is not False
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit to all rows repeats what matters
-            model.fit(encoded.train, encoded.y)
-        values = measure_fit(model, encoded, data.splits.labels, take)
+    def fit(name: str) -> dict[str, Any]:
+        rows, is_chosen = encoded(), data.splits.is_chosen is not False
+        model = build_classifier(contestants[name], data.splits.seed, rows.size, is_chosen)
+        values = measure_fit(model.fit(rows.train, rows.y), rows, data.splits.labels, take)
         if cell.experiment != COMPARISON:
             del values["rows"]  # by which is chosen: curves do not need them
-        return {"values": values}
+        return values
 
-    return [record_fit(cell, c.name, sizes, data.seed, partial(fit, c)) for c in chosen]
+    sizes = n_labeled, len(take.rows) - n_labeled, len(take.test)
+    return record_fits(cell, names, sizes, data.splits.seed, fit)
 
 
 def build_classifier(contestant: Contestant, seed: int, size: Size, is_chosen: bool = False) -> Any:
@@ -393,12 +363,12 @@ def measure_fit(model: Any, encoded: Encoded, labels: Labels, take: Take) -> dic
     codes = labels.codes[take.test]
     probabilities = model.predict_proba(encoded.test)
     is_wrong = model.predict(encoded.test) != labels.classes[codes]
-    predictions = Predictions(codes, is_wrong, probabilities)
-    confusion = count_confusion(codes, probabilities.argmax(axis=1), len(labels.classes))
+    predictions = measures.Predictions(codes, is_wrong, probabilities)
+    confusion = measures.count_confusion(codes, probabilities.argmax(axis=1), len(labels.classes))
     losses, is_wrong = row_losses(probabilities, codes)
     rows = zip(take.test.tolist(), losses.round(9).tolist(), map(int, is_wrong), strict=True)
     return {
-        **compute_measures(predictions, COMPARISON_MEASURES),
-        "confusion": write_confusion(confusion),
+        **measures.compute_measures(predictions, measures.COMPARISON_MEASURES),
+        "confusion": measures.write_confusion(confusion),
         "rows": json.dumps(list(rows)),
     }

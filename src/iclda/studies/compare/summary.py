@@ -10,15 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ... import _statistics
 from ..._core import Array
-from ..._statistics import (
-    CONFIDENCE,
-    corrected_standard_error,
-    corrected_t_test,
-    error_interval,
-    holm,
-    mean_interval,
-)
 from .. import measures
 from ..measures import BRIER, COMPARISON_MEASURES, ERROR, LEVEL
 from ..store import FitResult
@@ -102,10 +95,7 @@ class ComparisonSummary:
 
     def rank(self, method: str) -> tuple[float, ...]:
         """Means of the decisive measures, infinite where there are none: the lowest is best."""
-        means = {measure: self.mean(method, measure) for measure in DECISIVE}
-        return tuple(
-            inf if v is None else COMPARISON_MEASURES[m].sign * v for m, v in means.items()
-        )
+        return _rank(self.repeats, method)
 
     def verdict(self, method: str, measure: str) -> str:
         """``better`` or ``worse`` than the baseline, or an empty string."""
@@ -132,15 +122,11 @@ def summarize_comparison(
         (name, m): _repeat_values(grids[name], m) for name in fits for m in COMPARISON_MEASURES
     }
 
-    def rank(name: str) -> list[float]:
-        """Means of the decisive measures, rounded so that ties stay ties."""
-        known = [COMPARISON_MEASURES[m].sign * _finite(repeats[name, m]) for m in DECISIVE]
-        return [round(float(values.mean()), 12) if values.size else inf for values in known]
-
     best: dict[str, str] = {}
     for contestant in contestants:
         name, method = contestant.name, contestant.method.name
-        if rank(name)[0] < inf and (method not in best or rank(name) < rank(best[method])):
+        rank = _rank(repeats, name)
+        if rank[0] < inf and (method not in best or rank < _rank(repeats, best[method])):
             best[method] = name
     baseline = best.get(SUPERVISED)
     scores = []
@@ -157,6 +143,12 @@ def summarize_comparison(
         for difference in _differences(measure, rivals, grids, baseline)
     ]
     return ComparisonSummary(baseline, tuple(scores), tuple(differences), best, repeats)
+
+
+def _rank(repeats: Mapping[tuple[str, str], Array], name: str) -> tuple[float, ...]:
+    """Means of the decisive measures, rounded so that ties stay ties."""
+    known = [COMPARISON_MEASURES[m].sign * _finite(repeats[name, m]) for m in DECISIVE]
+    return tuple(round(float(values.mean()), 12) if values.size else inf for values in known)
 
 
 def overlap(n_folds: int) -> float:
@@ -200,13 +192,15 @@ def _score(name: str, measure: str, values: Array, supervised: Array, grid: Grid
     excess = _finite(COMPARISON_MEASURES[measure].sign * excess)
     share = float((excess > _TIE).mean()) if excess.size else None
     splits = _weighted(grid[measure], grid["n_test"])
-    se = corrected_standard_error(splits, overlap(grid["n_test"].shape[1]))
+    se = _statistics.corrected_standard_error(splits, overlap(grid["n_test"].shape[1]))
     mean = float(known.mean())
     score = Score(name, measure, mean, se if isfinite(se) else None, share, len(known))
     if measure != ERROR:
         return score
     n_rows = int(np.nanmax(grid["n_test"].sum(axis=1)))
-    low, high = error_interval(min(max(mean, 0.0), 1.0) * n_rows, n_rows, CONFIDENCE)
+    low, high = _statistics.error_interval(
+        min(max(mean, 0.0), 1.0) * n_rows, n_rows, _statistics.CONFIDENCE
+    )
     return replace(score, low=low, high=high, n_rows=n_rows)
 
 
@@ -219,12 +213,12 @@ def _differences(
         name: _weighted(grids[name][measure] - supervised, grids[name]["n_test"]) for name in rivals
     }
     paired = {name: values for name, values in paired.items() if len(values) > 1}
-    p_values = [corrected_t_test(values, ratio)[1] for values in paired.values()]
-    differences = []
-    for (name, values), p, p_holm in zip(paired.items(), p_values, holm(p_values), strict=True):
+    p_values = [_statistics.corrected_t_test(values, ratio)[1] for values in paired.values()]
+    corrected, differences = _statistics.holm(p_values), []
+    for (name, values), p, p_holm in zip(paired.items(), p_values, corrected, strict=True):
         # At the level that Holm's method gives this test: zero is outside if the mark is set.
         level = LEVEL * p / p_holm if p_holm else LEVEL
-        low, high = mean_interval(values, 1 - level, ratio)
+        low, high = _statistics.mean_interval(values, 1 - level, ratio)
         mean = float(values.mean())
         differences.append(Difference(name, measure, mean, low, high, p, p_holm))
     return differences
@@ -276,7 +270,7 @@ def split_curve_points(
 def _point(curve: str, measure: str, fits: Sequence[FitResult]) -> SplitCurvePoint:
     """Mean over a method's fits of one size."""
     values = [fit.values[measure] for fit in fits]
-    se = corrected_standard_error(values)
+    se = _statistics.corrected_standard_error(values)
     return SplitCurvePoint(
         curve=curve,
         n_labeled=int(np.median([fit.n_labeled for fit in fits])),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -214,7 +214,8 @@ def _fewer(summary: ComparisonSummary, name: str) -> str:
     difference = summary.difference(name, ERROR)
     if difference is None or difference.high > 0:
         return "fewer rows wrong"
-    return f"{share(-difference.high)} to {points(-difference.low)} fewer wrong, 95 % interval"
+    ends = f"{share(-difference.high)} to {share(-difference.low)} percentage points"
+    return f"{ends} fewer wrong, 95 % interval"
 
 
 def _mean(summary: ComparisonSummary, name: str | None, measure: str) -> float:
@@ -235,11 +236,6 @@ def supervised_name(summary: ComparisonSummary) -> str:
     return f"supervised LDA{(summary.baseline or '').removeprefix(SUPERVISED)}"
 
 
-def points(value: float) -> str:
-    """A difference of shares: 4.5 percentage points."""
-    return f"{share(value)} percentage points"
-
-
 @dataclass(frozen=True)
 class Comparison:
     """Settings and stored rows of a comparison, with all that follows from them."""
@@ -254,11 +250,31 @@ class Comparison:
         return summarize_comparison(self.results, self.settings.contestants, self.settings.folds)
 
     @cached_property
+    def advice(self) -> Recommendation | None:
+        """What the rule recommends; None if there is nothing to compare with."""
+        if self.summary.baseline is None:
+            return None
+        return recommend(self.results, self.settings.contestants)
+
+    @property
+    def chosen(self) -> Contestant | None:
+        """The contestant to use."""
+        return self.advice.chosen if self.advice else None
+
+    @cached_property
+    def confusion(self) -> Confusion | None:
+        """Confusion of the contestant to use, a mean over the repeats."""
+        if self.chosen is None:
+            return None
+        fitted = [r for r in self.compared if r.method == self.chosen.name and r.failure is None]
+        n_repeats = len({result.repeat for result in fitted})
+        texts = [result.values["confusion"] for result in fitted]
+        return mean_confusion(texts, self.settings.classes, n_repeats)
+
+    @cached_property
     def verdict(self) -> Verdict:
         """The recommendation; where labels were hidden, for as many labels as were kept."""
-        advice = recommend(self.results, self.settings.contestants)
-        confusion = self.confusion(advice.chosen.name if advice else None)
-        return decide(self.summary, advice, self.settings.n_kept, confusion)
+        return decide(self.summary, self.advice, self.settings.n_kept, self.confusion)
 
     @cached_property
     def on_curves(self) -> list[str]:
@@ -286,17 +302,6 @@ class Comparison:
         """Results of the comparison, without those of the learning curves."""
         return [result for result in self.results if result.experiment == COMPARISON]
 
-    def contestant(self, name: str | None) -> Contestant | None:
-        """The contestant of this name."""
-        return next((each for each in self.settings.contestants if each.name == name), None)
-
-    def confusion(self, name: str | None) -> Confusion | None:
-        """Confusion of a contestant, a mean over the repeats; None if nothing was fitted."""
-        fitted = [r for r in self.compared if r.method == name and r.failure is None]
-        n_repeats = len({result.repeat for result in fitted})
-        texts = [result.values["confusion"] for result in fitted]
-        return mean_confusion(texts, self.settings.classes, n_repeats)
-
     @cached_property
     def caution(self) -> str:
         """What the table has against an answer, by subject; empty if nothing."""
@@ -310,22 +315,19 @@ class Comparison:
     @cached_property
     def balanced(self) -> str:
         """The balanced error of what is recommended where classes are uneven, else empty."""
-        chosen = self.contestant(self.verdict.method)
-        confusion = self.confusion(self.verdict.method)
-        if chosen is None or confusion is None or not confusion.is_uneven:
+        if self.chosen is None or self.confusion is None or not self.confusion.is_uneven:
             return ""
-        error = f"{100 * confusion.balanced_error:.1f} %"
-        return say(SENTENCES["classes"]["balanced"], name=title_of(chosen), balanced=error)
+        error = f"{100 * self.confusion.balanced_error:.1f} %"
+        return say(SENTENCES["classes"]["balanced"], name=title_of(self.chosen), balanced=error)
 
     @cached_property
     def failures(self) -> dict[str, tuple[int, int, str]]:
         """By contestant, fits that failed, all fits, and the last line of the first traceback."""
+        failed = [result for result in self.compared if result.failure is not None]
         totals = Counter(result.method for result in self.compared)
-        reasons: dict[str, list[str]] = defaultdict(list)
-        for result in self.compared:
-            if result.failure is not None:
-                reasons[result.method].append(last_line(result.failure))
-        return {name: (len(each), totals[name], each[0]) for name, each in reasons.items()}
+        reasons = {result.method: last_line(result.failure or "") for result in failed[::-1]}
+        counts = Counter(result.method for result in failed)
+        return {name: (count, totals[name], reasons[name]) for name, count in counts.items()}
 
 
 def last_line(traceback: str) -> str:

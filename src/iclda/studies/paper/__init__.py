@@ -1,20 +1,25 @@
-"""The paper: its experiments, methods and published numbers; settings that runs store."""
+"""The paper: its experiments, methods and published numbers; settings that runs store.
+
+``run``, ``summary`` and ``report`` repeat its experiments. ``questions`` runs those on its open
+questions, which ``questions.toml`` lists, and ``answers`` draws the answers from their rows.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import tomllib
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.resources import files
-from math import fsum, hypot, sqrt
+from math import hypot, sqrt
+from typing import Any
 
 from ... import methods
 from ...datasets import BENCHMARKS
 from ..measures import Measure, paper_measures
 from ..store import Store
 
-KIND = "paper"  # of stores
+KIND, QUESTIONS = "paper", "questions"  # of stores
 TABLES, CURVES = "tables", "curves"  # the two experiments
 TABLE_REPEATS, CURVE_REPEATS, N_FOLDS = 20, 500, 10
 GAUSSIAN, VIOLATED = TOYS = ("2DGaussian", "2DGaussianViolated")
@@ -27,6 +32,9 @@ _ORDER = (*PUBLISHED_METHODS[:4], PUBLISHED_EM, *PUBLISHED_METHODS[4:])
 METHOD_NAMES = tuple(dict.fromkeys((*_ORDER, *(method.paper_name for method in methods.METHODS))))
 FURTHER_METHODS = ("AVLDA", *(method.paper_name for method in methods.FURTHER))
 EVERY_METHOD = METHOD_NAMES + FURTHER_METHODS
+PLAN = tomllib.loads(files(__package__).joinpath("questions.toml").read_text("utf-8"))
+EXPERIMENTS: dict[str, dict[str, Any]] = PLAN["experiments"]  # on the open questions
+GRID = 61  # shares of an unlabeled row at which the objective of an example is computed
 # What Table I prints: one too many for every set but WDBC (the class was counted in).
 PRINTED_FEATURES = {name: each.n_features + (name != "WDBC") for name, each in BENCHMARKS.items()}
 
@@ -49,10 +57,13 @@ def method_rank(method: str) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class PublishedMean:
-    """A mean of the paper, its standard error, and the standard deviation that a table prints."""
+    """A mean of the paper, its standard error, and the standard deviation that a table prints.
 
-    mean: float
-    se: float
+    All are None where the paper has none.
+    """
+
+    mean: float | None = None
+    se: float | None = None
     sd: float | None = None
 
 
@@ -90,21 +101,12 @@ def _read(name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
 
-def mean_and_variance(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """Mean and variance of values, None where there are too few."""
-    n = len(values)
-    if n == 0:
-        return None, None
-    mean = fsum(values) / n
-    return mean, fsum((value - mean) ** 2 for value in values) / (n - 1) if n > 1 else None
-
-
 def z_score(mean: float | None, se: float | None, theirs: PublishedMean) -> float | None:
     """Difference from a published mean in its standard errors; None where that is unknown."""
-    error = hypot(se or 0.0, theirs.se)
-    if mean is None or se is None or error == 0:
+    if mean is None or se is None or theirs.mean is None or theirs.se is None:
         return None
-    return (mean - theirs.mean) / error
+    error = hypot(se, theirs.se)
+    return (mean - theirs.mean) / error if error else None
 
 
 @dataclass(frozen=True)

@@ -14,23 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._core import AnyArray, Array
+from ..._core import AnyArray
 from ...datasets import BENCHMARKS, make_gaussians, make_violated_gaussians
 from ...methods import find_method
 from ...plots._decision_boundary import DecisionBoundaryDisplay
-from ...plots._scores import LearningCurveDisplay
-from .. import paper, rng_of
+from ...plots._scores import display_points
+from .. import page, paper, rng_of
 from ..measures import paper_measures
-from ..page import (
-    fill,
-    new_figure,
-    records_csv,
-    save,
-    styled,
-    to_inline_svg,
-    with_minus,
-    write_texts,
-)
 from ..store import STORE, FitResult, Store
 from . import summary
 from .summary import ReproducedPoint, TableCell
@@ -42,7 +32,6 @@ if TYPE_CHECKING:
 _TOY_ROWS, _TOY_LABELS_OF_CLASS = 1000, 5
 _BEST_GAUSSIAN_ERROR = NormalDist().cdf(-math.sqrt(2 / 0.8))  # means at (1, 1), (-1, -1)
 Means = Mapping[tuple[str, str], float]  # by data set and method
-Figures = Mapping[str, tuple[Any, str]]  # figures and their descriptions, by name
 
 
 def draw_everything(out: Path) -> dict[str, Any]:
@@ -55,13 +44,15 @@ def draw_everything(out: Path) -> dict[str, Any]:
         results = [r for name in (paper.TABLES, paper.CURVES) for r in store.rows(name)]
     own = _own_sets(settings)
     results = [replace(r, dataset=own.get(r.dataset, r.dataset)) for r in results]
+    shapes = {own.get(name, name): shape for name, shape in settings.shapes.items()}
+    settings = replace(settings, shapes=shapes)
     cells, points = summary.summarize_tables(results), summary.summarize_curves(results)
     figures = draw_all_figures(points, settings.seed)
-    for name, (figure, _) in figures.items():
-        save(figure, out / "figures" / name)
-    write_texts(out / "tables", {"cells.csv": records_csv(TableCell, cells)})
-    write_texts(out / "curves", {"points.csv": records_csv(ReproducedPoint, points)})
-    [path] = write_texts(out, {"report.html": render_report(results, settings, figures)})
+    for name, figure in figures.items():
+        page.save(figure, out / "figures" / name)
+    page.write_texts(out / "tables", {"cells.csv": page.records_csv(TableCell, cells)})
+    page.write_texts(out / "curves", {"points.csv": page.records_csv(ReproducedPoint, points)})
+    [path] = page.write_texts(out, {"report.html": render_report(results, settings, figures)})
     return {
         "report": str(path),
         "cells": [vars(cell) for cell in cells],
@@ -81,21 +72,10 @@ def _own_sets(settings: paper.StoredSettings) -> dict[str, str]:
     return {name: f"{name} (own data)" for name, h in hashes if h != BENCHMARKS[name].sha256}
 
 
-def _shapes(results: Sequence[FitResult], settings: paper.StoredSettings) -> dict[str, list[int]]:
-    """Shapes of the sets in the summary."""
-    names = {result.dataset for result in results if result.experiment == paper.TABLES}
-    own = _own_sets(settings)
-    shapes = {own.get(name, name): shape for name, shape in settings.shapes.items()}
-    return {name: shape for name, shape in shapes.items() if name in names}
-
-
-def draw_all_figures(points: Sequence[ReproducedPoint], seed: int) -> Figures:
+def draw_all_figures(points: Sequence[ReproducedPoint], seed: int) -> dict[str, Figure]:
     """Draw the toy figure and the curves of all data sets."""
-    figures = {"toy": (draw_toy(seed), "Labels that LDA, ICLDA and EMLDA give to rows")}
-    for dataset in dict.fromkeys(point.dataset for point in points):
-        description = f"Error and loss on {dataset} against the number of unlabeled rows"
-        figures[_curve_name(dataset)] = draw_curves(points, dataset), description
-    return figures
+    datasets = dict.fromkeys(point.dataset for point in points)
+    return {"toy": draw_toy(seed)} | {_curve_name(d): draw_curves(points, d) for d in datasets}
 
 
 def _curve_name(dataset: str) -> str:
@@ -105,7 +85,7 @@ def _curve_name(dataset: str) -> str:
 def render_report(
     results: Sequence[FitResult],
     settings: paper.StoredSettings | None = None,
-    figures: Figures | None = None,
+    figures: Mapping[str, Figure] | None = None,
 ) -> str:
     """Return the report as HTML, with all names and messages escaped."""
     settings = settings or paper.StoredSettings()
@@ -127,8 +107,7 @@ def render_report(
         "errors": errors,
         "iclda": {"error": _above_lda(errors), "loss": _above_lda(losses)},
         "figures": {
-            name: to_inline_svg(figure, name, description)
-            for name, (figure, description) in (figures or {}).items()
+            name: page.to_inline_svg(figure, name) for name, figure in (figures or {}).items()
         },
         "curves": {point.dataset: _curve_name(point.dataset) for point in points},
         "tables": [
@@ -138,10 +117,12 @@ def render_report(
         ],
         "comparisons": comparisons,
         "gaps": summary.find_gaps(cells),
-        "datasets": summary.dataset_table(_shapes(results, settings)),
+        "datasets": summary.dataset_table(
+            {c.dataset: settings.shapes[c.dataset] for c in cells if c.dataset in settings.shapes}
+        ),
     }
     filters: Any = {"number": _number, "heading": _heading}
-    return fill("report.html.j2", view, __package__, results, **filters)
+    return page.fill("report.html.j2", view, __package__, results, **filters)
 
 
 def _heading(measure: str) -> str:
@@ -151,7 +132,7 @@ def _heading(measure: str) -> str:
 
 def _number(value: float, measure: str = "error") -> str:
     """A value with the decimals of its measure."""
-    return with_minus(f"{value:.{paper_measures()[measure].decimals}f}")
+    return page.with_minus(f"{value:.{paper_measures()[measure].decimals}f}")
 
 
 def _means(cells: Sequence[TableCell], measure: str) -> Means:
@@ -192,7 +173,7 @@ def _above_lda(means: Means) -> dict[str, float]:
 # Figures.
 
 
-@styled
+@page.styled
 def draw_toy(seed: int) -> Figure:
     """Draw the toy figure: labels that LDA, ICLDA and EM give, on rows that help or mislead."""
     toys = {
@@ -204,7 +185,8 @@ def draw_toy(seed: int) -> Figure:
         "ICLDA": ("iclda", "auto"),
         "EMLDA": ("em", "auto"),
     }
-    figure, grid = new_figure(8.4, 6.0, len(toys), len(panels))
+    figure, grid = page.new_figure(8.4, 6.0, len(toys), len(panels))
+    figure.set_label("Labels that LDA, ICLDA and EMLDA give to rows")
     for row, (title, (name, make)) in zip(grid, toys.items(), strict=True):
         X, codes = make(_TOY_ROWS, rng_of(seed, "toy", name))
         y = _keep_first_labels(codes)
@@ -229,11 +211,12 @@ def _keep_first_labels(codes: AnyArray) -> AnyArray:
     return y
 
 
-@styled
+@page.styled
 def draw_curves(points: Iterable[ReproducedPoint], dataset: str) -> Figure:
     """Draw the measures of one data set side by side, against the number of unlabeled rows."""
     measures = paper.table_measures()
-    figure, grid = new_figure(4.7 * len(measures), 3.3, 1, len(measures))
+    figure, grid = page.new_figure(4.7 * len(measures), 3.3, 1, len(measures))
+    figure.set_label(f"Error and loss on {dataset} against the number of unlabeled rows")
     ours = [point for point in points if point.dataset == dataset]
     for axes, (name, measure) in zip(grid[0], measures.items(), strict=True):
         _plot_curves(axes, [point for point in ours if point.measure == name])
@@ -243,28 +226,16 @@ def draw_curves(points: Iterable[ReproducedPoint], dataset: str) -> Figure:
 
 def _plot_curves(axes: Axes, ours: Sequence[ReproducedPoint]) -> None:
     """Draw means with a band of one standard error, and published means as open circles."""
-    methods = dict.fromkeys(point.method for point in ours)
-    lines = {method: [p for p in ours if p.method == method] for method in methods}
-    sizes = _columns(lines, "n_unlabeled", int)
-    means, errors = _columns(lines, "mean"), _columns(lines, "se")
+    display = display_points(ours, "n_unlabeled", "")
     # The faults of the published EM may take it so far up that the others would be one line.
-    others = [mean for method, mean in means.items() if method != paper.PUBLISHED_EM]
+    others = [mean for method, mean in display.means.items() if method != paper.PUBLISHED_EM]
     if others:
         low, high = np.min(others), np.max(others)
         axes.set_ylim(low - 0.08 * (high - low), high + 0.3 * (high - low))
-    display = LearningCurveDisplay(sizes=sizes, means=means, standard_errors=errors).plot(ax=axes)
+    display.plot(ax=axes)
     circles: Any = {"linestyle": "none", "marker": "o", "markersize": 3.4}
     circles |= {"markerfacecolor": "none", "markeredgewidth": 0.8}
-    for method, published_means in _columns(lines, "published_mean").items():
-        color = display.lines_[method].get_color()
-        axes.plot(sizes[method], published_means, markeredgecolor=color, **circles)
-
-
-def _columns(
-    lines: dict[str, list[ReproducedPoint]], name: str, dtype: Any = float
-) -> dict[str, Array]:
-    """Values of an attribute of the points, by method; NaN for None."""
-    return {
-        method: np.array([getattr(point, name) for point in line], dtype)
-        for method, line in lines.items()
-    }
+    for method, line in display.lines_.items():
+        published = [p.published_mean for p in ours if p.method == method]
+        means = np.array(published, dtype=float)  # NaN for None
+        axes.plot(display.sizes[method], means, markeredgecolor=line.get_color(), **circles)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import clone
 
 from ..._core import AnyArray, Array
@@ -28,7 +28,7 @@ from ..._rows.memory import MemoryRows
 from ..._system import versions
 from ...datasets import BENCHMARKS, Dataset, load_benchmark, make_gaussians, make_violated_gaussians
 from ...methods import COMPARED, find_method
-from .. import paper, record_fit, rng_of, run_missing
+from .. import paper, record_fits, rng_of, run_missing
 from ..measures import Predictions, compute_measures, paper_measures
 from ..store import PAPER_FORMAT, STORE, Cell, FitResult, Store, cells_of
 
@@ -41,6 +41,7 @@ _NEED_SPREAD = ("MCLDA", "MCPLDA", "MCLDA-likelihood")
 _TOYS = {paper.GAUSSIAN: make_gaussians, paper.VIOLATED: make_violated_gaussians}
 _PARAMETERS: dict[str, Any] = {"MCLDA": {"variant": "symmetric"}, "EMLDA": {"tol": 1e-10}}
 _PUBLISHED_EM_ROUNDS = 100
+Plan = tuple[Sequence[Cell], Sequence[str]]  # cells and methods of an experiment
 
 
 @dataclass(frozen=True)
@@ -298,11 +299,9 @@ def run_cell(
 
     def measure(method: str) -> dict[str, Any]:
         predictions = predict_rows(fit_method(method, rows), X[test], codes[test], rows)
-        return {"values": compute_measures(predictions, paper_measures())}
+        return {**compute_measures(predictions, paper_measures())}
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # failed fits are stored, their warnings are not
-        return [record_fit(cell, m, sizes, seed, partial(measure, m)) for m in methods]
+    return record_fits(cell, methods, sizes, seed, measure)
 
 
 def predict_rows(model: Any, X: Array, codes: AnyArray, rows: CellRows) -> Predictions:
@@ -310,11 +309,10 @@ def predict_rows(model: Any, X: Array, codes: AnyArray, rows: CellRows) -> Predi
     if not isinstance(model, Gaussians):
         return Predictions(codes, model.predict(X) != codes, model.predict_proba(X))
     joint, labeled = model.log_joint(X), model.log_joint(rows.X)
-    shares = np.exp(joint - joint.max(axis=1, keepdims=True))
     return Predictions(
         codes,
         is_wrong=joint.argmax(axis=1) != codes,
-        probabilities=shares / shares.sum(axis=1, keepdims=True),
+        probabilities=softmax(joint, axis=1),
         log_likelihood=joint[np.arange(len(codes)), codes],
         log_likelihood_labeled=labeled[np.arange(len(rows.codes)), rows.codes],
     )
@@ -325,37 +323,52 @@ def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
 
     Rows depend on seed and cell alone, never on ``jobs`` or the order.
     """
+    folds = dict.fromkeys(study.tables, range(paper.N_FOLDS))
+
+    def plan(sets: Mapping[str, CodedSet]) -> dict[str, Plan]:
+        sizes = {name: _sizes(name, sets) for name in study.curves}
+        planned = {
+            paper.TABLES: cells_of(paper.TABLES, folds, study.table_repeats),
+            paper.CURVES: cells_of(paper.CURVES, sizes, study.curve_repeats),
+        }
+        return {name: (cells, study.methods) for name, cells in planned.items() if cells}
+
     loaded = load_sets((*study.tables, *study.curves), study.data_dir)
+    run_experiments(paper.KIND, study, loaded, plan, run_cell, advance)
+
+
+def run_experiments(
+    kind: str,
+    study: Any,
+    loaded: Mapping[str, Dataset],
+    plan: Callable[[Mapping[str, CodedSet]], Mapping[str, Plan]],
+    run: Callable[..., list[FitResult]],
+    advance: Advance,
+) -> None:
+    """Run the experiments that ``plan`` makes of coded sets, each cell by ``run``.
+
+    ``study`` has the folder, the seed, the jobs and the command.
+    """
     sets = {
         name: CodedSet(data.X, np.unique(data.y, return_inverse=True)[1])
         for name, data in loaded.items()
     }
-    folds = dict.fromkeys(study.tables, range(paper.N_FOLDS))
-    sizes = {name: _sizes(name, sets) for name in study.curves}
-    planned = {
-        paper.TABLES: cells_of(paper.TABLES, folds, study.table_repeats),
-        paper.CURVES: cells_of(paper.CURVES, sizes, study.curve_repeats),
-    }
-    how: Any = {"sets": sets, "run": partial(run_cell, seed=study.seed), "jobs": study.jobs}
-    with closing(Store(study.out / STORE, kind=paper.KIND)) as store:
-        note_run(store, paper.KIND, study, loaded)
-        for experiment, cells in planned.items():
-            if cells:
-                run_missing(store, experiment, cells, study.methods, advance, **how)
+    how: Any = {"sets": sets, "run": partial(run, seed=study.seed), "jobs": study.jobs}
+    with closing(Store(study.out / STORE, kind=kind)) as store:
+        _note_run(store, kind, study, loaded)
+        for experiment, (cells, methods) in plan(sets).items():
+            run_missing(store, experiment, cells, methods, advance, **how)
 
 
-def note_run(store: Store, kind: str, study: Any, sets: Mapping[str, Dataset]) -> None:
-    """Store the settings of a run; StoreError if the rows were made with others.
-
-    ``study`` has the seed, the jobs and the command.
-    """
-    hashes = {name: data.sha256 for name, data in sets.items()}
+def _note_run(store: Store, kind: str, study: Any, sets: Mapping[str, Dataset]) -> None:
+    """Store the settings of a run; StoreError if the rows were made with others."""
     agreed = {
         "kind": kind,
         "format": PAPER_FORMAT,
         "seed": study.seed,
         "iclda": versions()["iclda"],
     }
+    hashes = {name: data.sha256 for name, data in sets.items()}
     store.note(**store.merge_settings(**agreed, data=hashes))
     known = paper.read_settings(store)
     shapes = {name: [*data.X.shape, len(np.unique(data.y))] for name, data in sets.items()}
@@ -370,7 +383,7 @@ def note_run(store: Store, kind: str, study: Any, sets: Mapping[str, Dataset]) -
     )
 
 
-def _sizes(name: str, sets: dict[str, CodedSet]) -> list[int]:
+def _sizes(name: str, sets: Mapping[str, CodedSet]) -> list[int]:
     if name in paper.TOYS:
         return curve_sizes(TOY_ROWS, TOY_LABELED, 2)
     data = sets[name]

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import fsum, sqrt
+from math import fsum, isfinite, sqrt
 from pathlib import Path
 from typing import Any
 
-from ..._statistics import corrected_t_test, holm
+from ..._statistics import corrected_standard_error, corrected_t_test, holm
 from ...datasets import BENCHMARKS, find_benchmark
 from .. import paper
 from ..measures import paper_measures, verdict
-from ..page import NOTHING, align
+from ..page import NOTHING
 from ..store import FitResult
 
+_SET = """{name}: {n_rows} rows, {n_features} features, {license}, {source}
+  {citation}.
+  Changes: {changes}
+  Read from: {at_hand}"""
 _LICENSES = (
     "CC BY 4.0: https://creativecommons.org/licenses/by/4.0/. The notices that come with the data "
     "are in iclda/datasets/data/LICENSES.md."
 )
+_NONE = paper.PublishedMean()
 Key = tuple[str, str]  # data set and method
 
 
@@ -33,9 +38,9 @@ class TableCell:
     mean: float | None
     sd: float | None
     repeats: int
-    published_mean: float | None = None
-    published_sd: float | None = None
-    z: float | None = None
+    published_mean: float | None
+    published_sd: float | None
+    z: float | None
 
 
 @dataclass(frozen=True)
@@ -87,14 +92,17 @@ def repeat_values_by_method(results: Sequence[FitResult], measure: str) -> dict[
         folds: dict[int, list[FitResult]] = defaultdict(list)
         for (repeat, _), result in sorted(splits.items()):
             folds[repeat].append(result)
-        complete = [each for each in folds.values() if len(each) == paper.N_FOLDS]
-        values[key] = [_mean_of_folds(each, measure) for each in complete]
+        for each in folds.values():
+            if len(each) == paper.N_FOLDS:
+                total = fsum(fold.n_test * fold.values[measure] for fold in each)
+                values[key].append(total / sum(fold.n_test for fold in each))
     return values
 
 
-def _mean_of_folds(folds: Sequence[FitResult], measure: str) -> float:
-    total = fsum(fold.n_test * fold.values[measure] for fold in folds)
-    return total / sum(fold.n_test for fold in folds)
+def _mean_and_error(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Mean and standard error of values, None where there are too few."""
+    mean, se = fsum(values) / len(values) if values else None, corrected_standard_error(values)
+    return mean, se if isfinite(se) else None
 
 
 def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
@@ -104,15 +112,11 @@ def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
         by_method = repeat_values_by_method(results, measure)
         for dataset, method in sorted(by_method, key=_rank):
             values = by_method[dataset, method]
-            mean, variance = paper.mean_and_variance(values)
-            n, sd = len(values), None if variance is None else sqrt(variance)
-            cell = TableCell(dataset, method, measure, mean, sd, n)
-            key = dataset, paper.counterpart_of(method), measure
-            if theirs := paper.read_cells().get(key):
-                se = None if sd is None else sd / sqrt(n)
-                z = paper.z_score(mean, se, theirs)
-                cell = replace(cell, published_mean=theirs.mean, published_sd=theirs.sd, z=z)
-            cells.append(cell)
+            mean, se = _mean_and_error(values)
+            sd = None if se is None else se * sqrt(len(values))
+            theirs = paper.read_cells().get((dataset, paper.counterpart_of(method), measure), _NONE)
+            beside = theirs.mean, theirs.sd, paper.z_score(mean, se, theirs)
+            cells.append(TableCell(dataset, method, measure, mean, sd, len(values), *beside))
     return cells
 
 
@@ -176,12 +180,12 @@ class ReproducedPoint:
     n_unlabeled: int
     method: str
     measure: str
-    mean: float
+    mean: float | None
     se: float | None
     repeats: int
-    published_mean: float | None = None
-    published_se: float | None = None
-    z: float | None = None  # their difference in combined standard errors
+    published_mean: float | None
+    published_se: float | None
+    z: float | None  # their difference in combined standard errors
 
 
 def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
@@ -201,41 +205,28 @@ def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
     points = []
     for dataset, measure, method, size in sorted(values, key=rank):
         repeats = list(values[dataset, measure, method, size].values())
-        n, (mean, variance) = len(repeats), paper.mean_and_variance(repeats)
-        se = None if variance is None else sqrt(variance / n)
-        point = ReproducedPoint(dataset, size, method, measure, mean or 0.0, se, n)
-        points.append(_beside_published(point))
+        mean, se = _mean_and_error(repeats)
+        key = dataset, size, paper.counterpart_of(method), measure
+        theirs = paper.read_points().get(key, _NONE)
+        beside = theirs.mean, theirs.se, paper.z_score(mean, se, theirs)
+        points.append(
+            ReproducedPoint(dataset, size, method, measure, mean, se, len(repeats), *beside)
+        )
     return points
-
-
-def _beside_published(point: ReproducedPoint) -> ReproducedPoint:
-    """Add the point of the paper and the difference to it, where the paper has one."""
-    key = point.dataset, point.n_unlabeled, paper.counterpart_of(point.method), point.measure
-    theirs = paper.read_points().get(key)
-    if theirs is None:
-        return point
-    z = paper.z_score(point.mean, point.se, theirs)
-    return replace(point, published_mean=theirs.mean, published_se=theirs.se, z=z)
 
 
 def describe_sets(data_dir: Path | None) -> list[dict[str, Any]]:
     """Shape, origin and place of the ten sets, for programs."""
-    sets = []
-    for name, each in BENCHMARKS.items():
-        texts = {key: getattr(each, key) for key in ("license", "source", "citation", "changes")}
-        shape = {"rows": each.n_rows, "features": each.n_features}
-        sets.append({"name": name, **shape, **texts, "at_hand": find_benchmark(name, data_dir)})
-    return sets
+    return [
+        {**vars(each), "at_hand": find_benchmark(name, data_dir)}
+        for name, each in BENCHMARKS.items()
+    ]
 
 
 def list_sets(data_dir: Path | None) -> str:
     """A line for each of the ten sets; below it citation, changes, and where it is read from."""
-    sets, header = describe_sets(data_dir), ("name", "rows", "features", "license", "source")
-    rows = [[str(each[name]) for name in header] for each in sets]
-    first, *lines = align([header, *rows], "lrrll")
-    paragraphs = [first]
-    for line, each in zip(lines, sets, strict=True):
-        place = each["at_hand"] or "nowhere (pip install 'iclda[experiments]')"
-        remarks = [f"{each['citation']}.", f"Changes: {each['changes']}", f"Read from: {place}"]
-        paragraphs.append("\n  ".join([line, *remarks]))
+    paragraphs = []
+    for each in describe_sets(data_dir):
+        each["at_hand"] = each["at_hand"] or "nowhere (pip install 'iclda[experiments]')"
+        paragraphs.append(_SET.format_map(each))
     return "\n\n".join([*paragraphs, _LICENSES])

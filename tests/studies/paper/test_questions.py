@@ -9,9 +9,8 @@ from numpy.testing import assert_allclose
 
 from iclda import ImplicitlyConstrainedLDA
 from iclda.datasets import load_benchmark
-from iclda.studies.paper.run import CodedSet
-from iclda.studies.questions import EXPERIMENTS, PLAN
-from iclda.studies.questions.run import (
+from iclda.studies.paper import EXPERIMENTS, PLAN
+from iclda.studies.paper.questions import (
     StudySettings,
     answer_cell,
     example_rows,
@@ -22,6 +21,7 @@ from iclda.studies.questions.run import (
     prove_maxima,
     width_ratio,
 )
+from iclda.studies.paper.run import CodedSet
 from iclda.studies.store import Cell
 
 

@@ -6,9 +6,7 @@ The function that fits a method of an experiment is in ``_FITS``.
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,21 +17,22 @@ from scipy.optimize import minimize
 from sklearn import datasets as sklearn_datasets
 from sklearn.model_selection import GridSearchCV
 
-from ... import AutoLDA, datasets
+from ... import datasets
 from ..._core import AnyArray, Array
 from ..._core.solvers.alternate import start_scores
 from ..._core.solvers.attainable import gap, hold_all
 from ..._core.solvers.continuation import Effort, Follower
+from ..._estimators.auto import AutoLDA
 from ..._progress import Advance
 from ..._rows.backends import MANY_FEATURES
 from ...datasets import BENCHMARKS, Dataset
 from ...methods import COMPARED, find_method
 from ...model_selection import SemiSupervisedKFold, semi_supervised_scorer
-from .. import paper, record_fit, rng_of, run_missing
+from .. import paper, record_fits, rng_of
 from ..measures import compute_measures, paper_measures
-from ..paper.run import CellRows, CodedSet, fit_method, note_run, predict_rows
-from ..store import STORE, Cell, FitResult, Store, cells_of
+from ..store import Cell, FitResult, cells_of
 from . import EXPERIMENTS, GRID, PLAN, QUESTIONS
+from .run import CellRows, CodedSet, Plan, fit_method, predict_rows, run_experiments
 
 N_STARTS = 16  # random hyperplanes from which maxima are looked for, beside the supervised fit
 WEIGHTS = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0)  # of unlabeled rows in EM
@@ -113,22 +112,21 @@ def draw_family(rng: np.random.Generator, n: int, **changes: Any) -> tuple[Array
 def _make_table(of: str, kept: Sequence[Any] = (), **shape: Any) -> tuple[Array, AnyArray]:
     """Load or draw a table of ``questions.toml``."""
     rng = np.random.default_rng(0)
+    made: Any
     if of == "family":
-        return draw_family(rng, _TABLE_ROWS, **shape)
-    if of.endswith("gaussians"):
-        drawn: tuple[Array, AnyArray] = getattr(datasets, f"make_{of}")(_TABLE_ROWS, rng, 0.8)
-        return drawn
-    X: Any
-    y: Any
-    if of == "clothes":
-        X, y = datasets.load_fashion_features()
+        made = draw_family(rng, _TABLE_ROWS, **shape)
+    elif of.endswith("gaussians"):
+        made = getattr(datasets, f"make_{of}")(_TABLE_ROWS, rng, 0.8)
+    elif of == "clothes":
+        made = datasets.load_fashion_features()
     elif hasattr(sklearn_datasets, f"make_{of}"):
-        X, y = getattr(sklearn_datasets, f"make_{of}")(_TABLE_ROWS, random_state=0, **shape)
+        made = getattr(sklearn_datasets, f"make_{of}")(_TABLE_ROWS, random_state=0, **shape)
     else:
-        X, y = getattr(sklearn_datasets, f"load_{of}")(return_X_y=True)
+        made = getattr(sklearn_datasets, f"load_{of}")(return_X_y=True)
+    X, y = made
     if of == "diabetes":
         y = y > np.median(y)
-    is_kept = np.isin(y, kept) if kept else np.ones(len(y), dtype=bool)
+    is_kept = np.isin(y, kept or y)
     X, y = X[is_kept], y[is_kept]
     return X[:, X.std(axis=0) > 0], np.unique(y, return_inverse=True)[1]
 
@@ -164,19 +162,19 @@ def _dataset(name: str, X: Array, classes: AnyArray) -> Dataset:
 # Splits.
 
 
-def _n_labeled(cell: Cell, data: CodedSet) -> int:
-    unit = EXPERIMENTS[cell.experiment].get("unit", "percent of features")
+def _n_labeled(experiment: str, part: int, data: CodedSet) -> int:
+    unit = EXPERIMENTS[experiment].get("unit", "percent of features")
     if unit == "in all":
-        return max(cell.part, data.n_classes)
+        return max(part, data.n_classes)
     if unit == "of a class":
-        return cell.part * data.n_classes
-    least = paper.n_labeled_of(0) if cell.part >= 200 else 2 * data.n_classes
-    return max(round(cell.part * data.X.shape[1] / 100), least)
+        return part * data.n_classes
+    least = paper.n_labeled_of(0) if part >= 200 else 2 * data.n_classes
+    return max(round(part * data.X.shape[1] / 100), least)
 
 
 def _split_table(cell: Cell, data: CodedSet, seed: int) -> Split:
     """Test a fifth of the rows, label some of the others, at least one or two of every class."""
-    n_labeled, X = _n_labeled(cell, data), data.X
+    n_labeled, X = _n_labeled(cell.experiment, cell.part, data), data.X
     rng = rng_of(seed, cell.dataset, cell.repeat)  # the same in all experiments
     order = rng.permutation(len(data.codes))
     n_test = min(_MOST_ROWS, len(order) // 5)
@@ -475,10 +473,8 @@ def plan_cells(name: str, sets: Mapping[str, CodedSet], *, is_quick: bool) -> li
             continue
         data, parts = sets.get(dataset), [0]
         if data is not None:
-            every = [
-                Cell(name, dataset, 0, part) for part in asked["parts"][:: 3 if is_quick else 1]
-            ]
-            parts = [c.part for c in every if _n_labeled(c, data) <= 0.6 * len(data.codes)]
+            parts, most = asked["parts"][:: 3 if is_quick else 1], 0.6 * len(data.codes)
+            parts = [part for part in parts if _n_labeled(name, part, data) <= most]
         n = asked["repeats"] if data is not None else asked.get("drawn_repeats", 1)
         cells += cells_of(name, {dataset: parts}, min(n, 2) if is_quick else n)
     return cells
@@ -497,25 +493,17 @@ def answer_cell(
         split = _split_family(cell, seed)
     sizes = len(split.rows.X), len(split.rows.X_unlabeled), len(split.X_test)
 
-    def fit(method: str) -> dict[str, Any]:
-        return {"values": _FITS[cell.experiment](split, method)}
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # failed fits are stored, their warnings are not
-        return [record_fit(cell, m, sizes, seed, partial(fit, m)) for m in methods]
+    fit = partial(_FITS[cell.experiment], split)
+    return record_fits(cell, methods, sizes, seed, fit)
 
 
 def run_questions(settings: StudySettings, advance: Advance = lambda *_: None) -> None:
     """Compute the cells that are missing, storing every row as soon as it is computed."""
-    loaded = load_tables(settings)
-    sets = {
-        name: CodedSet(data.X, np.unique(data.y, return_inverse=True)[1])
-        for name, data in loaded.items()
-    }
-    run = partial(answer_cell, seed=settings.seed)
-    how: Any = {"sets": sets, "run": run, "jobs": settings.jobs}
-    with closing(Store(settings.out / STORE, kind=QUESTIONS)) as store:
-        note_run(store, QUESTIONS, settings, loaded)
-        for name, asked in EXPERIMENTS.items():
-            cells = plan_cells(name, sets, is_quick=settings.is_quick)
-            run_missing(store, name, cells, asked["methods"], advance, **how)
+
+    def plan(sets: Mapping[str, CodedSet]) -> dict[str, Plan]:
+        return {
+            name: (plan_cells(name, sets, is_quick=settings.is_quick), asked["methods"])
+            for name, asked in EXPERIMENTS.items()
+        }
+
+    run_experiments(QUESTIONS, settings, load_tables(settings), plan, answer_cell, advance)

@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from html import unescape
 from importlib.resources import files
@@ -170,7 +170,7 @@ def draw_answers(out: Path) -> dict[str, Any]:
         results = [row for rows in by_experiment.values() for row in rows]
         numbers: dict[str, Any] = {"examples": query(_QUERIES["uniqueness"]["figure"]["sql"])}
         tables: dict[str, dict[str, Sequence[Any]]] = {}
-        figures: Mapping[str, Any] = {}
+        figures: dict[str, Any] = {}
         for name, asked in _QUERIES.items():
             numbers[name] = {key: query(sql) for key, sql in asked["numbers"].items()}
             spread = {each["title"]: spread_table(query(each["sql"])) for each in asked["tables"]}
@@ -181,8 +181,9 @@ def draw_answers(out: Path) -> dict[str, Any]:
             write_texts(out / "tables", texts)
             drawn = asked["figure"]
             figure = _DRAWN[drawn["kind"]](query(drawn["sql"]), drawn.get("label", ""))
+            figure.set_label(drawn.get("label", name))
             save(figure, out / "figures" / name)
-            figures = {**figures, name: to_inline_svg(figure, name, drawn.get("label", name))}
+            figures[name] = to_inline_svg(figure, name)
     filters: Any = {"from_json": json.loads}
     text = unescape(fill("answers.txt.j2", numbers, __package__, results, **filters))
     text = re.sub(r"(?<!\w)-(?=\d)", "\N{MINUS SIGN}", text)

@@ -11,9 +11,9 @@ from contextlib import closing
 from typer.testing import CliRunner
 
 from iclda.__main__ import make_app
-from iclda.studies.questions import EXPERIMENTS, PLAN, QUESTIONS
-from iclda.studies.questions.report import draw_answers, spread_table
-from iclda.studies.questions.run import StudySettings, run_questions
+from iclda.studies.paper import EXPERIMENTS, PLAN, QUESTIONS
+from iclda.studies.paper.answers import draw_answers, spread_table
+from iclda.studies.paper.questions import StudySettings, run_questions
 from iclda.studies.store import STORE, FitResult, Store, StoreError
 
 
@@ -24,7 +24,7 @@ def finished(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("ICLDA_DATA", raising=False)
         patch.setitem(PLAN, "quick", ["labels 4", "classes 3", "Haberman", "across clusters"])
-        patch.setattr("iclda.studies.questions.run._FEW_COLUMNS", 3)  # AutoLDA on one table only
+        patch.setattr("iclda.studies.paper.questions._FEW_COLUMNS", 3)  # AutoLDA on one table only
         for asked in EXPERIMENTS.values():
             patch.setitem(asked, "repeats", 1)
         for name, part in {"maxima": 200, "proportions": 8, "methods": 20}.items():
