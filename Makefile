@@ -99,10 +99,10 @@ $(OLDEST)/.for-tests: pyproject.toml
 	touch $@
 
 # Known vulnerabilities of the newest versions that `pip install 'iclda[all]'` would bring. Needs
-# the network.
+# the network: --strict fails for a package that could not be looked up.
 audit: $(AUDIT)/.for-audit
 	$(AUDIT)/bin/python tests/newest_versions.py > $(AUDIT)/audited.txt
-	$(AUDIT)/bin/pip-audit --requirement $(AUDIT)/audited.txt --no-deps --disable-pip
+	$(AUDIT)/bin/pip-audit --requirement $(AUDIT)/audited.txt --no-deps --disable-pip --strict
 
 $(AUDIT)/.for-audit: pyproject.toml
 	$(PYTHON) -m venv $(AUDIT)

@@ -1,7 +1,7 @@
 """Print the newest version of every package that ``iclda[all]`` brings, for `make audit`.
 
     python tests/newest_versions.py > audited.txt
-    pip-audit --requirement audited.txt --no-deps --disable-pip
+    pip-audit --requirement audited.txt --no-deps --disable-pip --strict
 
 pip resolves them without installing any; packages that they need are listed too.
 """

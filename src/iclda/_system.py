@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 _NUMERICAL = ("numpy", "scipy", "scikit-learn")
+_SMALL = 1_000  # features: a matrix of 384 was solved in 8 ms, on two threads of busy cores in 740
 
 
 def require(module: str, use: str, extra: str) -> Any:
@@ -81,6 +83,15 @@ def one_blas_thread() -> Any:
     Whoever starts threads opens it around them: the last one to leave must not leave it changed.
     """
     return _blas_threads().limit(limits=1, user_api="blas")
+
+
+def one_thread_if_small(n_features: int) -> Any:
+    """Return a context for many fits: small matrices take longer on several BLAS threads.
+
+    Limits of BLAS hold for all threads of a process, so that only the main thread sets them.
+    """
+    is_limited = n_features <= _SMALL and current_thread() is main_thread()
+    return one_blas_thread() if is_limited else nullcontext()
 
 
 @cache

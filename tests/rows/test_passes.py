@@ -9,9 +9,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, rows
 from iclda._rows import in_order, read_ahead
+from iclda._system import one_thread_if_small
 from iclda.methods import find_method
 from problems import FAMILY
 
@@ -151,3 +153,10 @@ def test_an_error_of_the_consumer_does_not_wait_for_a_slow_reader(error):
     assert not is_closed.is_set()
     is_over.set()
     assert is_closed.wait(10)
+
+
+@pytest.mark.parametrize(("n_features", "n_threads"), [(300, 1), (3_000, 2)])
+def test_small_matrices_have_one_thread_of_blas(n_features, n_threads):
+    with threadpool_limits(2, "blas"), one_thread_if_small(n_features):
+        found = [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+    assert min(found, default=n_threads) == n_threads

@@ -5,10 +5,8 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from numbers import Integral
-from threading import current_thread, main_thread
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,7 +27,7 @@ from .._statistics import (
     safest_choice,
     warn_if_nothing_learned,
 )
-from .._system import one_blas_thread
+from .._system import one_thread_if_small
 from ..methods import (
     FITTED,
     FROM_THE_SAFEST,
@@ -174,8 +172,7 @@ def choose_method(
             each.set_params(normalize=False)  # the rows of a trial are scaled
         if "n_starts" in each.get_params():
             each.set_params(n_starts=1 if trial.is_slow else _STARTS)
-    # Small fits are slower on several threads. Limits of BLAS hold for all threads of a process.
-    with unreported(), one_blas_thread() if current_thread() is main_thread() else nullcontext():
+    with unreported(), one_thread_if_small(n_features):
         losses, is_wrong = cross_validate(trial, classifiers, seed)
     means = losses.mean(axis=1)
     if not np.isfinite(means).any():

@@ -33,6 +33,7 @@ from .._rows import unreported
 from .._rows.backends import MANY_FEATURES
 from .._rows.memory import MemoryRows
 from .._statistics import estimate_final_error, merge_copies, row_losses
+from .._system import one_thread_if_small
 from .base import Fit, LinearGaussianClassifier
 from .labels import draw_labeled
 from .prepare import FitInputs
@@ -151,9 +152,9 @@ class AverageLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
-        average = average_rule(
-            problem, inputs.labeled_rows(), with_shares=not inputs.ignores_labeled_shares
-        )
+        labeled, with_shares = inputs.labeled_rows(), not inputs.ignores_labeled_shares
+        with one_thread_if_small(len(problem.moments.mean)):
+            average = average_rule(problem, labeled, with_shares=with_shares)
         attributes = {"member_weights_": average.member_weights, "n_passes_": 1 + average.n_passes}
         if average.held_out is not None and not inputs.ignores_labeled_shares:
             attributes |= _error_attributes(average.held_out, inputs)

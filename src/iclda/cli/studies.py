@@ -269,14 +269,14 @@ def study(
         minutes = "half a minute" if quick else "five minutes"
         typer.echo(f"Answers go to {out}: about {minutes} on two cores. {cli.RESUMABLE}", err=True)
     from ..studies.page import check_can_report
-    from ..studies.paper.questions import StudySettings, run_questions
+    from ..studies.paper.questions import EXPERIMENTS, StudySettings, run_questions
 
     check_can_report()
-    settings = StudySettings(
-        out, seed, jobs or cli.n_cores(), data, features, cli.command_line(), quick
-    )
+    jobs, command = jobs or cli.n_cores(), cli.command_line()
+    settings = StudySettings(out, seed, jobs, data, features, command, quick)
+    steps = {name: f"{name} ({i} of {len(EXPERIMENTS)})" for i, name in enumerate(EXPERIMENTS, 1)}
     with show_cells(quiet) as advance:
-        run_questions(settings, advance)
+        run_questions(settings, lambda name, *counts: advance(steps[name], *counts))
     _draw(out, quiet, json)
     if quick and not quiet:
         typer.echo("A quick run shows how it works: its numbers are of too few fits.", err=True)

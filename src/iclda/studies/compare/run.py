@@ -166,11 +166,7 @@ class ComparisonRun:
         if not parts:
             return
         plan, n_repeats = self.plan, self.settings.n_repeats(experiment)
-        data = CellData(
-            features=plan.table.features,
-            splits=plan.splits,
-            contestants=self.settings.contestants,
-        )
+        data = CellData(plan.table.features, plan.splits, self.settings.contestants)
         run_missing(
             self.store,
             EXPERIMENT_TITLES[experiment],
