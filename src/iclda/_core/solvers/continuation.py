@@ -59,6 +59,7 @@ _GOOD_GAIN = 0.4  # the same, from which longer steps are allowed
 _POOR_GAIN = 0.1  # the same, below which only shorter ones are
 _READ_OF_A_PAIR = 2e4  # work, in numbers read, to form the block of J of two classes
 _FIRST_RADIUS = 1.0  # largest length of a step, in the norm of J, at the beginning of a level
+_SMALLEST_RADIUS = 1e-3  # where labels are hard J vanishes, and lengths say little about a step
 _SHORTEST_SIZE = 1e-6  # smallest part of a step that is tried
 _MERIT_ROUNDING = 1e-13  # of the merit
 _NEARLY_REACHED = 1.001  # over the smallest tau allowed, at which a path ends
@@ -339,7 +340,7 @@ class Follower:
             if size == 0 or (is_centered and size == 1):
                 return trial, n_steps, _End.CENTERED
             if size < 1:
-                radius = size * step.length
+                radius = max(size * step.length, _SMALLEST_RADIUS)
             elif step.length >= radius:
                 radius *= _radius_factor((trial.merit - state.merit) / step.slope)
             state = trial
