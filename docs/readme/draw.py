@@ -14,9 +14,10 @@ import matplotlib.pyplot as plt
 from PIL import Image
 from sklearn.datasets import load_wine
 
+from iclda.plots._scores import display_points
 from iclda.studies.compare.api import read_findings
 from iclda.studies.compare.plan import UNLABELED_CURVE
-from iclda.studies.compare.report import differences, learning_curve
+from iclda.studies.compare.report import differences
 from iclda.studies.measures import ERROR
 from iclda.studies.page import new_figure, styled
 
@@ -71,7 +72,7 @@ def compare() -> None:
         "Difference in error   (\N{LEFTWARDS ARROW} better, worse \N{RIGHTWARDS ARROW})"
     )
     points = [p for p in findings.points if (p.curve, p.measure) == (UNLABELED_CURVE, ERROR)]
-    learning_curve(points).plot(ax=grid[0, 1])
+    display_points(points, "n_unlabeled", "Error").plot(ax=grid[0, 1])
     grid[0, 1].set_title("With more and more unlabeled rows")
     save(figure, "compare")
 
