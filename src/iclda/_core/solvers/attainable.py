@@ -358,7 +358,8 @@ class StreamedSet:
     def return_more(self, most: int) -> None:
         """Return up to four times as many rows near boundaries, at most ``most``, from now on."""
         self._most = max(self._most, min(4 * self._most, most))
-        self._least = min(4 * self._least, self._most)
+        # One of every two rows would come back if only few more than the most were near.
+        self._least = max(self._least, min(4 * self._least, self._most // 2))
 
     @property
     def labeled_point(self) -> Array:

@@ -51,6 +51,7 @@ Product = Callable[[Array], Array]
 # A level ends when the predicted ascent is below a share of tau x entropy (``Settings.centered``).
 # If the gap is then not below that of the previous level, the share is reduced, down to this one.
 _SMALLEST_CENTERED = 1e-8
+_FIRST_CENTERED = 3.0  # factor of that share at the first level, whose steps are longest
 _MOST_PRODUCTS = 100  # with J, in one run of conjugate gradients
 _MOST_STEPS = 15  # at one level
 _MOST_FIRST_STEPS = 40  # at the first level
@@ -300,7 +301,8 @@ class Follower:
         smallest = max(_NEARLY_REACHED * least, settings.SMALLEST_TAU * self.objective.weight)
         while True:
             most = min(max_iter - n_iter, _MOST_STEPS if levels else _MOST_FIRST_STEPS)
-            state, n_steps, end = self._center(state, most, share, work)
+            wanted = share if levels else _FIRST_CENTERED * share
+            state, n_steps, end = self._center(state, most, wanted, work)
             n_iter += n_steps
             found = self.gap(state)
             if end is _End.UNBOUNDED:

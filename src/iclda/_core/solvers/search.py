@@ -248,7 +248,7 @@ def _follow_on_all_rows(
     """
     follower, tol = Follower(objective, reader), effort.tol
     state, best, n_iter, was_right = follower.state(start.scores, start.tau), None, 0, True
-    most_rows = settings.SETTINGS.held_entries // start.scores.shape[1]
+    most_rows = settings.HELD_ENTRIES_OF_ALL // start.scores.shape[1]
     for _ in range(settings.PASSES):
         if n_iter >= settings.STEPS_BETWEEN_PASSES * effort.max_iter or effort.work.left <= 0:
             break
@@ -258,14 +258,15 @@ def _follow_on_all_rows(
         if not objective.is_bounded(state.point):
             return Path(state, follower.gap(state), n_iter, False, (state,))
         left = _local_gap(objective, state)
-        if left <= tol:
+        is_small = left <= settings.CERTIFIED_SHARE * tol
+        if is_small:
             gap = follower.gap(state)
             if best is None or gap < best.gap:
                 best = Path(state, gap, n_iter, True, (state,))
             if gap <= tol:
                 return best
         # The gap that is left is due to rows that the pass did not return.
-        is_far = left <= tol or not state.labeling.n_near
+        is_far = is_small or not state.labeling.n_near
         if is_far or not was_right:
             reader.return_more(most_rows)
         if is_far:

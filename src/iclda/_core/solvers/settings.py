@@ -27,7 +27,7 @@ class Settings:
     # Continuation
     held_entries: int = 2_000_000  # rows x dimensions of a sample that is held in memory: 16 MB
     fall: float = 0.1  # smallest factor of tau from level to level
-    centered: float = 3e-2  # predicted ascent, over tau x entropy, below which a level ends
+    centered: float = 1e-2  # predicted ascent, over tau x entropy, below which a level ends
     accuracy: float = 0.1  # residual at which conjugate gradients stop, over the first residual
     # All rows
     deepest: float = 0.03  # smallest factor of tau between two passes
@@ -53,7 +53,8 @@ LIKELIHOOD_GAP = 1e-9  # aimed at with all rows in memory and few unknowns, at h
 CONVEX_GAP = 1e-10  # the same for a convex function
 ROUGH_GAP = 1e-3  # at which candidates are compared, and to which samples are followed
 AIMED_SHARE = 0.3  # gap on the rows near boundaries, over the tolerance
-AIMED_FALL = 0.003  # factor of that gap from pass to pass
+CERTIFIED_SHARE = 0.5  # the same, below which the gap on all rows is computed, in a pass
+AIMED_FALL = 0.01  # factor of that gap from pass to pass
 
 # Levels of tau, per unit of the objective's weight unless noted.
 SOFT_TAU = 0.02  # first tau on all rows
