@@ -53,7 +53,7 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
         there. None and "free" leave them free; with fewer labels than features a free
         fit may give nearly all unlabeled rows to one class.
     n_starts : int, default=32
-        Number of labelings to start from. If a quarter of them lead to one maximum, no more are
+        Number of labelings to start from. If half of them lead to one maximum, no more are
         tried. If not, four times as many are drawn, and more are made of the best ones until that
         gains nothing any more.
     max_iter : int, default=200

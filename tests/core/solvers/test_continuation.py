@@ -109,6 +109,14 @@ def test_every_direction_raises_the_merit(monkeypatch, n_classes, tau, n_dense):
         assert (ends[0] - ends[1]) / (2 * size) == pytest.approx(slope, rel=1e-3, abs=1e-6)
 
 
+def test_a_level_without_a_step_that_gains_is_not_at_its_maximum(monkeypatch):
+    problem, follower = follower_of(draw(2, 400))
+    scores = np.random.default_rng(0).standard_normal(problem.labeled_point.shape)
+    state = follower.state(scores, problem.likelihood.weight)
+    monkeypatch.setattr(Follower, "_part_of_step", lambda self, state, *_: (state, 0.0))
+    assert follower._center(state, 5, 0.01, Work())[1:] == (1, continuation._End.UNFINISHED)
+
+
 def test_a_level_ends_where_its_scores_move_by_the_gradient_over_tau():
     problem, follower = follower_of(draw(3, 400))
     anchor = np.random.default_rng(2).standard_normal(problem.labeled_point.shape)

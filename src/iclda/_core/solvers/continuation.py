@@ -55,13 +55,14 @@ _FIRST_CENTERED = 3.0  # factor of that share at the first level, whose steps ar
 _MOST_PRODUCTS = 100  # with J, in one run of conjugate gradients
 _MOST_STEPS = 15  # at one level
 _MOST_FIRST_STEPS = 40  # at the first level
+_SLOWEST_TAU_FACTOR = 0.7  # factor of tau above which a level is not repeated with a larger one
 _SUFFICIENT_GAIN = 0.05  # smallest gain of a step, over its predicted gain (Armijo's rule)
 _GOOD_GAIN = 0.4  # the same, from which longer steps are allowed
 _POOR_GAIN = 0.1  # the same, below which only shorter ones are
 _READ_OF_A_PAIR = 2e4  # work, in numbers read, to form the block of J of two classes
 _FIRST_RADIUS = 1.0  # largest length of a step, in the norm of J, at the beginning of a level
 _SMALLEST_RADIUS = 1e-3  # where labels are hard J vanishes, and lengths say little about a step
-_SHORTEST_SIZE = 1e-6  # smallest part of a step that is tried
+_SHORTEST_SIZE = 1e-12  # smallest part of a step that is tried
 _MERIT_ROUNDING = 1e-13  # of the merit
 _NEARLY_REACHED = 1.001  # over the smallest tau allowed, at which a path ends
 # Limits of paths.
@@ -296,7 +297,7 @@ class Follower:
         tol, max_iter, work = effort.tol, effort.max_iter, effort.work
         aim = min(effort.aim, tol)
         best, n_iter = Path(state, np.inf, 0, True), 0
-        share = settings.SETTINGS.centered
+        slowest, share = settings.SETTINGS.fall, settings.SETTINGS.centered
         levels: list[State] = []
         smallest = max(_NEARLY_REACHED * least, settings.SMALLEST_TAU * self.objective.weight)
         while True:
@@ -312,6 +313,11 @@ class Follower:
                 best = Path(state, found, n_iter, True)
             is_last = best.gap <= aim or state.tau <= smallest
             is_last = is_last or n_iter >= max_iter or work.left <= 0
+            if not is_last and end is _End.UNFINISHED and levels and slowest < _SLOWEST_TAU_FACTOR:
+                # Labels hardened before boundaries could move: repeat the level with a larger tau.
+                slowest = float(np.sqrt(slowest))
+                state = levels[-1].next_level(slowest * levels[-1].tau)
+                continue
             if not is_last and not has_fallen and share > _SMALLEST_CENTERED:
                 # Where classes tie the ascent left is of the order of the squared gap.
                 share *= 1e-3
@@ -321,7 +327,7 @@ class Follower:
             if is_last or (best.gap <= tol and not has_fallen):
                 break
             # Where labels harden the gap is proportional to the square of tau.
-            fall = float(np.clip(np.sqrt(0.3 * aim / found), settings.SETTINGS.fall, 1))
+            fall = float(np.clip(np.sqrt(0.3 * aim / found), slowest, 1))
             state = state.next_level(max(fall * state.tau, least))
         return Path(best.state, best.gap, n_iter, True, tuple(levels))
 
@@ -340,7 +346,7 @@ class Follower:
             is_centered = step.slope <= max(share * state.tau * max(state.entropy, 0.0), noise)
             trial, size = self._part_of_step(state, step, noise, work)
             if size == 0 or (is_centered and size == 1):
-                return trial, n_steps, _End.CENTERED
+                return trial, n_steps, _End.CENTERED if is_centered else _End.UNFINISHED
             if size < 1:
                 radius = max(size * step.length, _SMALLEST_RADIUS)
             elif step.length >= radius:
