@@ -22,6 +22,10 @@ import pandas, pyarrow.csv, pyarrow.parquet, scipy.linalg, skops.io
 import iclda.model_files, iclda.studies.compare.report, iclda.studies.compare.run
 import iclda.tabular.fit_predict
 import numpy as np
+try:
+    import typer._adapters  # of newer versions, which load it when a command is read
+except ImportError:
+    pass
 scipy.linalg.eigh(np.eye(200) @ np.eye(200))
 n_bytes = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 n_bytes += int(sys.argv.pop(1)) * 2**20
