@@ -318,7 +318,10 @@ def _explained_errors(path: Path, columns: Sequence[str] = ()) -> Iterator[None]
     except (arrow.ArrowException, csv.Error, EOFError, zlib.error, OSError, UnicodeError) as error:
         if getattr(error, "filename", None):  # the file cannot be opened
             raise
-        problem = _explain(str(error).splitlines()[0], columns)
+        message = str(error).splitlines()[0]
+        if "launch worker thread" in message:  # memory is what it was refused
+            raise MemoryError(f"{path} is read by a thread, which could not be started") from error
+        problem = _explain(message, columns)
         raise ValueError(f"{path} cannot be read: {problem}.") from error
 
 
