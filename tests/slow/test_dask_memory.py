@@ -1,7 +1,6 @@
 """Dask workers with less memory than the rows need, which their nannies end for real."""
 
 import sys
-from functools import partial
 
 import cloudpickle
 import numpy as np
@@ -18,9 +17,14 @@ Y = np.arange(100) % 2
 X = np.random.default_rng(1).standard_normal((100, N_FEATURES)) + 2.0 * Y[:, None]
 
 
-def block(seed, n_rows=N_ROWS):
-    noise = np.random.default_rng(seed).standard_normal((n_rows, N_FEATURES))
-    return noise + 2.0 * (np.arange(n_rows) % 2)[:, None]
+def reader(seed, n_rows=N_ROWS):
+    """A function of no module, which workers without the tests can load."""
+
+    def block():
+        noise = np.random.default_rng(seed).standard_normal((n_rows, N_FEATURES))
+        return noise + 2.0 * (np.arange(n_rows) % 2)[:, None]
+
+    return block
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +36,7 @@ def client():
 
 @pytest.mark.slow
 def test_56_rows_that_the_workers_cannot_keep_give_the_same_fit(client):
-    functions = [partial(block, seed) for seed in range(N_BLOCKS)]
+    functions = [reader(seed) for seed in range(N_BLOCKS)]
     rows = np.concatenate([read() for read in functions])
     model = MomentConstrainedLDA().fit(X, Y, X_unlabeled=read_by(functions, N_FEATURES))
     expected = MomentConstrainedLDA().fit(X, Y, X_unlabeled=rows)
@@ -41,9 +45,9 @@ def test_56_rows_that_the_workers_cannot_keep_give_the_same_fit(client):
 
 @pytest.mark.slow
 def test_56_a_block_that_no_worker_can_hold_is_named(client):
-    rows = read_by([partial(block, 0), partial(block, 1, 40 * N_ROWS)], N_FEATURES)
+    rows = read_by([reader(0), reader(1, 40 * N_ROWS)], N_FEATURES)
     with pytest.raises(RuntimeError, match=r"X_unlabeled, block 1 .*KilledWorker"):
         MomentConstrainedLDA().fit(X, Y, X_unlabeled=from_dask(rows, timeout=120.0))
     client.wait_for_workers(2, timeout=60)
-    model = MomentConstrainedLDA().fit(X, Y, X_unlabeled=read_by([partial(block, 0)], N_FEATURES))
+    model = MomentConstrainedLDA().fit(X, Y, X_unlabeled=read_by([reader(0)], N_FEATURES))
     assert np.isfinite(model.coef_).all()

@@ -294,11 +294,12 @@ class Workers:
         except (Empty, TimeoutError):
             waiting = [future for future in futures if not future.done()]
             first = next((infos[one.key].label for one in waiting if one.key in infos), "sums")
+            n_workers = len(self.client.nthreads())
             raise TimeoutError(
                 f"No task was finished for {self.timeout:g} seconds (timeout). {len(waiting)} are "
-                f"left, the first reads {first}. A worker that hangs does nothing else until its "
-                "task ends: client.restart() frees all workers. If blocks take longer than that, "
-                "pass iclda.rows.from_dask(..., timeout=...)."
+                f"left for {n_workers} workers, the first reads {first}. A worker that hangs does "
+                "nothing else until its task ends: client.restart() frees all workers. If blocks "
+                "take longer than that, pass iclda.rows.from_dask(..., timeout=...)."
             ) from None
         finally:
             for future in futures:  # what is waiting is not computed any more
