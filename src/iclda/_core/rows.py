@@ -119,7 +119,7 @@ class Near:
             some = some[near_boundary(shares[:, some])]
         else:
             some = near_boundary(shares)
-        if len(shares) == 1:
+        if self.smallest == self.every.max():
             return some, np.full(len(some), self.smallest)
         if len(some) < shares.shape[1]:
             shares = shares[:, some]

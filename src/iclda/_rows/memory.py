@@ -179,8 +179,10 @@ class BlockRows(WeightedRows):
         if near is not None and near.softening > 1 and isinstance(rule, LinearRule):
             wider = fold(near.softened(rule), frame)[0]
 
+        rows_near: dict[int, list[Array]] = {}  # by the start of their block
+
         def of_block(block: Block) -> LabelSums:
-            rows_near: list[Array] = []
+            found = rows_near[block.start] = []
             tally = Tally(used_rule, self.n_features, centers)
             for rows, weights, index in self._tiles(block):
                 used = rows if sums_raw else frame.apply(rows)
@@ -194,13 +196,14 @@ class BlockRows(WeightedRows):
                     shares = wider.shares(labeled, index)[0]
                 close, counts = near.rows(shares, index)
                 each = counts if weights is None else counts * weights[close]
-                rows_near.append(with_weights(used[close], each))
-            sums = tally.sums()
-            return replace(sums, near=np.concatenate(rows_near)) if rows_near else sums
+                found.append(with_weights(used[close], each))
+            return tally.sums()
 
         total = self._add_up(of_block)
         if total is None:
             return no_label_sums(rule.n_classes, self.n_features)
+        parts = list(chain.from_iterable(rows_near[start] for start in sorted(rows_near)))
+        total = replace(total, near=np.concatenate(parts) if parts else None)
         if sums_raw:
             return unfolded(complete_sums(used_rule, total), frame)
         return complete_sums(rule, total)

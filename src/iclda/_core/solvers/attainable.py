@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import AnyArray, Array
-from ..labelsums import ROUNDING, LabelSums, label, second_of_two, soft_second_of_two
+from ..labelsums import ROUNDING, LabelSums, label, second_of_two, soft_second_of_two, soften
 from ..problem import Problem
 from ..rows import HARD, Near, choose_near, near_boundary
 from . import settings
@@ -342,6 +342,18 @@ def hold_all(problem: Problem) -> HeldSet:
     return hold_in_memory(problem, *problem.unlabeled.sample(problem.unlabeled.n_rows, 0))
 
 
+class _Returned(NamedTuple):
+    """Rows near class boundaries that a pass returned."""
+
+    rows: HeldSet
+    every: AnyArray  # as in ``Near``
+    near: AnyArray  # rows of the sample that are near, too
+
+    def serve(self, every: AnyArray, near: AnyArray) -> bool:
+        """Return whether a pass would return no other rows."""
+        return np.array_equal(every, self.every) and bool(np.isin(near, self.near).all())
+
+
 @dataclass
 class StreamedSet:
     """The attainable set of all unlabeled rows; every method reads them in one pass."""
@@ -349,6 +361,7 @@ class StreamedSet:
     problem: Problem
     held: HeldSet | None = None  # a sample, by which ``label`` chooses rows near boundaries
     n_passes: int = 0
+    _returned: _Returned | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         # Rows near boundaries that a pass returns, at least and at most.
@@ -357,6 +370,7 @@ class StreamedSet:
 
     def return_more(self, most: int) -> None:
         """Return up to four times as many rows near boundaries, at most ``most``, from now on."""
+        self._returned = None
         self._most = max(self._most, min(4 * self._most, most))
         # One of every two rows would come back if only few more than the most were near.
         self._least = max(self._least, min(4 * self._least, self._most // 2))
@@ -367,14 +381,19 @@ class StreamedSet:
 
     def label(self, scores: Array, start: Shift | None = None) -> Labeling:
         assert self.held is not None
-        n_all = self.problem.unlabeled.n_rows
-        near = choose_near(self.held.scores_of_rows(scores), n_all, self._least, self._most)
-        sums = self._read(scores, is_soft=True, near=near)
+        n_all, seen = self.problem.unlabeled.n_rows, self.held.scores_of_rows(scores)
+        near = choose_near(seen, n_all, self._least, self._most)
+        as_near = near_boundary(soften(seen / near.softening))
+        if self._returned is not None and self._returned.serve(near.every, as_near):
+            sums = self._read(scores, is_soft=True)
+        else:
+            sums = self._read(scores, is_soft=True, near=near)
+            assert sums.near is not None
+            rows = hold(self.problem, sums.near[:, 1:], sums.near[:, 0], is_framed=True)
+            self._returned = _Returned(rows, near.every, as_near)
         point, weight = self.problem.point_of(sums.counts, sums.sums), self.problem.moments.weight
-        assert sums.near is not None
         found = AllSums(point, sums.log_sum / weight, bool(near.every.max() > 1))
-        held = hold(self.problem, sums.near[:, 1:], sums.near[:, 0], is_framed=True)
-        return held.label_among(scores, found)
+        return self._returned.rows.label_among(scores, found)
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
         sums = self._read(scores, is_soft=True)
