@@ -80,7 +80,8 @@ def test_no_model_with_the_moments_of_all_rows_makes_the_labeled_rows_likelier(s
     for variant in ("invariant", "symmetric"):
         other = sample.fit(MomentConstrainedLDA(variant=variant))
         assert best > other.log_likelihood(sample.X, sample.y).mean()
-    assert best > sample.fit(ImplicitlyConstrainedLDA()).objective_
+    # The best labeling may attain this very model.
+    assert best >= sample.fit(ImplicitlyConstrainedLDA()).objective_ - 1e-9
     total, rng = np.cov(sample.rows.T, bias=True), np.random.default_rng(3)
     nearby = []
     for size in (1e-3, 1e-2, 0.1):
