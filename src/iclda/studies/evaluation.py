@@ -206,7 +206,9 @@ def evaluation_lines(result: Evaluation) -> list[str]:
 def base_rate_sentence(result: Evaluation) -> str:
     """Compare the model with the most frequent class for all rows."""
     base = result.confusion.base
-    if result.learned == CLEAR:
+    if base.error == 0:
+        end = "; rows of one class cannot show what the model has learned."
+    elif result.learned == CLEAR:
         end = "; the model is clearly better."
     elif result.learned == NOTHING:
         end = ": the model has learned nothing that helps here."

@@ -132,7 +132,7 @@ def _error_line(report: FitReport) -> str:
         return f"{unknown} three labeled rows a class or more."
     return (
         f"{unknown} {LEAST_TESTED} labeled rows of classes with two or more, and there are "
-        f"{report.n_tested}. `iclda compare` may know more."
+        f"{report.n_tested}. Label more rows."
     )
 
 
