@@ -106,7 +106,7 @@ def test_classes_that_the_model_does_not_know_count_as_wrong_and_marks_as_unknow
     assert (code, found["n_rows"]) == (0, 270)
     assert found["unknown_classes"] == {"tulip": 10}
     assert found["by_class"][-1]["n_wrong"] == 10
-    assert "'tulip' 10, 'later' 10 rows" in call("evaluate", model, data)[1]
+    assert "'tulip' (10 rows), 'later' (10 rows)." in call("evaluate", model, data)[1]
 
 
 def test_a_page_is_written_on_request(model, tmp_path):

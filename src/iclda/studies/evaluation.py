@@ -234,7 +234,7 @@ def evaluation_notes(result: Evaluation) -> list[str]:
             "are left out: they are no random sample."
         )
     if result.unknown:
-        names = ", ".join(f"{name!r}, {plural(n, 'row')}" for name, n in result.unknown.items())
+        names = ", ".join(f"{name!r} ({plural(n, 'row')})" for name, n in result.unknown.items())
         notes.append(f"Classes that the model does not know count as wrong: {names}.")
     return [*notes, result.warning] if result.warning else notes
 
