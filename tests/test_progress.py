@@ -51,7 +51,9 @@ def test_a_bar_that_counted_nothing_leaves_nothing_on_the_screen(capsys, monkeyp
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with show_cells(quiet=False, title="Reading"):
         pass
-    assert "Reading" not in capsys.readouterr().err.rpartition("\x1b[2K")[2]
+    shown = capsys.readouterr().err
+    assert "left" not in shown
+    assert "Reading" not in shown.rpartition("\x1b[2K")[2]
 
 
 def test_quiet_shows_nothing(capsys, monkeypatch):

@@ -67,6 +67,7 @@ def test_a_method_is_judged_by_what_the_most_frequent_class_would_get(error, hig
     base = BaseRate.of_counts({"rare": 4, "common": 6})
     assert (base.majority, base.error, base.brier) == ("common", 0.4, pytest.approx(0.24))
     assert base.judge(error, high, brier) == learned
+    assert BaseRate.of_counts({"a": 9}).judge(0.5, 0.6, 0.5) == "unclear"
     assert base.judge(0.4, 0.5, 0.2) == "unclear"  # probabilities that say something all the same
 
 

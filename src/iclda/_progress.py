@@ -36,12 +36,12 @@ def show_cells(quiet: bool, unit: str = "cells", title: str = "") -> Iterator[Ad
         progress.TextColumn("{task.fields[text]}"),
         progress.TextColumn("elapsed"),
         progress.TimeElapsedColumn(),
-        progress.TextColumn("left"),
+        progress.TextColumn("{task.fields[left]}"),
         progress.TimeRemainingColumn(),
     )
     screen = progress.Console(stderr=True)
     with progress.Progress(*columns, console=screen, expand=True) as shown:
-        task, current = shown.add_task(title, total=None, text=""), title
+        task, current = shown.add_task(title, total=None, text="", left=""), title
 
         def advance_bar(experiment: str, done: int, total: int, failed: int) -> None:
             nonlocal current
@@ -51,7 +51,7 @@ def show_cells(quiet: bool, unit: str = "cells", title: str = "") -> Iterator[Ad
                 current = experiment
             note = f" [red]{plural(failed, 'fit')} failed[/red]" if failed else f" {unit}"
             text = f"{done:,} of {total:,}{note}"
-            shown.update(task, total=total, completed=done, text=text)
+            shown.update(task, total=total, completed=done, text=text, left="left")
 
         try:
             yield advance_bar

@@ -66,11 +66,12 @@ class BaseRate:
         """Whether a method learned something, by its error, the end of its interval, and score.
 
         Where classes are uneven no error may be lower than the base rate. Probabilities that beat
-        the shares of the classes show that something was learned all the same.
+        the shares of the classes show that something was learned all the same. Rows of one class
+        show nothing.
         """
         if high < self.error:
             return CLEAR
-        return NOTHING if error >= self.error and brier >= self.brier else UNCLEAR
+        return NOTHING if 0 < self.error <= error and brier >= self.brier else UNCLEAR
 
 
 def error_interval(n_wrong: float, n_rows: int, level: float = 0.9) -> tuple[float, float]:

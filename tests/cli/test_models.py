@@ -146,7 +146,8 @@ def test_show_tells_what_how_and_from_what(model):
         "Implicitly constrained LDA for 'species', fitted to 30 labeled and 60 unlabeled rows.",
         "It converged in ",
         " of new rows wrong",
-        "(90 % interval from 30 labeled rows, not corrected for choosing",
+        "(90 % interval from 30 labeled rows, not corrected for choosing the method by them; "
+        "cross-validated, in other folds than those of `iclda compare`)",
         "Shrinkage  ",
         "Columns that matter most",
         "discriminant 1, from ",

@@ -186,6 +186,16 @@ def test_8_a_missing_y_is_refused_unless_it_is_the_marker(classifier, y):
     )
 
 
+@pytest.mark.parametrize("empty", ["", "  "])
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series])
+def test_8_an_empty_text_is_no_class(empty, kind):
+    y = kind(labels("a", "b", empty))
+    message = f"y is the empty text '{empty}' for 18 of 30 rows, first in row 6, but unlabeled=-1 "
+    with pytest.raises(ValueError, match=f"{message}.*pass unlabeled='{empty}' if"):
+        SelfLearningLDA().fit(ROWS, y)
+    assert SelfLearningLDA(unlabeled=empty).fit(ROWS, y).classes_.tolist() == ["a", "b"]
+
+
 # 9. Dtypes of y.
 
 

@@ -201,8 +201,11 @@ REFUSED = {
         b"x,class\n" + b"1,a\n" * 300_000 + b"1,\xe9\n",
         "row 300002, column 'class': must hold text: it is no UTF-8 text, save the file",
     ),
-    "no label": (b"x,class\n1,\n2,\n", "got empty cells only in 0 labeled rows"),
-    "one class": (b"x,class\n1,a\n2,\n", "at least 2 classes, got 'a' in 1 labeled"),
+    "no label": (
+        b"x,class\n1,\n2,\n",
+        "got empty cells only (0 labeled rows). Label rows of each class, for example",
+    ),
+    "one class": (b"x,class\n1,a\n2,\n", "at least 2 classes, got 'a' (1 labeled row)"),
     "measurements": (b"x,class\n1,1.5\n2,2\n", "with fractions or infinity, for example 1.5"),
     "only the target": (b"class\na\nb\n", "no column to learn from besides the target"),
     "many classes": (

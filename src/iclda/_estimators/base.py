@@ -33,7 +33,7 @@ from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import LogLikelihood
 from .._core.solvers import Limits, Outcome
 from .._core.solvers.supervised import fit_labeled, gains_over, supervised_reference
-from .._messages import say, warn
+from .._messages import plural, say, warn
 from .._rows import backend_of
 from .._rows.backends import MANY_FEATURES, in_memory, is_device_array, place_of
 from . import predictions
@@ -252,8 +252,10 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             is_short = outcome in (Outcome.MAX_ITERATIONS, Outcome.NOT_FOUND)
             if problem.rounds(wanted) < wanted and is_short:
                 outcome = Outcome.MANY_CLASSES
-            named = most if self.max_iter else f"None, which allowed {most} rounds"
-            sentence = outcome.describe(fit.detail, named, getattr(self, "tol", None))
+            named = most if self.max_iter else f"None, which allowed {most} steps"
+            passes = plural(fit.attributes["n_passes_"], "pass", "passes")
+            detail = f"{fit.detail} after {plural(fit.attributes['n_iter_'], 'step')} and {passes}"
+            sentence = outcome.describe(detail, named, getattr(self, "tol", None))
         message = f"{type(self).__name__} {sentence}"
         warn(NotConvergedWarning(message, outcome=outcome.name.lower()))
         return outcome
@@ -373,8 +375,8 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         present, is_marker = split_marker(y, self.unlabeled)
         if is_marker.any():
             raise ValueError(
-                f"y marks {is_marker.sum()} rows as unlabeled ({self.unlabeled!r}), and the class "
-                "of every row is needed: leave them out."
+                f"y marks {plural(is_marker.sum(), 'row')} as unlabeled ({self.unlabeled!r}), and "
+                "the class of every row is needed: leave them out."
             )
         code_of = {label: code for code, label in enumerate(self.classes_.tolist())}
         codes = [code_of.get(label, -1) for label in present.tolist()]

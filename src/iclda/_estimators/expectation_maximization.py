@@ -35,8 +35,7 @@ class ExpectationMaximization(ProportionalClassifier):
         end = alternate(problem, limits, is_soft=True)
         path = LogLikelihood(np.array(end.path), problem.moments.weight, problem.shrinkage)
         model = problem.model_of(end.point, end.rule)
-        detail = f"the likelihood still rises after {end.n_iter} rounds"
-        return Fit.of_solution(model, end, detail, log_likelihood_path_=path)
+        return Fit.of_solution(model, end, "the likelihood still rises", log_likelihood_path_=path)
 
     def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
         path = np.array([labeled_log_likelihood(model, labeled)])

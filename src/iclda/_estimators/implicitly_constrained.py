@@ -159,7 +159,7 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
         return Fit.of_solution(
             model,
             best,
-            f"gap {best.gap:.2g} after {best.n_iter} steps and {best.n_passes} passes",
+            f"gap {best.gap:.2g}",
             rule=best.rule,
             objective_=_objective(model, problem.labeled),
             gap_=best.gap,

@@ -62,6 +62,13 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
     used = present[is_used[~is_marker]]
     check_classes(used)
     classes, codes[is_used] = np.unique(used, return_inverse=True)
+    if len(classes) and not str(classes[0]).strip():  # an empty text is the first in order
+        is_empty, text = codes == 0, plain(classes[0])
+        raise ValueError(
+            f"y is the empty text {text!r} for {is_empty.sum()} of {len(codes)} rows, first in row "
+            f"{is_empty.argmax()}, but unlabeled={plain(unlabeled)!r} marks the unlabeled rows: "
+            f"pass unlabeled={text!r} if an empty text means unlabeled, or name the class."
+        )
     if len(classes) < 2:
         marker = plain(unlabeled)
         if len(used) == 0:

@@ -236,7 +236,7 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
         return Fit.of_solution(
             best.point,
             best,
-            f"gap {best.gap:.2g} after {best.n_passes} passes over the rows",
+            f"gap {best.gap:.2g}",
             class_weights_=best.point[:, 0],
             objective_=best.objective,
             gap_=best.gap,
@@ -328,8 +328,8 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
             squares = problem.recast(SquaresProblem)
             end = alternate(squares, self._limits, is_soft=False, start=supervised)
             weights, objective = end.point[:, 0], _loss_of_fit(end.point)
-        detail = f"labels still change after {end.n_iter} rounds"
-        return Fit.of_solution(end.point, end, detail, class_weights_=weights, objective_=objective)
+        attributes = {"class_weights_": weights, "objective_": objective}
+        return Fit.of_solution(end.point, end, "labels still change", **attributes)
 
     def _supervised_attributes(self, problem: Problem, point: Array) -> dict[str, Any]:
         weights = problem.labeled.counts / problem.labeled.weight

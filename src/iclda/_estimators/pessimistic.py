@@ -115,7 +115,7 @@ class PessimisticLDA(ProportionalClassifier):
     def _solve(self, problem: Problem) -> Fit:
         best = maximize_worst_gain(problem, self._limits)
         model = problem.model_of(best.point, best.rule)
-        detail = f"gap {best.gap:.2g} after {best.n_iter} steps and {best.n_passes} passes"
+        detail = f"gap {best.gap:.2g}"
         return Fit.of_solution(model, best, detail, objective_=best.objective, gap_=best.gap)
 
     def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:

@@ -85,5 +85,4 @@ class SelfLearningLDA(LinearGaussianClassifier):
 
     def _solve(self, problem: Problem) -> Fit:
         end = alternate(problem, self._limits, is_soft=False)
-        detail = f"labels still change after {end.n_iter} rounds"
-        return Fit.of_solution(problem.model_of(end.point, end.rule), end, detail)
+        return Fit.of_solution(problem.model_of(end.point, end.rule), end, "labels still change")

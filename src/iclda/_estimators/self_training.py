@@ -142,10 +142,9 @@ class SelfTrainingLDA(LinearGaussianClassifier):
         most = None if problem.proportions is None else problem.proportions[:, 1]
         rows_of_user = space.features(rows)
         end = self_train(refit, rows_of_user, rows_weights, self.threshold, limits, most)
-        detail = f"rows are still added after {end.n_iter} rounds"
         counts = {"n_iter_": end.n_iter, "n_added_": end.n_added}
         counts["n_passes_"] = 1 + n_passes
-        fit = Fit(last.model, {**last.attributes, **counts}, end.outcome, detail)
+        fit = Fit(last.model, {**last.attributes, **counts}, end.outcome, "rows are still added")
         return replace(fit, outcome=LinearClassifier._judge(self, problem, fit))
 
     def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:

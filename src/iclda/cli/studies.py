@@ -11,7 +11,7 @@ import typer
 from typer import Argument, Option
 
 from .. import cli
-from .._messages import printable
+from .._messages import plural, printable, wrap
 from .._progress import show_cells
 from ..methods import COMPARED, FITTED
 
@@ -185,6 +185,11 @@ def _echo(*lines: str) -> None:
     typer.echo("\n".join(lines))
 
 
+def _announce(text: str) -> None:
+    """Write a paragraph to the error stream, broken between words."""
+    typer.echo("\n".join(wrap(text, shutil.get_terminal_size().columns)), err=True)
+
+
 def reproduce(
     datasets: _Names = None,
     methods: _Methods = None,
@@ -199,11 +204,10 @@ def reproduce(
 ) -> None:
     """Run every experiment of the paper and write the report."""
     if not quiet:  # before anything else is imported, which takes seconds
-        typer.echo(
-            f"Tables ({repeats} repeats), learning curves ({curve_repeats} repeats), toy "
-            f"figure and report go to {out}. What an earlier run left there is not computed "
-            "again.",
-            err=True,
+        _announce(
+            f"Tables ({plural(repeats, 'repeat')}), learning curves "
+            f"({plural(curve_repeats, 'repeat')}), toy figure and report go to {out}. What an "
+            "earlier run left there is not computed again."
         )
     from ..studies.paper.run import default_curves
 
@@ -267,7 +271,7 @@ def study(
     """Answer the open questions of the paper by experiments, with a report."""
     if not quiet:  # before anything else is imported, which takes seconds
         minutes = "half a minute" if quick else "five minutes"
-        typer.echo(f"Answers go to {out}: about {minutes} on two cores. {cli.RESUMABLE}", err=True)
+        _announce(f"Answers go to {out}: about {minutes} on two cores. {cli.RESUMABLE}")
     from ..studies.page import check_can_report
     from ..studies.paper.questions import EXPERIMENTS, StudySettings, run_questions
 
@@ -299,12 +303,13 @@ def _draw(out: Path, quiet: bool, json: bool) -> None:
     from ..studies.paper.report import draw_everything
     from ..studies.store import stored_kind
 
-    summary = draw_answers(out) if stored_kind(out) == QUESTIONS else draw_everything(out)
+    with show_cells(quiet or json, title="Writing the report"):
+        summary = draw_answers(out) if stored_kind(out) == QUESTIONS else draw_everything(out)
     if json:
         cli.print_json(summary)
     elif not quiet:
         for each in summary.get("answers", {}).values():
-            _echo(*each, "")
+            _echo(*_terminal().wrap(each, indent=0), "")
         typer.echo(f"Report: {summary['report']}")
 
 

@@ -206,7 +206,9 @@ def evaluation_lines(result: Evaluation) -> list[str]:
 def base_rate_sentence(result: Evaluation) -> str:
     """Compare the model with the most frequent class for all rows."""
     base = result.confusion.base
-    if result.learned == CLEAR:
+    if base.error == 0:
+        end = "; rows of one class cannot show what the model has learned."
+    elif result.learned == CLEAR:
         end = "; the model is clearly better."
     elif result.learned == NOTHING:
         end = ": the model has learned nothing that helps here."
@@ -232,8 +234,8 @@ def evaluation_notes(result: Evaluation) -> list[str]:
             "are left out: they are no random sample."
         )
     if result.unknown:
-        names = ", ".join(f"{name!r} {n:,}" for name, n in result.unknown.items())
-        notes.append(f"Classes that the model does not know count as wrong: {names} rows.")
+        names = ", ".join(f"{name!r} ({plural(n, 'row')})" for name, n in result.unknown.items())
+        notes.append(f"Classes that the model does not know count as wrong: {names}.")
     return [*notes, result.warning] if result.warning else notes
 
 

@@ -194,9 +194,11 @@ def _test(model: Pipeline, table: Table, choice: AutoLDA | None) -> dict[str, An
         if choice is None:
             warn_if_nothing_learned(base, error, brier)
         is_corrected = choice is not None and len(choice.losses_) > 1
+        how = "cross-validated, in other folds than those of `iclda compare`"
         if is_corrected or choice is None or choice.methods is not None:
-            corrected = f"{'' if is_corrected else 'not '}corrected for choosing the method by them"
-            stated["text"] = f"{stated['text'].removesuffix(')')}, {corrected})"
+            is_not = "" if is_corrected else "not "
+            how = f"{is_not}corrected for choosing the method by them; {how}"
+        stated["text"] = f"{stated['text'].removesuffix(')')}, {how})"
     return {"error": stated, "n_tested": n_tested, "learned": learned, "withheld": withheld}
 
 

@@ -34,7 +34,7 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
     title = method.title if method else details["classifier"]
     title = f"{title[0].upper()}{title[1:]}"
     if report is None:
-        first = f"{title}, {details['n_features']} features."
+        first = f"{title}, {plural(details['n_features'], 'feature')}."
         return [first, *_class_lines(details, {}), *_method_lines(details, None)]
     warned = [f"Warning: {text}" for text in report.warnings]
     n_first = int(report.learned == NOTHING)  # that warning comes before all else
@@ -56,7 +56,7 @@ def _method_of(details: Mapping[str, Any]) -> Method | None:
 
 def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> list[str]:
     n_labeled, n_unlabeled = sum(report.labeled.values()), report.n_unlabeled
-    rows = f"{n_labeled:,} labeled and {n_unlabeled:,} unlabeled rows"
+    rows = f"{n_labeled:,} labeled and {plural(n_unlabeled, 'unlabeled row')}"
     kinds = Counter(type_named(kind).step for kind in (details["columns"] or {}).values())
     held = ": " + ", ".join(f"{n} of {kind}" for kind, n in kinds.items())
     if len(kinds) == 1:
@@ -132,7 +132,7 @@ def _error_line(report: FitReport) -> str:
         return f"{unknown} three labeled rows a class or more."
     return (
         f"{unknown} {LEAST_TESTED} labeled rows of classes with two or more, and there are "
-        f"{report.n_tested}. `iclda compare` may know more."
+        f"{report.n_tested}. Label more rows."
     )
 
 
@@ -151,7 +151,7 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
         "",
         f"Fitted     {details['created']} by iclda {details['iclda']}",
         *([f"Command    {report.command}"] if report is not None and report.command else []),
-        *(f"Data       {s.path}, {s.n_rows:,} rows, sha256 {s.sha256}" for s in sources),
+        *(f"Data       {s.path}, {plural(s.n_rows, 'row')}, sha256 {s.sha256}" for s in sources),
         f"Columns    {', '.join(columns[:_MOST_NAMED])}{more}",
         *([] if shrinkage is None else [f"Shrinkage  {shrinkage:.3g}"]),
         f"Settings   {details['classifier']}({settings})",
@@ -185,7 +185,7 @@ def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:
     for name, count in shown:
         lines.append(f"  {name.ljust(width)}  {count:>14,}  {count / counts.n_rows:>6.1%}")
     lines += [f"  and {n_more} more classes"] if n_more > 0 else []
-    return [*lines, "", f"Wrote {out}: {counts.n_rows:,} rows."]
+    return [*lines, "", f"Wrote {out}: {plural(counts.n_rows, 'row')}."]
 
 
 def far_warning(counts: PredictionCounts) -> str:

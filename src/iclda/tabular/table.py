@@ -556,8 +556,9 @@ def _refuse_other_than_classes(counts: Counter[str], n_rows: int, place: str, le
     rows = plural(counts.total(), "labeled row")
     if len(counts) < least:
         raise ValueError(
-            f"{place} must label rows of at least 2 classes, got {_named(counts)} in {rows}. Label "
-            "rows of each class; empty cells and the unlabeled value are no labels."
+            f"{place} must label rows of at least 2 classes, got {_named(counts)} ({rows}). Label "
+            "rows of each class, for example those that `iclda ask` chooses; empty cells and the "
+            "unlabeled value are no labels."
         )
     numbers = {name: number_in(name) for name in counts if not may_mean_nothing(name)}
     fractions = [n for n, number in numbers.items() if number is not None and number % 1 != 0]

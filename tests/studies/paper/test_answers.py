@@ -1,6 +1,7 @@
 """Answers from stored rows: tables, sentences, figures and the page; runs that go on."""
 
 import json
+import re
 
 import pytest
 
@@ -57,6 +58,7 @@ def test_every_question_has_an_answer_a_table_and_a_figure(finished):
     html = (out / "report.html").read_text()
     assert html.count("<svg") == 7
     assert "<script" not in html
+    assert not re.search("EMLDA|SLLDA|MCP?LDA|STLDA", html)  # names of the paper
     assert "A quick run" in html
 
 
@@ -64,17 +66,17 @@ def test_numbers_are_those_of_the_rows(finished):
     out, summary, *_ = finished
     with closing(Store(out / STORE, kind=QUESTIONS, read_only=True)) as store:
         rows = [row for row in store.rows("em") if row.dataset == "across clusters"]
-        errors = [row.values["error"] for row in rows if row.method == "EMLDA"]
+        errors = [row.values["error"] for row in rows if row.method == "em"]
         [worse] = store.query(
             "SELECT COUNT(*) AS n FROM rows AS i JOIN rows AS b USING (dataset, repeat, part) "
             "WHERE i.experiment = 'safety' AND b.experiment = 'safety' AND "
-            "i.method = 'ICLDA' AND b.method = 'LDA' AND i.error > b.error AND part = 50"
+            "i.method = 'iclda' AND b.method = 'supervised' AND i.error > b.error AND part = 50"
         )
     [heading, *lines] = summary["tables"]["em"][next(iter(summary["tables"]["em"]))]
     line = next(each for each in lines if each[0] == "across clusters")
-    assert line[heading.index("EMLDA")] == f"{sum(errors) / len(errors):.3f}"
+    assert line[heading.index("em")] == f"{sum(errors) / len(errors):.3f}"
     sentence = next(s for s in summary["answers"]["safety"] if s.startswith("With d/2 labels"))
-    assert f"ICLDA {100 * worse['n']:.0f} %" in sentence
+    assert f"iclda {100 * worse['n']:.0f} %" in sentence
 
 
 def test_the_command_draws_stored_rows(finished):

@@ -109,13 +109,13 @@ def test_splits_have_the_labels_that_were_asked_for():
 
 
 def test_a_cell_depends_on_nothing_but_seed_and_name():
-    first, again = (one("safety", "Haberman", 200, "ICLDA") for _ in range(2))
+    first, again = (one("safety", "Haberman", 200, "iclda") for _ in range(2))
     assert first.values == again.values
-    assert one("safety", "Haberman", 200, "ICLDA", repeat=1).values != first.values
+    assert one("safety", "Haberman", 200, "iclda", repeat=1).values != first.values
 
 
 def test_the_worst_case_bounds_the_gain():
-    for method in ("EMLDA", "SLLDA", "ICLDA"):
+    for method in ("em", "self-learning", "iclda"):
         values = one("safety", "Haberman", 400, method).values
         assert values["worst"] <= values["gain"] + 1e-12
 

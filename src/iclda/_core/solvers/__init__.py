@@ -29,7 +29,7 @@ class Outcome(Enum):
     )
     MANY_CLASSES = (
         "stopped before it converged: {detail}.",
-        "So many classes and unlabeled rows allow fewer rounds than max_iter (now {max_iter}): "
+        "So many classes and unlabeled rows allow fewer steps than max_iter (now {max_iter}): "
         "pass fewer unlabeled rows{or_tol}.",
     )
     NOT_FOUND = (

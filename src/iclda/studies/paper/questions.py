@@ -356,9 +356,9 @@ def _fit_constrained(split: Split, method: str) -> dict[str, Any]:
             "widest": max(principal),
             "rank": z.shape[1],
         }
-    model = fit_method(method, rows)
+    model = fit_method(find_method(method, COMPARED).paper_name, rows)
     values = split.measure(model)
-    if method == "MCLDA-likelihood":
+    if method == "moment-likelihood":
         means, weight = problem.whitening.points(model.means), float(model.class_weights[0])
         used = np.sqrt(weight * (1 - weight)) * float(np.linalg.norm(means[0] - means[1]))
         values["excess"] = used / width_ratio(z @ (means[0] - means[1]), weight)
@@ -374,10 +374,10 @@ def _fit_safely(split: Split, method: str) -> dict[str, Any]:
     shared: Any = {"shrinkage": split.fit(once).shrinkage_, "seed": split.rows.seed}
     model = split.fit(find_method(method).classifier(**shared))
     rows, values = split.rows, split.measure(model)
-    if method == paper.BASELINE:
+    if method == "supervised":
         return values
     bounds = model.gain_bounds(rows.rows, rows.y)
-    base = split.fit(find_method(paper.BASELINE).classifier(**shared))
+    base = split.fit(find_method("supervised").classifier(**shared))
     truth = np.concatenate([rows.codes, rows.codes_unlabeled])
     ours, theirs = (m._gaussians_.log_joint(rows.rows) for m in (model, base))
     values["gain"] = float((ours - theirs)[np.arange(len(truth)), truth].mean())
@@ -387,7 +387,9 @@ def _fit_safely(split: Split, method: str) -> dict[str, Any]:
 def _fit_em(split: Split, method: str) -> dict[str, Any]:
     name, _, weight = method.partition(" x ")
     if not weight:
-        return split.measure(fit_method(method, split.rows))
+        is_published = method == "em as published"
+        in_paper = paper.PUBLISHED_EM if is_published else find_method(method).paper_name
+        return split.measure(fit_method(in_paper, split.rows))
     model, rows = find_method(name).classifier(), split.rows
     if weight == "cv":
         n_folds = min(5, int(np.bincount(rows.codes).min()))
