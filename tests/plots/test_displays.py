@@ -91,7 +91,7 @@ def test_drawing_leaves_the_style_as_it_was_and_goes_with_any(display, style):
         assert dict(matplotlib.rcParams) == before
 
 
-NAMES = np.array(["_hidden", "$a_{$b", "<b>&amp;", " ", "long " * 30], dtype=object)
+NAMES = np.array(["_hidden", "$a_{$b", "<b>&amp;", "é ", "long " * 30], dtype=object)
 
 
 def test_names_from_the_data_are_shown_as_they_are(fitted):

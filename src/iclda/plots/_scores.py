@@ -420,7 +420,6 @@ class ReliabilityDisplay(Display):
         return self.ax_.plot(predicted, observed, **style)[0]
 
     def _draw_legend(self) -> None:
-        style: dict[str, Any] = {"loc": "best", "framealpha": 0.75, "alignment": "left"}
-        style |= {"facecolor": _look.background(), "edgecolor": "none"}
+        style: dict[str, Any] = {"loc": "best", "frameon": False, "alignment": "left"}
         style |= {"title_fontsize": _look.LABEL_SIZE, "fontsize": _look.LABEL_SIZE}
         self.ax_.legend(handles=list(self.lines_.values()), title="Calibration error", **style)
