@@ -119,8 +119,9 @@ def test_names_from_the_data_are_shown_as_they_are(fitted):
     for display in displays:
         display.figure_.canvas.draw()
     shown = [text.get_text() for text in displays[0].ax_.get_legend().get_texts()]
-    assert shown[:4] == ["(empty)", r"\$a_{\$b", "<b>&amp;", " _hidden"]
-    assert len(shown[4]) == 40
+    assert shown[:3] == [r"\$a_{\$b", "<b>&amp;", " _hidden"]
+    assert len(shown[3]) == 40
+    assert shown[4] == "é "
     assert len(displays[1].ax_.get_legend().get_texts()) == 3
 
 
