@@ -252,7 +252,7 @@ VALUES = [
     *("flowers.csv", "m.skops", "o.skops", "o.csv", "o.html", "out", "nowhere/o.csv"),
     *(".", "..", "-", "/", "Haberman", "LDA,ICLDA", "all", "p,q"),
 ]
-MINUTES = ("reproduce", "curves", "tables", "datasets", "playground", "label")
+MINUTES = ("reproduce", "curves", "tables", "datasets", "playground", "label", "study")
 # Options that keep what succeeds short.
 SHORT = {
     "compare": "--fast --repeats 2 --jobs 1 --methods em",
@@ -285,12 +285,14 @@ def options_case(rng, folder):
         elif rng.random() < 0.2:
             value = [] if parameter.is_flag else [pick(rng, VALUES)]
             given += [parameter.opts[0], *value]
-    if name == "ask":
+    if name in ("ask", "label"):
         named = given[given.index("--labels") + 1] if "--labels" in given else "to_label.csv"
         out.append(os.path.normpath(named))
     given += SHORT.get(name, "").split()
     if name in ("playground", "label"):
         given += ["--no-browser", "--port", pick(rng, ["-1", "65536", "x", "", BUSY])]
+    if name == "study":  # what succeeds takes a minute
+        given += ["--seed", pick(rng, ["-1", "x", ""])]
     return run_command(given, folder, out or ["results"])
 
 
