@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -74,3 +75,13 @@ def test_what_cannot_be_labeled_is_refused_and_nothing_is_lost(folder, answers, 
     assert message in error
     path = Path("to_label.csv")
     assert (path.read_text() if path.exists() else None) == answers
+
+
+def test_a_port_that_is_taken_leaves_no_file(folder):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        code, _, error = call("label", "rows.csv", "--no-browser", "--port", port)
+    assert (code, port in error) == (2, True)
+    assert not Path("to_label.csv").exists()

@@ -10,7 +10,7 @@ import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
@@ -150,10 +150,12 @@ def label(
 
     check_writable(labels)
     pool = Pool(data, id, target)
-    session = LabelingSession(pool, ShownRows(pool, images), labels)
+    # It writes the first rows to label: not before the server has its port.
+    session = cache(lambda: LabelingSession(pool, ShownRows(pool, images), labels))
     note = f"Answers are written to {labels}. "
-    _serve(partial(labeling_site, session), port, no_browser, "Labeling", note=note)
-    typer.echo(f"{session.answers}. Next: {_then_fit(pool, session.answers, 'again')}")
+    _serve(lambda: labeling_site(session()), port, no_browser, "Labeling", note=note)
+    answers = session().answers
+    typer.echo(f"{answers}. Next: {_then_fit(pool, answers, 'again')}")
 
 
 def _serve(
