@@ -25,7 +25,7 @@ COMMANDS = {
     "--out out",
 }
 PROGRESS = ("tables: ", "curves: ", "comparison: ", "curve of ", "Tables (", "All of ")
-KNOWN = (*PROGRESS, "What an earlier run left")
+KNOWN = (*PROGRESS, "out. What an earlier run left", "Reading the table: ", "Writing the report: ")
 
 
 def begin(folder, command):

@@ -18,6 +18,7 @@ COMMANDS = {
 # What is imported counts before: OpenBLAS waits for ever for memory that it is refused then.
 LIMITED = """
 import resource, sys
+import jinja2, matplotlib.backends.backend_svg, matplotlib.figure, matplotlib.style
 import pandas, pyarrow.csv, pyarrow.parquet, scipy.linalg, skops.io
 import iclda.model_files, iclda.studies.compare.report, iclda.studies.compare.run
 import iclda.tabular.fit_predict
