@@ -58,7 +58,7 @@ CLASSIFIERS_BY_NAME = {each.name: each.classifier for each in (*FITTED, *FURTHER
     f"moment-{variant}": partial(MomentConstrainedLDA, variant=variant)
     for variant in ("symmetric", "means-shifted")
 }
-LONGEST = 15  # seconds of processor time for a fit, on a busy machine; AutoLDA makes more than forty
+LONGEST = 15  # seconds of processor time for a fit, on a busy machine; AutoLDA makes forty
 names = st.sampled_from(list(CLASSIFIERS_BY_NAME))
 
 
