@@ -101,6 +101,9 @@ def _blas_threads() -> Any:
     return ThreadpoolController()
 
 
+file_numbers: dict[Path, int] = {}  # of the files that ``atomic_write`` puts into place
+
+
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a path beside this one to write to; rename it at the end, remove it on failure.
@@ -110,6 +113,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         yield unfinished
+        file_numbers[path] = unfinished.stat().st_ino
         os.replace(unfinished, path)
     except OSError as error:
         # The error of a full disk names no file, and the name of the unfinished one is of no use.
@@ -119,6 +123,12 @@ def atomic_write(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # a name that is too long is no file to remove
             unfinished.unlink()
+
+
+def written_files() -> list[Path]:
+    """Return the files that are in their places, also if the process was interrupted just then."""
+    numbers = file_numbers.items()
+    return [path for path, number in numbers if path.exists() and path.stat().st_ino == number]
 
 
 def check_writable(path: Path) -> None:

@@ -307,3 +307,18 @@ def test_the_error_of_a_table_written_twice_counts_its_rows_once(tmp_path, metho
     data, out = write(tmp_path, pd.concat([flowers()] * 2)), tmp_path / "m.skops"
     said = call("fit", data, "--target", "species", "--method", method, "--out", out)[1]
     assert "90 % interval from 30 labeled rows" in said
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_interruption_says_whether_the_file_was_written(model, tmp_path, monkeypatch, is_late):
+    def interrupt(source, target):
+        if is_late:
+            replace(source, target)
+        raise KeyboardInterrupt
+
+    replace, out = os.replace, tmp_path / "p.csv"
+    monkeypatch.setattr(os, "replace", interrupt)
+    code, _, error = call("predict", model, tmp_path / "flowers.csv", "--out", out)
+    said = f"{out} was written before." if is_late else "Nothing was written."
+    assert (code, " ".join(error.split())) == (130, f"Interrupted. {said}")
+    assert out.exists() == is_late

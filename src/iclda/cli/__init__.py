@@ -21,6 +21,7 @@ import typer
 from typer import Argument, Option
 
 from .._messages import Hint, Text, message_of
+from .._system import file_numbers, written_files
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 # What is said after an interruption.
@@ -109,10 +110,14 @@ def explained(command: Callable[..., None], after_interruption: str) -> Callable
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
+        file_numbers.clear()
         try:
             command(*arguments, **options)
         except KeyboardInterrupt:
-            typer.echo(f"Interrupted. {after_interruption}", err=True)
+            written = ", ".join(map(str, written_files()))
+            is_late = written and after_interruption == NOT_WRITTEN
+            end = f"{written} was written before." if is_late else after_interruption
+            typer.echo(f"Interrupted. {end}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:  # the reader of the output closed it: typer exits silently
             raise
