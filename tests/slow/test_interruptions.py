@@ -103,5 +103,5 @@ def test_47_ctrl_c_at_any_moment_is_one_line(command, tmp_path):
 def test_47_sigterm_at_any_moment_says_nothing(command, tmp_path):
     found = stop_at_any_moment(tmp_path, *command, signal.SIGTERM, N_MOMENTS // 2)
     stopped = [(code, lines) for code, lines in found if code != 0]
-    assert len(stopped) > N_MOMENTS / 4
+    assert len(stopped) > N_MOMENTS / 8  # a study that goes on ends early
     assert [each for each in stopped if each not in ((143, []), (-signal.SIGTERM, []))] == []
