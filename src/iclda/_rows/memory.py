@@ -179,10 +179,10 @@ class BlockRows(WeightedRows):
         if near is not None and near.softening > 1 and isinstance(rule, LinearRule):
             wider = fold(near.softened(rule), frame)[0]
 
-        rows_near: dict[int, list[Array]] = {}  # by the start of their block
+        rows_near: dict[int, Array | None] = {}  # by the start of their block
 
         def of_block(block: Block) -> LabelSums:
-            found = rows_near[block.start] = []
+            found: list[Array] = []
             tally = Tally(used_rule, self.n_features, centers)
             for rows, weights, index in self._tiles(block):
                 used = rows if sums_raw else frame.apply(rows)
@@ -197,13 +197,13 @@ class BlockRows(WeightedRows):
                 close, counts = near.rows(shares, index)
                 each = counts if weights is None else counts * weights[close]
                 found.append(with_weights(used[close], each))
+            rows_near[block.start] = _joined(found)
             return tally.sums()
 
         total = self._add_up(of_block)
         if total is None:
             return no_label_sums(rule.n_classes, self.n_features)
-        parts = list(chain.from_iterable(rows_near[start] for start in sorted(rows_near)))
-        total = replace(total, near=np.concatenate(parts) if parts else None)
+        total = replace(total, near=_joined(rows_near.pop(start) for start in sorted(rows_near)))
         if sums_raw:
             return unfolded(complete_sums(used_rule, total), frame)
         return complete_sums(rule, total)
@@ -316,6 +316,12 @@ class ChainedRows:
         with report_as(None):
             shares = [part.responsibilities(rule, frame) for part in self._parts]
         return np.concatenate(shares) if shares else np.zeros((0, rule.n_classes))
+
+
+def _joined(parts: Iterable[Array | None]) -> Array | None:
+    """Return parts after each other, None if there are none."""
+    listed = [part for part in parts if part is not None]
+    return np.concatenate(listed) if listed else None
 
 
 def rows_per_tile(n_features: int) -> int:
