@@ -97,6 +97,18 @@ def test_the_set_of_rows_near_boundaries_agrees_where_it_was_made_and_near_by(pr
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
+def test_rows_near_boundaries_are_read_again_only_if_others_are_near(problem, held):
+    scores, reader = 20 * scores_of(problem), StreamedSet(problem, held)
+    reader._least = 0  # only rows whose labels are soft: fewer, the larger the scores
+    first, same = reader.label(scores), reader.label(1.001 * scores)
+    assert same.rows is first.rows
+    np.testing.assert_allclose(same.point, held.label(1.001 * scores).point)
+    softer = reader.label(scores / 20)
+    assert len(softer.rows.z) > len(first.rows.z)
+    reader.return_more(10_000)
+    assert reader.label(scores / 20).rows is not softer.rows
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_gap_is_never_negative_and_zero_at_the_furthest_point(problem, held, seed):
     scores, direction = scores_of(problem, seed), scores_of(problem, seed + 10)
