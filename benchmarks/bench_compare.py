@@ -40,7 +40,15 @@ def write_wine(folder: Path) -> None:
 
 def run_command(folder: Path, jobs: int, options: list[str]) -> dict[str, Any]:
     """Wall-clock seconds to each mark, and processor seconds of the command and its workers."""
-    command = [sys.executable, "-m", "iclda", "compare", "wine.csv", *ARGUMENTS, *options]
+    command = [
+        sys.executable,
+        "-m",
+        "iclda",
+        "compare",
+        "wine.csv",
+        *ARGUMENTS,
+        *options,
+    ]
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     wall = {}
     with subprocess.Popen(
@@ -56,7 +64,9 @@ def run_command(folder: Path, jobs: int, options: list[str]) -> dict[str, Any]:
                 if line.startswith(mark):
                     wall[name] = round(time.perf_counter() - start, 2)
     if process.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with exit code {process.returncode}.")
+        raise SystemExit(
+            f"{' '.join(command)} ended with exit code {process.returncode}."
+        )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {"jobs": jobs, "wall": wall, "processor": round(spent, 1)}
@@ -104,7 +114,9 @@ def run_phases(folder: Path, options: list[str]) -> dict[str, float]:
     phases.around(run, "encode", "encoding of folds")
     phases.around(run, "measure_fit", "measuring of fits")
     phases.around(
-        _base.LinearGaussianClassifier, "fit", lambda model, *_: f"fits: {type(model).__name__}"
+        _base.LinearGaussianClassifier,
+        "fit",
+        lambda model, *_: f"fits: {type(model).__name__}",
     )
     phases.around(run, "fit_cell", "rest of a fold")
     phases.around(run.ComparisonRun, "compare", "rest of the comparison")
@@ -120,8 +132,12 @@ def run_phases(folder: Path, options: list[str]) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--jobs", type=int, action="append", help="processes; repeatable")
-    parser.add_argument("--quick", action="store_true", help="two repeats, to see that it runs")
+    parser.add_argument(
+        "--jobs", type=int, action="append", help="processes; repeatable"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="two repeats, to see that it runs"
+    )
     parser.add_argument("--out", type=Path, default=Path("results/bench/compare.json"))
     options = parser.parse_args()
     more = ["--repeats", "2"] if options.quick else []

@@ -37,8 +37,16 @@ METHODS = {
 }
 N_PROCESSES = 2
 # The estimated fit: rows of the benchmark of files, workers of common size.
-PAPER = {"rows": 1e12, "features": 20, "workers": 1_000, "cores": 16, "bytes of a number": 4}
-DISK = 2e9  # bytes a second that a worker reads, where blocks are read again in every pass
+PAPER = {
+    "rows": 1e12,
+    "features": 20,
+    "workers": 1_000,
+    "cores": 16,
+    "bytes of a number": 4,
+}
+DISK = (
+    2e9  # bytes a second that a worker reads, where blocks are read again in every pass
+)
 SAMPLES = (4_096, 20_000)  # rows drawn for the frame and for the search
 
 
@@ -54,7 +62,9 @@ def kept_blocks(n_blocks: int, n_rows: int, n_features: int) -> Any:
     """Rows on the workers, which keep them."""
     dtype = block(0, 1, n_features).dtype
     blocks = [dask.delayed(block)(i, n_rows, n_features) for i in range(n_blocks)]
-    parts = [dask.array.from_delayed(each, (n_rows, n_features), dtype) for each in blocks]
+    parts = [
+        dask.array.from_delayed(each, (n_rows, n_features), dtype) for each in blocks
+    ]
     return from_dask(dask.array.concatenate(parts).persist())
 
 
@@ -63,10 +73,14 @@ def labeled(n_features: int) -> tuple[Any, Any]:
     return X, (np.arange(100) % 2).astype(int)
 
 
-def fits(n_rows: int, n_features: int, n_blocks: int, patience: float) -> list[dict[str, Any]]:
+def fits(
+    n_rows: int, n_features: int, n_blocks: int, patience: float
+) -> list[dict[str, Any]]:
     """Seconds of whole fits, with rows in memory on both sides."""
     there = kept_blocks(n_blocks, n_rows // n_blocks, n_features)
-    here = np.concatenate([block(i, n_rows // n_blocks, n_features) for i in range(n_blocks)])
+    here = np.concatenate(
+        [block(i, n_rows // n_blocks, n_features) for i in range(n_blocks)]
+    )
     kept = open_rows(there, Request("X_unlabeled", n_features))
     assert kept.n_rows == len(here)
     X, y = labeled(n_features)
@@ -74,7 +88,9 @@ def fits(n_rows: int, n_features: int, n_blocks: int, patience: float) -> list[d
     for name, method in METHODS.items():
         timings, unit = take_turns(
             {
-                "2 threads": partial(method(n_jobs=N_PROCESSES).fit, X, y, X_unlabeled=here),
+                "2 threads": partial(
+                    method(n_jobs=N_PROCESSES).fit, X, y, X_unlabeled=here
+                ),
                 "2 processes": partial(method().fit, X, y, X_unlabeled=there),
             },
             lambda: here.T @ here,
@@ -90,7 +106,9 @@ def fits(n_rows: int, n_features: int, n_blocks: int, patience: float) -> list[d
                     "place": place,
                     "seconds": timing.seconds,
                     "unit": unit,
-                    "passes": getattr(timing.result, "n_passes_", timing.result.n_iter_ + 1),
+                    "passes": getattr(
+                        timing.result, "n_passes_", timing.result.n_iter_ + 1
+                    ),
                     "objective": float(getattr(timing.result, "objective_", np.nan)),
                     "gap": float(getattr(timing.result, "gap_", np.nan)),
                 }
@@ -119,7 +137,9 @@ def price_of_a_block(counts: tuple[int, ...]) -> list[dict[str, float]]:
         rule, frame = rule_and_frame(block(0, 100, 4))
         rows.label_sums(rule, frame)
         begin = time.process_time()
-        seconds = [seconds_of(partial(rows.label_sums, rule, frame))[0] for _ in range(10)]
+        seconds = [
+            seconds_of(partial(rows.label_sums, rule, frame))[0] for _ in range(10)
+        ]
         spent = (time.process_time() - begin) / len(seconds)
         prices.append({"blocks": n_blocks, "seconds": min(seconds), "here": spent})
     return prices
@@ -133,7 +153,9 @@ def speed_of_a_core(n_rows: int) -> dict[str, float]:
     for n_threads in (1, 2):
         rows = MemoryRows(X, n_threads=n_threads)
         found[f"moments, {n_threads}"] = n_rows / best_of(partial(rows.moments, frame))
-        found[f"labels, {n_threads}"] = n_rows / best_of(partial(rows.label_sums, rule, frame))
+        found[f"labels, {n_threads}"] = n_rows / best_of(
+            partial(rows.label_sums, rule, frame)
+        )
     return found
 
 
@@ -164,7 +186,9 @@ def on_paper(
         "seconds of scheduling": waiting,
         "seconds, rows kept": arithmetic + waiting,
         "seconds to read all rows once": bytes_a_worker / DISK,
-        "seconds, rows read again": (n_passes + 1) * bytes_a_worker / DISK + arithmetic + waiting,
+        "seconds, rows read again": (n_passes + 1) * bytes_a_worker / DISK
+        + arithmetic
+        + waiting,
         "bytes of sums a block": sums,
         "bytes between workers": n_rounds * n_blocks * sums,
         "bytes to the client": n_rounds * sums + sum(SAMPLES) * (d + 1) * 8,
@@ -198,17 +222,27 @@ def main() -> None:
         ) as cluster,
         Client(cluster),
     ):
-        measured = fits(options.rows, options.features, options.blocks, options.patience)
+        measured = fits(
+            options.rows, options.features, options.blocks, options.patience
+        )
         prices = price_of_a_block((8, 64, 512))
     speed = speed_of_a_core(min(options.rows, 2_000_000))
     few, many = prices[0], prices[-1]
-    seconds_a_block = (many["seconds"] - few["seconds"]) / (many["blocks"] - few["blocks"])
-    passes = [row["passes"] for row in measured if row["method"] == "implicitly constrained"]
+    seconds_a_block = (many["seconds"] - few["seconds"]) / (
+        many["blocks"] - few["blocks"]
+    )
+    passes = [
+        row["passes"] for row in measured if row["method"] == "implicitly constrained"
+    ]
     result = {
         "machine": describe_machine(),
         "versions": describe_versions(),
         "time": time.strftime("%Y-%m-%d %H:%M"),
-        "size": {"rows": options.rows, "features": options.features, "blocks": options.blocks},
+        "size": {
+            "rows": options.rows,
+            "features": options.features,
+            "blocks": options.blocks,
+        },
         "fits": measured,
         "passes over empty blocks": prices,
         "seconds a block": seconds_a_block,

@@ -24,7 +24,9 @@ from iclda import AutoLDA, AverageLDA, ExpectationMaximizationLDA, SupervisedLDA
 from iclda.datasets import load_fashion_features
 
 COMPONENTS, MOST_POOL, MOST_TEST = 128, 5_000, 1_000
-SITUATIONS = [(balanced, uneven) for balanced in (True, False) for uneven in (False, True)]
+SITUATIONS = [
+    (balanced, uneven) for balanced in (True, False) for uneven in (False, True)
+]
 
 
 def methods():
@@ -34,7 +36,9 @@ def methods():
         "AverageLDA": AverageLDA(),
         "EM, shrinkage 0.5": ExpectationMaximizationLDA(shrinkage=0.5, max_iter=50),
         "EM": ExpectationMaximizationLDA(shrinkage="auto"),
-        "EM, learned shares": ExpectationMaximizationLDA(shrinkage="auto", proportions="auto"),
+        "EM, learned shares": ExpectationMaximizationLDA(
+            shrinkage="auto", proportions="auto"
+        ),
         "SupervisedLDA, shrinkage 0.5": SupervisedLDA(shrinkage=0.5),
         "SupervisedLDA": SupervisedLDA(shrinkage="auto"),
         "sklearn: logistic": logistic,
@@ -69,12 +73,17 @@ def draw(path, n_labels, balanced, uneven, seed):
     if uneven:
         share = 10.0 ** (-rng.permutation(n_classes) / (n_classes - 1))
         kept = [pool[y[pool] == k] for k in range(n_classes)]
-        kept = [rows[: max(2, round(len(rows) * s))] for rows, s in zip(kept, share, strict=True)]
+        kept = [
+            rows[: max(2, round(len(rows) * s))]
+            for rows, s in zip(kept, share, strict=True)
+        ]
         pool = rng.permutation(np.concatenate(kept))
     pool = pool[:MOST_POOL]
     own = y[pool]
     first = n_labels if balanced else 1
-    chosen = np.concatenate([np.flatnonzero(own == k)[:first] for k in range(n_classes)])
+    chosen = np.concatenate(
+        [np.flatnonzero(own == k)[:first] for k in range(n_classes)]
+    )
     if not balanced:
         rest = rng.permutation(np.setdiff1d(np.arange(len(pool)), chosen))
         chosen = np.concatenate([chosen, rest[: n_labels * n_classes - len(chosen)]])
@@ -92,7 +101,11 @@ def run_cell(path, n_labels, balanced, uneven, seed):
         return None
     found = {}
     for name, clf in methods().items():
-        is_used = labels >= 0 if name in ("sklearn: logistic", "sklearn: LDA") else slice(None)
+        is_used = (
+            labels >= 0
+            if name in ("sklearn: logistic", "sklearn: LDA")
+            else slice(None)
+        )
         start = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -110,20 +123,28 @@ def run_cell(path, n_labels, balanced, uneven, seed):
 def summarize(cells, found, numbers):
     """Lines of the table: mean errors by labels a class and over all, longest time."""
     lines = [
-        f"{'labels a class':30}" + "".join(f"{n:>8}" for n in numbers) + "     all      seconds"
+        f"{'labels a class':30}"
+        + "".join(f"{n:>8}" for n in numbers)
+        + "     all      seconds"
     ]
     for name in methods():
         columns = []
         for n in numbers:
-            errors = [100 * f[name][0] for c, f in zip(cells, found, strict=True) if c[1] == n]
+            errors = [
+                100 * f[name][0] for c, f in zip(cells, found, strict=True) if c[1] == n
+            ]
             columns.append(np.mean(errors) if errors else np.nan)
         every = np.array([100 * f[name][0] for f in found])
         seconds = max(f[name][1] for f in found)
         spread = every.std() / np.sqrt(len(every))
         numbers_text = "".join(f"{value:8.1f}" for value in columns)
-        lines.append(f"{name:30}{numbers_text}{np.mean(every):8.1f} ± {spread:.1f} {seconds:8.1f}")
+        lines.append(
+            f"{name:30}{numbers_text}{np.mean(every):8.1f} ± {spread:.1f} {seconds:8.1f}"
+        )
     covers = [f["covers"] for f in found if "covers" in f]
-    lines.append(f"Stated 90 % intervals cover in {sum(covers)} of {len(covers)} fits of AutoLDA.")
+    lines.append(
+        f"Stated 90 % intervals cover in {sum(covers)} of {len(covers)} fits of AutoLDA."
+    )
     return lines
 
 
@@ -152,11 +173,15 @@ def time_large():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--kept", default="", help="names of sets to report apart, by commas")
+    parser.add_argument(
+        "--kept", default="", help="names of sets to report apart, by commas"
+    )
     parser.add_argument("--labels", default="1,2,4,8,16")
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--large", action="store_true", help="only seconds for 10,000 x 256")
+    parser.add_argument(
+        "--large", action="store_true", help="only seconds for 10,000 x 256"
+    )
     options = parser.parse_args()
     if options.large:
         time_large()
@@ -174,7 +199,11 @@ def main():
     done = [(cell, result) for cell, result in zip(cells, found, strict=True) if result]
     kept = set(filter(None, options.kept.split(",")))
     for title, is_kept in (("Tuned on", False), ("Kept apart", True)):
-        part = [(c, f) for c, f in done if (c[0] is not None and c[0].stem in kept) == is_kept]
+        part = [
+            (c, f)
+            for c, f in done
+            if (c[0] is not None and c[0].stem in kept) == is_kept
+        ]
         if part:
             print(f"\n{title}: {len(part)} cells")
             print("\n".join(summarize(*zip(*part, strict=True), numbers)))

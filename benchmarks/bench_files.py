@@ -31,7 +31,9 @@ import numpy as np
 N_LABELED = 64
 CHUNK = 1_000_000
 SEED = 6
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+)
 
 
 # Data.
@@ -71,7 +73,9 @@ def write_parquet(path: Path, n_rows: int, n_features: int) -> None:
     # Random numbers have no dictionary: looking for one would only slow down the writer.
     with ParquetWriter(path, schema, use_dictionary=False) as writer:
         for rows in chunks(n_rows, n_features):
-            writer.write_table(pa.table(list(np.ascontiguousarray(rows.T)), schema=schema))
+            writer.write_table(
+                pa.table(list(np.ascontiguousarray(rows.T)), schema=schema)
+            )
 
 
 WRITE = {"npy": write_npy, "parquet": write_parquet}
@@ -189,7 +193,9 @@ def fit_in_child(order: dict[str, Any]) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def measure(path: Path, options: argparse.Namespace, *, is_cold: bool) -> dict[str, Any]:
+def measure(
+    path: Path, options: argparse.Namespace, *, is_cold: bool
+) -> dict[str, Any]:
     order = {
         "path": str(path),
         "features": options.features,
@@ -211,7 +217,9 @@ def measure(path: Path, options: argparse.Namespace, *, is_cold: bool) -> dict[s
         "load of the machine": os.getloadavg()[0],
         "limit MiB": options.limit_mib,
         "seconds to read once": [round(before, 2), round(after, 2)],
-        "times passes x read once": round(found["seconds"] / (found["passes"] * once), 2),
+        "times passes x read once": round(
+            found["seconds"] / (found["passes"] * once), 2
+        ),
         **found,
     }
 
@@ -221,7 +229,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000_000)
     parser.add_argument("--features", type=int, default=20)
     parser.add_argument("--folder", type=Path, default=Path("results/bench-files"))
-    parser.add_argument("--formats", nargs="+", default=list(WRITE), choices=list(WRITE))
+    parser.add_argument(
+        "--formats", nargs="+", default=list(WRITE), choices=list(WRITE)
+    )
     parser.add_argument("--limit-mib", type=int, default=1024)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--cold", action="store_true")
@@ -245,7 +255,11 @@ def main() -> None:
             print(json.dumps(measured[-1], indent=2), flush=True)
         if not options.keep:
             path.unlink()
-    result = {"machine": describe_machine(), "versions": describe_versions(), "fits": measured}
+    result = {
+        "machine": describe_machine(),
+        "versions": describe_versions(),
+        "fits": measured,
+    }
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(result, indent=2))
 

@@ -110,7 +110,10 @@ class Stopwatch:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        methods = {name: getattr(ArrayRows, name) for name in ("moments", "label_sums", "sample")}
+        methods = {
+            name: getattr(ArrayRows, name)
+            for name in ("moments", "label_sums", "sample")
+        }
         for name, method in methods.items():
             setattr(ArrayRows, name, self._timed(name, method))
         try:
@@ -125,7 +128,9 @@ class Stopwatch:
             result = method(*args, **options)
             torch.cuda.synchronize()
             detail = " + rows near boundaries" if options.get("near") else ""
-            self.seconds.setdefault(name + detail, []).append(time.perf_counter() - begin)
+            self.seconds.setdefault(name + detail, []).append(
+                time.perf_counter() - begin
+            )
             return result
 
         return timed
@@ -150,8 +155,12 @@ def time_passes(problem: Problem) -> dict[str, float]:
         "sum of all numbers (torch)": steady(problem.rows.sum),
         "X'X in float32 (torch)": steady(lambda: problem.rows.T @ problem.rows),
         "moments": steady(lambda: ArrayRows(problem.rows, Request("X")).moments(frame)),
-        "soft labels": steady(lambda: rows.label_sums(LinearRule(coef, intercept, True), frame)),
-        "hard labels": steady(lambda: rows.label_sums(LinearRule(coef, intercept, False), frame)),
+        "soft labels": steady(
+            lambda: rows.label_sums(LinearRule(coef, intercept, True), frame)
+        ),
+        "hard labels": steady(
+            lambda: rows.label_sums(LinearRule(coef, intercept, False), frame)
+        ),
     }
 
 
@@ -177,7 +186,9 @@ def time_fit(problem: Problem, repeats: int) -> dict[str, Any]:
         "gigabytes_per_second": model.n_passes_ * problem.gigabytes / median(times),
         "memory_beyond_rows_megabytes": peak / 1e6,
         "seconds_elsewhere": watched - on_card,
-        "reads": {name: [round(t, 4) for t in found] for name, found in watch.seconds.items()},
+        "reads": {
+            name: [round(t, 4) for t in found] for name, found in watch.seconds.items()
+        },
     }
 
 
@@ -257,12 +268,18 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=64)
     parser.add_argument("--spread", type=float, default=0.3)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--compared", type=int, default=2_000_000, help="rows fitted in memory too")
+    parser.add_argument(
+        "--compared", type=int, default=2_000_000, help="rows fitted in memory too"
+    )
     parser.add_argument("--kernels-only", action="store_true")
     parser.add_argument("--out", type=Path)
     size = parser.parse_args()
-    size.rows = size.rows or int(0.8 * torch.cuda.mem_get_info()[0]) // (4 * size.features)
-    warnings.simplefilter("error")  # a fit that did not converge, kernels that did not run
+    size.rows = size.rows or int(0.8 * torch.cuda.mem_get_info()[0]) // (
+        4 * size.features
+    )
+    warnings.simplefilter(
+        "error"
+    )  # a fit that did not converge, kernels that did not run
     found = {**machine(), **measure(size)}
     if size.out:
         size.out.write_text(json.dumps(found, indent=1))

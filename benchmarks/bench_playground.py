@@ -25,9 +25,13 @@ SHARES = (0.1, 0.5, 0.95)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--steps", type=int, default=150, help="movements of the pointer")
+    parser.add_argument(
+        "--steps", type=int, default=150, help="movements of the pointer"
+    )
     steps = parser.parse_args().steps
-    print(f"{'problem':10}{'frames':>8}{'frame, ms':>18}{'lag, ms':>18}   (10 %, median, 95 %)")
+    print(
+        f"{'problem':10}{'frames':>8}{'frame, ms':>18}{'lag, ms':>18}   (10 %, median, 95 %)"
+    )
     with running_playground() as address, open_browser() as browser:
         for toy in ("between", "across", "three", "four"):
             page = browser.new_page(viewport={"width": 1280, "height": 860})
@@ -48,7 +52,10 @@ def main() -> None:
                 )
                 for name in ("frame", "lag")
             }
-            texts = [", ".join(f"{q:.0f}" for q in np.quantile(v, SHARES)) for v in found.values()]
+            texts = [
+                ", ".join(f"{q:.0f}" for q in np.quantile(v, SHARES))
+                for v in found.values()
+            ]
             print(f"{toy:10}{len(found['frame']):8}{texts[0]:>18}{texts[1]:>18}")
             page.close()
 
@@ -68,7 +75,9 @@ def drag_around(page, steps: int) -> None:
     page.mouse.down()
     for step in range(steps):
         angle = 2 * math.pi * step / 60
-        page.mouse.move(at[0] + 60 * math.sin(angle), at[1] + 60 * (1 - math.cos(angle)))
+        page.mouse.move(
+            at[0] + 60 * math.sin(angle), at[1] + 60 * (1 - math.cos(angle))
+        )
         page.wait_for_timeout(16)
     page.mouse.up()
     page.wait_for_timeout(1000)

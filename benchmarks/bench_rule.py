@@ -46,7 +46,9 @@ class Question:
         return side.answer(seen) if isinstance(side, Question) else side
 
     def __str__(self) -> str:
-        sides = [f"[{s}]" if isinstance(s, Question) else s for s in (self.below, self.above)]
+        sides = [
+            f"[{s}]" if isinstance(s, Question) else s for s in (self.below, self.above)
+        ]
         return f"{self.about} up to {self.threshold:.3g}: {sides[0]}, else {sides[1]}"
 
 
@@ -64,12 +66,17 @@ def read_cases(folder: Path) -> tuple[dict, dict]:
     return seen, means
 
 
-def find_rule(seen: list[dict], costs: np.ndarray, methods: list[str], depth: int) -> Any:
+def find_rule(
+    seen: list[dict], costs: np.ndarray, methods: list[str], depth: int
+) -> Any:
     """The rule with the lowest mean cost of its choices; costs (cases, methods)."""
     splits = []
     for name in SEEN:
         values = np.array([each[name] for each in seen])
-        splits += [(name, float(t), values <= t) for t in np.unique(np.quantile(values, QUANTILES))]
+        splits += [
+            (name, float(t), values <= t)
+            for t in np.unique(np.quantile(values, QUANTILES))
+        ]
 
     def best(is_in: np.ndarray, left: int) -> tuple[float, Any]:
         sums = costs[is_in].sum(axis=0)
@@ -93,9 +100,12 @@ def main() -> None:
     # scikit-learn's LDA needs more labels than classes.
     errors = {case: each for case, each in errors.items() if "sklearn-lda" in each}
     seen = {case: seen[case] for case in errors}
-    methods = [m for m in METHODS if all(m in by_method for by_method in errors.values())]
+    methods = [
+        m for m in METHODS if all(m in by_method for by_method in errors.values())
+    ]
     regrets = {
-        c: {m: e - min(e_[m] for m in methods) for m, e in e_.items()} for c, e_ in errors.items()
+        c: {m: e - min(e_[m] for m in methods) for m, e in e_.items()}
+        for c, e_ in errors.items()
     }
     groups = {
         "benchmark sets": [c for c in seen if c[0] in BENCHMARKS],
@@ -110,7 +120,9 @@ def main() -> None:
     def test(found_on: list, others: list, label: str) -> None:
         """Find rules on some cases, and keep their regrets on others."""
         costs = np.array([[regrets[case][m] for m in methods] for case in found_on])
-        for depth, kind in enumerate(("always one method", "one question", "three questions")):
+        for depth, kind in enumerate(
+            ("always one method", "one question", "three questions")
+        ):
             rule = find_rule([seen[case] for case in found_on], costs, methods, depth)
             for c in others:
                 method = rule.answer(seen[c]) if isinstance(rule, Question) else rule
@@ -129,7 +141,9 @@ def main() -> None:
     lines = {label: list(values.values()) for label, values in tested.items()}
     lines |= {m: [each[m] for each in regrets.values()] for m in methods}
     for label, values in sorted(lines.items(), key=lambda item: np.mean(item[1])):
-        print(f"  {label:36} {100 * np.mean(values):5.2f}   worst {100 * np.max(values):5.1f}")
+        print(
+            f"  {label:36} {100 * np.mean(values):5.2f}   worst {100 * np.max(values):5.1f}"
+        )
 
 
 if __name__ == "__main__":

@@ -66,10 +66,14 @@ def time_large(n_rows, n_features=50, n_labeled=200):
         X = rng.standard_normal((n_rows, n_features))
         X[:, 0] += distance * y
         labels = np.where(np.arange(n_rows) < n_labeled, y, -1)
-        PessimisticLDA().fit(X[: n_rows // 2], labels[: n_rows // 2])  # compiles the loops
+        PessimisticLDA().fit(
+            X[: n_rows // 2], labels[: n_rows // 2]
+        )  # compiles the loops
         unit = min(_seconds(lambda X=X: X.T @ X) for _ in range(5))
         clf = PessimisticLDA()
-        took = min(_seconds(lambda X=X, y=labels, clf=clf: clf.fit(X, y)) for _ in range(3))
+        took = min(
+            _seconds(lambda X=X, y=labels, clf=clf: clf.fit(X, y)) for _ in range(3)
+        )
         print(
             f"{n_rows:,} x {n_features}, distance {distance}: {took:.2f} s, {took / unit:.1f} X'X, "
             f"{clf.n_passes_} passes, gap {clf.gap_:.1e} per row, converged: {clf.converged_}"
@@ -84,7 +88,9 @@ def _seconds(function):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--large", action="store_true", help="time 1,000,000 x 50 rows instead")
+    parser.add_argument(
+        "--large", action="store_true", help="time 1,000,000 x 50 rows instead"
+    )
     parser.add_argument("--methods", default="MCPLDA,MCLDA,SLLDA,EMLDA,ICLDA")
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
@@ -104,17 +110,28 @@ def main():
             n_folds += 1
             found = compare_cell(cell, data, methods, arguments.seed)
             for method, (train, loss, error) in found.items():
-                is_worse = {"train": train < -TOLERANCE, "loss": loss > 0, "error": error > 0}
+                is_worse = {
+                    "train": train < -TOLERANCE,
+                    "loss": loss > 0,
+                    "error": error > 0,
+                }
                 worse[method].update(key for key, value in is_worse.items() if value)
                 smallest[method] = min(smallest[method], train)
         least = {m: min(least[m], smallest[m]) for m in methods}
         shown = "  ".join(f"{m} {smallest[m]:.3g}" for m in methods)
-        print(f"{name:12} smallest change of the training likelihood per row: {shown}", flush=True)
-    print(f"\n{n_folds} folds in {time.perf_counter() - start:.0f} s. Folds worse than LDA:")
+        print(
+            f"{name:12} smallest change of the training likelihood per row: {shown}",
+            flush=True,
+        )
+    print(
+        f"\n{n_folds} folds in {time.perf_counter() - start:.0f} s. Folds worse than LDA:"
+    )
     print(f"{'':8}  training likelihood  test loss  test error   smallest change")
     for m in methods:
         n = worse[m]
-        print(f"{m:8}  {n['train']:19}  {n['loss']:9}  {n['error']:10}   {least[m]:.3g}")
+        print(
+            f"{m:8}  {n['train']:19}  {n['loss']:9}  {n['error']:10}   {least[m]:.3g}"
+        )
 
 
 if __name__ == "__main__":

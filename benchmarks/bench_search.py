@@ -57,7 +57,9 @@ class Rows(NamedTuple):
     shrinkage: float | None
 
 
-def gaussian_rows(n: int, d: int, n_classes: int, n_labeled: int, seed: int = 0) -> Rows:
+def gaussian_rows(
+    n: int, d: int, n_classes: int, n_labeled: int, seed: int = 0
+) -> Rows:
     rng = np.random.default_rng(seed)
     means = rng.normal(size=(n_classes, d)) * 2 / np.sqrt(d)
     y = np.arange(n_labeled) % n_classes
@@ -114,7 +116,9 @@ def fit(
 
 
 def table(*, is_all: bool, n_repeats: int) -> None:
-    problems = [(size, gaussian_rows(*size)) for size in SIZES + (LARGE if is_all else ())]
+    problems = [
+        (size, gaussian_rows(*size)) for size in SIZES + (LARGE if is_all else ())
+    ]
     problems += [("digits", digits(0.1)), ("digits, no shrinkage", digits(None))]
     print(
         "| rows x features, classes, labels | EM s | ICLDA s | ratio | gap | objective | passes |"
@@ -156,11 +160,15 @@ def misses(*, n_problems: int, n_splits: int, n_seeds: int) -> None:
             if below:
                 missed[name] = [float(f"{value:.1e}") for value in below]
         n_missed = sum(map(len, missed.values()))
-        print(f"{kind}: {n_missed} of {n_fits} fits below the best of 512 starts by more than")
+        print(
+            f"{kind}: {n_missed} of {n_fits} fits below the best of 512 starts by more than"
+        )
         print(
             f"  {MISSED:g} per labeled row, in {len(missed)} of {len(problems)} problems: {missed}"
         )
-        print(f"  {median(times) * 1e3:.1f} ms a fit (median), {np.mean(times) * 1e3:.1f} (mean)")
+        print(
+            f"  {median(times) * 1e3:.1f} ms a fit (median), {np.mean(times) * 1e3:.1f} (mean)"
+        )
 
 
 def found_by(problem: Problem, scores: Any, height: float) -> float:
@@ -188,7 +196,9 @@ def starts(*, n_problems: int, n_splits: int) -> None:
             em = ExpectationMaximizationLDA(shrinkage=rows.shrinkage)
             em.fit(rows.X, rows.y, X_unlabeled=rows.X_unlabeled)
             scores = em.decision_function(rows.X_unlabeled)
-            scores = np.column_stack([-scores, 0 * scores]) if scores.ndim == 1 else scores
+            scores = (
+                np.column_stack([-scores, 0 * scores]) if scores.ndim == 1 else scores
+            )
             by_em = np.linalg.lstsq(hold_all(problem).z, scores, rcond=None)[0].T
             named = {
                 "supervised": first[:1],
@@ -198,7 +208,9 @@ def starts(*, n_problems: int, n_splits: int) -> None:
                 "16 hyperplanes": first[2 + problem.n_classes :],
             }
             for name, height in product(named, (0.2, 0.03)):
-                n_found[name, height] += found_by(problem, named[name], height) > best - MISSED
+                n_found[name, height] += (
+                    found_by(problem, named[name], height) > best - MISSED
+                )
         for (name, height), count in n_found.items():
             print(f"{kind}: {name} from {height}: {count} of {len(cases)}", flush=True)
 
@@ -212,14 +224,19 @@ def problem_of(rows: Rows) -> Problem:
             problems.append(problem)
             return super()._solve(problem)
 
-    Stopped(shrinkage=rows.shrinkage, n_starts=1).fit(rows.X, rows.y, X_unlabeled=rows.X_unlabeled)
+    Stopped(shrinkage=rows.shrinkage, n_starts=1).fit(
+        rows.X, rows.y, X_unlabeled=rows.X_unlabeled
+    )
     return problems[0]
 
 
 def proofs(*, n_splits: int, n_per_feature: int) -> None:
     print("| set | splits | proved | s a fit | s more with the proof | most |")
     print("|---|---|---|---|---|---|")
-    rows = [(name.rsplit(" ", 1)[0], each) for name, each in set_rows(n_splits, n_per_feature)]
+    rows = [
+        (name.rsplit(" ", 1)[0], each)
+        for name, each in set_rows(n_splits, n_per_feature)
+    ]
     for kind in [*dict.fromkeys(name for name, _ in rows), None]:
         proved, plain, more = [], [], []
         for _, each in ((name, each) for name, each in rows if kind in (name, None)):
@@ -263,29 +280,42 @@ def effects(*, n_problems: int) -> None:
     for name, value, changes in trials:
         change(**changes)
         found = [fit(rows, 0) for rows in problems]
-        n_missed = sum(m.objective_ < b - MISSED for (m, _), b in zip(found, best, strict=True))
+        n_missed = sum(
+            m.objective_ < b - MISSED for (m, _), b in zip(found, best, strict=True)
+        )
         others = [fit(rows) for rows in wide]
         seconds = [sum(s for _, s in found), *(s for _, s in others)]
         shown = " | ".join(f"{s:.2f}" for s in seconds)
-        print(f"| {name} | {value} | {n_missed} | {shown} | {others[1][0].n_passes_} |", flush=True)
+        print(
+            f"| {name} | {value} | {n_missed} | {shown} | {others[1][0].n_passes_} |",
+            flush=True,
+        )
     change()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["table", "misses", "starts", "settings", "proofs"])
+    parser.add_argument(
+        "what", choices=["table", "misses", "starts", "settings", "proofs"]
+    )
     parser.add_argument("--all", action="store_true", help="the largest problems, too")
     parser.add_argument("--problems", type=int, default=100, help="random problems")
     parser.add_argument("--splits", type=int, default=12, help="of each benchmark set")
-    parser.add_argument("--labels", type=int, default=2, help="for each feature, of proofs")
+    parser.add_argument(
+        "--labels", type=int, default=2, help="for each feature, of proofs"
+    )
     parser.add_argument("--seeds", type=int, default=4, help="fits of each problem")
-    parser.add_argument("--repeats", type=int, default=3, help="of each line of the table")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="of each line of the table"
+    )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.what == "table":
         table(is_all=options.all, n_repeats=options.repeats)
     elif options.what == "misses":
-        misses(n_problems=options.problems, n_splits=options.splits, n_seeds=options.seeds)
+        misses(
+            n_problems=options.problems, n_splits=options.splits, n_seeds=options.seeds
+        )
     elif options.what == "starts":
         starts(n_problems=options.problems, n_splits=options.splits)
     elif options.what == "proofs":

@@ -42,7 +42,11 @@ def split_of(codes, n_labeled, seed):
 def numbers_of(classifier, X, known, test, truth):
     model = classifier.fit(X, known)
     error = float((model.predict(test) != truth).mean())
-    return error, -float(model.log_likelihood(test, truth).mean()), float(model.shrinkage_)
+    return (
+        error,
+        -float(model.log_likelihood(test, truth).mean()),
+        float(model.shrinkage_),
+    )
 
 
 def compare_set(make, X, codes, n_labeled, repeats, seed):
@@ -80,7 +84,12 @@ def main():
                 codes = np.unique(data.y, return_inverse=True)[1]
                 n_labeled = round(times * data.X.shape[1])
                 tables[name] = compare_set(
-                    CLASSIFIERS[method], data.X, codes, n_labeled, given.repeats, given.seed
+                    CLASSIFIERS[method],
+                    data.X,
+                    codes,
+                    n_labeled,
+                    given.repeats,
+                    given.seed,
                 )
             p_values = [
                 verdict([table[:, 1, m] - table[:, 0, m] for table in tables.values()])

@@ -39,7 +39,9 @@ def measure(cases: Sequence[Case], settings: Settings) -> Run:
     with threadpool_limits(1):
         for case in cases:
             began = time.perf_counter()
-            print(f"{case.name}: {case.title} ...", end=" ", file=sys.stderr, flush=True)
+            print(
+                f"{case.name}: {case.title} ...", end=" ", file=sys.stderr, flush=True
+            )
             measure_case(case, settings, run)
             print(f"{time.perf_counter() - began:.0f} s", file=sys.stderr)
     run.seconds = time.perf_counter() - start
@@ -57,11 +59,15 @@ def measure_case(case: Case, settings: Settings, run: Run) -> None:
             else:
                 run.rows.append(found)
     except Exception:
-        run.notes.append(Note(case.name, f"broke off: {traceback.format_exc().splitlines()[-1]}"))
+        run.notes.append(
+            Note(case.name, f"broke off: {traceback.format_exc().splitlines()[-1]}")
+        )
         traceback.print_exc()
 
 
-def compare_with_stored(run: Run, cases: Sequence[Case], settings: Settings) -> Comparison | None:
+def compare_with_stored(
+    run: Run, cases: Sequence[Case], settings: Settings
+) -> Comparison | None:
     """Compare, and measure cases that look slow a second time; None if that cannot be done."""
     if settings.is_quick:
         print("Not compared with the stored run: a quick one has other rows.")
@@ -77,7 +83,9 @@ def compare_with_stored(run: Run, cases: Sequence[Case], settings: Settings) -> 
     found = compare(run, stored)
     if found.has_failed:
         names = {change.group[0] for change in found.slow}
-        print(f"Measuring again, to be sure: {', '.join(sorted(names))}", file=sys.stderr)
+        print(
+            f"Measuring again, to be sure: {', '.join(sorted(names))}", file=sys.stderr
+        )
         again = measure([case for case in cases if case.name in names], settings)
         found = confirmed(found, compare(again, stored))
     return found
@@ -99,16 +107,29 @@ def tell(found: Comparison) -> None:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     names = [case.name for case in CASES]
-    parser.add_argument("--only", action="append", choices=names, help="this case; may be repeated")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, one seed: seconds")
     parser.add_argument(
-        "--all", action="store_true", help="also scikit-learn's slow fits; no limit of time"
+        "--only", action="append", choices=names, help="this case; may be repeated"
     )
-    parser.add_argument("--seeds", type=int, default=8, help="samples a case (default 8)")
     parser.add_argument(
-        "--out", type=Path, default=Path("results/bench"), help="folder (default results/bench)"
+        "--quick", action="store_true", help="tiny sizes, one seed: seconds"
     )
-    parser.add_argument("--store", action="store_true", help=f"keep the run as {STORED.name}")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="also scikit-learn's slow fits; no limit of time",
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=8, help="samples a case (default 8)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("results/bench"),
+        help="folder (default results/bench)",
+    )
+    parser.add_argument(
+        "--store", action="store_true", help=f"keep the run as {STORED.name}"
+    )
     parser.add_argument(
         "--write-docs",
         nargs="?",
@@ -122,8 +143,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"--seeds must be 1 or more, got {options.seeds}")
     if options.store and (options.only or options.quick):
         parser.error("--store keeps a whole run: leave out --only and --quick")
-    if options.write_docs and (options.only or options.quick or options.all or options.store):
-        parser.error("--write-docs measures nothing: leave out --only, --quick, --all and --store")
+    if options.write_docs and (
+        options.only or options.quick or options.all or options.store
+    ):
+        parser.error(
+            "--write-docs measures nothing: leave out --only, --quick, --all and --store"
+        )
     if options.out.exists() and not options.out.is_dir():
         parser.error(f"--out must be a folder, and {options.out} is none")
     if options.write_docs and not options.write_docs.is_file():
@@ -162,7 +187,11 @@ def write_results(run: Run, folder: Path) -> None:
     print(text)
     write_run(run, folder / "bench.json")
     (folder / "tables.md").write_text(text)
-    written = [folder / "bench.json", folder / "tables.md", *write_figure(run.rows, folder)]
+    written = [
+        folder / "bench.json",
+        folder / "tables.md",
+        *write_figure(run.rows, folder),
+    ]
     print("Written: " + ", ".join(str(path) for path in written))
 
 

@@ -34,13 +34,17 @@ def table(cells: Path) -> str:
         if method.paper_name == "LDA":
             numbers = ["baseline", "", ""]
         link = f"[{method.title}](methods/{method.module}.md)"
-        lines.append(f"| {link} | {mean[method.paper_name]:.3f} | {' | '.join(numbers)} |")
+        lines.append(
+            f"| {link} | {mean[method.paper_name]:.3f} | {' | '.join(numbers)} |"
+        )
     return "\n".join(lines) + "\n"
 
 
 def main(results: str) -> None:
     filled = table(Path(results) / "tables" / "cells.csv")
-    PAGE.write_text(BLOCK.sub(lambda found: f"{found[1]}\n{filled}\n", PAGE.read_text()))
+    PAGE.write_text(
+        BLOCK.sub(lambda found: f"{found[1]}\n{filled}\n", PAGE.read_text())
+    )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ class Page(HTMLParser):
 
 
 def broken_links(site: Path) -> list[str]:
-    found = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
+    found = [
+        path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts
+    ]
     pages = {path.resolve(): Page(path) for path in found}
     broken = []
     for path, page in pages.items():
@@ -32,7 +34,9 @@ def broken_links(site: Path) -> list[str]:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            target = (
+                (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            )
             known = pages.get(target)
             anchor = unquote(parts.fragment)
             is_missing = anchor and known and anchor not in known.targets

@@ -90,7 +90,12 @@ PUBLIC = {
 
 def reference() -> str:
     """The page of all public names; a name that is exported is on it."""
-    parts = ["Reference", "=========", "", "All public names, from their docstrings. :doc:`api` is"]
+    parts = [
+        "Reference",
+        "=========",
+        "",
+        "All public names, from their docstrings. :doc:`api` is",
+    ]
     parts += ["the same on one page, for those who want to skim.", ""]
     for module, sentence in PUBLIC.items():
         parts += [module, "-" * len(module), "", sentence, "", ".. autosummary::"]
@@ -101,8 +106,20 @@ def reference() -> str:
 
 
 # What most people ask comes first; examples that are not here come last.
-GALLERY = ["features", "toy", "decision_boundary", "learning_curve", "labels_or_unlabeled"]
-GALLERY += ["comparison", "three_classes", "safety", "reliability", "discriminant_histogram"]
+GALLERY = [
+    "features",
+    "toy",
+    "decision_boundary",
+    "learning_curve",
+    "labels_or_unlabeled",
+]
+GALLERY += [
+    "comparison",
+    "three_classes",
+    "safety",
+    "reliability",
+    "discriminant_histogram",
+]
 GALLERY += ["many_rows", "onnx", "hyperplane", "maxima", "published_em"]
 
 
@@ -122,7 +139,9 @@ def draw_pictures(app: object) -> None:
 
 def write_formula(writer: object, node: nodes.Element) -> None:
     """Write a formula as MathML, which browsers typeset without a script."""
-    writer.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    writer.body.append(
+        tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block))
+    )
     raise nodes.SkipNode
 
 

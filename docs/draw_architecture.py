@@ -47,16 +47,36 @@ FLOORS = [
             ("datasets/", "toys, benchmark sets"),
         ],
     ),
-    ("_estimators", [("_estimators/", "classifiers: fit, predict, score; methods.py lists them")]),
-    ("_rows", [("_rows/", "sums over rows in memory, in files, on a device, on a cluster")]),
+    (
+        "_estimators",
+        [("_estimators/", "classifiers: fit, predict, score; methods.py lists them")],
+    ),
+    (
+        "_rows",
+        [("_rows/", "sums over rows in memory, in files, on a device, on a cluster")],
+    ),
     ("_core", [("_core/", "the mathematics: arrays in, arrays out; solvers")]),
 ]
 # Steps of a fit: column, row, kind, module, what it does, what it returns.
 STEPS = [
     (0, 0, "user", "ImplicitlyConstrainedLDA().fit(X, y)", "", ""),
-    (0, 1, "_estimators", "base", "fit: the steps on the right, from top to bottom", ""),
+    (
+        0,
+        1,
+        "_estimators",
+        "base",
+        "fit: the steps on the right, from top to bottom",
+        "",
+    ),
     (1, 1, "_estimators", "inputs", "checks or opens X, notes its features", "rows"),
-    (2, 1, "_rows", "backends, memory", "arrays, files, a device, Dask: blocks and sums", "Rows"),
+    (
+        2,
+        1,
+        "_rows",
+        "backends, memory",
+        "arrays, files, a device, Dask: blocks and sums",
+        "Rows",
+    ),
     (
         1,
         2,
@@ -65,13 +85,48 @@ STEPS = [
         "checks y, weights and priors; few rows: reduces",
         "FitInputs",
     ),
-    (2, 2, "_estimators", "labels", "classes, codes and unlabeled rows from y", "Labels"),
+    (
+        2,
+        2,
+        "_estimators",
+        "labels",
+        "classes, codes and unlabeled rows from y",
+        "Labels",
+    ),
     (1, 3, "_core", "problem", "labeled rows in summary, moments of all", "Problem"),
-    (2, 3, "_core", "frame, moments, likelihood", "units; unit covariance; L, derivatives", ""),
-    (1, 4, "_estimators", "implicitly_constrained", "_solve: one call into the core", "Fit"),
-    (2, 4, "_core", "solvers/implicit, search", "starts, continuation, finish", "Solution"),
+    (
+        2,
+        3,
+        "_core",
+        "frame, moments, likelihood",
+        "units; unit covariance; L, derivatives",
+        "",
+    ),
+    (
+        1,
+        4,
+        "_estimators",
+        "implicitly_constrained",
+        "_solve: one call into the core",
+        "Fit",
+    ),
+    (
+        2,
+        4,
+        "_core",
+        "solvers/implicit, search",
+        "starts, continuation, finish",
+        "Solution",
+    ),
     (1, 5, "_core", "gaussian", "the model at the point found", "Gaussians"),
-    (2, 5, "_core", "solvers/attainable, labelsums", "points that labelings attain; the gap", ""),
+    (
+        2,
+        5,
+        "_core",
+        "solvers/attainable, labelsums",
+        "points that labelings attain; the gap",
+        "",
+    ),
     (1, 6, "_estimators", "base", "stores the model in the user's units; warns", ""),
     (0, 6, "user", "means_, covariance_, coef_, gap_, ...", "", ""),
 ]
@@ -82,15 +137,30 @@ def draw_box(axes, x, y, width, kind, name, purpose, result=""):
     style = "round,pad=0.02,rounding_size=0.06"
     axes.add_patch(
         FancyBboxPatch(
-            (x, y), width, HEIGHT, boxstyle=style, facecolor=COLORS[kind], edgecolor=FAINT
+            (x, y),
+            width,
+            HEIGHT,
+            boxstyle=style,
+            facecolor=COLORS[kind],
+            edgecolor=FAINT,
         )
     )
     middle = y + (HEIGHT * 0.68 if purpose else HEIGHT / 2)
-    axes.text(x + 0.1, middle, name, va="center", fontsize=9, color=INK, family="monospace")
+    axes.text(
+        x + 0.1, middle, name, va="center", fontsize=9, color=INK, family="monospace"
+    )
     axes.text(x + 0.1, y + HEIGHT * 0.27, purpose, va="center", fontsize=7.5, color=INK)
     if result:
         arrow = f"\N{RIGHTWARDS ARROW} {result}"
-        axes.text(x + width - 0.1, middle, arrow, va="center", ha="right", fontsize=8, color=FAINT)
+        axes.text(
+            x + width - 0.1,
+            middle,
+            arrow,
+            va="center",
+            ha="right",
+            fontsize=8,
+            color=FAINT,
+        )
 
 
 def draw_floors(axes):
@@ -111,14 +181,29 @@ def draw_fit(axes):
     for column, row, kind, module, purpose, result in STEPS:
         name = module if kind == "user" else f"{kind}/{module}"
         draw_box(axes, *corner(column, row), WIDTH, kind, name, purpose, result)
-    arrow = {"arrowstyle": "-|>", "color": FAINT, "linewidth": 0.9, "shrinkA": 0, "shrinkB": 0}
+    arrow = {
+        "arrowstyle": "-|>",
+        "color": FAINT,
+        "linewidth": 0.9,
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
     places = {(column, row) for column, row, *_ in STEPS}
     for column, row in places:
         x, y = corner(column, row)
         if (column, row) in {(0, 0), (2, 4)}:  # to the box below
-            axes.annotate("", (x + WIDTH / 2, y - GAP_Y), (x + WIDTH / 2, y), arrowprops=arrow)
-        if (column + 1, row) in places and (column, row) not in {(0, 0), (0, 6), (1, 5)}:
-            start, end = (x + WIDTH, y + HEIGHT / 2), (x + WIDTH + GAP_X, y + HEIGHT / 2)
+            axes.annotate(
+                "", (x + WIDTH / 2, y - GAP_Y), (x + WIDTH / 2, y), arrowprops=arrow
+            )
+        if (column + 1, row) in places and (column, row) not in {
+            (0, 0),
+            (0, 6),
+            (1, 5),
+        }:
+            start, end = (
+                (x + WIDTH, y + HEIGHT / 2),
+                (x + WIDTH + GAP_X, y + HEIGHT / 2),
+            )
             axes.annotate("", end, start, arrowprops=arrow)
     # The base class calls the second column from top to bottom, then sets the attributes.
     x, trunk = corner(0, 1)[0] + WIDTH, corner(0, 1)[0] + WIDTH + GAP_X / 2
@@ -142,4 +227,6 @@ def draw_to(folder: Path) -> None:
             axes.set_xlim(-0.1, width + 0.1)
             axes.set_ylim(HEIGHT - height - 0.1, HEIGHT + 0.1)
             axes.axis("off")
-            figure.savefig(folder / f"{name}.svg", facecolor="white", metadata={"Date": None})
+            figure.savefig(
+                folder / f"{name}.svg", facecolor="white", metadata={"Date": None}
+            )

@@ -29,7 +29,10 @@ def sample():
     """Two long, narrow classes; the last array has the labels, -1 where there is none."""
     rng = np.random.default_rng(2)
     y_true = np.arange(N_ROWS) % 2
-    X = rng.normal(size=(N_ROWS, 2)) @ [[1.6, 1.2], [0.0, 0.6]] + y_true[:, None] * [1.0, -1.0]
+    X = rng.normal(size=(N_ROWS, 2)) @ [[1.6, 1.2], [0.0, 0.6]] + y_true[:, None] * [
+        1.0,
+        -1.0,
+    ]
     return X, y_true, np.where(np.arange(N_ROWS) < N_LABELED, y_true, -1)
 
 
@@ -56,7 +59,10 @@ def draw_rows(ax, X, y, shares=None):
 def draw_line(ax, clf, **style):
     """The decision boundary of a classifier of two features."""
     (a, b), c = clf.coef_[0], clf.intercept_[0]
-    foot, along = -c * np.array([a, b]) / (a * a + b * b), np.array([-b, a]) / np.hypot(a, b)
+    foot, along = (
+        -c * np.array([a, b]) / (a * a + b * b),
+        np.array([-b, a]) / np.hypot(a, b),
+    )
     ends = foot + 20 * np.array([[-1], [1]]) * along
     ax.plot(*ends.T, **{"color": INK, "linewidth": 1.6, **style})
 
@@ -105,10 +111,18 @@ def draw_average(method: Method):
         for draw in range(5):
             y = mask_labels(y_true, 40, min_per_class=4, random_state=draw)
             errors.append(100 * (1 - clf.fit(X, y).score(X, y_true)))
-        ax.barh(place, np.mean(errors), xerr=np.std(errors, ddof=1), color=each.color, ecolor=FAINT)
+        ax.barh(
+            place,
+            np.mean(errors),
+            xerr=np.std(errors, ddof=1),
+            color=each.color,
+            ecolor=FAINT,
+        )
     ax.set_yticks(range(len(shown)), [each.class_name for each in shown])
     ax.invert_yaxis()
-    ax.set_xlabel("error in %, 4 labels a class, mean and standard deviation of 5 draws")
+    ax.set_xlabel(
+        "error in %, 4 labels a class, mean and standard deviation of 5 draws"
+    )
     ax.spines[["top", "right"]].set_visible(False)
     return figure
 
@@ -195,7 +209,9 @@ def draw_moments(method: Method):
     words = "Supervised", "Moved"
     for ax, clf, text in zip(axes, fits, words, strict=True):
         draw_rows(ax, X, y)
-        draw_ellipse(ax, X.mean(axis=0), np.cov(X.T, bias=True), edgecolor=FAINT, linestyle="--")
+        draw_ellipse(
+            ax, X.mean(axis=0), np.cov(X.T, bias=True), edgecolor=FAINT, linestyle="--"
+        )
         mean = clf.priors_ @ clf.means_
         between = (clf.means_ - mean).T @ ((clf.means_ - mean) * clf.priors_[:, None])
         draw_ellipse(ax, mean, clf.covariance_ + between, edgecolor=method.color)
@@ -233,15 +249,25 @@ def draw_worst_cases(method: Method):
         ax.plot([bounds.worst, bounds.best], [place, place], **style)
     ax.axvline(0, color=INK, linewidth=0.8)
     ax.set_yticks(range(len(shown)), [each.class_name for each in shown])
-    ax.set_xlabel("change of the log likelihood per row,\nfrom the worst to the best labels")
+    ax.set_xlabel(
+        "change of the log likelihood per row,\nfrom the worst to the best labels"
+    )
     ax.spines[["top", "right"]].set_visible(False)
     return figure
 
 
 QUESTIONS = [
     ("Do you need a guarantee?", "of the training likelihood", "PessimisticLDA"),
-    ("Can the labels you have decide?", "8 or more, 2 of every class", "AutoLDA\niclda compare"),
-    ("Are the classes clusters?", "see the histogram of a fit", "Expectation-\nMaximizationLDA"),
+    (
+        "Can the labels you have decide?",
+        "8 or more, 2 of every class",
+        "AutoLDA\niclda compare",
+    ),
+    (
+        "Are the classes clusters?",
+        "see the histogram of a fit",
+        "Expectation-\nMaximizationLDA",
+    ),
 ]
 
 
@@ -258,7 +284,13 @@ def draw_chart():
         y = 3.8 - 1.13 * place
         ax.annotate("", (3.45, y), (2.5, y), arrowprops=arrow)
         ax.annotate("", (1.5, y - 0.87), (1.5, y), arrowprops=arrow)
-        ax.text(1.5, y, f"{question}\n{detail}", bbox={**box, "facecolor": "#f6f8fa"}, **middle)
+        ax.text(
+            1.5,
+            y,
+            f"{question}\n{detail}",
+            bbox={**box, "facecolor": "#f6f8fa"},
+            **middle,
+        )
         ax.text(4.45, y, answer, bbox={**box, "facecolor": "#dbeafe"}, **middle)
         ax.text(3.12, y + 0.12, "yes", fontsize=9, **middle)
         ax.text(1.72, y - 0.58, "no", fontsize=9, **middle)
@@ -268,13 +300,17 @@ def draw_chart():
 
 def draw_choice(method: Method | None):
     X, _, y = sample()
-    clf = AutoLDA(random_state=0).fit(X, np.where(np.arange(N_ROWS) < 30, np.arange(N_ROWS) % 2, y))
+    clf = AutoLDA(random_state=0).fit(
+        X, np.where(np.arange(N_ROWS) < 30, np.arange(N_ROWS) % 2, y)
+    )
     figure, ax = plt.subplots(figsize=(7.0, 2.9), layout="constrained")
     ranked = sorted(clf.losses_, key=clf.losses_.get, reverse=True)
     for place, name in enumerate(ranked):
         each = find_method(name)
         is_chosen = name == clf.method_
-        ax.barh(place, clf.losses_[name], color=each.color, alpha=1.0 if is_chosen else 0.4)
+        ax.barh(
+            place, clf.losses_[name], color=each.color, alpha=1.0 if is_chosen else 0.4
+        )
         ax.text(clf.losses_[name], place, "  chosen" if is_chosen else "", va="center")
     ax.set_yticks(range(len(ranked)), [find_method(name).class_name for name in ranked])
     ax.set_xlabel("Brier score on labeled rows that were left out")
@@ -298,7 +334,9 @@ def draw_all(folder: Path) -> None:
     """Draw one picture a method, those of other pages, and the map of a fit, into a folder."""
     folder.mkdir(exist_ok=True)
     shown = {each.module: each for each in (*FITTED, *FURTHER, *METHODS)}
-    drawings = {name: (OWN.get(name, draw_boundaries), each) for name, each in shown.items()}
+    drawings = {
+        name: (OWN.get(name, draw_boundaries), each) for name, each in shown.items()
+    }
     drawings["auto"] = (draw_choice, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fits that are stopped after two rounds

@@ -20,10 +20,16 @@ X = rng.normal(size=(600, 2)) @ [[1.6, 1.2], [0.0, 0.6]] + y_true[:, None] * [1.
 y = np.where(np.arange(600) < 6, y_true, -1)  # -1: unlabeled
 
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.0), layout="constrained", sharey=True)
-for ax, classifier in zip(axes, (SupervisedLDA(), ImplicitlyConstrainedLDA()), strict=True):
+for ax, classifier in zip(
+    axes, (SupervisedLDA(), ImplicitlyConstrainedLDA()), strict=True
+):
     classifier.fit(X, y)
-    DecisionBoundaryDisplay.from_estimator(classifier, X, y, ax=ax, legend=ax is axes[-1])
+    DecisionBoundaryDisplay.from_estimator(
+        classifier, X, y, ax=ax, legend=ax is axes[-1]
+    )
     error = 1 - classifier.score(X, y_true)
-    ax.set_title(f"{type(classifier).__name__}: error {error:.3f}", loc="left", fontsize=10)
+    ax.set_title(
+        f"{type(classifier).__name__}: error {error:.3f}", loc="left", fontsize=10
+    )
 axes[1].set_ylabel("")
 plt.show()

@@ -27,12 +27,19 @@ pipeline = make_pipeline(StandardScaler(), lda).fit(data.data, y)
 places = pipeline.transform(data.data)[:, 0]
 is_unlabeled = np.equal(y, None)
 
-counts, edges, _ = plt.hist(places[is_unlabeled], bins=40, color="lightgray", label="unlabeled")
+counts, edges, _ = plt.hist(
+    places[is_unlabeled], bins=40, color="lightgray", label="unlabeled"
+)
 along = np.linspace(edges[0], edges[-1], 400)
 means = lda.transform(lda.means_)[:, 0]
 for k, name in enumerate(lda.classes_):
     # Along the discriminant every class of the fit has variance 1.
-    expected = lda.priors_[k] * counts.sum() * (edges[1] - edges[0]) * norm.pdf(along, means[k])
+    expected = (
+        lda.priors_[k]
+        * counts.sum()
+        * (edges[1] - edges[0])
+        * norm.pdf(along, means[k])
+    )
     (line,) = plt.plot(along, expected, label=f"{name}, expected")
     labeled = places[y == name]
     plt.plot(labeled, np.full(len(labeled), -3.0), "|", color=line.get_color())

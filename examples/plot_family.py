@@ -22,8 +22,12 @@ y_true = np.arange(300) % 2
 X = rng.normal(size=(300, 2)) @ [[1.6, 1.2], [0.0, 0.6]] + y_true[:, None] * [1.4, -1.4]
 y = np.where(np.arange(300) < 8, y_true, -1)  # -1: unlabeled
 
-methods = [method for method in (*FITTED, *FURTHER) if method.name != "iclda-proportions"]
-figure, axes = plt.subplots(5, 4, figsize=(10, 12), layout="constrained", sharex=True, sharey=True)
+methods = [
+    method for method in (*FITTED, *FURTHER) if method.name != "iclda-proportions"
+]
+figure, axes = plt.subplots(
+    5, 4, figsize=(10, 12), layout="constrained", sharex=True, sharey=True
+)
 for ax, method in zip(axes.flat, methods, strict=True):
     clf = method.classifier().fit(X, y)
     DecisionBoundaryDisplay.from_estimator(clf, X, y, ax=ax, legend=False)

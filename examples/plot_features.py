@@ -55,7 +55,9 @@ numbers, n_draws = np.array([1, 2, 4, 8, 16]), 10
 errors = {name: np.empty((len(numbers), n_draws)) for name in methods}  # in percent
 for i, n_labels in enumerate(numbers):
     for draw in range(n_draws):
-        y = mask_labels(y_true, 10 * n_labels, min_per_class=n_labels, random_state=draw)
+        y = mask_labels(
+            y_true, 10 * n_labels, min_per_class=n_labels, random_state=draw
+        )
         for name, clf in methods.items():
             used = y != -1 if name == "LogisticRegression" else slice(None)
             predicted = clf.fit(X[used], y[used]).predict(X)
@@ -65,7 +67,9 @@ figure, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
 ax.set_ylim(0, 60)
 ax.spines[["top", "right"]].set_visible(False)
 display = LearningCurveDisplay(
-    sizes={name: numbers * 1.04**place for place, name in enumerate(methods)},  # side by side
+    sizes={
+        name: numbers * 1.04**place for place, name in enumerate(methods)
+    },  # side by side
     means={name: each.mean(axis=1) for name, each in errors.items()},
     varied="Labels a class",
     score_name="error in %",

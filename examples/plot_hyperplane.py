@@ -34,7 +34,11 @@ limits = ax.get_xlim(), ax.get_ylim()
 ends = np.array(limits[1])
 (a, b), c = separator.coef_[0], separator.intercept_[0]
 ax.plot(-(c + b * ends) / a, ends, "k--", linewidth=1.2)
-ax.scatter(*unlabeled[~is_hard].T, s=90, facecolors="none", edgecolors="k", linewidths=1.4)
+ax.scatter(
+    *unlabeled[~is_hard].T, s=90, facecolors="none", edgecolors="k", linewidths=1.4
+)
 ax.set(xlim=limits[0], ylim=limits[1])
-ax.set_title("Dashed: between the labels. Solid: decision boundary.", loc="left", fontsize=10)
+ax.set_title(
+    "Dashed: between the labels. Solid: decision boundary.", loc="left", fontsize=10
+)
 plt.show()

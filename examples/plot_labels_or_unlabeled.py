@@ -32,7 +32,9 @@ for shade, n_labeled in zip((0.25, 0.45, 0.7, 1.0), (20, 40, 80, 160), strict=Tr
     )
     error, band = 1 - curve.mean, curve.standard_error
     ax.plot(range(len(sizes)), error, "o-", color="#d55e00", alpha=shade, linewidth=2)
-    ax.fill_between(range(len(sizes)), error - band, error + band, color="#d55e00", alpha=0.07)
+    ax.fill_between(
+        range(len(sizes)), error - band, error + band, color="#d55e00", alpha=0.07
+    )
     ax.text(len(sizes) - 0.85, error[-1], f"{n_labeled} labels", va="center")
 ax.set_xticks(range(len(sizes)), sizes)
 ax.set_yscale("log")

@@ -51,6 +51,8 @@ for name in methods:
     ax.loglog(list(seconds[name]), list(seconds[name].values()), "o-", color=color)
     end = f"  {name}, passes: {methods[name].n_passes_}"
     ax.text(N_ROWS, seconds[name][N_ROWS], end, color=color, va="center")
-ax.set(xlabel="rows in the file", ylabel="seconds for one fit, one thread", xlim=(8e4, 8e7))
+ax.set(
+    xlabel="rows in the file", ylabel="seconds for one fit, one thread", xlim=(8e4, 8e7)
+)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

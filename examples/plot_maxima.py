@@ -42,7 +42,9 @@ for i, angle in enumerate(np.radians(angles)):
 figure, ax = plt.subplots(figsize=(8.4, 4.6), layout="constrained")
 levels = np.linspace(height.max() - 1.5, height.max(), 31)
 drawn = ax.contourf(angles, counts, height, levels, cmap="cividis", extend="min")
-figure.colorbar(drawn, label="log likelihood of the labeled rows, per row", format="%.1f")
+figure.colorbar(
+    drawn, label="log likelihood of the labeled rows, per row", format="%.1f"
+)
 is_top = maximum_filter(height, size=(5, 15), mode=("nearest", "wrap")) == height
 plateaus, n_hills = label(is_top & (height > height.max() - 0.7))
 tops = np.array(center_of_mass(plateaus > 0, plateaus, range(1, n_hills + 1)))
@@ -53,5 +55,7 @@ angle = np.degrees(np.arctan2(up, x)) % 360
 ax.scatter(angle, share.sum(), s=260, marker="*", color="w", edgecolor="k", zorder=3)
 ax.set_yticks(range(0, 21, 5))
 ax.set(xlabel="direction of class 1 (degrees)", ylabel="unlabeled rows in class 1")
-ax.set_title(f"n_optima_ = {clf.n_optima_}, objective_ = {clf.objective_:.2f}", loc="left")
+ax.set_title(
+    f"n_optima_ = {clf.n_optima_}, objective_ = {clf.objective_:.2f}", loc="left"
+)
 plt.show()

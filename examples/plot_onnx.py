@@ -31,7 +31,9 @@ for dtype, color in (("float64", "#0b5394"), ("float32", "#e8890c")):
     text = f"{dtype}: {n_same} of {len(X)} classes agree"
     ax.hist(np.maximum(gap, 2e-18), bins, color=color, alpha=0.75, label=text)
 ax.set_xscale("log")
-ax.set(xlabel="largest difference of a probability to that of the library", ylabel="rows")
+ax.set(
+    xlabel="largest difference of a probability to that of the library", ylabel="rows"
+)
 ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

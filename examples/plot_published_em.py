@@ -18,9 +18,22 @@ import matplotlib.pyplot as plt
 from iclda.studies.paper.report import draw_everything
 from iclda.studies.paper.run import Study, run_study
 
-SETS = ("Haberman", "Ionosphere", "Parkinsons", "Pima", "Sonar", "SPECT", "Transfusion", "WDBC")
+SETS = (
+    "Haberman",
+    "Ionosphere",
+    "Parkinsons",
+    "Pima",
+    "Sonar",
+    "SPECT",
+    "Transfusion",
+    "WDBC",
+)
 METHODS = {
-    "EMLDA-as-published": ("X", "#e0a100", "EM with the two faults behind the published numbers"),
+    "EMLDA-as-published": (
+        "X",
+        "#e0a100",
+        "EM with the two faults behind the published numbers",
+    ),
     "EMLDA": ("o", "#d55e00", "LDA by expectation maximization"),
     "LDA": ("s", "#1f2328", "supervised LDA"),
 }
@@ -34,7 +47,9 @@ with tempfile.TemporaryDirectory() as folder:
 
 figure, ax = plt.subplots(figsize=(7.6, 4.4), layout="constrained")
 for name, (marker, color, label) in METHODS.items():
-    error = {row["dataset"]: float(row["mean"]) for row in rows if row["method"] == name}
+    error = {
+        row["dataset"]: float(row["mean"]) for row in rows if row["method"] == name
+    }
     places = [SETS.index(each) for each in error]
     ax.scatter(error.values(), places, s=60, marker=marker, color=color, label=label)
 published = {
@@ -49,6 +64,8 @@ ax.set_yticks(range(len(SETS)), SETS)
 ax.invert_yaxis()
 ax.set(xlabel="error", xlim=(0, None))
 ax.grid(axis="y", alpha=0.3)
-ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 1.17), ncols=2, fontsize=9)
+ax.legend(
+    frameon=False, loc="upper center", bbox_to_anchor=(0.5, 1.17), ncols=2, fontsize=9
+)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -29,11 +29,20 @@ for ax, n_labeled in zip(axes, (12, 60), strict=True):
         clf = method.classifier().fit(X, y)
         bounds = clf.gain_bounds(X, y)
         color = {"color": method.color, "solid_capstyle": "butt"}
-        ax.plot([bounds.worst, bounds.best], [place, place], linewidth=9, alpha=0.5, **color)
-        ax.plot(clf.log_likelihood(X, y_true).mean() - before, place, "o", color=method.color)
+        ax.plot(
+            [bounds.worst, bounds.best], [place, place], linewidth=9, alpha=0.5, **color
+        )
+        ax.plot(
+            clf.log_likelihood(X, y_true).mean() - before,
+            place,
+            "o",
+            color=method.color,
+        )
     ax.axvline(0, color="k", linewidth=0.8)
     ax.set_yticks(range(len(methods)), [method.class_name for method in methods])
     ax.locator_params(axis="x", nbins=6)
     ax.set_xlabel("change of the log likelihood per training row")
-    ax.set_title(f"{n_labeled} labels: from worst to best labels", loc="left", fontsize=10)
+    ax.set_title(
+        f"{n_labeled} labels: from worst to best labels", loc="left", fontsize=10
+    )
 plt.show()

@@ -20,8 +20,12 @@ from iclda.plots import DecisionBoundaryDisplay
 wine = load_wine()
 rng = np.random.default_rng(7)
 y_seven = np.arange(700) % 7
-around = np.column_stack([np.cos(2 * np.pi * y_seven / 7), np.sin(2 * np.pi * y_seven / 7)])
-X_seven = np.column_stack([3.2 * around, np.zeros((700, 2))]) + rng.normal(size=(700, 4))
+around = np.column_stack(
+    [np.cos(2 * np.pi * y_seven / 7), np.sin(2 * np.pi * y_seven / 7)]
+)
+X_seven = np.column_stack([3.2 * around, np.zeros((700, 2))]) + rng.normal(
+    size=(700, 4)
+)
 problems = {
     "Wines of three growers, 15 labels": (wine.data, wine.target, 15),
     "Seven classes in four dimensions, 35 labels": (X_seven, y_seven, 35),
@@ -30,7 +34,9 @@ problems = {
 figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.6), layout="constrained")
 for ax, (title, (X, y_true, n_labeled)) in zip(axes, problems.items(), strict=True):
     y = mask_labels(y_true, n_labeled, min_per_class=4, random_state=0)
-    pipeline = make_pipeline(StandardScaler(), ImplicitlyConstrainedLDA(shrinkage=0.1)).fit(X, y)
+    pipeline = make_pipeline(
+        StandardScaler(), ImplicitlyConstrainedLDA(shrinkage=0.1)
+    ).fit(X, y)
     DecisionBoundaryDisplay.from_estimator(pipeline, X, y, ax=ax)
     error = 1 - pipeline.score(X, y_true)
     ax.set_title(f"{title}: {error:.1%} wrong", loc="left", fontsize=10)

@@ -43,7 +43,9 @@ def assert_equal_sums(found, expected, rtol=1e-11):
 def assert_equal_passes(found, expected, rule, frame, rtol=1e-11):
     """Moments, and label sums with all that they may hold."""
     assert_equal_sums(found.moments(frame), expected.moments(frame), rtol)
-    centers = np.random.default_rng(0).standard_normal((rule.n_classes, len(frame.scale)))
+    centers = np.random.default_rng(0).standard_normal(
+        (rule.n_classes, len(frame.scale))
+    )
     for options in ({}, {"centers": centers}, near_all(rule)):
         sums = (rows.label_sums(rule, frame, **options) for rows in (found, expected))
         assert_equal_sums(*sums, rtol)
@@ -140,7 +142,9 @@ def array_batches(X, folder):
 
 @source("batches of tables")
 def table_batches(X, folder):
-    frame = pytest.importorskip("polars").DataFrame(X, schema=[f"x{j}" for j in range(X.shape[1])])
+    frame = pytest.importorskip("polars").DataFrame(
+        X, schema=[f"x{j}" for j in range(X.shape[1])]
+    )
     return rows.from_batches(lambda: frame.iter_slices(64))
 
 

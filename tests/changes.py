@@ -50,11 +50,20 @@ PAIRS = {
 
 
 def assert_close(found, expected, tol):
-    np.testing.assert_allclose(found, expected, rtol=tol, atol=tol * np.abs(expected).max())
+    np.testing.assert_allclose(
+        found, expected, rtol=tol, atol=tol * np.abs(expected).max()
+    )
 
 
 def assert_same_fit(a, b, tol=1e-9):
-    for name in ("class_weights_", "priors_", "means_", "covariance_", "coef_", "intercept_"):
+    for name in (
+        "class_weights_",
+        "priors_",
+        "means_",
+        "covariance_",
+        "coef_",
+        "intercept_",
+    ):
         if hasattr(b, name):  # least squares have no density
             assert_close(getattr(a, name), getattr(b, name), tol)
 
@@ -62,12 +71,21 @@ def assert_same_fit(a, b, tol=1e-9):
 def assert_finite(model, rows):
     """No NaN and no infinity in anything fitted, nor in any prediction; probabilities are such."""
     values = {name: value for name, value in vars(model).items() if name.endswith("_")}
-    methods = ("decision_function", "predict_log_proba", "transform", "score_samples", "impute")
+    methods = (
+        "decision_function",
+        "predict_log_proba",
+        "transform",
+        "score_samples",
+        "impute",
+    )
     for method in methods:
         if hasattr(model, method):
             values[method] = getattr(model, method)(rows)
     for name, value in values.items():
-        if isinstance(value, (float, np.ndarray)) and np.asarray(value).dtype.kind == "f":
+        if (
+            isinstance(value, (float, np.ndarray))
+            and np.asarray(value).dtype.kind == "f"
+        ):
             assert np.isfinite(value).all(), name
     probabilities = model.predict_proba(rows)
     assert ((probabilities >= 0) & (probabilities <= 1)).all()
@@ -81,16 +99,23 @@ def assert_follows_affine_map(estimator, data, tol):
     A = rng.standard_normal((d, d)) + 2 * np.eye(d)
     A *= np.array([0.1, 1.0, 30.0])[:d, None]
     shift = np.array([5.0, -40.0, 100.0])[:d]
-    mapped = replace(data, X=data.X @ A.T + shift, X_unlabeled=data.X_unlabeled @ A.T + shift)
+    mapped = replace(
+        data, X=data.X @ A.T + shift, X_unlabeled=data.X_unlabeled @ A.T + shift
+    )
     before, after = both = data.fit(estimator), mapped.fit(estimator)
     assert_close(after.class_weights_, before.class_weights_, tol)
     assert_close(after.means_, before.means_ @ A.T + shift, tol)
     assert_close(after.covariance_, A @ before.covariance_ @ A.T, tol)
     # Of more than two classes, coefficients matter up to a vector that all have in common.
-    contrasts = [fit.coef_[1:] - fit.coef_[:1] if len(fit.coef_) > 1 else fit.coef_ for fit in both]
+    contrasts = [
+        fit.coef_[1:] - fit.coef_[:1] if len(fit.coef_) > 1 else fit.coef_
+        for fit in both
+    ]
     assert_close(contrasts[1] @ A, contrasts[0], 10 * tol)
     assert_close(
-        after.predict_proba(mapped.X_unlabeled), before.predict_proba(data.X_unlabeled), tol
+        after.predict_proba(mapped.X_unlabeled),
+        before.predict_proba(data.X_unlabeled),
+        tol,
     )
     volume = np.linalg.slogdet(A)[1]
     assert_close(
@@ -112,5 +137,7 @@ def assert_follows_class_names(estimator, data, tol):
     assert_close(after.means_[order], before.means_, tol)
     assert_close(after.covariance_, before.covariance_, tol)
     assert_close(
-        after.predict_proba(data.X_unlabeled)[:, order], before.predict_proba(data.X_unlabeled), tol
+        after.predict_proba(data.X_unlabeled)[:, order],
+        before.predict_proba(data.X_unlabeled),
+        tol,
     )

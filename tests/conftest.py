@@ -10,5 +10,9 @@ def sample(request):
     """A problem of two, three and five classes in three dimensions."""
     n_classes = request.param
     return draw_sample(
-        [31, n_classes], n_classes=n_classes, n_features=3, n_labeled=6 * n_classes, n_unlabeled=60
+        [31, n_classes],
+        n_classes=n_classes,
+        n_features=3,
+        n_labeled=6 * n_classes,
+        n_unlabeled=60,
     )

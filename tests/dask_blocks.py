@@ -15,7 +15,12 @@ from problems import draw_sample
 # More rows than the search holds: it has to read them all.
 N_ROWS, N_FEATURES, N_BLOCKS = 30_000, 4, 6
 SAMPLE = draw_sample(
-    5, n_classes=2, n_features=N_FEATURES, n_labeled=80, n_unlabeled=N_ROWS, separation=2.0
+    5,
+    n_classes=2,
+    n_features=N_FEATURES,
+    n_labeled=80,
+    n_unlabeled=N_ROWS,
+    separation=2.0,
 )
 ROWS = SAMPLE.X_unlabeled
 
@@ -46,7 +51,10 @@ def in_blocks(X):
 def read_by(functions, n_features=N_FEATURES):
     """A Dask array of blocks of unknown length that functions return."""
     shape = (np.nan, n_features)
-    blocks = [dask.array.from_delayed(dask.delayed(read)(), shape, float) for read in functions]
+    blocks = [
+        dask.array.from_delayed(dask.delayed(read)(), shape, float)
+        for read in functions
+    ]
     return dask.array.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
@@ -76,7 +84,9 @@ def stored_frame(folder):
 # What people do to a dataframe before they pass it.
 OPERATIONS = {
     "filtered": lambda frame: frame[frame["a"] > 0],
-    "filtered by another column": lambda frame: frame[frame["d"] < 0.5][["a", "b", "c", "d"]],
+    "filtered by another column": lambda frame: frame[frame["d"] < 0.5][
+        ["a", "b", "c", "d"]
+    ],
     "doubled": lambda frame: frame * 2,
     "mapped": lambda frame: frame.map_partitions(lambda part: part + 1),
     "assigned": lambda frame: frame.assign(a=frame["a"] + frame["b"]),

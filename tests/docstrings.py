@@ -38,5 +38,8 @@ def assert_parameters_are_documented(function):
 
 def bare_signature(function):
     """A signature without annotations, as docs/api.md shows it."""
-    bare = [parameter.replace(annotation=parameter.empty) for parameter in parameters_of(function)]
+    bare = [
+        parameter.replace(annotation=parameter.empty)
+        for parameter in parameters_of(function)
+    ]
     return str(inspect.Signature(bare))

@@ -39,7 +39,15 @@ NUMERICAL = [
 REPEATED = ["rows/test_backends.py", "faults/test_properties.py"]
 # Oldest instructions first; OpenBLAS takes the nearest one that it was built with.
 KERNELS = {
-    "x86_64": ["Prescott", "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX", "Cooperlake"],
+    "x86_64": [
+        "Prescott",
+        "Nehalem",
+        "Sandybridge",
+        "Haswell",
+        "Zen",
+        "SkylakeX",
+        "Cooperlake",
+    ],
     "aarch64": ["ARMV8", "CORTEXA53", "CORTEXA57", "NEOVERSEN1", "NEOVERSEV1"],
 }
 PROBE = """
@@ -75,18 +83,34 @@ def kernels():
 def main(arguments):
     found = kernels()
     if not found:
-        print(f"No kernels of OpenBLAS are known for {os.uname().machine}, or NumPy uses none.")
+        print(
+            f"No kernels of OpenBLAS are known for {os.uname().machine}, or NumPy uses none."
+        )
         return 0
     runs, names = [(found[0], False)], NUMERICAL
     if "--all" in arguments:
-        runs = [(kernel, is_vectorized) for is_vectorized in (False, True) for kernel in found]
+        runs = [
+            (kernel, is_vectorized)
+            for is_vectorized in (False, True)
+            for kernel in found
+        ]
         names = NUMERICAL + REPEATED
     options = [each for each in arguments if each != "--all"]
     failed = []
     for kernel, is_vectorized in runs:
         title = kernel + ("" if is_vectorized else " without other vector instructions")
         print(f"== {title}", flush=True)
-        command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "-r", "fE", *options]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            "auto",
+            "-r",
+            "fE",
+            *options,
+        ]
         tests = [str(TESTS / name) for name in names]
         settings = environment(kernel, is_vectorized=is_vectorized)
         if subprocess.run([*command, *tests], env=settings).returncode:

@@ -19,12 +19,17 @@ def lower_bounds(project):
     """Name of package -> lowest version."""
     extras = {k: v for k, v in project["optional-dependencies"].items() if k != LINTERS}
     found = {}
-    for requirement in [*project["dependencies"], *(each for v in extras.values() for each in v)]:
+    for requirement in [
+        *project["dependencies"],
+        *(each for v in extras.values() for each in v),
+    ]:
         match = BOUND.match(requirement)
         if match is None:
             if requirement.startswith("iclda["):
                 continue
-            raise ValueError(f"{requirement!r} in pyproject.toml is not of the form name>=1.2.")
+            raise ValueError(
+                f"{requirement!r} in pyproject.toml is not of the form name>=1.2."
+            )
         name, version = match["name"], match["version"]
         found[name] = max(found.get(name, "0"), version, key=_parts)
     return found

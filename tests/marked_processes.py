@@ -19,7 +19,11 @@ def start(folder, *arguments, **options):
         [sys.executable, "-m", "iclda", *map(str, arguments)],
         cwd=folder,
         start_new_session=True,
-        **{**pipes, **options, "env": {**os.environ, **options.get("env", {}), MARK: mark}},
+        **{
+            **pipes,
+            **options,
+            "env": {**os.environ, **options.get("env", {}), MARK: mark},
+        },
     )
     process.mark = mark
     return process
@@ -31,7 +35,9 @@ def marked(mark):
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if wanted in (folder / "environ").read_bytes().split(b"\0"):
-                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
+                found[int(folder.name)] = (
+                    (folder / "cmdline").read_bytes().replace(b"\0", b" ")
+                )
         except OSError:  # it has ended, or is another user's
             continue
     return {pid: line.decode() for pid, line in found.items() if line}

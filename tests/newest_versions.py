@@ -15,13 +15,21 @@ from pathlib import Path
 
 from lower_bounds import PROJECT, lower_bounds
 
-NOT_INSTALLED = ("audit", "browser", "docs", "lint", "release", "test")  # extras not in `all`
+NOT_INSTALLED = (
+    "audit",
+    "browser",
+    "docs",
+    "lint",
+    "release",
+    "test",
+)  # extras not in `all`
 
 
 def pinned(report, project):
     """Lines name==version of a report of pip; ValueError if a dependency is not among them."""
     found = {
-        _plain(each["metadata"]["name"]): each["metadata"]["version"] for each in report["install"]
+        _plain(each["metadata"]["name"]): each["metadata"]["version"]
+        for each in report["install"]
     }
     found.pop("iclda", None)
     extras = project["optional-dependencies"]
@@ -29,7 +37,9 @@ def pinned(report, project):
     wanted = lower_bounds({**project, "optional-dependencies": kept})
     lacking = sorted(name for name in wanted if _plain(name) not in found)
     if lacking:
-        raise ValueError(f"pip would not install {', '.join(lacking)}, which pyproject.toml names.")
+        raise ValueError(
+            f"pip would not install {', '.join(lacking)}, which pyproject.toml names."
+        )
     return [f"{name}=={version}" for name, version in sorted(found.items())]
 
 
@@ -39,9 +49,18 @@ def _plain(name):
 
 def resolve(requirement):
     """The report of pip on what it would install in an empty environment."""
-    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--dry-run",
+        "--ignore-installed",
+    ]
     options = ["--quiet", "--disable-pip-version-check", "--report", "-"]
-    done = subprocess.run([*command, *options, requirement], stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(
+        [*command, *options, requirement], stdout=subprocess.PIPE, check=True
+    )
     return json.loads(done.stdout)
 
 

@@ -11,9 +11,13 @@ KINDS = {
     "integer": lambda normal, classes, rng: np.round(3 * normal),
     "binary": lambda normal, classes, rng: 1.0 * (normal > 0),
     "tied": lambda normal, classes, rng: np.round(normal),
-    "one-hot": lambda normal, classes, rng: 1.0 * (rng.integers(5, size=len(normal)) == 0),
+    "one-hot": lambda normal, classes, rng: (
+        1.0 * (rng.integers(5, size=len(normal)) == 0)
+    ),
     "constant": lambda normal, classes, rng: np.ones(len(normal)),
-    "constant but one": lambda normal, classes, rng: 1.0 * (np.arange(len(normal)) == 0),
+    "constant but one": lambda normal, classes, rng: (
+        1.0 * (np.arange(len(normal)) == 0)
+    ),
     "class": lambda normal, classes, rng: 1.0 * (classes == 0),
     "collinear": None,  # with all columns before it
     "duplicate": None,  # of the column before it
@@ -26,7 +30,9 @@ class OddProblem:
 
     kinds: tuple[str, ...]  # of the columns
     scales: tuple[int, ...]  # powers of ten, one a column
-    offsets: tuple[int, ...] = ()  # powers of ten, in units of the column; none: no offsets
+    offsets: tuple[
+        int, ...
+    ] = ()  # powers of ten, in units of the column; none: no offsets
     n_classes: int = 2
     n_labeled: int = 10
     n_unlabeled: int = 20
@@ -47,7 +53,11 @@ class OddProblem:
             X[:, j] = self._column(kind, X[:, :j], classes, rng)
         X += np.power(10.0, self.offsets) if self.offsets else 0.0
         X *= np.power(10.0, self.scales)
-        weights = None if self.weights is None else 10.0 ** rng.uniform(*self.weights, size=n_rows)
+        weights = (
+            None
+            if self.weights is None
+            else 10.0 ** rng.uniform(*self.weights, size=n_rows)
+        )
         order = rng.permutation(n_rows)
         return X[order], y[order], weights
 
@@ -59,5 +69,7 @@ class OddProblem:
         if before.shape[1] == 0:
             return normal
         return (
-            before @ rng.standard_normal(before.shape[1]) if kind == "collinear" else before[:, -1]
+            before @ rng.standard_normal(before.shape[1])
+            if kind == "collinear"
+            else before[:, -1]
         )

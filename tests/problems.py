@@ -19,7 +19,9 @@ from iclda._core.solvers import settings
 from iclda._rows.memory import MemoryRows
 from iclda.methods import FITTED, FURTHER
 
-METHOD_OF = {method.name: method for method in (*FITTED, *FURTHER) if not method.options}
+METHOD_OF = {
+    method.name: method for method in (*FITTED, *FURTHER) if not method.options
+}
 WHOLE_FAMILY = {name: method.load_class() for name, method in METHOD_OF.items()}
 # Linear discriminant analysis with shrinkage; without unlabeled rows all equal supervised LDA.
 # The average has other defaults, a member that depends on the units, and tests of its own.
@@ -28,18 +30,26 @@ ALL = {
     for name in METHOD_OF
     if "shrinkage" in METHOD_OF[name].parameters and name != "average"
 }
-FAMILY = {name: WHOLE_FAMILY[name] for name in METHOD_OF if METHOD_OF[name].uses_unlabeled}
+FAMILY = {
+    name: WHOLE_FAMILY[name] for name in METHOD_OF if METHOD_OF[name].uses_unlabeled
+}
 SEMI_SUPERVISED = {name: ALL[name] for name in ALL if name in FAMILY}
 # Fits that some labeling of the unlabeled rows gives, and that need no supervised fit.
 BY_LABELING = {name: ALL[name] for name in ("self-learning", "em", "iclda")}
-STREAMED = {name: FAMILY[name] for name in FAMILY if name != "sda"}  # hold no more than a sample
+STREAMED = {
+    name: FAMILY[name] for name in FAMILY if name != "sda"
+}  # hold no more than a sample
 
 every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
 semi_supervised = pytest.mark.parametrize(
     "classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED
 )
-by_labeling = pytest.mark.parametrize("classifier", BY_LABELING.values(), ids=BY_LABELING)
-whole_family = pytest.mark.parametrize("classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY)
+by_labeling = pytest.mark.parametrize(
+    "classifier", BY_LABELING.values(), ids=BY_LABELING
+)
+whole_family = pytest.mark.parametrize(
+    "classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY
+)
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,14 @@ class Sample:
 
 
 def draw_sample(
-    seed, *, n_classes=2, n_features=2, n_labeled=12, n_unlabeled=40, separation=2.0, freedom=None
+    seed,
+    *,
+    n_classes=2,
+    n_features=2,
+    n_labeled=12,
+    n_unlabeled=40,
+    separation=2.0,
+    freedom=None,
 ):
     """Classes of equal covariance; every class has a label. ``freedom``: of Student's tails."""
     rng = np.random.default_rng(seed)
@@ -78,7 +95,9 @@ def draw_sample(
     y = np.r_[np.arange(n_classes), rng.integers(n_classes, size=n_labeled - n_classes)]
     hidden = rng.integers(n_classes, size=n_unlabeled)
     size = (n_labeled + n_unlabeled, n_features)
-    noise = rng.standard_normal(size) if freedom is None else rng.standard_t(freedom, size)
+    noise = (
+        rng.standard_normal(size) if freedom is None else rng.standard_t(freedom, size)
+    )
     rows = centers[np.r_[y, hidden]] + noise @ mix.T / 2
     return Sample(rows[:n_labeled], y, rows[n_labeled:])
 
@@ -129,7 +148,9 @@ def near_all(rule, n=1):
 def problem_of(sample, *, log_priors=None, shrinkage=0.0, weights=None, tile_rows=None):
     """The sample as the core sees it. ``weights``: of all rows, labeled ones first."""
     n_labeled = len(sample.X)
-    first, rest = (None, None) if weights is None else (weights[:n_labeled], weights[n_labeled:])
+    first, rest = (
+        (None, None) if weights is None else (weights[:n_labeled], weights[n_labeled:])
+    )
     frame = frame_of(sample.rows)
     labels = GivenLabels(sample.y, sample.n_classes)
     labeled = MemoryRows(sample.X, first, tile_rows=tile_rows)
@@ -194,7 +215,9 @@ def parameters(model):
 def log_joint(rows, priors, means, covariance):
     """(n, K): log of prior times density."""
     deviations = rows[:, None, :] - means
-    distances = np.einsum("nkd,nkd->nk", deviations @ np.linalg.inv(covariance), deviations)
+    distances = np.einsum(
+        "nkd,nkd->nk", deviations @ np.linalg.inv(covariance), deviations
+    )
     constant = rows.shape[1] * np.log(2 * np.pi) + np.linalg.slogdet(covariance)[1]
     return np.log(priors) - (distances + constant) / 2
 
@@ -217,7 +240,10 @@ def value_of_shares(sample, shares):
     value = labeled_log_likelihood(sample, priors, means, covariance)
     precision = np.linalg.inv(covariance)
     deviations = sample.X - means[sample.y]
-    bend = precision @ (deviations.T @ deviations / n_labeled) @ precision / 2 - precision / 2
+    bend = (
+        precision @ (deviations.T @ deviations / n_labeled) @ precision / 2
+        - precision / 2
+    )
     gradient = np.empty_like(shares)
     for k in range(sample.n_classes):
         ahead = sample.X_unlabeled - means[k]
@@ -247,7 +273,9 @@ def best_hard_labeling(sample):
     deviations = rows - own
     covariance = np.einsum("lnd,lne->lde", deviations, deviations) / len(rows)
     labeled = deviations[:, :n_labeled]
-    distances = (labeled @ np.linalg.inv(covariance) * labeled).sum(axis=(1, 2)) / n_labeled
+    distances = (labeled @ np.linalg.inv(covariance) * labeled).sum(
+        axis=(1, 2)
+    ) / n_labeled
     log_det = np.linalg.slogdet(covariance)[1]
     log_prior = np.log(priors[:, sample.y]).mean(axis=1)
     values = log_prior - (distances + d * np.log(2 * np.pi) + log_det) / 2
@@ -258,7 +286,9 @@ def soft_maxima(sample, n_starts, seed=0):
     """Values that bounded optimizations over soft labels end at, from random starts."""
     rng = np.random.default_rng([seed, 7])
     size = len(sample.X_unlabeled), sample.n_classes
-    starts = (random_shares(rng, *size, sharpness=(1, 0.2, 5)[i % 3]) for i in range(n_starts))
+    starts = (
+        random_shares(rng, *size, sharpness=(1, 0.2, 5)[i % 3]) for i in range(n_starts)
+    )
     return np.array([climb(sample, start) for start in starts])
 
 

@@ -30,7 +30,9 @@ def run(command, **arguments):
 
 def build(source, out):
     """Build sdist, and the wheel from it, of a copy of the tracked files."""
-    listed = run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT)
+    listed = run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT
+    )
     for name in listed.splitlines():
         if (ROOT / name).is_file():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +40,10 @@ def build(source, out):
     date = run(["git", "log", "-1", "--format=%ct"], cwd=ROOT).strip()
     command = [sys.executable, "-m", "build", "--outdir", str(out), str(source)]
     run(command, env={**os.environ, "SOURCE_DATE_EPOCH": date})
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in out.iterdir()}
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in out.iterdir()
+    }
 
 
 def new_environment(folder, requirement):
@@ -59,20 +64,30 @@ def shown_after(document):
 def follow_python(programs, folder):
     for language, code, shown in shown_after(ROOT / "README.md"):
         if language == "python":
-            assert_same_output(run([programs / "python", "-I", "-c", code], cwd=folder), shown)
+            assert_same_output(
+                run([programs / "python", "-I", "-c", code], cwd=folder), shown
+            )
 
 
 def follow_commands(programs, folder):
     """Run the commands; every line that is shown is printed, up to its numbers."""
-    path = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "90"}
+    path = {
+        **os.environ,
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "90",
+    }
     path.pop("PYTHONPATH", None)
     for language, code, shown in shown_after(ROOT / "README.md"):
         if language == "sh":
             printed = run(["bash", "-e", "-c", code], cwd=folder, env=path)
             lines = {NUMBER.sub("#", line.strip()) for line in printed.splitlines()}
-            missing = [s for s in shown.splitlines() if NUMBER.sub("#", s.strip()) not in lines]
+            missing = [
+                s for s in shown.splitlines() if NUMBER.sub("#", s.strip()) not in lines
+            ]
             if any(missing):
-                sys.exit(f"{printed}\nThe README shows lines that are not printed: {missing}")
+                sys.exit(
+                    f"{printed}\nThe README shows lines that are not printed: {missing}"
+                )
 
 
 def report(words, began):
@@ -97,7 +112,10 @@ def main():
 
         began = time.perf_counter()
         follow_python(new_environment(folder / "plain", str(wheel)), empty)
-        report("Installed in an empty environment, the code of the README printed the same", began)
+        report(
+            "Installed in an empty environment, the code of the README printed the same",
+            began,
+        )
 
         began = time.perf_counter()
         programs = new_environment(folder / "all", f"{wheel}[all]")

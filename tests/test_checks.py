@@ -62,14 +62,22 @@ def test_notes_on_ids_name_the_column_and_the_way_out():
 
 
 def leaks(values, labels=LABELS):
-    return [each.text for each in check_leaks(pd.DataFrame({"c": values, "x": 1.5}), labels)]
+    return [
+        each.text for each in check_leaks(pd.DataFrame({"c": values, "x": 1.5}), labels)
+    ]
 
 
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        (np.where(np.arange(40) % 2, "heart", None), "filled in exactly where the class is 'dead'"),
-        (np.where(np.arange(40) % 2, np.nan, 1.5), "filled in exactly where the class is 'alive'"),
+        (
+            np.where(np.arange(40) % 2, "heart", None),
+            "filled in exactly where the class is 'dead'",
+        ),
+        (
+            np.where(np.arange(40) % 2, np.nan, 1.5),
+            "filled in exactly where the class is 'alive'",
+        ),
         (
             np.where((np.arange(40) % 2) & (np.arange(40) < 34), "heart", None),
             "filled in only where the class is 'dead'",
@@ -79,7 +87,9 @@ def leaks(values, labels=LABELS):
         (np.arange(40) % 2 == 1, "0 for alive, 1 for dead"),
     ],
 )
-def test_a_column_that_gives_the_class_away_is_a_warning_with_the_way_out(values, words):
+def test_a_column_that_gives_the_class_away_is_a_warning_with_the_way_out(
+    values, words
+):
     (text,) = leaks(values)
     assert text.startswith(f"Column 'c' is {words}")
     assert "Leave it out by drop=['c'] unless new rows have it" in text
@@ -88,7 +98,9 @@ def test_a_column_that_gives_the_class_away_is_a_warning_with_the_way_out(values
 @pytest.mark.parametrize(
     "values",
     [
-        np.where((np.arange(40) % 2) & (np.arange(40) < 15), "heart", None),  # may be chance
+        np.where(
+            (np.arange(40) % 2) & (np.arange(40) < 15), "heart", None
+        ),  # may be chance
         np.where(np.arange(40) % 3, 1.5, np.nan),
         np.full(40, np.nan),
         np.arange(40) % 3,
@@ -105,7 +117,9 @@ def test_one_value_in_each_of_few_labels_may_be_chance():
 
 
 def test_marks_of_unknown_classes_do_not_hide_a_leak(tmp_path):
-    frame = pd.DataFrame({"x": RNG.normal(size=40), "cause": np.where(LABELS == "dead", "h", None)})
+    frame = pd.DataFrame(
+        {"x": RNG.normal(size=40), "cause": np.where(LABELS == "dead", "h", None)}
+    )
     frame["outcome"] = np.where(LABELS == None, "NA", LABELS)  # noqa: E711
     frame.to_csv(tmp_path / "data.csv", index=False)
     table = read_table(tmp_path / "data.csv", target="outcome")
@@ -124,7 +138,8 @@ def test_gaps_are_named_with_their_share():
 
 def test_unlabeled_rows_from_elsewhere_are_a_warning():
     labeled, unlabeled = (
-        pd.DataFrame(RNG.standard_normal((n, 2)), columns=["x1", "x2"]) for n in (30, 300)
+        pd.DataFrame(RNG.standard_normal((n, 2)), columns=["x1", "x2"])
+        for n in (30, 300)
     )
     (remark,) = check_shift(labeled, unlabeled.assign(x2=unlabeled["x2"] + 2.5))
     assert remark.level == WARNING
@@ -145,7 +160,9 @@ def test_rows_that_stand_there_twice_are_counted():
     frame.loc[11], frame.loc[3] = frame.loc[10], frame.loc[20]
     contradicted, seen = check_duplicates(frame, LABELS)
     assert contradicted.level == WARNING
-    assert contradicted.text.startswith("2 labeled rows equal another one of a different class")
+    assert contradicted.text.startswith(
+        "2 labeled rows equal another one of a different class"
+    )
     assert seen.text.startswith("1 labeled row also stands among")
 
 
@@ -159,7 +176,9 @@ def test_rows_written_several_times_are_copies_and_rows_equal_by_chance_are_not(
     assert found.tolist() == list(range(30)) * 3
     (remark,) = check_duplicates(thrice, np.tile(labels, 3))
     assert remark.text.startswith("90 rows, of which 30 are distinct.")
-    assert first_copies(thrice, np.repeat(["a", "b", None], 30)).tolist() == list(range(90))
+    assert first_copies(thrice, np.repeat(["a", "b", None], 30)).tolist() == list(
+        range(90)
+    )
 
 
 def test_a_table_of_few_values_is_split_into_copies_only_if_all_of_it_is_repeated():

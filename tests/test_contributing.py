@@ -14,7 +14,9 @@ from test_documents import BLOCK, assert_same_output
 ROOT = Path(__file__).parents[1]
 DOCUMENT = (ROOT / "CONTRIBUTING.md").read_text()
 EXAMPLES = dict(
-    re.findall(r"^### (Add an? [^\n]+)\n(.*?)(?=^##)", DOCUMENT, re.DOTALL | re.MULTILINE)
+    re.findall(
+        r"^### (Add an? [^\n]+)\n(.*?)(?=^##)", DOCUMENT, re.DOTALL | re.MULTILINE
+    )
 )
 
 
@@ -41,7 +43,9 @@ def test_all_four_are_there():
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_patched_package_does_what_is_shown(name, tmp_path):
     source = tmp_path / "src" / "iclda"
-    shutil.copytree(ROOT / "src" / "iclda", source, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "src" / "iclda", source, ignore=shutil.ignore_patterns("__pycache__")
+    )
     found = [(match[1], match[2]) for match in BLOCK.finditer(EXAMPLES[name])]
     for language, text in found:
         if language == "diff":
@@ -51,7 +55,11 @@ def test_the_patched_package_does_what_is_shown(name, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(source.parent)}
     environment.pop("ICLDA_DATA", None)  # maybe a path that is not relative to tmp_path
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     assert_same_output(done.stdout, shown)

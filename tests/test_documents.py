@@ -15,11 +15,15 @@ from iclda import methods
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *(DOCS / "methods").glob("*.md")])
+DOCUMENTS = sorted(
+    [*ROOT.glob("*.md"), *DOCS.glob("*.md"), *(DOCS / "methods").glob("*.md")]
+)
 every_document = pytest.mark.parametrize(
     "document", DOCUMENTS, ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS]
 )
-CONTRIBUTING = ROOT / "CONTRIBUTING.md"  # its examples are patches: see test_contributing.py
+CONTRIBUTING = (
+    ROOT / "CONTRIBUTING.md"
+)  # its examples are patches: see test_contributing.py
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PICTURES = ("auto", "chart", "fit", "floors", "labels")  # beside those of the methods
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -39,7 +43,9 @@ def last_digit(number):
 def assert_same_output(printed, shown):
     """Words and integers agree, other numbers up to one in the last digit, or a millionth."""
     assert NUMBER.sub("#", printed) == NUMBER.sub("#", shown)
-    for found, expected in zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True):
+    for found, expected in zip(
+        NUMBER.findall(printed), NUMBER.findall(shown), strict=True
+    ):
         slack = last_digit(expected)
         tolerance = max(1.01 * slack, 1e-6) if slack else 0.0
         assert abs(float(found) - float(expected)) <= tolerance, printed
@@ -47,7 +53,11 @@ def assert_same_output(printed, shown):
 
 @pytest.mark.parametrize(
     "document",
-    [path for path in DOCUMENTS if "```python" in path.read_text() and path != CONTRIBUTING],
+    [
+        path
+        for path in DOCUMENTS
+        if "```python" in path.read_text() and path != CONTRIBUTING
+    ],
     ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_the_code_runs_and_prints_what_is_shown(document):
@@ -69,8 +79,14 @@ def test_the_code_runs_and_prints_what_is_shown(document):
 @every_document
 def test_relative_links_lead_to_files(document):
     targets = re.findall(r"\]\(([^)#]+)[^)]*\)", BLOCK.sub("", document.read_text()))
-    paths = [(document.parent / target).resolve() for target in targets if "://" not in target]
-    assert not [path for path in paths if not (path.exists() or is_made_by_the_site(path))]
+    paths = [
+        (document.parent / target).resolve()
+        for target in targets
+        if "://" not in target
+    ]
+    assert not [
+        path for path in paths if not (path.exists() or is_made_by_the_site(path))
+    ]
 
 
 def is_made_by_the_site(path):
@@ -100,9 +116,15 @@ def test_signatures_in_the_api_are_those_of_classes_and_functions():
     text = (ROOT / "docs" / "api.md").read_text()
     for name in CLASSIFIERS:
         parameters = inspect.signature(getattr(iclda, name)).parameters.values()
-        listed = ", ".join(f"{parameter.name}={parameter.default!r}" for parameter in parameters)
+        listed = ", ".join(
+            f"{parameter.name}={parameter.default!r}" for parameter in parameters
+        )
         assert f"{name}({listed})" in text
-    tabular = iclda.tabular.read_table, iclda.tabular.preprocessing, iclda.tabular.pipeline
+    tabular = (
+        iclda.tabular.read_table,
+        iclda.tabular.preprocessing,
+        iclda.tabular.pipeline,
+    )
     for function in (iclda.save_model, iclda.load_model, *tabular):
         assert f"{function.__name__}{bare_signature(function)}" in text
 
@@ -113,14 +135,18 @@ def test_the_api_lists_every_method_and_attribute():
     for name in CLASSIFIERS:
         fitted = getattr(iclda, name)().fit(X, y)
         public = {word for word in dir(fitted) if not word.startswith("_")}
-        unlisted = [word for word in public - set(fitted.get_params()) if f"`{word}" not in text]
+        unlisted = [
+            word for word in public - set(fitted.get_params()) if f"`{word}" not in text
+        ]
         assert not unlisted, name
 
 
 def test_method_signatures_in_the_api_are_those_of_the_classes():
     text = (ROOT / "docs" / "api.md").read_text()
     for name, listed in re.findall(r"^\| `(\w+)(\(.*?\))` \|", text, re.MULTILINE):
-        assert str(bare_signature(getattr(iclda.ImplicitlyConstrainedLDA, name))) == listed, name
+        assert (
+            str(bare_signature(getattr(iclda.ImplicitlyConstrainedLDA, name))) == listed
+        ), name
 
 
 def test_one_letter_names_are_in_the_notation():

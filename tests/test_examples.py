@@ -24,13 +24,20 @@ def _no_window(monkeypatch):
 
 
 def test_every_display_of_a_classifier_has_an_example():
-    shown = ["decision_boundary", "discriminant_histogram", "learning_curve", "reliability"]
+    shown = [
+        "decision_boundary",
+        "discriminant_histogram",
+        "learning_curve",
+        "reliability",
+    ]
     assert {f"plot_{name}" for name in shown} <= {path.stem for path in EXAMPLES}
 
 
 @every_example
 def test_an_example_asks_one_question_in_its_title(example):
-    title, line, blank, *_ = ast.get_docstring(ast.parse(example.read_text())).splitlines()
+    title, line, blank, *_ = ast.get_docstring(
+        ast.parse(example.read_text())
+    ).splitlines()
     assert title.endswith("?")
     assert line == "=" * len(title)
     assert not blank

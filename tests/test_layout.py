@@ -9,7 +9,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "iclda"
 MODULES = sorted(
-    str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if path.name != "__init__.py"
+    str(path.relative_to(SOURCE))
+    for path in SOURCE.rglob("*.py")
+    if path.name != "__init__.py"
 )
 # Modules without a test module of the same name, and where they are tested.
 ELSEWHERE = {

@@ -43,7 +43,9 @@ def test_a_text_is_the_string_of_its_parts():
 
 
 def test_values_are_formatted_and_parameters_are_hints():
-    text = say("{n:,} rows of {name!r}: pass {@shrinkage=auto}, or {@drop}.", n=1200, name="a")
+    text = say(
+        "{n:,} rows of {name!r}: pass {@shrinkage=auto}, or {@drop}.", n=1200, name="a"
+    )
     assert text == "1,200 rows of 'a': pass shrinkage='auto', or drop."
     assert parts_of(text, Hint) == (Hint("shrinkage", "auto"), Hint("drop"))
 
@@ -55,12 +57,16 @@ def test_a_value_may_be_named_like_a_parameter():
 
 
 def test_columns_get_their_names_from_whoever_knows_them():
-    named = Text("column 1 of ", Column(1), " and ", Column(0, "old")).with_names(["a", "it's"])
+    named = Text("column 1 of ", Column(1), " and ", Column(0, "old")).with_names(
+        ["a", "it's"]
+    )
     assert named == "column 1 of column \"it's\" and column 'a'"
     assert [column.label for column in parts_of(named, Column)] == ["it's", "a"]
 
 
-@pytest.mark.parametrize("again", [copy.deepcopy, lambda kept: pickle.loads(pickle.dumps(kept))])
+@pytest.mark.parametrize(
+    "again", [copy.deepcopy, lambda kept: pickle.loads(pickle.dumps(kept))]
+)
 @pytest.mark.parametrize(
     "kept",
     [
@@ -74,14 +80,19 @@ def test_errors_and_warnings_can_be_sent_to_other_processes(kept, again):
     assert type(sent) is type(kept)
     assert vars(sent) == vars(kept)
     assert str(sent) == str(kept)
-    assert getattr(message_of(sent), "parts", None) == getattr(message_of(kept), "parts", None)
+    assert getattr(message_of(sent), "parts", None) == getattr(
+        message_of(kept), "parts", None
+    )
 
 
 @pytest.mark.parametrize(
-    ("table", "column"), [(GAP, 1), (pd.DataFrame(GAP, columns=["length", "width"]), "width")]
+    ("table", "column"),
+    [(GAP, 1), (pd.DataFrame(GAP, columns=["length", "width"]), "width")],
 )
 def test_errors_of_columns_tell_the_column(table, column):
-    with pytest.raises(ColumnError, match=f"contains NaN, first in row 2, column {column!r}") as e:
+    with pytest.raises(
+        ColumnError, match=f"contains NaN, first in row 2, column {column!r}"
+    ) as e:
         SupervisedLDA().fit(table, Y)
     assert e.value.column == column
 

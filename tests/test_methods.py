@@ -4,7 +4,14 @@ import pytest
 from typer.testing import CliRunner
 
 from iclda.__main__ import make_app
-from iclda.methods import BASELINES, CHOSEN_BY_NAME, COMPARED, FITTED, find_method, known_method
+from iclda.methods import (
+    BASELINES,
+    CHOSEN_BY_NAME,
+    COMPARED,
+    FITTED,
+    find_method,
+    known_method,
+)
 from iclda.studies.compare.plan import find_compared
 
 
@@ -39,7 +46,10 @@ def test_the_command_line_notes_the_new_name_in_one_line(options, tmp_path):
         make_app(), [command, "none.csv", "--target", "y", option, "confident"]
     )
     note = "Note: The method 'confident' is named 'self-training' now; "
-    assert [line.startswith(note) for line in told.stderr.splitlines()][:2] == [True, False]
+    assert [line.startswith(note) for line in told.stderr.splitlines()][:2] == [
+        True,
+        False,
+    ]
 
 
 def test_methods_of_scikit_learn_are_fitted_only_where_they_are_offered():

@@ -57,7 +57,9 @@ def saved(fitted, tmp_path):
 
 @pytest.mark.parametrize("name", CLASS_NAMES)
 @pytest.mark.parametrize(("n_classes", "shrinkage"), [(2, None), (3, "auto")])
-def test_a_classifier_comes_back_with_the_same_numbers(tmp_path, name, n_classes, shrinkage):
+def test_a_classifier_comes_back_with_the_same_numbers(
+    tmp_path, name, n_classes, shrinkage
+):
     X, y = problem(n_classes)
     model = getattr(iclda, name)()
     if "shrinkage" in model.get_params():
@@ -78,7 +80,9 @@ def test_a_pipeline_comes_back_with_its_preprocessing(saved):
     model, path = saved
     frame, _ = table()
     frame.loc[0, "color"] = "purple"
-    assert_array_equal(load_model(path).predict_proba(frame), model.predict_proba(frame))
+    assert_array_equal(
+        load_model(path).predict_proba(frame), model.predict_proba(frame)
+    )
 
 
 def test_labels_imputed_to_the_training_rows_are_not_in_the_file(saved):
@@ -109,7 +113,9 @@ def test_44_changed_bytes_of_the_model_are_noticed(saved):
     start = data.index(b"\x93NUMPY")
     for place in range(start, start + 128, 7):
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        with pytest.raises(ValueError, match=r"model\.skops is no model file, or damaged"):
+        with pytest.raises(
+            ValueError, match=r"model\.skops is no model file, or damaged"
+        ):
             load_model(path)
 
 
@@ -154,7 +160,9 @@ def test_45_a_file_with_other_types_is_refused_and_nothing_of_it_is_imported(
     (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
     repacked(path, other_type)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ValueError, match=r"holds types that iclda .* does not trust\. .*evil\."):
+    with pytest.raises(
+        ValueError, match=r"holds types that iclda .* does not trust\. .*evil\."
+    ):
         load_model(path)
     assert not (tmp_path / "ran").exists()
 
@@ -165,8 +173,18 @@ def malicious(kind, module, name):
     argument = {**text, "content": '"touch ran"'}
     items = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode"}
     arguments = {**items, "content": [argument]}
-    called = {"content": arguments, "attrs": arguments, "__reduce__": {"args": arguments}}
-    return {"__class__": name, "__module__": module, "__loader__": kind, "protocol": 2, **called}
+    called = {
+        "content": arguments,
+        "attrs": arguments,
+        "__reduce__": {"args": arguments},
+    }
+    return {
+        "__class__": name,
+        "__module__": module,
+        "__loader__": kind,
+        "protocol": 2,
+        **called,
+    }
 
 
 ATTACKS = {
@@ -181,10 +199,15 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("schema", ATTACKS.values(), ids=ATTACKS)
-def test_45_a_malicious_file_is_refused_and_nothing_is_run(saved, tmp_path, monkeypatch, schema):
+def test_45_a_malicious_file_is_refused_and_nothing_is_run(
+    saved, tmp_path, monkeypatch, schema
+):
     _, path = saved
     monkeypatch.chdir(tmp_path)
-    repacked(path, lambda _, members: members.update({"schema.json": json.dumps(schema).encode()}))
+    repacked(
+        path,
+        lambda _, members: members.update({"schema.json": json.dumps(schema).encode()}),
+    )
     with pytest.raises(ValueError, match=r"model\.skops cannot be loaded as a model"):
         load_model(path)
     assert not (tmp_path / "ran").exists()
@@ -192,13 +215,21 @@ def test_45_a_malicious_file_is_refused_and_nothing_is_run(saved, tmp_path, monk
 
 BROKEN = {
     "no schema": lambda _, members: members.pop("schema.json"),
-    "a schema that is no JSON": lambda _, members: members.update({"schema.json": b"{"}),
-    "an endless schema": lambda _, m: m.update({"schema.json": b"[" * 10**5 + b"]" * 10**5}),
+    "a schema that is no JSON": lambda _, members: members.update(
+        {"schema.json": b"{"}
+    ),
+    "an endless schema": lambda _, m: m.update(
+        {"schema.json": b"[" * 10**5 + b"]" * 10**5}
+    ),
     "lost arrays": lambda _, members: [
         members.pop(name) for name in list(members) if name.endswith("npy")
     ],
     "arrays cut off": lambda _, members: members.update(
-        {name: content[:-5] for name, content in members.items() if name.endswith("npy")}
+        {
+            name: content[:-5]
+            for name, content in members.items()
+            if name.endswith("npy")
+        }
     ),
     "arrays larger than memory": lambda _, members: members.update(
         {name: declared(10**13) for name in members if name.endswith("npy")}
@@ -228,7 +259,9 @@ def pickled():
 def test_a_file_with_broken_parts_is_refused_by_name(saved, change):
     _, path = saved
     repacked(path, change)
-    with pytest.raises(ValueError, match=r"model\.skops (cannot be loaded|is no model file)"):
+    with pytest.raises(
+        ValueError, match=r"model\.skops (cannot be loaded|is no model file)"
+    ):
         load_model(path)
 
 
@@ -242,7 +275,9 @@ def test_45_a_file_that_unpacks_to_more_than_its_size_is_refused(saved):
         load_model(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"x", b"a,b\n1,2\n", b"PK\x05\x06" + bytes(18)])
+@pytest.mark.parametrize(
+    "content", [b"", b"x", b"a,b\n1,2\n", b"PK\x05\x06" + bytes(18)]
+)
 def test_any_other_file_is_refused(tmp_path, content):
     (tmp_path / "other").write_bytes(content)
     with pytest.raises(ValueError, match=r"other is no model file"):
@@ -254,7 +289,9 @@ def test_files_that_are_not_there_are_refused(tmp_path):
         load_model(tmp_path / "nowhere")
     with pytest.raises(IsADirectoryError):
         load_model(tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere for m\.skops"):
+    with pytest.raises(
+        FileNotFoundError, match=r"There is no folder .*nowhere for m\.skops"
+    ):
         save_model(SupervisedLDA().fit(*problem()), tmp_path / "nowhere" / "m.skops")
     with pytest.raises(NotFittedError):
         save_model(SupervisedLDA(), tmp_path / "m.skops")
@@ -267,7 +304,9 @@ class Shift(FunctionTransformer):
 def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     X, y = problem()
     model = make_pipeline(Shift(), SupervisedLDA()).fit(X, y)
-    with pytest.raises(ValueError, match=r"not trust\. .*m\.skops was not written.*Shift") as error:
+    with pytest.raises(
+        ValueError, match=r"not trust\. .*m\.skops was not written.*Shift"
+    ) as error:
         save_model(model, tmp_path / "m.skops")
     assert not list(tmp_path.iterdir())
     names = ast.literal_eval(re.search(r"trusted=(\[.*\])", str(error.value))[1])
@@ -298,7 +337,9 @@ def test_without_skops_the_extra_is_named(saved, monkeypatch):
         save_model(model, path)
 
 
-@pytest.mark.parametrize("path", sorted(STORED.glob("0.2*.skops")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted(STORED.glob("0.2*.skops")), ids=lambda path: path.stem
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
 def test_models_of_every_version_keep_loading(path):
     rows = pd.read_csv(path.with_suffix(".csv"))

@@ -20,13 +20,17 @@ from iclda._progress import show_cells
         ([("a", 9, 9, 0), ("b", 1, 4, 0)], r"b: 1 of 4 splits, \d+ s elapsed\n"),
     ],
 )
-def test_lines_come_at_intervals_even_if_nothing_advances(capsys, monkeypatch, calls, line):
+def test_lines_come_at_intervals_even_if_nothing_advances(
+    capsys, monkeypatch, calls, line
+):
     monkeypatch.setattr("iclda._progress.SECONDS_BETWEEN_LINES", 0.01)
     with show_cells(quiet=False, unit="splits", title="Fitting") as advance:
         for call in calls:
             advance(*call)
         shown = ""
-        while not re.search(line, shown):  # the limit of a test ends this if no line comes
+        while not re.search(
+            line, shown
+        ):  # the limit of a test ends this if no line comes
             shown += capsys.readouterr().err
 
 

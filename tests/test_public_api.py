@@ -13,7 +13,12 @@ import pandas as pd
 import pytest
 
 import iclda
-from docstrings import assert_parameters_are_documented, bare_signature, entries, parameters_of
+from docstrings import (
+    assert_parameters_are_documented,
+    bare_signature,
+    entries,
+    parameters_of,
+)
 from iclda import rows
 from iclda.methods import FITTED, FURTHER
 from iclda.model_selection import _rows_to_label, _scores, _splitters
@@ -24,8 +29,19 @@ MESSAGES = [
     *("ColumnError", "DegenerateFitWarning", "NoUnlabeledRowsWarning"),
     *("NotConvergedWarning", "NothingLearnedWarning", "ParameterError"),
 ]
-OPTIONAL = ["pandas", "polars", "pyarrow", "skops", "torch", "dask", "matplotlib", "onnx"]
-every_classifier = pytest.mark.parametrize("classifier", [getattr(iclda, name) for name in NAMES])
+OPTIONAL = [
+    "pandas",
+    "polars",
+    "pyarrow",
+    "skops",
+    "torch",
+    "dask",
+    "matplotlib",
+    "onnx",
+]
+every_classifier = pytest.mark.parametrize(
+    "classifier", [getattr(iclda, name) for name in NAMES]
+)
 
 
 ROOT = Path(__file__).parents[1]
@@ -51,14 +67,20 @@ def test_the_package_exports_the_classifiers_model_files_and_messages():
 @every_classifier
 def test_the_docstring_lists_the_parameters_with_their_defaults(classifier):
     assert_parameters_are_documented(classifier)
-    assert {each.kind for each in parameters_of(classifier)} == {inspect.Parameter.KEYWORD_ONLY}
-    assert inspect.signature(classifier.fit).return_annotation == "Self"  # for type checkers
+    assert {each.kind for each in parameters_of(classifier)} == {
+        inspect.Parameter.KEYWORD_ONLY
+    }
+    assert (
+        inspect.signature(classifier.fit).return_annotation == "Self"
+    )  # for type checkers
 
 
 @every_classifier
 def test_every_public_attribute_is_documented(classifier):
     fitted, _ = fit(classifier)
-    public = {name for name in dir(fitted) if name.endswith("_") and not name.startswith("_")}
+    public = {
+        name for name in dir(fitted) if name.endswith("_") and not name.startswith("_")
+    }
     assert public == set(entries(classifier, "Attributes"))
 
 
@@ -92,7 +114,9 @@ def test_every_public_attribute_is_there_without_unlabeled_rows(classifier):
     else:
         with pytest.warns(UserWarning, match="no unlabeled rows"):
             fitted = classifier().fit(X[is_labeled], y[is_labeled])
-    missing = [name for name in entries(classifier, "Attributes") if not hasattr(fitted, name)]
+    missing = [
+        name for name in entries(classifier, "Attributes") if not hasattr(fitted, name)
+    ]
     assert not missing
 
 
@@ -116,7 +140,11 @@ def test_every_public_method_documents_its_parameters(classifier):
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(module, name) for module in (iclda.rows, iclda.model_selection) for name in module.__all__],
+    [
+        (module, name)
+        for module in (iclda.rows, iclda.model_selection)
+        for name in module.__all__
+    ],
 )
 def test_functions_document_their_parameters_and_stand_in_the_api(module, name):
     function = getattr(module, name)
@@ -124,7 +152,9 @@ def test_functions_document_their_parameters_and_stand_in_the_api(module, name):
     if name != "LearningCurve":  # a result
         assert_parameters_are_documented(function)
     for method_name, method in inspect.getmembers(function, inspect.isfunction):
-        is_own = not method_name.startswith("_") and method.__module__.startswith("iclda.model")
+        is_own = not method_name.startswith("_") and method.__module__.startswith(
+            "iclda.model"
+        )
         if is_own and parameters_of(method):
             assert_parameters_are_documented(method)
 
@@ -146,14 +176,18 @@ def test_the_examples_of_the_functions_run(module):
 
 
 def run(command):
-    finished = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
+    finished = subprocess.run(
+        [sys.executable, "-c", command], capture_output=True, text=True
+    )
     assert finished.returncode == 0, finished.stderr
     return finished.stdout.split()
 
 
 def test_importing_the_package_imports_nothing_optional():
     # scikit-learn itself imports pandas where it is installed: what counts is what we add.
-    before = run("import sys, sklearn.base, sklearn.metrics, scipy.stats; print(*sys.modules)")
+    before = run(
+        "import sys, sklearn.base, sklearn.metrics, scipy.stats; print(*sys.modules)"
+    )
     every = "from iclda import *; from iclda import model_selection, plots, rows"
     after = run(f"import sys; {every}; print(*sys.modules)")
     assert "iclda._core.solvers.search" in after
@@ -186,4 +220,7 @@ print(*(name in dir(iclda) for name in ("model_selection", "plots", "rows", "tab
 print(*(f"iclda.{name}" in sys.modules for name in ("model_selection", "plots", "tabular")))
 print(iclda.plots.ReliabilityDisplay.__name__, iclda.tabular.read_table.__name__)
 """)
-    assert printed == ["True"] * 4 + ["False"] * 3 + ["ReliabilityDisplay", "read_table"]
+    assert printed == ["True"] * 4 + ["False"] * 3 + [
+        "ReliabilityDisplay",
+        "read_table",
+    ]

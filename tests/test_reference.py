@@ -75,7 +75,9 @@ def losses(estimator, name, tables):
     """Mean negative log likelihood of labeled and test rows, and the test error."""
     by_role, X, y = split_of(name, tables)
     fit = estimator.fit(X, y)
-    labeled, test = (-fit.log_likelihood(*by_role[role]).mean() for role in ("labeled", "test"))
+    labeled, test = (
+        -fit.log_likelihood(*by_role[role]).mean() for role in ("labeled", "test")
+    )
     return labeled, test, 1 - fit.score(*by_role["test"])
 
 
@@ -107,7 +109,9 @@ def test_the_implicitly_constrained_loss_is_no_higher_than_the_references(name, 
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_the_implicitly_constrained_fit_is_certified_whichever_rows_are_labeled(name, tables):
+def test_the_implicitly_constrained_fit_is_certified_whichever_rows_are_labeled(
+    name, tables
+):
     _, X, y = split_of(name, tables)
     n_labeled = sum(label is not None for label in y)
     known = split_of(name, tables)[0]
@@ -133,11 +137,15 @@ def family():
 
 def assert_stored(theta, expected, rtol, atol):
     stored = expected[[f"theta_{i}" for i in range(len(theta))]]
-    np.testing.assert_allclose(theta, stored, rtol=rtol, atol=atol * np.abs(stored).max())
+    np.testing.assert_allclose(
+        theta, stored, rtol=rtol, atol=atol * np.abs(stored).max()
+    )
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_the_pessimistic_fit_is_the_optimum_of_a_general_convex_solver(name, tables, family):
+def test_the_pessimistic_fit_is_the_optimum_of_a_general_convex_solver(
+    name, tables, family
+):
     by_role, X, y = split_of(name, tables)
     fit = PessimisticLDA(unlabeled=None).fit(X, y)
     expected = family[name, "MCPL_optimum"].astype(float)
@@ -173,14 +181,18 @@ def test_nearest_means_are_those_of_the_reference(name, method, tables, family):
     for role in ("labeled", "test"):
         loss = -fit.log_likelihood(*by_role[role]).mean()
         assert loss == pytest.approx(expected[f"nll_{role}"], abs=2e-6)
-    assert 1 - fit.score(*by_role["test"]) == pytest.approx(expected["error_test"], abs=1e-9)
+    assert 1 - fit.score(*by_role["test"]) == pytest.approx(
+        expected["error_test"], abs=1e-9
+    )
     assert_stored(-np.r_[fit.intercept_, fit.coef_[0]], expected, 1e-5, 1e-5)
 
 
 LEAST_SQUARES = {
     "LS_white": LeastSquaresClassifier(unlabeled=None),
     "ICLS_QP_white": ImplicitlyConstrainedLeastSquares(unlabeled=None),
-    "PROJ_QP_white": ImplicitlyConstrainedLeastSquares(unlabeled=None, variant="projected"),
+    "PROJ_QP_white": ImplicitlyConstrainedLeastSquares(
+        unlabeled=None, variant="projected"
+    ),
     "EMLS_hard_white": SelfLearningLeastSquares(unlabeled=None),
     "EMLS_soft_white": SelfLearningLeastSquares(unlabeled=None, labels="soft"),
 }
@@ -197,7 +209,9 @@ def test_least_squares_fits_are_those_of_the_reference(name, method, tables, fam
     for role in ("labeled", "test"):
         loss = fit.squared_loss(*by_role[role]).mean()
         assert loss == pytest.approx(expected[f"sqloss_{role}"], abs=1e-6)
-    assert 1 - fit.score(*by_role["test"]) == pytest.approx(expected["error_test"], abs=1e-9)
+    assert 1 - fit.score(*by_role["test"]) == pytest.approx(
+        expected["error_test"], abs=1e-9
+    )
     if "objective" in expected:
         assert fit.converged_
         assert getattr(fit, "gap_", 0.0) < 1e-9

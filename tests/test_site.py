@@ -22,7 +22,9 @@ def entries(page):
     """Pages in the tables of contents of a page, relative to docs, without extension."""
     lines = "\n".join(TREE.findall(page.read_text())).splitlines()
     names = [line for line in lines if line and not line.startswith(":")]
-    names = [re.sub(r".* <(.*)>$", r"\1", name) for name in names]  # entries with a title
+    names = [
+        re.sub(r".* <(.*)>$", r"\1", name) for name in names
+    ]  # entries with a title
     return {(page.parent / name).relative_to(DOCS).as_posix() for name in names}
 
 
@@ -32,7 +34,10 @@ def test_every_page_is_in_the_table_of_contents():
     names = {page.relative_to(DOCS).with_suffix("").as_posix() for page in pages}
     assert names - listed == {"index"}
     assert not names & {"search", "genindex"}  # Sphinx writes pages of its own there
-    assert listed - names == {"gallery/index", "reference"}  # made when the site is built
+    assert listed - names == {
+        "gallery/index",
+        "reference",
+    }  # made when the site is built
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -75,11 +80,17 @@ def test_tests_run_on_every_python_that_the_classifiers_name():
     matrix = workflows()["tests"][1]["jobs"]["tests"]["strategy"]["matrix"]
     assert matrix["python"] == named
     assert project["requires-python"] == f">={named[0]}"
-    assert {system.split("-")[0] for system in matrix["os"]} == {"ubuntu", "macos", "windows"}
+    assert {system.split("-")[0] for system in matrix["os"]} == {
+        "ubuntu",
+        "macos",
+        "windows",
+    }
 
 
 def test_workflows_call_targets_that_exist_and_end():
-    targets = set(re.findall(r"^([\w-]+(?: [\w-]+)*):", (ROOT / "Makefile").read_text(), re.M))
+    targets = set(
+        re.findall(r"^([\w-]+(?: [\w-]+)*):", (ROOT / "Makefile").read_text(), re.M)
+    )
     known = {name for names in targets for name in names.split()}
     for text, workflow in workflows().values():
         assert set(re.findall(r"run: make ([\w-]+)", text)) <= known
@@ -93,7 +104,9 @@ RULE = re.compile(r"^([^\s#:][^:=]*):(?!=) ?(.*)\n((?:\t.*\n)*)", re.MULTILINE)
 def installed_for(target, rules, extras):
     """Packages that a target installs, by its prerequisites, as its requirements name them."""
     needed, recipe = rules[target]
-    found = set().union(*(installed_for(each, rules, extras) for each in needed if each in rules))
+    found = set().union(
+        *(installed_for(each, rules, extras) for each in needed if each in rules)
+    )
     pending = re.findall(r"--editable '\.\[([\w,]+)\]'", recipe)
     while pending:
         for name in pending.pop().split(","):
@@ -126,7 +139,17 @@ def test_targets_that_run_pytest_install_the_plugins_that_its_options_need():
     checked = []
     for target, (_, recipe) in rules.items():
         if re.search(r"/pytest|-m pytest|/kernels\.py", recipe):
-            parallel = {"pytest-xdist"} if "-n auto" in recipe or "kernels" in recipe else set()
+            parallel = (
+                {"pytest-xdist"}
+                if "-n auto" in recipe or "kernels" in recipe
+                else set()
+            )
             assert plugins | parallel <= installed_for(target, rules, extras), target
             checked.append(target)
-    assert sorted(checked) == ["test", "test-browser", "test-cpus", "test-oldest", "test-slow"]
+    assert sorted(checked) == [
+        "test",
+        "test-browser",
+        "test-cpus",
+        "test-oldest",
+        "test-slow",
+    ]

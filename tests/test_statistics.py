@@ -53,7 +53,9 @@ def test_holm_agrees_with_a_computation_by_hand():
     assert holm([]) == []
 
 
-@pytest.mark.parametrize(("n_wrong", "n_rows"), [(0, 20), (1, 27), (9, 178), (20, 20), (5, 10)])
+@pytest.mark.parametrize(
+    ("n_wrong", "n_rows"), [(0, 20), (1, 27), (9, 178), (20, 20), (5, 10)]
+)
 def test_the_interval_of_an_error_is_the_exact_binomial_one(n_wrong, n_rows):
     exact = stats.binomtest(n_wrong, n_rows).proportion_ci(0.9, "exact")
     assert error_interval(n_wrong, n_rows) == pytest.approx((exact.low, exact.high))
@@ -63,12 +65,20 @@ def test_the_interval_of_an_error_is_the_exact_binomial_one(n_wrong, n_rows):
     ("error", "high", "brier", "learned"),
     [(0.1, 0.3, 0.1, "clear"), (0.3, 0.5, 0.1, "unclear"), (0.5, 0.6, 0.3, "nothing")],
 )
-def test_a_method_is_judged_by_what_the_most_frequent_class_would_get(error, high, brier, learned):
+def test_a_method_is_judged_by_what_the_most_frequent_class_would_get(
+    error, high, brier, learned
+):
     base = BaseRate.of_counts({"rare": 4, "common": 6})
-    assert (base.majority, base.error, base.brier) == ("common", 0.4, pytest.approx(0.24))
+    assert (base.majority, base.error, base.brier) == (
+        "common",
+        0.4,
+        pytest.approx(0.24),
+    )
     assert base.judge(error, high, brier) == learned
     assert BaseRate.of_counts({"a": 9}).judge(0.5, 0.6, 0.5) == "unclear"
-    assert base.judge(0.4, 0.5, 0.2) == "unclear"  # probabilities that say something all the same
+    assert (
+        base.judge(0.4, 0.5, 0.2) == "unclear"
+    )  # probabilities that say something all the same
 
 
 def test_a_clearly_lower_loss_is_chosen_however_risky():
@@ -98,7 +108,9 @@ def test_a_candidate_that_failed_is_never_chosen():
 
 
 def test_losses_are_brier_scores_and_failed_rows_have_none():
-    losses, is_wrong = row_losses(np.array([[1.0, 0.0], [0.5, 0.5], [np.nan, np.nan]]), [1, 0, 0])
+    losses, is_wrong = row_losses(
+        np.array([[1.0, 0.0], [0.5, 0.5], [np.nan, np.nan]]), [1, 0, 0]
+    )
     assert losses[:2].tolist() == [1.0, 0.25]
     assert is_wrong[:2].tolist() == [1.0, 0.0]
     assert np.isnan(losses[2])
@@ -109,7 +121,9 @@ def test_choosing_the_best_of_many_that_guess_is_expected_to_guess():
     """The lowest of 30 shares of heads is far below one half; what is expected of it is not."""
     draws = [np.random.default_rng(seed).integers(0, 2, (30, 40)) for seed in range(20)]
     lowest = [is_wrong.mean(axis=1).min() for is_wrong in draws]
-    expected = [estimate_error(is_wrong * 1.0, is_wrong * 1.0).error for is_wrong in draws]
+    expected = [
+        estimate_error(is_wrong * 1.0, is_wrong * 1.0).error for is_wrong in draws
+    ]
     assert np.mean(lowest) < 0.35
     assert 0.45 < np.mean(expected) < 0.6
 

@@ -12,7 +12,15 @@ import numpy as np
 
 from .data import Data, Size, make_data
 from .memory import measure_memory
-from .methods import CLASSES, fit_ours, fits_of, read_once, row_of, row_of_fit, takes_jobs
+from .methods import (
+    CLASSES,
+    fit_ours,
+    fits_of,
+    read_once,
+    row_of,
+    row_of_fit,
+    takes_jobs,
+)
 from .rows import (
     MARKED,
     READ,
@@ -71,7 +79,9 @@ def _late(case: str, n_done: int, settings: Settings) -> Note:
     return Note(case, f"time is up: {n_done} of {settings.n_seeds} seeds measured")
 
 
-def _fits_on(case: str, data: Data, seed: int, methods: tuple[str, ...], most: int = 5) -> Found:
+def _fits_on(
+    case: str, data: Data, seed: int, methods: tuple[str, ...], most: int = 5
+) -> Found:
     timings, unit = take_turns(fits_of(methods, data), product(data), most=most)
     for method, timing in timings.items():
         yield row_of_fit(case, method, data, seed, timing, unit)
@@ -91,8 +101,12 @@ def series(size: Size, steps: tuple[int, ...], methods: tuple[str, ...]) -> Meas
                 part = data.first(n_unlabeled)
                 yield from _fits_on(case, part, seed, methods)
                 if seed == 0:
-                    peers = tuple(name for name, most in PEERS.items() if n_unlabeled <= most)
-                    yield from _fits_on(case, part, seed, peers, most=1 + 2 * (n_unlabeled < 10**5))
+                    peers = tuple(
+                        name for name, most in PEERS.items() if n_unlabeled <= most
+                    )
+                    yield from _fits_on(
+                        case, part, seed, peers, most=1 + 2 * (n_unlabeled < 10**5)
+                    )
 
     return measure
 
@@ -109,7 +123,9 @@ def measure_threads(case: str, settings: Settings, clock: Clock) -> Found:
         if seed and clock.is_spent:
             yield _late(case, seed, settings)
             return
-        yield from _threads_on(case, make_data(settings.scaled(LARGE), seed), seed, tuple(CLASSES))
+        yield from _threads_on(
+            case, make_data(settings.scaled(LARGE), seed), seed, tuple(CLASSES)
+        )
     huge = make_data(settings.scaled(HUGE), 0)
     yield from _threads_on(case, huge, 0, ("ICLDA", "MCLDA"))
 
@@ -133,7 +149,10 @@ def measure_predict(case: str, settings: Settings, clock: Clock) -> Found:
         data = make_data(settings.scaled(replace(LARGE, n_classes=n_classes)), 0)
         model, X = fit_ours("MCLDA", data), data.unlabeled
         W = np.ones((data.size.n_features, n_classes))
-        each = {name: partial(getattr(model, name), X) for name in ("predict", "predict_proba")}
+        each = {
+            name: partial(getattr(model, name), X)
+            for name in ("predict", "predict_proba")
+        }
         timings, unit = take_turns(each, partial(np.matmul, X, W))
         for name, timing in timings.items():
             timing.result = model
@@ -152,7 +171,9 @@ def measure_all_memory(case: str, settings: Settings, clock: Clock) -> Found:
     }
     for size, methods in list(sizes.items())[: 1 if settings.is_quick else None]:
         if clock.is_spent:
-            yield Note(case, f"time is up: {size.n_unlabeled:,} x {size.n_features} left out")
+            yield Note(
+                case, f"time is up: {size.n_unlabeled:,} x {size.n_features} left out"
+            )
             continue
         yield from measure_memory(case, settings.scaled(size), methods)
 
@@ -167,8 +188,18 @@ CASES = (
         0.27,
         fits(LARGE, (*CLASSES, MARKED, "LDA lsqr"), also=("LDA svd", "SelfTraining")),
     ),
-    Case("wide", "1,000,000 x 100", 0.06, fits(replace(LARGE, n_features=100), ("ICLDA",))),
-    Case("float32", "1,000,000 x 50, float32", 0.06, fits(replace(LARGE, dtype="float32"), _BOTH)),
+    Case(
+        "wide",
+        "1,000,000 x 100",
+        0.06,
+        fits(replace(LARGE, n_features=100), ("ICLDA",)),
+    ),
+    Case(
+        "float32",
+        "1,000,000 x 50, float32",
+        0.06,
+        fits(replace(LARGE, dtype="float32"), _BOTH),
+    ),
     Case("classes", "1,000,000 x 50, ten classes", 0.12, fits(TEN, _BOTH)),
     Case(
         "interior",

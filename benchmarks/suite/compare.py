@@ -65,7 +65,9 @@ def compare(now: Run, stored: Run) -> Comparison:
     pairs = list(_pairs(now.rows, stored.rows))
     stretch = _stretch(pair for _, members in pairs for pair in members)
     changes = tuple(_change(group, members, stretch) for group, members in pairs)
-    remarks = tuple(text for group, members in pairs for text in _remarks(group, members))
+    remarks = tuple(
+        text for group, members in pairs for text in _remarks(group, members)
+    )
     return Comparison(changes, remarks, is_same_machine(now.machine, stored.machine))
 
 

@@ -83,7 +83,9 @@ def make_data(size: Size, seed: int) -> Data:
         rows, classes = X[start : start + _BLOCK], codes[start : start + _BLOCK]
         classes[:] = rng.integers(0, size.n_classes, len(rows))
         n_labeled = max(0, size.n_labeled - start)
-        classes[:n_labeled] = np.arange(start, start + len(rows))[:n_labeled] % size.n_classes
+        classes[:n_labeled] = (
+            np.arange(start, start + len(rows))[:n_labeled] % size.n_classes
+        )
         rng.standard_normal(dtype=X.dtype.type, out=rows)
         rows += means[classes]
 

@@ -18,7 +18,9 @@ def measured_part(run: Run | None) -> str:
     if run is None:
         return f"{BEGIN}\n\n{_NOT_YET}\n\n{END}"
     figure = (
-        "![Seconds against unlabeled rows, log-log](scaling.svg)\n\n" if _has_figure(run) else ""
+        "![Seconds against unlabeled rows, log-log](scaling.svg)\n\n"
+        if _has_figure(run)
+        else ""
     )
     return f"{BEGIN}\n\n{machine_line(run)}\n\n{figure}{render(run)}\n\n{END}"
 

@@ -77,7 +77,13 @@ def _draw_proportion(axes: Any) -> None:
     limits = axes.get_xlim(), axes.get_ylim()
     (left, right), (low, high) = limits
     for start in np.arange(np.log10(low / right), np.log10(high / left), 2):
-        axes.plot([left, right], [10**start * left, 10**start * right], ":", color=FAINT, lw=0.5)
+        axes.plot(
+            [left, right],
+            [10**start * left, 10**start * right],
+            ":",
+            color=FAINT,
+            lw=0.5,
+        )
     axes.set(xlim=limits[0], ylim=limits[1])
 
 

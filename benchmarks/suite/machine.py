@@ -47,7 +47,10 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         lines = []
-    keys = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    keys = {
+        key.strip(): value.strip()
+        for key, _, value in (line.partition(":") for line in lines)
+    }
     name = keys.get("model name") or platform.processor() or platform.machine()
     numbers = [keys[key] for key in ("cpu family", "model", "stepping") if key in keys]
     # Virtual machines give several processors one name: family and model distinguish them.
@@ -56,7 +59,9 @@ def _processor() -> str:
 
 def _memory_gib() -> float | None:
     try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+        return round(
+            os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1
+        )
     except (AttributeError, ValueError, OSError):
         return None
 
@@ -68,7 +73,9 @@ def _blas() -> str:
     found = [pool for pool in threadpool_info() if pool.get("user_api") == "blas"]
     words = [
         " ".join(
-            str(pool[key]) for key in ("internal_api", "version", "architecture") if key in pool
+            str(pool[key])
+            for key in ("internal_api", "version", "architecture")
+            if key in pool
         )
         for pool in found
     ]

@@ -26,10 +26,14 @@ from .data import Size, make_data
 from .methods import fit_ours, warm_up
 from .rows import Note, Row
 
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+)
 
 
-def measure_memory(case: str, size: Size, methods: tuple[str, ...]) -> Iterator[Row | Note]:
+def measure_memory(
+    case: str, size: Size, methods: tuple[str, ...]
+) -> Iterator[Row | Note]:
     """A row for each method, or a note if the process failed."""
     if "fork" not in multiprocessing.get_all_start_methods():
         yield Note(case, "left out: this system cannot fork a process")
@@ -44,7 +48,10 @@ def measure_memory(case: str, size: Size, methods: tuple[str, ...]) -> Iterator[
         check=False,
     )
     if done.returncode:
-        yield Note(case, f"{size.n_unlabeled:,} x {size.n_features} failed: {done.stderr[-500:]}")
+        yield Note(
+            case,
+            f"{size.n_unlabeled:,} x {size.n_features} failed: {done.stderr[-500:]}",
+        )
         return
     for method, mebibytes in json.loads(done.stdout).items():
         yield Row(
@@ -99,7 +106,9 @@ def _largest_resident_mib() -> float:
 def main() -> None:
     order = json.loads(sys.argv[1])
     spread = order["size"].pop("spread")
-    size = Size(spread=tuple(spread) if isinstance(spread, list) else spread, **order["size"])
+    size = Size(
+        spread=tuple(spread) if isinstance(spread, list) else spread, **order["size"]
+    )
     print(json.dumps(measure_here(size, order["methods"])))
 
 

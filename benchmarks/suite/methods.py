@@ -92,13 +92,17 @@ def warm_up() -> None:
             fit()
 
 
-def row_of_fit(case: str, method: str, data: Data, seed: int, timing: Timing, unit: float) -> Row:
+def row_of_fit(
+    case: str, method: str, data: Data, seed: int, timing: Timing, unit: float
+) -> Row:
     """Return the row of a timed fit, with measures of its quality."""
     found = {} if timing.failure else quality(timing.result, data)
     return replace(row_of(case, method, data, seed, timing, unit), **found)
 
 
-def row_of(case: str, method: str, data: Data, seed: int, timing: Timing, unit: float) -> Row:
+def row_of(
+    case: str, method: str, data: Data, seed: int, timing: Timing, unit: float
+) -> Row:
     """Return the row of a timed operation on the data."""
     size = data.size
     return Row(

@@ -16,18 +16,29 @@ def pass_costs(rows: Sequence[Row], case: str = "large") -> dict[str, float]:
     The moment-constrained fit is one pass for the moments and next to nothing else; all further
     passes of self-learning label hard, all of EM softly. Medians over seeds.
     """
-    prices: dict[str, list[float]] = {"moments": [], "hard pass": [], "soft pass": [], "rest": []}
+    prices: dict[str, list[float]] = {
+        "moments": [],
+        "hard pass": [],
+        "soft pass": [],
+        "rest": [],
+    }
     for seed in {row.seed for row in rows if row.case == case}:
-        chosen = {r.method: r for r in rows if (r.case, r.seed) == (case, seed) and r.ratio}
+        chosen = {
+            r.method: r for r in rows if (r.case, r.seed) == (case, seed) and r.ratio
+        }
         if {"MCLDA", "SLLDA", "EMLDA", "ICLDA"} <= chosen.keys():
             for name, price in _prices(chosen).items():
                 prices[name].append(price)
-    return {name: statistics.median(values) for name, values in prices.items() if values}
+    return {
+        name: statistics.median(values) for name, values in prices.items() if values
+    }
 
 
 def _prices(fits: dict[str, Row]) -> dict[str, float]:
     units = {method: row.ratio or 0.0 for method, row in fits.items()}
-    labeling = {method: (row.n_passes or 0) - _OTHER_PASSES for method, row in fits.items()}
+    labeling = {
+        method: (row.n_passes or 0) - _OTHER_PASSES for method, row in fits.items()
+    }
     moments = units["MCLDA"]
     soft = (units["EMLDA"] - moments) / max(1, labeling["EMLDA"])
     return {

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 FORMAT = 1
-MARKED = "ICLDA, marked"  # one X whose unlabeled rows carry y = -1, instead of X_unlabeled
+MARKED = (
+    "ICLDA, marked"  # one X whose unlabeled rows carry y = -1, instead of X_unlabeled
+)
 READ = "one read"  # of the rows, by X @ w: what memory allows
 OURS = ("LDA", "MCLDA", "SLLDA", "EMLDA", "ICLDA", MARKED, "predict", "predict_proba")
 
@@ -33,7 +35,9 @@ class Row:
     n_runs: int = 0
     unit: str = "X'X"
     unit_seconds: float | None = None
-    shared_seconds: float | None = None  # of a fit to a problem that other methods have used
+    shared_seconds: float | None = (
+        None  # of a fit to a problem that other methods have used
+    )
     batch: int = 1  # so many of these fits count as one measurement in a comparison
     objective: float | None = None
     gap: float | None = None
@@ -120,7 +124,9 @@ def write_run(run: Run, path: Path) -> None:
         "seconds": round(run.seconds, 1),
         "notes": [asdict(note) for note in run.notes],
     }
-    lines = [f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
+    lines = [
+        f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()
+    ]
     rows = ",\n".join(f"    {json.dumps(_brief(row))}" for row in run.rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(["{", *lines, '  "rows": [', rows, "  ]", "}"]) + "\n")
@@ -130,7 +136,9 @@ def read_run(path: Path) -> Run:
     """A run from its file; fields that are not known here are left out."""
     found = json.loads(path.read_text())
     names = {one.name for one in fields(Row)}
-    rows = [Row(**{k: v for k, v in row.items() if k in names}) for row in found["rows"]]
+    rows = [
+        Row(**{k: v for k, v in row.items() if k in names}) for row in found["rows"]
+    ]
     return Run(
         machine=found["machine"],
         versions=found["versions"],
@@ -144,7 +152,9 @@ def read_run(path: Path) -> Run:
 def _brief(row: Row) -> dict[str, Any]:
     """Fields that differ from their default, floats to the digits that mean something."""
     defaults = {one.name: one.default for one in fields(Row)}
-    kept = {name: value for name, value in asdict(row).items() if value != defaults[name]}
+    kept = {
+        name: value for name, value in asdict(row).items() if value != defaults[name]
+    }
     return {k: _rounded(v, 10 if k == "objective" else 5) for k, v in kept.items()}
 
 

@@ -89,13 +89,17 @@ def _row_of_set(case: str, method: str, data: Dataset, n_splits: int) -> Row:
 def _over_splits(qualities: list[dict[str, Any]]) -> dict[str, Any]:
     """The typical objective, and the worst of everything else."""
     found = {key: max(quality[key] for quality in qualities) for key in qualities[0]}
-    found["objective"] = statistics.median(quality["objective"] for quality in qualities)
+    found["objective"] = statistics.median(
+        quality["objective"] for quality in qualities
+    )
     return found
 
 
 def _alone(method: str, data: Dataset, fold: int) -> tuple[float, float, CellRows]:
     """Seconds of a fit that begins with rows, of X'X, and the problem last fitted."""
-    fit_method(method, training_of(data, fold))  # what is loaded and cached on first use
+    fit_method(
+        method, training_of(data, fold)
+    )  # what is loaded and cached on first use
     fresh = iter([training_of(data, fold) for _ in range(_N_RUNS)])
     used: list[CellRows] = []
 

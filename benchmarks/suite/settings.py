@@ -28,4 +28,7 @@ class Settings:
         """Numbers of rows of a series, or the first few."""
         if not self.is_quick:
             return steps
-        return tuple(n for n in steps if n <= _QUICK_ROWS) or (_QUICK_ROWS // 3, _QUICK_ROWS)
+        return tuple(n for n in steps if n <= _QUICK_ROWS) or (
+            _QUICK_ROWS // 3,
+            _QUICK_ROWS,
+        )

@@ -58,7 +58,10 @@ def machine_line(run: Run) -> str:
 def table(title: str, head: Line, lines: Sequence[Line]) -> str:
     """A Markdown table with its title; columns are padded, numbers stand to the right."""
     widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
-    is_text = [i == 0 or all(not _is_number(line[i]) for line in lines) for i in range(len(head))]
+    is_text = [
+        i == 0 or all(not _is_number(line[i]) for line in lines)
+        for i in range(len(head))
+    ]
 
     def draw(line: Line) -> str:
         cells = [
@@ -72,7 +75,13 @@ def table(title: str, head: Line, lines: Sequence[Line]) -> str:
         for width, left in zip(widths, is_text, strict=True)
     ]
     return "\n".join(
-        [f"**{title}**", "", draw(head), "| " + " | ".join(rule) + " |", *map(draw, lines)]
+        [
+            f"**{title}**",
+            "",
+            draw(head),
+            "| " + " | ".join(rule) + " |",
+            *map(draw, lines),
+        ]
     )
 
 
@@ -85,7 +94,9 @@ def exponent(rows: Sequence[Row], least: int = 0) -> float | None:
     if len(by_size) < 2:
         return None
     sizes = [log(n) for n in by_size]
-    return float(np.polyfit(sizes, [log(statistics.median(s)) for s in by_size.values()], 1)[0])
+    return float(
+        np.polyfit(sizes, [log(statistics.median(s)) for s in by_size.values()], 1)[0]
+    )
 
 
 def speed_ups(rows: Sequence[Row]) -> dict[tuple[str, int, int], list[float]]:
@@ -137,7 +148,9 @@ def _fit_line(rows: list[Row]) -> Line:
 
 
 def _series(
-    case: str, title: str, given: Mapping[str, Mapping[int, float]] = MappingProxyType({})
+    case: str,
+    title: str,
+    given: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
 ) -> Callable[[Sequence[Row]], str]:
     """Seconds of every method against the number of unlabeled rows; ``given`` adds columns."""
 
@@ -151,10 +164,16 @@ def _series(
         lines = []
         for n in sorted({row.n_unlabeled for row in chosen}):
             here = [row for row in chosen if row.n_unlabeled == n]
-            times = [_number(median(_of(here, method), "seconds"), ".4f") for method in methods]
+            times = [
+                _number(median(_of(here, method), "seconds"), ".4f")
+                for method in methods
+            ]
             times += [_number(column.get(n), ".2f") for column in given.values()]
             ours = _of(here, "ICLDA")
-            ratios = [_number(median(ours, "ratio"), ".1f"), _number(worst(ours, "ratio"), ".1f")]
+            ratios = [
+                _number(median(ours, "ratio"), ".1f"),
+                _number(worst(ours, "ratio"), ".1f"),
+            ]
             gap = _number(worst(ours, "gap"), ".0e")
             lines.append((f"{n:,}", *times, *ratios, _range(ours, "n_passes"), gap))
         return table(title, head, lines)
@@ -181,11 +200,17 @@ def _further(rows: Sequence[Row]) -> str:
 
 
 def _against_supervised(rows: Sequence[Row]) -> Iterator[Line]:
-    large = [row for row in rows if row.case == "large" and row.n_unlabeled == goals.ROWS]
+    large = [
+        row for row in rows if row.case == "large" and row.n_unlabeled == goals.ROWS
+    ]
     ours, theirs = (median(_of(large, name), "ratio") for name in ("ICLDA", "LDA lsqr"))
     if ours and theirs:
         words = f"{goals.FASTER:g} {goals.verdict(theirs / ours, goals.FASTER, is_least=True)}"
-        yield "scikit-learn's LDA lsqr, all rows labeled, over ICLDA", f"{theirs / ours:.2f}", words
+        yield (
+            "scikit-learn's LDA lsqr, all rows labeled, over ICLDA",
+            f"{theirs / ours:.2f}",
+            words,
+        )
 
 
 def _exponents(rows: Sequence[Row]) -> Iterator[Line]:
@@ -205,11 +230,17 @@ def _exponents(rows: Sequence[Row]) -> Iterator[Line]:
 
 def _single_sizes(rows: Sequence[Row]) -> Iterator[Line]:
     ours = [row for row in rows if (row.case, row.method) == ("growth", "ICLDA")]
-    swift = median([row for row in ours if row.n_unlabeled == goals.SWIFT_ROWS], "seconds")
+    swift = median(
+        [row for row in ours if row.n_unlabeled == goals.SWIFT_ROWS], "seconds"
+    )
     if swift is not None:
         most = goals.SWIFT_MILLISECONDS
         words = f"{most:g} {goals.verdict(1e3 * swift, most)}"
-        yield f"ICLDA on {goals.SWIFT_ROWS:,} x 20, milliseconds", f"{1e3 * swift:.0f}", words
+        yield (
+            f"ICLDA on {goals.SWIFT_ROWS:,} x 20, milliseconds",
+            f"{1e3 * swift:.0f}",
+            words,
+        )
     huge = median([row for row in ours if row.n_unlabeled == goals.HUGE_ROWS], "ratio")
     if huge is not None:
         words = f"{goals.HUGE.text(None)} {goals.verdict(huge, goals.HUGE.units)}"
@@ -222,10 +253,20 @@ def _threads(rows: Sequence[Row]) -> str:
     for (method, n, d), values in speed_ups(here).items():
         middle, goal = statistics.median(values), goals.SPEED_UP.get(method)
         is_judged = goal is not None and n >= goals.ROWS
-        words = f"{goal} {goals.verdict(middle, goal, is_least=True)}" if is_judged else _NOTHING
-        lines.append((f"{n:,} x {d}", method, f"{middle:.2f}", f"{min(values):.2f}", words))
+        words = (
+            f"{goal} {goals.verdict(middle, goal, is_least=True)}"
+            if is_judged
+            else _NOTHING
+        )
+        lines.append(
+            (f"{n:,} x {d}", method, f"{middle:.2f}", f"{min(values):.2f}", words)
+        )
     head = ("rows", "method", "median", "worst", "goal")
-    return table("Two threads: how many times faster than one", head, lines) if lines else ""
+    return (
+        table("Two threads: how many times faster than one", head, lines)
+        if lines
+        else ""
+    )
 
 
 def _predict(rows: Sequence[Row]) -> str:
@@ -241,19 +282,39 @@ def _predict(rows: Sequence[Row]) -> str:
         for group in groups.values()
     ]
     head = ("rows", "classes", "method", "in X @ W", "seconds")
-    return table("Predicting, in units of one product X @ W", head, lines) if lines else ""
+    return (
+        table("Predicting, in units of one product X @ W", head, lines) if lines else ""
+    )
 
 
 def _sets(rows: Sequence[Row]) -> str:
     lines = []
-    for (_, method), group in grouped(row for row in rows if row.case == "sets").items():
+    for (_, method), group in grouped(
+        row for row in rows if row.case == "sets"
+    ).items():
         alone, shared = median(group, "seconds"), median(group, "shared_seconds")
         goal, words = goals.MILLISECONDS[method], _NOTHING
         if alone is not None and len(group) == goals.SETS:
             words = f"{goal:g} {goals.verdict(1e3 * alone, goal)}"
         times = [_milliseconds(x) for x in (alone, worst(group, "seconds"), shared)]
-        lines.append((method, *times, words, str(len(group)), _number(worst(group, "gap"), ".0e")))
-    head = ("method", "ms a fit", "slowest set", "problem at hand", "goal", "sets", "gap")
+        lines.append(
+            (
+                method,
+                *times,
+                words,
+                str(len(group)),
+                _number(worst(group, "gap"), ".0e"),
+            )
+        )
+    head = (
+        "method",
+        "ms a fit",
+        "slowest set",
+        "problem at hand",
+        "goal",
+        "sets",
+        "gap",
+    )
     return table("Benchmark sets: median over the sets", head, lines) if lines else ""
 
 
@@ -261,10 +322,18 @@ def _memory(rows: Sequence[Row]) -> str:
     lines = []
     for row in rows:
         if row.extra_mib is not None:
-            words = f"{goals.MEMORY_MIB:g} {goals.verdict(row.extra_mib, goals.MEMORY_MIB)}"
+            words = (
+                f"{goals.MEMORY_MIB:g} {goals.verdict(row.extra_mib, goals.MEMORY_MIB)}"
+            )
             words = words if row.n_unlabeled >= goals.SWIFT_ROWS else _NOTHING
             lines.append(
-                (_size(row), str(row.n_classes), row.method, f"{row.extra_mib:.1f}", words)
+                (
+                    _size(row),
+                    str(row.n_classes),
+                    row.method,
+                    f"{row.extra_mib:.1f}",
+                    words,
+                )
             )
     head = ("rows", "classes", "method", "MiB", "goal")
     return table("Peak memory beyond the input", head, lines) if lines else ""

@@ -24,7 +24,9 @@ class Timing:
     @property
     def seconds(self) -> float | None:
         """Median of the runs."""
-        return statistics.median(self.runs) if self.runs and self.failure is None else None
+        return (
+            statistics.median(self.runs) if self.runs and self.failure is None else None
+        )
 
 
 @dataclass
@@ -36,7 +38,9 @@ class Clock:
 
     @property
     def is_spent(self) -> bool:
-        return self.granted is not None and time.perf_counter() - self.began > self.granted
+        return (
+            self.granted is not None and time.perf_counter() - self.began > self.granted
+        )
 
 
 def seconds_of(function: Callable[[], Any]) -> tuple[float, Any]:
@@ -63,7 +67,9 @@ def take_turns(
     timings = {name: Timing() for name in functions}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rows say whether a fit converged
-        while waiting := [name for name in functions if _wants_more(timings[name], most, patience)]:
+        while waiting := [
+            name for name in functions if _wants_more(timings[name], most, patience)
+        ]:
             for name in waiting:
                 units.append(seconds_of(unit)[0])
                 _run(functions[name], timings[name])

@@ -30,7 +30,9 @@ def save(figure, name: str) -> None:
     """Save with 192 colors, a third of the size."""
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=120, facecolor="white")
-    Image.open(drawn).convert("RGB").quantize(192).save(HERE / f"{name}.png", optimize=True)
+    Image.open(drawn).convert("RGB").quantize(192).save(
+        HERE / f"{name}.png", optimize=True
+    )
 
 
 def example(name: str) -> None:
@@ -43,7 +45,15 @@ def example(name: str) -> None:
 def compare_wines(folder: Path) -> str:
     """Run the example of the README in a folder; what the README shows of its output."""
     load_wine(as_frame=True).frame.to_csv(folder / "wine.csv", index=False)
-    command = [sys.executable, "-m", "iclda", "compare", "wine.csv", "--target", "target"]
+    command = [
+        sys.executable,
+        "-m",
+        "iclda",
+        "compare",
+        "wine.csv",
+        "--target",
+        "target",
+    ]
     done = subprocess.run(
         [*command, "--labeled", "6"],
         cwd=folder,
@@ -53,7 +63,9 @@ def compare_wines(folder: Path) -> str:
         check=True,
     )
     (table,) = (part for part in done.stdout.split("\n\n") if "worse in" in part)
-    (answer,) = (part for part in done.stdout.split("\n\n") if part.startswith("Answer"))
+    (answer,) = (
+        part for part in done.stdout.split("\n\n") if part.startswith("Answer")
+    )
     return table.strip("\n") + "\n\n" + answer + "\n"
 
 
@@ -71,7 +83,9 @@ def compare() -> None:
     grid[0, 0].set_xlabel(
         "Difference in error   (\N{LEFTWARDS ARROW} better, worse \N{RIGHTWARDS ARROW})"
     )
-    points = [p for p in findings.points if (p.curve, p.measure) == (UNLABELED_CURVE, ERROR)]
+    points = [
+        p for p in findings.points if (p.curve, p.measure) == (UNLABELED_CURVE, ERROR)
+    ]
     display_points(points, "n_unlabeled", "Error").plot(ax=grid[0, 1])
     grid[0, 1].set_title("With more and more unlabeled rows")
     save(figure, "compare")

@@ -46,8 +46,13 @@ if _TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOME = {
-    **{method.class_name: f"._estimators.{method.module}" for method in (*_FITTED, *_FURTHER)},
-    **dict.fromkeys(("ColumnError", "ParameterError", "DegenerateFitWarning"), "._messages"),
+    **{
+        method.class_name: f"._estimators.{method.module}"
+        for method in (*_FITTED, *_FURTHER)
+    },
+    **dict.fromkeys(
+        ("ColumnError", "ParameterError", "DegenerateFitWarning"), "._messages"
+    ),
     **dict.fromkeys(("NoUnlabeledRowsWarning", "NothingLearnedWarning"), "._messages"),
     **dict.fromkeys(("load_model", "save_model"), ".model_files"),
     "AutoLDA": "._estimators.auto",
@@ -57,4 +62,6 @@ _HOME = {
 _MODULES = ("model_selection", "plots", "rows", "tabular")
 __all__ = sorted(_HOME)
 # The command line starts without scikit-learn.
-__getattr__, __dir__ = _lazy_names(__name__, {**_HOME, **{name: f".{name}" for name in _MODULES}})
+__getattr__, __dir__ = _lazy_names(
+    __name__, {**_HOME, **{name: f".{name}" for name in _MODULES}}
+)

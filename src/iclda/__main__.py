@@ -23,7 +23,9 @@ def main() -> None:
         make_app()()
     finally:
         if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, 0)  # of a signal that came during an import
+            signal.setitimer(
+                signal.ITIMER_REAL, 0
+            )  # of a signal that came during an import
         # Python would show a traceback of what it does at its end, joblib what it cleans up then.
         is_done = all(signal.getsignal(number) is _stop for number in stops)
         for number in stops:
@@ -35,8 +37,12 @@ def make_app() -> Any:
     """Return the commands as a Typer application."""
     try:
         import typer
-    except ImportError:  # pragma: no cover - without the extra there is no command line to test
-        sys.exit("The command line needs extra packages: pip install 'iclda[data,experiments]'.")
+    except (
+        ImportError
+    ):  # pragma: no cover - without the extra there is no command line to test
+        sys.exit(
+            "The command line needs extra packages: pip install 'iclda[data,experiments]'."
+        )
     from . import cli
     from .cli import models, studies
 
@@ -68,7 +74,9 @@ def make_app() -> Any:
         *(studies.report, studies.datasets, models.playground, models.label),
     ):
         is_study = command.__module__ == studies.__name__
-        app.command()(cli.explained(command, cli.RESUMABLE if is_study else cli.NOT_WRITTEN))
+        app.command()(
+            cli.explained(command, cli.RESUMABLE if is_study else cli.NOT_WRITTEN)
+        )
     return app
 
 
@@ -85,7 +93,11 @@ def _stop(number: int, frame: FrameType | None) -> None:
         frame = frame.f_back
     if any(name in _COMMANDS for name in callers):
         if "importlib._bootstrap" not in callers:
-            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+            raise (
+                KeyboardInterrupt
+                if number == signal.SIGINT
+                else SystemExit(128 + number)
+            )
         if hasattr(signal, "setitimer"):  # not on Windows
             signal.signal(signal.SIGALRM, lambda _, frame: _stop(number, frame))
             signal.setitimer(signal.ITIMER_REAL, _SECONDS_BETWEEN_LOOKS)

@@ -90,7 +90,11 @@ def check_leaks(features: Any, labels: AnyArray) -> Iterator[Remark]:
     for name, series in features[is_labeled].items():
         is_filled = series.notna().to_numpy(dtype=bool)
         is_full = is_filled.all()
-        text = _value_by_class(series, known) if is_full else _filled_by_class(is_filled, known)
+        text = (
+            _value_by_class(series, known)
+            if is_full
+            else _filled_by_class(is_filled, known)
+        )
         if text:
             whole = say(
                 "Column {name!r} is {text} Leave it out by {drop} unless new rows have it before "
@@ -122,7 +126,9 @@ def _value_by_class(series: Any, known: AnyArray) -> str:
     if series.dtype.kind not in "biufO" or min(counts, default=0) < _LEAST_LABELS:
         return ""
     is_text = series.dtype.kind == "O"
-    values = series.astype(str).to_numpy() if is_text else series.to_numpy(dtype=np.float64)
+    values = (
+        series.astype(str).to_numpy() if is_text else series.to_numpy(dtype=np.float64)
+    )
     of_class = values[first]
     if (values != of_class[codes]).any() or (of_class == of_class[0]).all():
         return ""
@@ -147,10 +153,14 @@ def check_gaps(features: Any) -> Iterator[Remark]:
 
 def check_constants(features: Any) -> Iterator[Remark]:
     """Note columns with one value; a gap is a value of its own."""
-    constant = [repr(name) for name in features if features[name].nunique(dropna=False) == 1]
+    constant = [
+        repr(name) for name in features if features[name].nunique(dropna=False) == 1
+    ]
     if constant:
         has = "has" if len(constant) == 1 else "have"
-        text = f"{_first_names(constant)} {has} one value in all rows and will be ignored."
+        text = (
+            f"{_first_names(constant)} {has} one value in all rows and will be ignored."
+        )
         yield Remark(NOTE, "Constant", text)
 
 
@@ -166,7 +176,9 @@ def check_shift(labeled: Any, unlabeled: Any) -> Iterator[Remark]:
             text = f"{name!r} (means {ours.mean():.4g} with a label, {theirs.mean():.4g} without)"
             shifted.append((-test.statistic, text))
     if not shifted:
-        yield Remark(FINE, "Shift", "labeled and unlabeled rows look alike in every column.")
+        yield Remark(
+            FINE, "Shift", "labeled and unlabeled rows look alike in every column."
+        )
         return
     means = _first_names([text for _, text in sorted(shifted)])
     text = (
@@ -182,13 +194,17 @@ def first_copies(features: Any, labels: AnyArray) -> AnyArray:
     names = pandas.Series(labels, dtype=object).fillna("").astype(str).to_numpy()
     rows = features.assign(**{"label of the row": names})
     keys = pandas.util.hash_pandas_object(rows, index=False).to_numpy()
-    columns = (series.value_counts(dropna=False).to_numpy() for _, series in features.items())
+    columns = (
+        series.value_counts(dropna=False).to_numpy() for _, series in features.items()
+    )
     return find_copies(keys, columns)
 
 
 def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
     """Count copies, and labeled rows that contradict others or stand among the unlabeled ones."""
-    if n_copies := int((first_copies(features, labels) != np.arange(len(labels))).sum()):
+    if n_copies := int(
+        (first_copies(features, labels) != np.arange(len(labels))).sum()
+    ):
         text = (
             f"{len(labels):,} rows, of which {len(labels) - n_copies:,} are distinct. A labeled "
             "row is tested once, and its copies do not train then; intervals count distinct rows."
@@ -198,13 +214,20 @@ def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
     keys = pandas.util.hash_pandas_object(features, index=False).to_numpy()
     is_labeled = np.array([label is not None for label in labels], dtype=bool)
     labeled = keys[is_labeled]
-    classes = pandas.Series(labels[is_labeled].astype(str)).groupby(labeled).transform("nunique")
+    classes = (
+        pandas.Series(labels[is_labeled].astype(str))
+        .groupby(labeled)
+        .transform("nunique")
+    )
     if n_contradicted := int((classes > 1).sum()):
         rows = plural(n_contradicted, "labeled row")
         text = f"{rows} equal another one of a different class: no method can get both right."
         yield Remark(WARNING, "Duplicates", text)
     if n_seen := int(np.isin(labeled, keys[~is_labeled]).sum()):
-        rows, stand = plural(n_seen, "labeled row"), "stands" if n_seen == 1 else "stand"
+        rows, stand = (
+            plural(n_seen, "labeled row"),
+            "stands" if n_seen == 1 else "stand",
+        )
         text = f"{rows} also {stand} among the unlabeled ones: seen in training, then tested."
         yield Remark(NOTE, "Duplicates", text)
 

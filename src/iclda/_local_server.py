@@ -58,7 +58,9 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                added = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+                added = [
+                    (name.encode(), value.encode()) for name, value in _HEADERS.items()
+                ]
                 message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 
@@ -68,11 +70,15 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         host = Headers(scope=scope).get("host", "")
         if host not in self.hosts:
-            return PlainTextResponse(f"The page is on {ADDRESS} only, not on another host.\n", 403)
+            return PlainTextResponse(
+                f"The page is on {ADDRESS} only, not on another host.\n", 403
+            )
         token = scope["path"].split("/")[1] if "/" in scope["path"] else ""
         if not secrets.compare_digest(token.encode(), self.token.encode()):
             command = f"open the address that `iclda {self.site.command}` prints"
-            text = f"This is not the page that is running: {command}.\n{self.site.note}\n"
+            text = (
+                f"This is not the page that is running: {command}.\n{self.site.note}\n"
+            )
             return PlainTextResponse(text, 403)
         return None
 
@@ -81,7 +87,9 @@ def bind(port: int) -> socket.socket:
     """Open a socket that listens on this machine only; port 0 is any free one."""
     # For TCP sockets asyncio turns delays off; otherwise every answer takes 40 ms more.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    if os.name == "posix":  # elsewhere the option takes a port from the program that uses it
+    if (
+        os.name == "posix"
+    ):  # elsewhere the option takes a port from the program that uses it
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((ADDRESS, port))
@@ -110,9 +118,14 @@ def make_server(listening: socket.socket, site: Site) -> tuple[uvicorn.Server, s
     return uvicorn.Server(config), f"http://{ADDRESS}:{port}/{token}/"
 
 
-def serve(port: int, make_site: Callable[[], Site], show: Callable[[str], None]) -> None:
+def serve(
+    port: int, make_site: Callable[[], Site], show: Callable[[str], None]
+) -> None:
     """Serve until the process is interrupted; ``show`` gets the address once it can be opened."""
-    with bind(port) as listening, threadpool_limits(1):  # small fits take longer on many threads
+    with (
+        bind(port) as listening,
+        threadpool_limits(1),
+    ):  # small fits take longer on many threads
         server, address = make_server(listening, make_site())
         gc.freeze()  # so that collections do not traverse the imported modules
         show(address)

@@ -58,13 +58,17 @@ class Text(str):
         """Join parts; those of texts among them are kept."""
         text = super().__new__(cls, "".join(map(str, parts)))
         text.parts = tuple(
-            inner for part in parts for inner in (part.parts if isinstance(part, Text) else (part,))
+            inner
+            for part in parts
+            for inner in (part.parts if isinstance(part, Text) else (part,))
         )
         return text
 
     def to_json(self) -> list[Any]:
         """Parts as values that JSON has, with the parameters still to be worded."""
-        return [vars(part) if isinstance(part, Hint) else str(part) for part in self.parts]
+        return [
+            vars(part) if isinstance(part, Hint) else str(part) for part in self.parts
+        ]
 
     @classmethod
     def from_json(cls, parts: Sequence[Any]) -> Text:
@@ -74,7 +78,8 @@ class Text(str):
     def with_names(self, names: Sequence[str]) -> Text:
         """The same message with the names of columns, for X without names."""
         named = (
-            replace(p, name=names[p.number]) if isinstance(p, Column) else p for p in self.parts
+            replace(p, name=names[p.number]) if isinstance(p, Column) else p
+            for p in self.parts
         )
         return Text(*named)
 
@@ -96,7 +101,9 @@ def say(sentence: str, /, **values: Any) -> Text:
             continue
         value = Formatter().convert_field(values[name], conversion)
         parts.append(
-            value if isinstance(value, Hint | Text | Column) else format(value, form or "")
+            value
+            if isinstance(value, Hint | Text | Column)
+            else format(value, form or "")
         )
     return Text(*parts)
 
@@ -104,7 +111,9 @@ def say(sentence: str, /, **values: Any) -> Text:
 class ParameterError(ValueError):
     """A parameter has a value that it must not have: ``parameter``, ``value``."""
 
-    def __init__(self, message: str, *, parameter: str | None = None, value: Any = None) -> None:
+    def __init__(
+        self, message: str, *, parameter: str | None = None, value: Any = None
+    ) -> None:
         super().__init__(message)
         self.parameter, self.value = parameter, value
 
@@ -128,7 +137,9 @@ class NoUnlabeledRowsWarning(UserWarning):
 class DegenerateFitWarning(UserWarning):
     """A fit gives hardly any unlabeled row to a class of many labels: ``label``, ``share``."""
 
-    def __init__(self, message: str, *, label: Any = None, share: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, label: Any = None, share: float | None = None
+    ) -> None:
         super().__init__(message)
         self.label, self.share = label, share
 
@@ -136,7 +147,9 @@ class DegenerateFitWarning(UserWarning):
 class NothingLearnedWarning(UserWarning):
     """A fit is no better than the most frequent class for all rows: ``majority``, ``base_rate``."""
 
-    def __init__(self, message: str, *, majority: Any = None, base_rate: float = 1.0) -> None:
+    def __init__(
+        self, message: str, *, majority: Any = None, base_rate: float = 1.0
+    ) -> None:
         super().__init__(message)
         self.majority, self.base_rate = majority, base_rate
 

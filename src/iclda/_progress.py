@@ -12,7 +12,9 @@ from ._messages import plural
 from ._system import require
 
 SECONDS_BETWEEN_LINES = 10.0
-Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells in all, failed fits
+Advance = Callable[
+    [str, int, int, int], None
+]  # experiment, cells done, cells in all, failed fits
 
 
 @contextmanager
@@ -49,7 +51,9 @@ def show_cells(quiet: bool, unit: str = "cells", title: str = "") -> Iterator[Ad
                 shown.tasks[0].total = total
                 shown.reset(task, description=experiment)
                 current = experiment
-            note = f" [red]{plural(failed, 'fit')} failed[/red]" if failed else f" {unit}"
+            note = (
+                f" [red]{plural(failed, 'fit')} failed[/red]" if failed else f" {unit}"
+            )
             text = f"{done:,} of {total:,}{note}"
             shown.update(task, total=total, completed=done, text=text, left="left")
 

@@ -27,12 +27,20 @@ _MARGIN = 0.5  # standard errors above the lowest loss within which the safer ca
 _SCORE_MARGIN = 0.02
 _ENOUGH_A_CLASS = 4  # labels: more of one class say nothing about the others
 _LEAST_A_CLASS = 3  # mean of such numbers, below which the error is not estimated
-_OF_UNLABELED = 0.25  # power of their number by which errors may fall with unlabeled rows
+_OF_UNLABELED = (
+    0.25  # power of their number by which errors may fall with unlabeled rows
+)
 _N_SAMPLES = 200  # of the bootstrap
-_CHOSEN_SHARE = 0.1  # of the samples: a candidate chosen that often may be chosen by chance
+_CHOSEN_SHARE = (
+    0.1  # of the samples: a candidate chosen that often may be chosen by chance
+)
 _NOTABLE = 0.05  # of rows, by which an error should be below the base rate to be of use
-_CHANCE_OF_PAIRS = 0.01  # expected pairs of equal rows, up to which equal rows are copies
-_MANY_ROWS = 10  # distinct rows: so many do not occur equally often, or in pairs, by chance
+_CHANCE_OF_PAIRS = (
+    0.01  # expected pairs of equal rows, up to which equal rows are copies
+)
+_MANY_ROWS = (
+    10  # distinct rows: so many do not occur equally often, or in pairs, by chance
+)
 _SMALLEST_SHARE = 0.001  # smaller lower ends of an interval are not mentioned
 
 
@@ -74,18 +82,26 @@ class BaseRate:
         return NOTHING if 0 < self.error <= error and brier >= self.brier else UNCLEAR
 
 
-def error_interval(n_wrong: float, n_rows: int, level: float = 0.9) -> tuple[float, float]:
+def error_interval(
+    n_wrong: float, n_rows: int, level: float = 0.9
+) -> tuple[float, float]:
     """Binomial interval of an error (Clopper and Pearson); from 0 to 1 without rows.
 
     ``n_wrong`` may be a mean over repeats. 0 of 20 gives 0 to 0.139.
     """
     tail, n_right = (1 - level) / 2, n_rows - n_wrong
-    low = float(stats.beta.ppf(tail, n_wrong, n_right + 1)) if n_wrong > _NO_ROW else 0.0
-    high = float(stats.beta.isf(tail, n_wrong + 1, n_right)) if n_right > _NO_ROW else 1.0
+    low = (
+        float(stats.beta.ppf(tail, n_wrong, n_right + 1)) if n_wrong > _NO_ROW else 0.0
+    )
+    high = (
+        float(stats.beta.isf(tail, n_wrong + 1, n_right)) if n_right > _NO_ROW else 1.0
+    )
     return low, high
 
 
-def corrected_standard_error(values: Sequence[float] | Array, test_to_train: float = 0.0) -> float:
+def corrected_standard_error(
+    values: Sequence[float] | Array, test_to_train: float = 0.0
+) -> float:
     """Standard error of the mean of values, one a split (Nadeau and Bengio 2003).
 
     Splits share rows, so that their values are not independent: the variance of the mean is taken
@@ -105,7 +121,10 @@ def corrected_t_test(
 ) -> tuple[float, float]:
     """t and two-sided p of the corrected resampled t-test (Nadeau and Bengio 2003)."""
     n = len(differences)
-    mean, error = fsum(differences) / n, corrected_standard_error(differences, test_to_train)
+    mean, error = (
+        fsum(differences) / n,
+        corrected_standard_error(differences, test_to_train),
+    )
     if error == 0:
         return (0.0, 1.0) if mean == 0 else (copysign(inf, mean), 0.0)
     return mean / error, float(2 * stats.t.sf(abs(mean / error), n - 1))
@@ -202,7 +221,9 @@ class ErrorEstimate:
         rows = f"{100 * CONFIDENCE:.0f} % interval from {self.n_rows:,} labeled rows"
         if self.low < _SMALLEST_SHARE:
             return f"{self.range} of new rows wrong ({rows})"
-        return f"about {percent_text(self.error)} of new rows wrong, {self.range} ({rows})"
+        return (
+            f"about {percent_text(self.error)} of new rows wrong, {self.range} ({rows})"
+        )
 
     @property
     def range(self) -> str:
@@ -217,11 +238,16 @@ def percent_text(share: float) -> str:
     return f"{100 * share:.{0 if share >= 0.0995 or share == 0 else 1}f} %"
 
 
-def warn_if_nothing_learned(base: BaseRate, estimate: ErrorEstimate, brier: float) -> None:
+def warn_if_nothing_learned(
+    base: BaseRate, estimate: ErrorEstimate, brier: float
+) -> None:
     """Warn if error and Brier score of a method are no better than those of the base rate."""
     if base.judge(estimate.error, estimate.high, brier) != NOTHING:
         return
-    first, advice = "Nothing was learned from these columns", "Look for columns that say more"
+    first, advice = (
+        "Nothing was learned from these columns",
+        "Look for columns that say more",
+    )
     if estimate.n_rows < base.n_labels_needed:
         first = f"{estimate.n_rows:,} labels cannot show that anything was learned"
         advice = f"About {base.n_labels_needed:,} would show an error 5 percentage points lower"
@@ -241,7 +267,10 @@ def find_copies(keys: AnyArray, columns: Iterable[AnyArray]) -> AnyArray:
     Of other rows the index is their own.
     """
     numbers, counts = np.unique(keys, return_inverse=True, return_counts=True)[1:]
-    n_rows, n_times = len(keys), int(np.gcd.reduce(counts)) if len(counts) >= _MANY_ROWS else 1
+    n_rows, n_times = (
+        len(keys),
+        int(np.gcd.reduce(counts)) if len(counts) >= _MANY_ROWS else 1,
+    )
     own = np.arange(n_rows)
     if len(counts) == n_rows:
         return own
@@ -258,11 +287,15 @@ def find_copies(keys: AnyArray, columns: Iterable[AnyArray]) -> AnyArray:
     return first
 
 
-def merge_copies(rows: Array, codes: AnyArray, weights: Array) -> tuple[Array, AnyArray, Array]:
+def merge_copies(
+    rows: Array, codes: AnyArray, weights: Array
+) -> tuple[Array, AnyArray, Array]:
     """Labeled rows without further copies of them, their codes, and the weights of all copies."""
     cells = np.column_stack([codes, rows]) + 0.0  # without -0.0
     keys = cells.view(np.dtype((np.void, cells.strides[0]))).ravel()
-    first = find_copies(keys, (np.unique(each, return_counts=True)[1] for each in rows.T))
+    first = find_copies(
+        keys, (np.unique(each, return_counts=True)[1] for each in rows.T)
+    )
     kept, sums = np.unique(first), np.bincount(first, weights)
     return rows[kept], codes[kept], sums[kept]
 
@@ -300,7 +333,9 @@ def _are_close(losses: Array, is_wrong: Array, counts: Array) -> AnyArray:
     excess = means - means.min(axis=1, keepdims=True)
     # Variance of the differences to the best, by the second moments of all pairs.
     pairs = np.square(losses[:, None] - losses[None])
-    squares = np.einsum("sr,cbr->scb", counts, pairs, optimize=True) / totals[:, :, None]
+    squares = (
+        np.einsum("sr,cbr->scb", counts, pairs, optimize=True) / totals[:, :, None]
+    )
     squares = np.take_along_axis(squares, best[:, None, None], axis=2)[:, :, 0]
     variances = np.maximum(squares - excess**2, 0.0) / np.maximum(totals - 1, 1)
     errors = counts @ is_wrong.T / totals
@@ -309,7 +344,9 @@ def _are_close(losses: Array, is_wrong: Array, counts: Array) -> AnyArray:
     return np.asarray((excess <= _MARGIN * np.sqrt(variances) + 1e-12) | is_surer)
 
 
-def estimate_error(losses: Array, is_wrong: Array, seed: int = 0) -> ErrorEstimate | None:
+def estimate_error(
+    losses: Array, is_wrong: Array, seed: int = 0
+) -> ErrorEstimate | None:
     """Error of what ``safest_choice`` takes, without the optimism of choosing by the same rows.
 
     Bootstrap bias corrected cross-validation (Tsamardinos, Greasidou and Borboudakis 2018): the
@@ -332,7 +369,9 @@ def estimate_error(losses: Array, is_wrong: Array, seed: int = 0) -> ErrorEstima
     error = float(sums.sum() / left_out.sum())
     is_often = np.bincount(chosen, minlength=len(losses)) >= _CHOSEN_SHARE * len(chosen)
     errors = [error, *is_wrong[is_often].mean(axis=1).tolist()]
-    ends = np.array([error_interval(each * n_rows, n_rows, CONFIDENCE) for each in errors])
+    ends = np.array(
+        [error_interval(each * n_rows, n_rows, CONFIDENCE) for each in errors]
+    )
     return ErrorEstimate(error, float(ends.min()), float(ends.max()), n_rows)
 
 

@@ -96,7 +96,9 @@ def one_thread_if_small(n_features: int) -> Any:
 
 @cache
 def _blas_threads() -> Any:
-    from threadpoolctl import ThreadpoolController  # inspects all loaded libraries: once
+    from threadpoolctl import (
+        ThreadpoolController,
+    )  # inspects all loaded libraries: once
 
     return ThreadpoolController()
 
@@ -118,7 +120,9 @@ def atomic_write(path: Path) -> Iterator[Path]:
     except OSError as error:
         # The error of a full disk names no file, and the name of the unfinished one is of no use.
         if error.filename in (None, str(unfinished), unfinished):
-            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+            raise OSError(
+                error.errno, error.strerror or str(error), str(path)
+            ) from error
         raise
     finally:
         with suppress(OSError):  # a name that is too long is no file to remove
@@ -128,7 +132,11 @@ def atomic_write(path: Path) -> Iterator[Path]:
 def written_files() -> list[Path]:
     """Return the files that are in their places, also if the process was interrupted just then."""
     numbers = file_numbers.items()
-    return [path for path, number in numbers if path.exists() and path.stat().st_ino == number]
+    return [
+        path
+        for path, number in numbers
+        if path.exists() and path.stat().st_ino == number
+    ]
 
 
 def check_writable(path: Path) -> None:
@@ -136,6 +144,10 @@ def check_writable(path: Path) -> None:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}: make it.")
+        raise FileNotFoundError(
+            f"There is no folder {path.parent} for {path.name}: make it."
+        )
     if not os.access(path.parent, os.W_OK):
-        raise PermissionError(f"The folder {path.parent} cannot be written to: name another one.")
+        raise PermissionError(
+            f"The folder {path.parent} cannot be written to: name another one."
+        )

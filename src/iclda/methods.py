@@ -35,7 +35,9 @@ class Method:
     line: tuple[Any, ...]
     path: str  # module of iclda._estimators and class
     uses_unlabeled: bool = True
-    options: tuple[tuple[str, Any], ...] = ()  # parameters that make the class this method
+    options: tuple[
+        tuple[str, Any], ...
+    ] = ()  # parameters that make the class this method
 
     @property
     def module(self) -> str:
@@ -73,13 +75,20 @@ class Method:
         return frozenset(signature(self.load_class()).parameters)
 
     def classifier(
-        self, *, shrinkage: Any = None, priors: Any = None, proportions: Any = None, seed: int = 0
+        self,
+        *,
+        shrinkage: Any = None,
+        priors: Any = None,
+        proportions: Any = None,
+        seed: int = 0,
     ) -> Any:
         """Return an unfitted classifier with those of the values that its class takes."""
         given = {"shrinkage": shrinkage, "priors": priors, "proportions": proportions}
         given |= {"random_state": seed, "method": self.name}
         known = self.parameters
-        chosen = {name: v for name, v in given.items() if name in known and v is not None}
+        chosen = {
+            name: v for name, v in given.items() if name in known and v is not None
+        }
         return self.load_class()(**{**dict(self.options), **chosen})
 
 
@@ -333,8 +342,12 @@ def _plain(name: str) -> str:
 def _names_of(method: Method) -> set[str]:
     """Return names here, in the paper and in Python, of a class that is this method alone."""
     is_shared = method.options or method.is_outside
-    in_python = () if is_shared else (method.class_name, method.class_name.removesuffix("LDA"))
-    return {_plain(name) for name in (method.name, method.paper_name, *in_python) if name}
+    in_python = (
+        () if is_shared else (method.class_name, method.class_name.removesuffix("LDA"))
+    )
+    return {
+        _plain(name) for name in (method.name, method.paper_name, *in_python) if name
+    }
 
 
 # The first of several methods with a name has it.
@@ -347,7 +360,9 @@ def known_method(name: str) -> Method | None:
     return _BY_NAME.get(_plain(_RENAMED.get(plain, plain)))
 
 
-def find_method(name: str, among: Sequence[Method] = FITTED, others: Sequence[str] = ()) -> Method:
+def find_method(
+    name: str, among: Sequence[Method] = FITTED, others: Sequence[str] = ()
+) -> Method:
     """Return a method by its name here, in the paper or in Python.
 
     A ValueError lists the methods to choose from, and ``others``, further names that the caller
@@ -357,7 +372,9 @@ def find_method(name: str, among: Sequence[Method] = FITTED, others: Sequence[st
     if method is None or method not in among or "(" in name:
         names = [*others, *(each.name for each in among)]
         close = get_close_matches(str(name), names, n=1)
-        what = f"Unknown method {name!r}.{f' Did you mean {close[0]!r}?' if close else ''}"
+        what = (
+            f"Unknown method {name!r}.{f' Did you mean {close[0]!r}?' if close else ''}"
+        )
         if method is not None and "(" not in name:
             what = f"The method {method.name!r} can be compared, but not chosen here."
         known = [*others, *(f"{each.name} ({each.paper_name})" for each in among)]
@@ -373,7 +390,9 @@ def find_method(name: str, among: Sequence[Method] = FITTED, others: Sequence[st
 
 def safety_rank(name: str) -> int:
     """Rank of a method from the safest, 0; those without a rank are last."""
-    return FROM_THE_SAFEST.index(name) if name in FROM_THE_SAFEST else len(FROM_THE_SAFEST)
+    return (
+        FROM_THE_SAFEST.index(name) if name in FROM_THE_SAFEST else len(FROM_THE_SAFEST)
+    )
 
 
 def affordable(
@@ -407,5 +426,8 @@ def parse_shrinkage(text: str) -> Shrinkage:
     with suppress(ValueError):
         if 0 <= float(text) < 1:
             return float(text) or None
-    rule = say("{@shrinkage} must be a number from 0 to below 1, or auto, got {text!r}.", text=text)
+    rule = say(
+        "{@shrinkage} must be a number from 0 to below 1, or auto, got {text!r}.",
+        text=text,
+    )
     raise ParameterError(rule, parameter="shrinkage", value=text)

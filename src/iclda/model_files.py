@@ -112,7 +112,11 @@ def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
     except ImportError:
         raise
     except Exception as error:  # skops raises errors of many types for a malformed file
-        reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
+        reason = (
+            str(error)
+            if type(error) is ValueError
+            else f"{type(error).__name__}: {error}"
+        )
         raise ValueError(f"{path} cannot be loaded as a model: {reason}") from error
 
 
@@ -156,7 +160,9 @@ def _skops() -> Any:
     It imports every package within scikit-learn to list the estimators, and these two of them
     import Dask and torch, which takes seconds.
     """
-    unused = [f"sklearn.externals.array_api_compat.{name}" for name in ("dask", "torch")]
+    unused = [
+        f"sklearn.externals.array_api_compat.{name}" for name in ("dask", "torch")
+    ]
     unused = [name for name in unused if name not in sys.modules]
     sys.modules.update(dict.fromkeys(unused))  # type: ignore[arg-type] # None: not to be imported
     try:
@@ -213,7 +219,9 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
 def _describe(model: Any, about: Mapping[str, Any]) -> dict[str, Any]:
     """Collect details of a fitted model that can be written as JSON."""
     classifier = model[-1] if isinstance(model, Pipeline) else model
-    diagnosis = {name.rstrip("_"): getattr(classifier, name, None) for name in _DIAGNOSIS}
+    diagnosis = {
+        name.rstrip("_"): getattr(classifier, name, None) for name in _DIAGNOSIS
+    }
     return {
         "format": FORMAT,
         "iclda": versions()["iclda"],
@@ -224,7 +232,9 @@ def _describe(model: Any, about: Mapping[str, Any]) -> dict[str, Any]:
         "priors": _to_json(getattr(classifier, "priors_", None)),
         "columns": column_kinds(model),
         "n_features": int(classifier.n_features_in_),
-        "diagnosis": _to_json({k: value for k, value in diagnosis.items() if value is not None}),
+        "diagnosis": _to_json(
+            {k: value for k, value in diagnosis.items() if value is not None}
+        ),
         "versions": {**versions(), "skops": version("skops")},
         "about": dict(about),
     }
@@ -239,4 +249,8 @@ def _to_json(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_to_json(entry) for entry in value]
     value = plain(value)
-    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+    return (
+        value
+        if value is None or isinstance(value, (bool, int, float, str))
+        else repr(value)
+    )

@@ -24,7 +24,9 @@ from ._system import require
 __all__ = ["bar", "from_batches", "from_dask", "open", "progress"]
 
 
-def open(X: Any, *, columns: Sequence[str] | None = None, memory: int = DEFAULT_MEMORY) -> Reader:
+def open(
+    X: Any, *, columns: Sequence[str] | None = None, memory: int = DEFAULT_MEMORY
+) -> Reader:
     """Open rows that are read a few at a time.
 
     Parameters
@@ -54,14 +56,19 @@ def open(X: Any, *, columns: Sequence[str] | None = None, memory: int = DEFAULT_
             raise ValueError("columns is an empty list: name at least one column.")
         refuse_repeated(columns, "columns")
         if reader.feature_names is None:
-            raise ValueError(f"columns={list(columns)!r} selects by name, and X has no names.")
+            raise ValueError(
+                f"columns={list(columns)!r} selects by name, and X has no names."
+            )
         reader = reader.select(columns)
     reader.memory = memory
     return reader
 
 
 def from_batches(
-    factory: Callable[[], Iterable[Any]], *, n_rows: int | None = None, memory: int = DEFAULT_MEMORY
+    factory: Callable[[], Iterable[Any]],
+    *,
+    n_rows: int | None = None,
+    memory: int = DEFAULT_MEMORY,
 ) -> Reader:
     """Rows from anything that can be read again from the start.
 

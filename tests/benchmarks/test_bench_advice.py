@@ -4,7 +4,13 @@ from bench_advice import HELD_OUT, TUNED, run, summarize
 
 
 def result(table, recommended, interval=(0.0, 0.3), **errors):
-    found = {"table": table, "labels": 10, "seed": 0, "errors": errors, "recommended": recommended}
+    found = {
+        "table": table,
+        "labels": 10,
+        "seed": 0,
+        "errors": errors,
+        "recommended": recommended,
+    }
     auto_interval = None if recommended == "b" else (0.0, 1.0)
     auto = {"auto": "a", "auto_interval": auto_interval}
     return {**found, **auto, "interval": list(interval), "expected": 0.1}
@@ -16,7 +22,9 @@ def test_tables_to_judge_by_are_not_those_tuned_on():
 
 
 def test_bars_are_those_of_the_runs():
-    said = summarize([result("one", "a", a=0.1, b=0.3), result("two", "b", a=0.3, b=0.2)])
+    said = summarize(
+        [result("one", "a", a=0.1, b=0.3), result("two", "b", a=0.3, b=0.2)]
+    )
     assert "| compare recommends | 15.0% | 0.0 |" in said
     assert "| fit chooses | 20.0% | 10.0 | two, 10 labels |" in said
     assert "best single policy 20.00%: met." in said

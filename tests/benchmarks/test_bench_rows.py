@@ -10,7 +10,10 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_a_run_survives_its_file(tmp_path):
-    run = run_of(row(objective=-70.12345678, gap=3e-8, n_passes=5), row(seed=3, failure="no\nluck"))
+    run = run_of(
+        row(objective=-70.12345678, gap=3e-8, n_passes=5),
+        row(seed=3, failure="no\nluck"),
+    )
     run.notes.append(Note("threads", "left out"))
     write_run(run, tmp_path / "new" / "run.json")
     assert read_run(tmp_path / "new" / "run.json") == run

@@ -29,14 +29,24 @@ def stored(tmp_path, monkeypatch):
 
 
 def test_a_quick_run_writes_rows_tables_and_figure(tmp_path, stored, capsys):
-    arguments = ["--quick", "--only", "small", "--only", "predict", "--out", str(tmp_path / "out")]
+    arguments = [
+        "--quick",
+        "--only",
+        "small",
+        "--only",
+        "predict",
+        "--out",
+        str(tmp_path / "out"),
+    ]
     assert program.main(arguments) == 0
     assert "Not compared" in capsys.readouterr().out
     rows = read_run(tmp_path / "out" / "bench.json").rows
     assert {found.case for found in rows} == {"small", "predict"}
     assert not [found for found in rows if found.failure]
     ours = [found for found in rows if found.method == "ICLDA"]
-    assert all(found.gap <= 1e-6 and found.n_passes and found.objective for found in ours)
+    assert all(
+        found.gap <= 1e-6 and found.n_passes and found.objective for found in ours
+    )
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"bench.json", "tables.md", "scaling.svg", "scaling.png"}
 
@@ -67,7 +77,9 @@ def test_the_exit_code_is_1_if_and_only_if_a_fit_is_slow_twice(
         ["--out", __file__],
     ],
 )
-def test_what_cannot_be_measured_or_kept_is_refused(options, stored, monkeypatch, capsys):
+def test_what_cannot_be_measured_or_kept_is_refused(
+    options, stored, monkeypatch, capsys
+):
     monkeypatch.setattr(program, "measure", None)
     with pytest.raises(SystemExit) as refused:
         program.main(options)

@@ -19,7 +19,9 @@ def new_page(browser):
     made = []
 
     def make(width=1280, height=860, **options):
-        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, **options
+        )
         context.set_default_timeout(30_000)
         page = context.new_page()
         made.append((context, watch(page)))

@@ -10,7 +10,12 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 HOW = """\
 No Chromium was found. Install one:
@@ -33,7 +38,9 @@ def open_browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+        browser = playwright.chromium.launch(
+            executable_path=find_chromium(), args=FLAGS
+        )
         yield browser
         browser.close()
 
@@ -66,7 +73,9 @@ def watch(page):
             problems.append(f"{message.type}: {message.text}")
 
     def check(request):
-        if not request.url.startswith(("http://127.0.0.1:", "file://", "data:", "blob:")):
+        if not request.url.startswith(
+            ("http://127.0.0.1:", "file://", "data:", "blob:")
+        ):
             problems.append(f"request: {request.url}")
 
     page.on("console", note)

@@ -29,11 +29,18 @@ def test_an_image_that_does_not_open_is_named_and_can_be_skipped(new_page, tmp_p
     write_images(tmp_path, n=3)
     for path in (tmp_path / "images").iterdir():
         path.write_bytes(b"no image")
-    options = ["--labels", str(tmp_path / "l.csv"), "--images", str(tmp_path / "images")]
+    options = [
+        "--labels",
+        str(tmp_path / "l.csv"),
+        "--images",
+        str(tmp_path / "images"),
+    ]
     with running_page("label", str(tmp_path / "features.npy"), *options) as address:
         page = new_page()
         page.goto(address)
-        page.locator("#stage .note", has_text=".png does not open. Skip the row").wait_for()
+        page.locator(
+            "#stage .note", has_text=".png does not open. Skip the row"
+        ).wait_for()
         page.locator("#skip").click()
         page.locator("#progress", has_text="1 skipped").wait_for()
         page.close()  # before the server ends, which it would report

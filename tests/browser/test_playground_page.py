@@ -110,7 +110,9 @@ def assert_line_is_on_the_screen(page, color, classifier):
     assert is_line[distance < 0.5 * size].mean() > 0.8
 
 
-def test_the_boundary_on_the_screen_is_that_of_the_library_before_and_after_a_drag(open_page):
+def test_the_boundary_on_the_screen_is_that_of_the_library_before_and_after_a_drag(
+    open_page,
+):
     page = open_page()
     requests = Requests(page)
     page.uncheck("#shading")
@@ -144,15 +146,35 @@ def test_points_of_four_classes_and_unlabeled_ones_are_added_by_clicks(open_page
         for dx, dy in ((0, 0), (0.6, 0.1), (0.2, 0.7)):
             click(page, x + dx, y + dy)
         if code == "0":
-            page.locator("#message", has_text="All labeled points are of class A").wait_for()
+            page.locator(
+                "#message", has_text="All labeled points are of class A"
+            ).wait_for()
     sent, answer = requests.settled()
-    assert [point[2] for point in sent["labeled"]] == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert [point[2] for point in sent["labeled"]] == [
+        0,
+        0,
+        0,
+        1,
+        1,
+        1,
+        2,
+        2,
+        2,
+        3,
+        3,
+        3,
+    ]
     np.testing.assert_allclose(sent["labeled"][3][:2], [3, -3], atol=0.02)
     assert [point[2] for point in sent["unlabeled"]] == [None] * 3
     assert page.locator("#message").is_hidden()
     assert answer["classes"] == [0, 1, 2, 3]
     X, y = rows_of(sent)
-    found = page.locator("tr", has_text="supervised LDA").locator(".number").nth(1).inner_text()
+    found = (
+        page.locator("tr", has_text="supervised LDA")
+        .locator(".number")
+        .nth(1)
+        .inner_text()
+    )
     expected = iclda.SupervisedLDA().fit(X, y)
     likelihood = expected.log_likelihood(X[y >= 0], y[y >= 0]).mean()
     assert float(found.replace("\u2212", "-")) == pytest.approx(likelihood, abs=6e-4)
@@ -188,7 +210,10 @@ def test_a_link_opens_the_same_page_in_another_run(open_page, new_page):
         ("nonsense", "not one of the playground"),
         ("v=1&lc=0&l=!!!!", "characters that no link"),
         ("v=1&lc=9&l=AAAAAA", "there is no class 9"),
-        ("v=1&uc=" + "x" * 6000 + "&u=" + "A" * 32000, "6000 points, and the playground draws"),
+        (
+            "v=1&uc=" + "x" * 6000 + "&u=" + "A" * 32000,
+            "6000 points, and the playground draws",
+        ),
     ],
 )
 def test_a_bad_link_opens_the_first_problem_with_a_message(open_page, state, message):
@@ -203,11 +228,15 @@ def test_a_likelihood_that_comes_with_more_mistakes_is_no_good_news(open_page):
     page.select_option("#toy", "across")
     page.check("#show-em")
     fits = requests.settled()[1]["fits"]
-    wrong, other = (f"{100 * fits[name]['wrong']:.1f}\u00a0%" for name in ("em", "supervised"))
+    wrong, other = (
+        f"{100 * fits[name]['wrong']:.1f}\u00a0%" for name in ("em", "supervised")
+    )
     assert fits["em"]["wrong"] > fits["supervised"]["wrong"]
     expected = f"gets {wrong} of these points wrong, supervised LDA {other}"
     assert page.inner_text("#headline").endswith(expected)
-    assert "a higher likelihood may come with more mistakes" in page.inner_text("#sentence")
+    assert "a higher likelihood may come with more mistakes" in page.inner_text(
+        "#sentence"
+    )
     row = page.locator("tr", has_text="expectation maximization")
     assert row.locator(".more").inner_text() == wrong
     style = "(each) => [getComputedStyle(each).color, getComputedStyle(each).backgroundColor]"
@@ -255,7 +284,9 @@ def test_all_is_done_by_keys(open_page):
     assert len(sent["labeled"]) == 1
 
 
-def test_a_screen_reader_hears_the_finding_at_rest_and_every_control_has_a_name(open_page):
+def test_a_screen_reader_hears_the_finding_at_rest_and_every_control_has_a_name(
+    open_page,
+):
     page = open_page()
     page.locator("#live", has_text="of these points wrong").wait_for(state="attached")
     assert page.locator("#live").get_attribute("aria-live") == "polite"
@@ -265,7 +296,9 @@ def test_a_screen_reader_hears_the_finding_at_rest_and_every_control_has_a_name(
             " [...(each.labels ?? [])].map((label) => label.textContent.trim()).join(' ')"
         )
         assert name, control.evaluate("each => each.outerHTML")
-    levels = page.locator("h1, h2").evaluate_all("all => all.map((each) => each.tagName)")
+    levels = page.locator("h1, h2").evaluate_all(
+        "all => all.map((each) => each.tagName)"
+    )
     assert levels[0] == "H1"
     assert levels.count("H1") == 1
 
@@ -286,7 +319,9 @@ def test_the_page_fits_the_window_and_its_text_stands_out(open_page, width, sche
 
 def luminance(color):
     channels = np.array([int(part) for part in re.findall(r"\d+", color)[:3]]) / 255
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    linear = np.where(
+        channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4
+    )
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 

@@ -33,7 +33,11 @@ def reproduced(folder):
 
 @pytest.fixture(scope="module")
 def evaluated(folder):
-    data, model, page = write(folder), folder / "model.skops", folder / "evaluation.html"
+    data, model, page = (
+        write(folder),
+        folder / "model.skops",
+        folder / "evaluation.html",
+    )
     assert call("fit", data, "--target", "species", "--out", model, "--quiet")[0] == 0
     assert call("evaluate", model, data, "--out", page, "--quiet")[0] == 0
     return page
@@ -58,11 +62,15 @@ def test_a_report_fits_the_window_and_loads_without_errors_or_requests(
     assert overflow(page) <= 0
 
 
-def test_headings_are_in_order_pictures_have_names_and_links_lead_somewhere(new_page, report):
+def test_headings_are_in_order_pictures_have_names_and_links_lead_somewhere(
+    new_page, report
+):
     page = new_page()
     page.goto(report)
     headings = page.locator("h1, h2, h3, h4")
-    levels = [int(tag[1]) for tag in headings.evaluate_all("all => all.map((h) => h.tagName)")]
+    levels = [
+        int(tag[1]) for tag in headings.evaluate_all("all => all.map((h) => h.tagName)")
+    ]
     assert levels.index(1) == 0
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))

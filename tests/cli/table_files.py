@@ -19,7 +19,9 @@ def flowers(n=90, n_labeled=30):
     """Three classes in two numbers, a category and a boolean, with gaps; most rows unlabeled."""
     rng = np.random.default_rng(2)
     codes = np.arange(n) % 3
-    frame = pd.DataFrame(rng.normal(size=(n, 2)) + 3 * np.eye(3, 2)[codes], columns=["p", "q"])
+    frame = pd.DataFrame(
+        rng.normal(size=(n, 2)) + 3 * np.eye(3, 2)[codes], columns=["p", "q"]
+    )
     frame["color"] = rng.choice(["red", "blue"], n)
     frame["wild"] = rng.random(n) < 0.5
     frame.loc[1::20, "p"] = np.nan
@@ -39,5 +41,7 @@ def write_model(folder, method="em"):
 def write(folder, frame=None, name="flowers.csv"):
     path = folder / name
     frame = flowers() if frame is None else frame
-    frame.to_parquet(path) if name.endswith("parquet") else frame.to_csv(path, index=False)
+    frame.to_parquet(path) if name.endswith("parquet") else frame.to_csv(
+        path, index=False
+    )
     return path

@@ -40,25 +40,37 @@ def test_the_loop_ends_in_a_model_with_an_honest_error(features):
     fill(features)
     code, said, _ = call("fit", "x.npy", *LABELS)
     assert code == 0
-    assert "How often it errs on new rows is not known: it is measured by at least 8" in said
+    assert (
+        "How often it errs on new rows is not known: it is measured by at least 8"
+        in said
+    )
     said = call("ask", "x.npy", "--n", 6, "--test", 20)[1]
     assert "there are 0 among 9 labels. `iclda ask` draws such rows" in said
     fill(features)
     found = json.loads(call("ask", "x.npy", "--n", 0, "--json")[1])
-    assert (found["n_labels"], found["error"]["n_rows"], found["n_chosen"]) == (35, 20, 0)
-    assert found["next"] == "iclda fit x.npy --labels to_label.csv --id row --target label"
+    assert (found["n_labels"], found["error"]["n_rows"], found["n_chosen"]) == (
+        35,
+        20,
+        0,
+    )
+    assert (
+        found["next"] == "iclda fit x.npy --labels to_label.csv --id row --target label"
+    )
     assert found["lines"][0].startswith("Expect ")
     said = call("fit", "x.npy", *LABELS)[1]
     assert "90 % interval from 20 labeled rows" in said
     code, _, error = call("fit", "x.npy", *LABELS, "--proportions", "labeled")
     assert code == 2
-    assert "--proportions takes the class shares of the labels, and 15 of these" in error
+    assert (
+        "--proportions takes the class shares of the labels, and 15 of these" in error
+    )
 
 
 def test_no_fit_is_named_before_two_classes_are_known(features):
     said = call("ask", "x.npy", "--n", 0)[1]
     assert (
-        said == "Next: run the same command with --n 20, since a fit needs labels of two classes\n"
+        said
+        == "Next: run the same command with --n 20, since a fit needs labels of two classes\n"
     )
 
 
@@ -66,7 +78,16 @@ def test_a_comparison_tests_random_rows_alone(features):
     pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
     call("ask", "x.npy", "--n", 12)
     fill(features)
-    options = "--methods", "average,em", "--fast", "--jobs", "1", "--out", "out", *LABELS
+    options = (
+        "--methods",
+        "average,em",
+        "--fast",
+        "--jobs",
+        "1",
+        "--out",
+        "out",
+        *LABELS,
+    )
     code, _, error = call("compare", "x.npy", *options)
     assert code == 2
     assert "cannot be compared: it is measured by at least 8" in error
@@ -74,7 +95,9 @@ def test_a_comparison_tests_random_rows_alone(features):
     fill(features)
     code, said, _ = call("compare", "x.npy", *options)
     assert code == 0
-    assert "numbers are those of the 20 that were drawn at random" in " ".join(said.split())
+    assert "numbers are those of the 20 that were drawn at random" in " ".join(
+        said.split()
+    )
     assert "from 20 labeled rows" in " ".join(said.split())
 
 
@@ -84,18 +107,25 @@ def test_an_evaluation_leaves_chosen_labels_out(features):
     call("fit", "x.npy", *LABELS)
     code, _, error = call("evaluate", "model.skops", "x.npy", *LABELS)
     assert code == 2
-    assert "is not known: it is measured by at least 8 labels of rows drawn at random" in error
+    assert (
+        "is not known: it is measured by at least 8 labels of rows drawn at random"
+        in error
+    )
     call("ask", "x.npy", "--n", 0, "--test", 20)
     fill(features)
     code, said, _ = call("evaluate", "model.skops", "x.npy", *LABELS)
     assert code == 0
     assert "model.skops on the 20 of 90 rows of x.npy whose class is in 'label'" in said
-    assert "12 labels of rows that were chosen for being informative are left out" in said
+    assert (
+        "12 labels of rows that were chosen for being informative are left out" in said
+    )
 
 
 def test_ids_of_a_table_join_the_answers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    frame = flowers().drop(columns="species").assign(name=[f"n{k:02}" for k in range(90)])
+    frame = (
+        flowers().drop(columns="species").assign(name=[f"n{k:02}" for k in range(90)])
+    )
     frame["remark"] = [f"seen by {k}, at noon" for k in range(90)]
     path = write(tmp_path, frame)
     assert call("ask", path, "--n", 9, "--id", "name", "--target", "species")[0] == 0
@@ -105,7 +135,9 @@ def test_ids_of_a_table_join_the_answers(tmp_path, monkeypatch):
     kinds = np.array(["iris", "lily", "rose"])
     answers["species"] = [kinds[int(name[1:]) % 3] for name in answers["name"]]
     answers.to_csv("to_label.csv", index=False)
-    asked = call("ask", path, "--n", 0, "--id", "name", "--target", "species", "--json")[1]
+    asked = call(
+        "ask", path, "--n", 0, "--id", "name", "--target", "species", "--json"
+    )[1]
     command = json.loads(asked)["next"]
     assert command.endswith("--id name --target species --drop-unusable")
     code, said, _ = call(*shlex.split(command)[1:])
@@ -127,7 +159,9 @@ def spoil(column, value):
         ("how", "Chosen", "column 'how' must say chosen or random, got 'Chosen'"),
     ],
 )
-def test_answers_that_cannot_be_meant_are_refused_and_stay(features, column, value, message):
+def test_answers_that_cannot_be_meant_are_refused_and_stay(
+    features, column, value, message
+):
     call("ask", "x.npy", "--n", 30)
     fill(features)
     spoil(column, value)

@@ -30,18 +30,28 @@ TABLES = {
         ["--prior", "iris=0.5", "--prior", "tulip=0.5"],
         "--prior must name the classes with labeled rows, ['iris', 'lily', 'rose'], got ['iris', ",
     ),
-    "few labels": (flowers(n_labeled=3), ["--shrinkage", "0"], "or pass --shrinkage, for example"),
+    "few labels": (
+        flowers(n_labeled=3),
+        ["--shrinkage", "0"],
+        "or pass --shrinkage, for example",
+    ),
     "names": (
         labeled(odd=[f"flower {i}" for i in range(90)]),
         [],
         "Or leave out the column: --drop odd.",
     ),
-    "overflow": (labeled(far=1e200 * np.arange(1.0, 91)), [], "nothing above 1e150 can be comp"),
+    "overflow": (
+        labeled(far=1e200 * np.arange(1.0, 91)),
+        [],
+        "nothing above 1e150 can be comp",
+    ),
 }
 
 
 @pytest.mark.parametrize(("frame", "options", "message"), TABLES.values(), ids=TABLES)
-def test_a_table_that_cannot_be_used_is_one_line_in_options(tmp_path, frame, options, message):
+def test_a_table_that_cannot_be_used_is_one_line_in_options(
+    tmp_path, frame, options, message
+):
     code, said, error = fit(tmp_path, frame, *options)
     assert (code, said) == (2, "")
     assert error.startswith("Error: ")
@@ -68,7 +78,11 @@ def test_32_a_fit_without_a_maximum_names_the_column_and_ends_with_code_3(tmp_pa
     assert "Next:" not in said
     assert "column 'scent = rose' takes (nearly) one value per class" in said
     assert "pass --shrinkage, for example 0.1" in said
-    assert fit(tmp_path, frame, "--method", "iclda", "--shrinkage", "0", "--quiet") == (3, "", "")
+    assert fit(tmp_path, frame, "--method", "iclda", "--shrinkage", "0", "--quiet") == (
+        3,
+        "",
+        "",
+    )
 
 
 @pytest.fixture(scope="module")
@@ -81,18 +95,34 @@ def folder(tmp_path_factory):
 
 
 PREDICTED = {
-    "text for numbers": ({"q": "large"}, "csv", "row 2, column 'q': must hold numbers: invalid v"),
-    "dates": ({"q": pd.Timestamp("2020-01-01")}, "parquet", "column 'q': must hold numbers, as in"),
-    "lists": ({"color": [["red", "blue"]] * 90}, "parquet", "column 'color': must hold text"),
+    "text for numbers": (
+        {"q": "large"},
+        "csv",
+        "row 2, column 'q': must hold numbers: invalid v",
+    ),
+    "dates": (
+        {"q": pd.Timestamp("2020-01-01")},
+        "parquet",
+        "column 'q': must hold numbers, as in",
+    ),
+    "lists": (
+        {"color": [["red", "blue"]] * 90},
+        "parquet",
+        "column 'color': must hold text",
+    ),
 }
 
 
-@pytest.mark.parametrize(("columns", "kind", "message"), PREDICTED.values(), ids=PREDICTED)
+@pytest.mark.parametrize(
+    ("columns", "kind", "message"), PREDICTED.values(), ids=PREDICTED
+)
 def test_34_other_kinds_of_cells_are_named_with_their_place(
     folder, tmp_path, columns, kind, message
 ):
     data = write(tmp_path, labeled(**columns), f"new.{kind}")
-    code, said, error = call("predict", folder / "m.skops", data, "--out", tmp_path / "p.csv")
+    code, said, error = call(
+        "predict", folder / "m.skops", data, "--out", tmp_path / "p.csv"
+    )
     assert (code, said, error.count("\n")) == (2, "", 1)
     assert f"new.{kind}" in error
     assert message in error
@@ -102,7 +132,13 @@ def test_34_other_kinds_of_cells_are_named_with_their_place(
 def test_44_damage_in_the_middle_of_a_table_leaves_no_predictions(folder, tmp_path):
     lines = write(tmp_path).read_bytes().splitlines(keepends=True)
     (tmp_path / "new.csv").write_bytes(b"".join(lines + lines[1:] * 500) + b"1,2\n")
-    command = "predict", folder / "m.skops", tmp_path / "new.csv", "--out", tmp_path / "p.csv"
+    command = (
+        "predict",
+        folder / "m.skops",
+        tmp_path / "new.csv",
+        "--out",
+        tmp_path / "p.csv",
+    )
     code, _, error = call(*command)
     assert code == 2
     assert "Row #45092: Expected 5 columns, got 2" in error
@@ -111,10 +147,19 @@ def test_44_damage_in_the_middle_of_a_table_leaves_no_predictions(folder, tmp_pa
 
 FIT = ("fit", "data.csv", "--target", "species")
 USAGE = {
-    "no such table": (("fit", "nowhere.csv", "--target", "y"), "nowhere.csv: No such file"),
+    "no such table": (
+        ("fit", "nowhere.csv", "--target", "y"),
+        "nowhere.csv: No such file",
+    ),
     "no model to show": (("show", "data.csv"), "data.csv is no model file, or damaged"),
-    "unknown method": ((*FIT, "--method", "svm"), "Unknown method 'svm'. There are: auto, iclda"),
-    "method to compare only": ((*FIT, "--method", "SDA"), "'sda' can be compared, but not chosen"),
+    "unknown method": (
+        (*FIT, "--method", "svm"),
+        "Unknown method 'svm'. There are: auto, iclda",
+    ),
+    "method to compare only": (
+        (*FIT, "--method", "SDA"),
+        "'sda' can be compared, but not chosen",
+    ),
     "prior twice": (
         (*FIT, "--prior", "iris=0.5", "--prior", "iris=0.2"),
         "--prior must be CLASS=SHARE, an option for each class",
@@ -131,20 +176,34 @@ USAGE = {
         (*FIT, "--method", "moment", "--proportions", "labeled"),
         "--proportions is for iclda, em, self-training, pessimistic, average, iclda-proportions",
     ),
-    "no model file": ((*FIT, "--out", "m.csv"), "--out must name a .skops file, got 'm.csv'"),
-    "no such id": (("predict", "m.skops", "data.csv", "--id", "key"), "no column 'key' to copy"),
+    "no model file": (
+        (*FIT, "--out", "m.csv"),
+        "--out must name a .skops file, got 'm.csv'",
+    ),
+    "no such id": (
+        ("predict", "m.skops", "data.csv", "--id", "key"),
+        "no column 'key' to copy",
+    ),
     "the id is taken": (
         ("predict", "m.skops", "class.csv", "--id", "class"),
         "two columns 'class'",
     ),
-    "over the data": (("predict", "m.skops", "data.csv", "--out", "data.csv"), "that is read"),
-    "no table to write": (("predict", "m.skops", "data.csv", "--out", "p.txt"), "got '.txt'"),
+    "over the data": (
+        ("predict", "m.skops", "data.csv", "--out", "data.csv"),
+        "that is read",
+    ),
+    "no table to write": (
+        ("predict", "m.skops", "data.csv", "--out", "p.txt"),
+        "got '.txt'",
+    ),
     "no rows": (("predict", "m.skops", "empty.csv"), "holds no rows"),
 }
 
 
 @pytest.mark.parametrize(("arguments", "message"), USAGE.values(), ids=USAGE)
-def test_wrong_arguments_are_one_line_and_write_nothing(folder, monkeypatch, arguments, message):
+def test_wrong_arguments_are_one_line_and_write_nothing(
+    folder, monkeypatch, arguments, message
+):
     monkeypatch.chdir(folder)
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     code, said, error = call(*arguments)

@@ -23,7 +23,9 @@ def test_a_number_that_cannot_be_is_refused_with_its_option(value):
     assert re.search(r"Invalid value for '?--seed'?: ", error)
 
 
-COMMANDS = [each.name or each.callback.__name__ for each in make_app().registered_commands]
+COMMANDS = [
+    each.name or each.callback.__name__ for each in make_app().registered_commands
+]
 
 
 def test_every_command_has_help_and_a_line_in_the_help_of_all():
@@ -55,7 +57,9 @@ def test_the_shell_completes_commands_options_and_choices(words, found):
 def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(tmp_path):
     write_model(tmp_path)
     command = f"{sys.executable} -m iclda show model.skops | head -1; true"
-    shown = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+    shown = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True
+    )
     assert "Traceback" not in shown.stderr
     assert "BrokenPipe" not in shown.stderr
     assert shown.stdout.count("\n") == 1

@@ -10,7 +10,18 @@ from table_files import call, flowers, write
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
-SMALL = ["--methods", "em", "--repeats", "2", "--folds", "2", "--shrinkage", "auto", "--jobs", "1"]
+SMALL = [
+    "--methods",
+    "em",
+    "--repeats",
+    "2",
+    "--folds",
+    "2",
+    "--shrinkage",
+    "auto",
+    "--jobs",
+    "1",
+]
 
 
 def compare(folder, *options, data="flowers.csv"):
@@ -59,7 +70,14 @@ def done(tmp_path_factory):
 def test_it_looks_at_the_table_compares_and_answers(done):
     folder, (code, said, _) = done
     assert code == 0
-    parts = ["Comparing methods", "Before comparing", "How", "error", "Answer", "Next: iclda fit"]
+    parts = [
+        "Comparing methods",
+        "Before comparing",
+        "How",
+        "error",
+        "Answer",
+        "Next: iclda fit",
+    ]
     parts += ["Learning curves", "Report: "]
     places = [said.index(part) for part in parts]
     assert places == sorted(places)
@@ -102,15 +120,31 @@ def test_two_files_of_other_kinds_give_the_same_in_a_folder_called_after_the_fir
     write(tmp_path, flowers()[:30], "flowers.parquet")
     write(tmp_path, flowers()[30:].drop(columns="species"), "more.csv")
     options = [*SMALL, "--unlabeled-file", "more.csv", "--quiet"]
-    assert call("compare", "flowers.parquet", "--target", "species", *options) == (0, "", "")
+    assert call("compare", "flowers.parquet", "--target", "species", *options) == (
+        0,
+        "",
+        "",
+    )
     assert scores(tmp_path, "flowers-comparison") == scores(folder)
 
 
 REFUSED = {
-    "method": (["--methods", "svm"], "Unknown method 'svm'. There are: iclda (ICLDA), em"),
-    "folds": (["--folds", "11"], "--folds 11 must lie between 2 and 10, the number of labeled"),
-    "labeled": (["--labeled", "2"], "--labeled 2 must lie between 3, one label a class, and 14"),
-    "folder": (["--out", __file__ + "/out", "--quiet"], ": Not a directory: use another --out"),
+    "method": (
+        ["--methods", "svm"],
+        "Unknown method 'svm'. There are: iclda (ICLDA), em",
+    ),
+    "folds": (
+        ["--folds", "11"],
+        "--folds 11 must lie between 2 and 10, the number of labeled",
+    ),
+    "labeled": (
+        ["--labeled", "2"],
+        "--labeled 2 must lie between 3, one label a class, and 14",
+    ),
+    "folder": (
+        ["--out", __file__ + "/out", "--quiet"],
+        ": Not a directory: use another --out",
+    ),
 }
 
 
@@ -140,10 +174,14 @@ def test_46_names_with_html_and_commands_for_the_terminal_are_shown_as_text(tmp_
     evil = "<script>\x1b[31m"
     frame = flowers().rename(columns={"p": evil, "species": f"{evil}?"})
     frame["copy"] = frame[evil]
-    frame[f"{evil}?"] = frame[f"{evil}?"].map({"iris": evil, "lily": "<b>", "rose": "&"})
+    frame[f"{evil}?"] = frame[f"{evil}?"].map(
+        {"iris": evil, "lily": "<b>", "rose": "&"}
+    )
     write(tmp_path, frame, "<b>.csv")
     options = [*SMALL, "--out", tmp_path / "out"]
-    code, said, _ = call("compare", tmp_path / "<b>.csv", "--target", f"{evil}?", *options)
+    code, said, _ = call(
+        "compare", tmp_path / "<b>.csv", "--target", f"{evil}?", *options
+    )
     assert code == 0
     assert "\x1b" not in said
     page = (tmp_path / "out" / "report.html").read_text()
@@ -179,7 +217,9 @@ def test_the_first_line_is_printed_before_anything_heavy_is_imported(tmp_path):
     assert "after importing []" in run.stderr
 
 
-def test_the_answer_is_printed_before_the_curves_are_computed(done, tmp_path, monkeypatch):
+def test_the_answer_is_printed_before_the_curves_are_computed(
+    done, tmp_path, monkeypatch
+):
     folder, (_, complete, _) = done
     write(tmp_path)
     complete = complete.replace(str(folder), str(tmp_path))
@@ -191,10 +231,15 @@ def test_the_answer_is_printed_before_the_curves_are_computed(done, tmp_path, mo
         patch.setattr("iclda.studies.compare.run.ComparisonRun.add_curves", interrupt)
         code, said, error = compare(tmp_path)
     assert code == 130
-    assert "Interrupted. What was computed is kept: run the same command to go on." in error
+    assert (
+        "Interrupted. What was computed is kept: run the same command to go on."
+        in error
+    )
     assert "Next: iclda fit" in said
     assert complete.startswith(said)
     assert not (tmp_path / "out" / "report.html").exists()
     assert compare(tmp_path) == (0, complete, "")
     for name in ("comparison.csv", "curves.csv"):
-        assert (tmp_path / "out" / name).read_text() == (folder / "out" / name).read_text()
+        assert (tmp_path / "out" / name).read_text() == (
+            folder / "out" / name
+        ).read_text()

@@ -28,7 +28,10 @@ def test_the_commands_of_the_page_on_models_print_what_is_shown(tmp_path, monkey
     script = re.search(r"<<'EOF'\n(.*?)EOF", DOCUMENT.read_text(), re.DOTALL)[1]
     exec(compile(script, "models.md", "exec"), {})
     commands = session()
-    assert [command[:2] for command, _ in commands] == [["iclda", "fit"], ["iclda", "predict"]]
+    assert [command[:2] for command, _ in commands] == [
+        ["iclda", "fit"],
+        ["iclda", "predict"],
+    ]
     for command, shown in commands:
         code, said, _ = call(*command[1:])
         assert code == 0

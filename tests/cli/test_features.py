@@ -20,7 +20,9 @@ def folder(tmp_path_factory):
     rng = np.random.default_rng(0)
     # Few of 80 features tell the classes apart, and these vary most.
     X = rng.normal(size=(240, 80)) * np.geomspace(4, 0.2, 80)
-    X += (TRUTH[:, None] == NAMES) @ rng.normal(size=(3, 80)) * np.geomspace(6, 0.01, 80)
+    X += (
+        (TRUTH[:, None] == NAMES) @ rng.normal(size=(3, 80)) * np.geomspace(6, 0.01, 80)
+    )
     X = X.astype(np.float16)
     np.save(folder / "x.npy", X)
     (folder / "shards").mkdir()
@@ -30,7 +32,9 @@ def folder(tmp_path_factory):
     lists = pd.DataFrame({"file": names, "e": list(X.astype(np.float32))})
     lists.to_parquet(folder / "x.parquet")
     few = np.arange(12)[::-1] * 5 + np.arange(12)
-    pd.DataFrame({"row": few, "kind": TRUTH[few]}).to_csv(folder / "few.csv", index=False)
+    pd.DataFrame({"row": few, "kind": TRUTH[few]}).to_csv(
+        folder / "few.csv", index=False
+    )
     named = pd.DataFrame({"file": np.array(names)[few], "kind": TRUTH[few]})
     named.to_csv(folder / "named.csv", index=False)
     pd.DataFrame({"kind": TRUTH}).to_csv(folder / "truth.csv", index=False)
@@ -43,7 +47,9 @@ def folder(tmp_path_factory):
 
 def test_a_fit_to_an_array_says_what_it_learned_from_and_what_is_next(folder):
     said = (folder / "said.txt").read_text()
-    assert said.startswith("The average of four fits for 'kind', fitted to 12 labeled and 228")
+    assert said.startswith(
+        "The average of four fits for 'kind', fitted to 12 labeled and 228"
+    )
     assert "It reads 80 features." in said
     assert "Expect " in said
     assert "Next: iclda predict" in said
@@ -51,18 +57,30 @@ def test_a_fit_to_an_array_says_what_it_learned_from_and_what_is_next(folder):
     details = json.loads(shown)
     assert (code, details["n_features"], details["about"]["target"]) == (0, 80, "kind")
     assert [source["n_rows"] for source in details["about"]["sources"]] == [240, 12]
-    assert load_model(folder / "m.skops").predict(np.load(folder / "x.npy")[:3]).tolist()
+    assert (
+        load_model(folder / "m.skops").predict(np.load(folder / "x.npy")[:3]).tolist()
+    )
 
 
 def test_files_shards_and_lists_give_the_same_predictions(folder, tmp_path):
-    options = "--labels", folder / "named.csv", "--id", "file", "--out", tmp_path / "l.skops"
+    options = (
+        "--labels",
+        folder / "named.csv",
+        "--id",
+        "file",
+        "--out",
+        tmp_path / "l.skops",
+    )
     assert call("fit", folder / "x.parquet", *options)[0] == 0
     for model, data in (("m", "x.npy"), ("m", "shards"), ("l", "x.parquet")):
         path = (folder if model == "m" else tmp_path) / f"{model}.skops"
         ids = "file" if model == "l" else "row"
         out = tmp_path / f"{data}.csv"
         assert call("predict", path, folder / data, "--out", out, "--id", ids)[0] == 0
-    found = [pd.read_csv(tmp_path / f"{name}.csv") for name in ("x.npy", "shards", "x.parquet")]
+    found = [
+        pd.read_csv(tmp_path / f"{name}.csv")
+        for name in ("x.npy", "shards", "x.parquet")
+    ]
     assert found[0]["row"].tolist() == list(range(240))
     assert found[2]["file"].tolist() == [f"{k}.jpg" for k in range(240)]
     assert found[0].equals(found[1])
@@ -90,10 +108,20 @@ def test_other_features_than_those_of_the_fit_are_counted(folder, tmp_path):
     assert "x.npy has 64 features, and the model was fitted to 80" in error
 
 
-def test_a_comparison_on_an_array_names_its_labels_in_the_next_command(folder, tmp_path):
+def test_a_comparison_on_an_array_names_its_labels_in_the_next_command(
+    folder, tmp_path
+):
     pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
     labels = "--labels", folder / "few.csv", "--id", "row"
-    options = "--methods", "average,em", "--fast", "--jobs", "1", "--out", tmp_path / "out"
+    options = (
+        "--methods",
+        "average,em",
+        "--fast",
+        "--jobs",
+        "1",
+        "--out",
+        tmp_path / "out",
+    )
     code, said, _ = call("compare", folder / "x.npy", *labels, *options)
     assert code == 0
     assert f"--target kind --labels {folder / 'few.csv'} --id row --method" in said

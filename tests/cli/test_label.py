@@ -37,11 +37,17 @@ def request(address, path, **sent):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
 def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
     command = [sys.executable, "-m", "iclda", "label", "rows.csv", "--no-browser"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     address = process.stdout.readline().removeprefix("Labeling: ").strip()
     assert "Answers are written to to_label.csv" in process.stdout.readline()
     row = request(address, "state")["row"]
-    assert row["problem"] == "" if row["id"] == "0" else "does not exist." in row["problem"]
+    assert (
+        row["problem"] == ""
+        if row["id"] == "0"
+        else "does not exist." in row["problem"]
+    )
     assert request(address, "answer", id=row["id"], label="cat")["n_labeled"] == 1
     process.send_signal(signal.SIGINT)
     said, error = process.communicate(timeout=60)
@@ -60,14 +66,24 @@ def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
             ["rows.csv", "--images", "nowhere"],
             "no column 'nowhere', and there is no such folder of",
         ),
-        (None, ["rows.csv", "--images", "."], "and rows.csv 30 rows: there must be one for every"),
+        (
+            None,
+            ["rows.csv", "--images", "."],
+            "and rows.csv 30 rows: there must be one for every",
+        ),
         (None, ["rows.csv", "--id", "picure"], "Did you mean 'picture' for 'picure'?"),
         (None, ["rows.csv", "--labels", "no/l.csv"], "There is no folder no for l.csv"),
         ("row;label;how\n1;cat;chosen\n", ["rows.csv"], "is no file of rows to label"),
-        (None, ["x.npy"], "x.npy holds nothing to look at: name a folder of images by --images."),
+        (
+            None,
+            ["x.npy"],
+            "x.npy holds nothing to look at: name a folder of images by --images.",
+        ),
     ],
 )
-def test_what_cannot_be_labeled_is_refused_and_nothing_is_lost(folder, answers, options, message):
+def test_what_cannot_be_labeled_is_refused_and_nothing_is_lost(
+    folder, answers, options, message
+):
     if answers is not None:
         Path("to_label.csv").write_text(answers)
     code, said, error = call("label", *options, "--no-browser")

@@ -42,7 +42,9 @@ def model(folder, tmp_path):
 @pytest.mark.parametrize(("method", "title"), METHODS.items(), ids=METHODS)
 def test_every_method_is_fitted_saved_and_told_in_words(tmp_path, method, title):
     data, out = write(tmp_path), tmp_path / "m.skops"
-    code, said, _ = call("fit", data, "--target", "species", "--method", method, "--out", out)
+    code, said, _ = call(
+        "fit", data, "--target", "species", "--method", method, "--out", out
+    )
     assert code == 0
     assert said.startswith(f"{title} for 'species', fitted to 30 labeled")
     assert "It reads 4 columns: 3 of numbers, 1 of categories." in said
@@ -89,7 +91,9 @@ def test_a_fit_to_many_rows_shows_its_passes_on_a_terminal(tmp_path):
     assert about["command"] == f"iclda {' '.join(command)}"  # as it was typed
 
 
-def test_predictions_are_those_of_the_model_whatever_the_order_of_columns(model, tmp_path):
+def test_predictions_are_those_of_the_model_whatever_the_order_of_columns(
+    model, tmp_path
+):
     code, said, error = call(
         "predict", model, tmp_path / "flowers.csv", "--out", tmp_path / "p.csv"
     )
@@ -100,7 +104,9 @@ def test_predictions_are_those_of_the_model_whatever_the_order_of_columns(model,
     names = [f"probability_{name}" for name in ("iris", "lily", "rose")]
     assert found.columns.tolist() == ["class", *names]
     assert found["class"].tolist() == load_model(model).predict(flowers()).tolist()
-    assert_allclose(found[names], load_model(model).predict_proba(flowers()), rtol=1e-12)
+    assert_allclose(
+        found[names], load_model(model).predict_proba(flowers()), rtol=1e-12
+    )
     shuffled = flowers()[["wild", "species", "q", "p", "color"]].assign(more=1)
     data, other = write(tmp_path, shuffled, "other.csv"), tmp_path / "a.csv"
     assert call("predict", model, data, "--out", other, "--quiet") == (0, "", "")
@@ -108,7 +114,9 @@ def test_predictions_are_those_of_the_model_whatever_the_order_of_columns(model,
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_ids_are_copied_as_they_stand_even_if_the_model_reads_them(model, tmp_path, kind):
+def test_ids_are_copied_as_they_stand_even_if_the_model_reads_them(
+    model, tmp_path, kind
+):
     frame = flowers().assign(key=[f"0{i},x" for i in range(90)], number=range(90))
     data, out = write(tmp_path, frame, f"data.{kind}"), tmp_path / f"p.{kind}"
     ids = ["key", "number", "p", "color", "wild"]
@@ -124,7 +132,15 @@ def test_ids_are_copied_as_they_stand_even_if_the_model_reads_them(model, tmp_pa
 
 def test_ids_of_csv_keep_leading_zeros_and_words_that_mean_nothing(model, tmp_path):
     frame = flowers().assign(key=["007", "NA", ""] * 30)
-    call("predict", model, write(tmp_path, frame), "--id", "key", "--out", tmp_path / "p.csv")
+    call(
+        "predict",
+        model,
+        write(tmp_path, frame),
+        "--id",
+        "key",
+        "--out",
+        tmp_path / "p.csv",
+    )
     lines = (tmp_path / "p.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in lines[1:4]] == ["007", "NA", ""]
 
@@ -134,7 +150,9 @@ def test_blocks_of_rows_change_nothing(model, tmp_path, monkeypatch):
     call("predict", model, data, "--out", tmp_path / "whole.csv")
     monkeypatch.setattr("iclda.tabular.table_files._BLOCK_BYTES", 3000)
     call("predict", model, data, "--out", tmp_path / "blocks.csv")
-    whole, blocks = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("whole", "blocks"))
+    whole, blocks = (
+        pd.read_csv(tmp_path / f"{name}.csv") for name in ("whole", "blocks")
+    )
     assert whole["class"].tolist() == blocks["class"].tolist()
     assert_allclose(whole.iloc[:, 1:], blocks.iloc[:, 1:], rtol=1e-12)
 
@@ -163,7 +181,9 @@ def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_pa
     data, out = write(tmp_path), tmp_path / "m.skops"
     code, said, _ = call("fit", data, "--target", "species", "--out", out)
     assert code == 0
-    assert re.search(r"^Chose .* with shrinkage.* 30 labeled rows.*\.$", said, re.MULTILINE)
+    assert re.search(
+        r"^Chose .* with shrinkage.* 30 labeled rows.*\.$", said, re.MULTILINE
+    )
     assert re.search(
         r"^Expect .* wrong.* \(90 % interval from 30 labeled rows, corrected .*\); to call .*\.$",
         said,
@@ -180,9 +200,14 @@ def test_fit_says_when_labels_are_too_few_for_an_estimate_or_no_random_sample(tm
     code, said, _ = call("fit", data, "--target", "species", *out)
     assert code == 0
     assert "6 labeled rows are too few to compare methods on" in said
-    assert "that takes 8 labeled rows of classes with two or more, and there are 6." in said
+    assert (
+        "that takes 8 labeled rows of classes with two or more, and there are 6."
+        in said
+    )
     said = call("fit", data, "--target", "species", "--proportions", "free", *out)[1]
-    assert "not known: free proportions are for labels that are no random sample" in said
+    assert (
+        "not known: free proportions are for labels that are no random sample" in said
+    )
 
 
 def test_show_for_programs_is_json(model):
@@ -194,17 +219,27 @@ def test_show_for_programs_is_json(model):
     assert details["diagnosis"]["gap"] <= 1e-6
     axes = details["discriminants"]
     assert [each["title"] for each in axes] == ["discriminant 1", "discriminant 2"]
-    assert set(axes[0]["coefficients"]) == {"p", "q", "wild", "color = red", "color is empty"}
+    assert set(axes[0]["coefficients"]) == {
+        "p",
+        "q",
+        "wild",
+        "color = red",
+        "color is empty",
+    }
 
 
-def test_a_model_saved_in_python_can_be_shown_and_used_whatever_is_kept_with_it(tmp_path):
+def test_a_model_saved_in_python_can_be_shown_and_used_whatever_is_kept_with_it(
+    tmp_path,
+):
     frame = flowers().dropna()[["p", "q", "species"]]
     fitted = SupervisedLDA().fit(frame[["p", "q"]], frame["species"])
     about = {"labeled": 3, "sources": "here", "notes": 1, "empty_cells": None}
     save_model(fitted, tmp_path / "m.skops", about=about)
     assert "Supervised LDA, 2 features." in call("show", tmp_path / "m.skops")[1]
     data = write(tmp_path, frame)
-    assert call("predict", tmp_path / "m.skops", data, "--out", tmp_path / "p.csv")[0] == 0
+    assert (
+        call("predict", tmp_path / "m.skops", data, "--out", tmp_path / "p.csv")[0] == 0
+    )
 
 
 def test_a_model_without_column_names_says_how_to_use_it(tmp_path):
@@ -219,20 +254,40 @@ def test_a_model_without_column_names_says_how_to_use_it(tmp_path):
     ("given", "kept"),
     [
         (["iris=0.2", "lily=0.2", "rose=0.6"], {"iris": 0.2, "lily": 0.2, "rose": 0.6}),
-        (["iris=0:0.2", "lily=0.1:1", "rose=0:1"], {"iris": (0, 0.2), "lily": (0.1, 1)}),
+        (
+            ["iris=0:0.2", "lily=0.1:1", "rose=0:1"],
+            {"iris": (0, 0.2), "lily": (0.1, 1)},
+        ),
         (["labeled"], "labeled"),
     ],
 )
 def test_proportions_are_used(tmp_path, given, kept):
     data, out = write(tmp_path), tmp_path / "m.skops"
     options = [word for text in given for word in ("--proportions", text)]
-    command = "fit", data, "--target", "species", "--method", "em", "--out", out, *options
+    command = (
+        "fit",
+        data,
+        "--target",
+        "species",
+        "--method",
+        "em",
+        "--out",
+        out,
+        *options,
+    )
     code, said, _ = call(*command)
     assert code == 0
-    assert f"proportions {'of the labeled rows' if kept == 'labeled' else 'given'}." in said
+    assert (
+        f"proportions {'of the labeled rows' if kept == 'labeled' else 'given'}."
+        in said
+    )
     fitted = load_model(out)[-1]
     is_labeled = kept == "labeled"
-    assert fitted.proportions == kept if is_labeled else kept.items() <= fitted.proportions.items()
+    assert (
+        fitted.proportions == kept
+        if is_labeled
+        else kept.items() <= fitted.proportions.items()
+    )
     share = (90 * fitted.class_weights_[0] - 10) / 60  # of the unlabeled rows
     assert share == pytest.approx(1 / 3 if is_labeled else 0.2, abs=1e-4)
 
@@ -240,7 +295,9 @@ def test_proportions_are_used(tmp_path, given, kept):
 def test_priors_and_shrinkage_are_used(tmp_path):
     data, out = write(tmp_path), tmp_path / "m.skops"
     options = "--prior iris=0.25 --prior lily=0.25 --prior rose=0.5 --shrinkage 0.1 --method em"
-    assert call("fit", data, "--target", "species", "--out", out, *options.split())[0] == 0
+    assert (
+        call("fit", data, "--target", "species", "--out", out, *options.split())[0] == 0
+    )
     fitted = load_model(out)
     assert fitted[-1].priors_.tolist() == [0.25, 0.25, 0.5]
     assert fitted[-1].shrinkage_ == 0.1
@@ -267,7 +324,10 @@ def test_new_categories_and_rows_from_another_world_are_counted(model, tmp_path)
     code, said, error = call("predict", model, data, "--out", tmp_path / "p.csv")
     assert (code, error) == (0, "")
     assert "did not see, or too rarely to learn from: 'color' 90." in said
-    assert "Warning: Cells more than 10 standard deviations from the mean of the training" in said
+    assert (
+        "Warning: Cells more than 10 standard deviations from the mean of the training"
+        in said
+    )
     assert ": 'q' 3. Check units" in said
     assert np.isfinite(pd.read_csv(tmp_path / "p.csv").iloc[:, 1:]).all(axis=None)
     _, said, _ = call("predict", model, write(tmp_path), "--out", tmp_path / "p.csv")
@@ -286,7 +346,9 @@ def test_40_what_a_killed_writer_left_is_overwritten(tmp_path):
 @pytest.mark.parametrize("method", [method.name for method in BASELINES])
 def test_methods_of_scikit_learn_are_fitted_shown_judged_and_predict(method, tmp_path):
     data, out = write(tmp_path), tmp_path / "m.skops"
-    code, said, _ = call("fit", data, "--target", "species", "--method", method, "--out", out)
+    code, said, _ = call(
+        "fit", data, "--target", "species", "--method", method, "--out", out
+    )
     assert code == 0
     assert said.startswith("Scikit-learn's ")
     assert "of new rows wrong" in said
@@ -298,7 +360,9 @@ def test_methods_of_scikit_learn_are_fitted_shown_judged_and_predict(method, tmp
     assert call("predict", out, data, "--out", predicted, "--quiet")[0] == 0
     shares = pd.read_csv(predicted).filter(like="probability_").sum(axis=1)
     assert_allclose(shares, 1, atol=1e-9)
-    refused = call("fit", data, "--target", "species", "--method", method, "--prior", "iris=1")
+    refused = call(
+        "fit", data, "--target", "species", "--method", method, "--prior", "iris=1"
+    )
     assert refused[2] == f"Error: --prior is not for {method}: leave it out.\n"
 
 
@@ -310,7 +374,9 @@ def test_the_error_of_a_table_written_twice_counts_its_rows_once(tmp_path, metho
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-def test_an_interruption_says_whether_the_file_was_written(model, tmp_path, monkeypatch, is_late):
+def test_an_interruption_says_whether_the_file_was_written(
+    model, tmp_path, monkeypatch, is_late
+):
     def interrupt(source, target):
         if is_late:
             replace(source, target)

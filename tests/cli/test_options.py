@@ -27,14 +27,18 @@ def hints():
     """Parameter of every hint that the library writes out."""
     for path in LIBRARY:
         for node in ast.walk(ast.parse(path.read_text())):
-            is_hint = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Hint"
+            is_hint = (
+                isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Hint"
+            )
             if is_hint and node.args and isinstance(node.args[0], ast.Constant):
                 yield node.args[0].value
 
 
 def options():
     commands = typer.main.get_command(make_app()).commands.values()
-    return {name for command in commands for each in command.params for name in each.opts}
+    return {
+        name for command in commands for each in command.params for name in each.opts
+    }
 
 
 def test_no_string_of_the_library_names_an_option():
@@ -53,7 +57,9 @@ def test_every_parameter_that_a_message_names_is_an_option():
     known = options()
     plain = {*hints()}
     for path in (*LIBRARY, *SOURCE.rglob("*.toml")):
-        plain |= {*re.findall(r"\{@(\w+)", path.read_text())} - {"name"}  # the example of ``say``
+        plain |= {*re.findall(r"\{@(\w+)", path.read_text())} - {
+            "name"
+        }  # the example of ``say``
     assert {"shrinkage", "drop", "out", "methods"} <= plain
     assert [name for name in plain if option(Hint(name)) not in known] == []
 
@@ -73,6 +79,11 @@ def test_hints_become_options(hint, shown):
 
 
 def test_words_that_look_like_parameters_stay_what_they_are():
-    text = Text("Column 'pass shrinkage' and ", Column(1, "drop the column"), ": ", Hint("drop"))
-    assert in_options(text) == "Column 'pass shrinkage' and column 'drop the column': --drop"
+    text = Text(
+        "Column 'pass shrinkage' and ", Column(1, "drop the column"), ": ", Hint("drop")
+    )
+    assert (
+        in_options(text)
+        == "Column 'pass shrinkage' and column 'drop the column': --drop"
+    )
     assert in_options("priors must") == "priors must"

@@ -20,8 +20,12 @@ def run(*arguments, cwd):
     """A command in this process."""
     environment = {"ICLDA_DATA": None, "COLUMNS": "100"}
     with chdir(cwd):
-        done = CliRunner().invoke(make_app(), [str(each) for each in arguments], env=environment)
-    return SimpleNamespace(returncode=done.exit_code, stdout=done.stdout, stderr=done.stderr)
+        done = CliRunner().invoke(
+            make_app(), [str(each) for each in arguments], env=environment
+        )
+    return SimpleNamespace(
+        returncode=done.exit_code, stdout=done.stdout, stderr=done.stderr
+    )
 
 
 @pytest.fixture
@@ -35,7 +39,9 @@ def write_set(folder, name="Haberman", n=60):
     lines = ["x1,x2,class"]
     for i in range(n):
         label = "yes" if i % 2 else "no"
-        lines.append(f"{(i * 7919 % 101) / 50 + (i % 2)},{(i * 104729 % 97) / 50},{label}")
+        lines.append(
+            f"{(i * 7919 % 101) / 50 + (i % 2)},{(i * 104729 % 97) / 50},{label}"
+        )
     (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
     return folder
 
@@ -50,7 +56,9 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("finished")
     data = write_set(folder / "data")
     command = [*COMMAND, "tables", *SMALL, "--data", data, "--datasets", "Haberman"]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=folder)
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     return folder, done
 
@@ -80,20 +88,31 @@ def test_a_report_is_redrawn_from_rows_alone(finished):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["tables", "--datasets", "Iris"], "Unknown data set Iris. There are: Haberman, Iono"),
+        (
+            ["tables", "--datasets", "Iris"],
+            "Unknown data set Iris. There are: Haberman, Iono",
+        ),
         (
             ["curves", "--datasets", "Pima", "--methods", "QDA"],
             "Unknown method QDA. There are: LDA",
         ),
         (["tables", "--datasets", " "], "No data set is named. There are: Haberman"),
-        (["tables", "--datasets", "BCI"], "pip install 'iclda[experiments]', or set ICLDA_DATA"),
+        (
+            ["tables", "--datasets", "BCI"],
+            "pip install 'iclda[experiments]', or set ICLDA_DATA",
+        ),
         (["report", "nowhere"], "nowhere/rows.sqlite does not exist"),
-        (["tables", "--data", "nowhere"], "--data must be a directory of CSV files, got 'nowhere'"),
+        (
+            ["tables", "--data", "nowhere"],
+            "--data must be a directory of CSV files, got 'nowhere'",
+        ),
         (["datasets", "--data", "nowhere"], "--data must be a directory of CSV files"),
     ],
 )
 @pytest.mark.usefixtures("no_book_package")
-def test_what_the_user_can_mend_is_one_line_and_exit_code_2(tmp_path, arguments, message):
+def test_what_the_user_can_mend_is_one_line_and_exit_code_2(
+    tmp_path, arguments, message
+):
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
@@ -116,7 +135,16 @@ def test_all_sets_run_without_a_download_but_for_bci_whose_extra_is_named(tmp_pa
 
 def test_reproduce_first_says_what_it_writes(finished, tmp_path):
     folder, _ = finished
-    few = ["--repeats", "2", "--curve-repeats", "2", "--methods", "LDA", "--datasets", "Haberman"]
+    few = [
+        "--repeats",
+        "2",
+        "--curve-repeats",
+        "2",
+        "--methods",
+        "LDA",
+        "--datasets",
+        "Haberman",
+    ]
     options = ["reproduce", *few, "--jobs", "1", "--data", folder / "data"]
     done = run(*options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -127,7 +155,16 @@ def test_reproduce_first_says_what_it_writes(finished, tmp_path):
 
 
 def test_curves_take_toy_problems_and_write_points(tmp_path):
-    options = ["--repeats", "2", "--jobs", "1", "--methods", "LDA", "--datasets", "2dgaussian"]
+    options = [
+        "--repeats",
+        "2",
+        "--jobs",
+        "1",
+        "--methods",
+        "LDA",
+        "--datasets",
+        "2dgaussian",
+    ]
     done = run("curves", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = (tmp_path / "results" / "curves" / "points.csv").read_text().splitlines()
@@ -140,9 +177,7 @@ def test_datasets_are_listed_with_shape_license_citation_and_changes(tmp_path):
     assert done.returncode == 0
     said = " ".join(done.stdout.split())
     for name, each in BENCHMARKS.items():
-        shape = (
-            f"{name}: {each.n_rows} rows, {each.n_features} features, {each.license}, {each.source}"
-        )
+        shape = f"{name}: {each.n_rows} rows, {each.n_features} features, {each.license}, {each.source}"
         assert f"{shape} {each.citation}. Changes: {each.changes}" in said
     assert said.count("Read from: data directory") == 1
 
@@ -157,7 +192,9 @@ def test_datasets_are_listed_for_programs(tmp_path):
     assert said.count("Read from: nowhere (pip install 'iclda[experiments]')") == 1
 
 
-def test_own_data_under_the_name_of_a_benchmark_are_not_compared_with_the_paper(finished):
+def test_own_data_under_the_name_of_a_benchmark_are_not_compared_with_the_paper(
+    finished,
+):
     folder, _ = finished
     lines = (folder / "results" / "tables" / "cells.csv").read_text().splitlines()[1:]
     assert all(line.startswith("Haberman (own data),") for line in lines)
@@ -176,4 +213,6 @@ def test_sets_too_small_to_split_are_named_with_their_counts(tmp_path):
     (folder / "Haberman.csv").write_text("\n".join([*lines, "1,2,yes"]))
     done = run("tables", "--datasets", "Haberman", "--data", "rare", cwd=tmp_path)
     assert done.returncode == 2
-    assert "needs at least 2 classes of 6 rows each, and has no 60, yes 1" in done.stderr
+    assert (
+        "needs at least 2 classes of 6 rows each, and has no 60, yes 1" in done.stderr
+    )

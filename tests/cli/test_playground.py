@@ -35,7 +35,9 @@ def start(*arguments):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
-@pytest.mark.parametrize(("ended_by", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("ended_by", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)]
+)
 def test_it_prints_its_address_serves_the_page_and_ends_quietly(ended_by, code):
     process = start("--no-browser")
     address = process.stdout.readline().removeprefix("Playground: ").strip()
@@ -77,7 +79,9 @@ def test_without_the_extra_it_is_named(monkeypatch):
 
 def test_every_option_and_key_is_on_the_page_about_it():
     text = DOCUMENT.read_text()
-    options = set(re.findall(r"--[a-z-]+", call("playground", "--help")[1])) - {"--help"}
+    options = set(re.findall(r"--[a-z-]+", call("playground", "--help")[1])) - {
+        "--help"
+    }
     assert options == {"--port", "--no-browser"}
     assert all(f"`{option}" in text for option in options)
     page = (Path(playground.__file__).parent / "static" / "index.html").read_text()

@@ -12,14 +12,18 @@ def test_the_frame_reaches_from_the_mean_to_the_furthest_row(shape):
     frame = frame_of(rows)
     np.testing.assert_allclose(frame.origin, rows.mean(axis=0), atol=1e-14)
     reach = np.abs(rows - frame.origin).max(axis=0)
-    np.testing.assert_array_equal(frame.scale, 2.0 ** np.frexp(np.where(reach > 0, reach, 1))[1])
+    np.testing.assert_array_equal(
+        frame.scale, 2.0 ** np.frexp(np.where(reach > 0, reach, 1))[1]
+    )
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e8, -1e12])
 def test_restore_undoes_apply(offset):
     rows = RNG_ROWS + offset
     frame = frame_of(rows)
-    np.testing.assert_allclose(frame.restore(frame.apply(rows)), rows, rtol=1e-15, atol=1e-15)
+    np.testing.assert_allclose(
+        frame.restore(frame.apply(rows)), rows, rtol=1e-15, atol=1e-15
+    )
 
 
 def test_a_constant_column_becomes_exactly_zero():
@@ -37,9 +41,17 @@ def test_entries_of_any_size_stay_finite(size):
 
 @pytest.mark.parametrize(
     ("origin", "scale", "is_foldable"),
-    [(0.0, 1.0, True), (1e2, 1.0, True), (1e9, 1.0, False), (1e9, 1e9, True), (0.0, 1e200, False)],
+    [
+        (0.0, 1.0, True),
+        (1e2, 1.0, True),
+        (1e9, 1.0, False),
+        (1e9, 1e9, True),
+        (0.0, 1e200, False),
+    ],
 )
-def test_a_frame_folds_into_rules_only_where_no_digits_are_lost(origin, scale, is_foldable):
+def test_a_frame_folds_into_rules_only_where_no_digits_are_lost(
+    origin, scale, is_foldable
+):
     assert Frame(np.array([origin]), np.array([scale])).is_foldable is is_foldable
 
 

@@ -4,7 +4,14 @@ from scipy.stats import multivariate_normal
 
 from iclda._core.gaussian import gaussians
 from iclda._core.likelihood import FLOOR
-from problems import fit_shares, one_hot, parameters, point_of_shares, problem_of, random_shares
+from problems import (
+    fit_shares,
+    one_hot,
+    parameters,
+    point_of_shares,
+    problem_of,
+    random_shares,
+)
 
 
 @pytest.fixture
@@ -24,7 +31,9 @@ def test_the_model_of_a_point_is_the_fit_by_its_labels(parts):
     _, found_means, found_covariance = parameters(model)
     np.testing.assert_allclose(found_means, means, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(found_covariance, covariance, rtol=1e-10)
-    np.testing.assert_allclose(model.log_det, np.linalg.slogdet(covariance)[1], rtol=1e-11)
+    np.testing.assert_allclose(
+        model.log_det, np.linalg.slogdet(covariance)[1], rtol=1e-11
+    )
 
 
 def test_log_joint_is_prior_times_density(sample, parts):
@@ -40,14 +49,20 @@ def test_scores_are_the_log_joint_up_to_a_constant_of_the_row(sample, parts):
     model, _ = parts
     scores = model.score_rule().scores(model.frame.apply(sample.rows)).T
     difference = scores - model.log_joint(sample.rows)
-    np.testing.assert_allclose(difference, np.tile(difference[:, :1], scores.shape[1]), rtol=1e-9)
+    np.testing.assert_allclose(
+        difference, np.tile(difference[:, :1], scores.shape[1]), rtol=1e-9
+    )
 
 
-def test_discriminants_have_unit_variance_within_classes_and_none_in_common(sample, parts):
+def test_discriminants_have_unit_variance_within_classes_and_none_in_common(
+    sample, parts
+):
     model, _ = parts
     n_components = min(sample.n_classes - 1, 3)
     axes = model.discriminants(n_components)
-    np.testing.assert_allclose(axes.T @ model.covariance @ axes, np.eye(n_components), atol=1e-10)
+    np.testing.assert_allclose(
+        axes.T @ model.covariance @ axes, np.eye(n_components), atol=1e-10
+    )
     centered = model.means - model.class_weights @ model.means
     between = axes.T @ (model.class_weights[:, None] * centered).T @ centered @ axes
     np.testing.assert_allclose(between, np.diag(np.diag(between)), atol=1e-10)

@@ -41,13 +41,19 @@ def test_folding_the_frame_into_a_rule_changes_nothing(is_soft, offset):
     shares, log_sums = rule.shares(frame.apply(rows), slice(None))
     weighted = shares.T * WEIGHTS[:, None]
     np.testing.assert_allclose(found.counts, weighted.sum(axis=0), rtol=1e-10)
-    np.testing.assert_allclose(found.sums, weighted.T @ frame.apply(rows), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        found.sums, weighted.T @ frame.apply(rows), rtol=1e-10, atol=1e-10
+    )
     np.testing.assert_allclose(found.log_sum, WEIGHTS @ log_sums, rtol=1e-10)
 
 
 @settings(deadline=None, max_examples=50, derandomize=True)
 @given(
-    st.lists(st.lists(st.floats(-1e300, 1e300), min_size=3, max_size=3), min_size=1, max_size=6),
+    st.lists(
+        st.lists(st.floats(-1e300, 1e300), min_size=3, max_size=3),
+        min_size=1,
+        max_size=6,
+    ),
     st.booleans(),
 )
 def test_shares_are_nonnegative_and_add_up_to_one(scores, is_soft):
@@ -62,7 +68,9 @@ def test_shares_are_nonnegative_and_add_up_to_one(scores, is_soft):
 def test_soft_shares_are_softmax_and_hard_ones_the_largest_score():
     scores = RNG.standard_normal((4, 9))
     soft, log_sums = label(scores, is_soft=True)
-    np.testing.assert_allclose(soft, np.exp(scores) / np.exp(scores).sum(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(
+        soft, np.exp(scores) / np.exp(scores).sum(axis=0), rtol=1e-13
+    )
     np.testing.assert_allclose(log_sums, np.log(np.exp(scores).sum(axis=0)), rtol=1e-13)
     hard, top = label(scores, is_soft=False)
     assert np.array_equal(hard, one_hot(scores.argmax(axis=0), 4).T)
@@ -76,6 +84,8 @@ def test_scatter_about_nearby_centers_gives_the_scatter_within_classes():
     for k in range(4):
         is_member = np.equal(CODES, k)
         w, members = WEIGHTS[is_member], u[is_member]
-        np.testing.assert_allclose(means[k], np.average(members, axis=0, weights=w), rtol=1e-12)
+        np.testing.assert_allclose(
+            means[k], np.average(members, axis=0, weights=w), rtol=1e-12
+        )
         expected += w.sum() * np.cov(members.T, aweights=w, bias=True)
     np.testing.assert_allclose(within, expected, rtol=1e-11, atol=1e-12)

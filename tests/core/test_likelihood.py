@@ -38,7 +38,9 @@ def problem(request, sample):
 
 
 def shares_of(sample, seed=5):
-    return random_shares(np.random.default_rng(seed), len(sample.X_unlabeled), sample.n_classes)
+    return random_shares(
+        np.random.default_rng(seed), len(sample.X_unlabeled), sample.n_classes
+    )
 
 
 def tangents(point):
@@ -52,15 +54,21 @@ def tangents(point):
 
 def fourth_order(function, h):
     """Derivative at zero, to the fourth power of the step."""
-    return (8 * (function(h) - function(-h)) - (function(2 * h) - function(-2 * h))) / (12 * h)
+    return (8 * (function(h) - function(-h)) - (function(2 * h) - function(-2 * h))) / (
+        12 * h
+    )
 
 
 def test_the_gradient_is_that_of_finite_differences(sample, problem):
     likelihood, point = problem.likelihood, point_of_shares(problem, shares_of(sample))
     _, gradient = likelihood.value_and_gradient(point)
     for direction in tangents(point):
-        slope = fourth_order(lambda t, v=direction: likelihood.value(point + t * v), 1e-4)
-        np.testing.assert_allclose((gradient * direction).sum(), slope, rtol=1e-7, atol=1e-6)
+        slope = fourth_order(
+            lambda t, v=direction: likelihood.value(point + t * v), 1e-4
+        )
+        np.testing.assert_allclose(
+            (gradient * direction).sum(), slope, rtol=1e-7, atol=1e-6
+        )
 
 
 def test_the_hessian_is_that_of_finite_differences(sample, problem):
@@ -75,11 +83,15 @@ def test_the_hessian_is_that_of_finite_differences(sample, problem):
         for direction in tangents(point)
     ]
     hessian = likelihood.hessian(point)
-    np.testing.assert_allclose(hessian, rows, rtol=1e-6, atol=1e-8 * np.abs(hessian).max())
+    np.testing.assert_allclose(
+        hessian, rows, rtol=1e-6, atol=1e-8 * np.abs(hessian).max()
+    )
     np.testing.assert_array_equal(hessian, hessian.T)
     changes = likelihood.hessian_product(point)(np.array(list(tangents(point))))
     products = (changes[:, :-1] - changes[:, -1:]).reshape(hessian.shape)
-    np.testing.assert_allclose(products, hessian, rtol=1e-8, atol=1e-9 * np.abs(hessian).max())
+    np.testing.assert_allclose(
+        products, hessian, rtol=1e-8, atol=1e-9 * np.abs(hessian).max()
+    )
 
 
 def test_the_value_is_the_log_likelihood_in_the_users_units(sample, problem):
@@ -98,7 +110,9 @@ def test_the_value_is_the_log_likelihood_in_the_users_units(sample, problem):
 
 def test_stacks_of_points_are_evaluated_one_by_one(sample, problem):
     # Up to six points of two classes are evaluated one by one, longer stacks at once.
-    points = np.array([point_of_shares(problem, shares_of(sample, seed)) for seed in range(8)])
+    points = np.array(
+        [point_of_shares(problem, shares_of(sample, seed)) for seed in range(8)]
+    )
     values, gradients = problem.likelihood.value_and_gradient(points)
     for i, point in enumerate(points):
         value, gradient = problem.likelihood.value_and_gradient(point)
@@ -120,10 +134,14 @@ def test_no_value_is_reported_at_the_floor():
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 @pytest.mark.parametrize("separation", [0.5, 3.0, 300.0])
 def test_the_smallest_eigenvalue_is_that_of_the_covariance(n_classes, separation):
-    sample = draw_sample([8, n_classes], n_classes=n_classes, n_features=4, separation=separation)
+    sample = draw_sample(
+        [8, n_classes], n_classes=n_classes, n_features=4, separation=separation
+    )
     problem = problem_of(sample)
     shares = one_hot(np.arange(40) % n_classes, n_classes)
-    points = np.stack([point_of_shares(problem, each) for each in (shares, shares[::-1])])
+    points = np.stack(
+        [point_of_shares(problem, each) for each in (shares, shares[::-1])]
+    )
     for point, found in zip(points, smallest_eigenvalue(points), strict=True):
         r, b = point[:, 0], point[:, 1:]
         expected = np.linalg.eigvalsh(np.eye(b.shape[1]) - (b.T / r) @ b)[0]
@@ -144,16 +162,22 @@ def test_precise_means_are_means_times_the_inverse_of_the_covariance(sample, is_
         point = point_of_many_classes(np.random.default_rng(5))
     r, b = point[:, 0], point[:, 1:]
     M = np.eye(b.shape[1]) - (b.T / r) @ b
-    in_a_stack = PreciseMeans(*(part[1] for part in precise_means(np.stack([point, point]))))
+    in_a_stack = PreciseMeans(
+        *(part[1] for part in precise_means(np.stack([point, point])))
+    )
     for found in (precise_means(point), in_a_stack):
-        assert_allclose(found.rows, np.linalg.solve(M, (b / r[:, None]).T).T, rtol=1e-10)
+        assert_allclose(
+            found.rows, np.linalg.solve(M, (b / r[:, None]).T).T, rtol=1e-10
+        )
         assert_allclose(found.along, np.einsum("kd,kd->k", found.rows, b), rtol=1e-10)
         assert_allclose(found.log_det, np.linalg.slogdet(M)[1], rtol=1e-10)
     assert_allclose(smallest_eigenvalue(point), np.linalg.eigvalsh(M)[0], rtol=1e-10)
 
 
 @pytest.mark.parametrize("log_priors", [None, np.full(9, -np.log(9))])
-def test_more_classes_than_features_have_the_derivatives_of_finite_differences(log_priors):
+def test_more_classes_than_features_have_the_derivatives_of_finite_differences(
+    log_priors,
+):
     rng = np.random.default_rng(0)
     point, direction = point_of_many_classes(rng), rng.standard_normal((9, 4))
     direction -= direction.mean(axis=0)
@@ -167,6 +191,10 @@ def test_more_classes_than_features_have_the_derivatives_of_finite_differences(l
             return np.append((gradient - gradient[-1]).ravel(), value)
 
         slopes = fourth_order(value_and_gradient, 1e-4)
-        assert_allclose(slopes[-1], np.vdot(objective.value_and_gradient(point)[1], direction))
+        assert_allclose(
+            slopes[-1], np.vdot(objective.value_and_gradient(point)[1], direction)
+        )
         change = objective.hessian_product(point)(direction)
-        assert_allclose((change - change[-1]).ravel(), slopes[:-1], rtol=1e-6, atol=1e-6)
+        assert_allclose(
+            (change - change[-1]).ravel(), slopes[:-1], rtol=1e-6, atol=1e-6
+        )

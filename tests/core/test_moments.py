@@ -20,7 +20,10 @@ def blocks_of(seed, n_blocks=3, n_features=2):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 9, size=n_blocks)
     return [
-        (5 * rng.standard_normal() + rng.standard_normal((n, n_features)), rng.uniform(0, 2, n))
+        (
+            5 * rng.standard_normal() + rng.standard_normal((n, n_features)),
+            rng.uniform(0, 2, n),
+        )
         for n in sizes
     ]
 
@@ -28,7 +31,9 @@ def blocks_of(seed, n_blocks=3, n_features=2):
 def assert_equal_moments(a, b, rtol=1e-12):
     np.testing.assert_allclose(a.weight, b.weight, rtol=rtol)
     np.testing.assert_allclose(a.mean, b.mean, rtol=rtol, atol=rtol)
-    np.testing.assert_allclose(a.scatter, b.scatter, rtol=rtol, atol=rtol * np.trace(b.scatter))
+    np.testing.assert_allclose(
+        a.scatter, b.scatter, rtol=rtol, atol=rtol * np.trace(b.scatter)
+    )
 
 
 @settings(deadline=None, max_examples=25, derandomize=True)
@@ -53,7 +58,9 @@ def test_the_sum_over_blocks_is_that_of_all_rows(seed):
 def read_nist(name):
     """Groups, values, and the certified sums of squares between and within groups."""
     lines = (NIST / f"{name}.dat").read_text().splitlines()
-    between, within = (line.split() for line in lines if line.startswith(("Between", "Within")))
+    between, within = (
+        line.split() for line in lines if line.startswith(("Between", "Within"))
+    )
     certified = [float(between[-3]), float(within[-2])]
     table = np.array([line.split() for line in lines[60:] if line.strip()], dtype=float)
     return table[:, 0].astype(int) - 1, table[:, 1:], certified
@@ -90,7 +97,10 @@ def test_sums_of_squares_are_those_nist_certifies(name, certified_to):
     rows = MemoryRows(values, tile_rows=100)
     labeled = summarize_labeled(rows, GivenLabels(groups, groups.max() + 1), frame)
     centered = labeled.means[:, 0] - labeled.moments.mean[0]
-    found = np.array([labeled.counts @ centered**2, labeled.within[0, 0]]) * frame.scale[0] ** 2
+    found = (
+        np.array([labeled.counts @ centered**2, labeled.within[0, 0]])
+        * frame.scale[0] ** 2
+    )
     np.testing.assert_allclose(found, exact_squares(groups, values), rtol=1e-12)
     np.testing.assert_allclose(found, certified, rtol=certified_to)
 
@@ -99,7 +109,10 @@ def test_sums_of_squares_are_those_nist_certifies(name, certified_to):
 
 
 RNG = np.random.default_rng(8)
-FULL = RNG.standard_normal((40, 4)) @ RNG.standard_normal((4, 4)) * [1e-5, 1.0, 10.0, 1e5] + 7
+FULL = (
+    RNG.standard_normal((40, 4)) @ RNG.standard_normal((4, 4)) * [1e-5, 1.0, 10.0, 1e5]
+    + 7
+)
 ROWS = {
     "full rank": FULL,
     "constant column": np.column_stack([FULL, np.full(40, 0.1)]),
@@ -148,7 +161,9 @@ def test_the_log_determinant_is_that_of_the_covariance_in_the_users_units():
 def test_the_log_determinant_of_deficient_rows_is_taken_in_their_range():
     rows = ROWS["fewer rows than columns"]
     eigenvalues = np.linalg.eigvalsh(np.cov(rows.T, bias=True))[-3:]
-    np.testing.assert_allclose(whitened(rows)[1].log_det, np.log(eigenvalues).sum(), rtol=1e-9)
+    np.testing.assert_allclose(
+        whitened(rows)[1].log_det, np.log(eigenvalues).sum(), rtol=1e-9
+    )
 
 
 def test_a_ridge_is_added_to_the_covariance():
@@ -163,7 +178,9 @@ def test_a_ridge_is_added_to_the_covariance():
 
 
 def matrix_of(eigenvalues, seed=0):
-    axes = np.linalg.qr(np.random.default_rng(seed).standard_normal((len(eigenvalues),) * 2))[0]
+    axes = np.linalg.qr(
+        np.random.default_rng(seed).standard_normal((len(eigenvalues),) * 2)
+    )[0]
     return (axes * eigenvalues) @ axes.T
 
 

@@ -27,7 +27,9 @@ def fit_of(sample, shares):
 def labeled(sample):
     """A problem, a labeling of its unlabeled rows, and its point."""
     problem = problem_of(sample).recast(SphericalProblem)
-    shares = random_shares(np.random.default_rng(1), len(sample.X_unlabeled), sample.n_classes)
+    shares = random_shares(
+        np.random.default_rng(1), len(sample.X_unlabeled), sample.n_classes
+    )
     return problem, shares, point_of_shares(problem, shares)
 
 
@@ -40,7 +42,9 @@ def test_the_model_of_a_labeling_has_one_variance(sample, labeled):
     np.testing.assert_allclose(found_means, means, rtol=1e-9)
     np.testing.assert_allclose(found, covariance, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(
-        model.log_joint(sample.rows), log_joint(sample.rows, weights, means, covariance), rtol=1e-8
+        model.log_joint(sample.rows),
+        log_joint(sample.rows, weights, means, covariance),
+        rtol=1e-8,
     )
 
 
@@ -53,7 +57,9 @@ def test_scores_and_marginal_likelihood_are_those_of_the_model(sample, labeled):
     expected = joint[len(sample.X) :].T
     np.testing.assert_allclose(scores - scores[0], expected - expected[0], atol=1e-8)
     log_sum = np.logaddexp.reduce(scores, axis=0).sum()
-    found = marginal_log_likelihood(problem, point, log_sum, problem.precise_means(point))
+    found = marginal_log_likelihood(
+        problem, point, log_sum, problem.precise_means(point)
+    )
     known = joint[np.arange(len(sample.y)), sample.y].sum()
     marginal = np.logaddexp.reduce(joint[len(sample.X) :], axis=1).sum()
     assert found == pytest.approx(known + marginal, rel=1e-9)

@@ -20,7 +20,9 @@ SHRINKAGES = [None, 0.1, 0.7, "auto"]
 NARROWED = [
     method
     for method in (*FITTED, *FURTHER)
-    if not method.options and method.classifier()._can_narrow and method.name != "average"
+    if not method.options
+    and method.classifier()._can_narrow
+    and method.name != "average"
 ]
 EVERY = [
     (method, s)
@@ -58,8 +60,17 @@ def both(make, X, y, monkeypatch, **more):
 
 def assert_same(ours, plain, new, rtol=1e-6):
     close = {"rtol": rtol, "atol": rtol}
-    for name in ("priors_", "means_", "covariance_", "coef_", "intercept_", "shrinkage_"):
-        assert_allclose(getattr(ours, name), getattr(plain, name), err_msg=name, **close)
+    for name in (
+        "priors_",
+        "means_",
+        "covariance_",
+        "coef_",
+        "intercept_",
+        "shrinkage_",
+    ):
+        assert_allclose(
+            getattr(ours, name), getattr(plain, name), err_msg=name, **close
+        )
     assert ours.rank_ == plain.rank_
     for name in ("predict_log_proba", "transform", "score_samples"):
         found, expected = getattr(ours, name)(new), getattr(plain, name)(new)
@@ -137,7 +148,9 @@ def test_weighted_rows_are_fitted_in_all_features(monkeypatch):
 @pytest.mark.parametrize("method", NARROWED, ids=lambda method: method.name)
 def test_memory_does_not_grow_with_the_square_of_the_features(method):
     X, y, new = rows(38, 5_000)
-    shrinkage = next(s for s in ("auto", 0.7) if method.classifier(shrinkage=s)._can_narrow)
+    shrinkage = next(
+        s for s in ("auto", 0.7) if method.classifier(shrinkage=s)._can_narrow
+    )
     tracemalloc.start()
     method.classifier(shrinkage=shrinkage).fit(X, y).predict_proba(new)
     peak = tracemalloc.get_traced_memory()[1]
@@ -146,7 +159,9 @@ def test_memory_does_not_grow_with_the_square_of_the_features(method):
 
 
 @pytest.mark.parametrize("classifier", [SupervisedLDA, ExpectationMaximizationLDA])
-def test_weights_of_unlabeled_rows_keep_the_fit_in_the_space_of_the_rows(monkeypatch, classifier):
+def test_weights_of_unlabeled_rows_keep_the_fit_in_the_space_of_the_rows(
+    monkeypatch, classifier
+):
     X, y, new = rows()
     weights = np.where(y < 0, np.random.default_rng(0).uniform(0.5, 4, len(y)), 1.0)
     make = lambda: classifier(shrinkage=0.2)  # noqa: E731
@@ -155,9 +170,13 @@ def test_weights_of_unlabeled_rows_keep_the_fit_in_the_space_of_the_rows(monkeyp
 
 
 @pytest.mark.parametrize("shrinkage", [0.1, 0.7, "auto"])
-def test_the_likelihood_path_of_em_counts_the_directions_left_out(shrinkage, monkeypatch):
+def test_the_likelihood_path_of_em_counts_the_directions_left_out(
+    shrinkage, monkeypatch
+):
     X, y, _ = rows()
     (ours, _), (plain, _) = both(
         lambda: ExpectationMaximizationLDA(shrinkage=shrinkage), X, y, monkeypatch
     )
-    assert_allclose(ours.log_likelihood_path_[-1], plain.log_likelihood_path_[-1], rtol=1e-9)
+    assert_allclose(
+        ours.log_likelihood_path_[-1], plain.log_likelihood_path_[-1], rtol=1e-9
+    )

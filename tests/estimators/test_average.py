@@ -12,7 +12,9 @@ from problems import Sample, draw_sample, problem_of
 pytestmark = pytest.mark.filterwarnings("ignore:Each of the classes")
 
 
-def clusters(n_classes=5, n_labels=1, n_features=20, n_unlabeled=400, separation=1.2, shares=None):
+def clusters(
+    n_classes=5, n_labels=1, n_features=20, n_unlabeled=400, separation=1.2, shares=None
+):
     """Rows of separated classes in many dimensions, labels, and true classes."""
     rng = np.random.default_rng(0)
     hidden = rng.choice(n_classes, size=n_unlabeled, p=shares)
@@ -58,7 +60,12 @@ def test_probabilities_are_as_sure_as_held_out_labels_allow():
 def test_proportions_that_are_known_help():
     shares = [0.8, 0.1, 0.1]
     rows, labels, true = clusters(
-        n_classes=3, n_labels=2, n_features=30, separation=0.55, shares=shares, n_unlabeled=1_000
+        n_classes=3,
+        n_labels=2,
+        n_features=30,
+        separation=0.55,
+        shares=shares,
+        n_unlabeled=1_000,
     )
     free, known = (AverageLDA(proportions=p).fit(rows, labels) for p in (None, shares))
     assert known.score(rows, true) > free.score(rows, true)
@@ -73,9 +80,9 @@ def test_shares_of_chosen_labels_can_be_left_unused():
     free = AverageLDA(proportions="free").fit(rows, labels)
     assert list(free.member_weights_) == ["em", "annealed", "logistic"]
     assert list(AverageLDA().fit(rows, labels).member_weights_)[2] == "labeled shares"
-    assert free.predict(rows).tolist().count(0) < AverageLDA().fit(rows, labels).predict(
-        rows
-    ).tolist().count(0)
+    assert free.predict(rows).tolist().count(0) < AverageLDA().fit(
+        rows, labels
+    ).predict(rows).tolist().count(0)
 
 
 @pytest.mark.parametrize("n_features", [20, 64])

@@ -36,12 +36,17 @@ def expected_failed_checks(estimator):
 
 
 @parametrize_with_checks(
-    [classifier() for classifier in CLASSIFIERS], expected_failed_checks=expected_failed_checks
+    [classifier() for classifier in CLASSIFIERS],
+    expected_failed_checks=expected_failed_checks,
 )
 def test_scikit_learn_check_passes(estimator, check):
     library = getattr(check, "keywords", {}).get("array_namespace")
-    if library == "array_api_strict" and parse_version(sklearn.__version__) < parse_version("1.9"):
-        pytest.xfail("Until 1.9 scikit-learn wanted classes_ to be of the library of X.")
+    if library == "array_api_strict" and parse_version(
+        sklearn.__version__
+    ) < parse_version("1.9"):
+        pytest.xfail(
+            "Until 1.9 scikit-learn wanted classes_ to be of the library of X."
+        )
     check(estimator)
 
 

@@ -23,7 +23,9 @@ from iclda.model_selection import semi_supervised_scorer
 from problems import ALL, draw_sample, semi_supervised
 
 CLASSES = {method.class_name: method for method in (*FITTED, *FURTHER)}
-ITERATIVE = [each.load_class() for each in CLASSES.values() if "max_iter" in each.parameters]
+ITERATIVE = [
+    each.load_class() for each in CLASSES.values() if "max_iter" in each.parameters
+]
 SAMPLE = draw_sample(11, separation=0.3, n_unlabeled=200)
 
 
@@ -44,7 +46,9 @@ def test_too_few_rounds_are_the_outcome_and_a_larger_max_iter_the_advice(classif
 
 
 @pytest.mark.parametrize("classifier", [ExpectationMaximizationLDA, SelfLearningLDA])
-def test_many_classes_limit_the_rounds_and_max_iter_is_not_advised(classifier, monkeypatch):
+def test_many_classes_limit_the_rounds_and_max_iter_is_not_advised(
+    classifier, monkeypatch
+):
     monkeypatch.setattr(problem, "_MANY_CLASSES", 1)
     monkeypatch.setattr(problem, "_MOST_SHARES", 1)
     monkeypatch.setattr(problem, "_LEAST_ROUNDS", 1)
@@ -52,37 +56,53 @@ def test_many_classes_limit_the_rounds_and_max_iter_is_not_advised(classifier, m
     assert fitted.outcome_ == "many_classes"
 
 
-def test_long_steps_are_the_outcome_before_max_iter_and_fewer_rows_the_advice(monkeypatch):
+def test_long_steps_are_the_outcome_before_max_iter_and_fewer_rows_the_advice(
+    monkeypatch,
+):
     monkeypatch.setattr("iclda._core.solvers.settings.LEAST_READ", 1)
     monkeypatch.setattr("iclda._core.solvers.continuation._READ_OF_A_PAIR", 1e9)
-    fitted = fit_with_warning(ImplicitlyConstrainedLDA(n_starts=1), "Pass fewer unlabeled rows")
+    fitted = fit_with_warning(
+        ImplicitlyConstrainedLDA(n_starts=1), "Pass fewer unlabeled rows"
+    )
     assert fitted.outcome_ == "not_found"
     assert fitted.n_iter_ < fitted.max_iter
 
 
 def test_where_rounding_forbids_the_tolerance_a_larger_one_is_advised():
-    fitted = fit_with_warning(PessimisticLDA(tol=0), r"max_iter does not help: raise tol \(now 0\)")
+    fitted = fit_with_warning(
+        PessimisticLDA(tol=0), r"max_iter does not help: raise tol \(now 0\)"
+    )
     assert fitted.outcome_ == "stalled"
 
 
 def bounds_of(fitted, sample, **weights):
-    return fitted.gain_bounds(sample.X, sample.y, X_unlabeled=sample.X_unlabeled, **weights)
+    return fitted.gain_bounds(
+        sample.X, sample.y, X_unlabeled=sample.X_unlabeled, **weights
+    )
 
 
 @semi_supervised
 @pytest.mark.parametrize("shrinkage", [None, 0.2, "auto"])
-def test_the_change_under_any_labels_lies_within_the_bounds(classifier, sample, shrinkage):
+def test_the_change_under_any_labels_lies_within_the_bounds(
+    classifier, sample, shrinkage
+):
     fitted = sample.fit(classifier(shrinkage=shrinkage))
     found = bounds_of(fitted, sample)
-    used = fitted.shrinkage_ if np.ndim(fitted.shrinkage_) == 0 else "auto"  # of every class
+    used = (
+        fitted.shrinkage_ if np.ndim(fitted.shrinkage_) == 0 else "auto"
+    )  # of every class
     supervised = SupervisedLDA(shrinkage=used).fit(sample.X, sample.y)
     rng = np.random.default_rng(0)
     for _ in range(10):
-        y = np.r_[sample.y, rng.integers(sample.n_classes, size=len(sample.X_unlabeled))]
+        y = np.r_[
+            sample.y, rng.integers(sample.n_classes, size=len(sample.X_unlabeled))
+        ]
         both = (m.log_likelihood(sample.rows, y).mean() for m in (fitted, supervised))
         change = next(both) - next(both)
         assert found.worst - 1e-9 <= change <= found.best + 1e-9
-    is_other = fitted.predict(sample.X_unlabeled) != supervised.predict(sample.X_unlabeled)
+    is_other = fitted.predict(sample.X_unlabeled) != supervised.predict(
+        sample.X_unlabeled
+    )
     assert found.disagreement == pytest.approx(is_other.mean(), abs=1e-12)
     assert found.worst - 1e-9 <= found.expected <= found.best + 1e-9
 
@@ -107,7 +127,9 @@ def test_without_unlabeled_rows_nothing_changes(sample):
 
 def test_other_classes_than_those_of_the_fit_are_refused(sample):
     fitted = sample.fit(ALL["moment"]())
-    with pytest.raises(ValueError, match=r"y holds the classes \['a', 'b'\], and the fit has \[0"):
+    with pytest.raises(
+        ValueError, match=r"y holds the classes \['a', 'b'\], and the fit has \[0"
+    ):
         fitted.gain_bounds(sample.X, np.where(sample.y > 0, "a", "b"))
 
 
@@ -178,7 +200,9 @@ def test_marked_rows_and_further_rows_give_the_same_bounds(classifier, sample):
     fitted = sample.fit(classifier())
     one = fitted.gain_bounds(sample.rows, sample.labels)
     two = bounds_of(fitted, sample)
-    np.testing.assert_allclose(list(vars(one).values()), list(vars(two).values()), rtol=1e-9)
+    np.testing.assert_allclose(
+        list(vars(one).values()), list(vars(two).values()), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -196,6 +220,10 @@ def test_a_score_that_counts_unlabeled_rows_as_wrong_warns_once_and_names_anothe
     assert "semi_supervised_scorer('accuracy')" in message
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        cross_val_score(wrap(SupervisedLDA()), X, y, cv=folds, scoring=semi_supervised_scorer())
+        cross_val_score(
+            wrap(SupervisedLDA()), X, y, cv=folds, scoring=semi_supervised_scorer()
+        )
         labeled = y != -1
-        cross_val_score(wrap(SupervisedLDA()), X[labeled], y[labeled], cv=3, scoring="accuracy")
+        cross_val_score(
+            wrap(SupervisedLDA()), X[labeled], y[labeled], cv=3, scoring="accuracy"
+        )

@@ -53,7 +53,11 @@ class MarginalLikelihood:
 
     def maximize(self, start):
         found = scipy.optimize.minimize(
-            self.loss_and_slope, self.pack(*start), jac=True, method="BFGS", options={"gtol": 1e-7}
+            self.loss_and_slope,
+            self.pack(*start),
+            jac=True,
+            method="BFGS",
+            options={"gtol": 1e-7},
         )
         priors, means, root = self.unpack(found.x)
         return -found.fun, priors, means, root @ root.T
@@ -61,7 +65,9 @@ class MarginalLikelihood:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_fit_of_three_classes_maximizes_the_marginal_likelihood(seed):
-    sample = draw_sample([5, seed], n_classes=3, n_labeled=15, n_unlabeled=60, separation=2.5)
+    sample = draw_sample(
+        [5, seed], n_classes=3, n_labeled=15, n_unlabeled=60, separation=2.5
+    )
     supervised = fit_shares(sample.X, one_hot(sample.y, 3))
     value, priors, means, covariance = MarginalLikelihood(sample).maximize(supervised)
     fit = sample.fit(FINISHED)
@@ -81,14 +87,18 @@ def test_the_default_tolerance_ends_at_the_maximum(sample):
 
 def penalized(fit, sample, unlabeled_weight=1.0, shrinkage=0.0):
     """Likelihood that EM climbs, from the public attributes."""
-    weights = np.r_[np.ones(len(sample.X)), np.full(len(sample.X_unlabeled), unlabeled_weight)]
+    weights = np.r_[
+        np.ones(len(sample.X)), np.full(len(sample.X_unlabeled), unlabeled_weight)
+    ]
     value = fit.log_likelihood(sample.X, sample.y).sum()
     value += unlabeled_weight * fit.score_samples(sample.X_unlabeled).sum()
     theta = np.cov(sample.rows.T, aweights=weights, bias=True)
     nu = np.trace(theta) / len(theta)
     prior_rows = weights.sum() * shrinkage / (1 - shrinkage)
     log_det = np.linalg.slogdet(fit.covariance_)[1]
-    return value - prior_rows / 2 * (log_det + nu * np.trace(np.linalg.inv(fit.covariance_)))
+    return value - prior_rows / 2 * (
+        log_det + nu * np.trace(np.linalg.inv(fit.covariance_))
+    )
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.1, 0.7])
@@ -97,7 +107,9 @@ def test_the_path_holds_the_penalized_likelihood_and_never_falls(
     sample, shrinkage, unlabeled_weight
 ):
     fit = sample.fit(
-        ExpectationMaximizationLDA(shrinkage=shrinkage, unlabeled_weight=unlabeled_weight)
+        ExpectationMaximizationLDA(
+            shrinkage=shrinkage, unlabeled_weight=unlabeled_weight
+        )
     )
     path = fit.log_likelihood_path_
     assert len(path) == fit.n_iter_
@@ -124,7 +136,9 @@ def test_the_path_never_falls_however_classes_lie(separation, freedom):
 
 def test_the_fit_is_the_one_by_its_own_posteriors(sample):
     fit = sample.fit(FINISHED)
-    shares = np.vstack([one_hot(sample.y, sample.n_classes), fit.predict_proba(sample.X_unlabeled)])
+    shares = np.vstack(
+        [one_hot(sample.y, sample.n_classes), fit.predict_proba(sample.X_unlabeled)]
+    )
     by_hand = fit_shares(sample.rows, shares)
     for found, expected in zip(
         (fit.class_weights_, fit.means_, fit.covariance_), by_hand, strict=True
@@ -134,11 +148,16 @@ def test_the_fit_is_the_one_by_its_own_posteriors(sample):
 
 @pytest.mark.parametrize("factor", [0.1, 3.0])
 @pytest.mark.parametrize("classifier", [ExpectationMaximizationLDA, SelfLearningLDA])
-def test_the_unlabeled_weight_multiplies_the_weights_of_unlabeled_rows(sample, classifier, factor):
+def test_the_unlabeled_weight_multiplies_the_weights_of_unlabeled_rows(
+    sample, classifier, factor
+):
     a = sample.fit(classifier(unlabeled_weight=factor))
     weights = np.full(len(sample.X_unlabeled), factor)
     b = classifier().fit(
-        sample.X, sample.y, X_unlabeled=sample.X_unlabeled, sample_weight_unlabeled=weights
+        sample.X,
+        sample.y,
+        X_unlabeled=sample.X_unlabeled,
+        sample_weight_unlabeled=weights,
     )
     assert_same_fit(a, b, 1e-10)
     if classifier is ExpectationMaximizationLDA:
@@ -173,22 +192,30 @@ def test_rounds_are_the_same_in_any_order_of_the_classes(n_classes):
     other = ExpectationMaximizationLDA().fit(sample.rows, labels)
     assert other.n_iter_ == model.n_iter_
     found = other.predict_proba(sample.rows)[:, order]
-    np.testing.assert_allclose(found, model.predict_proba(sample.rows), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        found, model.predict_proba(sample.rows), rtol=0, atol=1e-9
+    )
 
 
-@pytest.mark.filterwarnings("ignore:.*still rises after:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings(
+    "ignore:.*still rises after:sklearn.exceptions.ConvergenceWarning"
+)
 @pytest.mark.parametrize("shrinkage", [0.0, 0.4])
 def test_every_entry_of_the_path_is_the_likelihood_at_that_round(sample, shrinkage):
     estimator = ExpectationMaximizationLDA(shrinkage=shrinkage, tol=0.0)
     path = sample.fit(estimator.set_params(max_iter=6)).log_likelihood_path_
     for n_rounds in (2, 4):
         fit = sample.fit(estimator.set_params(max_iter=n_rounds))
-        np.testing.assert_allclose(fit.log_likelihood_path_, path[:n_rounds], rtol=1e-13)
+        np.testing.assert_allclose(
+            fit.log_likelihood_path_, path[:n_rounds], rtol=1e-13
+        )
 
 
 @pytest.mark.parametrize("shrinkage", [0.2, 0.8])
 @pytest.mark.parametrize("classifier", [ExpectationMaximizationLDA, SelfLearningLDA])
-def test_shrinkage_mixes_in_the_mean_variance_of_all_rows(sample, classifier, shrinkage):
+def test_shrinkage_mixes_in_the_mean_variance_of_all_rows(
+    sample, classifier, shrinkage
+):
     fit = sample.fit(classifier(shrinkage=shrinkage))
     nu = sample.rows.var(axis=0).mean()
     unshrunk = (fit.covariance_ - shrinkage * nu * np.eye(3)) / (1 - shrinkage)

@@ -35,7 +35,9 @@ CLASSES = {
 
 
 def fitted(classifier, n_classes, **settings):
-    sample = draw_sample([5, n_classes], n_classes=n_classes, n_features=4, n_labeled=40)
+    sample = draw_sample(
+        [5, n_classes], n_classes=n_classes, n_features=4, n_labeled=40
+    )
     if settings.get("priors") == "rising":
         settings["priors"] = rising_shares(n_classes)
     return sample.fit(classifier(**settings)), sample.rows
@@ -60,7 +62,9 @@ def test_scikit_learn_gives_the_same_probabilities(classifier, n_classes, settin
     exported = model.to_sklearn()
     assert type(exported) is LinearDiscriminantAnalysis
     far = np.vstack([rows, 50 * rows])
-    assert_allclose(exported.predict_proba(far), model.predict_proba(far), rtol=0, atol=1e-12)
+    assert_allclose(
+        exported.predict_proba(far), model.predict_proba(far), rtol=0, atol=1e-12
+    )
     assert_array_equal(exported.predict(far), model.predict(far))
     assert_allclose(exported.transform(rows), model.transform(rows), rtol=0, atol=1e-12)
 
@@ -70,7 +74,9 @@ def test_scikit_learn_gives_the_same_probabilities(classifier, n_classes, settin
 def test_a_class_of_prior_zero_stays_out_of_every_export(classifier, priors):
     model, rows = fitted(classifier, len(priors), priors=priors)
     expected = model.predict_proba(rows)
-    assert_allclose(model.to_sklearn().predict_proba(rows), expected, rtol=0, atol=1e-12)
+    assert_allclose(
+        model.to_sklearn().predict_proba(rows), expected, rtol=0, atol=1e-12
+    )
     assert_allclose(run_onnx(model.to_onnx(), rows)[1], expected, rtol=0, atol=1e-12)
     never = model.classes_[priors.index(0)]
     assert never not in model.to_sklearn().predict(rows)
@@ -88,7 +94,9 @@ def test_the_export_has_what_a_fitted_lda_has():
     for name, value in vars(usual).items():
         assert np.shape(getattr(exported, name)) == np.shape(value), name
     assert_allclose(exported.explained_variance_ratio_.sum(), 1)
-    assert exported.explained_variance_ratio_[0] >= exported.explained_variance_ratio_[1]
+    assert (
+        exported.explained_variance_ratio_[0] >= exported.explained_variance_ratio_[1]
+    )
     assert exported.get_feature_names_out().shape == (2,)
 
 
@@ -140,7 +148,11 @@ np.save("probabilities.npy", model.predict_proba(np.load("rows.npy")))
 print("".join(model.predict(np.load("rows.npy"))))
 """
     finished = subprocess.run(
-        [sys.executable, "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "-c", command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     found = np.load(tmp_path / "probabilities.npy")
     assert_allclose(found, model.predict_proba(sample.rows), rtol=0, atol=1e-12)
@@ -152,7 +164,9 @@ print("".join(model.predict(np.load("rows.npy"))))
 
 @every_classifier
 @every_number_of_classes
-@pytest.mark.parametrize("settings", [{}, {"priors": "rising", "shrinkage": 0.3}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"priors": "rising", "shrinkage": 0.3}], ids=str
+)
 def test_onnx_gives_the_same_labels_and_probabilities(classifier, n_classes, settings):
     model, rows = fitted(classifier, n_classes, **settings)
     exported = model.to_onnx()
@@ -169,7 +183,9 @@ def test_onnx_gives_the_same_labels_and_probabilities(classifier, n_classes, set
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
 @pytest.mark.parametrize("dtype", ["float32", np.float32])
 def test_onnx_computes_in_double_on_rows_of_float32(n_classes, offset, dtype):
-    sample = draw_sample([10, n_classes], n_classes=n_classes, n_features=3, n_labeled=30)
+    sample = draw_sample(
+        [10, n_classes], n_classes=n_classes, n_features=3, n_labeled=30
+    )
     rows = (sample.rows + offset).astype(np.float32)
     model = SelfLearningLDA().fit(rows, sample.labels)
     label, probabilities = run_onnx(model.to_onnx(dtype=dtype), rows)
@@ -206,14 +222,18 @@ def test_the_file_says_what_it_is():
 @pytest.mark.parametrize("dtype", ["float16", "int64", "double precision"])
 def test_other_types_of_rows_are_refused(dtype):
     model, _ = fitted(SupervisedLDA, 2)
-    with pytest.raises(ValueError, match=f'must be "float32" or "float64".*got {dtype!r}'):
+    with pytest.raises(
+        ValueError, match=f'must be "float32" or "float64".*got {dtype!r}'
+    ):
         model.to_onnx(dtype=dtype)
 
 
 def test_without_onnx_the_error_names_the_extra(monkeypatch):
     model, _ = fitted(SupervisedLDA, 2)
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ImportError, match=r"onnx is needed for to_onnx .* 'iclda\[onnx\]'"):
+    with pytest.raises(
+        ImportError, match=r"onnx is needed for to_onnx .* 'iclda\[onnx\]'"
+    ):
         model.to_onnx()
 
 
@@ -221,13 +241,19 @@ def test_without_onnx_the_error_names_the_extra(monkeypatch):
 @pytest.mark.filterwarnings("ignore:Rows span .* dimensions:UserWarning")
 @every_number_of_classes
 def test_columns_that_add_nothing_stay_without_effect(n_classes):
-    sample = draw_sample([6, n_classes], n_classes=n_classes, n_features=3, n_labeled=30)
+    sample = draw_sample(
+        [6, n_classes], n_classes=n_classes, n_features=3, n_labeled=30
+    )
     rows = sample.rows
     rows = np.column_stack([rows, np.full(len(rows), 7.0), rows[:, 0] - 2 * rows[:, 1]])
     model = SelfLearningLDA().fit(rows, sample.labels)
     assert model.rank_ == 3
     expected = model.predict_proba(rows)
-    assert_allclose(model.to_sklearn().predict_proba(rows), expected, rtol=0, atol=1e-12)
+    assert_allclose(
+        model.to_sklearn().predict_proba(rows), expected, rtol=0, atol=1e-12
+    )
     assert_allclose(run_onnx(model.to_onnx(), rows)[1], expected, rtol=0, atol=1e-12)
     elsewhere = rows + np.array([0, 0, 0, 100, 0])
-    assert_allclose(model.to_sklearn().predict_proba(elsewhere), expected, rtol=0, atol=1e-12)
+    assert_allclose(
+        model.to_sklearn().predict_proba(elsewhere), expected, rtol=0, atol=1e-12
+    )

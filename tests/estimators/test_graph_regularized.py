@@ -22,7 +22,9 @@ def roughness(rows, n_neighbors):
 
 
 def test_the_covariance_has_the_terms_of_the_graph_and_the_identity(sample):
-    fit = sample.fit(SemiSupervisedDiscriminantAnalysis(n_neighbors=4, alpha=0.2, beta=0.3))
+    fit = sample.fit(
+        SemiSupervisedDiscriminantAnalysis(n_neighbors=4, alpha=0.2, beta=0.3)
+    )
     weights, means, within = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))
     more = 0.2 * roughness(sample.rows, 4) + 0.3 * np.eye(3)
     assert_close(fit.priors_, weights, 1e-12)
@@ -41,7 +43,9 @@ def test_directions_are_those_of_the_generalized_eigenvalue_problem(sample):
     vectors = scipy.linalg.eigh(between, more)[1][:, ::-1][:, :n_found]
     basis = scipy.linalg.orth(vectors)
     slopes = fit.transform(np.eye(3)) - fit.transform(np.zeros((1, 3)))
-    assert_allclose(basis @ (basis.T @ slopes), slopes, atol=1e-8 * np.abs(slopes).max())
+    assert_allclose(
+        basis @ (basis.T @ slopes), slopes, atol=1e-8 * np.abs(slopes).max()
+    )
     for one, two in zip(slopes.T, vectors.T, strict=True):
         cosine = one @ two / np.linalg.norm(one) / np.linalg.norm(two)
         assert abs(cosine) == pytest.approx(1, abs=1e-8)

@@ -43,7 +43,9 @@ def test_no_labeling_beats_the_fit(number, n_starts):
 
 def test_the_objective_is_the_mean_log_likelihood_of_the_labeled_rows(sample):
     fit = sample.fit(ImplicitlyConstrainedLDA())
-    assert fit.objective_ == pytest.approx(fit.log_likelihood(sample.X, sample.y).mean(), rel=1e-10)
+    assert fit.objective_ == pytest.approx(
+        fit.log_likelihood(sample.X, sample.y).mean(), rel=1e-10
+    )
     value = labeled_log_likelihood(sample, fit.priors_, fit.means_, fit.covariance_)
     assert fit.objective_ == pytest.approx(value, rel=1e-10)
     assert fit.objective_ == pytest.approx(
@@ -85,7 +87,9 @@ def test_the_gap_is_below_the_tolerance_over_all_labelings(n_classes, separation
 def test_imputing_the_unlabeled_rows_gives_their_responsibilities(sample):
     fit = sample.fit(ImplicitlyConstrainedLDA())
     # Labels are nearly hard: scores of 1e9 make the last digit of a row the seventh of a share.
-    np.testing.assert_allclose(fit.impute(sample.X_unlabeled), fit.responsibilities_, atol=1e-9)
+    np.testing.assert_allclose(
+        fit.impute(sample.X_unlabeled), fit.responsibilities_, atol=1e-9
+    )
 
 
 def test_marker_rows_come_first_in_the_responsibilities(sample):
@@ -106,7 +110,9 @@ def test_responsibilities_too_many_to_store_are_left_to_impute(sample, monkeypat
     fit = sample.fit(ImplicitlyConstrainedLDA())
     with pytest.raises(AttributeError, match=r"impute\(X\)"):
         _ = fit.responsibilities_
-    np.testing.assert_allclose(fit.impute(sample.X_unlabeled), stored.responsibilities_, atol=1e-9)
+    np.testing.assert_allclose(
+        fit.impute(sample.X_unlabeled), stored.responsibilities_, atol=1e-9
+    )
 
 
 def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):
@@ -127,7 +133,10 @@ def test_a_fit_says_that_it_is_global_only_if_that_was_proved():
     assert sample.fit(ImplicitlyConstrainedLDA()).is_global_ is None
     fit = sample.fit(ImplicitlyConstrainedLDA(certify=True))
     assert fit.is_global_ is True
-    assert sample.fit(ImplicitlyConstrainedLDA(certify=True, n_starts=1)).is_global_ is True
+    assert (
+        sample.fit(ImplicitlyConstrainedLDA(certify=True, n_starts=1)).is_global_
+        is True
+    )
     with_quotas = ImplicitlyConstrainedLDA(certify=True, proportions="labeled")
     assert sample.fit(with_quotas).is_global_ is None
     with pytest.warns(UserWarning, match="no unlabeled rows"):

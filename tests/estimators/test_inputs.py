@@ -17,7 +17,11 @@ from problems import every_classifier, semi_supervised
 NAMES = ["width", "height", "depth"]
 
 TRUE = np.arange(50) % 2
-X = np.random.default_rng(8).standard_normal((50, 3)) + 2.0 * TRUE[:, None] * [1.0, -1.0, 0.0]
+X = np.random.default_rng(8).standard_normal((50, 3)) + 2.0 * TRUE[:, None] * [
+    1.0,
+    -1.0,
+    0.0,
+]
 Y = np.where(np.arange(50) < 16, TRUE, -1)
 
 
@@ -30,14 +34,21 @@ TABLES = {
         a, columns=NAMES, index=range(99, 99 - len(a), -1)
     ),
     "pandas nullable": lambda a: pd.DataFrame(a, columns=NAMES).astype("Float64"),
-    "pandas mixed": lambda a: pd.DataFrame(a, columns=NAMES).astype({"depth": "float32"}),
+    "pandas mixed": lambda a: pd.DataFrame(a, columns=NAMES).astype(
+        {"depth": "float32"}
+    ),
     "polars": lambda a: pl.DataFrame(a, schema=NAMES),
     "pyarrow": lambda a: pa.table(dict(zip(NAMES, a.T, strict=True))),
     "pyarrow in chunks": lambda a: pa.concat_tables(
-        [pa.table(dict(zip(NAMES, part.T, strict=True))) for part in np.array_split(a, 3)]
+        [
+            pa.table(dict(zip(NAMES, part.T, strict=True)))
+            for part in np.array_split(a, 3)
+        ]
     ),
     "pyarrow batch": lambda a: pa.record_batch(dict(zip(NAMES, a.T, strict=True))),
-    "pandas on pyarrow": lambda a: pd.DataFrame(a, columns=NAMES).astype("float64[pyarrow]"),
+    "pandas on pyarrow": lambda a: pd.DataFrame(a, columns=NAMES).astype(
+        "float64[pyarrow]"
+    ),
 }
 COLUMNS = {
     "pandas": pd.Series,
@@ -50,7 +61,9 @@ COLUMNS = {
     "pyarrow batch": pa.array,
     "pandas on pyarrow": lambda a: pd.Series(a, dtype="int64[pyarrow]"),
 }
-each_library = pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "pyarrow batch"])
+each_library = pytest.mark.parametrize(
+    "kind", ["pandas", "polars", "pyarrow", "pyarrow batch"]
+)
 
 
 def select(table, names):
@@ -67,7 +80,9 @@ def test_34_tables_keep_their_names_and_change_no_result(classifier, kind):
     values = np.column_stack([X[:, :2], values[:, 2]])
     expected = classifier().fit(values, Y)
     assert_same_fit(model, expected, 1e-9)
-    assert_allclose(model.predict_proba(table), expected.predict_proba(values), rtol=0, atol=1e-8)
+    assert_allclose(
+        model.predict_proba(table), expected.predict_proba(values), rtol=0, atol=1e-8
+    )
     assert model.score(table, column) == expected.score(values, Y)
 
 
@@ -108,11 +123,17 @@ def test_unlabeled_rows_without_names_are_taken_in_order_with_a_warning(classifi
 MISSING = {
     "pandas": lambda a: pd.DataFrame(a, columns=NAMES),
     "pandas nullable": lambda a: pd.DataFrame(a, columns=NAMES).convert_dtypes(),
-    "pandas on pyarrow": lambda a: pd.DataFrame(a, columns=NAMES).astype("float64[pyarrow]"),
+    "pandas on pyarrow": lambda a: pd.DataFrame(a, columns=NAMES).astype(
+        "float64[pyarrow]"
+    ),
     "polars": lambda a: pl.DataFrame(a, schema=NAMES).fill_nan(None),
     "pyarrow": lambda a: pl.DataFrame(a, schema=NAMES).fill_nan(None).to_arrow(),
     "pyarrow batch": lambda a: (
-        pl.DataFrame(a, schema=NAMES).fill_nan(None).to_arrow().combine_chunks().to_batches()[0]
+        pl.DataFrame(a, schema=NAMES)
+        .fill_nan(None)
+        .to_arrow()
+        .combine_chunks()
+        .to_batches()[0]
     ),
 }
 
@@ -121,22 +142,35 @@ MISSING = {
 def test_20_a_null_of_any_table_is_named_by_row_and_column(table):
     rows = X.copy()
     rows[7, 1] = np.nan
-    with pytest.raises(ValueError, match=r"contains NaN, first in row 7, column 'height'"):
+    with pytest.raises(
+        ValueError, match=r"contains NaN, first in row 7, column 'height'"
+    ):
         SelfLearningLDA().fit(table(rows), Y)
 
 
-@pytest.mark.parametrize("kind", [pa.null(), pa.bool_(), pa.decimal128(5, 2), pa.string()], ids=str)
+@pytest.mark.parametrize(
+    "kind", [pa.null(), pa.bool_(), pa.decimal128(5, 2), pa.string()], ids=str
+)
 def test_20_a_null_among_what_pyarrow_makes_objects_of_is_named(kind):
     model = SelfLearningLDA().fit(pa.table(dict(zip(NAMES, X.T, strict=True))), Y)
-    table = pa.table({"width": X[:, 0], "height": pa.nulls(len(X), kind), "depth": X[:, 2]})
-    for use in (lambda: SelfLearningLDA().fit(table, Y), lambda: model.predict_proba(table)):
-        with pytest.raises(ValueError, match=r"contains NaN, first in row 0, column 'height'"):
+    table = pa.table(
+        {"width": X[:, 0], "height": pa.nulls(len(X), kind), "depth": X[:, 2]}
+    )
+    for use in (
+        lambda: SelfLearningLDA().fit(table, Y),
+        lambda: model.predict_proba(table),
+    ):
+        with pytest.raises(
+            ValueError, match=r"contains NaN, first in row 0, column 'height'"
+        ):
             use()
 
 
 INTEGERS = {
     "pandas": lambda a: pd.DataFrame(a, columns=NAMES).astype("Int16"),
-    "pandas on pyarrow": lambda a: pd.DataFrame(a, columns=NAMES).astype("int8[pyarrow]"),
+    "pandas on pyarrow": lambda a: pd.DataFrame(a, columns=NAMES).astype(
+        "int8[pyarrow]"
+    ),
     "polars": lambda a: pl.DataFrame(a, schema=NAMES).cast(
         {"width": pl.UInt8, "height": pl.Int8, "depth": pl.Decimal(10, 2)}
     ),
@@ -169,14 +203,18 @@ def test_34_a_table_that_is_not_read_yet_is_read_by_the_fit(table):
 
 @pytest.mark.parametrize("table", UNREAD.values(), ids=UNREAD)
 def test_classes_that_are_not_read_yet_are_refused_with_the_way_to_read_them(table):
-    with pytest.raises(TypeError, match=r"y is a .*, which is not read yet: pass what it reads"):
+    with pytest.raises(
+        TypeError, match=r"y is a .*, which is not read yet: pass what it reads"
+    ):
         SelfLearningLDA().fit(X, table())
 
 
 def test_36_what_can_be_read_only_once_is_refused_with_the_way_out():
     reader = TABLES["pyarrow"](X).to_reader
     model = SelfLearningLDA().fit(TABLES["pandas"](X), Y)
-    with pytest.raises(TypeError, match=r"X is a pyarrow RecordBatchReader, .*read_all\(\)"):
+    with pytest.raises(
+        TypeError, match=r"X is a pyarrow RecordBatchReader, .*read_all\(\)"
+    ):
         SelfLearningLDA().fit(reader(), Y)
     with pytest.raises(TypeError, match="X_unlabeled is a pyarrow RecordBatchReader"):
         SelfLearningLDA().fit(TABLES["pandas"](X), Y, X_unlabeled=reader())
@@ -189,11 +227,17 @@ DAYS = [date(2020, 1, 1) + timedelta(day) for day in range(50)]
 STRANGE = {
     "polars enumeration": (pl.Series(["a"] * 50, dtype=pl.Enum(["a"])), "holds text"),
     "polars date": (pl.Series(DAYS), "2020-01-01.*real number"),
-    "polars array": (pl.Series([[1, 2]] * 50, dtype=pl.Array(pl.Int8, 2)), "real number"),
+    "polars array": (
+        pl.Series([[1, 2]] * 50, dtype=pl.Array(pl.Int8, 2)),
+        "real number",
+    ),
     "polars record": (pl.DataFrame({"a": range(50)}).to_struct(), "real number"),
     "pyarrow dictionary": (pa.array(["a"] * 50).dictionary_encode(), "holds text"),
     "pyarrow list": (pa.array([[1, 2]] * 50), "real number"),
-    "pandas period": (pd.Series(pd.period_range("2020", periods=50, freq="D")), "real number"),
+    "pandas period": (
+        pd.Series(pd.period_range("2020", periods=50, freq="D")),
+        "real number",
+    ),
     "pandas text": (pd.Series(["a"] * 50, dtype="string[pyarrow]"), "holds text"),
 }
 
@@ -201,7 +245,9 @@ STRANGE = {
 @pytest.mark.parametrize(
     ("kind", "column", "says"), [(k, *v) for k, v in STRANGE.items()], ids=STRANGE
 )
-def test_23_a_column_without_real_numbers_is_named_whatever_the_table(kind, column, says):
+def test_23_a_column_without_real_numbers_is_named_whatever_the_table(
+    kind, column, says
+):
     if isinstance(column, pd.Series):
         table = TABLES["pandas"](X).assign(odd=column)
     elif isinstance(column, pl.Series):

@@ -56,9 +56,23 @@ LEAST_SQUARES = [
     SelfLearningLeastSquares(),
     SelfLearningLeastSquares(labels="soft"),
 ]
-IN_USERS_UNITS = ("NearestMean", "Discriminant", "shrinkage", "symmetric", "means-shifted")
-INVARIANT = [each for each in GAUSSIAN if not any(word in str(each[0]) for word in IN_USERS_UNITS)]
-BY_LABELING = [SelfLearningLDA(), ExpectationMaximizationLDA(), ImplicitlyConstrainedLDA()]
+IN_USERS_UNITS = (
+    "NearestMean",
+    "Discriminant",
+    "shrinkage",
+    "symmetric",
+    "means-shifted",
+)
+INVARIANT = [
+    each
+    for each in GAUSSIAN
+    if not any(word in str(each[0]) for word in IN_USERS_UNITS)
+]
+BY_LABELING = [
+    SelfLearningLDA(),
+    ExpectationMaximizationLDA(),
+    ImplicitlyConstrainedLDA(),
+]
 
 
 @pytest.mark.parametrize("pair", PAIRS)
@@ -66,7 +80,9 @@ BY_LABELING = [SelfLearningLDA(), ExpectationMaximizationLDA(), ImplicitlyConstr
 def test_equal_data_give_equal_fits(sample, classifier, tol, pair):
     a, b = (data.fit(classifier) for data in PAIRS[pair](data_of(sample)))
     assert_same_fit(a, b, tol)
-    assert getattr(a, "objective_", 0) == pytest.approx(getattr(b, "objective_", 0), abs=1e-9)
+    assert getattr(a, "objective_", 0) == pytest.approx(
+        getattr(b, "objective_", 0), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("pair", PAIRS)

@@ -18,7 +18,9 @@ FORMS = {
     "soft": SelfLearningLeastSquares(labels="soft"),
 }
 every_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-constrained = pytest.mark.parametrize("form", [FORMS["labeled"], FORMS["projected"]], ids=str)
+constrained = pytest.mark.parametrize(
+    "form", [FORMS["labeled"], FORMS["projected"]], ids=str
+)
 
 
 def predictions_by_labels(sample, shares, rows):
@@ -30,7 +32,11 @@ def predictions_by_labels(sample, shares, rows):
 def value_of(form, sample, predicted, predicted_all):
     """Of the function that a form minimizes, for predictions of labeled and of all rows."""
     if form.variant == "labeled":
-        return ((predicted - one_hot(sample.y, sample.n_classes)) ** 2).sum() / len(sample.y) / 2
+        return (
+            ((predicted - one_hot(sample.y, sample.n_classes)) ** 2).sum()
+            / len(sample.y)
+            / 2
+        )
     supervised = LinearRegression().fit(sample.X, one_hot(sample.y, sample.n_classes))
     change = predicted_all - supervised.predict(sample.rows)
     return (change**2).sum() / len(sample.rows) / 2
@@ -98,15 +104,21 @@ def violations(seeds, n_classes=2):
         fit = sample.fit(FORMS["projected"])
         supervised = LeastSquaresClassifier().fit(sample.X, sample.y)
         # Any labels will do, also those that no model would give.
-        hidden = np.random.default_rng(seed).integers(n_classes, size=len(sample.X_unlabeled))
+        hidden = np.random.default_rng(seed).integers(
+            n_classes, size=len(sample.X_unlabeled)
+        )
         truth = np.r_[sample.y, hidden]
-        ours, theirs = (each.squared_loss(sample.rows, truth).mean() for each in (fit, supervised))
+        ours, theirs = (
+            each.squared_loss(sample.rows, truth).mean() for each in (fit, supervised)
+        )
         found.append(ours - theirs)
     return np.array(found)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_whatever_the_labels_are_the_projected_fit_has_no_larger_squared_loss(n_classes):
+def test_whatever_the_labels_are_the_projected_fit_has_no_larger_squared_loss(
+    n_classes,
+):
     changes = violations(range(60), n_classes)
     assert changes.max() <= 1e-9
     assert changes.min() < -1e-3

@@ -2,8 +2,19 @@ import numpy as np
 import pytest
 
 from changes import assert_close, assert_same_fit
-from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, NormalizedLDA, SupervisedLDA
-from problems import draw_sample, fit_shares, labeled_log_likelihood, one_hot, total_covariance
+from iclda import (
+    ImplicitlyConstrainedLDA,
+    MomentConstrainedLDA,
+    NormalizedLDA,
+    SupervisedLDA,
+)
+from problems import (
+    draw_sample,
+    fit_shares,
+    labeled_log_likelihood,
+    one_hot,
+    total_covariance,
+)
 
 VARIANTS = ["invariant", "symmetric", "means-shifted", "likelihood"]
 
@@ -12,7 +23,9 @@ VARIANTS = ["invariant", "symmetric", "means-shifted", "likelihood"]
 @pytest.mark.parametrize("variant", ["invariant", "symmetric", "likelihood"])
 def test_mean_and_covariance_of_all_rows_are_matched_exactly(sample, variant, weighted):
     rng = np.random.default_rng(2)
-    weights = rng.uniform(0.5, 2, len(sample.rows)) if weighted else np.ones(len(sample.rows))
+    weights = (
+        rng.uniform(0.5, 2, len(sample.rows)) if weighted else np.ones(len(sample.rows))
+    )
     n_labeled = len(sample.X)
     fit = MomentConstrainedLDA(variant=variant).fit(
         sample.X,
@@ -59,7 +72,12 @@ def test_the_symmetric_variants_depend_on_units(sample, variant):
 
 @pytest.mark.parametrize(
     ("variant", "shrinkage"),
-    [("invariant", 0.1), ("invariant", 0.9), ("invariant", "auto"), ("likelihood", 0.3)],
+    [
+        ("invariant", 0.1),
+        ("invariant", 0.9),
+        ("invariant", "auto"),
+        ("likelihood", 0.3),
+    ],
 )
 def test_shrinkage_lets_few_labels_match_moments(variant, shrinkage):
     sample = draw_sample(3, n_features=8, n_labeled=5)
@@ -86,20 +104,26 @@ def test_no_model_with_the_moments_of_all_rows_makes_the_labeled_rows_likelier(s
     nearby = []
     for size in (1e-3, 1e-2, 0.1):
         for _ in range(20):
-            weights = fit.class_weights_ * np.exp(size * rng.standard_normal(sample.n_classes))
+            weights = fit.class_weights_ * np.exp(
+                size * rng.standard_normal(sample.n_classes)
+            )
             weights /= weights.sum()
             means = fit.means_ + size * rng.standard_normal(fit.means_.shape)
             means += sample.rows.mean(axis=0) - weights @ means
             covariance = total - total_covariance(weights, means, 0)
             if np.linalg.eigvalsh(covariance)[0] > 0:
-                nearby.append(labeled_log_likelihood(sample, weights, means, covariance))
+                nearby.append(
+                    labeled_log_likelihood(sample, weights, means, covariance)
+                )
     assert len(nearby) > 30
     assert best > max(nearby)
 
 
 def test_the_likelihood_variant_refuses_a_prior_of_0_and_the_maps_do_not(sample):
     priors = np.eye(sample.n_classes)[0]
-    with pytest.raises(ValueError, match="maximizes their likelihood, which would be 0"):
+    with pytest.raises(
+        ValueError, match="maximizes their likelihood, which would be 0"
+    ):
         sample.fit(MomentConstrainedLDA(variant="likelihood", priors=priors))
     assert_close(sample.fit(MomentConstrainedLDA(priors=priors)).priors_, priors, 0)
 

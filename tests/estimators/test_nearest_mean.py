@@ -3,7 +3,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from changes import assert_close
-from iclda import ExpectationMaximizationNearestMean, MomentConstrainedNearestMean, NearestMean
+from iclda import (
+    ExpectationMaximizationNearestMean,
+    MomentConstrainedNearestMean,
+    NearestMean,
+)
 from problems import draw_sample, fit_shares, labeled_log_likelihood, one_hot
 
 FORMS = {
@@ -23,7 +27,9 @@ def spherical_fit(rows, shares):
 
 def test_the_supervised_fit_is_the_mean_variance_within_classes(sample):
     fit = NearestMean().fit(sample.X, sample.y)
-    weights, means, variance = spherical_fit(sample.X, one_hot(sample.y, sample.n_classes))
+    weights, means, variance = spherical_fit(
+        sample.X, one_hot(sample.y, sample.n_classes)
+    )
     assert_close(fit.priors_, weights, 1e-12)
     assert_close(fit.means_, means, 1e-12)
     assert_close(fit.covariance_, variance * np.eye(3), 1e-12)
@@ -32,7 +38,9 @@ def test_the_supervised_fit_is_the_mean_variance_within_classes(sample):
 def test_em_ends_where_posteriors_give_the_same_fit_again(sample):
     fit = sample.fit(ExpectationMaximizationNearestMean())
     assert fit.converged_
-    shares = np.vstack([one_hot(sample.y, sample.n_classes), fit.predict_proba(sample.X_unlabeled)])
+    shares = np.vstack(
+        [one_hot(sample.y, sample.n_classes), fit.predict_proba(sample.X_unlabeled)]
+    )
     weights, means, variance = spherical_fit(sample.rows, shares)
     assert_close(fit.priors_, weights, 1e-4)
     assert_close(fit.means_, means, 1e-4)
@@ -47,11 +55,16 @@ def test_em_follows_the_likelihood_of_all_rows_and_never_lowers_it(sample):
     assert (np.diff(fit.log_likelihood_path_) >= -1e-9).all()
     start = NearestMean().fit(sample.X, sample.y)
     first = start.log_likelihood(sample.X, sample.y).sum()
-    assert fit.log_likelihood_path_[-1] > first + start.score_samples(sample.X_unlabeled).sum()
+    assert (
+        fit.log_likelihood_path_[-1]
+        > first + start.score_samples(sample.X_unlabeled).sum()
+    )
 
 
 @pytest.mark.parametrize("variant", ["variance-kept", "variance-anew"])
-def test_the_mean_of_all_rows_is_matched_and_the_differences_of_means_stay(sample, variant):
+def test_the_mean_of_all_rows_is_matched_and_the_differences_of_means_stay(
+    sample, variant
+):
     fit = sample.fit(MomentConstrainedNearestMean(variant=variant))
     supervised = NearestMean().fit(sample.X, sample.y)
     assert_close(fit.class_weights_ @ fit.means_, sample.rows.mean(axis=0), 1e-12)
@@ -78,7 +91,11 @@ def test_the_fit_follows_rotations_shifts_and_one_change_of_units(sample, form):
     turn = np.linalg.qr(np.random.default_rng(6).standard_normal((3, 3)))[0]
     before = sample.fit(form)
     proba, means = before.predict_proba(sample.rows), before.means_
-    form.fit(100 * sample.X @ turn + 7, sample.y, X_unlabeled=100 * sample.X_unlabeled @ turn + 7)
+    form.fit(
+        100 * sample.X @ turn + 7,
+        sample.y,
+        X_unlabeled=100 * sample.X_unlabeled @ turn + 7,
+    )
     assert_close(form.means_, 100 * means @ turn + 7, 1e-4)
     assert_allclose(form.predict_proba(100 * sample.rows @ turn + 7), proba, atol=1e-4)
 
@@ -96,10 +113,18 @@ def test_constant_and_collinear_columns_and_many_features_are_no_problem(form):
 
 
 def test_labeled_rows_without_spread_are_an_error_and_em_uses_the_others():
-    X, y, unlabeled = [[0.0, 1.0], [3.0, 4.0]], [0, 1], [[0.5, 1.0], [3.0, 5.0], [2.0, 4.0]]
-    with pytest.raises(ValueError, match="The 2 labeled rows do not vary within their classes"):
+    X, y, unlabeled = (
+        [[0.0, 1.0], [3.0, 4.0]],
+        [0, 1],
+        [[0.5, 1.0], [3.0, 5.0], [2.0, 4.0]],
+    )
+    with pytest.raises(
+        ValueError, match="The 2 labeled rows do not vary within their classes"
+    ):
         NearestMean().fit(X, y)
-    with pytest.raises(ValueError, match="The 2 labeled rows do not vary within their classes"):
+    with pytest.raises(
+        ValueError, match="The 2 labeled rows do not vary within their classes"
+    ):
         MomentConstrainedNearestMean().fit(X, y, X_unlabeled=unlabeled)
     fit = ExpectationMaximizationNearestMean().fit(X, y, X_unlabeled=unlabeled)
     assert np.isfinite(fit.covariance_).all()

@@ -38,7 +38,10 @@ def test_a_fit_is_that_of_scikit_learn_and_is_the_same_after_storing(method, tmp
     expected = EXPECTED[method.name].fit(X[used], marked[used])
     fitted = method.classifier().set_params(unlabeled=None).fit(X, y)
     assert_allclose(fitted.predict_proba(X), expected.predict_proba(X))
-    assert fitted.predict(X).tolist() == np.array(["no", "yes"])[expected.predict(X)].tolist()
+    assert (
+        fitted.predict(X).tolist()
+        == np.array(["no", "yes"])[expected.predict(X)].tolist()
+    )
     save_model(fitted, tmp_path / "model.skops")
     again = load_model(tmp_path / "model.skops")
     assert_allclose(again.predict_proba(X), fitted.predict_proba(X))
@@ -48,5 +51,7 @@ def test_rows_that_no_label_spreads_to_have_the_shares_of_the_classes():
     X, y, _ = rows_and_labels()
     far = np.random.default_rng(1).normal(size=(20, 3)) + 1e6
     rows, labels = np.vstack([X, far]), np.append(y, [None] * 20)
-    fitted = OutsideClassifier("sklearn-label-spreading", unlabeled=None).fit(rows, labels)
+    fitted = OutsideClassifier("sklearn-label-spreading", unlabeled=None).fit(
+        rows, labels
+    )
     assert_allclose(fitted.predict_proba(far), 0.5)

@@ -41,9 +41,14 @@ def test_no_other_classifier_has_a_better_worst_case(sample):
     fitted = sample.fit(PessimisticLDA())
     rng = np.random.default_rng(0)
     for _ in range(20):
-        y = np.r_[sample.y, rng.integers(sample.n_classes, size=len(sample.X_unlabeled))]
+        y = np.r_[
+            sample.y, rng.integers(sample.n_classes, size=len(sample.X_unlabeled))
+        ]
         other = SupervisedLDA().fit(sample.rows, y)
-        assert other.gain_bounds(sample.rows, sample.labels).worst <= fitted.objective_ + 1e-9
+        assert (
+            other.gain_bounds(sample.rows, sample.labels).worst
+            <= fitted.objective_ + 1e-9
+        )
 
 
 def test_too_few_labels_are_an_error_that_names_shrinkage():

@@ -85,7 +85,9 @@ def test_an_interval_ends_at_the_end_that_is_nearer_to_the_free_fit(classifier):
 def test_proportions_count_weights(classifier):
     weights = 1.0 + np.arange(len(SAMPLE.rows)) % 3
     fitted = classifier(proportions=[0.3, 0.7]).fit(SAMPLE.rows, SAMPLE.labels, weights)
-    assert unlabeled_shares(fitted, SAMPLE, weights) == pytest.approx([0.3, 0.7], abs=1e-8)
+    assert unlabeled_shares(fitted, SAMPLE, weights) == pytest.approx(
+        [0.3, 0.7], abs=1e-8
+    )
 
 
 def test_labeled_proportions_count_the_weights_of_labels():
@@ -94,7 +96,9 @@ def test_labeled_proportions_count_the_weights_of_labels():
     fitted.fit(SAMPLE.rows, SAMPLE.labels, weights)
     counts = np.bincount(SAMPLE.y) * [3, 1]
     expected = counts / counts.sum()
-    assert unlabeled_shares(fitted, SAMPLE, weights) == pytest.approx(expected, abs=1e-8)
+    assert unlabeled_shares(fitted, SAMPLE, weights) == pytest.approx(
+        expected, abs=1e-8
+    )
 
 
 def few_labels(n_labeled=10):
@@ -107,11 +111,15 @@ def few_labels(n_labeled=10):
 
 def test_proportions_keep_a_fit_of_few_labels_from_giving_all_rows_to_one_class():
     X, y, labels = few_labels()
-    with pytest.warns(DegenerateFitWarning, match=r"5 of the 10 labeled .*proportions='auto'"):
+    with pytest.warns(
+        DegenerateFitWarning, match=r"5 of the 10 labeled .*proportions='auto'"
+    ):
         free = ImplicitlyConstrainedLDA(shrinkage=0.5).fit(X, labels)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        held = ImplicitlyConstrainedLDA(shrinkage=0.5, proportions="labeled").fit(X, labels)
+        held = ImplicitlyConstrainedLDA(shrinkage=0.5, proportions="labeled").fit(
+            X, labels
+        )
     assert held.class_weights_ == pytest.approx([0.5, 0.5], abs=1e-8)
     assert np.ptp(free.class_weights_) > 0.5
     assert held.score(X, y) > free.score(X, y)
@@ -121,10 +129,14 @@ def test_a_warning_of_a_degenerate_fit_names_class_and_share():
     X, _, labels = few_labels()
     with pytest.warns(DegenerateFitWarning) as caught:
         fitted = ImplicitlyConstrainedLDA(shrinkage=0.5).fit(X, labels)
-    (warning,) = [one.message for one in caught if isinstance(one.message, DegenerateFitWarning)]
+    (warning,) = [
+        one.message for one in caught if isinstance(one.message, DegenerateFitWarning)
+    ]
     rare = int(np.argmin(fitted.class_weights_))
     assert warning.label == rare
-    assert warning.share == pytest.approx(fitted.responsibilities_[:, rare].mean(), abs=1e-9)
+    assert warning.share == pytest.approx(
+        fitted.responsibilities_[:, rare].mean(), abs=1e-9
+    )
 
 
 @each_classifier
@@ -144,7 +156,10 @@ def test_a_class_that_is_rare_among_the_labels_too_is_no_degenerate_fit(classifi
     ("given", "message"),
     [
         ([0.5, 0.4], r"add up to 1, got \[0.5, 0.4\]: the least add up to 0.9"),
-        ({np.int64(0): np.float64(0.5), 1: 0.4}, r"got \{0: 0.5, 1: 0.4\}: the least add up"),
+        (
+            {np.int64(0): np.float64(0.5), 1: 0.4},
+            r"got \{0: 0.5, 1: 0.4\}: the least add up",
+        ),
         ([1.0, 0.0], r"positive.*got \[1.0, 0.0\]"),
         ([(0.4, 0.2), 0.7], r"least of a pair first, got \[\(0.4, 0.2\), 0.7\]"),
         ([(0.1, 0.2), (0.3, 0.4)], r"the least add up to 0.4, the largest to 0.6"),
@@ -161,17 +176,23 @@ def test_other_proportions_are_refused(classifier, given, message):
     assert caught.value.parameter == "proportions"
 
 
-@pytest.mark.parametrize("given", [np.float32([0.3, 0.7]), [0.3, 0.6999999], [(0.3, 0.3), 0.7]])
+@pytest.mark.parametrize(
+    "given", [np.float32([0.3, 0.7]), [0.3, 0.6999999], [(0.3, 0.3), 0.7]]
+)
 def test_shares_need_not_be_exact(given):
     fitted = SAMPLE.fit(ImplicitlyConstrainedLDA(proportions=given))
     assert unlabeled_shares(fitted, SAMPLE) == pytest.approx([0.3, 0.7], abs=1e-6)
 
 
 @pytest.mark.parametrize("classifier", [*CLASSIFIERS, SelfTrainingLDA])
-def test_intervals_that_allow_everything_and_free_shares_are_the_free_fit(sample, classifier):
+def test_intervals_that_allow_everything_and_free_shares_are_the_free_fit(
+    sample, classifier
+):
     free = sample.fit(classifier())
     for given in ([(0, 1)] * sample.n_classes, "free"):
-        assert np.array_equal(sample.fit(classifier(proportions=given)).coef_, free.coef_)
+        assert np.array_equal(
+            sample.fit(classifier(proportions=given)).coef_, free.coef_
+        )
 
 
 def test_imputed_labels_fill_the_quotas():

@@ -15,12 +15,17 @@ from problems import draw_sample
 @pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
 def test_with_shrinkage_it_is_that_of_scikit_learn(load, threshold):
     X, y = load(return_X_y=True)
-    X, order = StandardScaler().fit_transform(X), np.random.default_rng(1).permutation(len(y))
+    X, order = (
+        StandardScaler().fit_transform(X),
+        np.random.default_rng(1).permutation(len(y)),
+    )
     y[order[20:]] = -1
     ours = SelfTrainingLDA(shrinkage=0.1, threshold=threshold).fit(X, y)
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1)
     theirs = SelfTrainingClassifier(lda, threshold=threshold, max_iter=None).fit(X, y)
-    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
+    np.testing.assert_allclose(
+        ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9
+    )
     assert ours.n_added_ == (theirs.transduction_ >= 0).sum() - 20
     assert ours.converged_
 
@@ -71,7 +76,11 @@ def test_a_class_gets_the_surest_rows_up_to_its_share(weights):
     free = sample.fit(SelfTrainingLDA(threshold=0.5))
     fitted = SelfTrainingLDA(threshold=0.5, proportions=[0.2, 0.8])
     n_rows = len(sample.rows)
-    fitted.fit(sample.rows, sample.labels, None if weights is None else np.full(n_rows, weights))
+    fitted.fit(
+        sample.rows,
+        sample.labels,
+        None if weights is None else np.full(n_rows, weights),
+    )
     shares = fitted.class_weights_ * (16 + fitted.n_added_) - np.bincount(sample.y)
     assert shares[0] == pytest.approx(12)
     assert free.n_added_ == 60

@@ -43,7 +43,9 @@ def test_it_is_the_geometric_mean_of_that_of_labeled_and_of_all_rows(classifier)
     assert fit.shrinkage_ == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("classifier", [MomentConstrainedLDA, PessimisticLDA, SupervisedLDA])
+@pytest.mark.parametrize(
+    "classifier", [MomentConstrainedLDA, PessimisticLDA, SupervisedLDA]
+)
 def test_fits_that_rest_on_labeled_rows_take_that_of_labeled_rows(classifier):
     sample = sample_of()
     fit = sample.fit(classifier(shrinkage="auto"))
@@ -53,12 +55,19 @@ def test_fits_that_rest_on_labeled_rows_take_that_of_labeled_rows(classifier):
 def test_it_is_the_same_from_batches_and_with_weights_for_repeated_rows():
     sample = sample_of()
     plain = sample.fit(NormalizedLDA(shrinkage="auto"))
-    source = iclda.rows.from_batches(lambda: iter(np.array_split(sample.X_unlabeled, 7)))
-    batched = NormalizedLDA(shrinkage="auto").fit(sample.X, sample.y, X_unlabeled=source)
+    source = iclda.rows.from_batches(
+        lambda: iter(np.array_split(sample.X_unlabeled, 7))
+    )
+    batched = NormalizedLDA(shrinkage="auto").fit(
+        sample.X, sample.y, X_unlabeled=source
+    )
     assert batched.shrinkage_ == pytest.approx(plain.shrinkage_, rel=1e-10)
     times = 1 + np.arange(60) % 3
     weighted = NormalizedLDA(shrinkage="auto").fit(
-        sample.X, sample.y, X_unlabeled=sample.X_unlabeled, sample_weight_unlabeled=times
+        sample.X,
+        sample.y,
+        X_unlabeled=sample.X_unlabeled,
+        sample_weight_unlabeled=times,
     )
     repeated = NormalizedLDA(shrinkage="auto").fit(
         sample.X, sample.y, X_unlabeled=np.repeat(sample.X_unlabeled, times, axis=0)

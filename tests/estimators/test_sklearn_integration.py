@@ -62,7 +62,9 @@ def test_routed_unlabeled_rows_and_weights_reach_the_last_step(classifier, apart
         scaler.transform(X), y, X_unlabeled=scaler.transform(X_unlabeled), **weights
     )
     assert_array_equal(pipeline[-1].coef_, by_hand.coef_)
-    assert_array_equal(pipeline.predict_proba(X), by_hand.predict_proba(scaler.transform(X)))
+    assert_array_equal(
+        pipeline.predict_proba(X), by_hand.predict_proba(scaler.transform(X))
+    )
 
 
 def test_calibration_takes_labeled_rows_and_routed_unlabeled_ones(apart):
@@ -77,5 +79,7 @@ def test_calibration_takes_labeled_rows_and_routed_unlabeled_ones(apart):
     for fitted, (train, _) in zip(
         calibrated.calibrated_classifiers_, folds.split(X, y), strict=True
     ):
-        by_hand = ImplicitlyConstrainedLDA().fit(X[train], y[train], X_unlabeled=X_unlabeled)
+        by_hand = ImplicitlyConstrainedLDA().fit(
+            X[train], y[train], X_unlabeled=X_unlabeled
+        )
         assert_array_equal(fitted.estimator.coef_, by_hand.coef_)

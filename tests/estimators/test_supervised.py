@@ -14,7 +14,9 @@ def both(request, sample):
     theirs = LinearDiscriminantAnalysis(
         solver="lsqr", shrinkage=request.param, store_covariance=True
     )
-    return theirs.fit(sample.X, sample.y), sample.fit(SupervisedLDA(shrinkage=request.param))
+    return theirs.fit(sample.X, sample.y), sample.fit(
+        SupervisedLDA(shrinkage=request.param)
+    )
 
 
 def test_the_model_is_scikit_learns(sample, both):
@@ -23,7 +25,9 @@ def test_the_model_is_scikit_learns(sample, both):
         assert getattr(ours, name).shape == getattr(theirs, name).shape
         assert_close(getattr(ours, name), getattr(theirs, name), 1e-10)
     rows = sample.X_unlabeled
-    np.testing.assert_allclose(ours.predict_proba(rows), theirs.predict_proba(rows), atol=1e-10)
+    np.testing.assert_allclose(
+        ours.predict_proba(rows), theirs.predict_proba(rows), atol=1e-10
+    )
     np.testing.assert_array_equal(ours.predict(rows), theirs.predict(rows))
 
 
@@ -42,7 +46,9 @@ def test_features_of_very_different_size_leave_the_fit_scikit_learns(sample):
     for name in ("coef_", "intercept_"):
         found, expected = getattr(ours, name), getattr(theirs, name)
         sizes = units if name == "coef_" else 1.0
-        assert_close((found - found[-1]) * sizes, (expected - expected[-1]) * sizes, 1e-8)
+        assert_close(
+            (found - found[-1]) * sizes, (expected - expected[-1]) * sizes, 1e-8
+        )
 
 
 def test_the_projection_is_scikit_learns_up_to_sign_and_origin(sample):
@@ -57,7 +63,9 @@ def test_the_projection_is_scikit_learns_up_to_sign_and_origin(sample):
 
 def test_the_fit_is_maximum_likelihood(sample):
     fit = SupervisedLDA().fit(sample.X, sample.y)
-    priors, means, covariance = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))
+    priors, means, covariance = fit_shares(
+        sample.X, one_hot(sample.y, sample.n_classes)
+    )
     assert_close(fit.priors_, priors, 1e-14)
     assert_close(fit.means_, means, 1e-12)
     assert_close(fit.covariance_, covariance, 1e-12)
@@ -91,10 +99,14 @@ def test_of_300_classes_the_most_probable_is_predicted():
 
 
 @pytest.mark.parametrize("shrinkage", [None, 0.1])
-def test_far_from_the_floor_the_careful_way_gives_the_same_fit(sample, shrinkage, monkeypatch):
+def test_far_from_the_floor_the_careful_way_gives_the_same_fit(
+    sample, shrinkage, monkeypatch
+):
     fit = SupervisedLDA(shrinkage=shrinkage).fit(sample.X, sample.y)
     monkeypatch.setattr(supervised, "_SMALL_BETWEEN", 0.0)
-    assert_same_fit(SupervisedLDA(shrinkage=shrinkage).fit(sample.X, sample.y), fit, 1e-11)
+    assert_same_fit(
+        SupervisedLDA(shrinkage=shrinkage).fit(sample.X, sample.y), fit, 1e-11
+    )
 
 
 def test_the_decision_function_is_scikit_learns(sample, both):

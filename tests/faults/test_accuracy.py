@@ -31,7 +31,12 @@ def exact_fit(X, shares):
     n, d, n_classes = X.rows, X.cols, shares.cols
     counts = [sum(shares[i, k] for i in range(n)) for k in range(n_classes)]
     means = [
-        mp.matrix([sum(shares[i, k] * X[i, j] for i in range(n)) / counts[k] for j in range(d)])
+        mp.matrix(
+            [
+                sum(shares[i, k] * X[i, j] for i in range(n)) / counts[k]
+                for j in range(d)
+            ]
+        )
         for k in range(n_classes)
     ]
     covariance = mp.matrix(d, d)
@@ -101,7 +106,11 @@ def test_the_gradient_of_the_likelihood_is_that_of_60_digits(number, scale):
     u = problem.frame.apply(sample.X_unlabeled)
     point = problem.point_of(shares.sum(axis=0), shares.T @ u)
     value, gradient = problem.likelihood.value_and_gradient(point)
-    slopes = np.column_stack([np.ones(len(u)), problem.whitening.points(u)]) @ gradient.T / n_rows
+    slopes = (
+        np.column_stack([np.ones(len(u)), problem.whitening.points(u)])
+        @ gradient.T
+        / n_rows
+    )
 
     rows = exact(sample.rows)
     everything = exact(np.vstack([np.eye(n_classes)[sample.y], shares]))
@@ -113,24 +122,32 @@ def test_the_gradient_of_the_likelihood_is_that_of_60_digits(number, scale):
         changed[n_labeled + row, 0] += moved
         changed[n_labeled + row, n_classes - 1] -= moved
         fit = exact_fit(rows, changed)
-        return sum(exact_log_joint(rows[i, :].T, fit)[int(k)] for i, k in enumerate(sample.y))
+        return sum(
+            exact_log_joint(rows[i, :].T, fit)[int(k)] for i, k in enumerate(sample.y)
+        )
 
     assert_allclose(value, float(exact_value()), rtol=1e-11)
     for row in range(2):
         slope = (exact_value(row, step) - exact_value(row, -step)) / (2 * step)
-        assert_allclose(slopes[row, 0] - slopes[row, -1], float(slope), rtol=1e-9, atol=1e-9)
+        assert_allclose(
+            slopes[row, 0] - slopes[row, -1], float(slope), rtol=1e-9, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("scale", [1e-40, 1e-6, 1.0, 1e6, 1e40])
 @pytest.mark.parametrize("d", [1, 2, 10, 50])
 def test_whitening_leaves_the_residual_of_a_stable_solve(scale, d):
     rng = np.random.default_rng(d)
-    rows = rng.standard_normal((4 * d + 2, d)) @ (np.eye(d) + rng.standard_normal((d, d)) / d)
+    rows = rng.standard_normal((4 * d + 2, d)) @ (
+        np.eye(d) + rng.standard_normal((d, d)) / d
+    )
     rows *= scale ** np.linspace(-1, 1, d)
     frame = frame_of(rows)
     moments = MemoryRows(rows).moments(frame)
     whitening = whiten(moments, frame)
-    residual = whitening.transform @ moments.covariance @ whitening.transform.T - np.eye(d)
+    residual = (
+        whitening.transform @ moments.covariance @ whitening.transform.T - np.eye(d)
+    )
     spread = np.sqrt(np.diag(moments.covariance))
     condition = np.linalg.cond(moments.covariance / np.outer(spread, spread))
     assert np.abs(residual).max() < RATIO * d * EPSILON * condition

@@ -10,7 +10,11 @@ from iclda import SelfLearningLDA
 from problems import every_classifier, whole_family
 
 TRUE = np.arange(50) % 2
-X = np.random.default_rng(8).standard_normal((50, 3)) + 2.0 * TRUE[:, None] * [1.0, -1.0, 0.0]
+X = np.random.default_rng(8).standard_normal((50, 3)) + 2.0 * TRUE[:, None] * [
+    1.0,
+    -1.0,
+    0.0,
+]
 Y = np.where(np.arange(50) < 16, TRUE, -1)
 WEIGHTS = 1.0 + np.arange(50) % 3
 
@@ -40,11 +44,17 @@ def test_33_the_layout_of_arrays_changes_no_result_and_no_input(classifier, layo
     before = [a.tobytes() for a in passed]
     rows, y, weights, unlabeled, unlabeled_weights = passed
     model = classifier().fit(
-        rows, y, weights, X_unlabeled=unlabeled, sample_weight_unlabeled=unlabeled_weights
+        rows,
+        y,
+        weights,
+        X_unlabeled=unlabeled,
+        sample_weight_unlabeled=unlabeled_weights,
     )
     # The same values, as NumPy would lay them out itself.
     plain = [np.array(a, dtype=a.dtype.newbyteorder("="), order="C") for a in passed]
-    expected = classifier().fit(*plain[:3], X_unlabeled=plain[3], sample_weight_unlabeled=plain[4])
+    expected = classifier().fit(
+        *plain[:3], X_unlabeled=plain[3], sample_weight_unlabeled=plain[4]
+    )
     assert_same_fit(model, expected, 1e-8)
     probabilities = model.predict_proba(rows)
     assert_allclose(probabilities, expected.predict_proba(plain[0]), rtol=0, atol=1e-8)
@@ -60,12 +70,15 @@ def test_33_a_memory_map_is_read_and_never_written(classifier, mode, tmp_path):
         np.save(tmp_path / f"{name}.npy", array)
     written = {path: path.read_bytes() for path in tmp_path.iterdir()}
     rows, y, unlabeled = (
-        np.load(tmp_path / f"{name}.npy", mmap_mode=mode) for name in ("X", "y", "unlabeled")
+        np.load(tmp_path / f"{name}.npy", mmap_mode=mode)
+        for name in ("X", "y", "unlabeled")
     )
     model = classifier().fit(rows, y, X_unlabeled=unlabeled)
     expected = classifier().fit(X, Y, X_unlabeled=-X)
     assert_same_fit(model, expected, 1e-12)
-    assert_allclose(model.predict_proba(rows), expected.predict_proba(X), rtol=0, atol=1e-12)
+    assert_allclose(
+        model.predict_proba(rows), expected.predict_proba(X), rtol=0, atol=1e-12
+    )
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == written
 
 
@@ -84,8 +97,12 @@ def test_33_the_fit_does_not_change_with_the_input_afterwards(classifier):
 
 @every_classifier
 @pytest.mark.parametrize("n_rows", [0, 5])
-def test_unlabeled_rows_of_another_width_are_refused_with_both_widths(classifier, n_rows):
-    with pytest.raises(ValueError, match="X_unlabeled has 2 features, but X of fit has 3"):
+def test_unlabeled_rows_of_another_width_are_refused_with_both_widths(
+    classifier, n_rows
+):
+    with pytest.raises(
+        ValueError, match="X_unlabeled has 2 features, but X of fit has 3"
+    ):
         classifier().fit(X, Y, X_unlabeled=np.zeros((n_rows, 2)))
 
 
@@ -114,16 +131,22 @@ def test_20_masked_entries_are_named_by_row_and_column(classifier):
         "X": lambda: classifier().fit(rows, Y),
         "X_unlabeled": lambda: classifier().fit(X, Y, X_unlabeled=rows),
     }.items():
-        with pytest.raises(ValueError, match=rf"Input {name} contains masked.* row 3, column 1\."):
+        with pytest.raises(
+            ValueError, match=rf"Input {name} contains masked.* row 3, column 1\."
+        ):
             call()
     for method in (model.predict, model.predict_proba, model.decision_function):
-        with pytest.raises(ValueError, match=r"contains masked entries, first in row 3, column 1"):
+        with pytest.raises(
+            ValueError, match=r"contains masked entries, first in row 3, column 1"
+        ):
             method(rows)
 
 
 def test_8_masked_labels_are_missing():
     y = masked(Y, 0)
-    with pytest.raises(ValueError, match=r"y is missing \(None or NaN\) for 1 of 50 rows"):
+    with pytest.raises(
+        ValueError, match=r"y is missing \(None or NaN\) for 1 of 50 rows"
+    ):
         SelfLearningLDA().fit(X, y)
     model = SelfLearningLDA(unlabeled=None).fit(X, np.ma.array(TRUE, mask=Y == -1))
     assert_array_equal(model.coef_, SelfLearningLDA().fit(X, Y).coef_)

@@ -20,7 +20,10 @@ KILOBYTES = [8, 16, 32, 48, 64, 80, 100, 150, 250, 400, 650, 900]
 FIRST_THAT_MAY_DO = 400  # pages and pictures take more or less room
 EARLIER = b"what was there"
 FILES = {
-    "fit": ("m.skops", ["fit", "flowers.csv", "--target", "species", "--method", "moment"]),
+    "fit": (
+        "m.skops",
+        ["fit", "flowers.csv", "--target", "species", "--method", "moment"],
+    ),
     "predict": ("p.csv", ["predict", "model.skops", "flowers.csv"]),
     "predict to Parquet": ("p.parquet", ["predict", "model.skops", "many.csv"]),
     "evaluate": ("e.html", ["evaluate", "model.skops", "flowers.csv"]),
@@ -36,7 +39,8 @@ STUDIES = {
 
 def mount(folder, *options):
     done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", folder], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", folder],
+        capture_output=True,
     )
     if done.returncode:
         pytest.skip("only root may mount a small file system")
@@ -109,17 +113,23 @@ def rows_in(folder):
         return {}
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        if not connection.execute("SELECT * FROM sqlite_master WHERE name = 'rows'").fetchall():
+        if not connection.execute(
+            "SELECT * FROM sqlite_master WHERE name = 'rows'"
+        ).fetchall():
             return {}
         columns = "experiment, dataset, repeat, part, method, seconds"
-        return {row[:5]: row[5] for row in connection.execute(f"SELECT {columns} FROM rows")}
+        return {
+            row[:5]: row[5] for row in connection.execute(f"SELECT {columns} FROM rows")
+        }
 
 
 def files_in(folder):
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*.*")
-        if path.is_file() and "sqlite" not in path.name and path.suffix not in (".html", ".lock")
+        if path.is_file()
+        and "sqlite" not in path.name
+        and path.suffix not in (".html", ".lock")
     }
 
 
@@ -130,7 +140,9 @@ def undisturbed(tmp_path_factory):
 
     def of(study):
         if study not in found:
-            assert call(study, *STUDIES[study], "--out", folder / study, "--quiet")[0] == 0
+            assert (
+                call(study, *STUDIES[study], "--out", folder / study, "--quiet")[0] == 0
+            )
             found[study] = files_in(folder / study)
         return found[study]
 
@@ -141,7 +153,10 @@ def undisturbed(tmp_path_factory):
 @pytest.mark.parametrize("study", STUDIES)
 @pytest.mark.parametrize("kilobytes", KILOBYTES)
 def test_43_a_study_goes_on_once_there_is_room(here, undisturbed, study, kilobytes):
-    options, expected = [study, *STUDIES[study], "--out", "out", "--quiet"], undisturbed(study)
+    options, expected = (
+        [study, *STUDIES[study], "--out", "out", "--quiet"],
+        undisturbed(study),
+    )
     with small_disk(here / "out", 1024 * kilobytes):
         code, said, error = call(*options)
         if code == 0:
@@ -162,7 +177,10 @@ def test_43_a_study_goes_on_once_there_is_room(here, undisturbed, study, kilobyt
 
 
 READ_ONLY = {
-    **{name: [*options, "--out", f"out/{file}"] for name, (file, options) in FILES.items()},
+    **{
+        name: [*options, "--out", f"out/{file}"]
+        for name, (file, options) in FILES.items()
+    },
     **{name: [name, *options, "--out", "out"] for name, options in STUDIES.items()},
     "curves": ["curves", "--datasets", "2dgaussian", "--repeats", "2", "--out", "out"],
     "report": ["report", "out/study"],

@@ -21,7 +21,9 @@ CLASSIFIERS = {name: method.classifier for name, method in METHODS_BY_NAME.items
     for method in METHODS
     if "proportions" in method.parameters and method.name != "iclda"
 }
-SUPERVISED = {name for name, method in METHODS_BY_NAME.items() if not method.uses_unlabeled}
+SUPERVISED = {
+    name for name, method in METHODS_BY_NAME.items() if not method.uses_unlabeled
+}
 CLASSIFIERS["auto"] = lambda priors=None, **_: AutoLDA(
     priors=priors, shrinkage=None, methods=["supervised", "self-learning"]
 )
@@ -31,7 +33,9 @@ IN_USERS_UNITS = {name for name in CLASSIFIERS if "nearest-mean" in name} | {"sd
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
 # Logistic regression, a member of the average, depends on the units, and shrinkage is its default.
 unit_free = pytest.mark.parametrize("name", [n for n in CLASSIFIERS if n != "average"])
-semi_supervised = pytest.mark.parametrize("name", [n for n in CLASSIFIERS if n not in SUPERVISED])
+semi_supervised = pytest.mark.parametrize(
+    "name", [n for n in CLASSIFIERS if n not in SUPERVISED]
+)
 
 TRUE = np.arange(40) % 2
 X = np.random.default_rng(0).standard_normal((40, 3)) + np.outer(TRUE, [2.5, 0.0, -1.0])
@@ -74,7 +78,9 @@ def fit_or_clear_error(name, rows, y):
         try:
             model = fit(name, rows, y)
         except ValueError as error:
-            assert re.search(r"label more rows|pass shrinkage|rescale", str(error), re.IGNORECASE)  # noqa: PT017
+            assert re.search(
+                r"label more rows|pass shrinkage|rescale", str(error), re.IGNORECASE
+            )  # noqa: PT017
             return
     assert_finite(model, np.asarray(rows, dtype=float))
 
@@ -82,7 +88,9 @@ def fit_or_clear_error(name, rows, y):
 @unit_free
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e9, 1e200])
 def test_13_a_constant_column_has_no_weight_and_is_named(name, value):
-    wide = pd.DataFrame(np.insert(X, 1, value, axis=1), columns=["a", "always", "b", "c"])
+    wide = pd.DataFrame(
+        np.insert(X, 1, value, axis=1), columns=["a", "always", "b", "c"]
+    )
     if name in IN_USERS_UNITS:  # the variance of a constant column is known there too
         model = fit(name, wide)
     else:
@@ -93,7 +101,9 @@ def test_13_a_constant_column_has_no_weight_and_is_named(name, value):
     assert_allclose(model.coef_[:, 1], 0, atol=1e-12)
     assert_array_equal(model.predict(wide), without.predict(X))
     if "nearest-mean" not in name:  # whose variance is the mean over all columns
-        assert_allclose(np.delete(model.coef_, 1, axis=1), without.coef_, rtol=tol, atol=tol)
+        assert_allclose(
+            np.delete(model.coef_, 1, axis=1), without.coef_, rtol=tol, atol=tol
+        )
         assert_same(model, without, name, wide)
 
 
@@ -108,7 +118,9 @@ REPEATED = {
 @unit_free
 @pytest.mark.filterwarnings("ignore:Rows span 3 of 4 dimensions")
 @pytest.mark.parametrize("column", REPEATED.values(), ids=REPEATED)
-def test_15_a_collinear_column_leaves_a_finite_fit_and_no_other_prediction(name, column):
+def test_15_a_collinear_column_leaves_a_finite_fit_and_no_other_prediction(
+    name, column
+):
     wide = np.column_stack([X, column])
     model = fit(name, wide)
     assert_finite(model, wide)
@@ -136,7 +148,9 @@ def test_17_an_offset_costs_no_more_than_the_rounding_of_the_rows(name, offset):
 
 
 @unit_free
-@pytest.mark.parametrize("scales", [(1e-40, 1.0, 1e40), (1e40, 1.0, 1e-40), (1e-6, 1e6, 1.0)])
+@pytest.mark.parametrize(
+    "scales", [(1e-40, 1.0, 1e40), (1e40, 1.0, 1e-40), (1e-6, 1e6, 1.0)]
+)
 def test_18_units_of_the_features_change_no_prediction(name, scales):
     if name in IN_USERS_UNITS:
         fit_or_clear_error(name, X * scales, Y)
@@ -165,7 +179,10 @@ PROBLEMS = {
     "only equal rows of many classes": (np.ones((9, 2)), [0, 1, 2, 3, 0, 1, 2, 3, -1]),
     "equal labeled rows": (np.r_[np.ones((4, 3)), X[:9]], [0, 1, 0, 1] + 9 * [-1]),
     "equal unlabeled rows": (np.r_[X[:9], np.ones((9, 3))], [*Y[:9], *[-1] * 9]),
-    "more features than rows": (np.random.default_rng(1).normal(size=(6, 9)), [0, 1, 0, 1, -1, -1]),
+    "more features than rows": (
+        np.random.default_rng(1).normal(size=(6, 9)),
+        [0, 1, 0, 1, -1, -1],
+    ),
     "as many rows as dimensions": (X[:4], [0, 1, -1, -1]),
 }
 
@@ -193,25 +210,33 @@ SETTINGS = [{}, {"shrinkage": 0.1}, {"shrinkage": "auto"}, {"priors": [0.3, 0.7]
         (name, each)
         for name in CLASSIFIERS
         for each in SETTINGS
-        if all(takes(name, parameter) for parameter in each) and name != "auto"  # folds differ
+        if all(takes(name, parameter) for parameter in each)
+        and name != "auto"  # folds differ
     ],
 )
 def test_25_a_weight_counts_like_repeating_the_row(name, settings):
     weighted = fit(name, weights=WEIGHTS, **settings)
-    repeated = fit(name, np.repeat(X, WEIGHTS, axis=0), np.repeat(Y, WEIGHTS), **settings)
+    repeated = fit(
+        name, np.repeat(X, WEIGHTS, axis=0), np.repeat(Y, WEIGHTS), **settings
+    )
     assert_same_fit(weighted, repeated, tolerance(name))
 
 
 @every_classifier
 def test_26_weight_zero_counts_like_no_row(name):
-    rows, weights = X.copy(), np.where(np.isin(np.arange(40), [1, 2, 30, 31]), 0, WEIGHTS)
+    rows, weights = (
+        X.copy(),
+        np.where(np.isin(np.arange(40), [1, 2, 30, 31]), 0, WEIGHTS),
+    )
     rows[[2, 30]] = 1e6
     is_kept = weights > 0
     kept = fit(name, X[is_kept], Y[is_kept], weights[is_kept])
     assert_same_fit(fit(name, rows, weights=weights), kept, 1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name in CLASSIFIERS if takes(name, "priors")])
+@pytest.mark.parametrize(
+    "name", [name for name in CLASSIFIERS if takes(name, "priors")]
+)
 @pytest.mark.parametrize("tiny", [1e-300, 5e-324])
 def test_27_a_tiny_prior_is_finite(name, tiny):
     model = fit(name, priors=[tiny, 1.0])
@@ -239,7 +264,10 @@ def test_28_perfect_separation_leaves_probabilities(name, distance):
 ELSEWHERE = {
     "a little shift": (X + 1.0, None),
     "shift": (X + 1e3, "seem to come from elsewhere"),
-    "extra cluster": (np.r_[X, X + np.array([40, -60, 5])], "seem to come from elsewhere"),
+    "extra cluster": (
+        np.r_[X, X + np.array([40, -60, 5])],
+        "seem to come from elsewhere",
+    ),
     "one class only": (X[TRUE == 0], None),
     "one point": (np.zeros((20, 3)), None),
 }
@@ -247,13 +275,17 @@ ELSEWHERE = {
 
 @semi_supervised
 @pytest.mark.parametrize(("unlabeled", "diagnosis"), ELSEWHERE.values(), ids=ELSEWHERE)
-def test_29_unlabeled_rows_from_elsewhere_are_diagnosed_when_far(name, unlabeled, diagnosis):
+def test_29_unlabeled_rows_from_elsewhere_are_diagnosed_when_far(
+    name, unlabeled, diagnosis
+):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = classifier(name).fit(X[:16], Y[:16], X_unlabeled=unlabeled)
     assert_finite(model, np.r_[X, unlabeled])
     messages = [
-        str(each.message) for each in caught if not issubclass(each.category, ConvergenceWarning)
+        str(each.message)
+        for each in caught
+        if not issubclass(each.category, ConvergenceWarning)
     ]
     if name == "auto" or diagnosis is None:  # auto chose the supervised fit
         assert messages == []
@@ -270,4 +302,6 @@ def test_30_the_order_of_rows_and_of_classes_changes_no_fit(name):
         found = fit(name, X[order], Y[order]).predict_proba(X)
         assert_allclose(found, expected.predict_proba(X), atol=1e-6)
     swapped = fit(name, y=np.where(Y < 0, -1, 1 - Y))
-    assert_allclose(swapped.predict_proba(X)[:, ::-1], expected.predict_proba(X), atol=1e-6)
+    assert_allclose(
+        swapped.predict_proba(X)[:, ::-1], expected.predict_proba(X), atol=1e-6
+    )

@@ -21,7 +21,10 @@ N_CUTS = 200
 def store(tmp_path):
     """Path, bytes and rows of a store."""
     path = tmp_path / "rows.sqlite"
-    rows = [FitResult("tables", "a", i, 0, "LDA", values={"error": i / 7}) for i in range(300)]
+    rows = [
+        FitResult("tables", "a", i, 0, "LDA", values={"error": i / 7})
+        for i in range(300)
+    ]
     store = Store(path)
     store.note(seed=0, data={"a": "1"})
     store.add(rows)
@@ -63,7 +66,9 @@ def test_44_a_store_with_bytes_that_are_no_text_is_refused(store, statement):
     connection.executescript(statement)
     connection.close()
     for is_read_only in (True, False):
-        with pytest.raises(StoreError, match=r"rows\.sqlite .* damaged .*: restore it from a copy"):
+        with pytest.raises(
+            StoreError, match=r"rows\.sqlite .* damaged .*: restore it from a copy"
+        ):
             read_store(path, read_only=is_read_only)
 
 
@@ -80,7 +85,14 @@ def test_45_a_pickle_is_no_model_file(tmp_path, monkeypatch):
     assert not (tmp_path / "ran").exists()
 
 
-FORMULAS = ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3+cmd|' /C calc'!A0", "\t=1", "\r=1"]
+FORMULAS = [
+    "=1+1",
+    "@SUM(A1)",
+    "+cmd|' /C calc'!A0",
+    "-2+3+cmd|' /C calc'!A0",
+    "\t=1",
+    "\r=1",
+]
 HARMLESS = ["", "-", "-1.5", "+2", "-1e-5", ".5", "a=b", "x@y", "1-2", " =1"]
 
 

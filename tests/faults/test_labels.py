@@ -16,7 +16,10 @@ from problems import by_labeling, every_classifier, semi_supervised
 
 # Six rows of class 0, six of class 1, eighteen unlabeled ones.
 CODES = np.repeat([0, -1, 1, -1], [6, 4, 6, 14])
-ROWS = np.random.default_rng(0).standard_normal((30, 2)) + 2.0 * (np.arange(30) >= 10)[:, None]
+ROWS = (
+    np.random.default_rng(0).standard_normal((30, 2))
+    + 2.0 * (np.arange(30) >= 10)[:, None]
+)
 
 
 def labels(zero, one, marker):
@@ -34,7 +37,9 @@ def expected():
 
 @every_classifier
 @pytest.mark.parametrize("marker", [-1, np.int64(-1), "?", None, np.nan], ids=repr)
-def test_1_without_any_label_the_error_counts_the_rows_and_shows_the_marker(classifier, marker):
+def test_1_without_any_label_the_error_counts_the_rows_and_shows_the_marker(
+    classifier, marker
+):
     shown = repr(marker.item() if isinstance(marker, np.generic) else marker)
     message = f"all 30 rows carry the marker unlabeled={shown} .*Label at least one row of each"
     with pytest.raises(ValueError, match=re.escape(message).replace(r"\.\*", ".*")):
@@ -47,7 +52,9 @@ def test_1_without_any_label_the_error_counts_the_rows_and_shows_the_marker(clas
 @semi_supervised
 def test_2_without_unlabeled_rows_the_fit_equals_the_supervised_one(classifier):
     X, y = ROWS[CODES >= 0], CODES[CODES >= 0]
-    with pytest.warns(UserWarning, match="got no unlabeled rows.*Mark rows by y = -1") as caught:
+    with pytest.warns(
+        UserWarning, match="got no unlabeled rows.*Mark rows by y = -1"
+    ) as caught:
         model = classifier().fit(X, y)
     assert len(caught) == 1
     assert_same_fit(model, SupervisedLDA().fit(X, y), 1e-13)
@@ -67,10 +74,16 @@ def test_3_one_label_a_class_is_enough(classifier, n_classes):
     assert model.score(rows, np.arange(30) % n_classes) > 0.9
 
 
-@pytest.mark.parametrize("classifier", [SupervisedLDA, MomentConstrainedLDA, PessimisticLDA])
-def test_3_one_label_a_class_needs_shrinkage_where_the_labels_give_the_covariance(classifier):
+@pytest.mark.parametrize(
+    "classifier", [SupervisedLDA, MomentConstrainedLDA, PessimisticLDA]
+)
+def test_3_one_label_a_class_needs_shrinkage_where_the_labels_give_the_covariance(
+    classifier,
+):
     y = np.where(np.isin(np.arange(30), [0, 10]), CODES, -1)
-    with pytest.raises(ValueError, match=r"labeled rows .*within their classes.*shrinkage"):
+    with pytest.raises(
+        ValueError, match=r"labeled rows .*within their classes.*shrinkage"
+    ):
         classifier().fit(ROWS, y)
     model = classifier(shrinkage=0.1).fit(ROWS, y)
     assert np.isfinite(model.coef_).all()
@@ -89,7 +102,12 @@ def test_4_priors_that_name_an_unseen_class_are_refused(classifier):
 @every_classifier
 @pytest.mark.parametrize(
     ("marker", "key", "shown"),
-    [(-1, -1, "-1"), (-1, np.int8(-1), "-1"), (None, np.nan, "nan"), (np.nan, None, "None")],
+    [
+        (-1, -1, "-1"),
+        (-1, np.int8(-1), "-1"),
+        (None, np.nan, "nan"),
+        (np.nan, None, "None"),
+    ],
 )
 def test_11_the_marker_is_no_key_of_priors(classifier, marker, key, shown):
     y = [marker if code < 0 else int(code) for code in CODES]
@@ -110,12 +128,20 @@ def test_11_the_marker_is_no_key_of_priors(classifier, marker, key, shown):
             np.int64(-1),
             r"1 class \(1\) in 6 labeled rows\..* -1 marks",
         ),
-        (np.where(CODES == 0, "a", "?"), "?", r"1 class \('a'\) in 6 labeled rows\..* '\?' marks"),
+        (
+            np.where(CODES == 0, "a", "?"),
+            "?",
+            r"1 class \('a'\) in 6 labeled rows\..* '\?' marks",
+        ),
     ],
     ids=["-1 and 1", "text"],
 )
-def test_5_one_labeled_class_is_refused_and_the_marker_explained(classifier, y, marker, shown):
-    with pytest.raises(ValueError, match=shown + ".*pass unlabeled=None if it is one of your"):
+def test_5_one_labeled_class_is_refused_and_the_marker_explained(
+    classifier, y, marker, shown
+):
+    with pytest.raises(
+        ValueError, match=shown + ".*pass unlabeled=None if it is one of your"
+    ):
         classifier(unlabeled=marker).fit(ROWS, y)
 
 
@@ -132,21 +158,35 @@ STRINGS = {
     "tuple, NaN": (tuple(labels("ham", "spam", np.nan)), np.nan),
     "list, NA": (labels("ham", "spam", pd.NA), pd.NA),
     "list, NaT for None": (labels("ham", "spam", pd.NaT), None),
-    "object, NaN for None": (np.array(labels("ham", "spam", np.nan), dtype=object), None),
+    "object, NaN for None": (
+        np.array(labels("ham", "spam", np.nan), dtype=object),
+        None,
+    ),
     "object, None for NA": (np.array(labels("ham", "spam", None), dtype=object), pd.NA),
     "U array, ?": (np.array(labels("ham", "spam", "?")), "?"),
     "object, number": (np.array(labels("ham", "spam", -1), dtype=object), -1),
-    "NumPy T, ?": (np.array(labels("ham", "spam", "?"), dtype=np.dtypes.StringDType()), "?"),
+    "NumPy T, ?": (
+        np.array(labels("ham", "spam", "?"), dtype=np.dtypes.StringDType()),
+        "?",
+    ),
     "NumPy T, None": (
-        np.array(labels("ham", "spam", None), dtype=np.dtypes.StringDType(na_object=None)),
+        np.array(
+            labels("ham", "spam", None), dtype=np.dtypes.StringDType(na_object=None)
+        ),
         None,
     ),
     "pandas, None": (pd.Series(labels("ham", "spam", None)), None),
-    "pandas string, NA": (pd.Series(labels("ham", "spam", pd.NA), dtype="string"), pd.NA),
+    "pandas string, NA": (
+        pd.Series(labels("ham", "spam", pd.NA), dtype="string"),
+        pd.NA,
+    ),
     "pandas category": (pd.Series(labels("ham", "spam", None), dtype="category"), None),
     "pandas Categorical, ?": (pd.Categorical(labels("ham", "spam", "?")), "?"),
     "polars, ?": (pl.Series(labels("ham", "spam", "?")), "?"),
-    "polars categorical": (pl.Series(labels("ham", "spam", None)).cast(pl.Categorical), None),
+    "polars categorical": (
+        pl.Series(labels("ham", "spam", None)).cast(pl.Categorical),
+        None,
+    ),
 }
 
 
@@ -159,7 +199,9 @@ def test_7_classes_may_be_text_and_the_marker_anything(y, marker, expected):
 
 
 def test_7_text_and_numbers_are_not_mixed():
-    with pytest.raises(ValueError, match=r"y mixes .* for example 'a' and 1: use one kind"):
+    with pytest.raises(
+        ValueError, match=r"y mixes .* for example 'a' and 1: use one kind"
+    ):
         SelfLearningLDA().fit(ROWS, labels("a", 1, -1))
 
 
@@ -182,7 +224,8 @@ def test_8_a_missing_y_is_refused_unless_it_is_the_marker(classifier, y):
     with pytest.raises(ValueError, match=message + "pass unlabeled=np.nan"):
         classifier().fit(ROWS, y)
     assert_array_equal(
-        classifier(unlabeled=np.nan).fit(ROWS, y).coef_, classifier().fit(ROWS, CODES).coef_
+        classifier(unlabeled=np.nan).fit(ROWS, y).coef_,
+        classifier().fit(ROWS, CODES).coef_,
     )
 
 
@@ -237,7 +280,9 @@ def test_9_classes_and_predictions_keep_the_dtype_of_y(y, marker, dtype, expecte
 
 
 def test_9_categories_without_rows_are_no_classes(expected):
-    y = pd.Series(pd.Categorical.from_codes(np.where(CODES < 0, -1, CODES + 1), list("abcd")))
+    y = pd.Series(
+        pd.Categorical.from_codes(np.where(CODES < 0, -1, CODES + 1), list("abcd"))
+    )
     model = SelfLearningLDA(unlabeled=None).fit(ROWS, y)
     assert model.classes_.tolist() == ["b", "c"]
     assert_array_equal(model.predict(ROWS) == "c", expected == 1)
@@ -247,10 +292,19 @@ def test_9_categories_without_rows_are_no_classes(expected):
 
 
 NO_CLASSES = {
-    "tuples": (labels((0, 1), (1, 0), -1), r"type tuple, for example \(0, 1\), and must hold text"),
+    "tuples": (
+        labels((0, 1), (1, 0), -1),
+        r"type tuple, for example \(0, 1\), and must hold text",
+    ),
     "lists": (labels([0], [1, 2], -1), r"type list, for example \[0\]"),
-    "large": (labels(10**30, 10**31, -1), "type int, for example 1000.*integers of at most 64 bit"),
-    "days": (labels(date(2020, 1, 1), date(2020, 1, 2), -1), "type date, .* write them as text"),
+    "large": (
+        labels(10**30, 10**31, -1),
+        "type int, for example 1000.*integers of at most 64 bit",
+    ),
+    "days": (
+        labels(date(2020, 1, 1), date(2020, 1, 2), -1),
+        "type date, .* write them as text",
+    ),
     "bytes": (np.array(labels(b"a", b"b", b"?")), "type bytes_, for example b'a'"),
     "a number": (3, "got <class .int.>: pass a list|an array of shape"),
     "a set": (set(range(30)), r"1d array, got an array of shape \(\)"),
@@ -274,7 +328,9 @@ def test_10_labels_of_another_kind_than_the_classes_have_no_score(y):
 
 def test_26_a_score_needs_weights_of_labeled_rows():
     model, weights = SupervisedLDA().fit(ROWS, CODES), np.where(CODES < 0, 1.0, 0.0)
-    with pytest.raises(ValueError, match="all 30 rows carry the marker -1 or have weight 0"):
+    with pytest.raises(
+        ValueError, match="all 30 rows carry the marker -1 or have weight 0"
+    ):
         model.score(ROWS, CODES, weights)
     with pytest.raises(ValueError, match=r"each of the 30 rows, got shape \(3,"):
         model.score(ROWS, CODES, np.ones(3))

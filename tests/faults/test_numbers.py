@@ -21,7 +21,13 @@ from iclda import (
     SelfLearningLDA,
     SupervisedLDA,
 )
-from problems import by_labeling, draw_marked, every_classifier, semi_supervised, whole_family
+from problems import (
+    by_labeling,
+    draw_marked,
+    every_classifier,
+    semi_supervised,
+    whole_family,
+)
 
 X, Y, TRUE = draw_marked()
 
@@ -48,7 +54,9 @@ def test_12_more_features_than_labels_leave_the_supervised_fit_a_rank_and_one_wa
 
 @every_classifier
 @pytest.mark.parametrize("shrinkage", [0.1, "auto"])
-def test_12_shrinkage_makes_more_features_than_rows_an_ordinary_problem(classifier, shrinkage):
+def test_12_shrinkage_makes_more_features_than_rows_an_ordinary_problem(
+    classifier, shrinkage
+):
     rows, y, _ = draw_marked(n_labeled=4, n_unlabeled=8, n_features=30)
     model = classifier(shrinkage=shrinkage).fit(rows, y)
     assert model.rank_ == 30
@@ -60,7 +68,8 @@ def test_12_shrinkage_makes_more_features_than_rows_an_ordinary_problem(classifi
 
 @every_classifier
 @pytest.mark.parametrize(
-    ("scale", "shown"), [(1e200, r"\d\.\d*e\+200"), (1e-200, r"\d\.\d*e-200"), (1e-310, "e-31")]
+    ("scale", "shown"),
+    [(1e200, r"\d\.\d*e\+200"), (1e-200, r"\d\.\d*e-200"), (1e-310, "e-31")],
 )
 def test_19_a_column_whose_variance_is_no_number_is_named_with_its_deviation(
     classifier, scale, shown
@@ -76,7 +85,9 @@ def test_19_one_enormous_entry_among_many_rows_is_found(classifier):
     rows = np.random.default_rng(3).standard_normal((12_000, 2))
     rows[11_001, 1] = 1e200
     y = np.where(np.arange(12_000) < 20, np.arange(12_000) % 2, -1)
-    with pytest.raises(ValueError, match=r"deviation of column 1 is too large.*rescale"):
+    with pytest.raises(
+        ValueError, match=r"deviation of column 1 is too large.*rescale"
+    ):
         classifier().fit(rows, y)
 
 
@@ -94,7 +105,9 @@ def test_19_a_row_so_far_away_that_its_density_is_none_says_so():
     ("value", "shown"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
 )
 @pytest.mark.parametrize("row", [3, 35], ids=["labeled", "unlabeled"])
-def test_20_an_entry_that_is_no_number_is_named_by_row_and_column(classifier, value, shown, row):
+def test_20_an_entry_that_is_no_number_is_named_by_row_and_column(
+    classifier, value, shown, row
+):
     rows = X.copy()
     rows[row, 2] = value
     message = rf"contains {shown}, first in row {row}, column 2\. .*drop these rows"
@@ -113,11 +126,17 @@ def test_20_an_entry_that_is_no_number_is_named_by_row_and_column(classifier, va
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 def test_21_float32_rows_are_summed_in_float64(classifier, offset):
     rows = (X + offset).astype(np.float32)
-    model, exact = classifier().fit(rows, Y), classifier().fit(rows.astype(np.float64), Y)
+    model, exact = (
+        classifier().fit(rows, Y),
+        classifier().fit(rows.astype(np.float64), Y),
+    )
     assert model.coef_.dtype == model.predict_proba(rows).dtype == np.float64
     assert_same_fit(model, exact, 1e-5)
     assert_allclose(
-        model.predict_proba(rows), exact.predict_proba(rows.astype(float)), rtol=0, atol=1e-5
+        model.predict_proba(rows),
+        exact.predict_proba(rows.astype(float)),
+        rtol=0,
+        atol=1e-5,
     )
 
 
@@ -130,7 +149,9 @@ def test_22_narrow_integers_do_not_wrap_around(classifier, dtype):
     narrow, wide = rows.astype(dtype), rows.astype(np.float64)
     model, exact = classifier().fit(narrow, Y), classifier().fit(wide, Y)
     assert_same_fit(model, exact, 1e-12)
-    assert_allclose(model.predict_proba(narrow), exact.predict_proba(wide), rtol=0, atol=1e-12)
+    assert_allclose(
+        model.predict_proba(narrow), exact.predict_proba(wide), rtol=0, atol=1e-12
+    )
 
 
 def with_column(values):
@@ -139,15 +160,39 @@ def with_column(values):
 
 NOT_NUMBERS = {
     "text": (with_column("red"), "column 'b' holds text, for example 'red'.*encode it"),
-    "category": (with_column(pd.Categorical(["red"] * 40)), "column 'b' holds text.*'red'"),
-    "date": (with_column(pd.Timestamp("2020-01-31")), "column 'b' .*2020-01-31.* into numbers"),
-    "zoned": (with_column(pd.Timestamp("2020-01-31", tz="UTC")), "column 'b' .*2020-01-31"),
-    "day": (with_column([datetime.date(2020, 1, 31)] * 40), "column 'b' .*2020, 1, 31.*real"),
+    "category": (
+        with_column(pd.Categorical(["red"] * 40)),
+        "column 'b' holds text.*'red'",
+    ),
+    "date": (
+        with_column(pd.Timestamp("2020-01-31")),
+        "column 'b' .*2020-01-31.* into numbers",
+    ),
+    "zoned": (
+        with_column(pd.Timestamp("2020-01-31", tz="UTC")),
+        "column 'b' .*2020-01-31",
+    ),
+    "day": (
+        with_column([datetime.date(2020, 1, 31)] * 40),
+        "column 'b' .*2020, 1, 31.*real",
+    ),
     "duration": (with_column(pd.Timedelta("1D")), "column 'b' holds .*real number"),
-    "polars": (pl.DataFrame({"a": X[:, 0], "b": ["x"] * 40}), "column 'b' holds text.*'x'"),
-    "list": ([[1.0, 2.0, "red"]] * 40, "column 2 holds text, for example 'red'.*encode it"),
-    "dates": (np.full((40, 3), np.datetime64("2020-01-31")), "column 0 .*2020-01-31.*real number"),
-    "text array": (np.where(np.eye(40, 3), "red", "1"), "column 0 holds text, for example 'red'"),
+    "polars": (
+        pl.DataFrame({"a": X[:, 0], "b": ["x"] * 40}),
+        "column 'b' holds text.*'x'",
+    ),
+    "list": (
+        [[1.0, 2.0, "red"]] * 40,
+        "column 2 holds text, for example 'red'.*encode it",
+    ),
+    "dates": (
+        np.full((40, 3), np.datetime64("2020-01-31")),
+        "column 0 .*2020-01-31.*real number",
+    ),
+    "text array": (
+        np.where(np.eye(40, 3), "red", "1"),
+        "column 0 holds text, for example 'red'",
+    ),
     "gap in a list": (
         [[None, 1.0, 2.0], *X[1:].tolist()],
         "contains NaN, first in row 0, column 0",
@@ -167,11 +212,15 @@ def test_23_what_holds_no_real_numbers_is_named(rows, message):
 def test_23_a_column_of_objects_is_named(value):
     rows = X.astype(object)
     rows[3, 1] = value
-    with pytest.raises(TypeError, match=r"column 1 holds .*must be a string.* or drop it"):
+    with pytest.raises(
+        TypeError, match=r"column 1 holds .*must be a string.* or drop it"
+    ):
         SelfLearningLDA().fit(rows, Y)
 
 
-@pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(float).max, reason="no longer floats")
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).max == np.finfo(float).max, reason="no longer floats"
+)
 @whole_family
 def test_20_a_long_double_beyond_float64_is_named_without_warnings(classifier):
     model, rows = classifier().fit(X, Y), X.astype(np.longdouble)
@@ -185,7 +234,9 @@ def test_20_a_long_double_beyond_float64_is_named_without_warnings(classifier):
 def test_19_an_integer_beyond_float64_is_named_by_its_column():
     model, rows = SelfLearningLDA().fit(X, Y), X.astype(object)
     rows[3, 1] = 10**400
-    message = r"^X, column 1 holds a number too large for float64.*: rescale the column\.$"
+    message = (
+        r"^X, column 1 holds a number too large for float64.*: rescale the column\.$"
+    )
     with pytest.raises(ValueError, match=message):
         SelfLearningLDA().fit(rows, Y)
     with pytest.raises(ValueError, match=message):
@@ -202,7 +253,9 @@ def test_24_a_row_half_way_between_two_classes_counts_in_one_of_them():
     model = SelfLearningLDA().fit(rows, [0, 1, -1])
     label = model.class_weights_.argmax()
     codes = np.array([0, 1, label])
-    assert_allclose(model.means_, [rows[codes == k].mean(axis=0) for k in (0, 1)], atol=1e-12)
+    assert_allclose(
+        model.means_, [rows[codes == k].mean(axis=0) for k in (0, 1)], atol=1e-12
+    )
     deviations = rows - model.means_[codes]
     assert_allclose(model.covariance_, deviations.T @ deviations / 3, atol=1e-8)
 
@@ -229,14 +282,26 @@ def test_25_the_unit_of_the_weights_changes_nothing(classifier, unit):
 
 
 BAD_WEIGHTS = {
-    "of no label": ((Y < 0).astype(float), "y labels no row: all 40 rows .* or have weight 0"),
+    "of no label": (
+        (Y < 0).astype(float),
+        "y labels no row: all 40 rows .* or have weight 0",
+    ),
     "zero": (np.zeros(40), r"is zero for all 40 rows: at least one must count"),
-    "negative": (np.r_[np.ones(39), -2.5], r"0, which leaves a row out, .*got -2\.5 in row 39"),
+    "negative": (
+        np.r_[np.ones(39), -2.5],
+        r"0, which leaves a row out, .*got -2\.5 in row 39",
+    ),
     "NaN": (np.r_[1.0, np.nan, np.ones(38)], "contains NaN"),
     "infinite": (np.r_[np.inf, np.ones(39)], "contains infinity"),
     "short": (np.ones(39), r"one number for each of the 40 rows, got shape \(39,\)"),
-    "2-d": (np.ones((40, 1)), r"one number for each of the 40 rows, got shape \(40, 1\)"),
-    "masked": (np.ma.array(np.ones(40), mask=np.arange(40) == 3), "has masked entries: fill them"),
+    "2-d": (
+        np.ones((40, 1)),
+        r"one number for each of the 40 rows, got shape \(40, 1\)",
+    ),
+    "masked": (
+        np.ma.array(np.ones(40), mask=np.arange(40) == 3),
+        "has masked entries: fill them",
+    ),
 }
 
 
@@ -248,16 +313,16 @@ def test_26_weights_that_are_none_are_refused(classifier, weights, message):
     if not message.startswith("y "):
         with pytest.raises(ValueError, match="sample_weight_unlabeled .*" + message):
             classifier().fit(X, Y, X_unlabeled=X, sample_weight_unlabeled=weights)
-    with pytest.raises(ValueError, match="weighs the rows of X_unlabeled, which was not passed"):
+    with pytest.raises(
+        ValueError, match="weighs the rows of X_unlabeled, which was not passed"
+    ):
         classifier().fit(X, Y, sample_weight_unlabeled=weights)
 
 
 @every_classifier
 @pytest.mark.parametrize("tiny", [1e-14, 1e-90])
 def test_26_a_class_next_to_nothing_beside_all_rows_is_named(classifier, tiny):
-    message = (
-        r"rows of class 1 hold .*e-\d+ of the weight of all rows, and must hold at least 1e-12"
-    )
+    message = r"rows of class 1 hold .*e-\d+ of the weight of all rows, and must hold at least 1e-12"
     with pytest.raises(ValueError, match=message):
         classifier().fit(X, Y, np.where(Y == 1, tiny, 1.0))
     assert_finite(classifier(shrinkage=0.1).fit(X, Y, np.where(Y == 1, 1e-9, 1.0)), X)
@@ -289,7 +354,9 @@ def test_27_a_class_of_prior_zero_is_never_predicted(classifier, n_classes, neve
 
 @pytest.mark.parametrize("classifier", LABELED_LIKELIHOOD)
 def test_27_prior_zero_of_a_labeled_class_has_no_likelihood_to_maximize(classifier):
-    with pytest.raises(ValueError, match=r"priors gives 0 to \[1\], .*small positive prior"):
+    with pytest.raises(
+        ValueError, match=r"priors gives 0 to \[1\], .*small positive prior"
+    ):
         classifier(priors=[1.0, 0.0]).fit(X, Y)
 
 
@@ -299,7 +366,10 @@ def test_27_prior_zero_of_a_labeled_class_has_no_likelihood_to_maximize(classifi
     [
         ([-0.1, 1.1], r"at least 0, got \[-0\.1, 1\.1\] for the classes \[0, 1\]"),
         ([np.nan, 1.0], r"at least 0, got \[nan, 1\.0\] for the classes \[0, 1\]"),
-        ([0.5, 0.5, 0.0], r"hold 2 numbers, one for each of the classes \[0, 1\], got 3"),
+        (
+            [0.5, 0.5, 0.0],
+            r"hold 2 numbers, one for each of the classes \[0, 1\], got 3",
+        ),
         ([[0.5, 0.5]], r"be a number for each class, got \[\[0\.5, 0\.5\]\]"),
         ([0.5, 0.75], r"got \[0\.5, 0\.75\], which add up to 1\.25: divide them"),
         ({0: 0.5, 1: 0.75}, r"got \[0\.5, 0\.75\], which add up to 1\.25: divide them"),
@@ -329,7 +399,9 @@ def test_12_more_features_than_rows_are_said_once_with_the_rank(classifier):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = classifier().fit(rows, y)
-    about_rank = [w for w in caught if "Rows span 15 of 30 dimensions" in str(w.message)]
+    about_rank = [
+        w for w in caught if "Rows span 15 of 30 dimensions" in str(w.message)
+    ]
     assert len(about_rank) == 1
     assert {w.category for w in caught} <= {UserWarning, NotConvergedWarning}
     assert model.rank_ == 15

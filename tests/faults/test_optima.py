@@ -36,7 +36,9 @@ def draw_tied_rows(n_features, n_classes):
     half_way = np.repeat((means[:1] + means[1:2]) / 2, 500, axis=0)
     rows = np.vstack([half_way, np.repeat(on_threshold, 4, axis=0), rows])
     frame = frame_of(rows)
-    rule = LinearRule(coef * frame.scale[:, None], intercept + frame.origin @ coef, is_soft=False)
+    rule = LinearRule(
+        coef * frame.scale[:, None], intercept + frame.origin @ coef, is_soft=False
+    )
     return rows, rule, frame
 
 
@@ -47,7 +49,9 @@ def assert_same_sums(found, expected, n_rows):
 
 
 @pytest.mark.parametrize("tile_rows", [1, 2, 3, 64, 1999])
-@pytest.mark.parametrize(("n_features", "n_classes"), [(1, 2), (2, 2), (5, 3), (8, 2), (20, 5)])
+@pytest.mark.parametrize(
+    ("n_features", "n_classes"), [(1, 2), (2, 2), (5, 3), (8, 2), (20, 5)]
+)
 def test_30_a_pass_does_not_depend_on_blocks_or_order_even_with_ties(
     n_features, n_classes, tile_rows
 ):
@@ -82,7 +86,10 @@ def test_30_the_order_of_rows_changes_no_fit_even_with_ties(classifier):
     ("classifier", "what"),
     [
         (SelfLearningLDA, r"labels still change after 1 step and 1 pass\."),
-        (ExpectationMaximizationLDA, r"the likelihood still rises after 1 step and 1 pass\."),
+        (
+            ExpectationMaximizationLDA,
+            r"the likelihood still rises after 1 step and 1 pass\.",
+        ),
         (ImplicitlyConstrainedLDA, r"gap \S+ after \d+ steps? and \d+ passes"),
     ],
 )
@@ -94,7 +101,9 @@ def test_31_a_fit_cut_short_says_how_far_it_got(classifier, what):
     assert len(caught) == 1
     assert model.converged_ is False
     if classifier is ImplicitlyConstrainedLDA:
-        assert f"gap {model.gap_:.2g} after {model.n_iter_} step" in str(caught[0].message)
+        assert f"gap {model.gap_:.2g} after {model.n_iter_} step" in str(
+            caught[0].message
+        )
     assert_finite(model, X)
 
 
@@ -110,10 +119,14 @@ def mirrored():
 
 
 @pytest.mark.parametrize("random_state", [None, 0, 7])
-def test_32_of_equally_good_optima_the_same_is_chosen_every_time(mirrored, random_state):
+def test_32_of_equally_good_optima_the_same_is_chosen_every_time(
+    mirrored, random_state
+):
     X, y, unlabeled = mirrored
     first, second = (
-        ImplicitlyConstrainedLDA(random_state=random_state).fit(X, y, X_unlabeled=unlabeled)
+        ImplicitlyConstrainedLDA(random_state=random_state).fit(
+            X, y, X_unlabeled=unlabeled
+        )
         for _ in range(2)
     )
     assert first.n_optima_ >= 2
@@ -128,7 +141,9 @@ def test_32_a_column_that_gives_the_classes_away_is_named_and_held_at_a_floor(
     classifier, n_classes
 ):
     X, y, true = draw_marked(n_classes=n_classes)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(leak=(true == 1).astype(float))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(
+        leak=(true == 1).astype(float)
+    )
     message = r"column 'leak' takes \(nearly\) one value per class.*shrinkage.*or drop the column"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         model = classifier().fit(frame, y)
@@ -140,7 +155,9 @@ def test_32_a_column_that_gives_the_classes_away_is_named_and_held_at_a_floor(
 
 
 @every_classifier
-def test_32_shrinkage_is_the_way_out_of_a_column_that_gives_the_classes_away(classifier):
+def test_32_shrinkage_is_the_way_out_of_a_column_that_gives_the_classes_away(
+    classifier,
+):
     X, y, true = draw_marked()
     rows = np.column_stack([X, true])
     model = classifier(shrinkage=0.1).fit(rows, y)
@@ -151,7 +168,9 @@ def test_32_shrinkage_is_the_way_out_of_a_column_that_gives_the_classes_away(cla
 def test_32_a_column_that_gives_the_classes_away_costs_the_supervised_fit_its_rank():
     X, y, true = draw_marked()
     rows = np.column_stack([X, true])
-    with pytest.warns(UserWarning, match=r"16 labeled rows .* 3 of 4 dimensions.*shrinkage"):
+    with pytest.warns(
+        UserWarning, match=r"16 labeled rows .* 3 of 4 dimensions.*shrinkage"
+    ):
         model = SupervisedLDA().fit(rows, y)
     assert model.rank_ == 3
     assert_finite(model, rows)
@@ -160,10 +179,16 @@ def test_32_a_column_that_gives_the_classes_away_costs_the_supervised_fit_its_ra
 
 
 @by_labeling
-def test_32_more_directions_than_rows_can_fill_have_no_maximum_unless_shrunk(classifier):
-    X = np.random.default_rng(2).standard_normal((12, 11))  # rank 11 > 12 rows - 2 classes
+def test_32_more_directions_than_rows_can_fill_have_no_maximum_unless_shrunk(
+    classifier,
+):
+    X = np.random.default_rng(2).standard_normal(
+        (12, 11)
+    )  # rank 11 > 12 rows - 2 classes
     y = np.array([0, 1, 0, 1, *[-1] * 8])
-    with pytest.warns(ConvergenceWarning, match=r"likelihood has no maximum.*shrink") as caught:
+    with pytest.warns(
+        ConvergenceWarning, match=r"likelihood has no maximum.*shrink"
+    ) as caught:
         model = classifier().fit(X, y)
     told = (
         "takes (nearly) one value per class"

@@ -82,7 +82,9 @@ for method in METHODS:
 
 
 @pytest.mark.parametrize(("n_features", "n_classes"), [(10_000, 2), (7_000, 7_000)])
-def test_51_what_memory_cannot_hold_is_refused_before_it_is_tried(n_features, n_classes):
+def test_51_what_memory_cannot_hold_is_refused_before_it_is_tried(
+    n_features, n_classes
+):
     done = subprocess.run(
         [sys.executable, "-c", WITHIN_4_GIB, str(n_features), str(n_classes)],
         capture_output=True,
@@ -91,4 +93,7 @@ def test_51_what_memory_cannot_hold_is_refused_before_it_is_tried(n_features, n_
     assert done.stderr == ""
     for method, message in zip(METHODS, done.stdout.splitlines(), strict=True):
         assert message.startswith(f"{method.class_name} needs about ")
-        assert f"{n_features:,} features and {n_classes:,} classes, and there are 4 GiB" in message
+        assert (
+            f"{n_features:,} features and {n_classes:,} classes, and there are 4 GiB"
+            in message
+        )

@@ -35,7 +35,9 @@ long = settings(max_examples=6000, deadline=None, database=None, print_blob=True
 
 
 @st.composite
-def odd_problems(draw, most_columns=6, most_classes=5, most_unlabeled=40, kinds=tuple(KINDS)):
+def odd_problems(
+    draw, most_columns=6, most_classes=5, most_unlabeled=40, kinds=tuple(KINDS)
+):
     d = draw(st.integers(1, most_columns))
     each = lambda values: st.tuples(*[values] * d)  # noqa: E731
     n_classes = draw(st.integers(2, most_classes))
@@ -58,7 +60,9 @@ CLASSIFIERS_BY_NAME = {each.name: each.classifier for each in (*FITTED, *FURTHER
     f"moment-{variant}": partial(MomentConstrainedLDA, variant=variant)
     for variant in ("symmetric", "means-shifted")
 }
-LONGEST = 15  # seconds of processor time for a fit, on a busy machine; AutoLDA makes forty
+LONGEST = (
+    15  # seconds of processor time for a fit, on a busy machine; AutoLDA makes forty
+)
 names = st.sampled_from(list(CLASSIFIERS_BY_NAME))
 
 
@@ -84,7 +88,9 @@ def fit(name, problem):
         is_known = DOCUMENTED.search(str(warning.message))
         assert issubclass(warning.category, ConvergenceWarning) or is_known, warning
     has_converged = getattr(model, "converged_", True)
-    assert has_converged or any(issubclass(w.category, ConvergenceWarning) for w in caught)
+    assert has_converged or any(
+        issubclass(w.category, ConvergenceWarning) for w in caught
+    )
     for before, after in zip(given, (X, y, weights), strict=True):
         assert_array_equal(before, after)
     return model
@@ -106,7 +112,16 @@ FOUND = {
         *(3, 3, 100, (89, 90), None, 2.0, 560),
     ),
     "em": OddProblem(
-        ("tied", "integer", "duplicate"), (2, -6, -1), (), 2, 20, 5, (-90, 90), 1e-9, 50.0, 572
+        ("tied", "integer", "duplicate"),
+        (2, -6, -1),
+        (),
+        2,
+        20,
+        5,
+        (-90, 90),
+        1e-9,
+        50.0,
+        572,
     ),
     "iclda-proportions": OddProblem(
         ("integer", "binary", "integer"), (3, -5, 0), (), 3, 3, 39, None, None, 50.0, 3
@@ -151,4 +166,6 @@ def test_the_unit_of_all_columns_changes_no_fit(name, problem, unit):
             return
         scaled = make().fit(unit * X, y)
     if getattr(model, "converged_", True):
-        assert_allclose(scaled.predict_proba(unit * X), model.predict_proba(X), rtol=0, atol=1e-6)
+        assert_allclose(
+            scaled.predict_proba(unit * X), model.predict_proba(X), rtol=0, atol=1e-6
+        )

@@ -42,7 +42,9 @@ class Page:
         self.listening = bind(0)
         self.server, address = make_server(self.listening, labeling_site(self.session))
         self.address = urlsplit(address)
-        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listening]})
+        self.thread = threading.Thread(
+            target=self.server.run, kwargs={"sockets": [self.listening]}
+        )
         self.thread.start()
         return self
 
@@ -54,7 +56,9 @@ class Page:
     def request(self, path, sent=None):
         connection = http.client.HTTPConnection(ADDRESS, self.address.port, timeout=60)
         body = None if sent is None else json.dumps(sent)
-        connection.request("GET" if sent is None else "POST", self.address.path + path, body)
+        connection.request(
+            "GET" if sent is None else "POST", self.address.path + path, body
+        )
         response = connection.getresponse()
         content = response.read()
         connection.close()
@@ -127,21 +131,29 @@ def test_a_class_of_one_row_can_be_spelled_anew(page):
     first = page.session.answers.open_ids[0]
     page.send("answer", id=first, label="caT")
     page.send("back")
-    assert page.send("answer", id=first, label="cat")["classes"] == [{"name": "cat", "count": 1}]
+    assert page.send("answer", id=first, label="cat")["classes"] == [
+        {"name": "cat", "count": 1}
+    ]
     assert page.written()[first] == "cat"
 
 
 @pytest.mark.parametrize(
     ("path", "sent", "message"),
     [
-        ("answer", {"id": "999", "label": "cat"}, "does not ask for the row row = '999'"),
+        (
+            "answer",
+            {"id": "999", "label": "cat"},
+            "does not ask for the row row = '999'",
+        ),
         ("answer", {"id": "0", "label": "  "}, "must have 1 to 100 characters, got 0"),
         ("answer", {"id": "0"}, "must have 1 to 100 characters, got 0"),
         ("skip", {"id": "999"}, "does not ask for the row row = '999'"),
         ("jump", {"id": "../x"}, "has no row row = '../x'"),
     ],
 )
-def test_what_cannot_be_done_gets_a_sentence_and_changes_nothing(page, path, sent, message):
+def test_what_cannot_be_done_gets_a_sentence_and_changes_nothing(
+    page, path, sent, message
+):
     before = page.path.read_bytes()
     status, _, content = page.request(path, sent)
     assert status == 400
@@ -154,27 +166,44 @@ def test_only_the_files_of_rows_are_served(page, tmp_path):
     status, headers, content = page.request("file/3")
     assert (status, headers["content-type"], content) == (200, "image/png", PIXEL)
     assert "media-src 'self'" in headers["content-security-policy"]
-    for path in ("../secret.png", "..%2Fsecret.png", "%2e%2e/secret.png", "60", "-1", "003.png"):
+    for path in (
+        "../secret.png",
+        "..%2Fsecret.png",
+        "%2e%2e/secret.png",
+        "60",
+        "-1",
+        "003.png",
+    ):
         status, _, content = page.request(f"file/{path}")
         assert status in (403, 404)
         assert content != b"secret"
 
 
-def test_two_of_ten_rows_are_drawn_at_random_and_the_error_is_the_one_that_ask_states(page):
+def test_two_of_ten_rows_are_drawn_at_random_and_the_error_is_the_one_that_ask_states(
+    page,
+):
     for _ in range(58):
         page.answer_truly()
         state = page.settle()
         if page.session.findings.error is None:
-            n = len({*page.session.answers.ids("random")} & {*page.session.answers.labels})
+            n = len(
+                {*page.session.answers.ids("random")} & {*page.session.answers.labels}
+            )
             assert n < 8
             assert f"there are {n}." in state["error"]["text"]
     frame = page.session.answers.frame
     assert frame["how"].tolist()[:20] == ["chosen"] * 20
     assert frame["how"].tolist()[20:60] == (["random"] * 2 + ["chosen"] * 8) * 4
-    stated = ask_for_labels(page.session.pool.file.path, 0, labels=page.path).progress.estimate
+    stated = ask_for_labels(
+        page.session.pool.file.path, 0, labels=page.path
+    ).progress.estimate
     assert stated.n_rows == 8
     assert page.session.findings.error == stated
-    assert state["error"]["text"].replace("\N{NO-BREAK SPACE}", " ").startswith(stated.range)
+    assert (
+        state["error"]["text"]
+        .replace("\N{NO-BREAK SPACE}", " ")
+        .startswith(stated.range)
+    )
 
 
 def test_all_rows_can_be_labeled_and_then_none_is_left(page):

@@ -7,7 +7,9 @@ pytest.importorskip("uvicorn", reason="the page needs iclda[playground]")
 from iclda.labeling import ShownRows
 from iclda.tabular.ask import Pool
 
-LONG = "A sentence that is long enough to be shown as text and not as a cell of a table."
+LONG = (
+    "A sentence that is long enough to be shown as text and not as a cell of a table."
+)
 
 
 def opened(path, id="row", images=None):
@@ -32,7 +34,9 @@ def test_columns_of_images_and_long_text_are_shown_as_such(tmp_path):
 
 def test_sounds_and_classes_in_the_file_are_found(tmp_path):
     (tmp_path / "a.wav").write_bytes(b"x")
-    path = table(tmp_path, name=["x", "y"], clip=["a.wav", "a.wav"], label=["yes", None])
+    path = table(
+        tmp_path, name=["x", "y"], clip=["a.wav", "a.wav"], label=["yes", None]
+    )
     rows = opened(path, "name")
     assert rows.show(1)["kind"] == "sound"
     assert (rows.pool.ids, rows.pool.labels) == (["x", "y"], {"x": "yes"})
@@ -48,21 +52,33 @@ def test_images_of_a_folder_are_found_by_name_or_else_in_sorted_order(tmp_path):
     rows = opened(tmp_path / "f.npy", "row", str(tmp_path))
     assert [file.name for file in rows.files] == ["1.png", "2.png", "9.png"]
     (tmp_path / "9.png").unlink()
-    with pytest.raises(ValueError, match=r"has 2 images and sounds, and .* 3 rows: .*named '0'"):
+    with pytest.raises(
+        ValueError, match=r"has 2 images and sounds, and .* 3 rows: .*named '0'"
+    ):
         opened(tmp_path / "f.npy", "row", str(tmp_path))
 
 
 @pytest.mark.parametrize(
     ("columns", "id", "images", "message"),
     [
-        ({"pic": ["a.png"]}, "row", "pic", "no file that column 'pic' names exists, for example"),
+        (
+            {"pic": ["a.png"]},
+            "row",
+            "pic",
+            "no file that column 'pic' names exists, for example",
+        ),
         (
             {"a": [1]},
             "row",
             "nowhere",
             "no column 'nowhere', and there is no such folder of images",
         ),
-        ({"a": [1, 1], "b": [1, 2]}, "a", None, "column 'a' must identify .* '1' occurs 2 times"),
+        (
+            {"a": [1, 1], "b": [1, 2]},
+            "a",
+            None,
+            "column 'a' must identify .* '1' occurs 2 times",
+        ),
     ],
 )
 def test_what_cannot_be_shown_is_a_sentence(tmp_path, columns, id, images, message):
@@ -72,5 +88,7 @@ def test_what_cannot_be_shown_is_a_sentence(tmp_path, columns, id, images, messa
 
 def test_features_alone_are_nothing_to_look_at(tmp_path):
     np.save(tmp_path / "f.npy", np.zeros((3, 2)))
-    with pytest.raises(ValueError, match="nothing to look at: name a folder of images by images"):
+    with pytest.raises(
+        ValueError, match="nothing to look at: name a folder of images by images"
+    ):
         opened(tmp_path / "f.npy")

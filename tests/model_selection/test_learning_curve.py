@@ -59,7 +59,9 @@ def numbered(n=120):
 
 def curve_of(estimator=None, rows=X, y=Y, **options):
     options = {"random_state": 3, "cv": 3, **options}
-    return semi_supervised_learning_curve(estimator or SupervisedLDA(), rows, y, **options)
+    return semi_supervised_learning_curve(
+        estimator or SupervisedLDA(), rows, y, **options
+    )
 
 
 def test_a_point_trains_on_as_many_rows_as_it_says():
@@ -117,7 +119,9 @@ def test_every_class_keeps_its_guaranteed_labels(min_per_class):
 def test_the_points_equal_fits_by_hand():
     curve = curve_of(SelfLearningLDA(), n_unlabeled=[75])
     seed = np.random.RandomState(3).randint(2**31 - 1)
-    for fold, (train, test) in enumerate(SemiSupervisedKFold(3, random_state=seed).split(X, Y)):
+    for fold, (train, test) in enumerate(
+        SemiSupervisedKFold(3, random_state=seed).split(X, Y)
+    ):
         by_hand = SelfLearningLDA().fit(X[train], Y[train]).score(X[test], Y[test])
         assert_allclose(curve.scores[0, fold], by_hand)
         assert len(train) == curve.n_labeled[0, fold] + 75
@@ -135,7 +139,9 @@ def test_the_same_random_state_gives_the_same_curve_and_another_one_another():
     options = {"n_unlabeled": [10, 40], "estimator": SelfLearningLDA()}
     curve = curve_of(**options, scoring="f1_macro")
     assert_array_equal(curve.scores, curve_of(**options, scoring="f1_macro").scores)
-    assert (curve.scores != curve_of(**options, scoring="f1_macro", random_state=4).scores).any()
+    assert (
+        curve.scores != curve_of(**options, scoring="f1_macro", random_state=4).scores
+    ).any()
     assert curve.score_name == "f1_macro"
 
 
@@ -146,7 +152,9 @@ def test_mean_and_standard_error_are_those_of_the_splits():
 
 
 def test_means_leave_out_what_is_not_finite():
-    scores = np.array([[0.5, np.nan, 0.7], [np.inf, 0.4, 0.6], [np.nan, 0.4, np.nan], [np.nan] * 3])
+    scores = np.array(
+        [[0.5, np.nan, 0.7], [np.inf, 0.4, 0.6], [np.nan, 0.4, np.nan], [np.nan] * 3]
+    )
     curve = LearningCurve("n_labeled", np.arange(4), scores, scores, scores, "score")
     assert_allclose(curve.mean, [0.6, 0.5, 0.4, np.nan])
     assert_allclose(curve.standard_error, [0.1, 0.1, np.nan, np.nan])
@@ -167,7 +175,10 @@ def test_workers_change_no_result(backend):
     [
         ("?", np.where(IS_LABELED, NAMES, "?")),
         (np.nan, np.where(IS_LABELED, TRUE, np.nan)),
-        (pd.NA, pd.Series(TRUE, index=np.arange(120) + 5).where(IS_LABELED).astype("Int64")),
+        (
+            pd.NA,
+            pd.Series(TRUE, index=np.arange(120) + 5).where(IS_LABELED).astype("Int64"),
+        ),
         (None, pl.Series(np.where(IS_LABELED, NAMES.astype(object), None).tolist())),
     ],
     ids=lambda value: type(value).__name__,
@@ -189,7 +200,9 @@ def test_groups_are_never_on_both_sides():
 
 def test_fits_that_fail_are_counted_and_the_first_error_shown():
     # With one label a class the moment-constrained fit is refused, with ten it is not.
-    with pytest.warns(FitFailedWarning, match="3 of 6 fits failed .* ValueError: .*shrinkage"):
+    with pytest.warns(
+        FitFailedWarning, match="3 of 6 fits failed .* ValueError: .*shrinkage"
+    ):
         curve = curve_of(MomentConstrainedLDA(), n_labeled=[3, 30])
     assert np.isnan(curve.scores[0]).all()
     assert np.isfinite(curve.scores[1]).all()
@@ -202,11 +215,20 @@ def test_fits_that_fail_are_counted_and_the_first_error_shown():
     [
         ({"n_unlabeled": [0, 76]}, "n_unlabeled=76 must lie between 0 and 75"),
         ({"n_labeled": [2, 9]}, "n_labeled=2 must lie between 3 and 30"),
-        ({"n_labeled": 10, "n_unlabeled": 96}, "n_unlabeled=96 must lie between 0 and 95"),
-        ({"n_labeled": [9, 20], "n_unlabeled": 86}, "n_unlabeled=86 must lie between 0 and 85"),
+        (
+            {"n_labeled": 10, "n_unlabeled": 96},
+            "n_unlabeled=96 must lie between 0 and 95",
+        ),
+        (
+            {"n_labeled": [9, 20], "n_unlabeled": 86},
+            "n_unlabeled=86 must lie between 0 and 85",
+        ),
         ({"n_labeled": [3], "n_unlabeled": [0, 1]}, "both hold several numbers"),
         ({"n_unlabeled": [0.5]}, r"n_unlabeled must hold whole numbers, .*got \[0.5\]"),
-        ({"min_per_class": 0}, "min_per_class must be a whole number of at least 1, got 0"),
+        (
+            {"min_per_class": 0},
+            "min_per_class must be a whole number of at least 1, got 0",
+        ),
         ({"min_per_class": 8}, "min_per_class=8, but only 7 labeled rows of class 2"),
         ({"cv": 16}, "n_splits=16 folds need 16 labeled rows of every class"),
         ({"rows": X[:-1]}, "X has 119 rows, y has 120 labels"),

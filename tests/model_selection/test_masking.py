@@ -19,7 +19,9 @@ seeds = st.integers(0, 2**32 - 1)
 def masked(draw):
     """Labels with some unlabeled rows, numbers that can be kept of them, and a seed."""
     counts = draw(st.lists(st.integers(2, 10), min_size=2, max_size=5))
-    y = np.r_[np.repeat(np.arange(len(counts)), counts), np.full(draw(st.integers(0, 9)), -1)]
+    y = np.r_[
+        np.repeat(np.arange(len(counts)), counts), np.full(draw(st.integers(0, 9)), -1)
+    ]
     y = draw(st.permutations(y.tolist()).map(np.array))
     min_per_class = draw(st.integers(1, min(counts)))
     n_labeled = draw(st.integers(min_per_class * len(counts), sum(counts)))
@@ -55,7 +57,9 @@ def test_fewer_labels_are_among_more(case):
 def test_beyond_the_guaranteed_rows_all_rows_are_alike():
     # 1 row of 20 is of class 1 and always kept; of class 0 every row has the same chance.
     y = np.r_[np.zeros(19, int), 1]
-    kept = np.mean([mask_labels(y, 11, random_state=seed) != -1 for seed in range(500)], axis=0)
+    kept = np.mean(
+        [mask_labels(y, 11, random_state=seed) != -1 for seed in range(500)], axis=0
+    )
     assert kept[-1] == 1
     assert np.abs(kept[:-1] - 10 / 19).max() < 5 * np.sqrt(0.25 / 500)
 
@@ -82,15 +86,23 @@ def test_the_result_holds_marker_and_classes_as_they_are(y, marker, dtype):
     assert found.dtype == dtype
     labels, original = encode_labels(found, marker), encode_labels(y, marker)
     assert_array_equal(labels.classes, original.classes)
-    assert_array_equal(labels.codes[labels.is_labeled], original.codes[labels.is_labeled])
+    assert_array_equal(
+        labels.codes[labels.is_labeled], original.codes[labels.is_labeled]
+    )
     assert labels.is_labeled.sum() == 2
 
 
 def test_too_few_or_too_many_labels_are_refused_with_the_limits():
     y = np.array(["a"] * 5 + ["b"] * 3)
-    with pytest.raises(ValueError, match=r"n_labeled=3 must lie between 4 \(min_per_class=2 of"):
+    with pytest.raises(
+        ValueError, match=r"n_labeled=3 must lie between 4 \(min_per_class=2 of"
+    ):
         mask_labels(y, 3, 2)
-    with pytest.raises(ValueError, match=r"n_labeled=9 .* and 8, the number of labeled rows"):
+    with pytest.raises(
+        ValueError, match=r"n_labeled=9 .* and 8, the number of labeled rows"
+    ):
         mask_labels(y, 9)
-    with pytest.raises(ValueError, match="min_per_class=4, but only 3 labeled rows of class 'b'"):
+    with pytest.raises(
+        ValueError, match="min_per_class=4, but only 3 labeled rows of class 'b'"
+    ):
         mask_labels(y, 8, 4)

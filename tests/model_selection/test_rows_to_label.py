@@ -16,7 +16,9 @@ def features():
 def clusters(n_each=20, n_features=3, seed=0):
     """Five round clusters, and the cluster of every row."""
     rng, y = np.random.default_rng(seed), np.arange(5 * n_each) % 5
-    return 20 * rng.standard_normal((5, n_features))[y] + rng.standard_normal((len(y), 3)), y
+    return 20 * rng.standard_normal((5, n_features))[y] + rng.standard_normal(
+        (len(y), 3)
+    ), y
 
 
 def test_the_first_rows_are_one_of_each_cluster():
@@ -79,7 +81,9 @@ def test_any_source_of_rows_gives_the_same_choice(kind, tmp_path):
     X, y = clusters()
     labels = np.where(np.arange(len(y)) < 6, y, -1)
     source = SOURCES[kind](X, tmp_path)
-    np.testing.assert_array_equal(rows_to_label(source, 4, labels), rows_to_label(X, 4, labels))
+    np.testing.assert_array_equal(
+        rows_to_label(source, 4, labels), rows_to_label(X, 4, labels)
+    )
 
 
 def test_of_many_rows_a_sample_is_clustered_and_the_choice_is_repeated():
@@ -105,7 +109,8 @@ def test_no_row_left_to_label_is_said():
 @pytest.mark.parametrize("pending", [[0, 100], [-1], [1.5], [True, False], None, ["a"]])
 def test_rows_being_labeled_that_are_no_indices_are_refused(pending):
     with pytest.raises(
-        ValueError, match=r"pending must hold indices of rows, integers from 0 to 99, got \[[^0]"
+        ValueError,
+        match=r"pending must hold indices of rows, integers from 0 to 99, got \[[^0]",
     ):
         rows_to_label(clusters()[0], 1, pending=pending)
 

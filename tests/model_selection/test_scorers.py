@@ -26,7 +26,11 @@ from iclda.model_selection import (
 
 TRUE = np.arange(150) % 3
 RNG = np.random.default_rng(0)
-X = (RNG.normal(size=(150, 3)) + 1.5 * np.eye(3)[TRUE]) * [1.0, 3.0, 0.5] + [0.0, 10.0, 1.0]
+X = (RNG.normal(size=(150, 3)) + 1.5 * np.eye(3)[TRUE]) * [1.0, 3.0, 0.5] + [
+    0.0,
+    10.0,
+    1.0,
+]
 Y = mask_labels(TRUE, 60, 15, random_state=1)
 IS_LABELED = Y != -1
 NAMES = np.array(["ant", "bee", "cat"])[TRUE]
@@ -54,7 +58,9 @@ def fitted():
 def test_the_score_is_that_of_the_labeled_rows(fitted):
     X_labeled, y_labeled = X[IS_LABELED], Y[IS_LABELED]
     predicted = fitted.predict(X_labeled)
-    assert semi_supervised_scorer()(fitted, X, Y) == accuracy_score(y_labeled, predicted)
+    assert semi_supervised_scorer()(fitted, X, Y) == accuracy_score(
+        y_labeled, predicted
+    )
     assert semi_supervised_scorer("f1_macro")(fitted, X, Y) == f1_score(
         y_labeled, predicted, average="macro"
     )
@@ -77,7 +83,9 @@ def test_the_score_is_that_of_the_labeled_rows(fitted):
 def test_the_marker_is_read_from_the_classifier_or_the_pipeline_around_it(marker, y):
     classifier = SelfLearningLDA(unlabeled=marker).fit(X, y)
     assert semi_supervised_scorer()(classifier, X, y) == classifier.score(X, y)
-    pipeline = make_pipeline(StandardScaler(), SelfLearningLDA(unlabeled=marker)).fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), SelfLearningLDA(unlabeled=marker)).fit(
+        X, y
+    )
     assert semi_supervised_scorer()(pipeline, X, y) == pipeline.score(X, y)
 
 
@@ -101,7 +109,8 @@ def test_any_scorer_can_be_wrapped(fitted):
 
     assert semi_supervised_scorer(n_rows)(fitted, X, Y) == 60
     assert (
-        repr(semi_supervised_scorer(n_rows)) == "semi_supervised_scorer('n_rows', unlabeled='auto')"
+        repr(semi_supervised_scorer(n_rows))
+        == "semi_supervised_scorer('n_rows', unlabeled='auto')"
     )
     wrapped = semi_supervised_scorer(get_scorer("accuracy"), unlabeled="?")
     assert repr(wrapped).endswith(", unlabeled='?')")
@@ -111,11 +120,19 @@ def test_the_log_likelihood_is_scored_through_a_pipeline_and_a_search(fitted):
     scorer = semi_supervised_scorer("log_likelihood")
     expected = fitted.log_likelihood(X[IS_LABELED], Y[IS_LABELED]).mean()
     assert_allclose(scorer(fitted, X, Y), expected)
-    pipeline = make_pipeline(StandardScaler(), "passthrough", SelfLearningLDA()).fit(X, Y)
+    pipeline = make_pipeline(StandardScaler(), "passthrough", SelfLearningLDA()).fit(
+        X, Y
+    )
     scaled = StandardScaler().fit_transform(X)
-    by_hand = SelfLearningLDA().fit(scaled, Y).log_likelihood(scaled[IS_LABELED], Y[IS_LABELED])
+    by_hand = (
+        SelfLearningLDA()
+        .fit(scaled, Y)
+        .log_likelihood(scaled[IS_LABELED], Y[IS_LABELED])
+    )
     assert_allclose(scorer(pipeline, X, Y), by_hand.mean())
-    search = GridSearchCV(SelfLearningLDA(), {"shrinkage": [None]}, scoring=scorer, cv=3).fit(X, Y)
+    search = GridSearchCV(
+        SelfLearningLDA(), {"shrinkage": [None]}, scoring=scorer, cv=3
+    ).fit(X, Y)
     assert_allclose(scorer(search, X, Y), expected)
     with pytest.raises(TypeError, match="GaussianNB has no method log_likelihood"):
         scorer(GaussianNB().fit(X, TRUE), X, Y)
@@ -127,7 +144,9 @@ def test_weights_are_cut_to_the_labeled_rows(fitted):
         Y[IS_LABELED], fitted.predict(X[IS_LABELED]), sample_weight=weights[IS_LABELED]
     )
     assert semi_supervised_scorer()(fitted, X, Y, sample_weight=weights) == expected
-    assert semi_supervised_scorer()(fitted, X, Y, sample_weight=list(weights)) == expected
+    assert (
+        semi_supervised_scorer()(fitted, X, Y, sample_weight=list(weights)) == expected
+    )
     likelihoods = fitted.log_likelihood(X[IS_LABELED], Y[IS_LABELED])
     assert_allclose(
         semi_supervised_scorer("log_likelihood")(fitted, X, Y, sample_weight=weights),
@@ -136,14 +155,18 @@ def test_weights_are_cut_to_the_labeled_rows(fitted):
 
 
 def test_39_cross_validation_with_any_splitter_scores_labeled_rows_only():
-    scoring = {"right": semi_supervised_scorer(), "f1": semi_supervised_scorer("f1_macro")}
+    scoring = {
+        "right": semi_supervised_scorer(),
+        "f1": semi_supervised_scorer("f1_macro"),
+    }
     result = cross_validate(SelfLearningLDA(), X, Y, cv=KFold(3), scoring=scoring)
     for fold, (train, test) in enumerate(KFold(3).split(X)):
         model = SelfLearningLDA().fit(X[train], Y[train])
         kept = test[Y[test] != -1]
         assert result["test_right"][fold] == model.score(X[kept], Y[kept])
         assert_allclose(
-            result["test_f1"][fold], f1_score(Y[kept], model.predict(X[kept]), average="macro")
+            result["test_f1"][fold],
+            f1_score(Y[kept], model.predict(X[kept]), average="macro"),
         )
 
 
@@ -168,17 +191,27 @@ def test_weights_are_routed_to_classifier_and_scorer_through_a_pipeline_in_a_sea
     weights = np.arange(150) % 3 + 0.5
     with sklearn.config_context(enable_metadata_routing=True):
         scaler = StandardScaler().set_fit_request(sample_weight=False)
-        pipeline = make_pipeline(scaler, SelfLearningLDA().set_fit_request(sample_weight=True))
+        pipeline = make_pipeline(
+            scaler, SelfLearningLDA().set_fit_request(sample_weight=True)
+        )
         scorer = semi_supervised_scorer().set_score_request(sample_weight=True)
-        search = GridSearchCV(pipeline, {"selflearninglda__tol": [0.0]}, cv=CV, scoring=scorer)
+        search = GridSearchCV(
+            pipeline, {"selflearninglda__tol": [0.0]}, cv=CV, scoring=scorer
+        )
         search.fit(X, Y, sample_weight=weights)
     for score, (train, test) in zip(scores_of(search)[0], CV.split(X, Y), strict=True):
         scaler = StandardScaler().fit(X[train])
-        model = SelfLearningLDA().fit(scaler.transform(X[train]), Y[train], weights[train])
-        assert_allclose(score, model.score(scaler.transform(X[test]), Y[test], weights[test]))
+        model = SelfLearningLDA().fit(
+            scaler.transform(X[train]), Y[train], weights[train]
+        )
+        assert_allclose(
+            score, model.score(scaler.transform(X[test]), Y[test], weights[test])
+        )
 
 
-@pytest.mark.parametrize("scoring", [None, "accuracy", semi_supervised_scorer()], ids=str)
+@pytest.mark.parametrize(
+    "scoring", [None, "accuracy", semi_supervised_scorer()], ids=str
+)
 def test_a_grid_search_scores_labeled_rows_only_and_refits_on_all(scoring):
     search = GridSearchCV(SelfLearningLDA(), GRID, cv=CV, scoring=scoring).fit(X, Y)
     expected = [by_hand(SelfLearningLDA(shrinkage=s), CV) for s in GRID["shrinkage"]]
@@ -193,7 +226,12 @@ def test_a_grid_search_scores_labeled_rows_only_and_refits_on_all(scoring):
     [
         ("?", np.where(Y != -1, NAMES, "?")),
         (None, np.where(Y != -1, NAMES.astype(object), None)),
-        (None, pd.Series(np.where(Y != -1, NAMES.astype(object), None), index=np.arange(150) + 9)),
+        (
+            None,
+            pd.Series(
+                np.where(Y != -1, NAMES.astype(object), None), index=np.arange(150) + 9
+            ),
+        ),
         (pd.NA, pd.Series(TRUE).where(Y != -1).astype("Int64")),
         (None, pl.Series(np.where(Y != -1, NAMES.astype(object), None).tolist())),
     ],
@@ -210,7 +248,8 @@ def test_a_search_through_a_pipeline_takes_any_marker_and_frame(marker, y, frame
     expected = GridSearchCV(plain, grid, cv=CV).fit(X, Y)
     assert_array_equal(scores_of(search), scores_of(expected))
     assert_array_equal(
-        search.predict(rows) == np.asarray(search.classes_)[TRUE], expected.predict(X) == TRUE
+        search.predict(rows) == np.asarray(search.classes_)[TRUE],
+        expected.predict(X) == TRUE,
     )
 
 
@@ -219,10 +258,14 @@ def test_groups_reach_the_splitter_with_and_without_routing():
     expected = by_hand(SelfLearningLDA(), groups=groups)
     search = GridSearchCV(SelfLearningLDA(), {"shrinkage": [None]}, cv=CV)
     assert_array_equal(scores_of(search.fit(X, Y, groups=groups))[0], expected)
-    assert_array_equal(cross_val_score(SelfLearningLDA(), X, Y, groups=groups, cv=CV), expected)
+    assert_array_equal(
+        cross_val_score(SelfLearningLDA(), X, Y, groups=groups, cv=CV), expected
+    )
     with sklearn.config_context(enable_metadata_routing=True):
         assert_array_equal(scores_of(search.fit(X, Y, groups=groups))[0], expected)
-        found = cross_val_score(SelfLearningLDA(), X, Y, cv=CV, params={"groups": groups})
+        found = cross_val_score(
+            SelfLearningLDA(), X, Y, cv=CV, params={"groups": groups}
+        )
     assert_array_equal(found, expected)
 
 
@@ -236,18 +279,26 @@ def routed_pipeline():
 def scaled_by_hand(train, test, X_labeled, y, X_unlabeled):
     scaler = StandardScaler().fit(X_labeled[train])
     model = SelfLearningLDA().fit(
-        scaler.transform(X_labeled[train]), y[train], X_unlabeled=scaler.transform(X_unlabeled)
+        scaler.transform(X_labeled[train]),
+        y[train],
+        X_unlabeled=scaler.transform(X_unlabeled),
     )
     return model.score(scaler.transform(X_labeled[test]), y[test])
 
 
-@pytest.mark.parametrize("scoring", [None, "accuracy", semi_supervised_scorer()], ids=str)
+@pytest.mark.parametrize(
+    "scoring", [None, "accuracy", semi_supervised_scorer()], ids=str
+)
 def test_unlabeled_rows_of_their_own_are_transformed_in_every_fold(scoring):
     apart = X[Y != -1], Y[Y != -1], X[Y == -1]
-    expected = [scaled_by_hand(train, test, *apart) for train, test in CV.split(*apart[:2])]
+    expected = [
+        scaled_by_hand(train, test, *apart) for train, test in CV.split(*apart[:2])
+    ]
     X_labeled, y, X_unlabeled = apart
     with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(routed_pipeline(), {"classify__tol": [0.0]}, cv=CV, scoring=scoring)
+        search = GridSearchCV(
+            routed_pipeline(), {"classify__tol": [0.0]}, cv=CV, scoring=scoring
+        )
         search.fit(X_labeled, y, X_unlabeled=X_unlabeled)
         result = cross_validate(
             routed_pipeline(), X_labeled, y, cv=CV, scoring=scoring,
@@ -261,22 +312,30 @@ def test_unlabeled_rows_of_their_own_are_transformed_in_every_fold(scoring):
 @pytest.mark.parametrize("is_several", [False, True])
 def test_weights_without_routing_reach_the_classifier(scoring, is_several):
     weights = np.arange(150) % 3 + 0.5
-    scoring = {"one": scoring or "accuracy", "two": "f1_macro"} if is_several else scoring
+    scoring = (
+        {"one": scoring or "accuracy", "two": "f1_macro"} if is_several else scoring
+    )
     refit = "one" if is_several else True
-    search = GridSearchCV(SelfLearningLDA(), {"tol": [0.0]}, cv=CV, scoring=scoring, refit=refit)
+    search = GridSearchCV(
+        SelfLearningLDA(), {"tol": [0.0]}, cv=CV, scoring=scoring, refit=refit
+    )
     search.fit(X, Y, sample_weight=weights)
     best = SelfLearningLDA().fit(X, Y, weights)
     assert_array_equal(search.best_estimator_.coef_, best.coef_)
 
 
 def test_nan_none_and_pandas_na_are_one_marker():
-    pipeline = make_pipeline(SupervisedLDA(unlabeled=np.nan), SelfLearningLDA(unlabeled=None))
+    pipeline = make_pipeline(
+        SupervisedLDA(unlabeled=np.nan), SelfLearningLDA(unlabeled=None)
+    )
     y = np.where(IS_LABELED, NAMES.astype(object), None)
     pipeline.fit(X, y)
     assert semi_supervised_scorer()(pipeline, X, y) == pipeline.score(X, y)
 
 
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+@pytest.mark.parametrize(
+    "duplicate", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))]
+)
 def test_a_copy_of_a_scorer_scores_the_same(duplicate, fitted):
     scorer = semi_supervised_scorer("balanced_accuracy")
     assert duplicate(scorer)(fitted, X, Y) == scorer(fitted, X, Y)

@@ -37,7 +37,9 @@ def counts_of(y, rows):
 
 @a_search
 @given(y=labels(), n_splits=st.integers(2, 5), n_repeats=st.integers(1, 3), seed=seeds)
-def test_every_labeled_row_is_tested_exactly_once_a_repeat(y, n_splits, n_repeats, seed):
+def test_every_labeled_row_is_tested_exactly_once_a_repeat(
+    y, n_splits, n_repeats, seed
+):
     cv = KFold(n_splits, n_repeats=n_repeats, random_state=seed)
     found = splits(cv, y)
     assert len(found) == cv.get_n_splits() == n_splits * n_repeats
@@ -64,10 +66,14 @@ def test_the_same_seed_gives_the_same_splits_and_the_order_of_rows_changes_no_co
 ):
     cv = KFold(3, random_state=seed)
     shuffled = np.random.default_rng(order_seed).permutation(y)
-    for (train, test), (again, tested_again) in zip(splits(cv, y), splits(cv, y), strict=True):
+    for (train, test), (again, tested_again) in zip(
+        splits(cv, y), splits(cv, y), strict=True
+    ):
         assert_array_equal(train, again)
         assert_array_equal(test, tested_again)
-    counts, others = ([counts_of(a, test) for _, test in splits(cv, a)] for a in (y, shuffled))
+    counts, others = (
+        [counts_of(a, test) for _, test in splits(cv, a)] for a in (y, shuffled)
+    )
     assert_array_equal(counts, others)
 
 
@@ -76,7 +82,9 @@ def test_the_same_seed_gives_the_same_splits_and_the_order_of_rows_changes_no_co
 def test_unlabeled_rows_change_nothing_for_the_labeled_ones(y, seed):
     # Whatever the number of unlabeled rows and wherever they stand among the labeled ones.
     labeled_only = y[y != -1]
-    tested_alone = [test for _, test in splits(KFold(3, random_state=seed), labeled_only)]
+    tested_alone = [
+        test for _, test in splits(KFold(3, random_state=seed), labeled_only)
+    ]
     number = np.cumsum(y != -1) - 1  # of every labeled row among the labeled ones
     tested = [number[test] for _, test in splits(KFold(3, random_state=seed), y)]
     assert_array_equal(np.concatenate(tested), np.concatenate(tested_alone))
@@ -139,8 +147,12 @@ def test_unlabeled_rows_of_a_tested_group_are_left_out_and_all_others_train(data
     y, groups = data
     for train, test in group_splits(KFold(3, random_state=seed), y, groups):
         is_unlabeled, is_tested = y == -1, np.isin(groups, groups[test])
-        assert_array_equal(train[is_unlabeled[train]], np.flatnonzero(is_unlabeled & ~is_tested))
-        assert_array_equal(np.sort(np.r_[train, test]), np.flatnonzero(~is_tested | ~is_unlabeled))
+        assert_array_equal(
+            train[is_unlabeled[train]], np.flatnonzero(is_unlabeled & ~is_tested)
+        )
+        assert_array_equal(
+            np.sort(np.r_[train, test]), np.flatnonzero(~is_tested | ~is_unlabeled)
+        )
 
 
 @a_search
@@ -150,7 +162,9 @@ def test_groups_are_chosen_whatever_the_order_of_rows(data, seed, order_seed):
     order = np.random.default_rng(order_seed).permutation(len(y))
     cv = KFold(3, random_state=seed)
     tested = [set(groups[test]) for _, test in group_splits(cv, y, groups)]
-    assert tested == [set(groups[order][test]) for _, test in splits(cv, y[order], groups[order])]
+    assert tested == [
+        set(groups[order][test]) for _, test in splits(cv, y[order], groups[order])
+    ]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +212,9 @@ def test_what_cannot_be_split_is_refused_with_the_way_out(splitter, y, groups, m
     [("n_splits", 2.5), ("n_repeats", 0), ("n_splits", True)],
 )
 def test_wrong_counts_are_shown(name, value):
-    with pytest.raises(ValueError, match=f"{name} must be a whole number .*got {value!r}"):
+    with pytest.raises(
+        ValueError, match=f"{name} must be a whole number .*got {value!r}"
+    ):
         KFold(**{name: value})
 
 

@@ -72,15 +72,23 @@ def test_labels_of_the_unlabeled_points_are_those_of_the_method_that_is_shown():
         fits = fit_scene(read_scene({**sent, "shown": name}))["fits"]
         np.testing.assert_allclose(fits[name]["shares"], expected, atol=1e-3)
         assert [other for other, fit in fits.items() if "shares" in fit] == [name]
-    hard = fit_scene(read_scene({**sent, "shown": "self-learning"}))["fits"]["self-learning"]
+    hard = fit_scene(read_scene({**sent, "shown": "self-learning"}))["fits"][
+        "self-learning"
+    ]
     assert np.unique(hard["shares"]).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
     ("labeled", "message"),
     [
-        ([], "There are no labeled points. Choose a class and add points of two classes."),
-        ([[0, 0, 1]], "All labeled points are of class B. Add points of another class."),
+        (
+            [],
+            "There are no labeled points. Choose a class and add points of two classes.",
+        ),
+        (
+            [[0, 0, 1]],
+            "All labeled points are of class B. Add points of another class.",
+        ),
     ],
 )
 def test_without_points_of_two_classes_a_message_says_what_to_do(labeled, message):
@@ -101,10 +109,12 @@ def test_a_method_that_cannot_be_fitted_says_why_and_the_others_are_fitted():
 
 def test_notes_of_a_fit_name_the_coordinates():
     labeled = [[1, 0, 0], [1, 1, 0], [1, 3, 1], [1, 4, 1]]  # on a vertical line
-    fits = fit_scene(read_scene(scene(labeled=labeled, unlabeled=[[1, 2, 0], [1, 5, None]])))[
-        "fits"
-    ]
-    assert all("column 'x' is constant" in " ".join(fit["notes"]) for fit in fits.values())
+    fits = fit_scene(
+        read_scene(scene(labeled=labeled, unlabeled=[[1, 2, 0], [1, 5, None]]))
+    )["fits"]
+    assert all(
+        "column 'x' is constant" in " ".join(fit["notes"]) for fit in fits.values()
+    )
 
 
 def test_without_unlabeled_points_all_methods_are_supervised():
@@ -113,7 +123,9 @@ def test_without_unlabeled_points_all_methods_are_supervised():
     np.testing.assert_allclose(likelihoods, fits["supervised"]["likelihood"], atol=1e-9)
     assert fits["iclda"]["wrong"] is None
     assert fits["iclda"]["shares"] == []
-    assert not any("no unlabeled rows" in note for fit in fits.values() for note in fit["notes"])
+    assert not any(
+        "no unlabeled rows" in note for fit in fits.values() for note in fit["notes"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -162,7 +174,9 @@ def test_a_seed_draws_the_same_points_and_another_seed_others(toy):
 
 def test_the_page_opens_with_draws_in_which_clusters_help_and_mislead():
     page = (Path(playground.__file__).parent / "static" / "main.js").read_text()
-    seed, used = (int(re.search(rf"{name} = (\d+);", page)[1]) for name in ("seed", "USED"))
+    seed, used = (
+        int(re.search(rf"{name} = (\d+);", page)[1]) for name in ("seed", "USED")
+    )
     wrong = {}
     for toy in ("between", "across"):
         sent = draw_toy_scene(TOYS[toy], seed)

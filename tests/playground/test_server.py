@@ -35,7 +35,10 @@ def ask(address):
         connection = http.client.HTTPConnection(ADDRESS, address.port, timeout=60)
         base = address.path if token is None else f"/{token}/"
         connection.request(
-            method, base + path, body, {"Host": host or address.netloc, "Connection": "close"}
+            method,
+            base + path,
+            body,
+            {"Host": host or address.netloc, "Connection": "close"},
         )
         response = connection.getresponse()
         content = response.read().decode()
@@ -68,16 +71,25 @@ def test_the_page_and_all_its_files_are_served_with_their_types(ask):
 
 def test_the_page_knows_methods_classes_problems_and_limits(ask):
     about = json.loads(ask("about.json")[2])
-    assert [method["name"] for method in about["methods"]] == [each.name for each in METHODS]
+    assert [method["name"] for method in about["methods"]] == [
+        each.name for each in METHODS
+    ]
     assert [toy["name"] for toy in about["toys"]] == [toy.name for toy in PROBLEMS]
     assert about["classes"] == ["A", "B", "C", "D"]
 
 
 def test_nothing_from_elsewhere_may_be_loaded_or_run(ask):
-    for path, method in (("", "GET"), ("main.js", "GET"), ("fit", "POST"), ("nonesuch", "GET")):
+    for path, method in (
+        ("", "GET"),
+        ("main.js", "GET"),
+        ("fit", "POST"),
+        ("nonesuch", "GET"),
+    ):
         headers = ask(path, method, "{}" if method == "POST" else None)[1]
         policy = headers["content-security-policy"]
-        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+        assert policy.startswith(
+            "default-src 'none'; script-src 'self'; style-src 'self'"
+        )
         assert "unsafe" not in policy
         assert "frame-ancestors 'none'" in policy
         assert headers["x-content-type-options"] == "nosniff"
@@ -137,10 +149,16 @@ def test_other_ways_to_ask_and_other_files_are_refused(ask, method, path, status
 
 
 def test_requests_side_by_side_are_all_answered(ask):
-    sent = {**draw_toy_scene(TOYS["three"], 0, 200), **CHOICES, "methods": ["iclda", "em"]}
+    sent = {
+        **draw_toy_scene(TOYS["three"], 0, 200),
+        **CHOICES,
+        "methods": ["iclda", "em"],
+    }
     expected = fit(ask, sent)
     found = []
-    threads = [threading.Thread(target=lambda: found.append(fit(ask, sent))) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: found.append(fit(ask, sent))) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -13,7 +13,12 @@ INTERVALS = {"ICLDA": (-0.4, 0.3), "SLLDA": (-0.2, 0.1)}
 
 
 def display_of(**options):
-    options = {"differences": DIFFERENCES, "intervals": INTERVALS, "baseline": "LDA", **options}
+    options = {
+        "differences": DIFFERENCES,
+        "intervals": INTERVALS,
+        "baseline": "LDA",
+        **options,
+    }
     return ComparisonDisplay(**options).plot()
 
 
@@ -27,7 +32,11 @@ def test_the_best_method_stands_on_top_with_mean_interval_and_count_of_worse_rep
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == order
     low, high = display.ax_.get_ylim()
     assert low > high
-    arrows = "\N{LEFTWARDS ARROW} worse" if greater_is_better else "\N{LEFTWARDS ARROW} better"
+    arrows = (
+        "\N{LEFTWARDS ARROW} worse"
+        if greater_is_better
+        else "\N{LEFTWARDS ARROW} better"
+    )
     assert arrows in display.ax_.get_xlabel()
     for place, name in enumerate(order):
         lines = [line for line in display.ax_.lines if set(line.get_ydata()) == {place}]

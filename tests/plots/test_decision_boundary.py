@@ -30,7 +30,9 @@ def grid_points(display):
 
 def line_points(display):
     """Points of all boundary lines."""
-    return np.vstack([path.vertices for c in display.boundaries_ for path in c.get_paths()])
+    return np.vstack(
+        [path.vertices for c in display.boundaries_ for path in c.get_paths()]
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
@@ -45,7 +47,10 @@ def test_two_features_are_drawn_as_they_are(fitted, n_classes):
         f.model.predict_proba(grid_points(display)),
         atol=1e-12,
     )
-    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("Feature 0", "Feature 1")
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == (
+        "Feature 0",
+        "Feature 1",
+    )
     assert not display.ax_.texts
 
 
@@ -70,7 +75,9 @@ def test_more_features_are_drawn_along_the_discriminants(fitted):
     # The probabilities of three classes depend on two discriminants only.
     plane = plane_of(f.model, f.X)
     assert_allclose(
-        np.exp(plane.log_probabilities(display.points)), f.model.predict_proba(f.X), atol=1e-10
+        np.exp(plane.log_probabilities(display.points)),
+        f.model.predict_proba(f.X),
+        atol=1e-10,
     )
     with pytest.raises(ValueError, match=r"two features.* has 1: draw a histogram"):
         draw(fitted(2, 1).model, fitted(2, 1).X)
@@ -88,12 +95,20 @@ def test_any_table_is_drawn_with_its_names(fitted, table):
 
 def test_classifiers_of_scikit_learn_are_drawn_if_they_have_what_is_shown(fitted):
     lda = LinearDiscriminantAnalysis().fit(fitted(3, 5).X, fitted(3, 5).true)
-    assert_allclose(draw(lda, fitted(3, 5).X, **COARSE).points, lda.transform(fitted(3, 5).X))
+    assert_allclose(
+        draw(lda, fitted(3, 5).X, **COARSE).points, lda.transform(fitted(3, 5).X)
+    )
     f = fitted(2, 2)
-    with pytest.raises(TypeError, match=r"LinearSVC has no predict_proba.*CalibratedClassifierCV"):
+    with pytest.raises(
+        TypeError, match=r"LinearSVC has no predict_proba.*CalibratedClassifierCV"
+    ):
         draw(LinearSVC().fit(f.X, f.true), f.X)
-    with pytest.raises(ValueError, match=r"LogisticRegression has no transform.*of two columns"):
-        draw(LogisticRegression().fit(fitted(2, 3).X, fitted(2, 3).true), fitted(2, 3).X)
+    with pytest.raises(
+        ValueError, match=r"LogisticRegression has no transform.*of two columns"
+    ):
+        draw(
+            LogisticRegression().fit(fitted(2, 3).X, fitted(2, 3).true), fitted(2, 3).X
+        )
     with pytest.raises(NotFittedError):
         draw(SelfLearningLDA(), f.X, f.y)
 
@@ -103,7 +118,9 @@ def test_text_and_gaps_before_a_pipeline_are_no_trouble_along_the_discriminants(
     table = pd.DataFrame(f.X, columns=["a", "b"])
     table["kind"] = np.where(np.arange(len(f.X)) % 3, "x", "y")
     table.loc[3, "a"] = np.nan
-    steps = make_column_transformer((SimpleImputer(), ["a", "b"]), (OneHotEncoder(), ["kind"]))
+    steps = make_column_transformer(
+        (SimpleImputer(), ["a", "b"]), (OneHotEncoder(), ["kind"])
+    )
     pipeline = make_pipeline(steps, SelfLearningLDA(shrinkage=0.1)).fit(table, f.y)
     assert np.isfinite(draw(pipeline, table, f.y, **COARSE).points).all()
 
@@ -113,7 +130,9 @@ def test_unlabeled_rows_have_the_colors_of_their_labels(fitted):
     model = ImplicitlyConstrainedLDA(n_starts=2).fit(f.X, f.y)
     display = draw(model, f.X, f.y, **COARSE)
     assert_allclose(display.responsibilities, model.responsibilities_)
-    assert_allclose(display.unlabeled_.get_facecolors()[:, :3], mix(model.responsibilities_))
+    assert_allclose(
+        display.unlabeled_.get_facecolors()[:, :3], mix(model.responsibilities_)
+    )
     # Classifiers that impute no labels show their probabilities.
     display = draw(f.model, f.X, f.y, **COARSE)
     expected = f.model.predict_proba(f.X[f.y == -1])
@@ -133,7 +152,9 @@ def test_classes_differ_in_marker_and_color_and_are_named(fitted):
     assert list(display.labeled_) == ["maybe", "no", "yes"]
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert labels == ["maybe", "no", "yes", "unlabeled"]
-    shapes = {tuple(map(tuple, c.get_paths()[0].vertices)) for c in display.labeled_.values()}
+    shapes = {
+        tuple(map(tuple, c.get_paths()[0].vertices)) for c in display.labeled_.values()
+    }
     assert len(shapes) == 3
     colors = [tuple(c.get_facecolors()[0, :3]) for c in display.labeled_.values()]
     assert_allclose(colors, [to_rgb(color) for color in CLASS_COLORS[:3]])
@@ -165,7 +186,9 @@ def test_two_classes_of_many_features_have_an_upright_line(fitted):
     assert display.names == ("Discriminant", "Largest remaining variation")
     assert np.ptp(line_points(display)[:, 0]) < 1e-9
     assert abs(np.corrcoef(display.points.T)[0, 1]) < 1e-9
-    with pytest.raises(ValueError, match=r"y holds \[7\], and the classes are \[0, 1\]"):
+    with pytest.raises(
+        ValueError, match=r"y holds \[7\], and the classes are \[0, 1\]"
+    ):
         draw(f.model, f.X, np.full(len(f.X), 7))
 
 
@@ -177,7 +200,11 @@ def test_other_discriminants_are_held_at_their_means(fitted):
     wanted = np.column_stack([grid_points(display), np.full(625, center[2])])
     rows = (wanted - f.model.transform(np.zeros((1, 5)))) @ np.linalg.pinv(directions)
     assert_allclose(f.model.transform(rows), wanted, atol=1e-9)
-    assert [text.get_text() for text in display.ax_.texts] == ["other discriminants at their means"]
+    assert [text.get_text() for text in display.ax_.texts] == [
+        "other discriminants at their means"
+    ]
     assert_allclose(
-        np.exp(display.log_probabilities.reshape(-1, 4)), f.model.predict_proba(rows), atol=1e-9
+        np.exp(display.log_probabilities.reshape(-1, 4)),
+        f.model.predict_proba(rows),
+        atol=1e-9,
     )

@@ -11,11 +11,18 @@ import pandas as pd
 import pytest
 
 import iclda.plots
-from docstrings import assert_parameters_are_documented, bare_signature, entries, parameters_of
+from docstrings import (
+    assert_parameters_are_documented,
+    bare_signature,
+    entries,
+    parameters_of,
+)
 from iclda import SelfLearningLDA
 
 DISPLAYS = [getattr(iclda.plots, name) for name in iclda.plots.__all__]
-every_display = pytest.mark.parametrize("display", DISPLAYS, ids=lambda display: display.__name__)
+every_display = pytest.mark.parametrize(
+    "display", DISPLAYS, ids=lambda display: display.__name__
+)
 METHODS = [
     (display, name)
     for display in DISPLAYS
@@ -36,7 +43,9 @@ def drawn(display, ax=None):
     name = display.__name__
     if name == "ComparisonDisplay":
         differences = {"a": np.array([1.0, -1.0, 3.0])}
-        return display(differences=differences, intervals={"a": (0.0, 2.0)}, baseline="b").plot(ax)
+        return display(
+            differences=differences, intervals={"a": (0.0, 2.0)}, baseline="b"
+        ).plot(ax)
     if name == "LearningCurveDisplay":
         sizes, means = {"a": np.array([1, 2, 4])}, {"a": rng.uniform(size=3)}
         return display(sizes=sizes, means=means).plot(ax=ax)
@@ -54,13 +63,17 @@ def test_parameters_are_documented_with_their_defaults_and_in_the_api(display, n
 @every_display
 def test_the_constructor_is_documented(display):
     assert_parameters_are_documented(display)
-    assert {one.kind for one in parameters_of(display)} == {inspect.Parameter.KEYWORD_ONLY}
+    assert {one.kind for one in parameters_of(display)} == {
+        inspect.Parameter.KEYWORD_ONLY
+    }
 
 
 @every_display
 def test_constructor_arguments_are_attributes(display):
     found = drawn(display)
-    again = display(**{one.name: getattr(found, one.name) for one in parameters_of(display)})
+    again = display(
+        **{one.name: getattr(found, one.name) for one in parameters_of(display)}
+    )
     _, ax = plt.subplots()
     assert again.plot(ax=ax) is again
     assert again.ax_ is ax
@@ -69,7 +82,9 @@ def test_constructor_arguments_are_attributes(display):
 @every_display
 def test_what_is_drawn_is_kept_under_the_documented_names(display):
     found = drawn(display)
-    public = {name for name in vars(found) if name.endswith("_") and not name.startswith("_")}
+    public = {
+        name for name in vars(found) if name.endswith("_") and not name.startswith("_")
+    }
     assert public == set(entries(display, "Attributes"))
 
 
@@ -102,7 +117,9 @@ def test_names_from_the_data_are_shown_as_they_are(fitted):
     rng = np.random.default_rng(0)
     scores = {name: rng.uniform(size=(2, 4)) for name in ("LDA", *NAMES[:3])}
     displays = [
-        iclda.plots.DecisionBoundaryDisplay.from_estimator(model, table, y, grid_resolution=9),
+        iclda.plots.DecisionBoundaryDisplay.from_estimator(
+            model, table, y, grid_resolution=9
+        ),
         iclda.plots.ReliabilityDisplay.from_estimator(
             dict.fromkeys(NAMES[:3], model), table, y, pos_label=NAMES[1]
         ),

@@ -24,7 +24,9 @@ def band_of(collection):
 def curve_of(scores, sizes=SIZES):
     sizes = np.array(sizes)
     counts = np.ones(np.shape(scores), dtype=int)
-    return LearningCurve("n_unlabeled", sizes, np.asarray(scores), counts, counts, "score")
+    return LearningCurve(
+        "n_unlabeled", sizes, np.asarray(scores), counts, counts, "score"
+    )
 
 
 def test_a_band_is_one_standard_error_to_either_side():
@@ -33,7 +35,9 @@ def test_a_band_is_one_standard_error_to_either_side():
     assert_allclose(display.lines_["LDA"].get_ydata(), mean)
     for size, (low, high) in band_of(display.bands_["LDA"]).items():
         place = SIZES.index(size)
-        assert_allclose([low, high], [mean[place] - error[place], mean[place] + error[place]])
+        assert_allclose(
+            [low, high], [mean[place] - error[place], mean[place] + error[place]]
+        )
 
 
 def test_what_model_selection_returns_is_drawn_as_it_is(fitted):
@@ -58,7 +62,9 @@ def test_what_model_selection_returns_is_drawn_as_it_is(fitted):
     assert_allclose(single.means[""], 1 - curves["LDA"].mean)
     assert_allclose(single.standard_errors[""], curves["LDA"].standard_error)
     curves["SLLDA"] = replace(curves["LDA"], score_name="neg_log_loss")
-    with pytest.raises(ValueError, match=r"one score .*\('n_unlabeled', 'neg_log_loss'\)"):
+    with pytest.raises(
+        ValueError, match=r"one score .*\('n_unlabeled', 'neg_log_loss'\)"
+    ):
         LearningCurveDisplay.from_curve(curves)
     with pytest.raises(ValueError, match="nothing to draw: the dict is empty"):
         LearningCurveDisplay.from_curve({})
@@ -66,7 +72,9 @@ def test_what_model_selection_returns_is_drawn_as_it_is(fitted):
 
 def test_settings_reach_what_they_are_for(fitted):
     f = fitted(2, 2)
-    curve = semi_supervised_learning_curve(SelfLearningLDA(), f.X, f.y, n_labeled=[4, 12], cv=2)
+    curve = semi_supervised_learning_curve(
+        SelfLearningLDA(), f.X, f.y, n_labeled=[4, 12], cv=2
+    )
     display = LearningCurveDisplay.from_curve({"a": curve}, as_error=True, linewidth=4)
     assert display.ax_.get_xlabel() == "Labeled rows"
     assert display.ax_.get_ylabel() == "Error"
@@ -75,9 +83,16 @@ def test_settings_reach_what_they_are_for(fitted):
 
 @pytest.mark.parametrize(
     ("sizes", "scale"),
-    [([0, 4, 64], "symlog"), ([4, 64], "log"), ([10, 20, 30], "linear"), ([0], "linear")],
+    [
+        ([0, 4, 64], "symlog"),
+        ([4, 64], "log"),
+        ([10, 20, 30], "linear"),
+        ([0], "linear"),
+    ],
 )
 def test_the_axis_is_logarithmic_where_sizes_span_much(sizes, scale):
     ax = LearningCurveDisplay.from_curve(curve_of(SCORES[: len(sizes)], sizes)).ax_
     assert ax.get_xscale() == scale
-    assert [label.get_text() for label in ax.get_xticklabels()] == [str(size) for size in sizes]
+    assert [label.get_text() for label in ax.get_xticklabels()] == [
+        str(size) for size in sizes
+    ]

@@ -34,7 +34,9 @@ TO_XYZ = np.array(
 def lab(color, sight="all cones"):
     """Lightness and two hues, in which distances are about those that are seen."""
     shares = to_rgb(color)
-    linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    linear = np.where(
+        shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4
+    )
     xyz = TO_XYZ @ np.clip(np.asarray(SIGHT[sight]) @ linear, 0, 1)
     x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
@@ -60,7 +62,13 @@ def test_rows_fade_from_the_color_of_their_class_to_gray(n_classes):
 @pytest.mark.parametrize(
     "names",
     [
-        ["MCLDA", "MomentConstrainedLDA", "mclda", "moment-constrained", "Moment Constrained LDA"],
+        [
+            "MCLDA",
+            "MomentConstrainedLDA",
+            "mclda",
+            "moment-constrained",
+            "Moment Constrained LDA",
+        ],
         ["ICLDA", "ImplicitlyConstrainedLDA", "iclda", "implicitly_constrained"],
     ],
 )
@@ -76,7 +84,9 @@ def test_unknown_methods_differ_from_known_ones_and_from_each_other():
         *(f"unknown {k}" for k in range(12)),
     ]
     styles = method_styles(names)
-    assert len({(style["color"], style["linestyle"]) for style in styles.values()}) == len(names)
+    assert len(
+        {(style["color"], style["linestyle"]) for style in styles.values()}
+    ) == len(names)
 
 
 def test_labels_keep_their_distance_and_their_order():
@@ -89,5 +99,7 @@ def test_labels_keep_their_distance_and_their_order():
 
 def test_a_table_that_is_not_read_yet_is_refused_with_what_to_pass():
     model = SupervisedLDA().fit([[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1])
-    with pytest.raises(TypeError, match=r"X is a LazyFrame, .* for example X.collect\(\)"):
+    with pytest.raises(
+        TypeError, match=r"X is a LazyFrame, .* for example X.collect\(\)"
+    ):
         encode_shown(model, pl.LazyFrame({"a": [1.0]}), None, -1)

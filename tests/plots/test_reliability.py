@@ -47,7 +47,8 @@ def test_the_calibration_error_is_the_mean_distance_from_the_diagonal():
     curve = drawn_of(TRUE).curves["Given"]
     place = np.minimum((PROBABILITIES * 10).astype(int), 9)
     expected = sum(
-        np.mean(place == b) * abs(np.mean((PROBABILITIES - TRUE)[place == b])) for b in range(10)
+        np.mean(place == b) * abs(np.mean((PROBABILITIES - TRUE)[place == b]))
+        for b in range(10)
     )
     assert curve.calibration_error == pytest.approx(expected)
 
@@ -57,9 +58,13 @@ def test_of_two_classes_the_second_is_meant_unless_another_is_named():
     names = np.array(["no", "yes"])[TRUE]
     second = drawn_of(names, both)
     assert second.ax_.get_xlabel() == "Predicted probability of class yes"
-    assert_allclose(second.curves["Given"].counts, drawn_of(TRUE, both).curves["Given"].counts)
+    assert_allclose(
+        second.curves["Given"].counts, drawn_of(TRUE, both).curves["Given"].counts
+    )
     first = drawn_of(names, both, pos_label="no")
-    assert_array_equal(first.curves["Given"].counts, second.curves["Given"].counts[::-1])
+    assert_array_equal(
+        first.curves["Given"].counts, second.curves["Given"].counts[::-1]
+    )
 
 
 def test_of_more_classes_the_predicted_one_is_meant():
@@ -80,7 +85,8 @@ def test_several_classifiers_are_named_with_their_errors(fitted):
     display = ReliabilityDisplay.from_estimator(models, f.X, f.true)
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert labels == [
-        f"{name}  {curve.calibration_error:.3f}" for name, curve in display.curves.items()
+        f"{name}  {curve.calibration_error:.3f}"
+        for name, curve in display.curves.items()
     ]
     assert len({line.get_marker() for line in display.lines_.values()}) == 2
     single = ReliabilityDisplay.from_estimator(f.model, f.X, f.y)
@@ -88,7 +94,9 @@ def test_several_classifiers_are_named_with_their_errors(fitted):
     with pytest.raises(ValueError, match="y labels none of the 80 rows"):
         ReliabilityDisplay.from_estimator(f.model, f.X, np.full(80, -1))
     with pytest.raises(ValueError, match=r"same classes.*'three': \[0, 1, 2\]"):
-        ReliabilityDisplay.from_estimator({**models, "three": fitted(3, 2).model}, f.X, f.true)
+        ReliabilityDisplay.from_estimator(
+            {**models, "three": fitted(3, 2).model}, f.X, f.true
+        )
 
 
 def test_settings_reach_what_they_are_for():

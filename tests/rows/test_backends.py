@@ -58,7 +58,9 @@ def test_a_sample_of_all_rows_is_all_rows_in_order(make, tmp_path):
 
 
 @every_source
-@pytest.mark.parametrize("is_after_a_pass", [False, True], ids=["first", "after a pass"])
+@pytest.mark.parametrize(
+    "is_after_a_pass", [False, True], ids=["first", "after a pass"]
+)
 def test_a_sample_holds_rows_of_the_source_and_weighs_as_much_as_all(
     make, is_after_a_pass, tmp_path
 ):
@@ -87,12 +89,22 @@ def assert_same(model, expected):
 # fitted from one source of each backend.
 ALL_SUMS = ["iclda", "pessimistic"]
 PAIRS = [(name, kind) for name in SOURCES for kind in ALL_SUMS]
-ONE_OF_EACH = ["dask array", "parquet files", "batches of tables", "array-api-strict on a device"]
+ONE_OF_EACH = [
+    "dask array",
+    "parquet files",
+    "batches of tables",
+    "array-api-strict on a device",
+]
 
 
 def pairs(classifiers):
     """Of sources and classifiers."""
-    more = [(name, kind) for name in ONE_OF_EACH for kind in classifiers if kind not in ALL_SUMS]
+    more = [
+        (name, kind)
+        for name in ONE_OF_EACH
+        for kind in classifiers
+        if kind not in ALL_SUMS
+    ]
     return pytest.mark.parametrize(("source", "kind"), PAIRS + more)
 
 
@@ -102,15 +114,21 @@ def test_a_fit_with_unlabeled_rows_from_a_source_is_the_fit_in_memory(
     source, kind, dtype, tmp_path
 ):
     classifier, unlabeled = FAMILY[kind], SAMPLE.X_unlabeled.astype(dtype)
-    model = classifier().fit(SAMPLE.X, SAMPLE.y, X_unlabeled=SOURCES[source](unlabeled, tmp_path))
-    expected = classifier().fit(SAMPLE.X, SAMPLE.y, X_unlabeled=unlabeled.astype(np.float64))
+    model = classifier().fit(
+        SAMPLE.X, SAMPLE.y, X_unlabeled=SOURCES[source](unlabeled, tmp_path)
+    )
+    expected = classifier().fit(
+        SAMPLE.X, SAMPLE.y, X_unlabeled=unlabeled.astype(np.float64)
+    )
     assert_same(model, expected)
 
 
 @pairs(WHOLE_FAMILY)
 def test_x_itself_may_be_a_source(source, kind, tmp_path):
     weights, classifier = 1.0 + np.arange(len(SAMPLE.rows)) % 3, WHOLE_FAMILY[kind]
-    model = classifier().fit(SOURCES[source](SAMPLE.rows, tmp_path), SAMPLE.labels, weights)
+    model = classifier().fit(
+        SOURCES[source](SAMPLE.rows, tmp_path), SAMPLE.labels, weights
+    )
     assert_same(model, classifier().fit(SAMPLE.rows, SAMPLE.labels, weights))
     assert model.n_features_in_ == 3
 
@@ -129,24 +147,37 @@ METHODS = [
 @every_source
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_results_for_a_source_are_those_in_memory(make, n_classes, tmp_path):
-    model = FAMILY["iclda"]().fit(SAMPLE.X, SAMPLE.y % n_classes, X_unlabeled=SAMPLE.X_unlabeled)
+    model = FAMILY["iclda"]().fit(
+        SAMPLE.X, SAMPLE.y % n_classes, X_unlabeled=SAMPLE.X_unlabeled
+    )
     rows = make(SAMPLE.rows, tmp_path)
     for method in METHODS:
         found = np.asarray(in_memory(getattr(model, method)(rows)))
-        assert_allclose(found, getattr(model, method)(SAMPLE.rows), rtol=1e-9, atol=1e-12)
+        assert_allclose(
+            found, getattr(model, method)(SAMPLE.rows), rtol=1e-9, atol=1e-12
+        )
 
 
 @every_source
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_gains_score_and_likelihood_for_a_source_are_those_in_memory(make, n_classes, tmp_path):
+def test_gains_score_and_likelihood_for_a_source_are_those_in_memory(
+    make, n_classes, tmp_path
+):
     y, rows = SAMPLE.y % n_classes, make(SAMPLE.rows, tmp_path)
     labels = np.r_[y, np.full(len(SAMPLE.X_unlabeled), -1)]
     model = MomentConstrainedLDA().fit(SAMPLE.X, y, X_unlabeled=SAMPLE.X_unlabeled)
-    found, expected = model.gain_bounds(rows, labels), model.gain_bounds(SAMPLE.rows, labels)
-    assert_allclose(list(vars(found).values()), list(vars(expected).values()), rtol=1e-9)
+    found, expected = (
+        model.gain_bounds(rows, labels),
+        model.gain_bounds(SAMPLE.rows, labels),
+    )
+    assert_allclose(
+        list(vars(found).values()), list(vars(expected).values()), rtol=1e-9
+    )
     assert model.score(rows, labels) == model.score(SAMPLE.rows, labels)
     codes = np.arange(len(SAMPLE.rows)) % n_classes
-    found, expected = (model.log_likelihood(each, codes) for each in (rows, SAMPLE.rows))
+    found, expected = (
+        model.log_likelihood(each, codes) for each in (rows, SAMPLE.rows)
+    )
     assert_allclose(found, expected, rtol=1e-9)
 
 
@@ -159,12 +190,16 @@ def test_20_nan_in_any_row_is_refused_with_its_column(make, row, tmp_path):
     y = np.where(np.arange(N_ROWS) < 60, np.arange(N_ROWS) % 2, -1)
     with pytest.raises(ValueError, match=r"X.* contains NaN, .*column \D*1\b"):
         MomentConstrainedLDA().fit(source, y)
-    with pytest.raises(ValueError, match=r"X_unlabeled.* contains NaN, .*column \D*1\b"):
+    with pytest.raises(
+        ValueError, match=r"X_unlabeled.* contains NaN, .*column \D*1\b"
+    ):
         MomentConstrainedLDA().fit(X[:60], y[:60], X_unlabeled=source)
 
 
 TRUE = np.arange(60) % 2
-PLAIN = np.random.default_rng(5).standard_normal((60, 3)) + np.outer(TRUE, [2.5, 0.0, 0.0])
+PLAIN = np.random.default_rng(5).standard_normal((60, 3)) + np.outer(
+    TRUE, [2.5, 0.0, 0.0]
+)
 Y = np.where(np.arange(60) < 16, TRUE, -1)
 ONES = np.ones(60)
 
@@ -185,7 +220,11 @@ FAULTS = {
     "12 more features than labels": (RNG.standard_normal((60, 40)), Y, ONES),
     "13 constant column": (np.insert(PLAIN, 1, 0.1, axis=1), Y, ONES),
     "14 constant in one class": (changed(TRUE == 0, 2, 4.0), Y, ONES),
-    "15 collinear column": (np.column_stack([PLAIN, PLAIN @ [1.0, 2.0, -3.0]]), Y, ONES),
+    "15 collinear column": (
+        np.column_stack([PLAIN, PLAIN @ [1.0, 2.0, -3.0]]),
+        Y,
+        ONES,
+    ),
     "17 offset": (PLAIN + 1e12, Y, ONES),
     "18 units": (PLAIN * [1e-150, 1.0, 1e150], Y, ONES),
     "19 too large": (PLAIN * [1.0, 1e200, 1.0], Y, ONES),
@@ -213,8 +252,12 @@ def outcome_of(rows, y, weights):
             model, said = None, [str(error)]
         else:
             said = [str(warning.message) for warning in caught]
-    said = [re.sub(r"column '(?:feature |x)(\d+)'", r"column \1", text) for text in said]
-    return model, sorted(re.sub(r", first in .*|, block \d+", "", text) for text in said)
+    said = [
+        re.sub(r"column '(?:feature |x)(\d+)'", r"column \1", text) for text in said
+    ]
+    return model, sorted(
+        re.sub(r", first in .*|, block \d+", "", text) for text in said
+    )
 
 
 @every_source

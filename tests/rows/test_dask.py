@@ -47,7 +47,9 @@ from iclda._rows.dask import DaskRows
 from iclda.rows import from_dask, progress
 from problems import FAMILY, draw_sample
 
-pytestmark = pytest.mark.timeout(60)  # a cluster that waits for ever is a failure, not a long test
+pytestmark = pytest.mark.timeout(
+    60
+)  # a cluster that waits for ever is a failure, not a long test
 
 # Blocks and lazy results: Dask runs in this process, without a cluster.
 
@@ -69,9 +71,15 @@ def test_an_array_cut_along_its_columns_is_put_together():
 
 REFUSED = {
     "one dimension": (lambda X: X[:, 0], r"2-d, rows x features, got shape \(30000,\)"),
-    "another width": (lambda X: X[:, :3], "X_unlabeled has 3 features, but X of fit has 4"),
+    "another width": (
+        lambda X: X[:, :3],
+        "X_unlabeled has 3 features, but X of fit has 4",
+    ),
     "complex numbers": (lambda X: X + 1j, r"block \d holds complex128, and must hold"),
-    "unknown width": (lambda X: X.T[X[0] > 0].T, "has nan features, but X of fit has 4"),
+    "unknown width": (
+        lambda X: X.T[X[0] > 0].T,
+        "has nan features, but X of fit has 4",
+    ),
 }
 
 
@@ -83,15 +91,24 @@ def test_arrays_that_are_no_rows_are_refused(name):
 
 
 BAD_BLOCKS = {
-    "NaN": (with_entry(np.nan)[20_000:], "block 1 contains NaN, first in row 1, column 2"),
-    "infinity": (with_entry(np.inf)[20_000:], "block 1 contains infinity, .* row 1, column 2"),
+    "NaN": (
+        with_entry(np.nan)[20_000:],
+        "block 1 contains NaN, first in row 1, column 2",
+    ),
+    "infinity": (
+        with_entry(np.inf)[20_000:],
+        "block 1 contains infinity, .* row 1, column 2",
+    ),
     "another width": (SAMPLE.X[:, :3], "block 1 has 3 columns, but X of fit has 4"),
     "text": (SAMPLE.X.astype(str), "block 1 holds <U32, and must hold real numbers"),
     "a mixture": (
         pandas.DataFrame({"a": [1.0], "b": ["x"], "c": [2.0], "d": [3.0]}),
         "block 1 holds object, and must hold real numbers",
     ),
-    "one dimension": (SAMPLE.X[0], r"block 1 must be 2-d, rows x features, got shape \(4,\)"),
+    "one dimension": (
+        SAMPLE.X[0],
+        r"block 1 must be 2-d, rows x features, got shape \(4,\)",
+    ),
 }
 
 
@@ -110,14 +127,18 @@ def test_36_a_block_that_changes_between_passes_is_named():
         return ROWS[: 300 - len(reads)]
 
     source = read_by([lambda: ROWS, changes])
-    with pytest.raises(ValueError, match=r"block 1 changed .* it has 298 rows, and had 299"):
+    with pytest.raises(
+        ValueError, match=r"block 1 changed .* it has 298 rows, and had 299"
+    ):
         fit(source, MomentConstrainedLDA)
 
 
 def test_37_empty_blocks_are_skipped():
     X = ROWS
     blocks = [list, lambda: X[:500], lambda: X[:0], lambda: X[500:900]]
-    assert_same_fit(fit(read_by(blocks), MomentConstrainedLDA), fit(X[:900], MomentConstrainedLDA))
+    assert_same_fit(
+        fit(read_by(blocks), MomentConstrainedLDA), fit(X[:900], MomentConstrainedLDA)
+    )
     y = np.where(np.arange(len(X)) < 50, np.arange(len(X)) % 2, -1)
     found = MomentConstrainedLDA().fit(read_by([list, lambda: X]), y)
     assert_same_fit(found, MomentConstrainedLDA().fit(X, y), tol=1e-6)
@@ -128,7 +149,9 @@ def test_the_columns_of_a_dataframe_are_those_of_the_fit():
     model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame)
     assert_same_fit(model, fit(ROWS, MomentConstrainedLDA))
     for other in (frame[list("abdc")], frame.rename(columns={"c": "d", "d": "c"})):
-        with pytest.raises(ValueError, match="column 2 of X_unlabeled is 'd', and was 'c'"):
+        with pytest.raises(
+            ValueError, match="column 2 of X_unlabeled is 'd', and was 'c'"
+        ):
             MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=other)
         with pytest.raises(ValueError, match="column 2 of X is 'd', and was 'c'"):
             model.predict(other)
@@ -147,8 +170,12 @@ def test_a_dataframe_with_operations_on_it_is_fitted_to_their_result(name, tmp_p
         for many in (frame, expected)
     )
     assert_same_fit(model, wanted)
-    y = np.where(np.arange(len(expected)) < 99, expected["b"] > expected["b"].median(), -1)
-    assert_same_fit(MomentConstrainedLDA().fit(frame, y), MomentConstrainedLDA().fit(expected, y))
+    y = np.where(
+        np.arange(len(expected)) < 99, expected["b"] > expected["b"].median(), -1
+    )
+    assert_same_fit(
+        MomentConstrainedLDA().fit(frame, y), MomentConstrainedLDA().fit(expected, y)
+    )
     assert_array_equal(model.predict(frame), model.predict(expected))
 
 
@@ -170,9 +197,20 @@ def test_results_for_a_dask_array_are_lazy_with_chunks_dtype_and_meta(n_classes)
     )
     reads = []
     rows = dask.array.from_array(sample.X_unlabeled, chunks=(40, 3))
-    counted = rows.map_blocks(lambda block: (reads.append(1), block)[1], meta=np.empty((0, 0)))
-    for method in ["predict", "predict_proba", "decision_function", "transform", "score_samples"]:
-        found, expected = getattr(model, method)(counted), getattr(model, method)(rows.compute())
+    counted = rows.map_blocks(
+        lambda block: (reads.append(1), block)[1], meta=np.empty((0, 0))
+    )
+    for method in [
+        "predict",
+        "predict_proba",
+        "decision_function",
+        "transform",
+        "score_samples",
+    ]:
+        found, expected = (
+            getattr(model, method)(counted),
+            getattr(model, method)(rows.compute()),
+        )
         assert not reads
         assert isinstance(found, dask.array.Array)
         assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
@@ -185,7 +223,9 @@ def test_results_for_a_dask_array_are_lazy_with_chunks_dtype_and_meta(n_classes)
 
 def test_a_bad_block_is_named_when_lazy_results_are_computed():
     model = fit(ROWS, MomentConstrainedLDA)
-    with pytest.raises(ValueError, match="X, block 4 contains NaN, first in row 1, column 2"):
+    with pytest.raises(
+        ValueError, match="X, block 4 contains NaN, first in row 1, column 2"
+    ):
         model.predict(in_blocks(with_entry(np.nan))).compute()
     with pytest.raises(ValueError, match="X has 3 features, but X of fit has 4"):
         model.predict(in_blocks(ROWS)[:, :3])
@@ -198,14 +238,33 @@ def test_lazy_results_carry_nothing_of_the_fitted_rows():
     assert len(cloudpickle.dumps(graph)) < 100_000
 
 
-NO_SOURCES = {"a number": 3, "a single delayed": delayed(np.zeros)((3, 4)), "functions": [list]}
+NO_SOURCES = {
+    "a number": 3,
+    "a single delayed": delayed(np.zeros)((3, 4)),
+    "functions": [list],
+}
 BAD_SETTINGS = {
     **{
-        name: (source, {}, TypeError, f"Dask array or .*got {type(source).__name__}.*from_map")
+        name: (
+            source,
+            {},
+            TypeError,
+            f"Dask array or .*got {type(source).__name__}.*from_map",
+        )
         for name, source in NO_SOURCES.items()
     },
-    "retries": (in_blocks(ROWS), {"retries": -1}, ValueError, "retries == -1, must be >= 0"),
-    "timeout": (in_blocks(ROWS), {"timeout": 0}, ValueError, "timeout == 0, must be > 0"),
+    "retries": (
+        in_blocks(ROWS),
+        {"retries": -1},
+        ValueError,
+        "retries == -1, must be >= 0",
+    ),
+    "timeout": (
+        in_blocks(ROWS),
+        {"timeout": 0},
+        ValueError,
+        "timeout == 0, must be > 0",
+    ),
 }
 
 
@@ -302,7 +361,9 @@ def test_48_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(client, monke
 
 def test_rows_stay_on_the_workers(client, monkeypatch):
     n_rows, d = 400_000, 40
-    noise = dask.array.random.default_rng(3).standard_normal((n_rows, d), chunks=(n_rows // 4, d))
+    noise = dask.array.random.default_rng(3).standard_normal(
+        (n_rows, d), chunks=(n_rows // 4, d)
+    )
     rows = noise + 2.0 * (dask.array.arange(n_rows, chunks=n_rows // 4) % 2)[:, None]
     received = []
     gather = Client._gather
@@ -320,7 +381,9 @@ def test_rows_stay_on_the_workers(client, monkeypatch):
     # search no more rows near boundaries than the sample has.
     assert max(received) < 1.01 * 20_000 * (d + 1) * 8
     assert model.n_passes_ <= len(received) - 2 <= model.n_passes_ + 2
-    assert sum(size < 3 * 8 * (d + 1) ** 2 for size in received) >= 2  # moments, certificate
+    assert (
+        sum(size < 3 * 8 * (d + 1) ** 2 for size in received) >= 2
+    )  # moments, certificate
 
 
 def assert_nothing_is_kept(client):
@@ -351,7 +414,9 @@ def test_49_a_worker_that_hangs_ends_in_an_error_within_the_timeout(client):
     os.kill(pid, signal.SIGSTOP)
     begin = time.monotonic()
     try:
-        with pytest.raises(TimeoutError, match=r"finished for 3 seconds.*X_unlabeled, block"):
+        with pytest.raises(
+            TimeoutError, match=r"finished for 3 seconds.*X_unlabeled, block"
+        ):
             fit(source)
         assert time.monotonic() - begin < 10
     finally:
@@ -368,15 +433,21 @@ def test_a_block_that_fails_is_tried_again(client, tmp_path):
         return np.ones((100, N_FEATURES))
 
     blocks = read_by([lambda: ROWS, fails_once])
-    with pytest.raises(RuntimeError, match=r"X_unlabeled, block \d .*OSError: no answer"):
+    with pytest.raises(
+        RuntimeError, match=r"X_unlabeled, block \d .*OSError: no answer"
+    ):
         fit(from_dask(blocks, retries=0), MomentConstrainedLDA)
     (tmp_path / "tried").unlink()
-    assert np.isfinite(fit(from_dask(blocks, retries=1), MomentConstrainedLDA).coef_).all()
+    assert np.isfinite(
+        fit(from_dask(blocks, retries=1), MomentConstrainedLDA).coef_
+    ).all()
 
 
 @pytest.mark.parametrize("client", ["x", SimpleNamespace(asynchronous=True)])
 def test_what_is_no_client_that_waits_is_refused(client):
-    with pytest.raises(TypeError, match=r"client must be .*Client that .*asynchronous=False"):
+    with pytest.raises(
+        TypeError, match=r"client must be .*Client that .*asynchronous=False"
+    ):
         fit(from_dask(in_blocks(ROWS), client=client))
 
 
@@ -395,5 +466,7 @@ def test_progress_counts_the_rows_of_every_pass(client):
         model = fit(in_blocks(ROWS))
     passes = list(dict.fromkeys(n_pass for n_pass, _, _ in heard))
     assert passes == list(range(model.n_passes_ + 1))  # 0: the look at the blocks
-    of_last = [(n_done, n_all) for n_pass, n_done, n_all in heard if n_pass == passes[-1]]
+    of_last = [
+        (n_done, n_all) for n_pass, n_done, n_all in heard if n_pass == passes[-1]
+    ]
     assert of_last == [(5_000 * (i + 1), N_ROWS) for i in range(N_BLOCKS)]

@@ -44,10 +44,18 @@ X = (RNG.standard_normal((3000, 3)) * [1, 10, 100] + 5).astype(np.float32)
 WEIGHTS = RNG.uniform(0.1, 2, len(X))
 FRAME = frame_of(X[:100])
 RULES = {
-    "two, soft": LinearRule(5 * RNG.standard_normal((3, 2)), RNG.standard_normal(2), True),
-    "two, hard": LinearRule(5 * RNG.standard_normal((3, 2)), RNG.standard_normal(2), False),
-    "four, soft": LinearRule(5 * RNG.standard_normal((3, 4)), RNG.standard_normal(4), True),
-    "four, hard": LinearRule(5 * RNG.standard_normal((3, 4)), RNG.standard_normal(4), False),
+    "two, soft": LinearRule(
+        5 * RNG.standard_normal((3, 2)), RNG.standard_normal(2), True
+    ),
+    "two, hard": LinearRule(
+        5 * RNG.standard_normal((3, 2)), RNG.standard_normal(2), False
+    ),
+    "four, soft": LinearRule(
+        5 * RNG.standard_normal((3, 4)), RNG.standard_normal(4), True
+    ),
+    "four, hard": LinearRule(
+        5 * RNG.standard_normal((3, 4)), RNG.standard_normal(4), False
+    ),
     "codes": GivenLabels(RNG.integers(4, size=len(X)), 4),
     "shares": GivenLabels(RNG.dirichlet(np.ones(4), size=len(X)), 4),
 }
@@ -67,7 +75,9 @@ def test_block_size_changes_nothing_beyond_rounding(block_rows, name):
         rule = GivenLabels(rule.labels[:n], 4)
     arguments = X[:n], WEIGHTS[:n], is_member[:n]
     expected = MemoryRows(*arguments)
-    rows = array_rows(on("device1", arguments[0]), *arguments[1:], block_rows=block_rows)
+    rows = array_rows(
+        on("device1", arguments[0]), *arguments[1:], block_rows=block_rows
+    )
     assert_equal_passes(rows, expected, rule, FRAME)
     shares = rows.responsibilities(rule, FRAME)
     assert_allclose(shares, expected.responsibilities(rule, FRAME), atol=1e-9)
@@ -81,7 +91,9 @@ def test_single_precision_alone_keeps_six_digits_of_the_sums(name):
 
 
 def test_an_origin_that_single_precision_cannot_hold_costs_nothing():
-    rows = (np.float32(1e6) + RNG.integers(-8, 8, size=(2000, 2)) / 2).astype(np.float32)
+    rows = (np.float32(1e6) + RNG.integers(-8, 8, size=(2000, 2)) / 2).astype(
+        np.float32
+    )
     frame = frame_of(rows[:999])
     assert (frame.origin != frame.origin.astype(np.float32)).any()
     rule = LinearRule(RNG.standard_normal((2, 2)), np.zeros(2), True)
@@ -106,8 +118,12 @@ def test_long_sums_in_single_precision_keep_their_digits():
 @pytest.mark.parametrize("device", ["CPU_DEVICE", "no_float64"])
 def test_a_fit_of_many_rows_is_that_in_memory(device):
     rows = LARGE.X_unlabeled.astype(np.float32)
-    model = ImplicitlyConstrainedLDA(tol=1e-5).fit(LARGE.X, LARGE.y, X_unlabeled=on(device, rows))
-    expected = ImplicitlyConstrainedLDA(tol=1e-5).fit(LARGE.X, LARGE.y, X_unlabeled=rows)
+    model = ImplicitlyConstrainedLDA(tol=1e-5).fit(
+        LARGE.X, LARGE.y, X_unlabeled=on(device, rows)
+    )
+    expected = ImplicitlyConstrainedLDA(tol=1e-5).fit(
+        LARGE.X, LARGE.y, X_unlabeled=rows
+    )
     assert model.converged_
     assert model.n_passes_ == expected.n_passes_ > 2
     assert_allclose(model.objective_, expected.objective_, rtol=1e-5)
@@ -140,7 +156,9 @@ def brought_near(monkeypatch):
         return found
 
     monkeypatch.setattr(
-        device, "DeviceBlock", type("_", (DeviceBlock,), {"near_boundary": near_boundary})
+        device,
+        "DeviceBlock",
+        type("_", (DeviceBlock,), {"near_boundary": near_boundary}),
     )
     return n_rows
 
@@ -166,7 +184,9 @@ def test_no_rows_leave_the_device_but_those_of_pilot_sample_and_boundaries(
 
 
 # Self-training holds its rows in memory, at most max_rows of the unlabeled ones.
-@pytest.mark.parametrize("classifier", [c for c in SINGLE.values() if c is not SelfTrainingLDA])
+@pytest.mark.parametrize(
+    "classifier", [c for c in SINGLE.values() if c is not SelfTrainingLDA]
+)
 def test_many_labeled_rows_stay_on_the_device_too(classifier, brought):
     y = np.r_[LARGE.y, np.arange(len(LARGE.X_unlabeled)) % 2]
     y[20_000:] = -1
@@ -195,14 +215,21 @@ def test_38_blocks_get_smaller_when_the_device_runs_out_of_memory(monkeypatch):
     assert_equal_sums(found, expected, 1e-12)
 
 
-def test_38_a_device_without_room_for_a_small_block_is_an_error_that_says_what_to_do(monkeypatch):
+def test_38_a_device_without_room_for_a_small_block_is_an_error_that_says_what_to_do(
+    monkeypatch,
+):
     room_for(100, monkeypatch)
-    with pytest.raises(MemoryError, match="a block of 1024 rows beside the 3000 x 3 array U: free"):
+    with pytest.raises(
+        MemoryError, match="a block of 1024 rows beside the 3000 x 3 array U: free"
+    ):
         array_rows(on("device1", X), name="U").moments(FRAME)
 
 
 def test_libraries_word_a_lack_of_memory_differently():
-    for text in ("RESOURCE_EXHAUSTED: Out of memory while trying", "CUDA error: out of memory"):
+    for text in (
+        "RESOURCE_EXHAUSTED: Out of memory while trying",
+        "CUDA error: out of memory",
+    ):
         assert is_out_of_memory(RuntimeError(text))
     assert not is_out_of_memory(RuntimeError("shapes cannot be multiplied"))
 
@@ -212,9 +239,13 @@ def test_a_bad_number_in_rows_that_a_fit_ignores_is_named_as_in_memory():
     rows[12_345, 2] = np.inf
     y[100:] = -1
     for at in (lambda X: X, partial(on, "device1")):
-        with pytest.raises(ValueError, match="X contains infinity, first in row 12345, column 2"):
+        with pytest.raises(
+            ValueError, match="X contains infinity, first in row 12345, column 2"
+        ):
             SupervisedLDA().fit(at(rows), y)
-        with pytest.raises(ValueError, match="X_unlabeled contains infinity, first in row 12345"):
+        with pytest.raises(
+            ValueError, match="X_unlabeled contains infinity, first in row 12345"
+        ):
             SupervisedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=at(rows))
 
 
@@ -234,7 +265,9 @@ def test_rows_of_another_shape_or_kind_are_refused(rows, message):
 def test_results_of_no_rows_are_refused_as_in_memory():
     model = SupervisedLDA().fit(LARGE.X, LARGE.y)
     for none in (np.zeros((0, 4)), on("device1", np.zeros((0, 4)))):
-        with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\) \(shape=\(0, 4\)\)"):
+        with pytest.raises(
+            ValueError, match=r"Found array with 0 sample\(s\) \(shape=\(0, 4\)\)"
+        ):
             model.predict(none)
     with pytest.raises(ValueError, match="X has 3 features, but X of fit has 4"):
         model.predict(on("device1", np.zeros((5, 3))))
@@ -243,8 +276,13 @@ def test_results_of_no_rows_are_refused_as_in_memory():
 def test_a_sample_unlike_the_other_rows_costs_no_digits():
     rows = 1e6 + RNG.standard_normal((5000, 2))
     frame = frame_of(rows[:10] - 1e6)  # as if all rows were near zero
-    found, expected = array_rows(on("device1", rows)).moments(frame), np.cov(rows.T, ddof=0)
-    assert_allclose(found.covariance * np.outer(frame.scale, frame.scale), expected, rtol=1e-9)
+    found, expected = (
+        array_rows(on("device1", rows)).moments(frame),
+        np.cov(rows.T, ddof=0),
+    )
+    assert_allclose(
+        found.covariance * np.outer(frame.scale, frame.scale), expected, rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -258,12 +296,21 @@ def test_rows_on_a_boundary_go_to_the_first_class(dtype):
     assert found.counts.tolist() == [500, 0]
 
 
-METHODS = ["predict", "predict_proba", "decision_function", "transform", "score_samples", "impute"]
+METHODS = [
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "transform",
+    "score_samples",
+    "impute",
+]
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_results_are_where_the_rows_are(method):
-    model = ImplicitlyConstrainedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=LARGE.X_unlabeled[:50])
+    model = ImplicitlyConstrainedLDA().fit(
+        LARGE.X, LARGE.y, X_unlabeled=LARGE.X_unlabeled[:50]
+    )
     found = getattr(model, method)(on("device1", LARGE.X))
     assert found.device == strict.Device("device1")
     assert_allclose(to_host(found), getattr(model, method)(LARGE.X), rtol=1e-9)
@@ -279,7 +326,14 @@ def test_names_of_classes_come_back_as_names():
 def test_under_dispatch_fitted_arrays_follow_x():
     rows, y = LARGE.rows[:300], np.r_[LARGE.y, np.full(260, -1)]
     model = ImplicitlyConstrainedLDA().fit(on("device1", rows), y)
-    for name in ("means_", "covariance_", "coef_", "priors_", "responsibilities_", "shared_rows_"):
+    for name in (
+        "means_",
+        "covariance_",
+        "coef_",
+        "priors_",
+        "responsibilities_",
+        "shared_rows_",
+    ):
         assert getattr(model, name).device == strict.Device("device1")
     assert isinstance(model.classes_, np.ndarray)
 
@@ -307,9 +361,13 @@ def array_api_dispatch(monkeypatch):
 
 def test_weights_and_labels_may_be_on_a_device():
     weights = 1.0 + np.arange(len(LARGE.X)) % 3
-    found = SupervisedLDA().fit(*(on("device1", a) for a in (LARGE.X, LARGE.y, weights)))
+    found = SupervisedLDA().fit(
+        *(on("device1", a) for a in (LARGE.X, LARGE.y, weights))
+    )
     assert isinstance(found.coef_, np.ndarray)
-    assert_allclose(found.coef_, SupervisedLDA().fit(LARGE.X, LARGE.y, weights).coef_, rtol=1e-9)
+    assert_allclose(
+        found.coef_, SupervisedLDA().fit(LARGE.X, LARGE.y, weights).coef_, rtol=1e-9
+    )
     scored = found.score(*(on("device1", a) for a in (LARGE.X, LARGE.y, weights)))
     assert scored == found.score(LARGE.X, LARGE.y, weights)
 
@@ -329,7 +387,9 @@ def test_sparse_tensors_are_refused():
     torch = pytest.importorskip("torch")
     tensor = torch.tensor(LARGE.X_unlabeled)
     for sparse in (tensor.to_sparse(), tensor.to_sparse_csr()):
-        with pytest.raises(TypeError, match=r"X_unlabeled is .*sparse_.*X_unlabeled\.to_dense"):
+        with pytest.raises(
+            TypeError, match=r"X_unlabeled is .*sparse_.*X_unlabeled\.to_dense"
+        ):
             SupervisedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=sparse)
 
 
@@ -344,7 +404,8 @@ def test_rows_of_torch_are_taken_as_they_are():
     found = array_rows(half).moments(FRAME)
     assert_equal_sums(found, MemoryRows(half.float().numpy()).moments(FRAME), 1e-11)
     assert_array_equal(
-        array_rows(half).sample(9, 0)[0], MemoryRows(half.float().numpy()).sample(9, 0)[0]
+        array_rows(half).sample(9, 0)[0],
+        MemoryRows(half.float().numpy()).sample(9, 0)[0],
     )
 
 
@@ -352,7 +413,9 @@ def test_jax_without_double_precision_fits_to_single_precision():
     jnp = pytest.importorskip("jax.numpy")
     rows = LARGE.X_unlabeled[:2000].astype(np.float32)
     assert not place_of(jnp.asarray(rows)).is_double
-    model = ImplicitlyConstrainedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=jnp.asarray(rows))
+    model = ImplicitlyConstrainedLDA().fit(
+        LARGE.X, LARGE.y, X_unlabeled=jnp.asarray(rows)
+    )
     expected = ImplicitlyConstrainedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=rows)
     assert_allclose(model.objective_, expected.objective_, rtol=1e-5)
     assert type(model.predict_proba(jnp.asarray(rows))) is type(jnp.asarray(rows))
@@ -365,7 +428,9 @@ close = partial(assert_allclose, rtol=1e-9, atol=1e-11)
 
 @pytest.fixture(params=[2, 3], ids=["two classes", "three classes"])
 def sample(request):
-    return draw_sample(5, n_classes=request.param, n_features=4, n_labeled=12, n_unlabeled=300)
+    return draw_sample(
+        5, n_classes=request.param, n_features=4, n_labeled=12, n_unlabeled=300
+    )
 
 
 @pytest.fixture
@@ -395,7 +460,11 @@ def scores(problem):
 def test_sums_are_those_of_rows_in_memory(in_memory, on_device, scores):
     stack = np.stack([scores, 100 * scores, -scores])
     for name, given in (("soft_point", scores), ("soft_points", stack)):
-        pairs = zip(getattr(on_device, name)(given), getattr(in_memory, name)(given), strict=True)
+        pairs = zip(
+            getattr(on_device, name)(given),
+            getattr(in_memory, name)(given),
+            strict=True,
+        )
         for found, expected in pairs:
             close(found, expected)
     for name in ("hard_point", "support", "spread", "scores_of_rows", "shares"):
@@ -419,16 +488,23 @@ def test_derivatives_are_those_of_rows_in_memory(in_memory, on_device, scores, s
 
 def test_the_other_rows_keep_their_labels(in_memory, on_device, scores):
     sums = AllSums(2 * in_memory.labeled_point + 1, 3.0, True)
-    found, expected = (rows.label_among(scores, sums) for rows in (on_device, in_memory))
+    found, expected = (
+        rows.label_among(scores, sums) for rows in (on_device, in_memory)
+    )
     assert found.is_thinned
     assert found.log_sum == 3.0
     close(found.local_set.labeled_point, expected.local_set.labeled_point)
-    close(found.local_set.soft_point(-scores)[0], expected.local_set.soft_point(-scores)[0])
+    close(
+        found.local_set.soft_point(-scores)[0],
+        expected.local_set.soft_point(-scores)[0],
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("classifier", [ImplicitlyConstrainedLDA, PessimisticLDA])
-def test_a_fit_that_holds_rows_on_the_device_is_that_in_memory(monkeypatch, classifier, n_classes):
+def test_a_fit_that_holds_rows_on_the_device_is_that_in_memory(
+    monkeypatch, classifier, n_classes
+):
     held = []
     monkeypatch.setattr(settings, "NUMBERS_WORTH_MOVING", 1000)
 
@@ -437,12 +513,18 @@ def test_a_fit_that_holds_rows_on_the_device_is_that_in_memory(monkeypatch, clas
         return HeldSet(z, *args, **kwargs)
 
     monkeypatch.setattr(attainable, "HeldSet", counted)
-    few = draw_sample(4, n_classes=n_classes, n_features=3, n_labeled=30, n_unlabeled=500)
-    many = draw_sample(4, n_classes=n_classes, n_features=3, n_labeled=30, n_unlabeled=25_000)
+    few = draw_sample(
+        4, n_classes=n_classes, n_features=3, n_labeled=30, n_unlabeled=500
+    )
+    many = draw_sample(
+        4, n_classes=n_classes, n_features=3, n_labeled=30, n_unlabeled=25_000
+    )
     for sample in (few, many):
         rows = on("device1", sample.X_unlabeled)
         model = classifier(tol=1e-6).fit(sample.X, sample.y, X_unlabeled=rows)
-        expected = classifier(tol=1e-6).fit(sample.X, sample.y, X_unlabeled=sample.X_unlabeled)
+        expected = classifier(tol=1e-6).fit(
+            sample.X, sample.y, X_unlabeled=sample.X_unlabeled
+        )
         assert {place for place in held if place is not MEMORY}
         assert model.converged_
         assert model.gap_ <= 1e-6
@@ -457,7 +539,9 @@ def test_rows_are_held_in_memory_where_a_device_is_slow_or_rounds():
         assert array_rows(on(name, rows)).held_at is None
 
 
-def test_a_pass_holds_the_rows_near_boundaries_on_the_device(problem, on_device, scores):
+def test_a_pass_holds_the_rows_near_boundaries_on_the_device(
+    problem, on_device, scores
+):
     found = StreamedSet(problem, on_device).label(scores)
     close(found.point, on_device.label(scores).point)
     assert found.local_set.place is on_device.place

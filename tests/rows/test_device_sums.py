@@ -24,7 +24,9 @@ from problems import draw_sample, near_all
 
 torch = pytest.importorskip("torch")
 
-IS_INTERPRETED = find_spec("triton") is not None and os.environ.get("TRITON_INTERPRET") == "1"
+IS_INTERPRETED = (
+    find_spec("triton") is not None and os.environ.get("TRITON_INTERPRET") == "1"
+)
 RNG = np.random.default_rng(41)
 X = (RNG.standard_normal((2500, 5)) * [1, 10, 100, 0.1, 1] + 1 / 3).astype(np.float32)
 WEIGHTS = RNG.uniform(0.1, 2, len(X))
@@ -32,7 +34,9 @@ IS_MEMBER = RNG.uniform(size=len(X)) < 0.6
 FRAME = frame_of(X[:300])
 RULES = {
     f"{n_classes} classes, {kind}": LinearRule(
-        5 * RNG.standard_normal((5, n_classes)), RNG.standard_normal(n_classes), kind == "soft"
+        5 * RNG.standard_normal((5, n_classes)),
+        RNG.standard_normal(n_classes),
+        kind == "soft",
     )
     for n_classes in (2, 3, 20)
     for kind in ("soft", "hard")
@@ -62,16 +66,23 @@ def _moments(X, weights, origin, inverse, sums, squares, *_, **settings):
     squares[0, :d, :d] = (u.T * weights) @ u
 
 
-def _two_classes(X, weights, origin, inverse, coef, sums, n, m, intercept, tie, IS_SOFT, **_):
+def _two_classes(
+    X, weights, origin, inverse, coef, sums, n, m, intercept, tie, IS_SOFT, **_
+):
     u, d = (X - origin) * inverse, X.shape[1]
     lead = u @ coef + intercept
     share = torch.sigmoid(lead) if IS_SOFT else (lead >= -tie).float()
     logs = torch.nn.functional.softplus(lead) if IS_SOFT else lead.clamp(min=0)
-    sums[0, 0], sums[0, 1] = (share * weights).double().sum(), (logs * weights).double().sum()
+    sums[0, 0], sums[0, 1] = (
+        (share * weights).double().sum(),
+        (logs * weights).double().sum(),
+    )
     sums[0, 2 : 2 + d] = (share * weights).double() @ u.double()
 
 
-def _many_classes(X, weights, origin, inverse, coef, intercept, sums, counts, *_, IS_SOFT, **__):
+def _many_classes(
+    X, weights, origin, inverse, coef, intercept, sums, counts, *_, IS_SOFT, **__
+):
     u, (d, k) = (X - origin) * inverse, coef.shape
     scores = u @ coef + intercept
     top, best = scores.max(axis=1)
@@ -80,7 +91,10 @@ def _many_classes(X, weights, origin, inverse, coef, intercept, sums, counts, *_
     logs = torch.logsumexp(scores, 1) if IS_SOFT else top
     shares = (shares * weights[:, None]).double()
     sums[0, :k, :d] = shares.T @ u.double()
-    counts[0, 0], counts[0, 1 : 1 + k] = (logs * weights).double().sum(), shares.sum(axis=0)
+    counts[0, 0], counts[0, 1 : 1 + k] = (
+        (logs * weights).double().sum(),
+        shares.sum(axis=0),
+    )
 
 
 @pytest.fixture(params=["replaced", "interpreted"] if IS_INTERPRETED else ["replaced"])
@@ -123,7 +137,10 @@ def test_sums_by_kernels_are_those_in_memory(name, is_weighted, is_member):
 def test_moments_by_kernels_are_those_of_double_precision(kernels):
     rows = torch.asarray(X + np.float32(1000))
     frame = frame_of(rows.numpy()[:99])
-    found, expected = array_rows(rows).moments(frame), MemoryRows(rows.numpy()).moments(frame)
+    found, expected = (
+        array_rows(rows).moments(frame),
+        MemoryRows(rows.numpy()).moments(frame),
+    )
     assert_allclose(found.scatter, expected.scatter, rtol=1e-12, atol=1e-9)
 
 
@@ -154,7 +171,9 @@ def test_a_kernel_that_cannot_be_built_is_replaced_with_a_warning(kernels, monke
 
     monkeypatch.setattr(kernels, "two_classes", Kernel(fail))
     rows, rule = array_rows(torch.asarray(X)), RULES["2 classes, soft"]
-    with pytest.warns(RuntimeWarning, match=r"could not be used \(ValueError: no such instruction"):
+    with pytest.warns(
+        RuntimeWarning, match=r"could not be used \(ValueError: no such instruction"
+    ):
         found = rows.label_sums(rule, FRAME)
     assert_equal_sums(found, MemoryRows(X).label_sums(rule, FRAME), 1e-11)
     rows.label_sums(rule, FRAME)  # no second warning
@@ -162,14 +181,21 @@ def test_a_kernel_that_cannot_be_built_is_replaced_with_a_warning(kernels, monke
 
 @pytest.mark.parametrize(
     "rows",
-    [X.astype(np.float64), X.astype(np.int32), np.asfortranarray(X), np.ones((3, 2000), "f4")],
+    [
+        X.astype(np.float64),
+        X.astype(np.int32),
+        np.asfortranarray(X),
+        np.ones((3, 2000), "f4"),
+    ],
     ids=["double", "integer", "by columns", "wide"],
 )
 def test_other_rows_go_the_other_way(rows, kernels):
     tensor = torch.asarray(rows)
     assert not device_sums.can_fuse(tensor)
     frame = frame_of(rows)
-    assert_equal_sums(array_rows(tensor).moments(frame), MemoryRows(rows).moments(frame), 1e-11)
+    assert_equal_sums(
+        array_rows(tensor).moments(frame), MemoryRows(rows).moments(frame), 1e-11
+    )
 
 
 def test_a_prior_of_zero_goes_the_other_way(kernels):

@@ -9,7 +9,18 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from backends import opened, table
-from file_rows import FEW, FRAME, SAMPLE, SOFT, WHOLE, X, assert_identical, fit, sums, with_bad
+from file_rows import (
+    FEW,
+    FRAME,
+    SAMPLE,
+    SOFT,
+    WHOLE,
+    X,
+    assert_identical,
+    fit,
+    sums,
+    with_bad,
+)
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, rows
 from iclda._rows import backends as dispatch
 from iclda._rows.files import FileRows, Reservoir
@@ -54,12 +65,18 @@ def test_weights_and_members_keep_to_their_rows_through_all_blocks(folder, file)
     expected = MemoryRows(X, weights, is_member).label_sums(SOFT, FRAME)
     for name in ("counts", "sums", "log_sum"):
         assert_allclose(
-            getattr(found.label_sums(SOFT, FRAME), name), getattr(expected, name), rtol=1e-9
+            getattr(found.label_sums(SOFT, FRAME), name),
+            getattr(expected, name),
+            rtol=1e-9,
         )
     drawn, drawn_weights = found.sample(200, seed=2)
-    numbers = [np.flatnonzero((row == X).all(axis=1))[0] for row in drawn.astype(np.float32)]
+    numbers = [
+        np.flatnonzero((row == X).all(axis=1))[0] for row in drawn.astype(np.float32)
+    ]
     assert is_member[numbers].all()
-    assert_allclose(drawn_weights / drawn_weights[0], weights[numbers] / weights[numbers[0]])
+    assert_allclose(
+        drawn_weights / drawn_weights[0], weights[numbers] / weights[numbers[0]]
+    )
 
 
 @pytest.mark.parametrize("file", ["rows.npy", "rows.parquet"])
@@ -74,7 +91,9 @@ def test_less_memory_changes_nothing_beyond_rounding(folder, memory):
     for one, expected in zip(found, sums(folder / "rows.npy"), strict=True):
         for name in vars(expected):
             if getattr(expected, name) is not None:
-                assert_allclose(getattr(one, name), getattr(expected, name), rtol=1e-10, atol=1e-6)
+                assert_allclose(
+                    getattr(one, name), getattr(expected, name), rtol=1e-10, atol=1e-6
+                )
 
 
 @pytest.mark.parametrize("file", ["rows.npy", "rows.parquet"])
@@ -134,7 +153,10 @@ def test_a_first_look_at_a_file_reads_little_of_it(tmp_path, monkeypatch):
     assert len(look) == 4096
     assert sum(n_read) < len(X) / 5
     # From everywhere in the file: sorted rows must not all come from one end.
-    numbers = [np.flatnonzero((row == X).all(axis=1))[0] for row in look[::256].astype(np.float32)]
+    numbers = [
+        np.flatnonzero((row == X).all(axis=1))[0]
+        for row in look[::256].astype(np.float32)
+    ]
     assert min(numbers) < len(X) / 10
     assert max(numbers) > 0.9 * len(X)
 
@@ -164,7 +186,11 @@ def test_unlabeled_rows_of_a_file_are_not_labeled_one_by_one(tmp_path):
 @pytest.mark.parametrize("kind", ["memory map", "table"])
 def test_large_maps_and_tables_are_read_in_parts(kind, tmp_path, monkeypatch):
     np.save(tmp_path / "rows.npy", FEW)
-    large = np.load(tmp_path / "rows.npy", mmap_mode="r") if kind == "memory map" else table(FEW)
+    large = (
+        np.load(tmp_path / "rows.npy", mmap_mode="r")
+        if kind == "memory map"
+        else table(FEW)
+    )
     assert dispatch.name_of_backend(large) is None
     monkeypatch.setattr(dispatch, "_LARGE_BYTES", large.nbytes - 1)
     assert isinstance(opened(large), FileRows)
@@ -172,7 +198,9 @@ def test_large_maps_and_tables_are_read_in_parts(kind, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (-np.inf, "infinity")])
-def test_numbers_that_are_not_finite_are_named_with_row_and_column(value, word, tmp_path):
+def test_numbers_that_are_not_finite_are_named_with_row_and_column(
+    value, word, tmp_path
+):
     bad = with_bad(value)
     np.save(tmp_path / "rows.npy", bad)
     place = rf"Input X_unlabeled contains {word}, first in row 1234, column 1 \(.*rows\.npy\)"
@@ -194,7 +222,9 @@ def test_a_nan_beyond_the_first_look_is_found_in_the_first_pass():
         read.moments(FRAME)
 
 
-@pytest.mark.parametrize(("n_rows", "found"), [(29_999, "more"), (30_001, "30000 rows")])
+@pytest.mark.parametrize(
+    ("n_rows", "found"), [(29_999, "more"), (30_001, "30000 rows")]
+)
 def test_a_promise_of_another_number_of_rows_is_refused(n_rows, found):
     source = rows.from_batches(lambda: [WHOLE], n_rows=n_rows)
     with pytest.raises(ValueError, match=rf"{n_rows} rows, but gave {found}\."):

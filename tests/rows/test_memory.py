@@ -27,11 +27,15 @@ RULES = {
 @pytest.mark.parametrize("tile_rows", [1, 7, 64, 1000])
 @pytest.mark.parametrize("is_member", [None, IS_MEMBER], ids=["all", "some"])
 def test_tile_size_changes_nothing_beyond_rounding(tile_rows, is_member):
-    blocked, whole = (MemoryRows(X, WEIGHTS, is_member, tile_rows=n) for n in (tile_rows, len(X)))
+    blocked, whole = (
+        MemoryRows(X, WEIGHTS, is_member, tile_rows=n) for n in (tile_rows, len(X))
+    )
     for rule in RULES.values():
         assert_equal_passes(blocked, whole, rule, FRAME)
         found = blocked.responsibilities(rule, FRAME)
-        np.testing.assert_allclose(found, whole.responsibilities(rule, FRAME), rtol=1e-12)
+        np.testing.assert_allclose(
+            found, whole.responsibilities(rule, FRAME), rtol=1e-12
+        )
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -53,7 +57,9 @@ def test_responsibilities_add_up_to_the_label_sums(name):
     shares = rows.responsibilities(RULES[name], FRAME) * WEIGHTS[:, None]
     sums = rows.label_sums(RULES[name], FRAME)
     np.testing.assert_allclose(sums.counts, shares.sum(axis=0), rtol=1e-11)
-    np.testing.assert_allclose(sums.sums, shares.T @ FRAME.apply(X), rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(
+        sums.sums, shares.T @ FRAME.apply(X), rtol=1e-10, atol=1e-11
+    )
 
 
 @pytest.mark.parametrize("n", [1, 10, 59, 10_000])
@@ -77,7 +83,9 @@ def test_no_rows_have_no_sums():
 
 @pytest.mark.parametrize("offset", [0.0, 3.0, 1e3, 1e9])
 def test_many_rows_have_the_moments_of_few_wherever_zero_lies(offset):
-    rows = RNG.standard_normal((500, 3)) * [1, 1e-3, 1e3] + offset * np.array([1, 1e-3, 1e3])
+    rows = RNG.standard_normal((500, 3)) * [1, 1e-3, 1e3] + offset * np.array(
+        [1, 1e-3, 1e3]
+    )
     frame = frame_of(rows)
     many, few = (MemoryRows(rows, tile_rows=n).moments(frame) for n in (32, 500))
     assert_equal_sums(many, few)
@@ -96,12 +104,17 @@ def test_rows_that_move_away_from_zero_after_the_first_keep_their_digits():
     rows = RNG.standard_normal((500, 2))
     rows[64:] += 1e7
     frame = frame_of(rows)
-    many, few = (MemoryRows(rows, tile_rows=32).moments(frame), MemoryRows(rows).moments(frame))
+    many, few = (
+        MemoryRows(rows, tile_rows=32).moments(frame),
+        MemoryRows(rows).moments(frame),
+    )
     assert_equal_sums(many, few, rtol=1e-11)
 
 
 NEAR_RULES = {
-    n_classes: LinearRule(60 * RNG.standard_normal((3, n_classes)), np.zeros(n_classes), True)
+    n_classes: LinearRule(
+        60 * RNG.standard_normal((3, n_classes)), np.zeros(n_classes), True
+    )
     for n_classes in (2, 4)
 }
 
@@ -126,7 +139,8 @@ def test_every_nth_row_near_a_boundary_stands_for_n(rule, n):
     rows = RNG.standard_normal((20_000, 3))
     frame = frame_of(rows)
     whole, thinned = (
-        MemoryRows(rows).label_sums(rule, frame, **near_all(rule, k)).near for k in (1, n)
+        MemoryRows(rows).label_sums(rule, frame, **near_all(rule, k)).near
+        for k in (1, n)
     )
     assert len(thinned) < 1.2 * len(whole) / n
     assert (thinned[:, 0] == n).all()
@@ -158,14 +172,24 @@ def test_softened_rules_return_rows_further_from_a_boundary(rule):
     found = MemoryRows(rows).label_sums(rule, frame, near=wide)
     expected = MemoryRows(rows).label_sums(softer, frame, **near_all(softer))
     np.testing.assert_array_equal(found.near, expected.near)
-    np.testing.assert_array_equal(found.sums, MemoryRows(rows).label_sums(rule, frame).sums)
+    np.testing.assert_array_equal(
+        found.sums, MemoryRows(rows).label_sums(rule, frame).sums
+    )
 
 
 @pytest.mark.parametrize("is_soft", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3, 9])
-@pytest.mark.parametrize("steepness", [1.0, 300.0])  # scores with and beyond exponentials
-def test_classes_are_summed_alike_once_the_sum_of_all_rows_is_known(is_soft, n_classes, steepness):
-    rows = 1 + RNG.standard_normal((64 * 47 + 1, 3)) * [1, 10, 100]  # a last block of one row
+@pytest.mark.parametrize(
+    "steepness", [1.0, 300.0]
+)  # scores with and beyond exponentials
+def test_classes_are_summed_alike_once_the_sum_of_all_rows_is_known(
+    is_soft, n_classes, steepness
+):
+    rows = 1 + RNG.standard_normal((64 * 47 + 1, 3)) * [
+        1,
+        10,
+        100,
+    ]  # a last block of one row
     frame = frame_of(rows)
     coef = steepness * RNG.standard_normal((3, n_classes))
     rule = LinearRule(coef, RNG.standard_normal(n_classes), is_soft)
@@ -173,7 +197,9 @@ def test_classes_are_summed_alike_once_the_sum_of_all_rows_is_known(is_soft, n_c
     knowing.moments(frame)
     assert knowing._total is not None
     for options in ({}, near_all(rule), near_all(rule, 4)):
-        found, expected = (a.label_sums(rule, frame, **options) for a in (knowing, ignorant))
+        found, expected = (
+            a.label_sums(rule, frame, **options) for a in (knowing, ignorant)
+        )
         assert_equal_sums(found, expected, rtol=1e-11)
     centers = RNG.standard_normal((n_classes, 3))
     scatter = [a.label_sums(rule, frame, centers) for a in (knowing, ignorant)]
@@ -184,7 +210,9 @@ def test_classes_are_summed_alike_once_the_sum_of_all_rows_is_known(is_soft, n_c
 def test_of_tied_classes_the_first_is_taken_also_where_it_is_not_summed(tied):
     rows = RNG.standard_normal((500, 2))
     coef = np.zeros((2, 3))
-    coef[:, [k for k in range(3) if k not in tied]] = RNG.standard_normal((2, 3 - len(tied)))
+    coef[:, [k for k in range(3) if k not in tied]] = RNG.standard_normal(
+        (2, 3 - len(tied))
+    )
     rule, frame = LinearRule(coef, np.zeros(3), is_soft=False), frame_of(rows)
     knowing = MemoryRows(rows, tile_rows=64)
     knowing.moments(frame)
@@ -210,7 +238,9 @@ def test_a_chain_is_its_rows_with_all_weights_multiplied(factor):
         assert_equal_sums(*sums, rtol=1e-11)
     assert_equal_sums(chain.moments(FRAME), whole.moments(FRAME), rtol=1e-11)
     expected = whole.responsibilities(PAIR, FRAME)
-    np.testing.assert_allclose(chain.responsibilities(PAIR, FRAME), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        chain.responsibilities(PAIR, FRAME), expected, rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("n", [4, 20, 100])

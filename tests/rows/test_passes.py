@@ -19,14 +19,19 @@ from problems import FAMILY
 
 RNG = np.random.default_rng(78)
 X = RNG.standard_normal((140_000, 2))
-LABELED, Y = RNG.standard_normal((10, 2)) + 3 * (np.arange(10) % 2)[:, None], np.arange(10) % 2
+LABELED, Y = (
+    RNG.standard_normal((10, 2)) + 3 * (np.arange(10) % 2)[:, None],
+    np.arange(10) % 2,
+)
 SOURCES = {
     "array": lambda: X,
     "file": lambda: rows.open(np.asarray(X)),
     "batches": lambda: rows.from_batches(lambda: np.array_split(X, 5)),
 }
 NAMES = "em", "iclda", "pessimistic", "self-training"
-LEARNING = [partial(find_method(name).load_class(), proportions="auto") for name in NAMES]
+LEARNING = [
+    partial(find_method(name).load_class(), proportions="auto") for name in NAMES
+]
 
 
 def fit(source, classifier=MomentConstrainedLDA, **parameters):
@@ -47,7 +52,9 @@ def test_every_pass_is_told_to_its_end(kind, n_jobs):
     assert told == [(1, 65_536, 140_000), (1, 131_072, 140_000), (1, 140_000, 140_000)]
 
 
-@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")  # of EM: it is slow to converge here
+@pytest.mark.filterwarnings(
+    "ignore:.*stopped at max_iter"
+)  # of EM: it is slow to converge here
 @pytest.mark.parametrize("method", [*FAMILY.values(), *LEARNING], ids=str)
 def test_passes_are_those_that_are_told(method):
     told = []
@@ -75,7 +82,11 @@ def test_passes_over_two_sources_have_one_number(method):
     numbers = [n_pass for n_pass, _, _ in told]
     assert list(dict.fromkeys(numbers)) == list(range(1, model.n_passes_ + 1))
     for n_pass in set(numbers):
-        ends = [n_done for number, n_done, n_all in told if number == n_pass and n_done == n_all]
+        ends = [
+            n_done
+            for number, n_done, n_all in told
+            if number == n_pass and n_done == n_all
+        ]
         assert ends == [140_000, 100_000]
 
 
@@ -126,7 +137,9 @@ def test_results_come_in_the_order_of_the_items(n_threads):
         time.sleep(0.01 if item < 3 else 0)
         return item * item
 
-    assert list(in_order(slow_at_first, range(20), n_threads)) == [i * i for i in range(20)]
+    assert list(in_order(slow_at_first, range(20), n_threads)) == [
+        i * i for i in range(20)
+    ]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
@@ -158,5 +171,9 @@ def test_an_error_of_the_consumer_does_not_wait_for_a_slow_reader(error):
 @pytest.mark.parametrize(("n_features", "n_threads"), [(300, 1), (3_000, 2)])
 def test_small_matrices_have_one_thread_of_blas(n_features, n_threads):
     with threadpool_limits(2, "blas"), one_thread_if_small(n_features):
-        found = [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+        found = [
+            each["num_threads"]
+            for each in threadpool_info()
+            if each["user_api"] == "blas"
+        ]
     assert min(found, default=n_threads) == n_threads

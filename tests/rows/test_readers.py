@@ -30,17 +30,25 @@ def test_files_may_differ_in_the_order_of_their_entries(orders, dtype, tmp_path)
     cuts = np.cumsum([1 if order == "1" else 1_111 for order in orders])
     parts = np.split(every[: cuts[-1]], cuts[:-1])
     for i, (order, part) in enumerate(zip(orders, parts, strict=True)):
-        np.save(tmp_path / f"{i}.npy", np.asarray(part, order="F" if order in "F1" else "C"))
+        np.save(
+            tmp_path / f"{i}.npy", np.asarray(part, order="F" if order in "F1" else "C")
+        )
     expected = MemoryRows(every[: cuts[-1]].astype(float)).moments(FRAME)
-    assert_allclose(opened(tmp_path).moments(FRAME).scatter, expected.scatter, rtol=1e-10)
+    assert_allclose(
+        opened(tmp_path).moments(FRAME).scatter, expected.scatter, rtol=1e-10
+    )
     assert_array_equal(opened(tmp_path).sample(10**6, 0)[0], every[: cuts[-1]])
-    assert_array_equal(opened(tmp_path).apply(lambda block: block[:, 1]), every[: cuts[-1], 1])
+    assert_array_equal(
+        opened(tmp_path).apply(lambda block: block[:, 1]), every[: cuts[-1], 1]
+    )
 
 
 def test_37_arrays_of_another_width_or_dtype_are_named(tmp_path):
     np.save(tmp_path / "a.npy", FEW)
     np.save(tmp_path / "b.npy", FEW.astype(np.float32))
-    with pytest.raises(ValueError, match=r"b\.npy holds 3 columns of float32, but .*3 of float64"):
+    with pytest.raises(
+        ValueError, match=r"b\.npy holds 3 columns of float32, but .*3 of float64"
+    ):
         fit(tmp_path)
 
 
@@ -53,7 +61,9 @@ def test_what_is_no_npy_file_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"rows\.npy must be 2-d, .* got shape \(3,\)"):
         fit(path)
     np.save(path, FEW.astype(str))
-    with pytest.raises(ValueError, match=r"rows\.npy holds <U.*, and must hold real numbers"):
+    with pytest.raises(
+        ValueError, match=r"rows\.npy holds <U.*, and must hold real numbers"
+    ):
         fit(path)
 
 
@@ -66,7 +76,9 @@ def test_an_hdf5_dataset_is_read_in_blocks():
     assert max(source.n_read) < len(X) / 2
     assert repr(rows.open(Dataset(FEW))) == "<500 x 3 rows of an h5py dataset>"
     assert_allclose(fit(Dataset(FEW)).coef_, fit(FEW).coef_, rtol=1e-9)
-    with pytest.raises(ValueError, match=r"X_unlabeled must be 2-d, .* got shape \(500,\)"):
+    with pytest.raises(
+        ValueError, match=r"X_unlabeled must be 2-d, .* got shape \(500,\)"
+    ):
         fit(Dataset(FEW[:, 0]))
 
 
@@ -95,7 +107,9 @@ def test_36_a_file_written_to_during_a_fit_is_named(kind, classifier, tmp_path):
     source = rows.open(FILES[kind](path), memory=2**18)
     with (
         rows.progress(lambda *_: os.utime(path, ns=(0, 0))),
-        pytest.raises(ValueError, match=r"X_unlabeled changed between two passes: .*was written"),
+        pytest.raises(
+            ValueError, match=r"X_unlabeled changed between two passes: .*was written"
+        ),
     ):
         fit(source, classifier)
 
@@ -117,7 +131,9 @@ def test_36_a_map_that_is_cut_short_while_it_is_read_is_named(tmp_path):
     spans = SlicedArray(np.load(path, mmap_mode="r"), "X").spans(100)
     next(spans).read(np.empty((100, 3), X.dtype), 0)
     os.truncate(path, 10_000)
-    with pytest.raises(ValueError, match=r"rows\.npy .*10000 bytes now, 1800128 bytes at first"):
+    with pytest.raises(
+        ValueError, match=r"rows\.npy .*10000 bytes now, 1800128 bytes at first"
+    ):
         next(spans)
 
 
@@ -129,12 +145,16 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("other", "message"), CHANGES.values(), ids=CHANGES)
-def test_36_batches_of_another_number_of_rows_in_a_later_pass_are_refused(other, message):
+def test_36_batches_of_another_number_of_rows_in_a_later_pass_are_refused(
+    other, message
+):
     batches = [WHOLE]
     source = rows.from_batches(lambda: list(batches))
     with (
         rows.progress(lambda *_: batches.__setitem__(slice(None), other)),
-        pytest.raises(ValueError, match=f"X_unlabeled changed between two passes: {message}"),
+        pytest.raises(
+            ValueError, match=f"X_unlabeled changed between two passes: {message}"
+        ),
     ):
         fit(source, ImplicitlyConstrainedLDA)
 
@@ -160,8 +180,12 @@ AGAIN = {
 
 
 @pytest.mark.parametrize("make", AGAIN.values(), ids=AGAIN)
-def test_36_batches_that_begin_with_other_rows_when_read_again_are_refused_at_once(make):
-    with pytest.raises(ValueError, match="X begins with other rows, or none, when its factory"):
+def test_36_batches_that_begin_with_other_rows_when_read_again_are_refused_at_once(
+    make,
+):
+    with pytest.raises(
+        ValueError, match="X begins with other rows, or none, when its factory"
+    ):
         rows.from_batches(make())
 
 
@@ -172,12 +196,30 @@ def test_a_source_without_rows_is_refused():
 
 SINGLE = FEW.astype(np.float32)
 DIFFERENT = {
-    "width": ([FEW, FEW[:, :2]], r"batch 1 \(from row 500 on\) has 2 columns, but the first"),
-    "dtype": ([SINGLE, FEW], r"batch 1 \(from row 500 on\) holds float64, but float32 was read"),
-    "text": ([FEW, FEW.astype(str)], r"batch 1 .* holds <U.*, and must hold real numbers"),
-    "dimensions": ([FEW, FEW[0]], r"batch 1 .*must be 2-d, rows x features, got shape \(3,\)"),
-    "columns": ([table(FEW), table(FEW[:, :2])], r"batch 1 .* lacks the columns 'x2'; it has"),
-    "dtype of a column": ([table(SINGLE), table(FEW)], ".*'x0' holds float64, but float32"),
+    "width": (
+        [FEW, FEW[:, :2]],
+        r"batch 1 \(from row 500 on\) has 2 columns, but the first",
+    ),
+    "dtype": (
+        [SINGLE, FEW],
+        r"batch 1 \(from row 500 on\) holds float64, but float32 was read",
+    ),
+    "text": (
+        [FEW, FEW.astype(str)],
+        r"batch 1 .* holds <U.*, and must hold real numbers",
+    ),
+    "dimensions": (
+        [FEW, FEW[0]],
+        r"batch 1 .*must be 2-d, rows x features, got shape \(3,\)",
+    ),
+    "columns": (
+        [table(FEW), table(FEW[:, :2])],
+        r"batch 1 .* lacks the columns 'x2'; it has",
+    ),
+    "dtype of a column": (
+        [table(SINGLE), table(FEW)],
+        ".*'x0' holds float64, but float32",
+    ),
 }
 
 
@@ -210,7 +252,9 @@ READ = {
     "dataset": pyarrow_dataset.dataset,
     "table": lambda path: rows.open(pq.read_table(path)),
     "LazyFrame": pl.scan_parquet,
-    "batches": lambda path: rows.from_batches(lambda: pq.ParquetFile(path).iter_batches(200)),
+    "batches": lambda path: rows.from_batches(
+        lambda: pq.ParquetFile(path).iter_batches(200)
+    ),
 }
 
 
@@ -222,13 +266,17 @@ def test_columns_are_found_by_the_names_of_x(read, tmp_path):
     assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
     assert_allclose(model.predict_proba(source), expected.predict_proba(FEW), rtol=1e-9)
     other = FRAMED.rename(columns={"x1": "weight"})
-    with pytest.raises(ValueError, match=r"X_unlabeled lacks the columns 'weight'; it has"):
+    with pytest.raises(
+        ValueError, match=r"X_unlabeled lacks the columns 'weight'; it has"
+    ):
         MomentConstrainedLDA().fit(other, SAMPLE.y, X_unlabeled=source)
 
 
 def test_columns_may_be_chosen_and_then_name_the_features(tmp_path):
     path = write_named(tmp_path)
-    model = SupervisedLDA().fit(rows.open(path, columns=["x2", "x1"]), np.arange(500) % 2)
+    model = SupervisedLDA().fit(
+        rows.open(path, columns=["x2", "x1"]), np.arange(500) % 2
+    )
     assert_array_equal(model.feature_names_in_, ["x2", "x1"])
     expected = SupervisedLDA().fit(FEW[:, [2, 1]], np.arange(500) % 2)
     assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
@@ -237,7 +285,9 @@ def test_columns_may_be_chosen_and_then_name_the_features(tmp_path):
 
 def test_names_are_missed_where_x_has_some_and_forgotten_where_it_has_none(tmp_path):
     np.save(tmp_path / "rows.npy", FEW)
-    with pytest.warns(UserWarning, match="X_unlabeled does not have valid feature names"):
+    with pytest.warns(
+        UserWarning, match="X_unlabeled does not have valid feature names"
+    ):
         MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=tmp_path / "rows.npy")
     model = SupervisedLDA().fit(FRAMED, SAMPLE.y)
     model.fit(tmp_path / "rows.npy", np.arange(500) % 2)
@@ -256,17 +306,22 @@ MISSING = {
 @pytest.mark.parametrize("is_integer", [False, True], ids=["real", "integer"])
 def test_missing_values_are_named_with_row_and_column(frame, is_integer):
     dtype = pa.int64() if is_integer else pa.float64()
-    many = {name: pa.array(np.arange(500) % (j + 2), dtype) for j, name in enumerate(NAMES)}
+    many = {
+        name: pa.array(np.arange(500) % (j + 2), dtype) for j, name in enumerate(NAMES)
+    }
     few = {name: pa.array([1, 2, None if name == "x1" else 3], dtype) for name in NAMES}
     batches = [frame(pa.table(many)), frame(pa.table(few))]
-    with pytest.raises(ValueError, match=r"contains NaN, first in row 502, column 'x1'"):
+    with pytest.raises(
+        ValueError, match=r"contains NaN, first in row 502, column 'x1'"
+    ):
         fit(rows.from_batches(lambda: batches))
 
 
 def test_columns_that_hold_no_numbers_are_named(tmp_path):
     path = write_named(tmp_path)
     with pytest.raises(
-        ValueError, match=r"X_unlabeled, column 'id' does not hold real numbers.*columns="
+        ValueError,
+        match=r"X_unlabeled, column 'id' does not hold real numbers.*columns=",
     ):
         fit(rows.open(path, columns=["id", "x0", "x1"]))
 
@@ -280,7 +335,9 @@ def test_a_damaged_parquet_file_is_named(damage, tmp_path):
     if damage == "pages":
         data[100:4000] = bytes(3900)
     else:
-        data[data.index(FEW[250, 1].tobytes())] ^= 1  # another number, and as good as any
+        data[data.index(FEW[250, 1].tobytes())] ^= (
+            1  # another number, and as good as any
+        )
     path.write_bytes(data)
     with pytest.raises(OSError, match=r"X_unlabeled: .*rows\.parquet cannot be read"):
         fit(path)
@@ -310,11 +367,15 @@ def test_names_of_rows_that_pandas_stores_are_no_feature(tmp_path):
 def test_a_file_of_more_columns_than_x_which_has_no_names_says_how_to_choose(tmp_path):
     frame = named(FEW).assign(id=np.arange(500).astype(str))
     frame.to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(ValueError, match=r"has 4 features, .* 'id', .*open\(\.\.\., columns="):
+    with pytest.raises(
+        ValueError, match=r"has 4 features, .* 'id', .*open\(\.\.\., columns="
+    ):
         fit(tmp_path / "rows.parquet")
 
 
 def test_without_pyarrow_the_error_names_the_extra(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ImportError, match=r"pyarrow is needed for reading .*iclda\[files\]"):
+    with pytest.raises(
+        ImportError, match=r"pyarrow is needed for reading .*iclda\[files\]"
+    ):
         fit(folder / "rows.parquet")

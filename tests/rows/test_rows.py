@@ -40,20 +40,27 @@ def test_a_query_without_rows_is_as_an_array_without_rows(source, method):
     with pytest.warns(UserWarning, match="got no unlabeled rows") as warned:
         model = method().fit(FRAMED, SAMPLE.y, X_unlabeled=source())
     assert len(warned) == 1
-    assert_allclose(model.coef_, SupervisedLDA().fit(FRAMED, SAMPLE.y).coef_, rtol=1e-12)
+    assert_allclose(
+        model.coef_, SupervisedLDA().fit(FRAMED, SAMPLE.y).coef_, rtol=1e-12
+    )
 
 
 def test_paths_that_lead_nowhere_are_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"X_unlabeled: there is no file .*none\.npy"):
+    with pytest.raises(
+        FileNotFoundError, match=r"X_unlabeled: there is no file .*none\.npy"
+    ):
         fit(tmp_path / "none.npy")
     (tmp_path / "_SUCCESS").touch()
     for path in (tmp_path / "none", tmp_path / "*.npy", tmp_path):
-        with pytest.raises(FileNotFoundError, match=r"there is no file .* ends in \.npy"):
+        with pytest.raises(
+            FileNotFoundError, match=r"there is no file .* ends in \.npy"
+        ):
             fit(str(path))
 
 
 @pytest.mark.parametrize(
-    ("pattern", "n_rows"), [("", 20), ("*.npy", 13), ("**/*.npy", 35), ("_more/*.npy", 7)]
+    ("pattern", "n_rows"),
+    [("", 20), ("*.npy", 13), ("**/*.npy", 35), ("_more/*.npy", 7)],
 )
 def test_a_folder_is_read_without_hidden_files_and_a_pattern_as_glob_does(
     pattern, n_rows, tmp_path
@@ -72,7 +79,9 @@ def test_files_of_unknown_or_several_formats_are_refused_with_the_way_out(tmp_pa
         fit(tmp_path / "rows.csv")
     np.save(tmp_path / "rows.npy", FEW)
     pq.write_table(table(FEW), tmp_path / "rows.parquet")
-    with pytest.raises(ValueError, match=r"mixes files of several formats \(.*rows\.npy"):
+    with pytest.raises(
+        ValueError, match=r"mixes files of several formats \(.*rows\.npy"
+    ):
         fit(tmp_path)
 
 
@@ -90,7 +99,9 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
 
 @pytest.mark.parametrize("names", ["x0", b"x0", 3])
 def test_names_are_a_list(names, folder):
-    with pytest.raises(TypeError, match=f"columns must be a list of names, got {names!r}"):
+    with pytest.raises(
+        TypeError, match=f"columns must be a list of names, got {names!r}"
+    ):
         rows.open(folder / "rows.parquet", columns=names)
 
 
@@ -101,11 +112,23 @@ def test_names_differ(folder):
 
 NO_SOURCES = {
     "None": (None, TypeError, "must be a path, .* got NoneType"),
-    "a table in memory": (named(FEW), TypeError, "got DataFrame.* to a classifier as they are"),
-    "a source": (rows.from_batches(lambda: [FEW]), TypeError, "must be a path, .* got Batches"),
+    "a table in memory": (
+        named(FEW),
+        TypeError,
+        "got DataFrame.* to a classifier as they are",
+    ),
+    "a source": (
+        rows.from_batches(lambda: [FEW]),
+        TypeError,
+        "must be a path, .* got Batches",
+    ),
     "no paths": ([], TypeError, "a list of at least one path, .*got list"),
     "arrays": ([FEW, FEW], TypeError, "for a list of them, .*from_batches"),
-    "a scanner": (pyarrow_dataset.dataset(table(FEW)).scanner(), TypeError, "got Scanner"),
+    "a scanner": (
+        pyarrow_dataset.dataset(table(FEW)).scanner(),
+        TypeError,
+        "got Scanner",
+    ),
 }
 
 
@@ -117,7 +140,9 @@ def test_what_cannot_be_opened_is_refused_with_what_can(X, error, message):
 
 def test_an_array_of_an_unknown_library_is_led_to_batches():
     unknown = type("Grid", (), {"shape": (500, 3), "__module__": "grids.core"})()
-    with pytest.raises(TypeError, match=r"type grids\.Grid are not read: .*rows\.from_batches"):
+    with pytest.raises(
+        TypeError, match=r"type grids\.Grid are not read: .*rows\.from_batches"
+    ):
         fit(unknown)
 
 

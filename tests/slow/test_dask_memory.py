@@ -49,5 +49,7 @@ def test_56_a_block_that_no_worker_can_hold_is_named(client):
     with pytest.raises(RuntimeError, match=r"X_unlabeled, block 1 .*KilledWorker"):
         MomentConstrainedLDA().fit(X, Y, X_unlabeled=from_dask(rows, timeout=120.0))
     client.wait_for_workers(2, timeout=60)
-    model = MomentConstrainedLDA().fit(X, Y, X_unlabeled=read_by([reader(0)], N_FEATURES))
+    model = MomentConstrainedLDA().fit(
+        X, Y, X_unlabeled=read_by([reader(0)], N_FEATURES)
+    )
     assert np.isfinite(model.coef_).all()

@@ -29,15 +29,50 @@ LONGEST = 60  # seconds that one case may take on a busy machine
 EXIT_CODES = {0, 1, 2, 3}  # 130 comes from Ctrl-C only
 WORDS = "species p q color wild class id a,b é 日本 =1+1 @x -1 <b>x</b> nan None {} %s"
 NAMES = [*WORDS.split(), "", " ", '"', "\n", "x" * 300, "\x00", "\x1b[31m"]
-NAMES += ["__index_level_0__", "color = red", "(column 1)", "../../x", "prediction", "p " * 40]
+NAMES += [
+    "__index_level_0__",
+    "color = red",
+    "(column 1)",
+    "../../x",
+    "prediction",
+    "p " * 40,
+]
 CELLS = (
     "0 1 -1 2 0.5 1e400 -1e-400 nan inf 1,5 1.2.3 0x1F ? 1e308 007 +5 ١٢ 1_000 -- NA true "
     "2020-01-31 1e200 1e-300 5e-324 99999999999999999999 12:30 $3 3%"
 )
 NUMBERS = [*CELLS.split(), "9" * 30, "", " "]
-ODD_BYTES = [b"\x00", b'"', b"\n", b",", b";", b"\r", b"\xff", b"\xef\xbb\xbf", b"=cmd", b"\\"]
-METHODS = ["iclda", "em", "moment", "supervised", "supervised", "self-training", "pessimistic"]
-ENCODINGS = ["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1", "utf-32"]
+ODD_BYTES = [
+    b"\x00",
+    b'"',
+    b"\n",
+    b",",
+    b";",
+    b"\r",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"=cmd",
+    b"\\",
+]
+METHODS = [
+    "iclda",
+    "em",
+    "moment",
+    "supervised",
+    "supervised",
+    "self-training",
+    "pessimistic",
+]
+ENCODINGS = [
+    "utf-8",
+    "utf-8",
+    "utf-8",
+    "utf-8-sig",
+    "utf-16",
+    "utf-16-le",
+    "latin-1",
+    "utf-32",
+]
 LINE_ENDS = ["\n", "\n", "\r\n", "\r", "\n\r"]
 
 
@@ -97,8 +132,12 @@ def random_column(rng, n):
         "extreme": lambda: numbers * 10.0 ** rng.choice([-320, -200, 200, 300]),
         "infinite": lambda: np.where(rng.random(n) < 0.1, np.inf, numbers),
         "words": lambda: rng.choice(["red", "blue", "", "NA", "<i>"], size=n),
-        "odd words": lambda: np.array([pick(rng, NAMES) for _ in range(n)], dtype=object),
-        "number words": lambda: np.array([pick(rng, NUMBERS) for _ in range(n)], dtype=object),
+        "odd words": lambda: np.array(
+            [pick(rng, NAMES) for _ in range(n)], dtype=object
+        ),
+        "number words": lambda: np.array(
+            [pick(rng, NUMBERS) for _ in range(n)], dtype=object
+        ),
         "ids": lambda: np.array([f"id{i:05d}" for i in range(n)], dtype=object),
         "true": lambda: rng.random(n) < 0.5,
         "dates": lambda: (
@@ -115,7 +154,9 @@ def random_frame(rng):
         frame = flowers(90, int(rng.integers(1, 90)))
     else:
         frame = pd.DataFrame({"p": rng.normal(size=n)})
-        classes = ["iris", "lily", "rose", "", None, "NA", "=x", "1", "1.0"][: rng.integers(1, 10)]
+        classes = ["iris", "lily", "rose", "", None, "NA", "=x", "1", "1.0"][
+            : rng.integers(1, 10)
+        ]
         frame["species"] = [pick(rng, classes) for _ in range(n)]
     for _ in range(int(rng.integers(4))):
         frame.insert(
@@ -129,7 +170,14 @@ def random_frame(rng):
 
 def odd_arrow_column(rng, n):
     numbers = pa.array(rng.integers(0, 100, size=n))
-    kinds = [pa.int8(), pa.uint64(), pa.float32(), pa.string(), pa.bool_(), pa.decimal128(25, 3)]
+    kinds = [
+        pa.int8(),
+        pa.uint64(),
+        pa.float32(),
+        pa.string(),
+        pa.bool_(),
+        pa.decimal128(25, 3),
+    ]
     kinds += [pa.timestamp("ns", "UTC"), pa.duration("s")]
     nested = [[[v], {"a": v}, bytes([v])] for v in numbers.to_pylist()]
     odd = [pa.array(list(column)) for column in zip(*nested, strict=True)]
@@ -155,7 +203,18 @@ def random_parquet(rng, path):
 def random_table(rng, folder):
     """The path of a file that may be a table."""
     suffix = pick(
-        rng, [".csv", ".csv", ".csv", ".tsv", ".txt", ".csv.gz", ".parquet", ".parquet", ".pq"]
+        rng,
+        [
+            ".csv",
+            ".csv",
+            ".csv",
+            ".tsv",
+            ".txt",
+            ".csv.gz",
+            ".parquet",
+            ".parquet",
+            ".pq",
+        ],
     )
     path = folder / f"t{suffix}"
     if suffix in (".parquet", ".pq"):
@@ -203,8 +262,14 @@ def run_command(arguments, folder, out=()):
     assert result.exit_code in EXIT_CODES, result.exit_code
     assert "Traceback" not in result.output, result.output
     assert result.exit_code != 2 or result.stderr.strip(), "nothing is said of an error"
-    hidden = (DeprecationWarning, PendingDeprecationWarning, ResourceWarning)  # by default
-    seen = [str(each.message) for each in shown if not issubclass(each.category, hidden)]
+    hidden = (
+        DeprecationWarning,
+        PendingDeprecationWarning,
+        ResourceWarning,
+    )  # by default
+    seen = [
+        str(each.message) for each in shown if not issubclass(each.category, hidden)
+    ]
     assert not seen, seen
     after = files_below(folder)
     changed = {name for name in before | after if before.get(name) != after.get(name)}
@@ -230,15 +295,34 @@ def table_case(rng, folder):
     if rng.random() < 0.2:
         options += ["--unlabeled-file", str(random_table(rng, make(folder / "more")))]
     if rng.random() < 0.05:
-        command = ["compare", str(path), *options[:2], "--fast", "--repeats", "2", "--jobs", "1"]
-        return run_command([*command, "--methods", "em", "--out", "cmp"], folder, ["cmp"])
-    code = run_command(["fit", str(path), *options, "--out", "m.skops"], folder, ["m.skops"])
+        command = [
+            "compare",
+            str(path),
+            *options[:2],
+            "--fast",
+            "--repeats",
+            "2",
+            "--jobs",
+            "1",
+        ]
+        return run_command(
+            [*command, "--methods", "em", "--out", "cmp"], folder, ["cmp"]
+        )
+    code = run_command(
+        ["fit", str(path), *options, "--out", "m.skops"], folder, ["m.skops"]
+    )
     if code in (0, 3):
-        other = random_table(rng, make(folder / "other")) if rng.random() < 0.5 else path
-        run_command(["show", "m.skops", *([] if rng.random() < 0.5 else ["--json"])], folder)
+        other = (
+            random_table(rng, make(folder / "other")) if rng.random() < 0.5 else path
+        )
+        run_command(
+            ["show", "m.skops", *([] if rng.random() < 0.5 else ["--json"])], folder
+        )
         name = pick(rng, ["p.csv", "p.parquet"])
         run_command(["predict", "m.skops", str(other), "--out", name], folder, [name])
-        run_command(["evaluate", "m.skops", str(other), "--out", "e.html"], folder, ["e.html"])
+        run_command(
+            ["evaluate", "m.skops", str(other), "--out", "e.html"], folder, ["e.html"]
+        )
     return code
 
 
@@ -248,7 +332,17 @@ def make(folder):
 
 
 VALUES = [
-    *(*NAMES, *NUMBERS, "auto", "iclda", "em", "supervised", "labeled", "iris=0.2", "iris=0.3:2"),
+    *(
+        *NAMES,
+        *NUMBERS,
+        "auto",
+        "iclda",
+        "em",
+        "supervised",
+        "labeled",
+        "iris=0.2",
+        "iris=0.3:2",
+    ),
     *("flowers.csv", "m.skops", "o.skops", "o.csv", "o.html", "out", "nowhere/o.csv"),
     *(".", "..", "-", "/", "Haberman", "LDA,ICLDA", "all", "p,q"),
 ]
@@ -265,14 +359,18 @@ SHORT = {
 def options_case(rng, folder):
     """Any command with any options and values."""
     commands = typer.main.get_command(make_app()).commands
-    name = pick(rng, [each for each in commands if each not in MINUTES] * 6 + list(commands))
+    name = pick(
+        rng, [each for each in commands if each not in MINUTES] * 6 + list(commands)
+    )
     write(folder)
     write(folder, flowers()[:40], "more.parquet")
     (folder / "m.skops").write_bytes(MODEL)
     given, out = [name], []
     for parameter in commands[name].params:
         if parameter.param_type_name == "argument":
-            likely = {"data": "flowers.csv", "model": "m.skops"}.get(parameter.name, "out")
+            likely = {"data": "flowers.csv", "model": "m.skops"}.get(
+                parameter.name, "out"
+            )
             given.append(likely if rng.random() < 0.8 else pick(rng, VALUES))
         elif parameter.name == "target" and rng.random() < 0.9:
             given += ["--target", "species"]
@@ -286,7 +384,11 @@ def options_case(rng, folder):
             value = [] if parameter.is_flag else [pick(rng, VALUES)]
             given += [parameter.opts[0], *value]
     if name in ("ask", "label"):
-        named = given[given.index("--labels") + 1] if "--labels" in given else "to_label.csv"
+        named = (
+            given[given.index("--labels") + 1]
+            if "--labels" in given
+            else "to_label.csv"
+        )
         out.append(os.path.normpath(named))
     given += SHORT.get(name, "").split()
     if name in ("playground", "label"):
@@ -330,7 +432,9 @@ def test_57_random_input_never_brings_a_traceback(kind, tmp_path, monkeypatch):
             left = os.listdir(tempfile.tempdir)
             assert not left, f"left in the folder of temporary files: {left}"
         except (AssertionError, TooLong) as error:
-            failures.append(f"{kind} {number}: {type(error).__name__} {str(error)[-1500:]}")
+            failures.append(
+                f"{kind} {number}: {type(error).__name__} {str(error)[-1500:]}"
+            )
         number += 1
     print(f"{kind}: {number} cases, exit codes {codes}")  # noqa: T201 - shown by pytest -s
     assert not failures, "\n\n".join(failures)

@@ -25,14 +25,24 @@ COMMANDS = {
     "--out out",
 }
 PROGRESS = ("tables: ", "curves: ", "comparison: ", "curve of ", "Tables (", "All of ")
-KNOWN = (*PROGRESS, "out. What an earlier run left", "Reading the table: ", "Writing the report: ")
+KNOWN = (
+    *PROGRESS,
+    "out. What an earlier run left",
+    "Reading the table: ",
+    "Writing the report: ",
+)
 
 
 def begin(folder, command):
     process = start(folder, command, *COMMANDS[command].split())
     status = Path(f"/proc/{process.pid}/status")
-    while process.poll() is None:  # until it answers SIGTERM itself, which Python does not
-        line = next((x for x in status.read_text().splitlines() if x.startswith("SigCgt")), "x 0")
+    while (
+        process.poll() is None
+    ):  # until it answers SIGTERM itself, which Python does not
+        line = next(
+            (x for x in status.read_text().splitlines() if x.startswith("SigCgt")),
+            "x 0",
+        )
         if int(line.split()[1], 16) >> (signal.SIGTERM - 1) & 1:
             break
         time.sleep(0.005)
@@ -104,4 +114,6 @@ def test_47_sigterm_at_any_moment_says_nothing(command, tmp_path):
     found = stop_at_any_moment(tmp_path, *command, signal.SIGTERM, N_MOMENTS // 2)
     stopped = [(code, lines) for code, lines in found if code != 0]
     assert len(stopped) > N_MOMENTS / 8  # a study that goes on ends early
-    assert [each for each in stopped if each not in ((143, []), (-signal.SIGTERM, []))] == []
+    assert [
+        each for each in stopped if each not in ((143, []), (-signal.SIGTERM, []))
+    ] == []

@@ -26,7 +26,9 @@ def begin(folder, study):
     if not (folder / "flowers.csv").exists():
         write(folder)
     # joblib takes /dev/shm otherwise, where others work too.
-    places = {name: str(folder / "temporary") for name in ("TMPDIR", "JOBLIB_TEMP_FOLDER")}
+    places = {
+        name: str(folder / "temporary") for name in ("TMPDIR", "JOBLIB_TEMP_FOLDER")
+    }
     options = [study, *STUDIES[study].split(), "--jobs", "2", "--out", "out", "--quiet"]
     return start(folder, *options, env=places)
 
@@ -71,7 +73,9 @@ def assert_nothing_was_lost(folder, undisturbed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(N_ROUNDS))
-def test_40_a_hundred_random_kills_lose_nothing_and_change_no_table(alone, tmp_path, seed):
+def test_40_a_hundred_random_kills_lose_nothing_and_change_no_table(
+    alone, tmp_path, seed
+):
     study, undisturbed, seconds = alone
     moments, marks, n_kills, folder = random.Random(seed), [], 0, tmp_path / "0"
     while n_kills < N_KILLS:
@@ -107,6 +111,8 @@ def test_42_of_two_commands_at_once_one_is_refused(alone, tmp_path):
     both = [begin(tmp_path / "0", study) for _ in range(2)]
     said = [process.communicate()[1] for process in both]
     assert sorted(process.returncode for process in both) == [0, 2]
-    refused = next(text for text, process in zip(said, both, strict=True) if process.returncode)
+    refused = next(
+        text for text, process in zip(said, both, strict=True) if process.returncode
+    )
     assert refused.startswith("Error: Another run is writing to ")
     assert_nothing_was_lost(tmp_path / "0", undisturbed)

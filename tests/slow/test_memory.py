@@ -47,7 +47,9 @@ def folder(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("megabytes", MEGABYTES)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_55_a_process_of_little_memory_ends_in_an_answer_or_in_one_line(folder, command, megabytes):
+def test_55_a_process_of_little_memory_ends_in_an_answer_or_in_one_line(
+    folder, command, megabytes
+):
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(megabytes), *COMMANDS[command].split()],
         cwd=folder,
@@ -60,7 +62,9 @@ def test_55_a_process_of_little_memory_ends_in_an_answer_or_in_one_line(folder, 
     elif done.returncode:
         assert (done.returncode, len(lines)) == (2, 1), done.stderr
         assert lines[0].startswith("Error: ")
-        assert re.search("memory|failed to map", lines[0])  # of a library that is loaded late
+        assert re.search(
+            "memory|failed to map", lines[0]
+        )  # of a library that is loaded late
     else:
         assert lines == []
     assert not [path.name for path in folder.glob(".*")] or done.returncode < 0

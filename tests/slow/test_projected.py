@@ -21,7 +21,9 @@ def supervised_predictions(X, codes, rows):
     z = left[:, kept] * np.sqrt(len(rows))
     labeled = z[: len(X)]
     targets, mean = one_hot(codes, 2), labeled.mean(axis=0)
-    slopes = np.linalg.lstsq(labeled - mean, targets - targets.mean(axis=0), rcond=1e-6)[0]
+    slopes = np.linalg.lstsq(
+        labeled - mean, targets - targets.mean(axis=0), rcond=1e-6
+    )[0]
     return (z - mean) @ slopes + targets.mean(axis=0)
 
 
@@ -44,7 +46,9 @@ def test_the_projected_fit_is_never_worse_on_the_training_rows(name):
         y = np.r_[codes[split.labeled], np.full(len(split.unlabeled), -1)]
         fit = ImplicitlyConstrainedLeastSquares(variant="projected").fit(rows, y)
         assert fit.converged_
-        supervised = supervised_predictions(data.X[split.labeled], codes[split.labeled], rows)
+        supervised = supervised_predictions(
+            data.X[split.labeled], codes[split.labeled], rows
+        )
         theirs = ((supervised - one_hot(truth, 2)) ** 2).sum(axis=1).mean() / 2
         changes.append(fit.squared_loss(rows, truth).mean() - theirs)
     assert max(changes) <= 1e-8

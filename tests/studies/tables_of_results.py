@@ -18,7 +18,9 @@ def make_table(n_labeled=24, n_unlabeled=40, n_features=2, seed=0, **columns):
     rng = np.random.default_rng(seed)
     y = np.arange(n_labeled + n_unlabeled) % 2
     X = rng.standard_normal((len(y), n_features)) + 1.5 * y[:, None]
-    features = pd.DataFrame(X, columns=[f"x{k + 1}" for k in range(n_features)]).assign(**columns)
+    features = pd.DataFrame(X, columns=[f"x{k + 1}" for k in range(n_features)]).assign(
+        **columns
+    )
     labels = np.array(["no", "yes"], dtype=object)[y]
     labels[n_labeled:] = None
     return table_of(features, labels)
@@ -48,12 +50,16 @@ def result(method, repeat, fold, error, *, experiment=COMPARISON, n_test=5, **va
     measured = {"error": error, "brier": error}
     if experiment == COMPARISON:
         measured["rows"] = rows_json(n_test * fold, codes)
-    return FitResult(*key, values=measured, **{"n_labeled": 16, "n_test": n_test, **values})
+    return FitResult(
+        *key, values=measured, **{"n_labeled": 16, "n_test": n_test, **values}
+    )
 
 
 def rows_json(first, losses):
     """Test rows from the index ``first`` on; a row of loss above one half is wrong."""
-    return json.dumps([[first + k, float(v), int(v > 0.5)] for k, v in enumerate(losses)])
+    return json.dumps(
+        [[first + k, float(v), int(v > 0.5)] for k, v in enumerate(losses)]
+    )
 
 
 def changed(result, **values):
@@ -64,7 +70,9 @@ def changed(result, **values):
 def results(**errors):
     """Results of contestants, by name, from (repeats, folds) tables of errors."""
     return [
-        result(name.replace("_unshrunk", UNSHRUNK).replace("_", "-"), repeat, fold, error)
+        result(
+            name.replace("_unshrunk", UNSHRUNK).replace("_", "-"), repeat, fold, error
+        )
         for name, table in errors.items()
         for repeat, folds in enumerate(table)
         for fold, error in enumerate(folds)

@@ -59,4 +59,6 @@ def test_41_a_killed_worker_costs_its_own_cells_and_no_others():
     failed = [row for row in rows if row.failure is not None]
     assert {row.dataset for row in failed} == {"deadly"}
     assert "was killed" in failed[0].failure
-    assert values(row for row in rows if row.dataset == "set") == values(run(cells[:-1], jobs=1))
+    assert values(row for row in rows if row.dataset == "set") == values(
+        run(cells[:-1], jobs=1)
+    )

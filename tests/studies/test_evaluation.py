@@ -37,7 +37,11 @@ def test_error_interval_and_matrix_are_those_of_the_rows_with_a_class(model, tmp
     fitted = load_model(model)
     predicted = fitted.predict(rows[["p", "q", "color", "wild"]])
     n_wrong = int((predicted != rows["species"]).sum())
-    assert (found["n_rows"], found["n_rows_in_file"], found["n_wrong"]) == (250, 300, n_wrong)
+    assert (found["n_rows"], found["n_rows_in_file"], found["n_wrong"]) == (
+        250,
+        300,
+        n_wrong,
+    )
     assert found["error_low"] < found["error"] < found["error_high"]
     assert sum(sum(row.values()) for row in found["confusion"].values()) == 250
     truth = (rows["species"].to_numpy()[:, None] == fitted.classes_).astype(float)
@@ -65,14 +69,19 @@ def test_the_terminal_shows_error_base_rate_classes_and_matrix(model, tmp_path):
     assert "Balanced" not in said
 
 
-def test_rare_classes_have_a_balanced_error_and_a_single_one_shows_nothing(model, tmp_path):
+def test_rare_classes_have_a_balanced_error_and_a_single_one_shows_nothing(
+    model, tmp_path
+):
     frame = known()
     rare = frame[(frame["species"] != "rose") | (np.arange(300) % 9 == 2)]
-    assert "Balanced error: " in call("evaluate", model, write(tmp_path, rare, "n.csv"))[1]
+    assert (
+        "Balanced error: " in call("evaluate", model, write(tmp_path, rare, "n.csv"))[1]
+    )
     single = frame.assign(species="iris", p=0.0, q=9.0)
     said = call("evaluate", model, write(tmp_path, single, "n.csv"))[1]
     assert (
-        "would get 0.0 % wrong; rows of one class cannot show what the model has learned." in said
+        "would get 0.0 % wrong; rows of one class cannot show what the model has learned."
+        in said
     )
 
 
@@ -80,12 +89,17 @@ def test_rare_classes_have_a_balanced_error_and_a_single_one_shows_nothing(model
     ("counts", "end"),
     [
         ([[10.0, 0.0], [4.0, 1.0]], "; the model is not clearly better."),
-        ([[7.0, 3.0], [3.0, 2.0]], "; the model is no better, though its probabilities are."),
+        (
+            [[7.0, 3.0], [3.0, 2.0]],
+            "; the model is no better, though its probabilities are.",
+        ),
     ],
 )
 def test_an_error_that_is_not_below_the_base_rate_is_said_to_be_no_better(counts, end):
     confusion = Confusion(("a", "b"), np.array(counts))
-    found = Evaluation("m", "d", "kind", 15, confusion, 0.1, np.zeros((10, 3)), {}, False)
+    found = Evaluation(
+        "m", "d", "kind", 15, confusion, 0.1, np.zeros((10, 3)), {}, False
+    )
     assert base_rate_sentence(found).endswith(end)
 
 
@@ -95,7 +109,9 @@ def test_the_file_of_the_fit_is_recognized(model):
     assert "30 of 90 rows" in said
 
 
-def test_classes_that_the_model_does_not_know_count_as_wrong_and_marks_as_unknown(model, tmp_path):
+def test_classes_that_the_model_does_not_know_count_as_wrong_and_marks_as_unknown(
+    model, tmp_path
+):
     frame = known()
     frame.loc[:9, "species"] = "tulip"
     frame.loc[10:29, "species"] = "?"
@@ -115,7 +131,13 @@ def test_a_page_is_written_on_request(model, tmp_path):
     assert code == 0
     assert f"Wrote {page}." in said
     text = page.read_text()
-    for words in ("Errors by class", "Confusion matrix", "Brier score", "&lt;b&gt;.csv", "<svg"):
+    for words in (
+        "Errors by class",
+        "Confusion matrix",
+        "Brier score",
+        "&lt;b&gt;.csv",
+        "<svg",
+    ):
         assert words in text
     assert "fits" not in text
     assert call("evaluate", model, data, "--quiet") == (0, "", "")
@@ -131,6 +153,9 @@ def test_what_cannot_be_evaluated_is_refused_with_the_way_out(model, tmp_path):
         "'Species' for 'species'?" in error
     )
     assert call("evaluate", model, data, "--target", "Species")[0] == 0
-    assert "must name an .html file" in call("evaluate", model, data, "--out", tmp_path / "p.md")[2]
+    assert (
+        "must name an .html file"
+        in call("evaluate", model, data, "--out", tmp_path / "p.md")[2]
+    )
     empty = write(tmp_path, flowers().assign(species=None), "e.csv")
     assert "no row has a class of the model" in call("evaluate", model, empty)[2]

@@ -54,7 +54,9 @@ def test_a_second_run_with_the_same_settings_goes_on_and_with_others_is_refused(
         store.merge_settings(data={"b": "changed"})
 
 
-def test_42_another_run_on_the_same_folder_is_refused_while_the_first_lasts(store, path):
+def test_42_another_run_on_the_same_folder_is_refused_while_the_first_lasts(
+    store, path
+):
     with pytest.raises(StoreError, match="Another run is writing to"):
         Store(path)
     store.close()
@@ -62,22 +64,32 @@ def test_42_another_run_on_the_same_folder_is_refused_while_the_first_lasts(stor
 
 
 def test_a_folder_without_rows_says_so(tmp_path):
-    with pytest.raises(StoreError, match=r"rows\.sqlite does not exist: run an experiment"):
+    with pytest.raises(
+        StoreError, match=r"rows\.sqlite does not exist: run an experiment"
+    ):
         Store(tmp_path / "rows.sqlite", read_only=True)
 
 
 def test_44_a_file_that_is_no_store_is_named(tmp_path):
     path = tmp_path / "rows.sqlite"
-    path.write_text("something else entirely, long enough to be read as a header of a file" * 20)
-    with pytest.raises(StoreError, match=r"is no store of this version of iclda, or it is damaged"):
+    path.write_text(
+        "something else entirely, long enough to be read as a header of a file" * 20
+    )
+    with pytest.raises(
+        StoreError, match=r"is no store of this version of iclda, or it is damaged"
+    ):
         Store(path)
 
 
-@pytest.mark.parametrize(("kind", "given", "read"), [("paper", 99, 1), ("comparison", 1, 2)])
+@pytest.mark.parametrize(
+    ("kind", "given", "read"), [("paper", 99, 1), ("comparison", 1, 2)]
+)
 def test_44_a_store_of_another_format_is_refused(kind, given, read, store, path):
     store.note(kind=kind, format=given)
     store.close()
-    with pytest.raises(StoreError, match=f"has format {given}, and this version reads {read}: use"):
+    with pytest.raises(
+        StoreError, match=f"has format {given}, and this version reads {read}: use"
+    ):
         Store(path)
 
 
@@ -94,15 +106,19 @@ def test_the_store_of_another_study_is_refused(store, path):
 def make_earlier_store(path):
     """A store as earlier versions made it: with checksums and without the column of remarks."""
     path.parent.mkdir()
-    columns = (
-        "experiment, dataset, repeat, part, method, n_labeled, n_unlabeled, n_test, error, nll"
-    )
+    columns = "experiment, dataset, repeat, part, method, n_labeled, n_unlabeled, n_test, error, nll"
     connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    connection.execute(
+        "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+    )
     connection.execute("INSERT INTO settings VALUES ('seed', '3'), ('checksum', '123')")
-    connection.execute(f"CREATE TABLE rows ({columns}, seconds, failure, seed, versions, checksum)")
+    connection.execute(
+        f"CREATE TABLE rows ({columns}, seconds, failure, seed, versions, checksum)"
+    )
     values = (TABLES, "a", 0, 0, "LDA", 10, 50, 7, 0.1, 1.5, 0.01, None, 0, "", "456")
-    connection.execute(f"INSERT INTO rows VALUES ({', '.join('?' * len(values))})", values)
+    connection.execute(
+        f"INSERT INTO rows VALUES ({', '.join('?' * len(values))})", values
+    )
     connection.commit()
     connection.close()
 

@@ -24,7 +24,9 @@ def table(tmp_path, monkeypatch):
     frame.columns = [f"v{k}" for k in range(10)]
     frame.insert(3, "remark", [f"number {k}, {'a' * (k % 7)}" for k in range(150)])
     frame.to_csv("rows.csv", index=False)
-    return tmp_path / "rows.csv", dict(zip(map(str, range(150)), NAMES[codes], strict=True))
+    return tmp_path / "rows.csv", dict(
+        zip(map(str, range(150)), NAMES[codes], strict=True)
+    )
 
 
 def fill(truth, most=None, path="to_label.csv"):
@@ -40,11 +42,19 @@ def test_a_first_round_asks_for_representative_rows_with_what_a_person_needs(tab
     asked = ask_for_labels(path, 9, n_test=4)
     frame = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
     assert list(frame.columns[:5]) == ["row", "label", "how", "round", "guess"]
-    assert list(frame.columns[5:]) == ["v0", "v1", "v2", "remark", *(f"v{k}" for k in range(3, 8))]
+    assert list(frame.columns[5:]) == [
+        "v0",
+        "v1",
+        "v2",
+        "remark",
+        *(f"v{k}" for k in range(3, 8)),
+    ]
     assert frame["how"].tolist() == [RANDOM] * 4 + [CHOSEN] * 9
     assert set(frame["round"]) == {"1"}
     assert set(frame["label"]) == set(frame["guess"]) == {""}
-    assert frame["remark"].tolist() == [f"number {k}, {'a' * (int(k) % 7)}" for k in frame["row"]]
+    assert frame["remark"].tolist() == [
+        f"number {k}, {'a' * (int(k) % 7)}" for k in frame["row"]
+    ]
     assert (asked.n_chosen, asked.n_random, asked.n_left) == (9, 4, 137)
     assert len({truth[row] for row in frame["row"]}) == 3
 
@@ -75,7 +85,9 @@ def test_the_error_is_withheld_and_then_that_of_random_labels(table):
     fill(truth)
     asked = ask_for_labels(path, 6, n_test=30)
     assert asked.progress.estimate is None
-    assert "there are 0 among 12 labels. `iclda ask` draws such rows" in str(asked.progress)
+    assert "there are 0 among 12 labels. `iclda ask` draws such rows" in str(
+        asked.progress
+    )
     assert asked.answers.ids(RANDOM)
     fill(truth)
     progress = ask_for_labels(path, 0).progress
@@ -98,7 +110,9 @@ def test_without_a_clear_fall_nothing_is_predicted(n_right, n_wrong):
 def test_what_more_labels_bring_follows_a_power_law():
     error = ErrorEstimate(0.2, 0.1, 0.3, 50)
     progress = Progress(error, "", 0.4, n_right=10, n_wrong=0, n_labels=40, n_last=20)
-    assert progress.after_more == pytest.approx(0.2 * 40 / 50)  # half the error at twice the labels
+    assert progress.after_more == pytest.approx(
+        0.2 * 40 / 50
+    )  # half the error at twice the labels
     assert "lower it by about 4.0 points" in str(progress)
 
 
@@ -113,14 +127,18 @@ def test_held_out_labels_train_no_fit_and_chosen_ones_are_not_tested():
 
     class Watched(find_method("supervised").load_class()):
         def fit(self, X, y):
-            seen.append({k for k, label in zip(X.index, y, strict=True) if label is not None})
+            seen.append(
+                {k for k, label in zip(X.index, y, strict=True) if label is not None}
+            )
             return super().fit(X, y)
 
     table = Table(X, labels, "label", (), is_chosen=is_chosen)
     is_wrong = wrong_on_random(pipeline(None, Watched()), table)
     assert len(is_wrong) == 30
     assert all(set(range(10)) <= each for each in seen)
-    assert sorted(k for each in seen for k in set(range(40)) - each) == list(range(10, 40))
+    assert sorted(k for each in seen for k in set(range(40)) - each) == list(
+        range(10, 40)
+    )
     seen.clear()
     is_training = np.arange(80) >= 5
     wrong_on_random(pipeline(None, Watched()), table, is_training)
@@ -131,11 +149,16 @@ def test_rows_that_are_left_are_all_asked_for_and_then_nothing_is(table):
     path, truth = table
     asked = ask_for_labels(path, 140, n_test=20)
     assert (asked.n_random, asked.n_chosen, asked.n_left) == (20, 130, 0)
-    assert any("160 rows were wanted, and 150 were left" in line for line in asked.lines)
+    assert any(
+        "160 rows were wanted, and 150 were left" in line for line in asked.lines
+    )
     assert "No further row is left to ask for." in ask_for_labels(path, 5).lines
     fill(truth)
     before = (path.parent / "to_label.csv").read_bytes()
-    assert "All rows are labeled: nothing is left to ask for." in ask_for_labels(path, 5).lines
+    assert (
+        "All rows are labeled: nothing is left to ask for."
+        in ask_for_labels(path, 5).lines
+    )
     assert (path.parent / "to_label.csv").read_bytes() == before
 
 
@@ -152,8 +175,14 @@ def test_labels_of_the_file_count_and_join_the_answers(table):
     for row in answers.ids():
         answers = answers.answering(row, truth[row])
     answers.write()
-    joined = read_table(path, target="kind", labels="to_label.csv", id="row", drop_unusable=True)
-    assert (joined.is_labeled.sum(), joined.n_chosen, joined.is_random.sum()) == (25, 5, 20)
+    joined = read_table(
+        path, target="kind", labels="to_label.csv", id="row", drop_unusable=True
+    )
+    assert (joined.is_labeled.sum(), joined.n_chosen, joined.is_random.sum()) == (
+        25,
+        5,
+        20,
+    )
 
 
 def test_a_changed_file_is_refused_and_answers_stay(table):
@@ -190,7 +219,9 @@ def test_a_fit_uses_no_shares_of_chosen_labels_and_withholds_its_error(table):
     with pytest.raises(ParameterError, match="15 of these were chosen"):
         fit_table(chosen, find_method("iclda-proportions"))
     warned = fit_table(chosen, find_method("supervised"))[1].warnings
-    assert any("takes the class shares of the labels, and 15" in text for text in warned)
+    assert any(
+        "takes the class shares of the labels, and 15" in text for text in warned
+    )
     ask_for_labels(path, 0, n_test=20)
     fill(truth)
     both = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
@@ -200,14 +231,18 @@ def test_a_fit_uses_no_shares_of_chosen_labels_and_withholds_its_error(table):
 
 def test_rows_without_features_are_drawn_at_random(tmp_path):
     path = tmp_path / "texts.csv"
-    pd.DataFrame({"text": [f"sentence number {k}" for k in range(40)]}).to_csv(path, index=False)
+    pd.DataFrame({"text": [f"sentence number {k}" for k in range(40)]}).to_csv(
+        path, index=False
+    )
     labels = tmp_path / "l.csv"
     asked = ask_for_labels(path, 10, labels=labels)
     assert (asked.n_chosen, asked.n_random) == (0, 10)
     answers = asked.answers.answering(asked.answers.ids()[0], "a")
     answers.answering(asked.answers.ids()[1], "b").write()
     lines = ask_for_labels(path, 5, labels=labels).lines
-    assert any("texts.csv has no column that a model can learn from" in line for line in lines)
+    assert any(
+        "texts.csv has no column that a model can learn from" in line for line in lines
+    )
 
 
 def test_a_column_named_row_identifies_rows(table):
@@ -218,10 +253,14 @@ def test_a_column_named_row_identifies_rows(table):
     assert all(id.startswith("r") for id in ask_for_labels(path, 5).answers.ids())
 
 
-def test_ids_that_do_not_identify_the_rows_are_refused_before_anything_is_written(tmp_path):
+def test_ids_that_do_not_identify_the_rows_are_refused_before_anything_is_written(
+    tmp_path,
+):
     path, labels = tmp_path / "t.csv", tmp_path / "to_label.csv"
     path.write_text("name,x\n" + "".join(f"n{k % 9},{k}\n" for k in range(10)))
-    with pytest.raises(ValueError, match="must identify the rows, and 'n0' occurs 2 times"):
+    with pytest.raises(
+        ValueError, match="must identify the rows, and 'n0' occurs 2 times"
+    ):
         ask_for_labels(path, 2, id="name", labels=labels)
     path.write_text("name,x\n,0\n" + "".join(f"n{k},{k}\n" for k in range(10)))
     with pytest.raises(ValueError, match="must identify the rows, and a cell is empty"):
@@ -236,7 +275,9 @@ def test_ids_that_do_not_identify_the_rows_are_refused_before_anything_is_writte
 def asked(tmp_path):
     """Three chosen rows with a column to look at, and two random ones."""
     answers = Answers.read(tmp_path / "to_label.csv", "row", "kind")
-    answers = answers.asking(["4", "7", "01"], CHOSEN, shown={"text": ["a, b", 'a "c"', "d\ne"]})
+    answers = answers.asking(
+        ["4", "7", "01"], CHOSEN, shown={"text": ["a, b", 'a "c"', "d\ne"]}
+    )
     return answers.asking(["2", "3"], RANDOM, guesses=["x", "y"])
 
 
@@ -253,7 +294,9 @@ def test_what_a_spreadsheet_saves_is_read_again(asked):
     """With semicolons, a byte order mark and lines of empty cells."""
     text = asked.frame.to_csv(index=False, sep=";") + ";;;;;\n"
     asked.path.write_text(text, encoding="utf-8-sig")
-    pd.testing.assert_frame_equal(Answers.read(asked.path, "row", "kind").frame, asked.frame)
+    pd.testing.assert_frame_equal(
+        Answers.read(asked.path, "row", "kind").frame, asked.frame
+    )
 
 
 def test_answers_are_taken_and_taken_back(asked):
@@ -277,7 +320,9 @@ def test_another_file_is_not_taken_for_one(tmp_path):
     with pytest.raises(ValueError, match="is no file of rows to label"):
         Answers.read(path, "row", "kind")
     path.write_text("row,kind,how,round,guess\n")
-    with pytest.raises(ValueError, match=r"wine.csv holds no rows below .*, or delete it"):
+    with pytest.raises(
+        ValueError, match=r"wine.csv holds no rows below .*, or delete it"
+    ):
         Answers.read(path, "row", "kind")
     path.write_text("")
     assert Answers.read(path, "row", "kind").ids() == []

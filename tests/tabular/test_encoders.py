@@ -10,7 +10,13 @@ from sklearn.base import clone
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
 from iclda.methods import find_method
 from iclda.model_files import column_kinds
-from iclda.tabular import CategoryEncoder, NumberEncoder, pipeline, preprocessing, read_table
+from iclda.tabular import (
+    CategoryEncoder,
+    NumberEncoder,
+    pipeline,
+    preprocessing,
+    read_table,
+)
 from iclda.tabular.encoders import kinds_of
 from iclda.tabular.fit_predict import fit_table, predict_file
 
@@ -25,8 +31,12 @@ def encode(encoder, X):
 
 
 def test_gaps_of_numbers_get_the_median_of_the_training_rows():
-    encoder = NumberEncoder().fit(frame(a=[1.0, 5.0, None, 3.0], b=[True, None, False, True]))
-    assert_array_equal(encoder.transform(frame(a=[None, 9.0], b=[None, False])), [[3, 1], [9, 0]])
+    encoder = NumberEncoder().fit(
+        frame(a=[1.0, 5.0, None, 3.0], b=[True, None, False, True])
+    )
+    assert_array_equal(
+        encoder.transform(frame(a=[None, 9.0], b=[None, False])), [[3, 1], [9, 0]]
+    )
     assert encoder.column_kinds_ == {"a": "number", "b": "boolean"}
 
 
@@ -34,7 +44,9 @@ def test_a_column_without_any_number_in_a_fold_is_constant():
     assert encode(NumberEncoder(), frame(a=[np.nan, np.nan])) == {"a": [0, 0]}
 
 
-@pytest.mark.parametrize("dtype", ["Int64", "Float32", "double[pyarrow]", "int64[pyarrow]", object])
+@pytest.mark.parametrize(
+    "dtype", ["Int64", "Float32", "double[pyarrow]", "int64[pyarrow]", object]
+)
 def test_numbers_of_any_dtype_are_float64(dtype):
     X = frame(a=pd.array([1, None, 3], dtype=dtype))
     assert encode(NumberEncoder(), X) == {"a": [1.0, 2.0, 3.0]}
@@ -68,7 +80,8 @@ def test_rare_categories_are_pooled_and_unknown_ones_count_as_rare():
     encoder = CategoryEncoder().fit(X)
     assert encoder.get_feature_names_out().tolist() == ["a = q", "a = any other"]
     assert_array_equal(
-        encoder.transform(frame(a=["p", "q", "r", "new"])), [[0, 0], [1, 0], [0, 1], [0, 1]]
+        encoder.transform(frame(a=["p", "q", "r", "new"])),
+        [[0, 0], [1, 0], [0, 1], [0, 1]],
     )
 
 
@@ -99,9 +112,14 @@ def test_other_columns_than_in_training_are_refused(encoder):
 
 @pytest.mark.parametrize(("size", "shown"), [(9e200, r"9e\+200"), (-np.inf, "inf")])
 def test_19_numbers_whose_squares_overflow_are_refused(size, shown):
-    fitted, odd = NumberEncoder().fit(frame(far=[1.0, 2.0])), frame(far=[1.0, None, size])
+    fitted, odd = (
+        NumberEncoder().fit(frame(far=[1.0, 2.0])),
+        frame(far=[1.0, None, size]),
+    )
     for method in (clone(fitted).fit, fitted.transform):
-        with pytest.raises(ValueError, match=f"'far' holds numbers up to {shown} in size"):
+        with pytest.raises(
+            ValueError, match=f"'far' holds numbers up to {shown} in size"
+        ):
             method(odd)
 
 
@@ -114,7 +132,10 @@ SERIES = {
     "arrow booleans": (pd.array([True, None], dtype="bool[pyarrow]"), "boolean"),
     "text": (["p", "q", None, "p"], "category"),
     "dates": (pd.to_datetime(["2020-01-02", None]), "date"),
-    "arrow text": (pd.array(["p", "q", "p", None], dtype="string[pyarrow]"), "category"),
+    "arrow text": (
+        pd.array(["p", "q", "p", None], dtype="string[pyarrow]"),
+        "category",
+    ),
     "categories": (pd.Categorical(["p", "q", None, "p"]), "category"),
     "numbers as categories": (pd.Categorical([1, 2, 1]), "category"),
 }
@@ -128,13 +149,31 @@ def test_columns_are_numbers_booleans_categories_or_dates(values, kind):
 NAMES = [f"person {i}" for i in range(50)]
 REFUSED = {
     "names": (NAMES, "holds 50 different texts in 50 rows, for example 'person 0'"),
-    "dates of a zone": (pd.to_datetime(["2020-01-02", None]).tz_localize("UTC"), "a time zone"),
+    "dates of a zone": (
+        pd.to_datetime(["2020-01-02", None]).tz_localize("UTC"),
+        "a time zone",
+    ),
     "times": ([datetime.time(1, 30), None], "times as numbers, for example of hours"),
-    "percent": ([f"{i}%" for i in range(50)], "for example '0%': .* write numbers with digits"),
-    "dates in other forms": ([f"{i}.5.2020" for i in range(1, 31)], "dates as 2020-03-12"),
-    "thousands among numbers": ([*map(str, range(900, 1000)), "1,000"], "for example '1,000'"),
-    "numbers and text": (["1", "2.5", "about 3"], "text in 1 of 3 rows, for example 'about 3'"),
-    "numbers to Python only": (["1", "1_000", "+3", "2"], "in 2 of 4 rows, for example '1_000'"),
+    "percent": (
+        [f"{i}%" for i in range(50)],
+        "for example '0%': .* write numbers with digits",
+    ),
+    "dates in other forms": (
+        [f"{i}.5.2020" for i in range(1, 31)],
+        "dates as 2020-03-12",
+    ),
+    "thousands among numbers": (
+        [*map(str, range(900, 1000)), "1,000"],
+        "for example '1,000'",
+    ),
+    "numbers and text": (
+        ["1", "2.5", "about 3"],
+        "text in 1 of 3 rows, for example 'about 3'",
+    ),
+    "numbers to Python only": (
+        ["1", "1_000", "+3", "2"],
+        "in 2 of 4 rows, for example '1_000'",
+    ),
     "complex": ([1 + 2j, 3 + 0j], "neither numbers nor text"),
     "lists": ([[1], [2]], r"neither numbers nor text .*, for example \[1\]"),
 }
@@ -149,7 +188,9 @@ def test_what_cannot_be_learned_from_is_refused_with_the_way_out(values, message
 
 
 def test_a_few_texts_that_are_no_numbers_are_categories():
-    frame = pd.DataFrame({"x": ["12-Mar-2020", "3.12.2020"] * 10, "y": ["10%", "20%"] * 10})
+    frame = pd.DataFrame(
+        {"x": ["12-Mar-2020", "3.12.2020"] * 10, "y": ["10%", "20%"] * 10}
+    )
     assert kinds_of(frame) == {"x": "category", "y": "category"}
 
 
@@ -161,7 +202,9 @@ def test_all_columns_that_cannot_be_used_are_named_at_once():
 
 
 def test_other_frames_are_refused_with_the_way_out():
-    with pytest.raises(TypeError, match=r"must be a pandas frame, got polars.*to_pandas\(\)"):
+    with pytest.raises(
+        TypeError, match=r"must be a pandas frame, got polars.*to_pandas\(\)"
+    ):
         kinds_of(pl.DataFrame({"a": [1.0]}))
 
 
@@ -177,20 +220,32 @@ def test_cells_that_are_no_dates_are_named_with_their_row(tmp_path):
     classes = np.where(np.arange(40) % 2, "new", "old").astype(object)
     features = pd.DataFrame({"visit": dates})
     model = pipeline(preprocessing(features), SupervisedLDA()).fit(features, classes)
-    texts = pd.Series(dates.strftime("%Y-%m-%d"), dtype=object).replace("2024-01-08", "soon")
+    texts = pd.Series(dates.strftime("%Y-%m-%d"), dtype=object).replace(
+        "2024-01-08", "soon"
+    )
     pd.DataFrame({"visit": texts}).to_csv(tmp_path / "data.csv", index=False)
     message = r"row 9, column 'visit': must hold dates such as .*: invalid value 'soon'"
     with pytest.raises(ValueError, match=message):
-        predict_file(model, column_kinds(model), tmp_path / "data.csv", tmp_path / "p.csv")
+        predict_file(
+            model, column_kinds(model), tmp_path / "data.csv", tmp_path / "p.csv"
+        )
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_dates_become_year_month_and_weekday(tmp_path, suffix):
     n = 60
-    days = pd.date_range("2023-06-01", periods=n, freq="11D").to_series().reset_index(drop=True)
+    days = (
+        pd.date_range("2023-06-01", periods=n, freq="11D")
+        .to_series()
+        .reset_index(drop=True)
+    )
     days[5] = None
-    frame = pd.DataFrame({"visit": days, "age": np.random.default_rng(0).normal(size=n)})
-    frame["kind"] = np.where(np.arange(n) % 2, np.where(np.arange(n) < 30, "new", "old"), None)
+    frame = pd.DataFrame(
+        {"visit": days, "age": np.random.default_rng(0).normal(size=n)}
+    )
+    frame["kind"] = np.where(
+        np.arange(n) % 2, np.where(np.arange(n) < 30, "new", "old"), None
+    )
     data = tmp_path / f"data.{suffix}"
     frame.to_csv(data, index=False) if suffix == "csv" else frame.to_parquet(data)
     table = read_table(data, target="kind")
@@ -207,9 +262,13 @@ def test_dates_become_year_month_and_weekday(tmp_path, suffix):
 
 
 def test_parts_of_dates_that_do_not_vary_are_left_out():
-    dates = pd.DataFrame({"d": pd.to_datetime(["2024-05-06", "2024-05-07", "2024-05-08"])})
+    dates = pd.DataFrame(
+        {"d": pd.to_datetime(["2024-05-06", "2024-05-07", "2024-05-08"])}
+    )
     assert list(preprocessing(dates).fit_transform(dates)) == ["d weekday"]
-    new_years = pd.DataFrame({"d": pd.to_datetime(["2021-01-01", "2022-01-01", "2023-01-01"])})
+    new_years = pd.DataFrame(
+        {"d": pd.to_datetime(["2021-01-01", "2022-01-01", "2023-01-01"])}
+    )
     assert list(preprocessing(new_years).fit_transform(new_years)) == ["d year"]
 
 
@@ -220,7 +279,9 @@ def test_several_columns_that_cannot_be_used_can_be_left_out_at_once(tmp_path):
     table = read_table(tmp_path / "data.csv", target="class", drop_unusable=True)
     assert list(table.features) == ["x"]
     assert table.dropped == ("name", "remark")
-    assert table.notes[0].startswith("Column 'name' holds 50 different texts in 50 rows")
+    assert table.notes[0].startswith(
+        "Column 'name' holds 50 different texts in 50 rows"
+    )
 
 
 def customers(n=240):
@@ -238,14 +299,18 @@ def customers(n=240):
     frame.loc[rng.random(n) < 0.02, "income"] = np.nan
     frame.loc[rng.random(n) < 0.05, "city"] = None
     frame.loc[rng.random(n) < 0.05, "member"] = pd.NA
-    classes = np.where(age / 10 + np.log(income) + rng.normal(size=n) > 13, "stays", "leaves")
+    classes = np.where(
+        age / 10 + np.log(income) + rng.normal(size=n) > 13, "stays", "leaves"
+    )
     return frame, classes.astype(object)
 
 
 def test_a_pipeline_takes_labels_with_none_and_has_text_classes():
     frame, classes = customers()
     labels = np.where(np.arange(len(frame)) < 60, classes, None)
-    model = pipeline(preprocessing(frame), ImplicitlyConstrainedLDA()).fit(frame, labels)
+    model = pipeline(preprocessing(frame), ImplicitlyConstrainedLDA()).fit(
+        frame, labels
+    )
     assert model.classes_.tolist() == ["leaves", "stays"]
     assert model.score(frame, classes) > 0.7
     assert model.score(frame, labels) == model.score(frame[:60], classes[:60])
@@ -257,7 +322,9 @@ def test_gaps_are_flagged_by_what_the_rows_of_the_fold_show():
         "x",
         "x is empty",
     ]
-    assert preprocessing(frame).fit(frame[50:]).get_feature_names_out().tolist() == ["x"]
+    assert preprocessing(frame).fit(frame[50:]).get_feature_names_out().tolist() == [
+        "x"
+    ]
 
 
 def test_scaling_changes_nothing_without_shrinkage():
@@ -293,18 +360,28 @@ def test_the_classifier_given_stays_as_it_is():
 def test_the_columns_of_a_vector_are_scaled_by_one_number():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 70)) * np.linspace(1, 9, 70) + 5
-    wide = pd.DataFrame(X, columns=[f"e_{k}" for k in range(70)]).assign(size=100 * X[:, 0])
+    wide = pd.DataFrame(X, columns=[f"e_{k}" for k in range(70)]).assign(
+        size=100 * X[:, 0]
+    )
     steps = pipeline(preprocessing(wide), SupervisedLDA(), scale=True)[:-1]
     scaled = steps.fit_transform(wide)
     ratio = scaled[[f"e_{k}" for k in range(70)]] / X
     assert_allclose(ratio, np.full(X.shape, 1 / np.sqrt(X.var(axis=0).mean())))
-    assert_allclose([scaled["size"].mean(), scaled["size"].std(ddof=0)], [0, 1], atol=1e-12)
+    assert_allclose(
+        [scaled["size"].mean(), scaled["size"].std(ddof=0)], [0, 1], atol=1e-12
+    )
 
 
-@pytest.mark.parametrize(("n_columns", "factor"), [(63, 1), (70, 1e4)], ids=["few", "another unit"])
-def test_few_numbered_columns_and_those_of_several_units_are_scaled_one_by_one(n_columns, factor):
+@pytest.mark.parametrize(
+    ("n_columns", "factor"), [(63, 1), (70, 1e4)], ids=["few", "another unit"]
+)
+def test_few_numbered_columns_and_those_of_several_units_are_scaled_one_by_one(
+    n_columns, factor
+):
     X = np.random.default_rng(0).normal(size=(40, n_columns))
     X[:, 0] *= factor
     frame = pd.DataFrame(X).rename(columns=str)
-    scaled = pipeline(preprocessing(frame), SupervisedLDA(), scale=True)[:-1].fit_transform(frame)
+    scaled = pipeline(preprocessing(frame), SupervisedLDA(), scale=True)[
+        :-1
+    ].fit_transform(frame)
     assert_allclose(scaled.std(ddof=0), 1)

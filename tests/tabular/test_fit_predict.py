@@ -32,7 +32,9 @@ def test_a_report_of_an_earlier_version_lacks_what_was_not_stored_then(report):
     assert FitReport.from_json(stored) == replace(report, safety="", error=None)
 
 
-@pytest.mark.parametrize("change", [{"sources": "here"}, {"sources": [{"path": 1}]}, {"target": 0}])
+@pytest.mark.parametrize(
+    "change", [{"sources": "here"}, {"sources": [{"path": 1}]}, {"target": 0}]
+)
 def test_anything_else_is_no_report(report, change):
     stored = {**report.to_json(), **change}
     if "target" in change:

@@ -24,7 +24,9 @@ def rows(n_classes):
     X = rng.normal(size=(120, 3)) * [1, 100, 0.01]
     X[:, 1] += 250 * y
     X[:, 2] += 0.02 * (y == 1)
-    return pd.DataFrame(X, columns=["noise", "large", "small"]), np.array(["a", "b", "c"])[y]
+    return pd.DataFrame(X, columns=["noise", "large", "small"]), np.array(
+        ["a", "b", "c"]
+    )[y]
 
 
 def test_two_classes_have_the_log_odds_of_the_second_in_units_of_the_spread_within_classes():
@@ -35,18 +37,24 @@ def test_two_classes_have_the_log_odds_of_the_second_in_units_of_the_spread_with
     assert list(found["coefficients"])[-1] == "noise"
     spread = np.sqrt(np.diag(model.covariance_))
     expected = dict(zip(X.columns, model.coef_[0] * spread, strict=True))
-    assert_allclose([found["coefficients"][name] for name in expected], list(expected.values()))
+    assert_allclose(
+        [found["coefficients"][name] for name in expected], list(expected.values())
+    )
 
 
 def test_units_of_columns_do_not_matter():
     X, y = rows(3)
     plain = standardized_coefficients(SupervisedLDA().fit(X, y))
     scaled = standardized_coefficients(
-        make_pipeline(StandardScaler().set_output(transform="pandas"), SupervisedLDA()).fit(X, y)
+        make_pipeline(
+            StandardScaler().set_output(transform="pandas"), SupervisedLDA()
+        ).fit(X, y)
     )
     for ours, theirs in zip(plain, scaled, strict=True):
         assert list(ours["coefficients"]) == list(theirs["coefficients"])
-        assert_allclose(list(ours["coefficients"].values()), list(theirs["coefficients"].values()))
+        assert_allclose(
+            list(ours["coefficients"].values()), list(theirs["coefficients"].values())
+        )
 
 
 def test_several_classes_have_discriminants_by_the_share_of_what_they_separate():
@@ -60,13 +68,18 @@ def test_several_classes_have_discriminants_by_the_share_of_what_they_separate()
     assert line.startswith("  discriminant 1, from ")
     assert "of what separates the classes: large " in line
     sign = 1 if found[0]["coefficients"]["large"] > 0 else -1
-    assert (found[0]["low"], found[0]["high"])[::sign] == ("a", "c")  # "large" grows from a to c
+    assert (found[0]["low"], found[0]["high"])[::sign] == (
+        "a",
+        "c",
+    )  # "large" grows from a to c
 
 
 def test_that_nothing_was_learned_comes_first_and_nothing_is_praised(tmp_path):
     rng = np.random.default_rng(0)
     # Every labeled row occurs in both classes: the columns say nothing about them.
-    X = np.vstack([np.repeat(rng.normal(size=(20, 4)), 2, axis=0), rng.normal(size=(60, 4))])
+    X = np.vstack(
+        [np.repeat(rng.normal(size=(20, 4)), 2, axis=0), rng.normal(size=(60, 4))]
+    )
     labels = [*["a", "b"] * 20, *[None] * 60]
     frame = pd.DataFrame(X, columns=list("pqrs")).assign(kind=labels)
     frame.to_csv(tmp_path / "noise.csv", index=False)
@@ -74,7 +87,9 @@ def test_that_nothing_was_learned_comes_first_and_nothing_is_praised(tmp_path):
     save_model(model, tmp_path / "m.skops", about=report.to_json())
     lines = fit_summary(model_details(tmp_path / "m.skops"))
     assert lines[0].endswith("fitted to 40 labeled and 60 unlabeled rows.")
-    assert lines[2].startswith("Warning: 40 labels cannot show that anything was learned: ")
+    assert lines[2].startswith(
+        "Warning: 40 labels cannot show that anything was learned: "
+    )
     assert lines[2].endswith("About 270 would show an error 5 percentage points lower.")
     said = "\n".join(lines)
     assert said.count("was learned") == 1
@@ -85,8 +100,14 @@ def test_that_nothing_was_learned_comes_first_and_nothing_is_praised(tmp_path):
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (0.30, "too few labels to be sure that this is better than to call every row 'NA'"),
-        (0.34, "that looks no better than to call every row 'NA', which gets 32 % wrong."),
+        (
+            0.30,
+            "too few labels to be sure that this is better than to call every row 'NA'",
+        ),
+        (
+            0.34,
+            "that looks no better than to call every row 'NA', which gets 32 % wrong.",
+        ),
     ],
 )
 def test_an_error_above_the_base_rate_is_not_put_down_to_few_labels(error, words):

@@ -53,7 +53,9 @@ SPELLINGS = {
     "quotes": TEXT.replace("red", '"red"').replace("size", '"size"').encode(),
     "blank lines": ("\n" + TEXT.replace("\n", "\n\n")).encode(),
     "blanks around": TEXT.replace("red", " red ").replace(",a", ", a").encode(),
-    "words for nothing": TEXT.replace("b\n,", "b\nNA,").replace("4,,", "4,null,").encode(),
+    "words for nothing": TEXT.replace("b\n,", "b\nNA,")
+    .replace("4,,", "4,null,")
+    .encode(),
 }
 
 
@@ -84,13 +86,18 @@ def test_parquet_gives_what_csv_gives(tmp_path):
     )
     frame.to_csv(tmp_path / "data.csv", index=False)
     frame.to_parquet(tmp_path / "data.parquet")
-    tables = [read_table(tmp_path / f"data.{kind}", target="class") for kind in ("csv", "parquet")]
+    tables = [
+        read_table(tmp_path / f"data.{kind}", target="class")
+        for kind in ("csv", "parquet")
+    ]
     pd.testing.assert_frame_equal(tables[0].features, tables[1].features)
     assert tables[0].labels.tolist() == tables[1].labels.tolist()
 
 
 LABELS = {
-    "categories, one of them unused": pa.DictionaryArray.from_arrays([0, 1, None], ["1", "2", "9"]),
+    "categories, one of them unused": pa.DictionaryArray.from_arrays(
+        [0, 1, None], ["1", "2", "9"]
+    ),
     "uint64": pa.array([1, 2, None], pa.uint64()),
     "floats with nan": pa.array([1.0, 2.0, float("nan")]),
     "text of floats": pa.array(["1.0", "2", ""]),
@@ -101,7 +108,9 @@ LABELS = {
 
 @pytest.mark.parametrize("values", LABELS.values(), ids=LABELS)
 def test_numbers_become_class_names_the_short_way(tmp_path, values):
-    pq.write_table(pa.table({"x": [1.0, 2.0, 3.0], "class": values}), tmp_path / "data.parquet")
+    pq.write_table(
+        pa.table({"x": [1.0, 2.0, 3.0], "class": values}), tmp_path / "data.parquet"
+    )
     table = read_table(tmp_path / "data.parquet", target="class")
     assert table.labels.tolist() == ["1", "2", None]
 
@@ -121,8 +130,12 @@ def test_a_value_of_the_target_can_mark_unlabeled_rows(tmp_path, mark):
 
 @pytest.mark.parametrize("word", ["NA", "nan", "?", "unknown"])
 @pytest.mark.parametrize("others", [("EU", "US"), ("0", "1")])
-def test_words_for_nothing_are_classes_unless_told_and_a_note_says_so(tmp_path, word, others):
-    text = f"x,class\n1.5,{others[0]}\n2,{others[1]}\n3,{word}\n4,{word}\n,{word}\nNA,\n"
+def test_words_for_nothing_are_classes_unless_told_and_a_note_says_so(
+    tmp_path, word, others
+):
+    text = (
+        f"x,class\n1.5,{others[0]}\n2,{others[1]}\n3,{word}\n4,{word}\n,{word}\nNA,\n"
+    )
     table = read(tmp_path, text)
     assert table.labels.tolist() == [*others, word, word, word, None]
     assert table.warnings == (
@@ -152,12 +165,17 @@ def test_rows_of_a_second_file_are_unlabeled_whatever_they_say(tmp_path):
     assert [source.n_rows for source in table.sources] == [4, 2]
 
 
-def test_a_column_without_values_in_one_of_two_files_takes_the_kind_of_the_other(tmp_path):
+def test_a_column_without_values_in_one_of_two_files_takes_the_kind_of_the_other(
+    tmp_path,
+):
     write(tmp_path, "x,flag,text\n1,,\n2,,\n", "more.csv")
     first = "x,flag,text,class\n1,True,p,a\n2,False,p,b\n"
     table = read(tmp_path, first, unlabeled_file=tmp_path / "more.csv")
     assert table.features["flag"].dropna().tolist() == [True, False]
-    assert kinds_of(table.features[["flag", "text"]]) == {"flag": "boolean", "text": "category"}
+    assert kinds_of(table.features[["flag", "text"]]) == {
+        "flag": "boolean",
+        "text": "category",
+    }
 
 
 def test_row_numbers_without_a_name_are_left_out_and_with_one_are_pointed_at(tmp_path):
@@ -188,8 +206,14 @@ REFUSED = {
         "row 3: a cell has a quote that is never closed",
     ),
     "long name": (b"x" * 200_000 + b",class\n1,a\n", "field larger than field limit"),
-    "long row": (b"x,class\n1,a\n2," + b"b" * 3_000_000 + b"\n", "a row is over a megabyte"),
-    "utf-16": ("x,class\n1,a\n".encode("utf-16"), "is no UTF-8 text: byte 0 cannot be read"),
+    "long row": (
+        b"x,class\n1,a\n2," + b"b" * 3_000_000 + b"\n",
+        "a row is over a megabyte",
+    ),
+    "utf-16": (
+        "x,class\n1,a\n".encode("utf-16"),
+        "is no UTF-8 text: byte 0 cannot be read",
+    ),
     "name twice": (b"x,x,class\n1,2,a\n", "has 2 columns called 'x'"),
     "zero byte": (b"x\0,class\n1,a\n", "holds a zero byte: rename it"),
     "no such column": (
@@ -206,7 +230,10 @@ REFUSED = {
         "got empty cells only (0 labeled rows). Label rows of each class, for example",
     ),
     "one class": (b"x,class\n1,a\n2,\n", "at least 2 classes, got 'a' (1 labeled row)"),
-    "measurements": (b"x,class\n1,1.5\n2,2\n", "with fractions or infinity, for example 1.5"),
+    "measurements": (
+        b"x,class\n1,1.5\n2,2\n",
+        "with fractions or infinity, for example 1.5",
+    ),
     "only the target": (b"class\na\nb\n", "no column to learn from besides the target"),
     "many classes": (
         b"x,class\n" + b"".join(b"1,%d\n" % i for i in range(60)),
@@ -216,7 +243,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("content", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_read_is_refused_with_place_and_value(tmp_path, content, message):
+def test_what_cannot_be_read_is_refused_with_place_and_value(
+    tmp_path, content, message
+):
     write(tmp_path, content)
     with pytest.raises(ValueError, match=r"data\.csv") as error:
         read_table(tmp_path / "data.csv", target="class")
@@ -237,7 +266,9 @@ def test_other_files_and_folders_are_refused(tmp_path):
 @pytest.mark.parametrize("keep", [12, -10])
 def test_a_parquet_or_packed_file_that_is_cut_off_is_refused(tmp_path, name, keep):
     frame = pd.DataFrame({"x": [1.0, 2.0], "class": ["a", "b"]})
-    frame.to_parquet(tmp_path / name) if name.endswith("parquet") else frame.to_csv(tmp_path / name)
+    frame.to_parquet(tmp_path / name) if name.endswith("parquet") else frame.to_csv(
+        tmp_path / name
+    )
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:keep])
     with pytest.raises(ValueError, match=rf"{name} cannot be read"):
         read_table(tmp_path / name, target="class")
@@ -251,7 +282,9 @@ def test_the_suffix_tells_the_kind_of_file(tmp_path, name):
 
 
 def test_options_that_name_nothing_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="no row has the unlabeled value 'x' in column 'class'"):
+    with pytest.raises(
+        ValueError, match="no row has the unlabeled value 'x' in column 'class'"
+    ):
         read(tmp_path, TEXT, unlabeled="x")
     with pytest.raises(ValueError, match=r"no column 'colour'. Did you mean 'color'"):
         read(tmp_path, TEXT, drop=["colour"])
@@ -260,7 +293,9 @@ def test_options_that_name_nothing_are_refused(tmp_path):
 
 
 def test_options_may_be_a_number_or_one_name(tmp_path):
-    table = read(tmp_path, "x,color,class\n1,p,-1\n2,p,1\n3,p,2\n", unlabeled=-1, drop="color")
+    table = read(
+        tmp_path, "x,color,class\n1,p,-1\n2,p,1\n3,p,2\n", unlabeled=-1, drop="color"
+    )
     assert (table.labels.tolist(), list(table.features)) == ([None, "1", "2"], ["x"])
     with pytest.raises(ValueError, match="has no column 3"):
         read(tmp_path, TEXT, target=3)
@@ -268,10 +303,14 @@ def test_options_may_be_a_number_or_one_name(tmp_path):
 
 def test_a_second_file_needs_the_columns_of_the_first_and_their_kinds(tmp_path):
     write(tmp_path, "size\n1\n", "more.csv")
-    with pytest.raises(ValueError, match=r"more\.csv has no column 'color', which .*data\.csv has"):
+    with pytest.raises(
+        ValueError, match=r"more\.csv has no column 'color', which .*data\.csv has"
+    ):
         read(tmp_path, TEXT, unlabeled_file=tmp_path / "more.csv")
     write(tmp_path, "size,color\nlarge,red\n", "more.csv")
-    with pytest.raises(ValueError, match=r"Column 'size' holds other kinds of .*'large'"):
+    with pytest.raises(
+        ValueError, match=r"Column 'size' holds other kinds of .*'large'"
+    ):
         read(tmp_path, TEXT, unlabeled_file=tmp_path / "more.csv")
 
 
@@ -280,7 +319,9 @@ FEATURES = "size,name,class\n1,p,x\n2,q,y\n3,r,x\n4,s,y\n"
 
 def read_with(folder, labels, features=FEATURES, **options):
     write(folder, labels, "labels.csv")
-    return read(folder, features, labels=folder / "labels.csv", **{"target": None, **options})
+    return read(
+        folder, features, labels=folder / "labels.csv", **{"target": None, **options}
+    )
 
 
 def test_labels_of_another_file_follow_the_rows_or_are_joined_by_ids(tmp_path):
@@ -316,12 +357,20 @@ BAD_LABELS = {
         r"labels\.csv: column 'name' must .*'p' occurs 2 times",
     ),
     "no target": ("a,b,c\n1,2,3\n", {}, r"out of 'a', 'b', 'c'. labels names"),
-    "a wrong target": ("kind\na\nb\n", {"target": "kid"}, "Did you mean 'kind' for 'kid'"),
+    "a wrong target": (
+        "kind\na\nb\n",
+        {"target": "kid"},
+        "Did you mean 'kind' for 'kid'",
+    ),
 }
 
 
-@pytest.mark.parametrize(("labels", "options", "message"), BAD_LABELS.values(), ids=BAD_LABELS)
-def test_labels_that_do_not_fit_are_refused_with_the_way_out(tmp_path, labels, options, message):
+@pytest.mark.parametrize(
+    ("labels", "options", "message"), BAD_LABELS.values(), ids=BAD_LABELS
+)
+def test_labels_that_do_not_fit_are_refused_with_the_way_out(
+    tmp_path, labels, options, message
+):
     with pytest.raises(ValueError, match=message):
         read_with(tmp_path, labels, **options)
 
@@ -335,12 +384,18 @@ LISTS = [[float(k), k / 2] for k in range(4)]
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.list_(pa.float32()), pa.list_(pa.float16(), 2), pa.large_list(pa.int8())], ids=str
+    "kind",
+    [pa.list_(pa.float32()), pa.list_(pa.float16(), 2), pa.large_list(pa.int8())],
+    ids=str,
 )
 def test_lists_of_numbers_are_a_feature_a_number(tmp_path, kind):
     number = kind.value_type.to_pandas_dtype()
     lists = [[number(v) for v in row] for row in LISTS]
-    columns = {"embedding": pa.array(lists, kind), "size": [1.0, 2, 3, 5], "class": list("abab")}
+    columns = {
+        "embedding": pa.array(lists, kind),
+        "size": [1.0, 2, 3, 5],
+        "class": list("abab"),
+    }
     pq.write_table(pa.table(columns), tmp_path / "data.parquet")
     table = read_table(tmp_path / "data.parquet", target="class")
     assert sorted(table.features) == ["embedding_0", "embedding_1", "size"]
@@ -360,7 +415,9 @@ BAD_LISTS = {
 @pytest.mark.parametrize(("bad", "message"), BAD_LISTS.values(), ids=BAD_LISTS)
 def test_lists_that_cannot_be_used_are_named_with_their_row(tmp_path, bad, message):
     lists = [*LISTS[:2], bad, LISTS[3]]
-    pq.write_table(pa.table({"e": lists, "class": list("abab")}), tmp_path / "data.parquet")
+    pq.write_table(
+        pa.table({"e": lists, "class": list("abab")}), tmp_path / "data.parquet"
+    )
     place = r"data\.parquet, column 'e', row 3 must hold a list of 2 numbers"
     with pytest.raises(ValueError, match=f"{place}.*holds {message}"):
         read_table(tmp_path / "data.parquet", target="class")

@@ -98,7 +98,9 @@ def test_an_npz_file_must_hold_one_array_of_rows(tmp_path):
     with pytest.raises(ValueError, match=message):
         FeatureFile(tmp_path / "x.npz")
     np.savez(tmp_path / "x.npz", X=X, odd=np.array([None] * 50))
-    with pytest.raises(ValueError, match=r"x\.npz cannot be read \(Object arrays cannot be"):
+    with pytest.raises(
+        ValueError, match=r"x\.npz cannot be read \(Object arrays cannot be"
+    ):
         FeatureFile(tmp_path / "x.npz")
 
 
@@ -107,15 +109,23 @@ def test_nan_is_named_with_its_row_in_the_file(tmp_path, monkeypatch):
     bad = X.copy()
     bad[37, 2] = np.nan
     file = FeatureFile(saved(tmp_path, bad))
-    with pytest.raises(ValueError, match="contains NaN, first in row 37, column 'feature_2'"):
+    with pytest.raises(
+        ValueError, match="contains NaN, first in row 37, column 'feature_2'"
+    ):
         batches(file)
 
 
-def test_options_for_tables_are_refused_and_a_missing_target_names_what_there_is(tmp_path):
+def test_options_for_tables_are_refused_and_a_missing_target_names_what_there_is(
+    tmp_path,
+):
     path = saved(tmp_path)
     (tmp_path / "l.csv").write_text("label\n" + "a\nb\n" * 25)
-    with pytest.raises(ValueError, match=r"drop is for tables, and .*x\.npy is an array"):
+    with pytest.raises(
+        ValueError, match=r"drop is for tables, and .*x\.npy is an array"
+    ):
         read_table(path, labels=tmp_path / "l.csv", drop="feature_0")
     for target in (None, "label"):
-        with pytest.raises(ValueError, match=r"x\.npy holds features and no classes: .* by labels"):
+        with pytest.raises(
+            ValueError, match=r"x\.npy holds features and no classes: .* by labels"
+        ):
             read_table(path, target=target)

@@ -51,7 +51,9 @@ def frame_of(sample: AnyArray) -> Frame:
     """Return the frame of a sample: its mean, and the largest deviation as a power of two."""
     sample = np.asarray(sample, dtype=np.float64)
     # NumPy compares a few long rows several times faster than many short ones.
-    columns = np.ascontiguousarray(sample.T) if sample.shape[1] < _SHORT_ROW else sample.T
+    columns = (
+        np.ascontiguousarray(sample.T) if sample.shape[1] < _SHORT_ROW else sample.T
+    )
     low, high = columns.min(axis=1), columns.max(axis=1)
     # Halving first keeps the mean of entries near the largest float finite; a column that is
     # constant keeps its exact value, so that its deviations are exactly zero.
@@ -62,7 +64,9 @@ def frame_of(sample: AnyArray) -> Frame:
     return Frame(origin, np.ldexp(1.0, exponent))
 
 
-def mean_variance_in_frame(covariance: Array, frame: Frame, n_constant: int = 0) -> Array:
+def mean_variance_in_frame(
+    covariance: Array, frame: Frame, n_constant: int = 0
+) -> Array:
     """Return the mean variance of the features, in the squared frame units of each feature (d,).
 
     ``n_constant`` further features do not vary.

@@ -48,12 +48,16 @@ class Gaussians:
     class_weights: Array  # (K,)
     log_priors: Array  # (K,)
     means: Array  # (K, d) frame coordinates
-    covariance: Array | None  # (d, d) frame coordinates; None for few rows of many features
+    covariance: (
+        Array | None
+    )  # (d, d) frame coordinates; None for few rows of many features
     projection: Array  # (rank, d)
     class_points: Array  # (K, rank): the means in standardized coordinates
     log_det: float  # of the covariance in the user's units
     is_floored: bool
-    half: Array | None = None  # (d, m), in place of the covariance: half half', and the complement
+    half: Array | None = (
+        None  # (d, m), in place of the covariance: half half', and the complement
+    )
     complement: Complement | None = None
 
     @property
@@ -67,7 +71,10 @@ class Gaussians:
         assert self.half is not None
         covariance = self.half @ self.half.T
         if self.complement is not None:
-            units, basis = self.complement.units / self.frame.scale, self.complement.basis
+            units, basis = (
+                self.complement.units / self.frame.scale,
+                self.complement.basis,
+            )
             rest = -self.complement.variance * (basis @ basis.T)
             rest[np.diag_indices(len(rest))] += self.complement.variance
             covariance += rest * units[:, None] * units
@@ -81,8 +88,13 @@ class Gaussians:
         assert self.half is not None
         variances = (self.half**2).sum(axis=1)
         if self.complement is not None:
-            units, basis = self.complement.units / self.frame.scale, self.complement.basis
-            variances += self.complement.variance * (1 - (basis**2).sum(axis=1)) * units**2
+            units, basis = (
+                self.complement.units / self.frame.scale,
+                self.complement.basis,
+            )
+            variances += (
+                self.complement.variance * (1 - (basis**2).sum(axis=1)) * units**2
+            )
         return np.asarray(variances)
 
     def score_rule(self, *, is_soft: bool = True) -> LinearRule:
@@ -121,7 +133,9 @@ class Gaussians:
         with np.errstate(over="ignore"):  # so far away the density is zero
             distances = (s**2).sum(axis=1)
         if (rest := self.complement) is not None:
-            distances = distances + (rest.outside(rows) ** 2).sum(axis=1) / rest.variance
+            distances = (
+                distances + (rest.outside(rows) ** 2).sum(axis=1) / rest.variance
+            )
         return np.asarray(scores - distances[:, None] / 2)
 
     def discriminants(self, n_components: int) -> Array:
@@ -131,7 +145,9 @@ class Gaussians:
         weights = self.class_weights
         if self.is_floored:
             weights = np.full(len(weights), 1 / len(weights))
-        between = np.sqrt(weights)[:, None] * (self.class_points - weights @ self.class_points)
+        between = np.sqrt(weights)[:, None] * (
+            self.class_points - weights @ self.class_points
+        )
         axes = np.zeros((n_components, len(self.projection)))
         found = scipy.linalg.svd(between, full_matrices=False)[2][:n_components]
         # The sign of a singular vector is arbitrary: let the class furthest from the first one

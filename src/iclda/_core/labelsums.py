@@ -16,7 +16,9 @@ _MANY_CLASSES = 32  # from which on the scatter of hard labels is summed at once
 # Largest difference of scores: labels are hard there, and exponentials not yet denormal (slow).
 _LARGEST_LEAD = 300.0
 _SCORES_BY_ROWS = 6  # up to so many scores a row BLAS is faster at rows x classes
-ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
+ROUNDING = 16 * float(
+    np.finfo(np.float64).eps
+)  # of a score, over the size of its terms
 
 
 class Rule(Protocol):
@@ -25,7 +27,9 @@ class Rule(Protocol):
     @property
     def n_classes(self) -> int: ...
 
-    def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
+    def shares(
+        self, rows: AnyArray, index: slice | AnyArray
+    ) -> tuple[Array, Array | None]:
         """(K, n) shares and (n,) log-sum-exp of the scores of the rows at ``index``.
 
         For two classes, (1, n) shares in the second are enough where only that is summed. Classes
@@ -41,7 +45,9 @@ class LinearRule:
     coef: Array  # (d, K)
     intercept: Array  # (K,)
     is_soft: bool
-    tie: float = 0.0  # hard labels: of classes this near to the best one the first is taken
+    tie: float = (
+        0.0  # hard labels: of classes this near to the best one the first is taken
+    )
 
     @property
     def n_classes(self) -> int:
@@ -62,7 +68,9 @@ class LinearRule:
     @property
     def ahead_of_first(self) -> tuple[Array, Array]:
         """Coefficients and intercepts of the leads of all other classes over the first."""
-        return self.coef[:, 1:] - self.coef[:, :1], self.intercept[1:] - self.intercept[:1]
+        return self.coef[:, 1:] - self.coef[:, :1], self.intercept[1:] - self.intercept[
+            :1
+        ]
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
         if not self._is_lead_enough:
@@ -83,12 +91,17 @@ class LinearRule:
     def completed(self, sums: LabelSums) -> LabelSums:
         if not self._is_lead_enough:
             return sums
-        second = self.coef[:, 1] @ sums.sums.sum(axis=0) + self.intercept[1] * sums.counts.sum()
+        second = (
+            self.coef[:, 1] @ sums.sums.sum(axis=0)
+            + self.intercept[1] * sums.counts.sum()
+        )
         return replace(sums, log_sum=sums.log_sum + float(second))
 
     def knowing(self, total: SumsFromZero | None) -> Rule:
         """Equivalent rule with less work a row, where the sum of all rows is known."""
-        return AllButFirst(self, total) if total is not None and self._is_finite else self
+        return (
+            AllButFirst(self, total) if total is not None and self._is_finite else self
+        )
 
     def folded(self, frame: Frame) -> LinearRule:
         """Equivalent rule for rows in the user's units."""
@@ -155,7 +168,9 @@ class AllButFirst:
     def n_classes(self) -> int:
         return self.rule.n_classes
 
-    def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
+    def shares(
+        self, rows: AnyArray, index: slice | AnyArray
+    ) -> tuple[Array, Array | None]:
         is_soft, tie = self.rule.is_soft, self.rule.tie
         if self.n_classes == 2:
             lead = self.rule.lead_of_first(rows)
@@ -172,14 +187,23 @@ class AllButFirst:
         counts = np.concatenate([[total.weight - sums.counts.sum()], sums.counts])
         class_sums = np.vstack([total.sums - sums.sums.sum(axis=0), sums.sums])
         if rule.is_soft:
-            common = 1 if self.n_classes == 2 else 0  # the class whose scores were left out
-            left_out = rule.coef[:, common] @ total.sums + rule.intercept[common] * total.weight
+            common = (
+                1 if self.n_classes == 2 else 0
+            )  # the class whose scores were left out
+            left_out = (
+                rule.coef[:, common] @ total.sums
+                + rule.intercept[common] * total.weight
+            )
         else:
             left_out = (rule.coef.T * class_sums).sum() + rule.intercept @ counts
-        return replace(sums, counts=counts, sums=class_sums, log_sum=sums.log_sum + float(left_out))
+        return replace(
+            sums, counts=counts, sums=class_sums, log_sum=sums.log_sum + float(left_out)
+        )
 
 
-def _linear(rows: AnyArray, coef: Array, intercept: Array, out: Array | None = None) -> Array:
+def _linear(
+    rows: AnyArray, coef: Array, intercept: Array, out: Array | None = None
+) -> Array:
     """(K, n): scores of rows."""
     if out is None:
         out = np.empty((coef.shape[1], len(rows)))
@@ -218,7 +242,9 @@ def label(
     top = scores.max(axis=-2)
     if not is_soft:
         is_best = scores >= (top - tie)[..., None, :]
-        if np.count_nonzero(is_best) > top.size:  # of classes that tie for a row the first
+        if (
+            np.count_nonzero(is_best) > top.size
+        ):  # of classes that tie for a row the first
             is_best &= is_best.cumsum(axis=-2) == 1
         return is_best.astype(np.float64), top
     shares = np.subtract(scores, top[..., None, :], out=out)
@@ -270,7 +296,9 @@ class GivenLabels:
     labels: AnyArray
     n_classes: int
 
-    def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
+    def shares(
+        self, rows: AnyArray, index: slice | AnyArray
+    ) -> tuple[Array, Array | None]:
         labels = self.labels[index]
         if labels.ndim == 2:
             return np.ascontiguousarray(labels.T, dtype=np.float64), None
@@ -304,7 +332,9 @@ class LabelSums:
         )
 
 
-def _joined(one: Array | None, other: Array | None, join: Callable[..., Any]) -> Array | None:
+def _joined(
+    one: Array | None, other: Array | None, join: Callable[..., Any]
+) -> Array | None:
     """Join two arrays, either of which may be None."""
     if one is None or other is None:
         return other if one is None else one
@@ -323,7 +353,9 @@ def scaled(sums: LabelSums, factor: float) -> LabelSums:
         sums.sums * factor,
         sums.log_sum * factor,
         None if sums.scatter is None else sums.scatter * factor,
-        None if sums.near is None else with_weights(sums.near[:, 1:], sums.near[:, 0] * factor),
+        None
+        if sums.near is None
+        else with_weights(sums.near[:, 1:], sums.near[:, 0] * factor),
     )
 
 
@@ -339,9 +371,13 @@ def complete_sums(rule: Rule, sums: LabelSums) -> LabelSums:
 class Tally:
     """Label sums accumulated over blocks of rows."""
 
-    def __init__(self, rule: Rule, n_features: int, centers: Array | None = None) -> None:
+    def __init__(
+        self, rule: Rule, n_features: int, centers: Array | None = None
+    ) -> None:
         self._rule = rule
-        n_summed = rule.n_classes - 1 if isinstance(rule, AllButFirst) else rule.n_classes
+        n_summed = (
+            rule.n_classes - 1 if isinstance(rule, AllButFirst) else rule.n_classes
+        )
         self._counts = np.zeros(n_summed)
         self._sums = np.zeros((n_summed, n_features))
         self._log_sum = 0.0
@@ -349,7 +385,11 @@ class Tally:
         self._scatter = None if centers is None else np.zeros((n_features, n_features))
 
     def add(
-        self, rows: AnyArray, used: Array, weights: Array | None, index: slice | AnyArray
+        self,
+        rows: AnyArray,
+        used: Array,
+        weights: Array | None,
+        index: slice | AnyArray,
     ) -> Array:
         """Label ``rows``, add ``used`` (the same rows in other coordinates), return the shares."""
         shares, log_sums = self._rule.shares(rows, index)
@@ -357,7 +397,11 @@ class Tally:
         if weights is not None:
             summed = summed * weights
         if log_sums is not None:
-            total = np.add.reduce(log_sums) if weights is None else np.dot(weights, log_sums)
+            total = (
+                np.add.reduce(log_sums)
+                if weights is None
+                else np.dot(weights, log_sums)
+            )
             self._log_sum += float(total)
         self._counts += np.add.reduce(summed, axis=1)
         self._sums += np.dot(summed, used)
@@ -372,7 +416,9 @@ class Tally:
 def _scatter_about(rows: AnyArray, shares: Array, centers: Array) -> Array:
     if len(centers) > _MANY_CLASSES and (np.count_nonzero(shares, axis=0) <= 1).all():
         # One product for all classes: with a thousand of them, one for each takes seconds.
-        deviations = (rows - centers[shares.argmax(axis=0)]) * np.sqrt(shares.sum(axis=0))[:, None]
+        deviations = (rows - centers[shares.argmax(axis=0)]) * np.sqrt(
+            shares.sum(axis=0)
+        )[:, None]
         return np.asarray(deviations.T @ deviations)
     scatter = np.zeros((rows.shape[1], rows.shape[1]))
     for share, center in zip(shares, centers, strict=True):

@@ -19,9 +19,13 @@ from . import AnyArray, Array
 
 # Smallest eigenvalue allowed to I - B D^-1 B': below it the likelihood counts as unbounded.
 FLOOR = 1e-10
-_FACTORED = 128  # rows of a matrix, above which a factor takes the place of its eigenvalues
+_FACTORED = (
+    128  # rows of a matrix, above which a factor takes the place of its eigenvalues
+)
 _COMPLEX_STEP = 1e-30  # its square is lost to rounding beside the point
-_POINTS_ONE_BY_ONE = 6  # stacks of two classes up to this length are faster point by point
+_POINTS_ONE_BY_ONE = (
+    6  # stacks of two classes up to this length are faster point by point
+)
 
 
 class Objective:
@@ -75,14 +79,26 @@ class LabeledLikelihood(Objective):
     def value(self, point: Array) -> Array:
         """Log likelihood, minus infinity at the floor."""
         is_floored, lifted = _above_floor(point)
-        value = _Terms(self, lifted).value() if self._two is None else self._two.value(lifted)
+        value = (
+            _Terms(self, lifted).value()
+            if self._two is None
+            else self._two.value(lifted)
+        )
         return np.where(is_floored, -np.inf, value)
 
     def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
-        if self._two is not None and point.ndim == 3 and 0 < len(point) <= _POINTS_ONE_BY_ONE:
+        if (
+            self._two is not None
+            and point.ndim == 3
+            and 0 < len(point) <= _POINTS_ONE_BY_ONE
+        ):
             values, gradients = zip(*map(self.value_and_gradient, point), strict=True)
             return np.array(values), np.array(gradients)
-        if self._two is not None and point.ndim == 2 and smallest_eigenvalue(point) > FLOOR:
+        if (
+            self._two is not None
+            and point.ndim == 2
+            and smallest_eigenvalue(point) > FLOOR
+        ):
             return self._two.value_and_gradient(point)
         is_floored, lifted = _above_floor(point)
         if self._two is None:
@@ -116,8 +132,12 @@ class _Terms:
 
     def value(self) -> Array:
         labeled = self.labeled
-        log_priors = np.log(self.r) if labeled.log_priors is None else labeled.log_priors
-        spread = np.trace(labeled.within) + (self.pulled * self.deviations).sum(axis=(-2, -1))
+        log_priors = (
+            np.log(self.r) if labeled.log_priors is None else labeled.log_priors
+        )
+        spread = np.trace(labeled.within) + (self.pulled * self.deviations).sum(
+            axis=(-2, -1)
+        )
         spread = spread + np.einsum("...kd,...kd->...", self.b, self.scattered)
         log_det = self.precise.log_det + self.b.shape[-1] * np.log(self.keep)
         return np.asarray(
@@ -140,7 +160,9 @@ class _Terms:
         (e, g_mu), r = self._e_and_g_mu, self.r
         gradient = np.empty(self.point.shape)
         gradient[..., 1:] = e / r[..., None] - 2 * g_mu
-        gradient[..., 0] = (self.mu * g_mu).sum(axis=-1) - (self.mu * e).sum(axis=-1) / r
+        gradient[..., 0] = (self.mu * g_mu).sum(axis=-1) - (self.mu * e).sum(
+            axis=-1
+        ) / r
         if self.labeled.log_priors is None:
             gradient[..., 0] += self.labeled.counts / r
         return gradient
@@ -187,7 +209,10 @@ class _TwoClasses:
     def __init__(self, labeled: LabeledLikelihood) -> None:
         self._means, self._within = labeled.means, labeled.within
         self._counts: list[float] = labeled.counts.tolist()
-        self._keep, self._has_free_priors = 1 - labeled.shrinkage, labeled.log_priors is None
+        self._keep, self._has_free_priors = (
+            1 - labeled.shrinkage,
+            labeled.log_priors is None,
+        )
         squares = labeled.counts @ (labeled.means**2).sum(axis=1)
         self._about_zero = float(np.trace(labeled.within) + squares)
         log_det = labeled.means.shape[1] * np.log(self._keep)
@@ -237,13 +262,18 @@ class _TwoClasses:
         g = q - t
         h, per_g = 1 - 2 * r, 1 / g
         first, second = n / r, m / s
-        p, o = x - t / r, y + t / s  # how far the labeled means are from the model's, by b
+        p, o = (
+            x - t / r,
+            y + t / s,
+        )  # how far the labeled means are from the model's, by b
         pull, push = first * p, second * o
         near = first / r + second / s
         spread = self._about_zero - 2 * (first * x - second * y) + t * near
         along = (w + n * p * p + m * o * o) * per_g
         value = self._constant - half * log(g / q) - (spread + along) / (2 * keep)
-        by_r = (along * h / 2 - (pull / r + push / s) * q) / keep - half * h * (1 - g / q)
+        by_r = (along * h / 2 - (pull / r + push / s) * q) / keep - half * h * (
+            1 - g / q
+        )
         by_r = by_r * per_g
         if self._has_free_priors:
             value = value + n * log(r) + m * log(s)
@@ -259,7 +289,9 @@ class _TwoClasses:
         slopes = self._value_and_slopes(math.log, *numbers)[1]
         second = np.empty((5, 5))
         for i in range(5):
-            steps = [each + 1j * _COMPLEX_STEP * (i == j) for j, each in enumerate(numbers)]
+            steps = [
+                each + 1j * _COMPLEX_STEP * (i == j) for j, each in enumerate(numbers)
+            ]
             ahead = self._value_and_slopes(cmath.log, *steps)[1]
             second[i] = [slope.imag / _COMPLEX_STEP for slope in ahead]
         # t and w are quadratic in b, hence the factors 2.
@@ -313,7 +345,9 @@ def precise_means(point: Array, *, is_for_newton: bool = False) -> PreciseMeans:
     n_classes, rank = b.shape[-2:]
     if r.shape == (2,):  # in closed form
         (first, second), t = r.tolist(), float(b[0] @ b[0])
-        q = first * second  # as ``smallest_eigenvalue`` has it, which says whether q > t
+        q = (
+            first * second
+        )  # as ``smallest_eigenvalue`` has it, which says whether q > t
         slope, other = second / (q - t), first / (q - t)
         rows = np.multiply.outer([slope, -other], b[0])
         return PreciseMeans(rows, np.array([slope * t, other * t]), np.log((q - t) / q))
@@ -339,14 +373,18 @@ def _log_det(covariance: Array) -> Any:
     return np.linalg.slogdet(covariance)[1]
 
 
-def change_of_precise_means(point: Array, precise: PreciseMeans, direction: Array) -> Array:
+def change_of_precise_means(
+    point: Array, precise: PreciseMeans, direction: Array
+) -> Array:
     """Derivative of the rows of precise means at one point along directions."""
     r, b, db = point[:, 0], point[:, 1:], direction[..., 1:]
     # The rows are P b with P = (D - B'B)^-1 = D^-1 (I + B M^-1 mu'): P changes by
     # -P (diag(dr) - db b' - b db') P.
     change = db - direction[..., :1] * precise.rows + _chain(db, b.T, precise.rows)
     change += _chain(b, db.mT, precise.rows)
-    return np.asarray((change + _chain(precise.rows * r[:, None], b.T / r, change)) / r[:, None])
+    return np.asarray(
+        (change + _chain(precise.rows * r[:, None], b.T / r, change)) / r[:, None]
+    )
 
 
 def smallest_eigenvalue(point: Array) -> Any:

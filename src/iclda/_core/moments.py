@@ -77,7 +77,9 @@ class SumsFromZero:
 
     def __add__(self, other: SumsFromZero) -> SumsFromZero:
         return SumsFromZero(
-            self.weight + other.weight, self.sums + other.sums, self.squares + other.squares
+            self.weight + other.weight,
+            self.sums + other.sums,
+            self.squares + other.squares,
         )
 
     def moments(self, frame: Frame) -> Moments | None:
@@ -93,7 +95,9 @@ class SumsFromZero:
 def sums_from_zero(rows: Array) -> SumsFromZero:
     """Sums of one block of rows in the user's units."""
     # Unlike ``@``, ``dot`` lets other threads run whatever the size of its result.
-    return SumsFromZero(float(len(rows)), np.dot(np.ones(len(rows)), rows), np.dot(rows.T, rows))
+    return SumsFromZero(
+        float(len(rows)), np.dot(np.ones(len(rows)), rows), np.dot(rows.T, rows)
+    )
 
 
 def is_near_zero(rows: Array, frame: Frame) -> bool:
@@ -179,7 +183,8 @@ def whiten(moments: Moments, frame: Frame, ridge: Array | None = None) -> Whiten
         transform=(vectors * inverse_spread[:, None] / root).T,
         inverse=vectors * spread[:, None] * root,
         basis=vectors,
-        log_det=float(np.sum(np.log(eigenvalues))) + _log_volume(vectors, spread, frame),
+        log_det=float(np.sum(np.log(eigenvalues)))
+        + _log_volume(vectors, spread, frame),
     )
 
 
@@ -212,4 +217,6 @@ def _log_volume(vectors: Array, spread: Array, frame: Frame) -> float:
     top = log_spread.max(initial=0.0)
     scaled = vectors[is_varying] * np.exp(log_spread - top)[:, None]
     diagonal = np.abs(np.diag(scipy.linalg.qr(scaled, mode="r")[0]))
-    return 2 * float(np.sum(np.log(np.maximum(diagonal, 1e-300))) + top * vectors.shape[1])
+    return 2 * float(
+        np.sum(np.log(np.maximum(diagonal, 1e-300))) + top * vectors.shape[1]
+    )

@@ -34,7 +34,9 @@ from .likelihood import (
 from .moments import Factor, Moments, Whitening, factor, whiten
 from .rows import Rows
 
-_MANY_CLASSES = 1_000  # above which labels are sparse and the rounds of a fit are limited
+_MANY_CLASSES = (
+    1_000  # above which labels are sparse and the rounds of a fit are limited
+)
 _MOST_SHARES = 2e9  # rows x classes x rounds of a fit with many classes: some minutes
 _LEAST_ROUNDS = 10  # of a fit with many classes
 _MOST_WORK = 7e10  # rows x classes x features x rounds of ten seconds
@@ -85,17 +87,23 @@ def summarize_labeled(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledS
     """Summarize labeled rows in two passes, or in memory if they are few."""
     if rows.n_rows <= _LABELED_ROWS_HELD and labels.labels.shape == (rows.n_rows,):
         held, weights = rows.sample(rows.n_rows, 0)
-        return summarize_rows(frame.apply(held), labels.labels, weights, labels.n_classes)
+        return summarize_rows(
+            frame.apply(held), labels.labels, weights, labels.n_classes
+        )
     sums = rows.label_sums(labels, frame)
     centers = sums.sums / sums.counts[:, None]
     about = rows.label_sums(labels, frame, centers)
     return LabeledSummary(about.counts, *within_scatter(about, centers), rows.n_rows)
 
 
-def summarize_rows(u: Array, codes: AnyArray, weights: Array, n_classes: int) -> LabeledSummary:
+def summarize_rows(
+    u: Array, codes: AnyArray, weights: Array, n_classes: int
+) -> LabeledSummary:
     """Summary of rows in frame coordinates."""
     if n_classes > _MANY_CLASSES:  # next to all entries of the matrix would be 0
-        shares = csr_array((weights, (codes, np.arange(len(u)))), shape=(n_classes, len(u)))
+        shares = csr_array(
+            (weights, (codes, np.arange(len(u)))), shape=(n_classes, len(u))
+        )
     else:
         shares = weights * (codes == np.arange(n_classes)[:, None])
     counts = shares.sum(axis=1)
@@ -118,9 +126,15 @@ class Problem:
     log_priors: Array | None = None
     shrinkage: float = 0.0
     unlabeled_moments: Moments | None = None  # None: read when they are used
-    n_left_out: int = 0  # further features in which no row varies, which only shrinkage sees
-    proportions: Array | None = None  # (K, 2): least and largest shares of the unlabeled weight
-    start: LinearRule | None = None  # scores that iterations begin with; None: the supervised fit's
+    n_left_out: int = (
+        0  # further features in which no row varies, which only shrinkage sees
+    )
+    proportions: Array | None = (
+        None  # (K, 2): least and largest shares of the unlabeled weight
+    )
+    start: LinearRule | None = (
+        None  # scores that iterations begin with; None: the supervised fit's
+    )
 
     @property
     def n_classes(self) -> int:
@@ -153,7 +167,11 @@ class Problem:
     @property
     def default_rounds(self) -> int:
         """Rounds of a fit that reads all rows in each: about ten seconds' worth on two cores."""
-        work = max(1, self.unlabeled.n_rows) * self.n_classes * (len(self.frame.scale) + _SOFTMAX)
+        work = (
+            max(1, self.unlabeled.n_rows)
+            * self.n_classes
+            * (len(self.frame.scale) + _SOFTMAX)
+        )
         if self.proportions is not None:
             work *= _QUOTA_FACTOR
         rounds = int(np.clip(_MOST_WORK / work, *_DEFAULT_ROUNDS))
@@ -171,7 +189,9 @@ class Problem:
         """s / (1 - s) nu I with nu the mean variance of all rows, in frame coordinates."""
         if self.shrinkage == 0:
             return None
-        nu = mean_variance_in_frame(self.moments.covariance, self.frame, self.n_left_out)
+        nu = mean_variance_in_frame(
+            self.moments.covariance, self.frame, self.n_left_out
+        )
         return self.shrinkage / (1 - self.shrinkage) * nu
 
     @property
@@ -227,7 +247,10 @@ class Problem:
 
     def point_of(self, counts: Array, sums: Array) -> Array:
         """Attainable point from the label sums of the unlabeled rows in frame coordinates."""
-        return self.labeled_point + self.whitening.class_sums(counts, sums) / self.moments.weight
+        return (
+            self.labeled_point
+            + self.whitening.class_sums(counts, sums) / self.moments.weight
+        )
 
     def rule_of(self, scores: Array, *, is_soft: bool) -> LinearRule:
         """Rule with scores (K, 1 + rank) in whitened coordinates, for rows in the frame."""
@@ -248,7 +271,9 @@ class Problem:
         """Whether class weights are positive and the covariance is above its floor."""
         return is_above_floor(point)
 
-    def posterior_scores(self, point: Array, precise: PreciseMeans | None = None) -> Array:
+    def posterior_scores(
+        self, point: Array, precise: PreciseMeans | None = None
+    ) -> Array:
         """(K, 1 + rank): linear scores whose softmax are the posteriors of the model at a point.
 
         ``precise`` are its precise means, if they are known.
@@ -269,7 +294,9 @@ class Problem:
         if rule is not None and smallest_eigenvalue(point) < _DOWNDATE_IS_SAFE:
             unit = self._summed_unit_covariance(means, rule)
         covariance = (1 - self.shrinkage) * unit
-        return gaussians(self.frame, self.whitening, r, means, covariance, self.log_priors)
+        return gaussians(
+            self.frame, self.whitening, r, means, covariance, self.log_priors
+        )
 
     def _summed_unit_covariance(self, means: Array, rule: Rule) -> Array:
         """I - B D^-1 B' summed from the rows, where the difference would lose its digits."""
@@ -282,7 +309,9 @@ class Problem:
         scatter = scatter + sums.scatter
         if self.ridge is not None:
             scatter = scatter + weight * np.diag(self.ridge)
-        return np.asarray(whitening.transform @ scatter @ whitening.transform.T / weight)
+        return np.asarray(
+            whitening.transform @ scatter @ whitening.transform.T / weight
+        )
 
 
 @dataclass(frozen=True)
@@ -301,7 +330,9 @@ class SphericalProblem(Problem):
     def labeled_covariance(self) -> Array:
         """Covariance of the labeled rows within classes, in whitened coordinates."""
         labeled = self.likelihood
-        variance = float(np.trace(labeled.within)) / (labeled.weight * len(labeled.within))
+        variance = float(np.trace(labeled.within)) / (
+            labeled.weight * len(labeled.within)
+        )
         return variance * np.eye(len(labeled.within))
 
     def precise_means(self, point: Array) -> PreciseMeans:
@@ -344,7 +375,9 @@ class SphericalProblem(Problem):
 
     def _model(self, weights: Array, means: Array, variance: float) -> Gaussians:
         covariance = variance * np.eye(self.whitening.rank)
-        return gaussians(self.frame, self.whitening, weights, means, covariance, self.log_priors)
+        return gaussians(
+            self.frame, self.whitening, weights, means, covariance, self.log_priors
+        )
 
 
 def fit_nearest_mean(
@@ -353,7 +386,9 @@ def fit_nearest_mean(
     """Priors, means and one variance of the labeled rows."""
     whitening = _one_scale(labeled.moments.mean, labeled.within / labeled.weight, frame)
     weights, means = labeled.counts / labeled.weight, whitening.points(labeled.means)
-    return gaussians(frame, whitening, weights, means, np.eye(whitening.rank), log_priors)
+    return gaussians(
+        frame, whitening, weights, means, np.eye(whitening.rank), log_priors
+    )
 
 
 def _one_scale(mean: Array, covariance: Array, frame: Frame) -> Whitening:
@@ -362,4 +397,6 @@ def _one_scale(mean: Array, covariance: Array, frame: Frame) -> Whitening:
     if not spread.min(initial=1.0) > 0:  # rows that do not vary
         spread = 1 / frame.scale
     log_det = 2 * float(np.log(spread * frame.scale).sum())
-    return Whitening(mean, np.diag(1 / spread), np.diag(spread), np.eye(len(spread)), log_det)
+    return Whitening(
+        mean, np.diag(1 / spread), np.diag(spread), np.eye(len(spread)), log_det
+    )

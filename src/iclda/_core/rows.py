@@ -19,8 +19,12 @@ from .moments import Moments
 
 HARD = 1e-12  # a share this near to 1 is a label
 _BIT_SHIFTS = 1, 3, 7
-_MANY_CLASSES = 1_000  # above which rows near boundaries are chosen without regard to pairs
-_LARGE_BOUNDARY = 0.05  # share of the rows between two classes from which some must be returned
+_MANY_CLASSES = (
+    1_000  # above which rows near boundaries are chosen without regard to pairs
+)
+_LARGE_BOUNDARY = (
+    0.05  # share of the rows between two classes from which some must be returned
+)
 _FAINT_SHARE = 1e-3  # a row is near a class with this share, over that of all but the largest class
 
 
@@ -42,7 +46,12 @@ class Rows(Protocol):
         """Weight, mean and scatter of all rows."""
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: Near | None = None
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        near: Near | None = None,
     ) -> LabelSums:
         """Class weights and sums under a rule; on request scatter about centers.
 
@@ -137,7 +146,9 @@ def _near_classes(shares: Any, xp: Any = np) -> tuple[Any, Any]:
 def multiplicities(shares: Any, every: Any, xp: Any = np) -> Any:
     """Return how many rows each row near a boundary stands for; ``every`` as in ``Near``."""
     best, is_near = _near_classes(shares, xp)
-    return xp.min(xp.where(is_near, xp.take(every, best, axis=1), xp.max(every)), axis=0)
+    return xp.min(
+        xp.where(is_near, xp.take(every, best, axis=1), xp.max(every)), axis=0
+    )
 
 
 def _softening(scores: Array, least: int) -> float:
@@ -175,9 +186,14 @@ def choose_near(scores: Array, n_all: int, least: int, most: int) -> Near:
     is_near[best, np.arange(len(best))] = False
     n_pairs = np.maximum(np.count_nonzero(is_near, axis=0), 1)
     between = is_near / n_pairs  # one row is divided among its pairs
-    counts = share * np.array([between[:, best == k].sum(axis=1) for k in range(n_classes)])
+    counts = share * np.array(
+        [between[:, best == k].sum(axis=1) for k in range(n_classes)]
+    )
     counts = counts + counts.T
-    level, left = np.inf, float(most)  # rows between any two classes; rows to be divided
+    level, left = (
+        np.inf,
+        float(most),
+    )  # rows between any two classes; rows to be divided
     ascending = np.sort(counts[np.triu_indices(n_classes, 1)])
     for i, count in enumerate(ascending):
         level = left / (len(ascending) - i)

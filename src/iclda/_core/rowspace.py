@@ -76,31 +76,45 @@ class RowSpace(FeatureSpace):
 
     def _lift(self) -> Array:
         """Return the linear map (d, m) from this space to the features, in frame coordinates."""
-        return (self.units / self.frame.scale)[:, None] * self.basis * self.reduced.scale
+        return (
+            (self.units / self.frame.scale)[:, None] * self.basis * self.reduced.scale
+        )
 
     def _into(self) -> tuple[Array, Array]:
         """Return the map, (d, m) and (m,), from features to this space, in frame coordinates."""
-        into = (self.frame.scale / self.units)[:, None] * self.basis / self.reduced.scale
+        into = (
+            (self.frame.scale / self.units)[:, None] * self.basis / self.reduced.scale
+        )
         start = ((self.frame.origin - self.origin) / self.units) @ self.basis
         return into, (start - self.reduced.origin) / self.reduced.scale
 
     def points(self, u: Array) -> Array:
-        shift = (self.units * (self.basis @ self.reduced.origin) + self.origin) - self.frame.origin
+        shift = (
+            self.units * (self.basis @ self.reduced.origin) + self.origin
+        ) - self.frame.origin
         return u @ self._lift().T + shift / self.frame.scale
 
     def variances(self, covariance: Array) -> Array:
         lift = self._lift()
         return np.asarray(((lift @ covariance) * lift).sum(axis=1))
 
-    def rule(self, rule: LinearRule | LexicographicRule) -> LinearRule | LexicographicRule:
+    def rule(
+        self, rule: LinearRule | LexicographicRule
+    ) -> LinearRule | LexicographicRule:
         if isinstance(rule, LexicographicRule):
-            return replace(rule, first=self.rule(rule.first), second=self.rule(rule.second))  # type: ignore[arg-type]
+            return replace(
+                rule, first=self.rule(rule.first), second=self.rule(rule.second)
+            )  # type: ignore[arg-type]
         into, shift = self._into()
-        return replace(rule, coef=into @ rule.coef, intercept=rule.intercept + shift @ rule.coef)
+        return replace(
+            rule, coef=into @ rule.coef, intercept=rule.intercept + shift @ rule.coef
+        )
 
     def model(self, model: Gaussians, variance: float | None) -> Gaussians:
         assert model.covariance is not None
-        eigenvalues, vectors = scipy.linalg.eigh(model.covariance)  # singular to rounding, maybe
+        eigenvalues, vectors = scipy.linalg.eigh(
+            model.covariance
+        )  # singular to rounding, maybe
         root = vectors * np.sqrt(np.maximum(eigenvalues, 0))
         complement, log_det = None, model.log_det
         if variance is None:
@@ -164,7 +178,9 @@ def row_space(rows: Array, frame: Frame, *, is_shrunk: bool) -> RowSpace | None:
     return _spanned(rows, frame, units, RANK_TOLERANCE**0.5)
 
 
-def _spanned(rows: Array, frame: Frame, units: Array, tolerance: float) -> RowSpace | None:
+def _spanned(
+    rows: Array, frame: Frame, units: Array, tolerance: float
+) -> RowSpace | None:
     """Return the space that rows span; singular values below the tolerance are rounding."""
     centered = (rows - frame.origin) / units
     _, lengths, axes = scipy.linalg.svd(centered, full_matrices=False)

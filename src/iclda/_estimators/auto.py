@@ -49,7 +49,9 @@ _MOST_UNLABELED, _MOST_LABELED = 1_000, 2_000  # rows of the cross-validation
 _MOST_ENTRIES, _FEWEST = 2**19, 100  # numbers, and rows all the same, of either kind
 _MOST_REPEATED = 500  # tested rows: more need no repeats
 _SLOW = 150  # unknowns of a search, above which every start takes seconds
-_UNCOMPARED = ": labels of rows that were chosen compare no methods, and it is the safest"
+_UNCOMPARED = (
+    ": labels of rows that were chosen compare no methods, and it is the safest"
+)
 _MANY = 10  # classes, above which it may do so with fewer
 
 
@@ -67,7 +69,9 @@ class Trial:
     def is_slow(self) -> bool:
         """Whether searches take seconds: they are made fewer times, from one start."""
         n_classes = int(self.codes.max()) + 1
-        return n_classes > _MANY or (n_classes - 1) * (self.labeled.shape[1] + 1) > _SLOW
+        return (
+            n_classes > _MANY or (n_classes - 1) * (self.labeled.shape[1] + 1) > _SLOW
+        )
 
     @property
     def tested(self) -> AnyArray:
@@ -99,11 +103,15 @@ def draw_trial(inputs: FitInputs, seed: int) -> Trial:
     counted = draw_labeled(codes, counted, n_labeled, seed)
     unlabeled, more = inputs.unlabeled.sample(n_unlabeled, seed)
     unlabeled = inputs.frame.apply(unlabeled) * units
-    labeled, codes, weights = merge_copies(labeled[counted], codes[counted], weights[counted])
+    labeled, codes, weights = merge_copies(
+        labeled[counted], codes[counted], weights[counted]
+    )
     return Trial(labeled * units, codes, weights, unlabeled, more)
 
 
-def cross_validate(trial: Trial, classifiers: Sequence[Any], seed: int) -> tuple[Array, Array]:
+def cross_validate(
+    trial: Trial, classifiers: Sequence[Any], seed: int
+) -> tuple[Array, Array]:
     """Losses and errors of every tested row under every classifier, means over the repeats.
 
     (classifiers, tested rows); NaN for a classifier that failed. Unlabeled rows always train.
@@ -119,7 +127,9 @@ def cross_validate(trial: Trial, classifiers: Sequence[Any], seed: int) -> tuple
             train = np.setdiff1d(np.arange(len(trial.codes)), tested[fold])
             for k, classifier in enumerate(classifiers):
                 probabilities = _predict(trial, classifier, train, tested[fold])
-                found[:, k, fold] += np.array(row_losses(probabilities, codes[fold])) / repeats
+                found[:, k, fold] += (
+                    np.array(row_losses(probabilities, codes[fold])) / repeats
+                )
     return found[0], found[1]
 
 
@@ -165,7 +175,11 @@ def choose_method(
         why = f": {rows} are too few to compare methods on, and it is the safest"
         return Choice(methods[0], why, n_tested)
     priors = None if inputs.log_priors is None else np.exp(inputs.log_priors)
-    given = {"shrinkage": shrinkage, "priors": priors, "proportions": inputs.proportions}
+    given = {
+        "shrinkage": shrinkage,
+        "priors": priors,
+        "proportions": inputs.proportions,
+    }
     classifiers = [each.classifier(**given, seed=seed) for each in methods]
     for each in classifiers:
         if "normalize" in each.get_params():
@@ -187,7 +201,9 @@ def choose_method(
             f": on {n_tested:,} labeled rows none of {len(methods)} methods is better by more than "
             "chance explains, and of those that do about as well it is the safest"
         )
-    known = {m.name: float(v) for m, v in zip(methods, means, strict=True) if np.isfinite(v)}
+    known = {
+        m.name: float(v) for m, v in zip(methods, means, strict=True) if np.isfinite(v)
+    }
     of_unlabeled = _share_of_unlabeled(trial, inputs)
     estimate = estimate_final_error(
         losses, is_wrong, np.bincount(trial.codes), trial.n_folds, of_unlabeled, seed
@@ -327,7 +343,9 @@ class AutoLDA(LinearGaussianClassifier):
         self._store_center(inputs)
         methods, seed = self._methods(), self._seed()
         # The average tests itself as it weighs its members.
-        is_average = [each.name for each in methods] == ["average"] and inputs.unlabeled.n_rows > 0
+        is_average = [each.name for each in methods] == [
+            "average"
+        ] and inputs.unlabeled.n_rows > 0
         if inputs.ignores_labeled_shares or is_average:
             choice = Choice(methods[0], _UNCOMPARED if len(methods) > 1 else "", 0)
         else:
@@ -335,7 +353,11 @@ class AutoLDA(LinearGaussianClassifier):
         self._adopt(choice.method, inputs, seed)
         if is_average:
             choice = _tested_by_itself(choice.method, self.estimator_)
-        shrunk = " with shrinkage, which steadies it where labels are few" if self.shrinkage else ""
+        shrunk = (
+            " with shrinkage, which steadies it where labels are few"
+            if self.shrinkage
+            else ""
+        )
         self.method_ = choice.method.name
         self.reason_ = f"Chose {choice.method.title}{shrunk}{choice.why}."
         self.losses_, self.n_tested_ = choice.losses, choice.n_tested
@@ -351,15 +373,22 @@ class AutoLDA(LinearGaussianClassifier):
     def _adopt(self, method: Method, inputs: FitInputs, seed: int) -> None:
         """Fit the chosen method, and predict as it does."""
         chosen = method.classifier(
-            shrinkage=self.shrinkage, priors=self.priors, proportions=self.proportions, seed=seed
+            shrinkage=self.shrinkage,
+            priors=self.priors,
+            proportions=self.proportions,
+            seed=seed,
         )
         if "normalize" in chosen.get_params():
             chosen.set_params(normalize=self.normalize)
         self._copy_shared(chosen)
         if not method.uses_unlabeled and inputs.every_unlabeled is not None:
-            find_non_finite(inputs.sources)  # the others notice NaN when they sum the rows
+            find_non_finite(
+                inputs.sources
+            )  # the others notice NaN when they sum the rows
         if inputs.unlabeled.n_rows == 0:
-            warn_of_no_unlabeled(type(self).__name__, self.unlabeled, chosen._supervised_name)
+            warn_of_no_unlabeled(
+                type(self).__name__, self.unlabeled, chosen._supervised_name
+            )
         if self.n_features_in_ >= WIDE:  # in the space of few rows, if it can
             inputs = prepare(inputs.passed, chosen, inputs.unit)
         with warnings.catch_warnings():
@@ -388,7 +417,9 @@ class AutoLDA(LinearGaussianClassifier):
         else:
             chosen = [*{find_method(str(name)): None for name in self.methods}]
         if not chosen:
-            message = say("{@methods} must name at least one method, got {given}.", given=chosen)
+            message = say(
+                "{@methods} must name at least one method, got {given}.", given=chosen
+            )
             raise ParameterError(message, parameter="methods", value=self.methods)
         is_free = isinstance(self.proportions, str) and self.proportions == FREE
         if self.proportions is not None and not is_free:
@@ -397,10 +428,14 @@ class AutoLDA(LinearGaussianClassifier):
             if not chosen:
                 message = say(
                     "{@proportions} is for {takers} only, and the method is {names}: leave it out.",
-                    takers=", ".join(m.name for m in FITTED if "proportions" in m.parameters),
+                    takers=", ".join(
+                        m.name for m in FITTED if "proportions" in m.parameters
+                    ),
                     names=names,
                 )
-                raise ParameterError(message, parameter="proportions", value=self.proportions)
+                raise ParameterError(
+                    message, parameter="proportions", value=self.proportions
+                )
         return sorted(chosen, key=lambda method: safety_rank(method.name))
 
     def _seed(self) -> int:

@@ -49,11 +49,18 @@ _MOST_LABELED = 10_000  # rows of the logistic regression and of the cross-valid
 _SHARPNESS = 20.0  # of the weights: exp(-20 x share of wrong rows)
 _NEIGHBORS = 9  # of a row in the graph that labels spread on
 _MOST_IN_GRAPH = 2_500  # rows of it without a label, and with one
-_SPREADING, _SPREADING_ROUNDS = 0.9, 30  # share that a row takes from its neighbors in a round
+_SPREADING, _SPREADING_ROUNDS = (
+    0.9,
+    30,
+)  # share that a row takes from its neighbors in a round
 _UNTESTED_WEIGHTS = {"em": 2.0, "annealed": 2.0, "labeled shares": 1.0, "logistic": 1.0}
 _CAUTION = 20.0  # tested rows at which the weights are half as sharp
-_UNTESTED_SURENESS = 2.0  # factor of scores of unit spread where no label can be held out
-_LEAST_COUNT = 0.5  # rows of a class, of which the shares of the classes keep all above 0
+_UNTESTED_SURENESS = (
+    2.0  # factor of scores of unit spread where no label can be held out
+)
+_LEAST_COUNT = (
+    0.5  # rows of a class, of which the shares of the classes keep all above 0
+)
 _TESTED_AT_LEAST = 2.0  # weight of that factor, in rows
 _UNTESTED = {"error_": None, "error_interval_": None, "loss_": None, "n_tested_": 0}
 Labeled = tuple[Array, AnyArray, Array]  # rows in frame coordinates, codes, weights
@@ -144,7 +151,9 @@ class AverageLDA(LinearGaussianClassifier):
     """
 
     _needs_positive_priors = True
-    _supervised_name = "SupervisedLDA of the same shrinkage and, with many features, scaled rows"
+    _supervised_name = (
+        "SupervisedLDA of the same shrinkage and, with many features, scaled rows"
+    )
 
     shrinkage: Any = "auto"
     proportions: Any = None
@@ -155,20 +164,30 @@ class AverageLDA(LinearGaussianClassifier):
         labeled, with_shares = inputs.labeled_rows(), not inputs.ignores_labeled_shares
         with one_thread_if_small(len(problem.moments.mean)):
             average = average_rule(problem, labeled, with_shares=with_shares)
-        attributes = {"member_weights_": average.member_weights, "n_passes_": 1 + average.n_passes}
+        attributes = {
+            "member_weights_": average.member_weights,
+            "n_passes_": 1 + average.n_passes,
+        }
         if average.held_out is not None and not inputs.ignores_labeled_shares:
             attributes |= _error_attributes(average.held_out, inputs)
         model = gaussians_of_rule(problem, average.rule, problem.shrinkage)
         return Fit(model, {**_UNTESTED, **attributes}, rule=average.rule)
 
-    def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
+    def _supervised_attributes(
+        self, model: Gaussians, labeled: LabeledSummary
+    ) -> dict[str, Any]:
         return {"member_weights_": {}, **_UNTESTED}
 
 
 def _error_attributes(held_out: HeldOut, inputs: FitInputs) -> dict[str, Any]:
     """What held-out labels say of the fit to all rows."""
-    labels, n_unlabeled = np.bincount(inputs.codes[inputs.codes >= 0]), inputs.unlabeled.n_rows
-    order = np.argsort(held_out.losses)  # draws of the bootstrap do not depend on that of the rows
+    labels, n_unlabeled = (
+        np.bincount(inputs.codes[inputs.codes >= 0]),
+        inputs.unlabeled.n_rows,
+    )
+    order = np.argsort(
+        held_out.losses
+    )  # draws of the bootstrap do not depend on that of the rows
     estimate = estimate_final_error(
         held_out.losses[None, order],
         held_out.is_wrong[None, order],
@@ -180,7 +199,11 @@ def _error_attributes(held_out: HeldOut, inputs: FitInputs) -> dict[str, Any]:
     found = {"loss_": float(held_out.losses.mean()), "n_tested_": len(held_out.losses)}
     if estimate is None:
         return found
-    return {**found, "error_": estimate.error, "error_interval_": (estimate.low, estimate.high)}
+    return {
+        **found,
+        "error_": estimate.error,
+        "error_interval_": (estimate.low, estimate.high),
+    }
 
 
 @dataclass(frozen=True)
@@ -203,7 +226,9 @@ class AverageRule:
     held_out: HeldOut | None  # None where no class has two labels
 
 
-def average_rule(problem: Problem, labeled: Labeled, *, with_shares: bool = True) -> AverageRule:
+def average_rule(
+    problem: Problem, labeled: Labeled, *, with_shares: bool = True
+) -> AverageRule:
     """Average the scores of the members, weighed and scaled by held-out labels where there are two.
 
     ``labeled`` are the labeled rows in frame coordinates, their codes and weights;
@@ -240,10 +265,14 @@ def with_proportions(problem: Problem, inputs: FitInputs) -> tuple[Problem, int]
     if not inputs.learns_proportions:
         return problem, 0
     average = average_rule(problem, inputs.labeled_rows())
-    sums = problem.unlabeled.label_sums(replace(average.rule, is_soft=False), problem.frame)
+    sums = problem.unlabeled.label_sums(
+        replace(average.rule, is_soft=False), problem.frame
+    )
     shares = (sums.counts + _LEAST_COUNT) / (sums.counts + _LEAST_COUNT).sum()
     proportions = np.column_stack([shares, shares])
-    return replace(problem, proportions=proportions, start=average.rule), average.n_passes
+    return replace(
+        problem, proportions=proportions, start=average.rule
+    ), average.n_passes
 
 
 class ProportionalClassifier(LinearGaussianClassifier):
@@ -267,7 +296,10 @@ def _path(member: str, shrinkage: float) -> tuple[float, ...]:
 
 
 def _members(
-    problem: Problem, labeled: Labeled, spread: tuple[Array, Array] | None, with_shares: bool
+    problem: Problem,
+    labeled: Labeled,
+    spread: tuple[Array, Array] | None,
+    with_shares: bool,
 ) -> dict[str, LinearRule]:
     """Scores of the members, in frame coordinates.
 
@@ -341,16 +373,22 @@ def _find_neighbors(problem: Problem, labeled: Labeled) -> _Neighbors | None:
     )
 
 
-def _logistic(problem: Problem, rows: Array, codes: AnyArray, weights: Array) -> LinearRule:
+def _logistic(
+    problem: Problem, rows: Array, codes: AnyArray, weights: Array
+) -> LinearRule:
     """Logistic regression of the labeled rows, in units of mean variance 1."""
     moments = problem.moments
-    unit = np.sqrt(mean_variance_in_frame(moments.covariance, problem.frame, problem.n_left_out))
+    unit = np.sqrt(
+        mean_variance_in_frame(moments.covariance, problem.frame, problem.n_left_out)
+    )
     unit = np.where(unit > 0, unit, 1.0)
     size = len(rows) * rows.shape[1] * problem.n_classes
     rounds = int(np.clip(_LOGISTIC_SIZE / max(1, size), *_LOGISTIC_ROUNDS))
     model = LogisticRegression(tol=1e-3, max_iter=rounds)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # many classes of one row each; rounds that did not end
+        warnings.simplefilter(
+            "ignore"
+        )  # many classes of one row each; rounds that did not end
         model.fit((rows - moments.mean) / unit, codes, sample_weight=weights)
     coef, intercept = model.coef_.T / unit[:, None], model.intercept_
     if len(model.classes_) == 2:
@@ -391,7 +429,9 @@ class _Tested:
         """Weights of the members, by their errors."""
         n_tested = float(self.counts.sum())
         error = (self.scores.argmax(axis=2) != self.codes) @ self.counts / n_tested
-        return np.asarray(np.exp(-_SHARPNESS * n_tested / (n_tested + _CAUTION) * error))
+        return np.asarray(
+            np.exp(-_SHARPNESS * n_tested / (n_tested + _CAUTION) * error)
+        )
 
     def averaged(self, weights: Array) -> Array:
         """Averaged scores of unit spread."""
@@ -407,9 +447,14 @@ class _Tested:
         def loss(log_factor: float) -> float:
             sure = np.exp(log_factor)
             misfit = self.counts @ (logsumexp(sure * scores, axis=1) - sure * own)
-            return float(misfit + _TESTED_AT_LEAST * (log_factor - np.log(_UNTESTED_SURENESS)) ** 2)
+            return float(
+                misfit
+                + _TESTED_AT_LEAST * (log_factor - np.log(_UNTESTED_SURENESS)) ** 2
+            )
 
-        best = scipy.optimize.minimize_scalar(loss, bounds=(-3.0, 5.0), method="bounded")
+        best = scipy.optimize.minimize_scalar(
+            loss, bounds=(-3.0, 5.0), method="bounded"
+        )
         return float(np.exp(best.x))
 
     def predictions(self) -> HeldOut:
@@ -420,11 +465,15 @@ class _Tested:
             weights = others.weights()
             scores = others.sureness(weights) * self.averaged(weights)[own]
             probabilities[own] = softmax(scores, axis=1)
-        return HeldOut(*row_losses(probabilities, self.codes), len(folds), self.n_unlabeled)
+        return HeldOut(
+            *row_losses(probabilities, self.codes), len(folds), self.n_unlabeled
+        )
 
     def _rows(self, some: AnyArray) -> _Tested:
         scores, folds = self.scores[:, some], self.folds[some]
-        return _Tested(scores, self.codes[some], self.counts[some], folds, self.n_unlabeled)
+        return _Tested(
+            scores, self.codes[some], self.counts[some], folds, self.n_unlabeled
+        )
 
 
 def _held_out_scores(
@@ -436,7 +485,9 @@ def _held_out_scores(
 ) -> _Tested:
     """Fit the members without the labels of each fold; the fits read a sample of unlabeled rows."""
     (rows, codes, weights), spread = labeled, None
-    n_sample = int(np.clip(_TESTED_SIZE / (rows.shape[1] * problem.n_classes), *_TESTED_WITH))
+    n_sample = int(
+        np.clip(_TESTED_SIZE / (rows.shape[1] * problem.n_classes), *_TESTED_WITH)
+    )
     sample, sample_weights = problem.unlabeled.sample(n_sample, 0)
     scores = np.empty((len(_UNTESTED_WEIGHTS), len(codes), problem.n_classes))
     for each in np.unique(folds[folds >= 0]):
@@ -447,11 +498,15 @@ def _held_out_scores(
             np.concatenate([sample_weights, weights[fold]]),
         )
         summary = summarize_rows(*part, problem.n_classes)
-        less = replace(problem, labeled=summary, unlabeled=unlabeled, unlabeled_moments=None)
+        less = replace(
+            problem, labeled=summary, unlabeled=unlabeled, unlabeled_moments=None
+        )
         if neighbors is not None:
             spread = neighbors.spread(np.where(fold, -1, codes), problem.n_classes)
         rules = _members(less, part, spread, with_shares).values()
         for k, rule in enumerate(rules):
             scores[k, fold] = of_unit_spread(rule, less.moments).scores(rows[fold]).T
     kept = folds >= 0
-    return _Tested(scores[: len(rules), kept], codes[kept], weights[kept], folds[kept], len(sample))
+    return _Tested(
+        scores[: len(rules), kept], codes[kept], weights[kept], folds[kept], len(sample)
+    )

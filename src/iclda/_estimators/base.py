@@ -49,7 +49,16 @@ from .diagnosis import (
 )
 from .export import to_onnx, to_sklearn
 from .inputs import RowReader, check_weights
-from .labels import EQUAL, FREE, LABELED, LEARNED, check_classes, check_lengths, plain, split_marker
+from .labels import (
+    EQUAL,
+    FREE,
+    LABELED,
+    LEARNED,
+    check_classes,
+    check_lengths,
+    plain,
+    split_marker,
+)
 from .prepare import FitInputs, Passed, check_shares, check_spread, prepare
 
 _FitMethod = TypeVar("_FitMethod", bound=Callable[..., Any])
@@ -58,7 +67,12 @@ LARGEST_PARAMETER = 1e300  # Python's integers may be too large for a float
 _CONSTRAINTS: dict[str, Any] = {
     "priors": ["array-like", dict, None],
     "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left"), None],
-    "proportions": ["array-like", dict, StrOptions({LABELED, EQUAL, LEARNED, FREE}), None],
+    "proportions": [
+        "array-like",
+        dict,
+        StrOptions({LABELED, EQUAL, LEARNED, FREE}),
+        None,
+    ],
     "normalize": [StrOptions({"auto"}), "boolean"],
     "unlabeled": "no_validation",
     "unlabeled_weight": [Interval(Real, 0, LARGEST_PARAMETER, closed="right")],
@@ -74,14 +88,22 @@ class Fit:
     """Result of ``_solve`` of a classifier."""
 
     model: Any  # Gaussians; of least squares the coefficients (K, 1 + rank)
-    attributes: Mapping[str, Any] = field(default_factory=dict)  # fitted attributes by their names
+    attributes: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # fitted attributes by their names
     outcome: Outcome | None = None  # None: the fit has a closed form
     detail: str = ""  # what was still to be done where the iteration stopped
     rule: Any = None  # that labels unlabeled rows
 
     @classmethod
     def of_solution(
-        cls, model: Any, solution: Any, detail: str, *, rule: Any = None, **attributes: Any
+        cls,
+        model: Any,
+        solution: Any,
+        detail: str,
+        *,
+        rule: Any = None,
+        **attributes: Any,
     ) -> Fit:
         """The fit of an iteration, with its counts and its outcome."""
         counts = {"n_iter_": solution.n_iter, "n_passes_": solution.n_passes}
@@ -98,12 +120,20 @@ def _validated(fit: _FitMethod) -> _FitMethod:
 class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
     """Base class of classifiers with linear scores."""
 
-    _own_constraints: ClassVar[dict[str, Any]] = {}  # of parameters that no other classifier has
+    _own_constraints: ClassVar[
+        dict[str, Any]
+    ] = {}  # of parameters that no other classifier has
     _uses_unlabeled_rows = True
     _needs_positive_priors = False
-    _can_narrow = True  # whether few rows of many features may be fitted in their own space
-    _supervised_name = "SupervisedLDA"  # the classifier that equals it without unlabeled rows
-    _posteriors = staticmethod(predictions.posteriors)  # probabilities (n, K) from scores
+    _can_narrow = (
+        True  # whether few rows of many features may be fitted in their own space
+    )
+    _supervised_name = (
+        "SupervisedLDA"  # the classifier that equals it without unlabeled rows
+    )
+    _posteriors = staticmethod(
+        predictions.posteriors
+    )  # probabilities (n, K) from scores
     _log_posteriors = staticmethod(predictions.log_posteriors)
 
     priors: Any = None
@@ -166,7 +196,14 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         return self
 
     def _open_passed(
-        self, X: Any, y: Any, weights: Any, X_unlabeled: Any, weights_unlabeled: Any, *, reset: bool
+        self,
+        X: Any,
+        y: Any,
+        weights: Any,
+        X_unlabeled: Any,
+        weights_unlabeled: Any,
+        *,
+        reset: bool,
     ) -> Passed:
         """Open the rows that were passed to ``fit``; ``reset`` stores the features."""
         if X_unlabeled is None and weights_unlabeled is not None:
@@ -179,7 +216,9 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         is_summed = (self._uses_unlabeled_rows or not reset) and not is_weighted
         source, further = self._open(X, reset=reset, is_summed_later=is_summed), None
         if X_unlabeled is not None:
-            further = self._open(X_unlabeled, name="X_unlabeled", is_summed_later=is_summed)
+            further = self._open(
+                X_unlabeled, name="X_unlabeled", is_summed_later=is_summed
+            )
         return Passed(source, y, weights, further, weights_unlabeled)
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
@@ -189,7 +228,9 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             fit = self._fit_all_rows(inputs)
         else:
             if self._uses_unlabeled_rows:
-                warn_of_no_unlabeled(type(self).__name__, self.unlabeled, self._supervised_name)
+                warn_of_no_unlabeled(
+                    type(self).__name__, self.unlabeled, self._supervised_name
+                )
             fit = self._fit_labeled_rows(inputs)
         if fit.outcome is not None and hasattr(self, "max_iter"):
             self.converged_ = fit.outcome is Outcome.CONVERGED
@@ -202,7 +243,9 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
     def _is_normalized(self) -> bool:
         """Whether rows are scaled to length 1, which only some classifiers do."""
         choice = getattr(self, "normalize", False)
-        return self.n_features_in_ >= MANY_FEATURES if choice == "auto" else bool(choice)
+        return (
+            self.n_features_in_ >= MANY_FEATURES if choice == "auto" else bool(choice)
+        )
 
     def _store_center(self, inputs: FitInputs) -> None:
         self._center_ = None if inputs.unit is None else inputs.unit.center
@@ -226,7 +269,10 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
 
     def _check_problem(self, problem: Problem, inputs: FitInputs) -> None:
         """Raise errors and show warnings about the rows of a problem."""
-        variances, names = inputs.space.variances(problem.moments.covariance), self._feature_names
+        variances, names = (
+            inputs.space.variances(problem.moments.covariance),
+            self._feature_names,
+        )
         check_spread(inputs, variances)
         check_shares(inputs, problem.labeled.counts / problem.moments.weight)
         warn(*check_span(variances, problem.rank, names))
@@ -248,7 +294,9 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         sentence = fit.detail
         if hasattr(self, "max_iter"):
             most = self.max_iter or fit.attributes["n_iter_"]
-            wanted = self.max_iter or most + 1  # whether a round more would have been allowed
+            wanted = (
+                self.max_iter or most + 1
+            )  # whether a round more would have been allowed
             is_short = outcome in (Outcome.MAX_ITERATIONS, Outcome.NOT_FOUND)
             if problem.rounds(wanted) < wanted and is_short:
                 outcome = Outcome.MANY_CLASSES
@@ -263,7 +311,9 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
     def _copy_shared(self, other: LinearClassifier) -> None:
         """Copy shared parameters and feature names to another classifier."""
         shared = {"unlabeled": self.unlabeled, "n_jobs": getattr(self, "n_jobs", None)}
-        other.set_params(**{name: shared[name] for name in shared if hasattr(other, name)})
+        other.set_params(
+            **{name: shared[name] for name in shared if hasattr(other, name)}
+        )
         other.n_features_in_ = self.n_features_in_
         if self._feature_names is not None:
             other.feature_names_in_ = self.feature_names_in_
@@ -332,7 +382,9 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         """
         warn_if_scored_wrong(self.unlabeled)
         return self._from_scores(
-            X, "predict", lambda scores: predictions.most_probable(self.classes_, scores)
+            X,
+            "predict",
+            lambda scores: predictions.most_probable(self.classes_, scores),
         )
 
     def predict_proba(self, X: Any) -> Array:
@@ -407,7 +459,9 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         present, is_marker = split_marker(in_memory(y), self.unlabeled)
-        weights = check_weights(in_memory(sample_weight), len(is_marker), "sample_weight")
+        weights = check_weights(
+            in_memory(sample_weight), len(is_marker), "sample_weight"
+        )
         is_scored = ~is_marker if weights is None else ~is_marker & (weights > 0)
         present = present[is_scored[~is_marker]]
         if not present.size:
@@ -421,11 +475,15 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         predicted = np.asarray(in_memory(self.predict(X)))
         check_lengths(X=predicted, y=is_marker)
         scored_weights = None if weights is None else weights[is_scored]
-        return float(np.average(present == predicted[is_scored], weights=scored_weights))
+        return float(
+            np.average(present == predicted[is_scored], weights=scored_weights)
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinearClassifier):
+class LinearGaussianClassifier(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinearClassifier
+):
     """Gaussian classes that share one covariance. Subclasses supply ``_solve``."""
 
     _problem_kind: ClassVar[type[Problem]] = Problem
@@ -436,7 +494,9 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             self._problem_kind, self.shrinkage, rests_on_labels=self._rests_on_labels
         )
         self._check_problem(problem, inputs)
-        fit = self._lifted(self._solve_inputs(problem, inputs), inputs, problem.target_variance)
+        fit = self._lifted(
+            self._solve_inputs(problem, inputs), inputs, problem.target_variance
+        )
         outcome = self._judge(problem, fit)
         if "proportions" in self.get_params() and self.proportions is None:
             # The warning advises to pass proportions.
@@ -457,11 +517,16 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         model, shrinkage, rank = self._fit_labeled(inputs, variances)
         attributes: dict[str, Any] = {"shrinkage_": shrinkage, "rank_": rank}
         if self._uses_unlabeled_rows:
-            attributes |= {**self._no_passes(), **self._supervised_attributes(model, labeled)}
+            attributes |= {
+                **self._no_passes(),
+                **self._supervised_attributes(model, labeled),
+            }
         fit = Fit(model, attributes, Outcome.CONVERGED, rule=model.score_rule())
         return self._lifted(fit, inputs, inputs.variance_left_out(labeled, shrinkage))
 
-    def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
+    def _supervised_attributes(
+        self, model: Gaussians, labeled: LabeledSummary
+    ) -> dict[str, Any]:
         """Attributes of ``_solve`` for a fit without unlabeled rows."""
         return {}
 
@@ -469,15 +534,21 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """The fit in all features; ``variance`` is that of directions in which no row varies."""
         model = inputs.space.model(fit.model, variance)
         attributes = {
-            name: value.lifted(model, fit.model) if isinstance(value, LogLikelihood) else value
+            name: value.lifted(model, fit.model)
+            if isinstance(value, LogLikelihood)
+            else value
             for name, value in fit.attributes.items()
         }
         return replace(fit, model=model, attributes=attributes)
 
-    def _fit_labeled(self, inputs: FitInputs, variances: Array) -> tuple[Gaussians, float, int]:
+    def _fit_labeled(
+        self, inputs: FitInputs, variances: Array
+    ) -> tuple[Gaussians, float, int]:
         """Model of the labeled rows, shrinkage used, and rank."""
         shrinkage, within = inputs.shrink_labeled(self.shrinkage)
-        model, rank = fit_labeled(inputs.frame, inputs.labeled, inputs.log_priors, within)
+        model, rank = fit_labeled(
+            inputs.frame, inputs.labeled, inputs.log_priors, within
+        )
         n_left_out = inputs.space.n_left_out if shrinkage else 0
         if rank == 0 and model.rank > 0:
             raise ValueError(
@@ -618,7 +689,9 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if len(self.classes_) == 2 or not self._gaussians_.frame.is_foldable:
             return self._from_scores(X, "decision_function", predictions.one_or_all)
         coef, intercept = self._gaussians_.linear_scores
-        return self._in_blocks(X, predictions.scores(LinearRule(coef.T, intercept, is_soft=True)))
+        return self._in_blocks(
+            X, predictions.scores(LinearRule(coef.T, intercept, is_soft=True))
+        )
 
     def transform(self, X: Any) -> Array:
         """Project on the directions that separate the classes best.
@@ -657,7 +730,9 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             Log of the sum over classes of prior times density.
         """
         self._check_ready(X, "score_samples")
-        return self._in_blocks(X, predictions.log_joint(self._gaussians_), predictions.logsumexp)
+        return self._in_blocks(
+            X, predictions.log_joint(self._gaussians_), predictions.logsumexp
+        )
 
     def log_likelihood(self, X: Any, y: Any) -> Array:
         """Log of prior times density of its own class, for every row.
@@ -677,7 +752,9 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             One number a row.
         """
         check_is_fitted(self)
-        joint, codes = self._numbers_and_codes(X, y, predictions.log_joint(self._gaussians_))
+        joint, codes = self._numbers_and_codes(
+            X, y, predictions.log_joint(self._gaussians_)
+        )
         return joint[np.arange(len(joint)), codes]
 
     def to_sklearn(self) -> Any:

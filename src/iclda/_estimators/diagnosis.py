@@ -23,7 +23,14 @@ from .._core.problem import WITHIN_TOLERANCE, Problem, SphericalProblem
 from .._core.rowspace import FeatureSpace
 from .._core.solvers import Outcome
 from .._core.solvers.supervised import Gains
-from .._messages import DegenerateFitWarning, NoUnlabeledRowsWarning, Text, plural, say, warn
+from .._messages import (
+    DegenerateFitWarning,
+    NoUnlabeledRowsWarning,
+    Text,
+    plural,
+    say,
+    warn,
+)
 from .._rows.backends import column_of
 from .labels import plain, split_marker
 
@@ -34,7 +41,9 @@ _MOST_NAMES = 5  # constant columns that are named
 _LOST = 0.1  # share of the unlabeled rows of a class, over that of the labeled ones
 _NO_CHANGE = 1e-9  # of the log likelihood per row: smaller changes are rounding
 _MOST_FEATURES = 1_000  # for which a fit to a table computes bounds
-_FRAMES_TO_SCORER = 12  # frames between ``predict`` and a scorer, with pipelines and searches
+_FRAMES_TO_SCORER = (
+    12  # frames between ``predict`` and a scorer, with pipelines and searches
+)
 _UNLIKELY = 1e-3  # probability that so many rows of a class are labeled ones by chance
 
 
@@ -51,7 +60,9 @@ class NotConvergedWarning(ConvergenceWarning):
         self.outcome = outcome
 
 
-def warn_of_no_unlabeled(name: str, unlabeled: object, supervised: str = "SupervisedLDA") -> None:
+def warn_of_no_unlabeled(
+    name: str, unlabeled: object, supervised: str = "SupervisedLDA"
+) -> None:
     """A semi-supervised classifier has labeled rows only."""
     message = (
         f"{name} got no unlabeled rows: the fit equals that of {supervised}. Mark rows by "
@@ -137,7 +148,9 @@ def check_unlabeled_mean(
     is_far = (outside > max(quantile, _LEAST_SHIFT) * deviation) & has_spread
     if not is_far.any():
         return
-    column = int(np.argmax(np.where(is_far, outside / np.where(is_far, deviation, 1.0), 0)))
+    column = int(
+        np.argmax(np.where(is_far, outside / np.where(is_far, deviation, 1.0), 0))
+    )
     restore = space.frame.restore
     message = say(
         "The unlabeled rows seem to come from elsewhere: the mean of {column} is {mean:.4g} among "
@@ -165,8 +178,14 @@ def check_lost_class(
     n_known, n_given = np.rint(known * labeled.n_rows), np.rint(unlabeled * n_unlabeled)
     n_rows = labeled.n_rows + n_unlabeled
     chance = hypergeom.sf(n_known - 1, n_rows, n_known + n_given, labeled.n_rows)
-    fair = known if problem.log_priors is None else np.minimum(known, np.exp(problem.log_priors))
-    is_lost = (unlabeled < _LOST * fair) & (fair >= 0.5 / len(fair)) & (chance < _UNLIKELY)
+    fair = (
+        known
+        if problem.log_priors is None
+        else np.minimum(known, np.exp(problem.log_priors))
+    )
+    is_lost = (
+        (unlabeled < _LOST * fair) & (fair >= 0.5 / len(fair)) & (chance < _UNLIKELY)
+    )
     if not is_lost.any():
         return
     lost = int(np.argmin(np.where(is_lost, unlabeled / known, np.inf)))
@@ -201,12 +220,18 @@ def unbounded_warning(
     else:
         # The standardized coordinate in which the class means lie furthest apart.
         sharpest = int(np.argmax(np.ptp(model.class_points, axis=0)))
-        share = np.abs(model.projection[sharpest]) * np.sqrt(np.maximum(model.variances, 0))
+        share = np.abs(model.projection[sharpest]) * np.sqrt(
+            np.maximum(model.variances, 0)
+        )
         column = int(np.argsort(-share)[0])
         mix = "" if share[column] > 0.9 * share.sum() else "a mix of columns, first "
         column_name = column_of(column, feature_names)
-        reason = Text(mix, column_name, " takes (nearly) one value per class on all rows")
-        way_out = say("pass {@shrinkage}, for example 0.1 or 'auto', or drop the column")
+        reason = Text(
+            mix, column_name, " takes (nearly) one value per class on all rows"
+        )
+        way_out = say(
+            "pass {@shrinkage}, for example 0.1 or 'auto', or drop the column"
+        )
     message = say(
         "{name}: {reason}, so the likelihood has no maximum. Probabilities will be 0 or 1: "
         "{way_out}.",
@@ -256,7 +281,9 @@ class GainBounds(Gains):
         if max(abs(self.worst), abs(self.best)) <= _NO_CHANGE:
             return "Both have the same likelihood."
         if not (self.is_safe or self.best <= _NO_CHANGE):
-            return "Which of both has the higher likelihood depends on the true classes."
+            return (
+                "Which of both has the higher likelihood depends on the true classes."
+            )
         than, other = ("higher", "more") if self.is_safe else ("lower", "fewer")
         mistakes = f", which may come with {other} mistakes all the same"
         return (
@@ -273,12 +300,16 @@ def safety_bounds(classifier: Any, X: Any, y: Any) -> GainBounds | None:
     find_bounds = getattr(classifier, "gain_bounds", None)
     if find_bounds is None or not getattr(classifier, "_uses_unlabeled_rows", False):
         return None
-    if classifier.n_features_in_ > _MOST_FEATURES:  # takes matrices of features x features
+    if (
+        classifier.n_features_in_ > _MOST_FEATURES
+    ):  # takes matrices of features x features
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit has given them
             found: GainBounds = find_bounds(X, y)
-    except ValueError:  # the rows were fitted: there is no supervised fit to compare with
+    except (
+        ValueError
+    ):  # the rows were fitted: there is no supervised fit to compare with
         return None
     return found if found.n_unlabeled else None

@@ -33,11 +33,17 @@ class ExpectationMaximization(ProportionalClassifier):
         problem = problem.recast(self._problem_kind)
         limits = Limits(self.max_iter or problem.default_rounds, self.tol)
         end = alternate(problem, limits, is_soft=True)
-        path = LogLikelihood(np.array(end.path), problem.moments.weight, problem.shrinkage)
+        path = LogLikelihood(
+            np.array(end.path), problem.moments.weight, problem.shrinkage
+        )
         model = problem.model_of(end.point, end.rule)
-        return Fit.of_solution(model, end, "the likelihood still rises", log_likelihood_path_=path)
+        return Fit.of_solution(
+            model, end, "the likelihood still rises", log_likelihood_path_=path
+        )
 
-    def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
+    def _supervised_attributes(
+        self, model: Gaussians, labeled: LabeledSummary
+    ) -> dict[str, Any]:
         path = np.array([labeled_log_likelihood(model, labeled)])
         return {"log_likelihood_path_": LogLikelihood(path, labeled.weight)}
 

@@ -13,7 +13,10 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from .._system import require, versions
 
 _SHORTEST = 1e-150  # rows of length 0 stay so
-_OPSET, _IR_VERSION = 15, 8  # the operators used have not changed since; every runtime knows them
+_OPSET, _IR_VERSION = (
+    15,
+    8,
+)  # the operators used have not changed since; every runtime knows them
 
 
 def to_sklearn(classifier: Any) -> Any:
@@ -41,14 +44,21 @@ def to_sklearn(classifier: Any) -> Any:
     if classifier._center_ is None:
         return exported
     centering = StandardScaler(with_std=False)
-    centering.mean_, centering.scale_, centering.var_ = classifier._center_.copy(), None, None
+    centering.mean_, centering.scale_, centering.var_ = (
+        classifier._center_.copy(),
+        None,
+        None,
+    )
     centering.n_features_in_ = classifier.n_features_in_
     return make_pipeline(centering, Normalizer(), exported)
 
 
 def to_onnx(classifier: Any, dtype: Any) -> Any:
     onnx = require("onnx", "to_onnx", "onnx")
-    helper, known = onnx.helper, {np.dtype(np.float32): "FLOAT", np.dtype(np.float64): "DOUBLE"}
+    helper, known = (
+        onnx.helper,
+        {np.dtype(np.float32): "FLOAT", np.dtype(np.float64): "DOUBLE"},
+    )
     try:
         element = int(getattr(onnx.TensorProto, known[np.dtype(dtype)]))
     except (KeyError, TypeError):
@@ -58,8 +68,12 @@ def to_onnx(classifier: Any, dtype: Any) -> Any:
     frame, rule = classifier._gaussians_.frame, classifier._gaussians_.score_rule()
     classes, is_scaled = classifier.classes_, classifier._center_ is not None
     if classes.dtype.kind in "OUS":
-        texts = [c if isinstance(c, bytes) else str(c).encode() for c in classes.tolist()]
-        labels = helper.make_tensor("classes", onnx.TensorProto.STRING, [len(texts)], texts)
+        texts = [
+            c if isinstance(c, bytes) else str(c).encode() for c in classes.tolist()
+        ]
+        labels = helper.make_tensor(
+            "classes", onnx.TensorProto.STRING, [len(texts)], texts
+        )
     else:
         labels = onnx.numpy_helper.from_array(np.ascontiguousarray(classes), "classes")
     constants = {
@@ -76,9 +90,14 @@ def to_onnx(classifier: Any, dtype: Any) -> Any:
         [helper.make_tensor_value_info("X", element, ["n", classifier.n_features_in_])],
         [
             helper.make_tensor_value_info("label", labels.data_type, ["n"]),
-            helper.make_tensor_value_info("probabilities", element, ["n", len(classes)]),
+            helper.make_tensor_value_info(
+                "probabilities", element, ["n", len(classes)]
+            ),
         ],
-        [*(onnx.numpy_helper.from_array(a, name) for name, a in constants.items()), labels],
+        [
+            *(onnx.numpy_helper.from_array(a, name) for name, a in constants.items()),
+            labels,
+        ],
     )
     model = helper.make_model(
         graph,

@@ -103,7 +103,11 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _fit_all_rows(self, inputs: FitInputs) -> Fit:
-        problem, frame, labeled = inputs.problem(Problem, None), inputs.frame, inputs.labeled
+        problem, frame, labeled = (
+            inputs.problem(Problem, None),
+            inputs.frame,
+            inputs.labeled,
+        )
         check_spread(inputs, np.diag(problem.moments.covariance))
         check_shares(inputs, labeled.counts / problem.moments.weight)
         warn(*check_unlabeled_mean(problem, inputs.space, self._feature_names))
@@ -112,7 +116,9 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
         rows = np.concatenate([rows, frame.apply(held)])
         weights = np.concatenate([weights, held_weights])
         with overflow_is_checked_later():
-            within = labeled.within + self.alpha * self._roughness(rows, weights, frame.scale)
+            within = labeled.within + self.alpha * self._roughness(
+                rows, weights, frame.scale
+            )
             within = within + np.diag(self.beta / frame.scale**2)
             variances = np.diag(within) / labeled.weight
         check_spread(inputs, variances, " with the terms of alpha and beta")
@@ -129,6 +135,8 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
             return np.zeros((u.shape[1], u.shape[1]))
         # One common factor changes no neighbor and keeps squares from overflowing.
         graph = kneighbors_graph(u * (scale / scale.max()), n_neighbors)
-        graph = graph.maximum(graph.T).multiply(weights).multiply(weights[:, None]).tocsr()
+        graph = (
+            graph.maximum(graph.T).multiply(weights).multiply(weights[:, None]).tocsr()
+        )
         laplacian = diags_array(np.asarray(graph.sum(axis=1)).ravel()) - graph
         return np.asarray(u.T @ (laplacian @ u))

@@ -136,7 +136,10 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
     """
 
     _needs_positive_priors = True
-    _own_constraints: ClassVar[dict[str, Any]] = {"n_starts": AT_LEAST_ONE, "certify": ["boolean"]}
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "n_starts": AT_LEAST_ONE,
+        "certify": ["boolean"],
+    }
 
     proportions: Any = None
     n_starts: int = 32
@@ -164,15 +167,21 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
             objective_=_objective(model, problem.labeled),
             gap_=best.gap,
             n_optima_=best.n_optima,
-            is_global_=True if is_tried and is_proved_global(problem, best.point) else None,
+            is_global_=True
+            if is_tried and is_proved_global(problem, best.point)
+            else None,
         )
 
     def _seed(self) -> int:
         if self.random_state is None:
             return 0
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return int(
+            check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        )
 
-    def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
+    def _supervised_attributes(
+        self, model: Gaussians, labeled: LabeledSummary
+    ) -> dict[str, Any]:
         certain = {"gap_": 0.0, "n_optima_": 1, "is_global_": True}
         return {"objective_": _objective(model, labeled), **certain}
 

@@ -44,7 +44,9 @@ class RowSource:
     X: Any
     request: Request
     backend: Backend | None
-    opened: WeightedRows | None = None  # what a backend keeps of a first look lives as long as this
+    opened: WeightedRows | None = (
+        None  # what a backend keeps of a first look lives as long as this
+    )
     weights: Array | None = None
     is_member: AnyArray | None = None
 
@@ -70,7 +72,9 @@ class RowSource:
     def _rows(self, weights: Array | None, is_member: AnyArray | None) -> Rows:
         rows: WeightedRows
         if self.backend is None:
-            rows = MemoryRows(self.X, weights, is_member, n_threads=self.request.n_threads)
+            rows = MemoryRows(
+                self.X, weights, is_member, n_threads=self.request.n_threads
+            )
         else:
             rows = self.backend.open_rows(self.X, self.request, weights, is_member)
         rows.unit = self.request.unit
@@ -97,22 +101,35 @@ class RowReader:
 
     n_features_in_: int
     feature_names_in_: AnyArray
-    _center_: Array | None = None  # rows are scaled to length 1 about it; None: they are not
+    _center_: Array | None = (
+        None  # rows are scaled to length 1 about it; None: they are not
+    )
 
     @property
     def _feature_names(self) -> AnyArray | None:
         return getattr(self, "feature_names_in_", None)
 
     def _open(
-        self, X: Any, *, name: str = "X", reset: bool = False, is_summed_later: bool = False
+        self,
+        X: Any,
+        *,
+        name: str = "X",
+        reset: bool = False,
+        is_summed_later: bool = False,
     ) -> RowSource:
         """Open X, and check it as far as is possible without reading it."""
         backend, opened = backend_of(X), None
         if backend is None:
-            X = self._check_rows(X, name=name, reset=reset, is_summed_later=is_summed_later)
+            X = self._check_rows(
+                X, name=name, reset=reset, is_summed_later=is_summed_later
+            )
         else:
-            opened = backend.open_rows(X, Request(name) if reset else self._request(name))
-            X = X if opened.source is None else opened.source  # opened once, read many times
+            opened = backend.open_rows(
+                X, Request(name) if reset else self._request(name)
+            )
+            X = (
+                X if opened.source is None else opened.source
+            )  # opened once, read many times
             self._note_features(opened, name=name, reset=reset)
         return RowSource(X, self._request(name), backend, opened)
 
@@ -121,7 +138,12 @@ class RowReader:
         return Request(name, self.n_features_in_, self._feature_names, n_threads)
 
     def _check_rows(
-        self, X: Any, *, name: str = "X", reset: bool = False, is_summed_later: bool = False
+        self,
+        X: Any,
+        *,
+        name: str = "X",
+        reset: bool = False,
+        is_summed_later: bool = False,
     ) -> AnyArray:
         """Return X as a 2-d array of real, finite numbers, without a copy where it is one already.
 
@@ -183,7 +205,9 @@ class RowReader:
         if backend is None:
             X = self._check_rows(X, is_summed_later=numbers.use_all_features)
             found = self._numbers_in_blocks(X, numbers)
-            return concatenate(found if function is None else map(function, found), len(X))
+            return concatenate(
+                found if function is None else map(function, found), len(X)
+            )
         of_block = numbers if function is None else composed(numbers, function)
         with report_as(1):
             return backend.apply_to_rows(X, of_block, self._request("X"))
@@ -192,13 +216,19 @@ class RowReader:
         """Compute numbers by blocks; if some are not finite, look for NaN and infinity in X."""
         is_checked = not numbers.use_all_features
         for rows, _, _ in MemoryRows(X).tiles():
-            with nullcontext() if is_checked else np.errstate(invalid="ignore", over="ignore"):
+            with (
+                nullcontext()
+                if is_checked
+                else np.errstate(invalid="ignore", over="ignore")
+            ):
                 found = numbers(rows)
                 is_finite = is_checked or bool(np.isfinite(found.sum()))
             if not is_finite:
                 check_finite(X, "X", self._feature_names)
                 is_checked = True
-                found = numbers(rows)  # with warnings: rows are finite, and their numbers are not
+                found = numbers(
+                    rows
+                )  # with warnings: rows are finite, and their numbers are not
             yield found
 
 
@@ -221,11 +251,17 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
     if weights is None:
         return None
     if np.ma.is_masked(weights):
-        raise ValueError(f"{name} has masked entries: fill them. Weight 0 leaves a row out.")
+        raise ValueError(
+            f"{name} has masked entries: fill them. Weight 0 leaves a row out."
+        )
     if isinstance(weights, Real):
         weights = np.full(n_rows, weights)
     array: Array = check_array(
-        weights, dtype=np.float64, ensure_2d=False, ensure_min_samples=0, input_name=name
+        weights,
+        dtype=np.float64,
+        ensure_2d=False,
+        ensure_min_samples=0,
+        input_name=name,
     )
     if array.shape != (n_rows,):
         raise ValueError(
@@ -239,7 +275,9 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
             f"{_LARGEST_WEIGHT:g}, got {array[row]} in row {row}."
         )
     if n_rows > 0 and not array.any():
-        raise ValueError(f"{name} is zero for all {n_rows} rows: at least one must count.")
+        raise ValueError(
+            f"{name} is zero for all {n_rows} rows: at least one must count."
+        )
     return array
 
 
@@ -259,7 +297,9 @@ def _refuse_non_numeric(X: Any, name: str) -> None:
 def _refuse_column(values: AnyArray, found: str) -> None:
     """Raise an error that shows the first value that is no real number."""
     is_listed = values.ndim == 1 and values.dtype.kind in "OUS"
-    is_numeric = values.ndim == 1 and values.dtype.kind not in "mMV"  # dates and records
+    is_numeric = (
+        values.ndim == 1 and values.dtype.kind not in "mMV"
+    )  # dates and records
     for value in values.tolist() if is_listed else () if is_numeric else values[:1]:
         try:
             if is_missing(value) or (is_listed and isinstance(float(value), float)):

@@ -62,7 +62,9 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
     used = present[is_used[~is_marker]]
     check_classes(used)
     classes, codes[is_used] = np.unique(used, return_inverse=True)
-    if len(classes) and not str(classes[0]).strip():  # an empty text is the first in order
+    if (
+        len(classes) and not str(classes[0]).strip()
+    ):  # an empty text is the first in order
         is_empty, text = codes == 0, plain(classes[0])
         raise ValueError(
             f"y is the empty text {text!r} for {is_empty.sum()} of {len(codes)} rows, first in row "
@@ -88,12 +90,18 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
 def check_lengths(**given: Any) -> None:
     """Raise a ValueError unless all arguments that are not None have the same length."""
     try:
-        counts = {name: _num_samples(each) for name, each in given.items() if each is not None}
+        counts = {
+            name: _num_samples(each) for name, each in given.items() if each is not None
+        }
     except TypeError as error:
-        raise ValueError(f"{error}: pass a list or an array with an entry for every row.") from None
+        raise ValueError(
+            f"{error}: pass a list or an array with an entry for every row."
+        ) from None
     if len(set(counts.values())) > 1:
         nouns = {"X": "rows", "y": "labels"}
-        shown = (f"{name} has {n} {nouns.get(name, 'entries')}" for name, n in counts.items())
+        shown = (
+            f"{name} has {n} {nouns.get(name, 'entries')}" for name, n in counts.items()
+        )
         message = "Found input variables with inconsistent numbers of samples: "
         raise ValueError(f"{message}{', '.join(shown)}.")
 
@@ -103,7 +111,9 @@ def check_classes(values: AnyArray) -> None:
     if values.dtype.kind in "OS" and values.size and not isinstance(values[0], str):
         raise _not_classes(values[0], "y")
     if values.dtype.kind == "f" and np.isinf(values).any():
-        raise ValueError("Unknown label type: y contains infinity, and must hold classes.")
+        raise ValueError(
+            "Unknown label type: y contains infinity, and must hold classes."
+        )
     # Twice: it warns of a regression where more than half of the values differ, which is no sign of
     # one where few rows are labeled.
     if values.size:
@@ -113,7 +123,11 @@ def check_classes(values: AnyArray) -> None:
 def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, AnyArray]:
     """Return the values of labeled rows, and a mask of the rows that carry the marker."""
     is_text = isinstance(unlabeled, (str, bytes))
-    if hasattr(unlabeled, "__len__") and not is_text and getattr(unlabeled, "shape", None) != ():
+    if (
+        hasattr(unlabeled, "__len__")
+        and not is_text
+        and getattr(unlabeled, "shape", None) != ()
+    ):
         message = f"unlabeled must be one value, that of y in unlabeled rows, got {unlabeled!r}."
         raise ParameterError(message, parameter="unlabeled", value=unlabeled)
     values, is_absent = _values_and_missing(y, name)
@@ -148,7 +162,9 @@ def _values_and_missing(y: Any, name: str) -> tuple[AnyArray, AnyArray]:
         present = np.asarray(drop())
     else:
         dtype = getattr(y.dtype, "numpy_dtype", None)  # behind a nullable one
-        present = np.asarray(y[~is_null], dtype=dtype if isinstance(dtype, np.dtype) else None)
+        present = np.asarray(
+            y[~is_null], dtype=dtype if isinstance(dtype, np.dtype) else None
+        )
     values = np.empty(len(is_null), dtype=present.dtype)
     values[~is_null] = present
     is_null[~is_null] = _missing_entries(present)
@@ -168,12 +184,16 @@ def _as_array(y: Any) -> AnyArray:
         values = np.asarray(y)
     except ValueError:  # entries of different lengths
         values = np.asarray(y, dtype=object)
-    if values.dtype.kind == "T":  # texts of any length, which scikit-learn does not know
+    if (
+        values.dtype.kind == "T"
+    ):  # texts of any length, which scikit-learn does not know
         return values.astype(object)
     # NumPy writes NaN and None among strings as the strings 'nan' and 'None'.
     if values.dtype.kind in "US" and isinstance(y, (list, tuple)):
         objects = np.asarray(y, dtype=object)
-        values = values if all(isinstance(label, str) for label in objects.flat) else objects
+        values = (
+            values if all(isinstance(label, str) for label in objects.flat) else objects
+        )
     return values
 
 
@@ -211,7 +231,9 @@ def resolve_priors(priors: Any, classes: AnyArray) -> Array | None:
     values = _in_order("priors", priors, classes, shape=())
     if not np.all(values >= 0):
         rule = "must be at least 0, got {values} for the classes {known}"
-        raise _share_error("priors", priors, rule, values=values.tolist(), known=classes.tolist())
+        raise _share_error(
+            "priors", priors, rule, values=values.tolist(), known=classes.tolist()
+        )
     total = float(values.sum())
     if not np.isclose(total, 1, rtol=0, atol=1e-8):
         rule = "must add up to 1, got {values}, which add up to {total:.6g}: divide them by that"
@@ -228,42 +250,61 @@ def resolve_proportions(proportions: Any, classes: AnyArray) -> Array | str | No
         return proportions
     if proportions is not None and len(classes) > _MOST_QUOTAS:
         rule = "can be given for at most {most:,} classes, and there are {n:,}: leave them out"
-        raise _share_error("proportions", proportions, rule, most=_MOST_QUOTAS, n=len(classes))
+        raise _share_error(
+            "proportions", proportions, rule, most=_MOST_QUOTAS, n=len(classes)
+        )
     if isinstance(proportions, str) and proportions == EQUAL:
         return np.full((len(classes), 2), 1 / len(classes))
     if proportions is None or isinstance(proportions, str):
         return proportions
     low, high = _in_order("proportions", proportions, classes, shape=(2,)).T
     if not ((low >= 0) & (low <= high) & (high <= 1) & (high > 0)).all():
-        rule = "must be positive, at most 1, and the least of a pair first, got {given!r}"
+        rule = (
+            "must be positive, at most 1, and the least of a pair first, got {given!r}"
+        )
         raise _share_error("proportions", proportions, rule)
     least, largest = low.sum(), high.sum()
     if least > 1 + _SHARE_TOLERANCE or largest < 1 - _SHARE_TOLERANCE:
         sums = "the least add up to {low:.8g}, the largest to {high:.8g}"
         rule = f"must add up to 1, got {{given!r}}: {sums}"
         raise _share_error("proportions", proportions, rule, low=least, high=largest)
-    return None if (low == 0).all() and (high == 1).all() else _tightened_shares(low, high)
+    return (
+        None if (low == 0).all() and (high == 1).all() else _tightened_shares(low, high)
+    )
 
 
-def _in_order(name: str, given: Any, classes: AnyArray, shape: tuple[int, ...]) -> Array:
+def _in_order(
+    name: str, given: Any, classes: AnyArray, shape: tuple[int, ...]
+) -> Array:
     """Numbers, or pairs of them, of every class in the order of the classes."""
     known, ordered = classes.tolist(), given
     if isinstance(given, Mapping):
         if set(given) != set(known):
             rule = "must name the classes with labeled rows, {known}, got {keys}"
-            raise _share_error(name, given, rule, known=known, keys=[*map(plain, given)])
+            raise _share_error(
+                name, given, rule, known=known, keys=[*map(plain, given)]
+            )
         ordered = [given[label] for label in known]
     if isinstance(given, Set):
-        raise _share_error(name, given, "must have an order, got the set {given!r}: pass a list")
+        raise _share_error(
+            name, given, "must have an order, got the set {given!r}: pass a list"
+        )
     try:
-        values = [np.broadcast_to(np.asarray(each, dtype=np.float64), shape) for each in ordered]
+        values = [
+            np.broadcast_to(np.asarray(each, dtype=np.float64), shape)
+            for each in ordered
+        ]
     except (TypeError, ValueError, OverflowError):
         pair = ", or a pair of least and largest," if shape else ""
         rule = f"must be a number{pair} for each class, got {{given!r}}"
         raise _share_error(name, given, rule) from None
     if len(values) != len(known):
-        rule = "must hold {n} numbers, one for each of the classes {known}, got {n_given}"
-        raise _share_error(name, given, rule, n=len(known), known=known, n_given=len(values))
+        rule = (
+            "must hold {n} numbers, one for each of the classes {known}, got {n_given}"
+        )
+        raise _share_error(
+            name, given, rule, n=len(known), known=known, n_given=len(values)
+        )
     return np.array(values)
 
 
@@ -283,7 +324,9 @@ def _share_error(name: str, given: Any, rule: str, **values: Any) -> ParameterEr
     return ParameterError(message, parameter=name, value=given)
 
 
-def draw_labeled(codes: AnyArray, counted: AnyArray, n_most: int, seed: int) -> AnyArray:
+def draw_labeled(
+    codes: AnyArray, counted: AnyArray, n_most: int, seed: int
+) -> AnyArray:
     """At most ``n_most`` of the rows at ``counted``, with at least one of every class."""
     if len(counted) <= n_most:
         return counted

@@ -86,7 +86,9 @@ class LeastSquaresClassifier(LinearClassifier):
 
     def _fit_labeled_rows(self, inputs: FitInputs) -> Fit:
         nothing = no_moments(inputs.unlabeled.n_features)
-        problem = Problem(inputs.frame, inputs.labeled, inputs.unlabeled, unlabeled_moments=nothing)
+        problem = Problem(
+            inputs.frame, inputs.labeled, inputs.unlabeled, unlabeled_moments=nothing
+        )
         self._check_problem(problem, inputs)
         point = supervised_squares(problem.labeled, problem.whitening)
         attributes = self._supervised_attributes(problem, point)
@@ -100,7 +102,9 @@ class LeastSquaresClassifier(LinearClassifier):
 
     def _with_rule(self, problem: Problem, fit: Fit) -> Fit:
         attributes = {"rank_": problem.rank, **fit.attributes}
-        return replace(fit, attributes=attributes, rule=problem.rule_of(fit.model, is_soft=False))
+        return replace(
+            fit, attributes=attributes, rule=problem.rule_of(fit.model, is_soft=False)
+        )
 
     def _store(self, fit: Fit, inputs: FitInputs) -> None:
         self._rule_, self._frame_ = fit.rule, inputs.frame
@@ -223,7 +227,9 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     """
 
     _uses_unlabeled_rows = True
-    _own_constraints: ClassVar[dict[str, Any]] = {"variant": [StrOptions({"labeled", "projected"})]}
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "variant": [StrOptions({"labeled", "projected"})]
+    }
 
     variant: str = "labeled"
     max_iter: int = 200
@@ -312,7 +318,9 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
     """
 
     _uses_unlabeled_rows = True
-    _own_constraints: ClassVar[dict[str, Any]] = {"labels": [StrOptions({"hard", "soft"})]}
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "labels": [StrOptions({"hard", "soft"})]
+    }
 
     labels: str = "hard"
     max_iter: int = 1000

@@ -8,7 +8,11 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import StrOptions
 
 from .._core.problem import Problem
-from .._core.solvers.moment_match import CLOSED_FORMS, match_moments, maximize_under_moments
+from .._core.solvers.moment_match import (
+    CLOSED_FORMS,
+    match_moments,
+    maximize_under_moments,
+)
 from .base import Fit, LinearGaussianClassifier
 
 

@@ -73,7 +73,9 @@ class NearestMean(LinearGaussianClassifier):
     def _solve(self, problem: Problem) -> Fit:
         return Fit(fit_nearest_mean(problem.frame, problem.labeled, problem.log_priors))
 
-    def _fit_labeled(self, inputs: FitInputs, variances: Array) -> tuple[Gaussians, float, int]:
+    def _fit_labeled(
+        self, inputs: FitInputs, variances: Array
+    ) -> tuple[Gaussians, float, int]:
         if not inputs.labeled.has_spread:
             raise ValueError(
                 f"The {inputs.n_labeled} labeled rows do not vary within their classes, which "

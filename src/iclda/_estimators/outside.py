@@ -49,7 +49,9 @@ class OutsideClassifier(ClassifierMixin, BaseEstimator):
         labels = encode_labels(y, self.unlabeled)
         is_used = labels.is_labeled | method.uses_unlabeled
         self.classes_, self.n_features_in_ = labels.classes, rows.shape[1]
-        self.shares_ = np.bincount(labels.codes[labels.is_labeled]) / labels.is_labeled.sum()
+        self.shares_ = (
+            np.bincount(labels.codes[labels.is_labeled]) / labels.is_labeled.sum()
+        )
         self.estimator_ = _made(method.name).fit(rows[is_used], labels.codes[is_used])
         return self
 

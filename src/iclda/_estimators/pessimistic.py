@@ -116,7 +116,11 @@ class PessimisticLDA(ProportionalClassifier):
         best = maximize_worst_gain(problem, self._limits)
         model = problem.model_of(best.point, best.rule)
         detail = f"gap {best.gap:.2g}"
-        return Fit.of_solution(model, best, detail, objective_=best.objective, gap_=best.gap)
+        return Fit.of_solution(
+            model, best, detail, objective_=best.objective, gap_=best.gap
+        )
 
-    def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
+    def _supervised_attributes(
+        self, model: Gaussians, labeled: LabeledSummary
+    ) -> dict[str, Any]:
         return {"objective_": 0.0, "gap_": 0.0}

@@ -32,7 +32,9 @@ class Numbers:
     use_all_features: bool
 
     def __call__(self, rows: Any) -> Any:
-        with np.errstate(over="ignore", invalid="ignore"):  # looked at when all are there
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # looked at when all are there
             return self.of_block(rows)
 
 
@@ -52,7 +54,9 @@ def linear_scores(rule: LinearRule, frame: Frame) -> Numbers:
     if frame.is_foldable:
         return scores(rule.folded(frame))
     of_frame = scores(rule)
-    return Numbers(lambda rows: of_frame(_in_frame(rows, frame)), of_frame.use_all_features)
+    return Numbers(
+        lambda rows: of_frame(_in_frame(rows, frame)), of_frame.use_all_features
+    )
 
 
 def imputed(
@@ -63,7 +67,9 @@ def imputed(
         return linear_scores(rule, frame), posteriors
     first, second = rule.first, rule.second
     both = LinearRule(
-        np.hstack([first.coef, second.coef]), np.r_[first.intercept, second.intercept], is_soft=True
+        np.hstack([first.coef, second.coef]),
+        np.r_[first.intercept, second.intercept],
+        is_soft=True,
     )
 
     def of_scores(scores: Any) -> Any:
@@ -85,7 +91,9 @@ def log_joint(model: Gaussians) -> Numbers:
     def of_block(rows: Any) -> Any:
         if isinstance(rows, np.ndarray):
             return model.log_joint(rows)
-        if model.complement is not None:  # of few rows of many features, fitted in memory
+        if (
+            model.complement is not None
+        ):  # of few rows of many features, fitted in memory
             return _beside(rows, model.log_joint(to_host(rows)))
         u = _in_frame(rows, model.frame) - _beside(rows, model.center)
         s = u @ _beside(rows, model.projection.T)
@@ -119,8 +127,12 @@ def clipped_shares(scores: Any) -> Any:
         scores = xp.concat([1 - scores, 1 + scores], axis=1) / 2
     # Predictions add up to 1, so that the largest is at least 1 / K, except for rounding of
     # huge predictions.
-    scores = scores + xp.clip(1 / scores.shape[1] - xp.max(scores, axis=1, keepdims=True), min=0.0)
-    shares = xp.clip(scores, min=0.0)  # array-api-compat 1.9 takes integers for those of x
+    scores = scores + xp.clip(
+        1 / scores.shape[1] - xp.max(scores, axis=1, keepdims=True), min=0.0
+    )
+    shares = xp.clip(
+        scores, min=0.0
+    )  # array-api-compat 1.9 takes integers for those of x
     shares /= xp.sum(shares, axis=1, keepdims=True)
     return xp.clip(shares, min=float(xp.finfo(shares.dtype).smallest_normal))
 
@@ -149,7 +161,9 @@ def _of_every_class(scores: Any) -> Any:
     none = xp.zeros_like(scores)
     both = [xp.minimum(-scores, none), xp.minimum(scores, none)]
     if isinstance(scores, np.ndarray):
-        return np.hstack([np.ravel(a) for a in both]).reshape(2, -1).T  # faster class by class
+        return (
+            np.hstack([np.ravel(a) for a in both]).reshape(2, -1).T
+        )  # faster class by class
     return xp.concat(both, axis=1)
 
 
@@ -210,4 +224,6 @@ def _in_frame(rows: Any, frame: Frame) -> Any:
 def _beside(rows: Any, array: AnyArray) -> Any:
     """An array from memory where the rows are, in their dtype."""
     xp = array_namespace(rows)
-    return xp.asarray(np.ascontiguousarray(array), dtype=rows.dtype, device=device(rows))
+    return xp.asarray(
+        np.ascontiguousarray(array), dtype=rows.dtype, device=device(rows)
+    )

@@ -45,8 +45,12 @@ from .labels import (
 )
 
 _PILOT_ROWS = 4096  # labeled rows, and unlabeled ones, that the frame is chosen from
-WIDE = 256  # features, from which fewer rows than features are fitted in their own space
-_MATRICES = 8  # of features x features and of classes x features that a fit holds at least
+WIDE = (
+    256  # features, from which fewer rows than features are fitted in their own space
+)
+_MATRICES = (
+    8  # of features x features and of classes x features that a fit holds at least
+)
 _FAR_FROM_ZERO = 0.25  # squared length of the mean of rows over their variance
 _SMALLEST_SHARE = 1e-12  # of a class in the weight of all rows
 _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
@@ -99,9 +103,13 @@ class FitInputs:
     @property
     def every_unlabeled(self) -> Rows | None:
         """Unlabeled rows, those of weight 0 too; None unless all rows are in memory."""
-        if not all(each.backend is None or is_device_array(each.X) for each in self.sources):
+        if not all(
+            each.backend is None or is_device_array(each.X) for each in self.sources
+        ):
             return None
-        return ChainedRows([each.every_row for each in self.sources], len(self.frame.scale))
+        return ChainedRows(
+            [each.every_row for each in self.sources], len(self.frame.scale)
+        )
 
     @cached_property
     def labeled(self) -> LabeledSummary:
@@ -117,7 +125,11 @@ class FitInputs:
         return self.frame.apply(held.X), self.codes[index], weights
 
     def problem(
-        self, kind: type[Kind], shrinkage: float | str | None, *, rests_on_labels: bool = False
+        self,
+        kind: type[Kind],
+        shrinkage: float | str | None,
+        *,
+        rests_on_labels: bool = False,
     ) -> Kind:
         """The semi-supervised problem; ``rests_on_labels``: of a fit made of labeled rows alone."""
         is_free = self.learns_proportions or self.ignores_labeled_shares
@@ -141,7 +153,9 @@ class FitInputs:
             find_non_finite(self.sources)
         if shrinkage != "auto":
             return problem
-        return replace(problem, shrinkage=self._automatic(None if rests_on_labels else moments))
+        return replace(
+            problem, shrinkage=self._automatic(None if rests_on_labels else moments)
+        )
 
     def _automatic(self, moments: Moments | None = None) -> float:
         """Shrinkage for the labeled rows; its geometric mean with that for all rows, if given.
@@ -160,18 +174,27 @@ class FitInputs:
                 shrinkage = math.sqrt(shrinkage * of_all)
         return min(shrinkage, _LARGEST_AUTO)
 
-    def shrink_labeled(self, shrinkage: float | str | None) -> tuple[float, Array | None]:
+    def shrink_labeled(
+        self, shrinkage: float | str | None
+    ) -> tuple[float, Array | None]:
         """Shrinkage used, and the shrunk scatter within classes of the labeled rows."""
         used = self._automatic() if shrinkage == "auto" else float(shrinkage or 0.0)
         if used == 0:
             return used, None
-        return used, shrink_labeled(self.labeled, used, self.frame, self.space.n_left_out)
+        return used, shrink_labeled(
+            self.labeled, used, self.frame, self.space.n_left_out
+        )
 
-    def variance_left_out(self, labeled: LabeledSummary, shrinkage: float) -> float | None:
+    def variance_left_out(
+        self, labeled: LabeledSummary, shrinkage: float
+    ) -> float | None:
         """Variance of a supervised fit, with the shrinkage used, where no row varies."""
         if not self.space.n_left_out or shrinkage == 0:
             return None
-        target = target_of_labeled(labeled, self.frame, self.space.n_left_out) / labeled.weight
+        target = (
+            target_of_labeled(labeled, self.frame, self.space.n_left_out)
+            / labeled.weight
+        )
         return float(shrinkage * (target * self.frame.scale**2)[0])
 
 
@@ -182,7 +205,11 @@ def find_non_finite(sources: Iterable[RowSource]) -> None:
 
 
 def prepare(
-    passed: Passed, classifier: Any, unit: UnitLength | None = None, *, is_fitted: bool = False
+    passed: Passed,
+    classifier: Any,
+    unit: UnitLength | None = None,
+    *,
+    is_fitted: bool = False,
 ) -> FitInputs:
     """Check labels, weights and priors that were passed to ``fit`` with the opened rows.
 
@@ -194,7 +221,9 @@ def prepare(
     y, n_rows = check_is_read(in_memory(passed.y), "y"), source.n_rows
     check_lengths(X=range(n_rows), y=y)
     weights = check_weights(in_memory(passed.sample_weight), n_rows, "sample_weight")
-    labels = encode_labels(y, classifier.unlabeled, None if weights is None else weights > 0)
+    labels = encode_labels(
+        y, classifier.unlabeled, None if weights is None else weights > 0
+    )
     log_priors = _log_priors(classifier, labels.classes)
     sources = [replace(source, weights=weights, is_member=labels.is_marker)]
     if further is not None:
@@ -209,13 +238,18 @@ def prepare(
     space = None
     if classifier._can_narrow and not is_fitted:
         space = _find_space(
-            sources, labels, shrinkage=classifier.shrinkage, uses_unlabeled=uses_unlabeled
+            sources,
+            labels,
+            shrinkage=classifier.shrinkage,
+            uses_unlabeled=uses_unlabeled,
         )
     if space is not None:
         sources = [_along(space, each) for each in sources]
     if not uses_unlabeled:  # NaN and infinity are errors, as in scikit-learn
         for each in sources:
-            if each.backend is not None and (each.is_member is None or each.is_member.any()):
+            if each.backend is not None and (
+                each.is_member is None or each.is_member.any()
+            ):
                 each.check_finite()  # rows in memory were looked at
     n_features = sources[0].request.n_features or 0
     _check_memory(n_features, len(labels.classes), type(classifier).__name__)
@@ -238,7 +272,9 @@ def prepare(
         log_priors=log_priors,
         frame=frame,
         space=FeatureSpace(frame) if space is None else replace(space, reduced=frame),
-        proportions=resolve_proportions(getattr(classifier, "proportions", None), labels.classes),
+        proportions=resolve_proportions(
+            getattr(classifier, "proportions", None), labels.classes
+        ),
         unit=unit,
     )
 
@@ -251,7 +287,9 @@ def unit_length(sources: list[RowSource]) -> UnitLength:
     with overflow_is_checked_later():
         if rows.n_rows <= len(pilot):  # all of them
             mean = weights @ pilot / weights.sum()
-            variance = float(weights @ (pilot - mean) ** 2 @ np.ones(len(mean)) / weights.sum())
+            variance = float(
+                weights @ (pilot - mean) ** 2 @ np.ones(len(mean)) / weights.sum()
+            )
         else:
             frame = frame_of(pilot)
             moments = rows.moments(frame)
@@ -317,7 +355,9 @@ def _most_memory() -> float:
     import resource  # where there is sysconf
 
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    limits += [limit for limit in resource.getrlimit(resource.RLIMIT_AS)[:1] if limit > 0]
+    limits += [
+        limit for limit in resource.getrlimit(resource.RLIMIT_AS)[:1] if limit > 0
+    ]
     group = Path("/sys/fs/cgroup/memory.max")  # of a container
     if group.exists() and (text := group.read_text().strip()).isdigit():
         limits.append(int(text))
@@ -331,13 +371,17 @@ def _find_space(
 
     All rows count and labeled ones have weight 1.
     """
-    if any(each.backend is not None or each.X.dtype.kind not in "biuf" for each in sources):
+    if any(
+        each.backend is not None or each.X.dtype.kind not in "biuf" for each in sources
+    ):
         return None
     n_features, weights = sources[0].X.shape[1], sources[0].weights
     if n_features < WIDE or sum(len(each.X) for each in sources) >= n_features:
         return None
     is_labeled = np.flatnonzero(labels.is_labeled)
-    has_weights = weights is not None and ((weights[is_labeled] != 1).any() or not weights.all())
+    has_weights = weights is not None and (
+        (weights[is_labeled] != 1).any() or not weights.all()
+    )
     if has_weights or any(each.weights is not None for each in sources[1:]):
         return None
     rows = np.concatenate([each.X for each in sources], dtype=np.float64)
@@ -351,13 +395,17 @@ def _find_space(
 
 def _along(space: RowSpace, source: RowSource) -> RowSource:
     """Replace rows by their coordinates in a space."""
-    request = replace(source.request, n_features=space.basis.shape[1], feature_names=None)
+    request = replace(
+        source.request, n_features=space.basis.shape[1], feature_names=None
+    )
     return replace(source, X=space.coordinates(source.X), request=request)
 
 
 def check_spread(inputs: FitInputs, variances: Array, terms: str = "") -> None:
     """Raise a ValueError if squares of a column, with further terms, might overflow or vanish."""
-    with overflow_is_checked_later():  # an overflow may have left NaN, or a negative variance
+    with (
+        overflow_is_checked_later()
+    ):  # an overflow may have left NaN, or a negative variance
         spread = np.sqrt(variances) * inputs.space.frame.scale
     is_fine = (spread == 0) | ((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_SPREAD))
     if not is_fine.all():

@@ -85,4 +85,6 @@ class SelfLearningLDA(LinearGaussianClassifier):
 
     def _solve(self, problem: Problem) -> Fit:
         end = alternate(problem, self._limits, is_soft=False)
-        return Fit.of_solution(problem.model_of(end.point, end.rule), end, "labels still change")
+        return Fit.of_solution(
+            problem.model_of(end.point, end.rule), end, "labels still change"
+        )

@@ -110,7 +110,9 @@ class SelfTrainingLDA(LinearGaussianClassifier):
 
     def _fit_all_rows(self, inputs: FitInputs) -> Fit:
         # For what the rows are like, and for the shares that the average gives.
-        problem = inputs.problem(Problem, self.shrinkage if inputs.learns_proportions else None)
+        problem = inputs.problem(
+            Problem, self.shrinkage if inputs.learns_proportions else None
+        )
         problem, n_passes = with_proportions(problem, inputs)
         check_spread(inputs, inputs.space.variances(problem.moments.covariance))
         warn(*check_unlabeled_mean(problem, inputs.space, self._feature_names))
@@ -129,7 +131,9 @@ class SelfTrainingLDA(LinearGaussianClassifier):
                 weights=np.concatenate([weights, rows_weights[is_added]]),
             )
             refitted = replace(
-                inputs, labeled_source=source, codes=np.concatenate([codes, added[is_added]])
+                inputs,
+                labeled_source=source,
+                codes=np.concatenate([codes, added[is_added]]),
             )
             with warnings.catch_warnings(), unreported():
                 if last is not None:
@@ -141,11 +145,20 @@ class SelfTrainingLDA(LinearGaussianClassifier):
         limits = Limits(problem.rounds(self.max_iter))
         most = None if problem.proportions is None else problem.proportions[:, 1]
         rows_of_user = space.features(rows)
-        end = self_train(refit, rows_of_user, rows_weights, self.threshold, limits, most)
+        end = self_train(
+            refit, rows_of_user, rows_weights, self.threshold, limits, most
+        )
         counts = {"n_iter_": end.n_iter, "n_added_": end.n_added}
         counts["n_passes_"] = 1 + n_passes
-        fit = Fit(last.model, {**last.attributes, **counts}, end.outcome, "rows are still added")
+        fit = Fit(
+            last.model,
+            {**last.attributes, **counts},
+            end.outcome,
+            "rows are still added",
+        )
         return replace(fit, outcome=LinearClassifier._judge(self, problem, fit))
 
-    def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
+    def _supervised_attributes(
+        self, model: Gaussians, labeled: LabeledSummary
+    ) -> dict[str, Any]:
         return {"n_added_": 0}

@@ -21,17 +21,30 @@ from .._core.frame import Frame
 from .._core.labelsums import Rule
 from .._core.rows import Rows
 from .._system import one_blas_thread
-from .backends import Members, Request, UnitLength, Weights, name_of_backend, package_and_type
+from .backends import (
+    Members,
+    Request,
+    UnitLength,
+    Weights,
+    name_of_backend,
+    package_and_type,
+)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-AHEAD = 2  # results waiting for their turn, per thread; items read before they are needed
+AHEAD = (
+    2  # results waiting for their turn, per thread; items read before they are needed
+)
 
 
 class Backend(Protocol):
     def open_rows(
-        self, X: Any, request: Request, weights: Weights = None, is_member: Members = None
+        self,
+        X: Any,
+        request: Request,
+        weights: Weights = None,
+        is_member: Members = None,
     ) -> WeightedRows:
         """Return the rows of a source, or those that ``is_member`` marks. Reads little or nothing.
 
@@ -49,7 +62,9 @@ class Backend(Protocol):
         """
         ...
 
-    def apply_to_rows(self, X: Any, function: Callable[[Any], Any], request: Request) -> Any:
+    def apply_to_rows(
+        self, X: Any, function: Callable[[Any], Any], request: Request
+    ) -> Any:
         """Return the results of a function of (n, d) rows, n entries for n rows, in their order.
 
         The request is that of a fitted classifier: it has ``n_features``.
@@ -84,7 +99,11 @@ class WeightedRows(Rows):
     held_at: Any = None  # see ``Rows``
 
     def __init__(
-        self, n_all: int | None, n_features: int, weights: Weights = None, is_member: Members = None
+        self,
+        n_all: int | None,
+        n_features: int,
+        weights: Weights = None,
+        is_member: Members = None,
     ) -> None:
         is_partial = is_member is not None and not is_member.all()
         self.n_features = n_features
@@ -133,7 +152,9 @@ class WeightedRows(Rows):
     def _random_members(self, n: int, seed: int) -> AnyArray:
         if n >= self.n_rows:
             return self._members
-        index = np.sort(np.random.default_rng(seed).choice(self.n_rows, n, replace=False))
+        index = np.sort(
+            np.random.default_rng(seed).choice(self.n_rows, n, replace=False)
+        )
         return index if self._is_member is None else self._members[index]
 
     @property

@@ -35,10 +35,14 @@ class RowsKind:
     """A kind of rows: what people call it, how it is recognized, and what reads it."""
 
     words: str
-    keys: tuple[str, ...]  # suffixes of files, types (package.name), or packages with all types
+    keys: tuple[
+        str, ...
+    ]  # suffixes of files, types (package.name), or packages with all types
     backend: str  # a module of this folder
     reader: str = ""  # a class or function of ``readers``, for the backend ``files``
-    is_array_if_small: bool = False  # below ``_LARGE_BYTES`` it is read as an array in memory
+    is_array_if_small: bool = (
+        False  # below ``_LARGE_BYTES`` it is read as an array in memory
+    )
 
 
 KINDS = (
@@ -88,7 +92,9 @@ class Request:
     n_features: int | None = None
     feature_names: AnyArray | None = None
     n_threads: int = 1
-    unit: UnitLength | None = None  # how rows are scaled before they are used; None: as they are
+    unit: UnitLength | None = (
+        None  # how rows are scaled before they are used; None: as they are
+    )
 
     def check_width(self, n_features: int) -> None:
         if self.n_features not in (None, n_features):
@@ -121,7 +127,9 @@ def find_kind(X: Any) -> RowsKind | None:
     """Return the kind that lists the type of X, or all types of its package."""
     package, _ = package_and_type(X)
     names = [f"{package}.{each.__name__}" for each in type(X).__mro__]
-    return next((KIND_BY_KEY[key] for key in [*names, package] if key in KIND_BY_KEY), None)
+    return next(
+        (KIND_BY_KEY[key] for key in [*names, package] if key in KIND_BY_KEY), None
+    )
 
 
 def name_of_backend(X: Any) -> str | None:
@@ -202,8 +210,12 @@ class Place:
 def place_of(X: Any) -> Place:
     xp, where = array_namespace(X), device(X)
     has_double = False
-    if not str(where).startswith("mps"):  # torch lists float64 there, and then refuses it
-        dtypes = xp.__array_namespace_info__().dtypes(device=where, kind="real floating")
+    if not str(where).startswith(
+        "mps"
+    ):  # torch lists float64 there, and then refuses it
+        dtypes = xp.__array_namespace_info__().dtypes(
+            device=where, kind="real floating"
+        )
         has_double = "float64" in dtypes
     return Place(xp, where, has_double, bool(is_jax_namespace(xp)))
 
@@ -214,7 +226,9 @@ def to_host(array: Any) -> AnyArray:
         return array
     if hasattr(array, "detach"):  # torch
         array = array.detach().cpu().resolve_conj()
-        return np.asarray(array.float() if str(array.dtype) == "torch.bfloat16" else array)
+        return np.asarray(
+            array.float() if str(array.dtype) == "torch.bfloat16" else array
+        )
     if hasattr(array, "get"):  # CuPy
         return np.asarray(array.get())
     xp = array_namespace(array)
@@ -254,7 +268,12 @@ def check_rows(array: Any, where: str) -> None:
 
 
 def check_finite(
-    rows: AnyArray, name: str, names: Names = None, *, index: Index = None, where: str = ""
+    rows: AnyArray,
+    name: str,
+    names: Names = None,
+    *,
+    index: Index = None,
+    where: str = "",
 ) -> None:
     """Raise ``not_finite_error`` for the first NaN or infinity; ``index``: indices of the rows."""
     if rows.dtype.kind != "f":
@@ -276,7 +295,9 @@ def not_finite_error(
     """Return the error for NaN, infinity and missing values, with row, column and the way out."""
     begin = f"Input {name} contains {value}, first in row {row}, "
     way_out = _REPLACE if value == "infinity" else _IMPUTE
-    return BadColumnError(Text(begin, column, f"{where}. ", way_out, "."), column=column.label)
+    return BadColumnError(
+        Text(begin, column, f"{where}. ", way_out, "."), column=column.label
+    )
 
 
 def names_of_table(table: Any) -> list[str] | None:
@@ -291,7 +312,9 @@ def names_of_table(table: Any) -> list[str] | None:
 
 def refuse_repeated(names: Sequence[Any], where: str) -> None:
     """Raise ValueError for a name that occurs more than once."""
-    column, count = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
+    column, count = max(
+        Counter(names).items(), key=lambda item: item[1], default=("", 0)
+    )
     if count > 1:
         raise ValueError(
             f"{where} has {count} columns called {str(column)!r}, and names of features must "

@@ -46,7 +46,9 @@ _FAN_IN = 8  # results that one task puts together
 # Rows held in memory of blocks that workers do not keep: twice a sample, of all blocks together.
 _HELD_ROWS = 40_000
 _LEAST_HELD = 256
-_SHARE_OF_MEMORY = 0.5  # of all workers, that blocks may fill: the rest is for the work on them
+_SHARE_OF_MEMORY = (
+    0.5  # of all workers, that blocks may fill: the rest is for the work on them
+)
 _LOST = ("cancelled", "error", "lost")  # status of what a worker does not have
 
 Graph = dict[Any, Any]
@@ -90,7 +92,9 @@ class DaskSource:
         source, names = self.source, self.names
         if source.ndim != 2:
             shape = source.shape
-            raise ValueError(f"{request.name} must be 2-d, rows x features, got shape {shape}.")
+            raise ValueError(
+                f"{request.name} must be 2-d, rows x features, got shape {shape}."
+            )
         request.check_width(source.shape[1])
         if names is not None and request.feature_names is not None:
             way_out = f"Pass {request.name}[feature_names_in_]."
@@ -99,7 +103,10 @@ class DaskSource:
 
 
 def open_rows(
-    X: Any, request: Request, weights: Array | None = None, is_member: AnyArray | None = None
+    X: Any,
+    request: Request,
+    weights: Array | None = None,
+    is_member: AnyArray | None = None,
 ) -> DaskRows:
     """Return rows of a Dask array or dataframe, whose blocks are read at first."""
     X = X if isinstance(X, DaskSource) else DaskSource(X)
@@ -133,7 +140,9 @@ def _array_of(frame: Any, info: BlockInfo) -> Any:
     parts, shape = [], (np.nan, info.n_features)
     for i, block in enumerate(frame.to_delayed()):
         rows = delayed(partial(_read_block, info=replace(info, i=i)))(block)
-        parts.append(dask.array.from_delayed(rows, shape, meta=np.empty((0, info.n_features))))
+        parts.append(
+            dask.array.from_delayed(rows, shape, meta=np.empty((0, info.n_features)))
+        )
     return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
 
 
@@ -171,7 +180,9 @@ def _read_block(block: Any, info: BlockInfo) -> AnyArray:
             f"{info.label} has {rows.shape[1]} columns, but X of fit has {info.n_features}."
         )
     if info.n_rows not in (None, len(rows)):
-        raise changed_error(info.label, f"it has {len(rows)} rows, and had {info.n_rows}")
+        raise changed_error(
+            info.label, f"it has {len(rows)} rows, and had {info.n_rows}"
+        )
     return rows
 
 
@@ -223,17 +234,26 @@ def _sum_block(
         members.unit = unit
         sums = getattr(members, method)(**arguments)
     # NaN and infinity show in the sums: rows are searched for them only then.
-    if not all(np.isfinite(value).all() for value in vars(sums).values() if value is not None):
+    if not all(
+        np.isfinite(value).all() for value in vars(sums).values() if value is not None
+    ):
         _finite_rows(block, info)
     return sums
 
 
 def _apply_to_block(
-    block: Any, *, block_id: tuple[int, ...], info: BlockInfo, function: Function, none: Any
+    block: Any,
+    *,
+    block_id: tuple[int, ...],
+    info: BlockInfo,
+    function: Function,
+    none: Any,
 ) -> Any:
     """Return the results of a function of the rows of one block; ``none``: those of no rows."""
     rows = _finite_rows(block, replace(info, i=block_id[0]))
-    return concatenate([none, *(function(part) for part, _, _ in MemoryRows(rows).tiles())])
+    return concatenate(
+        [none, *(function(part) for part, _, _ in MemoryRows(rows).tiles())]
+    )
 
 
 # Workers.
@@ -255,7 +275,9 @@ class Workers:
                 # A context of its own: blocks that are summed in this thread report no progress.
                 return list(Context().run(compute, graph, keys))
         # Weights and masks are part of the graph: what is scattered is lost with its worker.
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+        with dask.config.set(
+            {"distributed.admin.large-graph-warning-threshold": "1 TB"}
+        ):
             return list(self.client.get(graph, keys, sync=False, retries=self.retries))
 
     def has_room(self, n_bytes: float) -> bool:
@@ -274,7 +296,9 @@ class Workers:
             (result,) = self.keep(graph, [total])
             report_progress(n_all, n_all or None)
             return result
-        futures = self.client.get(graph, [*infos, total], sync=False, retries=self.retries)
+        futures = self.client.get(
+            graph, [*infos, total], sync=False, retries=self.retries
+        )
         done: SimpleQueue[Any] = SimpleQueue()
         n_done = 0
         try:
@@ -293,7 +317,9 @@ class Workers:
             return futures[-1].result(timeout=self.timeout)
         except (Empty, TimeoutError):
             waiting = [future for future in futures if not future.done()]
-            first = next((infos[one.key].label for one in waiting if one.key in infos), "sums")
+            first = next(
+                (infos[one.key].label for one in waiting if one.key in infos), "sums"
+            )
             n_workers = len(self.client.nthreads())
             raise TimeoutError(
                 f"No task was finished for {self.timeout:g} seconds (timeout). {len(waiting)} are "
@@ -317,7 +343,9 @@ def _workers_of(X: DaskSource) -> Workers:
     """Return the workers of its client, or of what Dask would use."""
     client = X.client
     if client is None:
-        client = getattr(dask.base.get_scheduler(), "__self__", None)  # whose method ``get`` it is
+        client = getattr(
+            dask.base.get_scheduler(), "__self__", None
+        )  # whose method ``get`` it is
     if client is not None and getattr(client, "asynchronous", True):
         raise TypeError(
             f"client must be a distributed.Client that is not asynchronous, got "
@@ -351,7 +379,9 @@ def _open_blocks(X: DaskSource, source: Any, name: str, workers: Workers) -> Das
 def _inputs_of(source: Any) -> tuple[list[Any], Graph, bool]:
     """Return what gives each block, the graph it belongs to, and whether the workers have it."""
     if hasattr(source, "rechunk") and "distributed" in sys.modules:
-        given = [source.__dask_graph__().get(key) for key in flatten(source.__dask_keys__())]
+        given = [
+            source.__dask_graph__().get(key) for key in flatten(source.__dask_keys__())
+        ]
         if all(isinstance(one, sys.modules["distributed"].Future) for one in given):
             return given, {}, True  # the user has persisted them
     blocks = list(np.ravel(source.to_delayed()))
@@ -372,7 +402,9 @@ class DaskBlocks:
     graph: Graph
     infos: list[BlockInfo]
     is_kept: bool  # the inputs are futures of the workers
-    held: list[Drawn] = field(default_factory=list)  # rows of each block, if it is not kept
+    held: list[Drawn] = field(
+        default_factory=list
+    )  # rows of each block, if it is not kept
 
     @cached_property
     def offsets(self) -> AnyArray:
@@ -398,7 +430,9 @@ class DaskBlocks:
         begins = accumulate((n_rows for n_rows, _, _ in looks), initial=0)
         self.infos = [
             replace(info, n_rows=n_rows, begin=begin)
-            for info, (n_rows, _, _), begin in zip(self.infos, looks, begins, strict=False)
+            for info, (n_rows, _, _), begin in zip(
+                self.infos, looks, begins, strict=False
+            )
         ]
         return float(sum(n_bytes for _, n_bytes, _ in looks))
 
@@ -407,7 +441,11 @@ class DaskBlocks:
         return {i: (block,) for i, block in enumerate(self.inputs)}
 
     def run(
-        self, function: Callable[..., Any], join: Function, inputs: Inputs, **settings: Any
+        self,
+        function: Callable[..., Any],
+        join: Function,
+        inputs: Inputs,
+        **settings: Any,
     ) -> Any:
         """Run a pass: a task for every block, then results put together in their order."""
         tasks = self._tasks(function, inputs, **settings)
@@ -415,7 +453,9 @@ class DaskBlocks:
         infos = dict(zip(tasks, (self.infos[i] for i in inputs), strict=True))
         return self.workers.run({**self.graph, **tasks, **tree}, infos, total)
 
-    def _tasks(self, function: Callable[..., Any], inputs: Inputs, **settings: Any) -> Graph:
+    def _tasks(
+        self, function: Callable[..., Any], inputs: Inputs, **settings: Any
+    ) -> Graph:
         name = f"{function.__name__.strip('_')}-{uuid4().hex}"
         return {
             (name, i): (partial(function, info=self.infos[i], **settings), *each)
@@ -444,7 +484,11 @@ class DaskRows(WeightedRows):
     """All rows of a source, or those that ``is_member`` marks."""
 
     def __init__(
-        self, blocks: DaskBlocks, weights: Array | None, is_member: AnyArray | None, n_threads: int
+        self,
+        blocks: DaskBlocks,
+        weights: Array | None,
+        is_member: AnyArray | None,
+        n_threads: int,
     ) -> None:
         first = blocks.infos[0]
         super().__init__(int(blocks.offsets[-1]), first.n_features, weights, is_member)
@@ -456,16 +500,28 @@ class DaskRows(WeightedRows):
         return self._sums("moments", frame=frame) or no_moments(self.n_features)
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: Near | None = None
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        near: Near | None = None,
     ) -> LabelSums:
-        sums = self._sums("label_sums", rule=rule, frame=frame, centers=centers, near=near)
+        sums = self._sums(
+            "label_sums", rule=rule, frame=frame, centers=centers, near=near
+        )
         return sums or no_label_sums(rule.n_classes, self.n_features)
 
     def _sums(self, method: str, **arguments: Any) -> Any:
         """Return the sum of a method of the rows of all blocks; None without rows."""
         if not self._inputs:
             return None
-        settings = {"method": method, "n_threads": self._n_threads, "unit": self.unit, **arguments}
+        settings = {
+            "method": method,
+            "n_threads": self._n_threads,
+            "unit": self.unit,
+            **arguments,
+        }
         return self._blocks.run(_sum_block, sum_in_order, self._inputs, **settings)
 
     @cached_property
@@ -486,20 +542,27 @@ class DaskRows(WeightedRows):
                 for i, span in spans.items()
             }
             chosen = self._blocks.workers.keep(graph, list(graph))
-        return {i: (self._blocks.inputs[i], one) for i, one in zip(spans, chosen, strict=True)}
+        return {
+            i: (self._blocks.inputs[i], one)
+            for i, one in zip(spans, chosen, strict=True)
+        }
 
     def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
         if self.n_rows == 0:
             return np.zeros((0, self.n_features)), np.zeros(0, dtype=np.int64)
         chosen, offsets = self._random_members(n, seed), self._blocks.offsets
         cuts = pairwise(np.searchsorted(chosen, offsets).tolist())
-        by_block = {i: chosen[low:high] for i, (low, high) in enumerate(cuts) if low < high}
+        by_block = {
+            i: chosen[low:high] for i, (low, high) in enumerate(cuts) if low < high
+        }
         drawn: list[Drawn] = []
         if self._blocks.held and n < self.n_rows:
             drawn = [self._held_of(i, len(index)) for i, index in by_block.items()]
         if sum(len(rows) for _, rows in drawn) < len(chosen):
             blocks = self._blocks.inputs
-            inputs = {i: (blocks[i], index - offsets[i]) for i, index in by_block.items()}
+            inputs = {
+                i: (blocks[i], index - offsets[i]) for i, index in by_block.items()
+            }
             drawn = self._blocks.run(_take, _join_lists, inputs)
         index, rows = zip(*drawn, strict=True)
         return np.concatenate(rows), np.concatenate(index)

@@ -39,22 +39,33 @@ _FAR_FROM_ORIGIN = 100.0
 
 
 def open_rows(
-    X: Any, request: Request, weights: Array | None = None, is_member: AnyArray | None = None
+    X: Any,
+    request: Request,
+    weights: Array | None = None,
+    is_member: AnyArray | None = None,
 ) -> ArrayRows:
     """Return the rows of a device array, whose columns have no names."""
     name = request.name
     if hasattr(X, "detach"):
         if str(X.layout) != "torch.strided":
-            raise TypeError(f"{name} is a sparse tensor ({X.layout}): pass {name}.to_dense().")
+            raise TypeError(
+                f"{name} is a sparse tensor ({X.layout}): pass {name}.to_dense()."
+            )
         X = X.detach()  # sums need no gradient
     shape = tuple(X.shape)
     if len(shape) != 2:
-        raise ValueError(f"{name} must be 2-d, rows x features, got an array of shape {shape}.")
+        raise ValueError(
+            f"{name} must be 2-d, rows x features, got an array of shape {shape}."
+        )
     if request.n_features is None and 0 in shape:
-        raise ValueError(f"{name} has shape {shape}, and needs at least one row and one feature.")
+        raise ValueError(
+            f"{name} has shape {shape}, and needs at least one row and one feature."
+        )
     request.check_width(shape[1])
     if place_of(X).xp.isdtype(X.dtype, "complex floating"):
-        raise ValueError(f"Complex data not supported: {name} holds {X.dtype}. Split it in two.")
+        raise ValueError(
+            f"Complex data not supported: {name} holds {X.dtype}. Split it in two."
+        )
     return ArrayRows(X, request, weights, is_member)
 
 
@@ -63,7 +74,9 @@ def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> A
     rows = open_rows(X, request)
     if rows.n_rows == 0:
         name, shape = request.name, tuple(X.shape)
-        raise ValueError(f"Found array with 0 sample(s) (shape={shape}): {name} needs a row.")
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape={shape}): {name} needs a row."
+        )
     results = rows.apply(function)
     if isinstance(results[0], np.ndarray):  # class names, which no device can hold
         return np.concatenate(results)
@@ -77,7 +90,11 @@ class ArrayRows(WeightedRows):
     """
 
     def __init__(
-        self, X: Any, request: Request, weights: Weights = None, is_member: Members = None
+        self,
+        X: Any,
+        request: Request,
+        weights: Weights = None,
+        is_member: Members = None,
     ) -> None:
         super().__init__(int(X.shape[0]), int(X.shape[1]), weights, is_member)
         self.place: Place = place_of(X)
@@ -89,7 +106,9 @@ class ArrayRows(WeightedRows):
     @property
     def held_at(self) -> Place | None:
         """On a device with double precision whose products need no compilation for each shape."""
-        is_worth = self.place.is_double and not self.place.is_compiled and not self._is_on_cpu
+        is_worth = (
+            self.place.is_double and not self.place.is_compiled and not self._is_on_cpu
+        )
         return self.place if is_worth else None
 
     @property
@@ -129,7 +148,10 @@ class ArrayRows(WeightedRows):
         if not np.isfinite(moments.scatter).all():
             self.check_finite()
             return moments
-        if np.all(moments.weight * moments.mean**2 <= _FAR_FROM_ORIGIN * np.diag(moments.scatter)):
+        if np.all(
+            moments.weight * moments.mean**2
+            <= _FAR_FROM_ORIGIN * np.diag(moments.scatter)
+        ):
             return moments
         # The sample that chose the frame was unlike the other rows: once more, about their mean.
         return self._moments_about(frame.restore(moments.mean), frame)
@@ -143,10 +165,17 @@ class ArrayRows(WeightedRows):
         weight = self._total_weight()
         mean = sums.ravel() / weight
         scatter = squares - np.outer(sums, mean)
-        return Moments(weight, mean + (used.origin - frame.origin) / frame.scale, scatter)
+        return Moments(
+            weight, mean + (used.origin - frame.origin) / frame.scale, scatter
+        )
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: Near | None = None
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        near: Near | None = None,
     ) -> LabelSums:
         if self.n_rows == 0:
             return no_label_sums(rule.n_classes, self.n_features)
@@ -156,7 +185,9 @@ class ArrayRows(WeightedRows):
         if self._fused is not None and centers is None and isinstance(rule, LinearRule):
             sums = self._fused.label_sums(rule, frame, self.moments(frame))
         if sums is None:
-            sums = label_sums_in(self.place.host_dtype, self._label_sums, rule, frame, centers)
+            sums = label_sums_in(
+                self.place.host_dtype, self._label_sums, rule, frame, centers
+            )
             if not np.isfinite(sums.sums).all():
                 self.check_finite()
         if near is None or not isinstance(rule, LinearRule):
@@ -165,20 +196,34 @@ class ArrayRows(WeightedRows):
 
     def _near(self, rule: LinearRule, frame: Frame, near: Near) -> Array:
         used, offset = round_origin(frame, self.place.host_dtype)
-        moved, every, n_rows = near.softened(rule.moved(offset)), near.smallest, self._X.shape[0]
+        moved, every, n_rows = (
+            near.softened(rule.moved(offset)),
+            near.smallest,
+            self._X.shape[0],
+        )
 
         def read() -> list[Array]:
             step = every * self._block_rows
-            cuts = (one_of_each(every, i, min(i + step, n_rows)) for i in range(0, n_rows, step))
-            return [self._block(index, used).near_boundary(moved, near.every) for index in cuts]
+            cuts = (
+                one_of_each(every, i, min(i + step, n_rows))
+                for i in range(0, n_rows, step)
+            )
+            return [
+                self._block(index, used).near_boundary(moved, near.every)
+                for index in cuts
+            ]
 
         rows: Array = np.concatenate(self._with_room(read))
         rows[:, 1:] += offset
         return rows
 
     def _label_sums(self, rule: Rule, frame: Frame, centers: Array | None) -> LabelSums:
-        placed = PlacedRule.of(rule, self.place) if isinstance(rule, LinearRule) else rule
-        sums = self._add_up(lambda index: self._block(index, frame).label_sums(placed, centers))
+        placed = (
+            PlacedRule.of(rule, self.place) if isinstance(rule, LinearRule) else rule
+        )
+        sums = self._add_up(
+            lambda index: self._block(index, frame).label_sums(placed, centers)
+        )
         label_sums = LabelSums(sums[0][:, 0], sums[1], float(sums[2][0, 0]), *sums[3:])
         if not isinstance(rule, LinearRule):
             return label_sums
@@ -186,7 +231,9 @@ class ArrayRows(WeightedRows):
         return replace(label_sums, log_sum=label_sums.log_sum + lost)
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        blocks = self._of_blocks(lambda index: to_host(self._block(index, frame).label(rule)[0].T))
+        blocks = self._of_blocks(
+            lambda index: to_host(self._block(index, frame).label(rule)[0].T)
+        )
         shares = np.concatenate(blocks).astype(np.float64)
         return shares if self._is_member is None else shares[self._is_member]
 
@@ -222,7 +269,9 @@ class ArrayRows(WeightedRows):
                 sums = of_block(index)
                 if not self.place.is_double:
                     sums = [to_host(part).astype(np.float64) for part in sums]
-                total = [a + b for a, b in zip(total, sums, strict=True)] if total else sums
+                total = (
+                    [a + b for a, b in zip(total, sums, strict=True)] if total else sums
+                )
             return total
 
         return [to_host(part) for part in self._with_room(read)]

@@ -42,7 +42,9 @@ _WIDEST = 1024  # columns of a tile
 _WIDEST_SQUARE = 128  # columns whose squares fit into the registers
 _MOST_CLASSES = 32
 _LARGEST_SCALE = 2.0**60  # squares of scaled rows stay within single precision
-_DTYPES = ("torch.float32",)  # kernels from half precision to double do not compile on an H200
+_DTYPES = (
+    "torch.float32",
+)  # kernels from half precision to double do not compile on an H200
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -51,7 +53,9 @@ def is_out_of_memory(error: BaseException) -> bool:
         return True
     # torch, XLA and Metal raise RuntimeError, or a kind of it; the status is in the text.
     statuses = "RESOURCE_EXHAUSTED", "out of memory"
-    return isinstance(error, RuntimeError) and any(status in str(error) for status in statuses)
+    return isinstance(error, RuntimeError) and any(
+        status in str(error) for status in statuses
+    )
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,9 @@ class DeviceBlock:
     @cached_property
     def _ones(self) -> Any:
         place = self.place
-        return place.xp.ones((self.rows.shape[0], 1), dtype=place.dtype, device=place.device)
+        return place.xp.ones(
+            (self.rows.shape[0], 1), dtype=place.dtype, device=place.device
+        )
 
     def _weighed(self, values: Any) -> Any:
         """Return (p, n) values times the weights."""
@@ -195,7 +201,9 @@ def label_sums_in(
     return replace(sums, sums=sums.sums + sums.counts[:, None] * offset)
 
 
-def lost_to_rounding(rule: LinearRule, sums: LabelSums, dtype: Real = np.float32) -> float:
+def lost_to_rounding(
+    rule: LinearRule, sums: LabelSums, dtype: Real = np.float32
+) -> float:
     """Return the change of the sum of log-sum-exp, whose slope is the class sums, by rounding."""
     coef = rule.coef - rule.coef.astype(dtype)
     intercept = np.where(np.isfinite(rule.intercept), rule.intercept, 0.0)
@@ -232,7 +240,9 @@ def cut_rows(n_features: int, X: Any) -> Cut:
     # Rows that do not begin at a multiple of 16 bytes load in small pieces, too many at a time.
     is_aligned = X.stride(0) * X.element_size() % 16 == 0
     tile = max(2, min(32, 2048 // width))
-    return Cut(width, tile, 8, warps=4 if width <= 64 else 8, stages=4 if is_aligned else 1)
+    return Cut(
+        width, tile, 8, warps=4 if width <= 64 else 8, stages=4 if is_aligned else 1
+    )
 
 
 def cut_squares(n_features: int) -> Cut:
@@ -252,7 +262,11 @@ def cut_classes(n_features: int) -> Cut:
 def can_fuse(X: Any) -> bool:
     """Whether the kernels read rows of this device, dtype and layout."""
     torch = sys.modules.get("torch")
-    if torch is None or not isinstance(X, torch.Tensor) or os.environ.get("ICLDA_FUSED") == "0":
+    if (
+        torch is None
+        or not isinstance(X, torch.Tensor)
+        or os.environ.get("ICLDA_FUSED") == "0"
+    ):
         return False
     # Triton's interpreter, which checks kernels without a GPU, takes tensors of the CPU.
     is_there = X.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
@@ -281,14 +295,19 @@ class FusedPasses:
 
         def read() -> list[Array]:
             cut = cut_squares(d)
-            sums, squares = self._zeros(cut, cut.width), self._zeros(cut, cut.width, cut.width)
+            sums, squares = (
+                self._zeros(cut, cut.width),
+                self._zeros(cut, cut.width, cut.width),
+            )
             in_frame = self._put(frame.origin, 1 / frame.scale, dtype=np.float64)
             self._launch("moments", cut, *in_frame, sums, squares)
             return [_total(sums)[:d], _total(squares)[:d, :d]]
 
         return self._attempt(read)
 
-    def label_sums(self, rule: LinearRule, frame: Frame, moments: Moments) -> LabelSums | None:
+    def label_sums(
+        self, rule: LinearRule, frame: Frame, moments: Moments
+    ) -> LabelSums | None:
         """Return label sums; ``moments`` are those of all rows in the frame."""
         if not self._takes(rule, frame):
             return None
@@ -335,7 +354,10 @@ class FusedPasses:
         d = self._n_features
         cut = cut_rows(d, self._X)
         sums = self._zeros(cut, 2 + cut.width)
-        lead, intercept = rule.coef[:, 0] - rule.coef[:, 1], rule.intercept[0] - rule.intercept[1]
+        lead, intercept = (
+            rule.coef[:, 0] - rule.coef[:, 1],
+            rule.intercept[0] - rule.intercept[1],
+        )
         single = float(np.float32(intercept))
         self._launch(
             "two_classes",
@@ -361,10 +383,16 @@ class FusedPasses:
         sums, counts = self._zeros(cut, padded, cut.width), self._zeros(cut, 1 + padded)
         arrays = self._put(frame.origin, 1 / frame.scale, rule.coef, rule.intercept)
         settings = {"CLASSES": n_classes, "PADDED": padded}
-        self._launch("many_classes", cut, *arrays, sums, counts, IS_SOFT=rule.is_soft, **settings)
+        self._launch(
+            "many_classes", cut, *arrays, sums, counts, IS_SOFT=rule.is_soft, **settings
+        )
         log_sum, *weights = _total(counts)[: 1 + n_classes]
-        label_sums = LabelSums(np.array(weights), _total(sums)[:n_classes, :d], float(log_sum))
-        return replace(label_sums, log_sum=label_sums.log_sum + lost_to_rounding(rule, label_sums))
+        label_sums = LabelSums(
+            np.array(weights), _total(sums)[:n_classes, :d], float(log_sum)
+        )
+        return replace(
+            label_sums, log_sum=label_sums.log_sum + lost_to_rounding(rule, label_sums)
+        )
 
     def _launch(
         self, name: str, cut: Cut, *arrays: Any, scalars: Any = (), **settings: Any
@@ -400,7 +428,9 @@ class FusedPasses:
 
         device, n_processors = self._X.device, 2
         if device.type == "cuda":
-            n_processors = torch.cuda.get_device_properties(device).multi_processor_count
+            n_processors = torch.cuda.get_device_properties(
+                device
+            ).multi_processor_count
         n_programs = min(n_chunks(self._X), cut.per_processor * n_processors)
         return torch.zeros((n_programs, *shape), dtype=torch.float64, device=device)
 

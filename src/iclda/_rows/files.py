@@ -25,12 +25,17 @@ _RESERVOIR_SLACK = 1.5  # times the rows to keep are held before the others are 
 # sample of them.
 _KEPT_ROWS = (4_000, 40_000)
 _KEPT_ENTRIES = 4_000_000
-_SPARE_BLOCKS = AHEAD + 2  # besides those of the threads: read ahead, being filled, and its source
+_SPARE_BLOCKS = (
+    AHEAD + 2
+)  # besides those of the threads: read ahead, being filled, and its source
 _UNKNOWN_ROWS = 10**9
 
 
 def open_rows(
-    X: Any, request: Request, weights: Array | None = None, is_member: AnyArray | None = None
+    X: Any,
+    request: Request,
+    weights: Array | None = None,
+    is_member: AnyArray | None = None,
 ) -> FileRows:
     """Return the rows of a source, which are read a few at a time."""
     name, expected = request.name, request.feature_names
@@ -62,7 +67,9 @@ def _equal_blocks(
     filled = 0
     for span in spans:
         done = 0
-        is_own = not isinstance(span.part, (list, np.ndarray))  # a slice is an array of its own
+        is_own = not isinstance(
+            span.part, (list, np.ndarray)
+        )  # a slice is an array of its own
         if filled == 0 and span.n_rows == n_rows and is_own:  # needs no copy
             rows = np.asarray(span.part[span.skip : span.skip + n_rows])
             yield Block(span.start, rows, span.where)
@@ -70,7 +77,9 @@ def _equal_blocks(
         while done < span.n_rows:
             if filled == 0:
                 # Column by column where tables are copied so: BLAS takes either order.
-                buffer = np.empty((n_rows, reader.n_features), dtype, order=reader.order)
+                buffer = np.empty(
+                    (n_rows, reader.n_features), dtype, order=reader.order
+                )
                 start, where = span.start + done, span.where
             n_taken = min(n_rows - filled, span.n_rows - done)
             span.read(buffer[filled : filled + n_taken], done)
@@ -116,7 +125,9 @@ class Reservoir:
         return rows, index
 
     def _shrink(self) -> None:
-        keys, index, rows = (np.concatenate(arrays) for arrays in zip(*self._held, strict=True))
+        keys, index, rows = (
+            np.concatenate(arrays) for arrays in zip(*self._held, strict=True)
+        )
         if len(keys) > self._n_kept:
             kept = np.sort(np.argpartition(keys, self._n_kept)[: self._n_kept])
             self._limit = float(keys[kept].max())
@@ -128,14 +139,22 @@ class FileRows(BlockRows):
     """All rows of a reader, or those that ``is_member`` marks."""
 
     def __init__(
-        self, reader: Reader, weights: Array | None, is_member: AnyArray | None, n_threads: int
+        self,
+        reader: Reader,
+        weights: Array | None,
+        is_member: AnyArray | None,
+        n_threads: int,
     ) -> None:
         super().__init__(reader.n_rows, reader.n_features, weights, is_member)
         self._reader = self.source = reader
         self._dtype = reader.find_dtype()
         self.feature_names = reader.feature_names
-        self._kept: tuple[AnyArray, AnyArray] | None = None  # rows of a sample and their indices
-        self._looked: AnyArray | None = None  # rows of a sample drawn before the first pass
+        self._kept: tuple[AnyArray, AnyArray] | None = (
+            None  # rows of a sample and their indices
+        )
+        self._looked: AnyArray | None = (
+            None  # rows of a sample drawn before the first pass
+        )
         # Tiles of a block, whatever the number of threads; then for how many there is memory.
         tile_bytes = self._tile_rows * reader.n_features * self._dtype.itemsize
         n_fitting = reader.memory // ((_SPARE_BLOCKS + 1) * max(1, tile_bytes))
@@ -159,7 +178,9 @@ class FileRows(BlockRows):
     def _blocks(self, *, is_listed: bool = False) -> Generator[Block, None, None]:
         """Yield all rows; in the first pass they are checked, and a sample of them is kept."""
         is_first = self._kept is None and not is_listed
-        return read_ahead(self._read_blocks(is_checked=is_listed or is_first, is_first=is_first))
+        return read_ahead(
+            self._read_blocks(is_checked=is_listed or is_first, is_first=is_first)
+        )
 
     def _read_blocks(self, *, is_checked: bool, is_first: bool) -> Iterator[Block]:
         """Yield all rows, of a source that must not change from the first pass to the last."""
@@ -176,7 +197,9 @@ class FileRows(BlockRows):
                 reader.check_finite(block.rows, block.start, block.where)
             if is_first:
                 inside = self._members_within(block.start, block.stop)
-                reservoir.add(block.rows[inside], block.start + np.arange(len(block.rows))[inside])
+                reservoir.add(
+                    block.rows[inside], block.start + np.arange(len(block.rows))[inside]
+                )
             yield block
         reader.check_unchanged()
         self._check_length(n_read, is_end=True)
@@ -192,7 +215,9 @@ class FileRows(BlockRows):
         name, given = self._reader.name, f"{n_read} rows" if is_end else "more"
         if self._n_read is not None:
             raise changed_error(name, f"it gave {given}, and {expected} rows before")
-        raise ValueError(f"{name} was expected to give {expected} rows, but gave {given}.")
+        raise ValueError(
+            f"{name} was expected to give {expected} rows, but gave {given}."
+        )
 
     # Some rows.
 
@@ -201,11 +226,15 @@ class FileRows(BlockRows):
 
     def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
         """Return rows and their indices: of those kept in the first pass, or read now."""
-        if self._kept is not None and (n < self.n_rows or len(self._kept[0]) == self.n_rows):
+        if self._kept is not None and (
+            n < self.n_rows or len(self._kept[0]) == self.n_rows
+        ):
             rows, index = self._kept
             if n >= len(rows):
                 return rows, index
-            chosen = np.sort(np.random.default_rng(seed).choice(len(rows), n, replace=False))
+            chosen = np.sort(
+                np.random.default_rng(seed).choice(len(rows), n, replace=False)
+            )
             return rows[chosen], index[chosen]
         is_all = n >= self.n_rows
         index = self._members if is_all else self._cheap_members(n)

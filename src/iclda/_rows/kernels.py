@@ -38,7 +38,9 @@ def _tile(
     lanes = tl.arange(0, TILE)
     is_row = lanes < n_rows - start
     offsets = lanes[:, None] * STRIDE + cols[None, :]
-    x = tl.load(X + start * STRIDE + offsets, mask=is_row[:, None] & is_col[None, :], other=0.0)
+    x = tl.load(
+        X + start * STRIDE + offsets, mask=is_row[:, None] & is_col[None, :], other=0.0
+    )
     if HAS_WEIGHTS:
         weight = tl.load(WEIGHTS + start + lanes, mask=is_row, other=0.0)
     else:
@@ -73,7 +75,9 @@ def moments(
         squares = tl.zeros((WIDTH, WIDTH), tl.float64)
         for t in tl.range(0, TILES, num_stages=STAGES):
             start = (chunk * TILES + t) * TILE
-            x, weight = _tile(X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
+            x, weight = _tile(
+                X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS
+            )
             u = (x.to(tl.float64) - origin[None, :]) * inverse[None, :]
             weight = weight.to(tl.float64)
             sums += u * weight[:, None]
@@ -118,7 +122,9 @@ def two_classes(
         logs = tl.zeros((TILE,), tl.float32)
         for t in tl.range(0, TILES, num_stages=STAGES):
             start = (chunk * TILES + t) * TILE
-            x, weight = _tile(X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
+            x, weight = _tile(
+                X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS
+            )
             u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]
             lead = tl.sum(u * coef[None, :], axis=1) + intercept
             top = tl.maximum(lead, 0.0)
@@ -147,7 +153,9 @@ def _rule(COEF, INTERCEPT, cols, is_col, CLASSES: tl.constexpr, PADDED: tl.const
     classes = tl.arange(0, PADDED)
     is_class = classes < CLASSES
     is_entry = is_col[:, None] & is_class[None, :]
-    coef = tl.load(COEF + cols[:, None] * CLASSES + classes[None, :], mask=is_entry, other=0.0)
+    coef = tl.load(
+        COEF + cols[:, None] * CLASSES + classes[None, :], mask=is_entry, other=0.0
+    )
     intercept = tl.load(INTERCEPT + classes, mask=is_class, other=float("-inf"))
     return coef, intercept, classes
 
@@ -195,7 +203,9 @@ def many_classes(
         logs = tl.zeros((TILE,), tl.float32)
         for t in tl.range(0, TILES, num_stages=STAGES):
             start = (chunk * TILES + t) * TILE
-            x, weight = _tile(X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
+            x, weight = _tile(
+                X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS
+            )
             u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]
             scores = tl.dot(u, coef, input_precision="ieee") + intercept[None, :]
             top = tl.max(scores, axis=1)
@@ -205,7 +215,9 @@ def many_classes(
                 top += log_sum
             else:
                 best = tl.argmax(scores, axis=1, tie_break_left=True)
-                shares = tl.where(classes[None, :] == best[:, None], weight[:, None], 0.0)
+                shares = tl.where(
+                    classes[None, :] == best[:, None], weight[:, None], 0.0
+                )
             sums += tl.dot(tl.trans(shares), u, input_precision="ieee")
             counts += shares
             logs += top * weight

@@ -42,7 +42,9 @@ from .._core.moments import (
 from .._core.rows import Near, Rows
 from . import Result, WeightedRows, in_order, report_as, report_progress
 
-Tile = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, indices of the rows
+Tile = tuple[
+    AnyArray, "Array | None", "slice | AnyArray"
+]  # rows, weights, indices of the rows
 Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)
 
 _TILE_ROWS = (512, 8192)
@@ -131,7 +133,11 @@ class BlockRows(WeightedRows):
             part = block.rows[low : low + self._tile_rows]
             begin = block.start + low
             inside = self._members_within(begin, begin + len(part))
-            index = slice(begin, begin + len(part)) if isinstance(inside, slice) else begin + inside
+            index = (
+                slice(begin, begin + len(part))
+                if isinstance(inside, slice)
+                else begin + inside
+            )
             rows = part[inside].astype(np.float64, copy=False)
             if self.unit is not None:
                 rows = self.unit(rows)
@@ -148,10 +154,14 @@ class BlockRows(WeightedRows):
         is_long = self._n_all is None or self._n_all > self._tile_rows
         first = self._first_rows() if is_long and self._weights is None else None
         # Many rows near zero are summed without a copy.
-        if first is not None and is_near_zero(np.asarray(first, dtype=np.float64), frame):
+        if first is not None and is_near_zero(
+            np.asarray(first, dtype=np.float64), frame
+        ):
 
             def from_zero(block: Block) -> SumsFromZero:
-                return sum_in_order(sums_from_zero(rows) for rows, *_ in self._tiles(block))
+                return sum_in_order(
+                    sums_from_zero(rows) for rows, *_ in self._tiles(block)
+                )
 
             self._total = self._add_up(from_zero)
             moments = None if self._total is None else self._total.moments(frame)
@@ -161,12 +171,19 @@ class BlockRows(WeightedRows):
 
         def in_frame(block: Block) -> Moments:
             tiles = self._tiles(block)
-            return sum_in_order(moments_of_block(frame.apply(rows), w) for rows, w, _ in tiles)
+            return sum_in_order(
+                moments_of_block(frame.apply(rows), w) for rows, w, _ in tiles
+            )
 
         return self._add_up(in_frame) or no_moments(self.n_features)
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: Near | None = None
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        near: Near | None = None,
     ) -> LabelSums:
         # One read a pass: fold the frame into the rule rather than shift and scale every row.
         # Labels come from the folded rule whenever there is one: ties must fall the same way with
@@ -203,7 +220,9 @@ class BlockRows(WeightedRows):
         total = self._add_up(of_block)
         if total is None:
             return no_label_sums(rule.n_classes, self.n_features)
-        total = replace(total, near=_joined(rows_near.pop(start) for start in sorted(rows_near)))
+        total = replace(
+            total, near=_joined(rows_near.pop(start) for start in sorted(rows_near))
+        )
         if sums_raw:
             return unfolded(complete_sums(used_rule, total), frame)
         return complete_sums(rule, total)
@@ -241,7 +260,12 @@ class MemoryRows(BlockRows):
         n_threads: int = 1,
     ) -> None:
         super().__init__(
-            len(X), X.shape[1], weights, is_member, tile_rows=tile_rows, n_threads=n_threads
+            len(X),
+            X.shape[1],
+            weights,
+            is_member,
+            tile_rows=tile_rows,
+            n_threads=n_threads,
         )
         self._X = X
         self._is_one_tile = len(X) <= self._tile_rows
@@ -267,7 +291,9 @@ class ChainedRows:
     Passes over all parts are counted here.
     """
 
-    def __init__(self, parts: Sequence[Rows], n_features: int, factor: float = 1.0) -> None:
+    def __init__(
+        self, parts: Sequence[Rows], n_features: int, factor: float = 1.0
+    ) -> None:
         self._parts = [part for part in parts if part.n_rows > 0]
         self.n_features = n_features
         self._factor = factor
@@ -286,10 +312,19 @@ class ChainedRows:
         return sum(parts, no_moments(self.n_features)).scaled(self._factor)
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: Near | None = None
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        near: Near | None = None,
     ) -> LabelSums:
-        parts = self._pass(lambda part: part.label_sums(rule, frame, centers, near=near))
-        return scaled(sum(parts, no_label_sums(rule.n_classes, self.n_features)), self._factor)
+        parts = self._pass(
+            lambda part: part.label_sums(rule, frame, centers, near=near)
+        )
+        return scaled(
+            sum(parts, no_label_sums(rule.n_classes, self.n_features)), self._factor
+        )
 
     def _pass(self, of_part: Callable[[Rows], Result]) -> list[Result]:
         """Return a result of every part, in their order: one pass over all rows."""

@@ -41,7 +41,10 @@ _COUNTED_ROWS = 2**16  # rows read at once to be counted
 _FIRST_LOOK_RUNS = 64  # places of an array that a first look reads from
 _FIRST_LOOK_GROUPS = 16  # row groups of Parquet files that a first look reads from
 _COMPARED_ROWS = 16  # first rows, which must be the same in two calls of a factory
-_COLUMN_BUFFER = (2**13, 2**17)  # bytes read at once of each column: no row group is held whole
+_COLUMN_BUFFER = (
+    2**13,
+    2**17,
+)  # bytes read at once of each column: no row group is held whole
 _BUFFERED_SHARE = 8  # the buffers of all columns take at most memory / _BUFFERED_SHARE
 SHOWN_NAMES = 10  # names of columns that a message lists
 
@@ -176,7 +179,9 @@ class Reader:
     def check_finite(self, rows: AnyArray, start: int, where: str) -> None:
         """Raise ValueError for NaN or infinity in rows, the first of them at index ``start``."""
         index = range(start, start + len(rows))
-        check_finite(rows, self.name, self.feature_names, index=index, where=f" ({where})")
+        check_finite(
+            rows, self.name, self.feature_names, index=index, where=f" ({where})"
+        )
 
     def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
         """Yield all rows, about ``n_rows`` at a time, or spans that hold rows of these indices."""
@@ -191,7 +196,9 @@ def _stamp(file: str | os.PathLike[str]) -> tuple[int, int]:
 def _check_columns(names: Sequence[str], there: Collection[str], where: str) -> None:
     missing = [str(column) for column in names if column not in there]
     if missing:
-        lacking, known = (quoted_list(each, SHOWN_NAMES) for each in (missing, list(there)))
+        lacking, known = (
+            quoted_list(each, SHOWN_NAMES) for each in (missing, list(there))
+        )
         raise ValueError(f"{where} lacks the columns {lacking}; it has {known}.")
 
 
@@ -204,7 +211,9 @@ def _named_errors(errors: Any, where: str) -> Iterator[None]:
         raise
     except errors as error:
         reason = str(error).strip().partition("\n")[0]
-        raise OSError(f"{where} cannot be read ({type(error).__name__}: {reason}).") from error
+        raise OSError(
+            f"{where} cannot be read ({type(error).__name__}: {reason})."
+        ) from error
 
 
 # Arrays in which any row can be reached.
@@ -252,7 +261,9 @@ class ArrayReader(Reader):
                 inside = wanted[slice(*np.searchsorted(wanted, [begin, end]))] - begin
                 skips = (np.unique(inside // n_rows) * n_rows).tolist()
             for skip in skips:
-                if isinstance(array, np.memmap):  # to read beyond its end would end the process
+                if isinstance(
+                    array, np.memmap
+                ):  # to read beyond its end would end the process
                     self.check_unchanged()
                 start, where = begin + skip, str(getattr(array, "path", self.name))
                 yield Span(start, min(n_rows, end - start), where, array, skip)
@@ -265,7 +276,9 @@ class _NumpyFile:
     def __init__(self, path: Path, name: str) -> None:
         # The header is Python, and a file that was cut short cannot be mapped.
         errors = OSError, ValueError, SyntaxError, TokenError, TypeError
-        with _named_errors(errors, f"{name}: {path} is no complete .npy file of numbers, and"):
+        with _named_errors(
+            errors, f"{name}: {path} is no complete .npy file of numbers, and"
+        ):
             array = np.lib.format.open_memmap(path, mode="r")
         self.path, self.shape, self.dtype = path, array.shape, array.dtype
         self._offset, self.is_by_rows = array.offset, array.flags.c_contiguous
@@ -299,7 +312,9 @@ class SlicedArray(ArrayReader):
     """The rows of one array with a shape, a dtype and slices: a memory map, an HDF5 dataset."""
 
     def __init__(self, X: Any, name: str) -> None:
-        file = getattr(X if isinstance(X, np.memmap) else getattr(X, "file", None), "filename", "")
+        file = getattr(
+            X if isinstance(X, np.memmap) else getattr(X, "file", None), "filename", ""
+        )
         super().__init__([X], name, [file] if file and os.path.exists(file) else [])
         self.order = "F" if isinstance(X, np.ndarray) and X.flags.fnc else "C"
 
@@ -319,7 +334,9 @@ def _columns_of(table: Any, where: str) -> Columns | None:
 def _column(table: Any, name: str) -> AnyArray:
     """Return the values of a column, with NaN for those that are missing."""
     column = table[name]
-    dtype = getattr(column.dtype, "numpy_dtype", None) if hasattr(column, "isna") else None
+    dtype = (
+        getattr(column.dtype, "numpy_dtype", None) if hasattr(column, "isna") else None
+    )
     if dtype is None:
         return np.asarray(column)
     # A nullable type of pandas.
@@ -337,20 +354,29 @@ def _columns_in(
     for name, values in zip(names, columns, strict=True):
         if not np.can_cast(values.dtype, dtype):
             # Integers of which some are missing come as floating point.
-            check_finite(values[:, None], place, [name], index=range(begin, begin + len(values)))
+            check_finite(
+                values[:, None], place, [name], index=range(begin, begin + len(values))
+            )
             raise _dtype_error(f"{place}, column {name!r}", values.dtype, dtype)
     return columns
 
 
 def _dtype_error(place: str, dtype: np.dtype[Any], first: np.dtype[Any]) -> ValueError:
-    return ValueError(f"{place} holds {dtype}, but {first} was read before: use one for all parts.")
+    return ValueError(
+        f"{place} holds {dtype}, but {first} was read before: use one for all parts."
+    )
 
 
 class Batches(Reader):
     """The rows of all batches; no row can be reached but through those before it."""
 
     def __init__(
-        self, factory: Factory, name: str, first: Any, n_rows: int | None, count: Count = None
+        self,
+        factory: Factory,
+        name: str,
+        first: Any,
+        n_rows: int | None,
+        count: Count = None,
     ) -> None:
         """``count``: a cheaper way to count the rows than to read them."""
         super().__init__(name)
@@ -395,11 +421,17 @@ class Batches(Reader):
             raise _dtype_error(place, rows.dtype, self._dtype)
 
 
-def batch_reader(make: Callable[[], Iterable[Any]], name: str, n_rows: int | None = None) -> Reader:
+def batch_reader(
+    make: Callable[[], Iterable[Any]], name: str, n_rows: int | None = None
+) -> Reader:
     """Return a reader of arrays or of tables, as the first batch that holds rows is."""
-    first, again = (next((one for one in make() if len(one) > 0), None) for _ in range(2))
+    first, again = (
+        next((one for one in make() if len(one) > 0), None) for _ in range(2)
+    )
     if first is None:
-        raise ValueError(f"{name} gave no rows: leave it out, or have its factory give some.")
+        raise ValueError(
+            f"{name} gave no rows: leave it out, or have its factory give some."
+        )
     if again is None or _first_rows(first) != _first_rows(again):
         raise ValueError(
             f"{name} begins with other rows, or none, when its factory is called again. Every call "
@@ -422,25 +454,33 @@ class ParquetFiles(Reader):
 
     def __init__(self, files: Sequence[Path], name: str) -> None:
         super().__init__(name, files)
-        self._groups: list[tuple[Path, int, int, int]] = []  # file, index in it, start, stop
+        self._groups: list[
+            tuple[Path, int, int, int]
+        ] = []  # file, index in it, start, stop
         self._metadata = {}
         self.n_rows = 0
         for file in files:
             with self._open(file) as parquet:
                 metadata = self._metadata[file] = parquet.metadata
             for i in range(metadata.num_row_groups):
-                start, self.n_rows = self.n_rows, self.n_rows + metadata.row_group(i).num_rows
+                start, self.n_rows = (
+                    self.n_rows,
+                    self.n_rows + metadata.row_group(i).num_rows,
+                )
                 self._groups.append((file, i, start, self.n_rows))
         schema = self._metadata[files[0]].schema.to_arrow_schema()
         columns = _columns_of(schema.empty_table(), f"{name}: {files[0]}") or {}
         # Names of rows that pandas wrote are no features unless they are selected.
         index = (schema.pandas_metadata or {}).get("index_columns", [])
-        self._set_columns(columns, [column for column in columns if column not in index])
+        self._set_columns(
+            columns, [column for column in columns if column not in index]
+        )
 
     @contextmanager
     def _open(self, path: Path) -> Iterator[Any]:
         arrow, parquet = (
-            require(name, f"reading {path}", "files") for name in ("pyarrow", "pyarrow.parquet")
+            require(name, f"reading {path}", "files")
+            for name in ("pyarrow", "pyarrow.parquet")
         )
         fitting = self.memory // (_BUFFERED_SHARE * max(1, self.n_features))
         with (
@@ -473,8 +513,12 @@ class ParquetFiles(Reader):
                     continue
                 stop = int(wanted[high - 1]) + 1
             with self._open(file) as parquet:
-                for batch in parquet.iter_batches(n_rows, [i], names, use_threads=self.use_threads):
-                    columns = _columns_in(batch, names, dtype, f"{self.name}: {file}", start)
+                for batch in parquet.iter_batches(
+                    n_rows, [i], names, use_threads=self.use_threads
+                ):
+                    columns = _columns_in(
+                        batch, names, dtype, f"{self.name}: {file}", start
+                    )
                     yield Span(start, len(batch), str(file), columns)
                     start += len(batch)
                     if start >= stop:
@@ -493,8 +537,12 @@ def dataset_reader(dataset: Any, name: str) -> Reader:
         ahead = {"batch_readahead": 1, "fragment_readahead": 1}
         yield from dataset.to_batches(columns=names, batch_size=size, **ahead)
 
-    reader = Batches(batches, name, dataset.schema.empty_table(), None, count=dataset.count_rows)
-    reader.watch([file for file in getattr(dataset, "files", ()) if os.path.exists(file)])
+    reader = Batches(
+        batches, name, dataset.schema.empty_table(), None, count=dataset.count_rows
+    )
+    reader.watch(
+        [file for file in getattr(dataset, "files", ()) if os.path.exists(file)]
+    )
     return reader
 
 
@@ -536,8 +584,14 @@ def reader_of(X: Any, name: str) -> Reader:
 def _files_of(X: Any, name: str) -> list[Path]:
     """Return the files of paths, all of one format; TypeError for what nothing here reads."""
     paths = [X] if is_path(X) else X
-    if not isinstance(paths, (list, tuple)) or not paths or not all(map(is_path, paths)):
-        others = [kind.words for kind in KINDS if kind.reader and kind.keys[0][0] != "."]
+    if (
+        not isinstance(paths, (list, tuple))
+        or not paths
+        or not all(map(is_path, paths))
+    ):
+        others = [
+            kind.words for kind in KINDS if kind.reader and kind.keys[0][0] != "."
+        ]
         raise TypeError(
             f"{name} must be a path, a list of at least one path, or one of {', '.join(others)}, "
             f"got {type(X).__name__}. Other arrays and tables, and what functions of iclda.rows "
@@ -554,7 +608,9 @@ def _files_of(X: Any, name: str) -> list[Path]:
         )
     if len({KIND_BY_KEY[file.suffix.lower()] for file in files}) > 1:
         shown = ", ".join(str(file) for file in files[:3])
-        raise ValueError(f"{name} mixes files of several formats ({shown}): pass those of one.")
+        raise ValueError(
+            f"{name} mixes files of several formats ({shown}): pass those of one."
+        )
     return files
 
 
@@ -572,7 +628,11 @@ def _expand(path: str, name: str) -> list[Path]:
             and not any(part[0] in "._" for part in file.relative_to(path).parts)
         ]
     else:
-        every = [Path(path)] if os.path.isfile(path) else map(Path, glob(path, recursive=True))
+        every = (
+            [Path(path)]
+            if os.path.isfile(path)
+            else map(Path, glob(path, recursive=True))
+        )
     files = sorted(file for file in every if file.is_file())
     if not files:
         raise FileNotFoundError(

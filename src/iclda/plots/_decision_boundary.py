@@ -25,7 +25,9 @@ _MOST_VECTOR_DOTS = 2_000  # more dots are drawn as pixels in vector files
 _MARGIN = 0.06  # margin around the rows, in ranges of the rows
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 _OPACITY = 0.3  # opacity of the shading where a class is certain
-_LARGEST_LOG_ODDS = 1e3  # larger and infinite ones are cut off, so that they can be drawn
+_LARGEST_LOG_ODDS = (
+    1e3  # larger and infinite ones are cut off, so that they can be drawn
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -143,7 +145,9 @@ class DecisionBoundaryDisplay(Display):
             held=plane.held,
         ).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Axes | None = None, *, legend: bool = True, **kwargs: Any) -> Self:
+    def plot(
+        self, ax: Axes | None = None, *, legend: bool = True, **kwargs: Any
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -168,8 +172,17 @@ class DecisionBoundaryDisplay(Display):
         self.labeled_ = self._draw_labeled()
         ax.set(xlabel=plain_text(self.names[0]), ylabel=plain_text(self.names[1]))
         if self.held:
-            box = {"facecolor": _look.background(), "edgecolor": "none", "alpha": 0.75, "pad": 1.5}
-            corner: dict[str, Any] = {"transform": ax.transAxes, "ha": "right", "va": "top"}
+            box = {
+                "facecolor": _look.background(),
+                "edgecolor": "none",
+                "alpha": 0.75,
+                "pad": 1.5,
+            }
+            corner: dict[str, Any] = {
+                "transform": ax.transAxes,
+                "ha": "right",
+                "va": "top",
+            }
             ax.text(0.99, 0.985, self.held, fontsize=7.5, bbox=box, **corner)
         if legend:
             self._draw_legend()
@@ -180,7 +193,12 @@ class DecisionBoundaryDisplay(Display):
         if len(x) == 0:
             return None
         shares = self.responsibilities
-        style: dict[str, Any] = {"s": 9, "linewidths": 0, "label": "unlabeled", "zorder": 1}
+        style: dict[str, Any] = {
+            "s": 9,
+            "linewidths": 0,
+            "label": "unlabeled",
+            "zorder": 1,
+        }
         style["color"] = FAINT if shares is None else _look.mix(shares)
         # A vector file with thousands of dots is ten times as large.
         style["rasterized"] = len(x) > _MOST_VECTOR_DOTS
@@ -192,7 +210,10 @@ class DecisionBoundaryDisplay(Display):
             x, y = self.points[self.codes == code].T
             style: dict[str, Any] = {"s": 36, "linewidths": 0.9, "zorder": 3}
             style |= {"color": class_color(code), "edgecolor": foreground()}
-            style |= {"marker": _MARKERS[code % len(_MARKERS)], "label": plain_text(name)}
+            style |= {
+                "marker": _MARKERS[code % len(_MARKERS)],
+                "label": plain_text(name),
+            }
             if len(x):
                 drawn[name] = self.ax_.scatter(x, y, **style)
         return drawn
@@ -200,24 +221,36 @@ class DecisionBoundaryDisplay(Display):
     def _draw_legend(self) -> None:
         handles = list(self.labeled_.values())
         if self.unlabeled_ is not None:  # one gray dot for dots of many colors
-            dot = {"linestyle": "none", "marker": "o", "markersize": 3.5, "color": FAINT}
+            dot = {
+                "linestyle": "none",
+                "marker": "o",
+                "markersize": 3.5,
+                "color": FAINT,
+            }
             lines = _look.import_matplotlib("matplotlib.lines")
             handles.append(lines.Line2D([], [], label="unlabeled", **dot))
         _look.legend_beside(self.ax_, handles)
 
 
 def _draw_regions(
-    ax: Axes, grid: tuple[Array, Array], log_probabilities: Array, kwargs: dict[str, Any]
+    ax: Axes,
+    grid: tuple[Array, Array],
+    log_probabilities: Array,
+    kwargs: dict[str, Any],
 ) -> Any:
     """Draw an image in the colors of the classes, fading where none is certain."""
     kwargs = {"interpolation": "bilinear", "zorder": 0, **kwargs}
     opacity = kwargs.pop("alpha", _OPACITY)
     excess = _look.excess_of(np.exp(log_probabilities))
     total = excess.sum(axis=-1, keepdims=True)
-    pure = np.array([_look.to_rgb(class_color(code)) for code in range(excess.shape[-1])])
+    pure = np.array(
+        [_look.to_rgb(class_color(code)) for code in range(excess.shape[-1])]
+    )
     white = np.ones((*excess.shape[:-1], 3))
     colors = np.divide(excess @ pure, total, out=white, where=total > 0)
-    image = np.concatenate([colors, opacity * excess.max(axis=-1, keepdims=True)], axis=-1)
+    image = np.concatenate(
+        [colors, opacity * excess.max(axis=-1, keepdims=True)], axis=-1
+    )
     across, up = grid
     limits = (across[0], across[-1], up[0], up[-1])
     drawn = ax.imshow(image, extent=limits, origin="lower", aspect="auto", **kwargs)
@@ -225,7 +258,9 @@ def _draw_regions(
     return drawn
 
 
-def _draw_lines(ax: Axes, grid: tuple[Array, Array], log_probabilities: Array) -> list[Any]:
+def _draw_lines(
+    ax: Axes, grid: tuple[Array, Array], log_probabilities: Array
+) -> list[Any]:
     """Draw lines on which two classes are equally probable and no other is more so."""
     n_classes = log_probabilities.shape[-1]
     drawn = []
@@ -233,7 +268,9 @@ def _draw_lines(ax: Axes, grid: tuple[Array, Array], log_probabilities: Array) -
         with np.errstate(invalid="ignore"):
             others = np.delete(log_probabilities, code, axis=-1).max(axis=-1)
             odds = np.clip(
-                log_probabilities[..., code] - others, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS
+                log_probabilities[..., code] - others,
+                -_LARGEST_LOG_ODDS,
+                _LARGEST_LOG_ODDS,
             )
         if odds.min() < 0 < odds.max():
             style: Any = {"colors": [foreground()], "linewidths": 1.3, "zorder": 2}
@@ -241,7 +278,9 @@ def _draw_lines(ax: Axes, grid: tuple[Array, Array], log_probabilities: Array) -
     return drawn
 
 
-def _responsibilities(estimator: Any, X: Any, codes: AnyArray, given: Any) -> Array | None:
+def _responsibilities(
+    estimator: Any, X: Any, codes: AnyArray, given: Any
+) -> Array | None:
     """Return the shares of the unlabeled rows in the classes; None draws them in gray."""
     is_unlabeled = codes == UNLABELED
     if given is None or not is_unlabeled.any():
@@ -285,7 +324,9 @@ def plane_of(estimator: Any, X: Any) -> Plane:
             names=(first, second),
             held="",
             points=np.asarray(X, dtype=np.float64),
-            log_probabilities=lambda points: _log_probabilities(estimator, _table_like(points, X)),
+            log_probabilities=lambda points: _log_probabilities(
+                estimator, _table_like(points, X)
+            ),
         )
     return _discriminant_plane(estimator, X)
 
@@ -296,7 +337,9 @@ def _discriminant_plane(estimator: Any, X: Any) -> Plane:
     Two classes have one discriminant: the second axis is then what varies most besides it.
     """
     lda, before = final_step(estimator)
-    lacking = [name for name in ("transform", "means_", "priors_") if not hasattr(lda, name)]
+    lacking = [
+        name for name in ("transform", "means_", "priors_") if not hasattr(lda, name)
+    ]
     if lacking:
         raise ValueError(
             f"{type(lda).__name__} has no {lacking[0]}, and discriminants are those of a linear "
@@ -312,10 +355,15 @@ def _discriminant_plane(estimator: Any, X: Any) -> Plane:
         warnings.simplefilter("ignore", UserWarning)  # means have no feature names
         class_points = np.asarray(lda.transform(lda.means_), dtype=np.float64)
     n_discriminants = class_points.shape[1]
-    points, names = np.asarray(lda.transform(rows)), ("First discriminant", "Second discriminant")
+    points, names = (
+        np.asarray(lda.transform(rows)),
+        ("First discriminant", "Second discriminant"),
+    )
     if n_discriminants == 1:
         names = "Discriminant", "Largest remaining variation"
-        standardized = StandardScaler().fit_transform(np.asarray(rows, dtype=np.float64))
+        standardized = StandardScaler().fit_transform(
+            np.asarray(rows, dtype=np.float64)
+        )
         along = LinearRegression().fit(points, standardized).predict(points)
         points = np.column_stack([points, PCA(1).fit_transform(standardized - along)])
 

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 else:
     Axes = Any  # matplotlib is imported when something is drawn
 
-_SCORE_NAMES = {"score": "Accuracy", "nll": "Loss"}  # a classifier's own score is its accuracy
+_SCORE_NAMES = {
+    "score": "Accuracy",
+    "nll": "Loss",
+}  # a classifier's own score is its accuracy
 # Colors of methods that are not in the table of methods.
 _OTHER_COLORS = ("#56b4e9", "#8c6d31", "#e0a100", "#7d6bd6", "#8c1d2f", "#12897f")
 _OTHER_DASHES: tuple[Any, ...] = ("solid", (0, (3, 1)), (0, (1, 1)), (0, (5, 1, 1, 1)))
@@ -47,7 +50,9 @@ class Display:
     ax_: Axes
     figure_: Any
 
-    def _open_axes(self, ax: Axes | None, width: float = 5.0, height: float = 3.8) -> Axes:
+    def _open_axes(
+        self, ax: Axes | None, width: float = 5.0, height: float = 3.8
+    ) -> Axes:
         """Store the axes given, or new ones without the upper and right frame lines."""
         if ax is None:
             pyplot = import_matplotlib("matplotlib.pyplot")
@@ -57,7 +62,9 @@ class Display:
         return ax
 
 
-def encode_shown(estimator: Any, X: Any, y: Any, unlabeled: Any) -> tuple[AnyArray, AnyArray]:
+def encode_shown(
+    estimator: Any, X: Any, y: Any, unlabeled: Any
+) -> tuple[AnyArray, AnyArray]:
     """Return the class index of every row, -1 if unlabeled, and the classes of a fitted classifier.
 
     None for y: all rows are unlabeled. "auto" for ``unlabeled`` is the marker of the classifier.
@@ -145,14 +152,19 @@ def method_styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return color and line style by method; unknown methods get those that are left, in order."""
     names = [str(method) for method in methods]
     taken = {known.color for known in map(known_method, names) if known}
-    free = [color for color in _OTHER_COLORS if color not in taken] or list(_OTHER_COLORS)
+    free = [color for color in _OTHER_COLORS if color not in taken] or list(
+        _OTHER_COLORS
+    )
     others = ((color, dashes) for dashes in cycle(_OTHER_DASHES) for color in free)
     styles: dict[str, dict[str, Any]] = {}
     for name in names:
         known = known_method(name)
         color, dashes = (known.color, known.dashes) if known else next(others)
         # Ink is drawn in the color of text, so that it is visible on a dark background.
-        styles[name] = {"color": foreground() if color == INK else color, "linestyle": dashes}
+        styles[name] = {
+            "color": foreground() if color == INK else color,
+            "linestyle": dashes,
+        }
     return styles
 
 
@@ -170,8 +182,16 @@ def background() -> Any:
 def legend_beside(ax: Axes, handles: Iterable[Any]) -> None:
     """Draw a legend right of the axes, without a frame: it hides no row and leaves room above."""
     shown = list(handles)
-    style: dict[str, Any] = {"frameon": False, "handletextpad": 0.5, "borderaxespad": 0.0}
-    style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "fontsize": LABEL_SIZE}
+    style: dict[str, Any] = {
+        "frameon": False,
+        "handletextpad": 0.5,
+        "borderaxespad": 0.0,
+    }
+    style |= {
+        "loc": "upper left",
+        "bbox_to_anchor": (1.01, 1.0),
+        "fontsize": LABEL_SIZE,
+    }
     if shown:
         ax.legend(handles=shown, **style)
 
@@ -192,18 +212,32 @@ def spread(wanted: Sequence[float], distance: float) -> list[float]:
     return positions.tolist()
 
 
-def label_ends(axes: Axes, ends: Mapping[str, float], colors: Mapping[str, Any]) -> list[Any]:
+def label_ends(
+    axes: Axes, ends: Mapping[str, float], colors: Mapping[str, Any]
+) -> list[Any]:
     """Write names in their colors right of the axes, next to the ends of their lines."""
     to_axes = axes.transScale + axes.transLimits
     right = axes.get_xlim()[1]
-    heights = [min(max(to_axes.transform((right, y))[1], 0.0), 1.0) for y in ends.values()]
+    heights = [
+        min(max(to_axes.transform((right, y))[1], 0.0), 1.0) for y in ends.values()
+    ]
     points = axes.get_window_extent().height * 72 / axes.figure.dpi
-    step = 1.3 * LABEL_SIZE / max(points, LABEL_SIZE)  # a line of text, in heights of the axes
-    line = {"arrowstyle": "-", "linewidth": 0.5, "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 0}
+    step = (
+        1.3 * LABEL_SIZE / max(points, LABEL_SIZE)
+    )  # a line of text, in heights of the axes
+    line = {
+        "arrowstyle": "-",
+        "linewidth": 0.5,
+        "relpos": (0, 0.5),
+        "shrinkA": 1,
+        "shrinkB": 0,
+    }
     style: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
     style |= {"va": "center", "fontsize": LABEL_SIZE, "annotation_clip": False}
     labels = []
     for name, height, place in zip(ends, heights, spread(heights, step), strict=True):
         style |= {"color": colors[name], "arrowprops": {**line, "color": colors[name]}}
-        labels.append(axes.annotate(plain_text(name), (1, height), (1.06, place), **style))
+        labels.append(
+            axes.annotate(plain_text(name), (1, height), (1.06, place), **style)
+        )
     return labels

@@ -101,7 +101,10 @@ class LearningCurveDisplay(Display):
         ((varied, score_name),) = kinds
         return cls(
             sizes={name: one.sizes for name, one in curves.items()},
-            means={name: 1 - one.mean if as_error else one.mean for name, one in curves.items()},
+            means={
+                name: 1 - one.mean if as_error else one.mean
+                for name, one in curves.items()
+            },
             standard_errors={name: one.standard_error for name, one in curves.items()},
             varied=varied,
             score_name="error" if as_error else score_name,
@@ -126,13 +129,18 @@ class LearningCurveDisplay(Display):
         self.lines_, self.bands_, self.labels_ = {}, {}, []
         styles = _look.method_styles(self.means)
         for name, mean in self.means.items():
-            sizes, style = self.sizes[name], {"linewidth": 1.7, **styles[str(name)], **kwargs}
+            sizes, style = (
+                self.sizes[name],
+                {"linewidth": 1.7, **styles[str(name)], **kwargs},
+            )
             error = None if self.standard_errors is None else self.standard_errors[name]
             if error is not None and np.isfinite(error).any():
                 # The reference is often flat, and its band would cover all others.
                 alpha = 0.07 if _look.is_supervised(str(name)) else 0.13
                 band = {"color": style["color"], "alpha": alpha, "linewidth": 0}
-                self.bands_[name] = ax.fill_between(sizes, mean - error, mean + error, **band)
+                self.bands_[name] = ax.fill_between(
+                    sizes, mean - error, mean + error, **band
+                )
             label = plain_text(name) if name else None
             (self.lines_[name],) = ax.plot(sizes, mean, label=label, **style)
         _set_sizes(ax, np.unique(np.concatenate(list(self.sizes.values()))))
@@ -149,7 +157,9 @@ class LearningCurveDisplay(Display):
         return self
 
 
-def display_points(points: Iterable[Any], varied: str, score_name: str) -> LearningCurveDisplay:
+def display_points(
+    points: Iterable[Any], varied: str, score_name: str
+) -> LearningCurveDisplay:
     """Return a display of points that have a method, a mean, its standard error and a size.
 
     ``varied`` is the attribute of the size.
@@ -158,7 +168,10 @@ def display_points(points: Iterable[Any], varied: str, score_name: str) -> Learn
     for point in points:
         lines.setdefault(point.method, []).append(point)
     sizes, means, errors = (
-        {name: np.array([getattr(p, f) for p in line], dtype) for name, line in lines.items()}
+        {
+            name: np.array([getattr(p, f) for p in line], dtype)
+            for name, line in lines.items()
+        }
         for f, dtype in ((varied, int), ("mean", float), ("se", float))
     )
     how: Any = {"varied": varied, "score_name": score_name}
@@ -234,7 +247,9 @@ class ComparisonDisplay(Display):
             Object that stores what was drawn.
         """
         sign = -1 if self.greater_is_better else 1
-        means = {name: float(np.mean(values)) for name, values in self.differences.items()}
+        means = {
+            name: float(np.mean(values)) for name, values in self.differences.items()
+        }
         self.methods_ = sorted(means, key=lambda name: sign * means[name])
         ax = self._open_axes(ax, 5.6, 1.1 + 0.5 * len(means))
         ax.axvline(0, color=_look.foreground(), linewidth=0.8, zorder=1)
@@ -244,8 +259,18 @@ class ComparisonDisplay(Display):
             if len(values) <= _MOST_DOTS and len(np.unique(values)) > _FEWEST_DISTINCT:
                 self._draw_dots(place, values)
             color = styles[name]["color"]
-            ax.plot(self.intervals[name], [place, place], color=color, linewidth=1.6, zorder=2)
-            style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 6.5}
+            ax.plot(
+                self.intervals[name],
+                [place, place],
+                color=color,
+                linewidth=1.6,
+                zorder=2,
+            )
+            style: dict[str, Any] = {
+                "linestyle": "none",
+                "marker": "o",
+                "markersize": 6.5,
+            }
             style |= {"zorder": 3, "color": color, "label": plain_text(name), **kwargs}
             ax.plot([means[name]], [place], **style)
         self._label_axes()
@@ -263,7 +288,9 @@ class ComparisonDisplay(Display):
         sign = 1 if self.greater_is_better else -1
         for place, name in enumerate(self.methods_):
             values = sign * np.asarray(self.differences[name])
-            _look.write_beside(ax, 1.02, place, f"{(values < 0).sum():,} of {len(values):,}")
+            _look.write_beside(
+                ax, 1.02, place, f"{(values < 0).sum():,} of {len(values):,}"
+            )
         _look.write_beside(ax, 1.02, -0.62, "repeats\nworse", va="bottom", color=FAINT)
         ax.set_yticks(range(len(self.methods_)), list(map(plain_text, self.methods_)))
         ax.set_ylim(len(self.methods_) - 0.4, -0.6)
@@ -272,7 +299,9 @@ class ComparisonDisplay(Display):
         ax.grid(axis="y", color=FAINT, linewidth=0.4, alpha=0.4)
         ax.set_axisbelow(True)
         ax.locator_params(axis="x", nbins=6)  # More numbers of four digits would touch.
-        left, right = ("worse", "better") if self.greater_is_better else ("better", "worse")
+        left, right = (
+            ("worse", "better") if self.greater_is_better else ("better", "worse")
+        )
         directions = f"\N{LEFTWARDS ARROW} {left}, {right} \N{RIGHTWARDS ARROW}"
         name, baseline = _look.readable(self.score_name), plain_text(self.baseline)
         ax.set_xlabel(f"{name} minus that of {baseline}\n{directions}")
@@ -351,33 +380,45 @@ class ReliabilityDisplay(Display):
         """
         estimators = _look.estimators_by_name(estimator)
         first = next(iter(estimators.values()))
-        known = {name: np.asarray(one.classes_).tolist() for name, one in estimators.items()}
+        known = {
+            name: np.asarray(one.classes_).tolist() for name, one in estimators.items()
+        }
         if any(classes != list(first.classes_) for classes in known.values()):
             raise ValueError(f"Classifiers must know the same classes, got {known}.")
         codes, _ = _look.encode_shown(first, X, y, unlabeled)
         kept = np.flatnonzero(codes != UNLABELED)
         if len(kept) == 0:
-            raise ValueError(f"y labels none of the {len(codes)} rows, and classes must be known.")
+            raise ValueError(
+                f"y labels none of the {len(codes)} rows, and classes must be known."
+            )
         is_arrow = type(X).__module__.startswith("pyarrow")
         rows = X.take(kept) if is_arrow else _safe_indexing(X, kept)
         truth, classes = codes[kept], np.asarray(first.classes_)
         names = classes.tolist()
         if pos_label is not None and pos_label not in names:
-            raise ValueError(f"pos_label must be one of the classes {names}, got {pos_label!r}.")
+            raise ValueError(
+                f"pos_label must be one of the classes {names}, got {pos_label!r}."
+            )
         code = 1 if len(names) == 2 else None
         code = code if pos_label is None else names.index(pos_label)
         edges = np.linspace(0, 1, check_count("n_bins", n_bins, 1) + 1)
         curves = {}
         for name, one in estimators.items():
             probabilities = np.asarray(one.predict_proba(rows))
-            drawn = probabilities.argmax(axis=1) if code is None else np.full(len(truth), code)
+            drawn = (
+                probabilities.argmax(axis=1)
+                if code is None
+                else np.full(len(truth), code)
+            )
             predicted = probabilities[np.arange(len(truth)), drawn]
             sums = bin_sums(predicted, truth == drawn, edges)
             curves[name] = ReliabilityCurve.from_sums(edges, sums)
         event = _PREDICTED if code is None else f"class {plain_text(names[code])}"
         return cls(curves=curves, event=event).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Axes | None = None, *, legend: bool = True, **kwargs: Any) -> Self:
+    def plot(
+        self, ax: Axes | None = None, *, legend: bool = True, **kwargs: Any
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -395,12 +436,20 @@ class ReliabilityDisplay(Display):
             Object that stores what was drawn.
         """
         ax = self._open_axes(ax, 4.4, 4.6)
-        diagonal: dict[str, Any] = {"color": FAINT, "linewidth": 0.9, "linestyle": (0, (2, 2))}
+        diagonal: dict[str, Any] = {
+            "color": FAINT,
+            "linewidth": 0.9,
+            "linestyle": (0, (2, 2)),
+        }
         (self.diagonal_,) = ax.plot([0, 1], [0, 1], **diagonal)
         self.lines_: dict[str, Any] = {}
         styles = _look.method_styles(self.curves)
         for rank, (name, curve) in enumerate(self.curves.items()):
-            style = {**styles[str(name)], "marker": _MARKERS[rank % len(_MARKERS)], **kwargs}
+            style = {
+                **styles[str(name)],
+                "marker": _MARKERS[rank % len(_MARKERS)],
+                **kwargs,
+            }
             self.lines_[name] = self._draw_curve(name, curve, style)
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.03, 1.03))
         ax.set_xlabel(f"Predicted probability of {self.event}")
@@ -409,11 +458,15 @@ class ReliabilityDisplay(Display):
             self._draw_legend()
         return self
 
-    def _draw_curve(self, name: str, curve: ReliabilityCurve, style: dict[str, Any]) -> Any:
+    def _draw_curve(
+        self, name: str, curve: ReliabilityCurve, style: dict[str, Any]
+    ) -> Any:
         is_full = curve.counts > 0
         low, high = (end[is_full] for end in curve.interval)
         predicted, observed = curve.predicted[is_full], curve.observed[is_full]
-        self.ax_.vlines(predicted, low, high, color=style["color"], linewidth=0.8, alpha=0.6)
+        self.ax_.vlines(
+            predicted, low, high, color=style["color"], linewidth=0.8, alpha=0.6
+        )
         error = f"{curve.calibration_error:.3f}"
         label = f"{plain_text(name)}  {error}" if name else error
         style = {"markersize": 4.5, "linewidth": 1.4, "label": label, **style}
@@ -422,4 +475,6 @@ class ReliabilityDisplay(Display):
     def _draw_legend(self) -> None:
         style: dict[str, Any] = {"loc": "best", "frameon": False, "alignment": "left"}
         style |= {"title_fontsize": _look.LABEL_SIZE, "fontsize": _look.LABEL_SIZE}
-        self.ax_.legend(handles=list(self.lines_.values()), title="Calibration error", **style)
+        self.ax_.legend(
+            handles=list(self.lines_.values()), title="Calibration error", **style
+        )

@@ -20,10 +20,14 @@ from .._system import one_blas_thread, versions_text
 from .store import Cell, FitResult, Store
 
 _CELLS_PER_CHUNK = 16  # half a second of work
-_CHUNKS_PER_JOB = 16  # at least: with fewer, progress stands still and processes wait at the end
+_CHUNKS_PER_JOB = (
+    16  # at least: with fewer, progress stands still and processes wait at the end
+)
 Task = tuple[Cell, Sequence[str]]  # a cell, and the methods still missing in it
 Sets = Mapping[str, Any]  # data of the cells, by the name of their data set
-Run = Callable[[Cell, Sets, Sequence[str]], list[FitResult]]  # is sent to other processes
+Run = Callable[
+    [Cell, Sets, Sequence[str]], list[FitResult]
+]  # is sent to other processes
 
 
 def rng_of(seed: int, *names: object) -> np.random.Generator:
@@ -51,7 +55,9 @@ def record_fits(
         outcome: dict[str, Any] = {}
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # failed fits are stored, their warnings are not
+                warnings.simplefilter(
+                    "ignore"
+                )  # failed fits are stored, their warnings are not
                 outcome["values"] = fit(method)
         except Exception as error:
             outcome["failure"] = "".join(format_exception(error))
@@ -90,7 +96,9 @@ def run_missing(
         store.note(**{f"seconds_{title}": spent + time.monotonic() - start})
 
 
-def run_tasks(tasks: Sequence[Task], sets: Sets, run: Run, jobs: int) -> Iterator[list[FitResult]]:
+def run_tasks(
+    tasks: Sequence[Task], sets: Sets, run: Run, jobs: int
+) -> Iterator[list[FitResult]]:
     """Yield the rows of cells, a few cells at a time, in the order in which they finish."""
     if jobs == 1:
         yield from (_run_chunk(0, [task], sets, run)[1] for task in tasks)
@@ -103,7 +111,10 @@ def run_tasks(tasks: Sequence[Task], sets: Sets, run: Run, jobs: int) -> Iterato
         for cell, methods in [task for chunk in chunks.values() for task in chunk]:
             if (yield from _run_together({0: [(cell, methods)]}, sets, run, jobs=2)):
                 reason = "The process that fitted this cell was killed."
-                yield [FitResult(**vars(cell), method=method, failure=reason) for method in methods]
+                yield [
+                    FitResult(**vars(cell), method=method, failure=reason)
+                    for method in methods
+                ]
 
 
 def _run_together(
@@ -115,12 +126,18 @@ def _run_together(
 
     tasks = []
     for index, chunk in chunks.items():
-        needed = {cell.dataset: sets[cell.dataset] for cell, _ in chunk if cell.dataset in sets}
+        needed = {
+            cell.dataset: sets[cell.dataset]
+            for cell, _ in chunk
+            if cell.dataset in sets
+        }
         tasks.append(delayed(_run_chunk)(index, chunk, needed, run))
     ending: Any = {"initializer": _end_with_parent, "initargs": (os.getpid(),)}
     try:
         with _ctrl_c_blocked():  # workers inherit the blocked signal
-            done = Parallel(n_jobs=jobs, return_as="generator_unordered", **ending)(tasks)
+            done = Parallel(n_jobs=jobs, return_as="generator_unordered", **ending)(
+                tasks
+            )
         for index, rows in done:
             del chunks[index]
             yield rows
@@ -167,4 +184,6 @@ def _run_chunk(
 ) -> tuple[int, list[FitResult]]:
     # On many threads small fits took 80 times longer.
     with one_blas_thread():
-        return index, [row for cell, methods in chunk for row in run(cell, sets, methods)]
+        return index, [
+            row for cell, methods in chunk for row in run(cell, sets, methods)
+        ]

@@ -14,7 +14,12 @@ from .._core import AnyArray, Array
 from .._messages import plural, printable, quoted_list
 from .._statistics import CLEAR, NOTHING, ReliabilityCurve
 from ..tabular.encoders import texts_of
-from ..tabular.fit_predict import PredictionCounts, ShareDone, check_columns, predicted_blocks
+from ..tabular.fit_predict import (
+    PredictionCounts,
+    ShareDone,
+    check_columns,
+    predicted_blocks,
+)
 from ..tabular.summaries import far_warning
 from ..tabular.table import (
     ReadOptions,
@@ -40,7 +45,9 @@ class Evaluation:
     confusion: Confusion
     brier: float
     bins: Bins
-    unknown: Mapping[str, int]  # rows of classes that the model does not know: always wrong
+    unknown: Mapping[
+        str, int
+    ]  # rows of classes that the model does not know: always wrong
     is_training: bool  # whether the model learned from this file
     n_chosen: int = 0  # labels of rows that were chosen: they are left out
     warning: str = ""
@@ -99,13 +106,17 @@ def evaluate_file(
     file, labels = open_data(data, options.ids), options.labels
     check_columns(file, kinds)
     usual = about.get("target")
-    if options.target is None and (labels is None or usual in open_table(Path(labels)).columns):
+    if options.target is None and (
+        labels is None or usual in open_table(Path(labels)).columns
+    ):
         options = replace(options, target=usual)
     known = read_classes(file, options)
     names = texts_of(known.cells.to_pylist(), empty=("",))
     table = Table(file, names, known.target, (), is_chosen=known.is_chosen)
     if table.n_chosen and (withheld := why_withheld(table)):
-        raise ValueError(f"The error of {model_path} on {data} is not known: {withheld}.")
+        raise ValueError(
+            f"The error of {model_path} on {data} is not known: {withheld}."
+        )
     names[~table.is_random] = None
     classes = [str(name) for name in model.classes_]
     counts, sums = PredictionCounts(), _Sums(classes, options.unlabeled)
@@ -146,11 +157,17 @@ class _Sums:
     def add(self, texts: AnyArray, probabilities: Array) -> None:
         labels = [self._label(text) for text in texts]
         other = len(self.codes)
-        codes = np.array([-1 if name is None else self.codes.get(name, other) for name in labels])
-        self.unknown.update(name for name in labels if name is not None and name not in self.codes)
+        codes = np.array(
+            [-1 if name is None else self.codes.get(name, other) for name in labels]
+        )
+        self.unknown.update(
+            name for name in labels if name is not None and name not in self.codes
+        )
         is_labeled, is_known = codes >= 0, (codes >= 0) & (codes < other)
         predicted = probabilities.argmax(axis=1)
-        self.matrix += count_confusion(codes[is_labeled], predicted[is_labeled], other + 1)
+        self.matrix += count_confusion(
+            codes[is_labeled], predicted[is_labeled], other + 1
+        )
         if is_known.any():
             known = probabilities[is_known], codes[is_known]
             self.brier += brier_score(*known) * len(known[1])
@@ -234,7 +251,9 @@ def evaluation_notes(result: Evaluation) -> list[str]:
             "are left out: they are no random sample."
         )
     if result.unknown:
-        names = ", ".join(f"{name!r} ({plural(n, 'row')})" for name, n in result.unknown.items())
+        names = ", ".join(
+            f"{name!r} ({plural(n, 'row')})" for name, n in result.unknown.items()
+        )
         notes.append(f"Classes that the model does not know count as wrong: {names}.")
     return [*notes, result.warning] if result.warning else notes
 

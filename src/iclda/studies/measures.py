@@ -21,7 +21,9 @@ LEVEL_OF_INTERVALS = 0.9
 _UNEVEN = 2  # ratio of class sizes from which the balanced error is shown
 PAPER, COMPARISON = STUDIES = ("paper", "comparison")
 EDGES = np.linspace(0, 1, 11)  # of the bins of probabilities
-Bins = Array  # (10, 3): number of rows, sum of their probabilities, number of right ones
+Bins = (
+    Array  # (10, 3): number of rows, sum of their probabilities, number of right ones
+)
 ERROR, BRIER = "error", "brier"
 
 
@@ -32,7 +34,9 @@ class Predictions:
     truth: AnyArray  # codes of the classes
     is_wrong: AnyArray
     probabilities: Array
-    log_likelihood: Array | None = None  # log(prior x density of the class) of every row
+    log_likelihood: Array | None = (
+        None  # log(prior x density of the class) of every row
+    )
     log_likelihood_labeled: Array | None = None  # of the labeled training rows
 
 
@@ -45,7 +49,9 @@ class Measure:
     axis: str  # of figures
     explanation: str  # in reports of comparisons
     function: Callable[[Predictions], float | None] = lambda predictions: None
-    paper_name: str = ""  # in rows and CSV files of the paper's experiments, if it differs
+    paper_name: str = (
+        ""  # in rows and CSV files of the paper's experiments, if it differs
+    )
     studies: tuple[str, ...] = STUDIES  # that compute it
     decimals: int = 3
     lower_is_better: bool = True
@@ -90,7 +96,9 @@ _TABLE = (
             "how far the probabilities are from the truth (half of the squared differences, summed "
             "over all classes)"
         ),
-        function=lambda predictions: brier_score(predictions.probabilities, predictions.truth),
+        function=lambda predictions: brier_score(
+            predictions.probabilities, predictions.truth
+        ),
         studies=(COMPARISON,),
     ),
     Measure(
@@ -119,15 +127,21 @@ _TABLE = (
     ),
 )
 MEASURES = {measure.name: measure for measure in _TABLE}
-COMPARISON_MEASURES = {name: m for name, m in MEASURES.items() if COMPARISON in m.studies}
+COMPARISON_MEASURES = {
+    name: m for name, m in MEASURES.items() if COMPARISON in m.studies
+}
 
 
 def paper_measures() -> dict[str, Measure]:
     """Measures of the paper's experiments by their names in its rows and files."""
-    return {m.paper_name or name: m for name, m in MEASURES.items() if PAPER in m.studies}
+    return {
+        m.paper_name or name: m for name, m in MEASURES.items() if PAPER in m.studies
+    }
 
 
-def compute_measures(predictions: Predictions, measures: Mapping[str, Measure]) -> dict[str, float]:
+def compute_measures(
+    predictions: Predictions, measures: Mapping[str, Measure]
+) -> dict[str, float]:
     """Compute measures, except those that the predictions do not have."""
     values = {name: m.function(predictions) for name, m in measures.items()}
     return {name: value for name, value in values.items() if value is not None}
@@ -182,11 +196,15 @@ class Confusion:
     def by_class(self) -> list[ClassError]:
         """Errors of the classes that have rows."""
         errors = []
-        for name, row, n_right in zip(self.classes, self.counts, np.diag(self.counts), strict=True):
+        for name, row, n_right in zip(
+            self.classes, self.counts, np.diag(self.counts), strict=True
+        ):
             n_rows, n_wrong = round(float(row.sum())), float(row.sum() - n_right)
             if n_rows:
                 ends = error_interval(round(n_wrong), n_rows, LEVEL_OF_INTERVALS)
-                errors.append(ClassError(name, n_rows, n_wrong, n_wrong / n_rows, *ends))
+                errors.append(
+                    ClassError(name, n_rows, n_wrong, n_wrong / n_rows, *ends)
+                )
         return errors
 
     @property
@@ -234,7 +252,9 @@ def count_confusion(truth: AnyArray, predicted: AnyArray, n_classes: int) -> Any
 
 def write_confusion(counts: AnyArray) -> str:
     """Write counts above zero as JSON: codes of true and predicted class, number of rows."""
-    return json.dumps([[i, j, int(counts[i, j])] for i, j in np.argwhere(counts).tolist()])
+    return json.dumps(
+        [[i, j, int(counts[i, j])] for i, j in np.argwhere(counts).tolist()]
+    )
 
 
 def mean_confusion(
@@ -245,4 +265,6 @@ def mean_confusion(
     for text in texts:
         for true, predicted, n_rows in json.loads(text):
             counts[true, predicted] += n_rows
-    return Confusion(tuple(classes), counts / max(n_repeats, 1)) if counts.any() else None
+    return (
+        Confusion(tuple(classes), counts / max(n_repeats, 1)) if counts.any() else None
+    )

@@ -46,10 +46,14 @@ def _csv_cell(value: object) -> object:
     return f"'{value}" if is_formula(value) else value
 
 
-def records_csv(kind: type, records: Iterable[object], left_out: Sequence[str] = ()) -> str:
+def records_csv(
+    kind: type, records: Iterable[object], left_out: Sequence[str] = ()
+) -> str:
     """Format the fields of instances of a dataclass as CSV, one instance a line."""
     names = [each.name for each in fields(kind) if each.name not in left_out]
-    return csv_text(names, ([getattr(each, name) for name in names] for each in records))
+    return csv_text(
+        names, ([getattr(each, name) for name in names] for each in records)
+    )
 
 
 def align(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
@@ -137,7 +141,11 @@ def rows_text(count: float) -> str:
 def arrow(verdict: str, measure: Measure) -> str:
     """Triangle that points down for lower values and up for higher ones."""
     is_lower = (verdict == "better") == measure.lower_is_better
-    return "\N{BLACK DOWN-POINTING TRIANGLE}" if is_lower else "\N{BLACK UP-POINTING TRIANGLE}"
+    return (
+        "\N{BLACK DOWN-POINTING TRIANGLE}"
+        if is_lower
+        else "\N{BLACK UP-POINTING TRIANGLE}"
+    )
 
 
 def class_error_lines(confusion: Confusion) -> list[str]:
@@ -148,7 +156,14 @@ def class_error_lines(confusion: Confusion) -> list[str]:
         shown = sorted(shown, key=lambda each: -each.error)[:_MOST_ERRORS]
     for each in shown:
         counts = rows_text(each.n_rows), rows_text(each.n_wrong)
-        rows.append([each.name, *counts, f"{each.error:.1%}", f"{each.low:.1%} to {each.high:.1%}"])
+        rows.append(
+            [
+                each.name,
+                *counts,
+                f"{each.error:.1%}",
+                f"{each.low:.1%} to {each.high:.1%}",
+            ]
+        )
     more = [f"and {n_more} classes with smaller errors"] if n_more > 0 else []
     return [*align(rows, "lrrrr"), *more]
 
@@ -165,7 +180,17 @@ def confusion_lines(confusion: Confusion) -> list[str]:
 
 _FILTERS: dict[str, Callable[..., Any]] = {
     each.__name__: each
-    for each in (and_list, arrow, duration, p_text, percent, plural, rows_text, share, signed)
+    for each in (
+        and_list,
+        arrow,
+        duration,
+        p_text,
+        percent,
+        plural,
+        rows_text,
+        share,
+        signed,
+    )
 }
 
 
@@ -185,7 +210,9 @@ def _house_style() -> Iterator[None]:
         yield
 
 
-styled = _house_style()  # a decorator: a function runs in the style, settings are restored after it
+styled = (
+    _house_style()
+)  # a decorator: a function runs in the style, settings are restored after it
 
 
 def new_figure(width: float, height: float, n_rows: int = 1, n_columns: int = 1) -> Any:
@@ -210,7 +237,11 @@ def save(figure: Figure, path_without_suffix: Path) -> list[Path]:
     path = Path(path_without_suffix)
     path.parent.mkdir(parents=True, exist_ok=True)
     paths = []
-    for kind, varying in {"svg": "Date", "png": "Software", "pdf": "CreationDate"}.items():
+    for kind, varying in {
+        "svg": "Date",
+        "png": "Software",
+        "pdf": "CreationDate",
+    }.items():
         paths.append(path.with_name(f"{path.name}.{kind}"))
         # Files have a white ground, unlike the figures inside a page.
         look: Any = {"metadata": {varying: None}, "facecolor": "white", "dpi": 200}
@@ -237,4 +268,6 @@ def to_inline_svg(figure: Figure, name: str) -> Any:
     for size in ("height", "width"):
         svg = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", svg, count=1)
     label = f' role="img" aria-label="{escape(str(figure.get_label()))}"'
-    return import_for_reports("markupsafe").Markup(svg.replace("<svg", "<svg" + label, 1))
+    return import_for_reports("markupsafe").Markup(
+        svg.replace("<svg", "<svg" + label, 1)
+    )

@@ -16,10 +16,15 @@ from .._messages import Hint, say
 
 STORE = "rows.sqlite"  # in the folder of a study
 PAPER_FORMAT = 1
-COMPARISON_FORMAT = 2  # in format 1 methods had other names, and self-training another meaning
+COMPARISON_FORMAT = (
+    2  # in format 1 methods had other names, and self-training another meaning
+)
 _FIRST_KIND = "paper"  # early versions did not store it
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
-_FORMER_SETTING, _FORMER_COLUMNS = "checksum", ("checksum", "remarks")  # of earlier versions
+_FORMER_SETTING, _FORMER_COLUMNS = (
+    "checksum",
+    ("checksum", "remarks"),
+)  # of earlier versions
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _CLOSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
@@ -37,7 +42,9 @@ class Cell:
     part: int
 
 
-def cells_of(experiment: str, parts: Mapping[str, Iterable[int]], n_repeats: int) -> list[Cell]:
+def cells_of(
+    experiment: str, parts: Mapping[str, Iterable[int]], n_repeats: int
+) -> list[Cell]:
     """Return the cells of all repeats and parts; ``parts`` has those of every data set."""
     return [
         Cell(experiment, dataset, repeat, part)
@@ -97,7 +104,9 @@ class Store:
     so that two runs never compute the same rows. A measure gets a column when it is first stored.
     """
 
-    def __init__(self, path: Path, *, kind: str | None = None, read_only: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, kind: str | None = None, read_only: bool = False
+    ) -> None:
         self.path = path
         self._lock: Any = None
         self._connection: Any = None
@@ -130,7 +139,9 @@ class Store:
             table = f"CREATE {'TEMP ' if read_only else ''}TABLE IF NOT EXISTS"
             run("BEGIN")  # both or none
             run(f"{table} settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-            run(f"{table} rows ({', '.join(_FIELDS)}, PRIMARY KEY ({key})) WITHOUT ROWID")
+            run(
+                f"{table} rows ({', '.join(_FIELDS)}, PRIMARY KEY ({key})) WITHOUT ROWID"
+            )
             run("COMMIT")
         run(f"SELECT {key}, failure FROM rows LIMIT 1")
         problem = run("PRAGMA quick_check(1)").fetchone()[0]
@@ -141,7 +152,9 @@ class Store:
         settings = self.settings()
         found = settings.get("kind", _FIRST_KIND if settings else kind)
         if kind is not None and found != kind:
-            sentence = "{path} is a store of another study ({found}): use another {@out}."
+            sentence = (
+                "{path} is a store of another study ({found}): use another {@out}."
+            )
             raise StoreError(say(sentence, path=self.path, found=found))
         known = COMPARISON_FORMAT if found == "comparison" else PAPER_FORMAT
         if (stored := settings.get("format", known)) != known:
@@ -154,8 +167,14 @@ class Store:
     def settings(self) -> dict[str, Any]:
         """Settings that the rows depend on, and notes about the runs that made them."""
         with _explained_errors(self.path):
-            stored = self._connection.execute("SELECT name, value FROM settings").fetchall()
-            return {name: json.loads(value) for name, value in stored if name != _FORMER_SETTING}
+            stored = self._connection.execute(
+                "SELECT name, value FROM settings"
+            ).fetchall()
+            return {
+                name: json.loads(value)
+                for name, value in stored
+                if name != _FORMER_SETTING
+            }
 
     def note(self, **values: Any) -> None:
         """Write settings, replacing those of the same name."""
@@ -168,7 +187,9 @@ class Store:
         for name, value in values.items():
             if isinstance(value, dict) and isinstance(stored.get(name), dict):
                 both = value.keys() & stored[name].keys()
-                changed = ", ".join(sorted(k for k in both if value[k] != stored[name][k]))
+                changed = ", ".join(
+                    sorted(k for k in both if value[k] != stored[name][k])
+                )
                 if changed:
                     sentence = (
                         "{folder} holds rows of other data for {changed}: use another {@out}, or "
@@ -188,8 +209,13 @@ class Store:
 
     def add(self, rows: Iterable[FitResult]) -> None:
         """Store rows, all or none of them."""
-        entries = [{**{name: getattr(row, name) for name in _FIELDS}, **row.values} for row in rows]
-        columns = list(dict.fromkeys((*_FIELDS, *(name for entry in entries for name in entry))))
+        entries = [
+            {**{name: getattr(row, name) for name in _FIELDS}, **row.values}
+            for row in rows
+        ]
+        columns = list(
+            dict.fromkeys((*_FIELDS, *(name for entry in entries for name in entry)))
+        )
         known = {each["name"] for each in self.query("PRAGMA table_info(rows)")}
         for column in columns:
             if column not in known:
@@ -209,9 +235,15 @@ class Store:
     def rows(self, experiment: str) -> list[FitResult]:
         """All rows of an experiment, in the order of their keys."""
         results = []
-        statement = f"SELECT * FROM rows WHERE experiment = ? ORDER BY {', '.join(_KEY)}"
+        statement = (
+            f"SELECT * FROM rows WHERE experiment = ? ORDER BY {', '.join(_KEY)}"
+        )
         for entry in self.query(statement, experiment):
-            values = {k: v for k, v in entry.items() if v is not None and k not in _FORMER_COLUMNS}
+            values = {
+                k: v
+                for k, v in entry.items()
+                if v is not None and k not in _FORMER_COLUMNS
+            }
             known = {name: values.pop(name) for name in _FIELDS if name in values}
             results.append(FitResult(**known, values=values))
         return results
@@ -246,14 +278,18 @@ def _lock(path: Path) -> Any:
     """Lock the folder until the process ends, however it ends."""
     try:
         import fcntl
-    except ImportError:  # no such locks on this system; SQLite still keeps single rows whole
+    except (
+        ImportError
+    ):  # no such locks on this system; SQLite still keeps single rows whole
         return None
     file = path.open("w")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        sentence = "Another run is writing to {folder}: wait for it, or use another {@out}."
+        sentence = (
+            "Another run is writing to {folder}: wait for it, or use another {@out}."
+        )
         raise StoreError(say(sentence, folder=path.parent)) from None
     return file
 

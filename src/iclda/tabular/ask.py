@@ -33,7 +33,16 @@ from .table import (
     to_pandas_frame,
     why_withheld,
 )
-from .table_files import CHOSEN, LABEL, OWN_COLUMNS, RANDOM, ROW, Answers, FeatureFile, open_data
+from .table_files import (
+    CHOSEN,
+    LABEL,
+    OWN_COLUMNS,
+    RANDOM,
+    ROW,
+    Answers,
+    FeatureFile,
+    open_data,
+)
 
 _MOST_OTHER_COLUMNS = 8  # columns that are no text, of those that a person sees
 _MOST_UNLABELED = 4_096  # rows that a fit uses besides the labeled ones
@@ -68,7 +77,9 @@ class Progress:
         is_fall = gain > np.sqrt(self.n_right + self.n_wrong)
         if not is_fall or n_before < 1 or self.estimate.error == 0:
             return None
-        fall = np.log(self.before / self.estimate.error) / np.log(self.n_labels / n_before)
+        fall = np.log(self.before / self.estimate.error) / np.log(
+            self.n_labels / n_before
+        )
         return float(self.estimate.error * (1 + _MORE_LABELS / self.n_labels) ** -fall)
 
     def __str__(self) -> str:
@@ -126,7 +137,10 @@ class Pool:
     def cells(self, rows: AnyArray | Sequence[int]) -> dict[str, list[str]]:
         """Text that a person sees of some rows, by column."""
         frame = self.shown.iloc[rows]
-        return {name: [x or "" for x in texts_of(frame[name], ("",))] for name in frame.columns}
+        return {
+            name: [x or "" for x in texts_of(frame[name], ("",))]
+            for name in frame.columns
+        }
 
     def check_unchanged(self, answers: Answers, rows: AnyArray) -> None:
         """Raise a ValueError if most rows asked for show other cells than the file has now."""
@@ -134,7 +148,9 @@ class Pool:
         kinds = {name: kind.kind for name, kind in self.shown.dtypes.items()}
         names = [name for name in then.columns if kinds.get(name) in {*"Oiuf"}]
         now = pandas.DataFrame(self.cells(rows), columns=names, index=then.index)
-        points = then[names].replace(",", ".", regex=True)  # spreadsheets may write commas
+        points = then[names].replace(
+            ",", ".", regex=True
+        )  # spreadsheets may write commas
         one, two = (x.apply(pandas.to_numeric, errors="coerce") for x in (now, points))
         is_same = np.isclose(one, two, rtol=_SAME_NUMBER) | (now == then[names])
         n_changed = int((~is_same.all(axis=1)).sum())
@@ -199,7 +215,9 @@ class Project:
         if not self.pool.has_features or len(self.table.classes) < 2:
             return None
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # labels are few, which the person is about to change
+            warnings.simplefilter(
+                "ignore"
+            )  # labels are few, which the person is about to change
             return clone(self.pool.model).fit(self.sample.features, self.sample.labels)
 
     def draw(self, n_chosen: int, n_random: int) -> Batch:
@@ -246,7 +264,10 @@ class Project:
         order = np.argsort(pairs[:, 0] - pairs[:, 1], kind="stable")[:n]
         names = self.fitted.classes_[two].astype(str)
         return [
-            (int(features.index[k]), list(zip(names[k].tolist(), pairs[k].tolist(), strict=True)))
+            (
+                int(features.index[k]),
+                list(zip(names[k].tolist(), pairs[k].tolist(), strict=True)),
+            )
             for k in order
         ]
 
@@ -311,27 +332,40 @@ class Round:
         if self.n_labels:
             lines.append(str(self.progress))
         if self.n_open:
-            lines.append(f"Unanswered in {path}: {plural(self.n_open, 'row')} of earlier rounds.")
+            lines.append(
+                f"Unanswered in {path}: {plural(self.n_open, 'row')} of earlier rounds."
+            )
         if n_added:
             parts = [(self.n_chosen, CHOSEN), (self.n_random, "drawn at random")]
             how = " and ".join(f"{n} {text}" for n, text in parts if n)
-            lines.append(f"Wrote {path}: {plural(n_added, 'more row')} to label, {how}.")
+            lines.append(
+                f"Wrote {path}: {plural(n_added, 'more row')} to label, {how}."
+            )
         elif not self.n_left:
             is_done = "All rows are labeled: nothing is left to ask for."
-            lines.append("No further row is left to ask for." if self.n_open else is_done)
+            lines.append(
+                "No further row is left to ask for." if self.n_open else is_done
+            )
         return lines
 
     @property
     def needs_random_rows(self) -> bool:
         """Whether too few rows drawn at random are labeled or asked for to know the error."""
-        return bool(self.progress.withheld) and len(self.answers.ids(RANDOM)) < LEAST_TESTED
+        return (
+            bool(self.progress.withheld)
+            and len(self.answers.ids(RANDOM)) < LEAST_TESTED
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The round as values that JSON has."""
         progress, estimate = self.progress, self.progress.estimate
         return {
             "labels": str(self.answers.path),
-            **{name: value for name, value in vars(self).items() if name.startswith("n_")},
+            **{
+                name: value
+                for name, value in vars(self).items()
+                if name.startswith("n_")
+            },
             "error": None if estimate is None else vars(estimate),
             "withheld": progress.withheld,
             "error_before": progress.before,
@@ -362,7 +396,9 @@ def ask_for_labels(
     if n_added:
         answers.write()
         if n_added < n + n_test:
-            notes.append(f"{n + n_test} rows were wanted, and {n_free} were left to ask for.")
+            notes.append(
+                f"{n + n_test} rows were wanted, and {n_free} were left to ask for."
+            )
     return Round(
         project.pool,
         answers,

@@ -29,10 +29,25 @@ from .._system import require
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
 
 # A cell with one of these and nothing else is empty.
-EMPTY_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NA>", "#N/A", "?")
+EMPTY_WORDS = (
+    "",
+    "NA",
+    "N/A",
+    "n/a",
+    "NaN",
+    "nan",
+    "NULL",
+    "null",
+    "<NA>",
+    "#N/A",
+    "?",
+)
 
 _LARGEST = 1e150  # sums of squares of larger numbers overflow
-_LEAST_GAPS, _LEAST_SHARE = 10, 0.1  # rows, and share of rows, for a column that flags gaps
+_LEAST_GAPS, _LEAST_SHARE = (
+    10,
+    0.1,
+)  # rows, and share of rows, for a column that flags gaps
 _NEUTRAL = -1  # the code of a value that nothing is known about
 _MOST_DESCRIBED = 5  # columns that an error describes; further ones are counted
 _NUMBERED = re.compile(r"(.*?)\d+")
@@ -47,7 +62,11 @@ def text_of(value: Any, empty: Container[str] = EMPTY_WORDS) -> str | None:
     if is_missing(value):
         return None
     if isinstance(value, (float, np.floating)):
-        return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)
+        return (
+            str(int(value))
+            if math.isfinite(value) and value == int(value)
+            else str(value)
+        )
     text = str(value).strip()
     return None if text in empty else text
 
@@ -94,7 +113,9 @@ class NumberEncoder(_Encoder):
         numbers = self._numbers(X)
         _refuse_extremes(numbers, self._names())
         known = [column[~np.isnan(column)] for column in numbers.T]
-        self.medians_ = np.array([np.median(each) if len(each) else 0.0 for each in known])
+        self.medians_ = np.array(
+            [np.median(each) if len(each) else 0.0 for each in known]
+        )
         self.flagged_ = _worth_flagging(X.isna())
         return self
 
@@ -104,7 +125,9 @@ class NumberEncoder(_Encoder):
         numbers = self._numbers(X)
         _refuse_extremes(numbers, self._names())
         flags = X[self.flagged_].isna().to_numpy(dtype=np.float64)
-        return np.column_stack([np.where(np.isnan(numbers), self.medians_, numbers), flags])
+        return np.column_stack(
+            [np.where(np.isnan(numbers), self.medians_, numbers), flags]
+        )
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the columns, and "NAME is empty" for flags."""
@@ -121,7 +144,9 @@ class NumberEncoder(_Encoder):
 
     def _numbers(self, X: Any) -> Array:
         """Columns as float64, NaN where there is a gap."""
-        if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in X.dtypes):
+        if all(
+            isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in X.dtypes
+        ):
             return np.ascontiguousarray(X.to_numpy(dtype=np.float64))
         return np.column_stack([_to_numbers(X[name], name) for name in X.columns])
 
@@ -150,14 +175,21 @@ class DateEncoder(NumberEncoder):
 
     def _numbers(self, X: Any) -> Array:
         parts = {name: _parts_of_dates(X[name]) for name in X.columns}
-        numbers = [parts[name][part].to_numpy(dtype=np.float64) for name, part in self.parts_]
+        numbers = [
+            parts[name][part].to_numpy(dtype=np.float64) for name, part in self.parts_
+        ]
         return np.column_stack([np.empty((len(X), 0)), *numbers])
 
 
 def _parts_of_dates(series: Any) -> dict[str, Any]:
     dates = series.astype("datetime64[us]").dt
     weekday = dates.day_of_week + 1
-    return {"year": dates.year, "month": dates.month, "weekday": weekday, "day": dates.day}
+    return {
+        "year": dates.year,
+        "month": dates.month,
+        "weekday": weekday,
+        "day": dates.day,
+    }
 
 
 class CategoryEncoder(_Encoder):
@@ -189,7 +221,9 @@ class CategoryEncoder(_Encoder):
         for name, coding in zip(self.feature_names_in_, self.codings_, strict=True):
             known = {None, *coding["codes"]}
             cells = X[name].value_counts()  # each value is turned into text once
-            counts[name] = sum(int(n) for value, n in cells.items() if text_of(value) not in known)
+            counts[name] = sum(
+                int(n) for value, n in cells.items() if text_of(value) not in known
+            )
         return {name: count for name, count in counts.items() if count}
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
@@ -234,7 +268,9 @@ def _vectors_of(encoder: Any) -> list[list[int]]:
     for position, name in enumerate(names if step == "numbers" else ()):
         if numbered := _NUMBERED.fullmatch(name):
             found.setdefault(numbered[1], []).append(position)
-    return [positions for positions in found.values() if len(positions) >= MANY_FEATURES]
+    return [
+        positions for positions in found.values() if len(positions) >= MANY_FEATURES
+    ]
 
 
 @dataclass(frozen=True)
@@ -252,13 +288,19 @@ class ColumnType:
 
 def _is_number(series: Any) -> bool:
     types = value_types(series) - {bool, np.bool_}
-    is_numbers = bool(types) and all(issubclass(kind, (int, float, np.number)) for kind in types)
+    is_numbers = bool(types) and all(
+        issubclass(kind, (int, float, np.number)) for kind in types
+    )
     return series.dtype.kind in "iuf" or is_numbers
 
 
 def _is_category(series: Any) -> bool:
-    is_text = series.dtype.kind == "O" and not (is_boolean(series) or _is_number(series))
-    return str(series.dtype) == "category" or (is_text and _reason_against(series) is None)
+    is_text = series.dtype.kind == "O" and not (
+        is_boolean(series) or _is_number(series)
+    )
+    return str(series.dtype) == "category" or (
+        is_text and _reason_against(series) is None
+    )
 
 
 COLUMN_TYPES = [  # the first that holds is taken
@@ -291,7 +333,9 @@ COLUMN_TYPES = [  # the first that holds is taken
     ),
     ColumnType(
         DATE,
-        lambda series: str(series.dtype).startswith("datetime64") and "," not in str(series.dtype),
+        lambda series: (
+            str(series.dtype).startswith("datetime64") and "," not in str(series.dtype)
+        ),
         step="dates",
         encoder=DateEncoder(),
         arrow="timestamp[us]",
@@ -385,7 +429,9 @@ def kinds_of(features: Any) -> dict[str, str]:
             held=held,
             more=f" {n_more} more columns cannot be used." if n_more else "",
             what="all such columns" if len(reasons) > 1 else "the column",
-            drop=Hint("drop_unusable", True) if len(reasons) > 1 else Hint("drop", names),
+            drop=Hint("drop_unusable", True)
+            if len(reasons) > 1
+            else Hint("drop", names),
         )
         raise ColumnError(text, column=names[0])
     return kinds
@@ -406,9 +452,13 @@ def kinds_and_reasons(features: Any) -> tuple[dict[str, str], dict[str, str]]:
                 "by features.columns = features.columns.astype(str).",
                 column=name,
             )
-        kind = next((each.name for each in COLUMN_TYPES if each.holds(features[name])), None)
+        kind = next(
+            (each.name for each in COLUMN_TYPES if each.holds(features[name])), None
+        )
         if kind is None:
-            reasons[name] = _reason_against(features[name]) or "no values that can be used"
+            reasons[name] = (
+                _reason_against(features[name]) or "no values that can be used"
+            )
         else:
             kinds[name] = kind
     return kinds, reasons
@@ -491,11 +541,17 @@ def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
     Plain lists and dicts, so that a model file needs no type of ours for it.
     """
     counts = Counter(texts.tolist())
-    least = max(2, min(5, len(texts) // 10), len(texts) // 100)  # rows of a category of its own
+    least = max(
+        2, min(5, len(texts) // 10), len(texts) // 100
+    )  # rows of a category of its own
     n_empty = counts.pop(None, 0)
     levels = [(count, "=", text) for text, count in counts.items() if count >= least]
     n_rare = sum(count for count in counts.values() if count < least)
-    levels += [(n, kind, "") for n, kind in ((n_rare, "rare"), (n_empty, "empty")) if n >= least]
+    levels += [
+        (n, kind, "")
+        for n, kind in ((n_rare, "rare"), (n_empty, "empty"))
+        if n >= least
+    ]
     levels.sort(key=lambda level: (-level[0], level[1], level[2]))
     places = {level[1:]: code for code, level in enumerate(levels)}
     total = max(sum(level[0] for level in levels), 1)
@@ -504,7 +560,9 @@ def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
         "codes": {text: code for (kind, text), code in places.items() if kind == "="},
         "rare": places.get(("rare", ""), _NEUTRAL),
         "empty": places.get(("empty", ""), _NEUTRAL),
-        "names": [_level_name(name, texts_by_kind.get(kind, text)) for _, kind, text in levels],
+        "names": [
+            _level_name(name, texts_by_kind.get(kind, text)) for _, kind, text in levels
+        ],
         "shares": [level[0] / total for level in levels],
     }
 

@@ -61,7 +61,9 @@ _CHOSEN_SHARES = (
 )
 
 Kinds = Mapping[str, str]  # name of the type of every column of a model
-ShareDone = Callable[[float, int], None]  # takes the share of the file and the rows so far
+ShareDone = Callable[
+    [float, int], None
+]  # takes the share of the file and the rows so far
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,9 @@ class FitReport:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> FitReport | None:
         """Read the report in the details of a model; None if something else is stored there."""
-        known = {each.name: stored[each.name] for each in fields(cls) if each.name in stored}
+        known = {
+            each.name: stored[each.name] for each in fields(cls) if each.name in stored
+        }
         try:
             known["sources"] = tuple(Source(**source) for source in known["sources"])
             return cls(**known)
@@ -145,9 +149,15 @@ def fit_table(
     doubts: list[str] = []
     if table.n_chosen:
         # What a cross-validation of chosen labels says does not hold for other rows.
-        messages = [each for each in messages if not isinstance(each, NothingLearnedWarning)]
+        messages = [
+            each for each in messages if not isinstance(each, NothingLearnedWarning)
+        ]
         if priors is None and "proportions" not in model[-1].get_params():
-            known = "" if is_outside else say("name the shares that you know by {@priors}, or ")
+            known = (
+                ""
+                if is_outside
+                else say("name the shares that you know by {@priors}, or ")
+            )
             way_out = say("{known}use {@method=average}, which does not", known=known)
             values = {"which": "This method", "n": table.n_chosen, "way_out": way_out}
             doubts.append(say(_CHOSEN_SHARES, **values))
@@ -178,7 +188,9 @@ def _test(model: Pipeline, table: Table, choice: AutoLDA | None) -> dict[str, An
     if table.n_chosen:
         withheld = why_withheld(table)
     elif choice is not None and choice.proportions == FREE:
-        withheld = "free proportions are for labels that are no random sample of the rows"
+        withheld = (
+            "free proportions are for labels that are no random sample of the rows"
+        )
     is_random = choice is None or table.n_chosen > 0
     n_tested = n_random if is_random or choice is None else choice.n_tested_
     brier, learned = math.inf, ""
@@ -186,7 +198,10 @@ def _test(model: Pipeline, table: Table, choice: AutoLDA | None) -> dict[str, An
         framed = table.framed()
         error = random_estimate(framed, wrong_on_random(model, framed))
     elif choice is not None and not is_random and not withheld:
-        error, brier = choice.error_estimate, choice.losses_.get(choice.method_, math.inf)
+        error, brier = (
+            choice.error_estimate,
+            choice.losses_.get(choice.method_, math.inf),
+        )
     stated = estimate_as_json(error)
     if error is not None and stated is not None and not table.n_chosen:
         base = BaseRate.of_counts(Counter(table.labels[table.is_labeled].tolist()))
@@ -199,10 +214,17 @@ def _test(model: Pipeline, table: Table, choice: AutoLDA | None) -> dict[str, An
             is_not = "" if is_corrected else "not "
             how = f"{is_not}corrected for choosing the method by them; {how}"
         stated["text"] = f"{stated['text'].removesuffix(')')}, {how})"
-    return {"error": stated, "n_tested": n_tested, "learned": learned, "withheld": withheld}
+    return {
+        "error": stated,
+        "n_tested": n_tested,
+        "learned": learned,
+        "withheld": withheld,
+    }
 
 
-def _without_labeled_shares(table: Table, method: Method | None, proportions: Any) -> Any:
+def _without_labeled_shares(
+    table: Table, method: Method | None, proportions: Any
+) -> Any:
     """Proportions that take nothing from chosen labels; ParameterError for those that would."""
     own = None if method is None else dict(method.options).get("proportions")
     given = proportions or own
@@ -226,7 +248,9 @@ def random_estimate(table: Table, is_wrong: AnyArray) -> ErrorEstimate:
     return ErrorEstimate(float(is_wrong.mean()), low, high, n_random)
 
 
-def wrong_on_random(model: Any, table: Table, is_training: AnyArray | None = None) -> AnyArray:
+def wrong_on_random(
+    model: Any, table: Table, is_training: AnyArray | None = None
+) -> AnyArray:
     """Whether each label drawn at random is predicted wrongly by a fit without it.
 
     Fits are to all chosen labels and, in folds, to the other random ones; ``is_training`` are the
@@ -247,7 +271,9 @@ def wrong_on_random(model: Any, table: Table, is_training: AnyArray | None = Non
         predicted = np.full(len(fold), next(iter(classes), None), dtype=object)
         if len(classes) > 1:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the fit to all labels repeats what matters
+                warnings.simplefilter(
+                    "ignore"
+                )  # the fit to all labels repeats what matters
                 fitted = clone(model).fit(table.features, labels)
                 predicted = fitted.predict(table.features.iloc[fold])
         is_wrong[folds == k] = predicted != table.labels[fold]
@@ -258,7 +284,11 @@ def _refuse_given(method: Method, **given: Any) -> None:
     """Refuse parameters that methods of scikit-learn do not have."""
     for name, value in given.items():
         if value is not None:
-            text = say("{hint} is not for {name}: leave it out.", hint=Hint(name), name=method.name)
+            text = say(
+                "{hint} is not for {name}: leave it out.",
+                hint=Hint(name),
+                name=method.name,
+            )
             raise ParameterError(text, parameter=name, value=value)
 
 
@@ -270,7 +300,8 @@ def _warnings_of(caught: Sequence[Any], table: Table) -> list[str]:
     """Warnings of a fit and of its table, each once; that nothing was learned is the first."""
     first = [message_of(w) for w in caught if isinstance(w, NothingLearnedWarning)]
     texts = [
-        _SUPERVISED if isinstance(w, NoUnlabeledRowsWarning) else message_of(w) for w in caught
+        _SUPERVISED if isinstance(w, NoUnlabeledRowsWarning) else message_of(w)
+        for w in caught
     ]
     return list(dict.fromkeys([*first, *table.warnings, *texts]))
 
@@ -283,8 +314,12 @@ class PredictionCounts:
     n_rows: int = 0
     classes: Counter[str] = field(default_factory=Counter)
     filled: Counter[str] = field(default_factory=Counter)
-    unknown: Counter[str] = field(default_factory=Counter)  # cells with an unknown category
-    far: Counter[str] = field(default_factory=Counter)  # cells far from those of the training
+    unknown: Counter[str] = field(
+        default_factory=Counter
+    )  # cells with an unknown category
+    far: Counter[str] = field(
+        default_factory=Counter
+    )  # cells far from those of the training
 
 
 def predict_file(
@@ -305,9 +340,13 @@ def predict_file(
     names = np.array([str(name) for name in model.classes_], dtype=object)
     columns = [*ids, "class", *(f"probability_{name}" for name in names)]
     _check_files(file, out, kinds, ids, columns)
-    counts = PredictionCounts(tuple(name for name in file.columns if name not in {*kinds, *ids}))
+    counts = PredictionCounts(
+        tuple(name for name in file.columns if name not in {*kinds, *ids})
+    )
     with atomic_write(out) as unfinished, appending(unfinished, out.suffix) as append:
-        for rows, probabilities, share in predicted_blocks(model, kinds, file, ids, counts):
+        for rows, probabilities, share in predicted_blocks(
+            model, kinds, file, ids, counts
+        ):
             predicted = [names[probabilities.argmax(axis=1)], *probabilities.T]
             cells = [*(rows[name] for name in ids), *predicted]
             append(arrow.table(dict(zip(columns, cells, strict=True))))
@@ -316,7 +355,11 @@ def predict_file(
 
 
 def predicted_blocks(
-    model: Any, kinds: Kinds, file: DataReader, others: Sequence[str], counts: PredictionCounts
+    model: Any,
+    kinds: Kinds,
+    file: DataReader,
+    others: Sequence[str],
+    counts: PredictionCounts,
 ) -> Iterator[tuple[Any, Any, float]]:
     """Yield rows as Arrow tables, their probabilities, and the share of the file that is done.
 
@@ -325,7 +368,8 @@ def predicted_blocks(
     arrow = require_for_tables("pyarrow")
     # A column of the model that is copied too is read once, with the type that the model takes.
     types = dict.fromkeys(others, arrow.string()) | {
-        name: arrow.type_for_alias(type_named(kind).arrow) for name, kind in kinds.items()
+        name: arrow.type_for_alias(type_named(kind).arrow)
+        for name, kind in kinds.items()
     }
     for batch, share in file.batches(types):
         if batch.num_rows:
@@ -350,7 +394,9 @@ def _predict(model: Any, frame: Any, counts: PredictionCounts) -> Any:
             counts.unknown.update(encoder.count_unknown(frame[list(columns)]))
     counts.far.update(_count_far_cells(steps[-1], encoded, frame))
     n_each = np.bincount(probabilities.argmax(axis=1), minlength=len(model.classes_))
-    counts.classes.update(dict(zip(map(str, model.classes_), n_each.tolist(), strict=True)))
+    counts.classes.update(
+        dict(zip(map(str, model.classes_), n_each.tolist(), strict=True))
+    )
     return probabilities
 
 
@@ -366,7 +412,9 @@ def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int
     middle = classifier.priors_ @ classifier.means_
     between = classifier.priors_ @ (classifier.means_ - middle) ** 2
     spread = np.sqrt(classifier._variances + between)
-    is_far = np.abs(np.asarray(encoded, dtype=np.float64) - middle) > FAR_DEVIATIONS * spread
+    is_far = (
+        np.abs(np.asarray(encoded, dtype=np.float64) - middle) > FAR_DEVIATIONS * spread
+    )
     n_far = (is_far & (spread > 0)).sum(axis=0)
     own = {name for name in frame.columns if frame[name].dtype.kind in "iuf"}
     return {
@@ -388,11 +436,15 @@ def _check_files(
         )
     check_writable(out)
     if out.exists() and out.samefile(file.file):
-        raise ValueError(f"{out} is the file that is read: write the predictions to another one.")
+        raise ValueError(
+            f"{out} is the file that is read: write the predictions to another one."
+        )
     require_columns(file, ids, " to copy")
     name, count = Counter(columns).most_common(1)[0]
     if count > 1:
-        raise ValueError(f"Predictions would hold two columns {name!r}: rename the id column.")
+        raise ValueError(
+            f"Predictions would hold two columns {name!r}: rename the id column."
+        )
 
 
 def check_columns(file: DataReader, kinds: Kinds) -> None:

@@ -57,11 +57,17 @@ def _method_of(details: Mapping[str, Any]) -> Method | None:
 def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> list[str]:
     n_labeled, n_unlabeled = sum(report.labeled.values()), report.n_unlabeled
     rows = f"{n_labeled:,} labeled and {plural(n_unlabeled, 'unlabeled row')}"
-    kinds = Counter(type_named(kind).step for kind in (details["columns"] or {}).values())
+    kinds = Counter(
+        type_named(kind).step for kind in (details["columns"] or {}).values()
+    )
     held = ": " + ", ".join(f"{n} of {kind}" for kind, n in kinds.items())
     if len(kinds) == 1:
         held = f" of {next(iter(kinds))}"
-    read = plural(kinds.total(), "column") + held if kinds else f"{details['n_features']} features"
+    read = (
+        plural(kinds.total(), "column") + held
+        if kinds
+        else f"{details['n_features']} features"
+    )
     lines = [f"{title} for {report.target!r}, fitted to {rows}.", f"It reads {read}."]
     if report.empty_cells:
         lines.append(f"Empty cells were filled in: {_ranked(report.empty_cells)}.")
@@ -72,7 +78,11 @@ def _class_lines(details: Mapping[str, Any], labeled: Mapping[str, int]) -> list
     names = [str(name) for name in details["classes"]]
     if len(names) > _MOST_CLASSES and labeled:
         fewest, most = min(labeled.values()), max(labeled.values())
-        each = plural(most, "labeled row") if fewest == most else f"{fewest} to {most} labeled rows"
+        each = (
+            plural(most, "labeled row")
+            if fewest == most
+            else f"{fewest} to {most} labeled rows"
+        )
         rare = [name for name in names if labeled.get(name) == fewest]
         rarest = "" if fewest == most else f", {fewest} of {quoted_list(rare, 3)}"
         return ["", f"{len(names)} classes with {each} each{rarest}.", ""]
@@ -89,7 +99,12 @@ def _class_lines(details: Mapping[str, Any], labeled: Mapping[str, int]) -> list
 def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[str]:
     # Without unlabeled rows every method is the supervised one.
     method, diagnosis = _method_of(details), details["diagnosis"]
-    if method and not method.is_outside and report is not None and not report.n_unlabeled:
+    if (
+        method
+        and not method.is_outside
+        and report is not None
+        and not report.n_unlabeled
+    ):
         method = _BY_CLASS["SupervisedLDA"]
     lines = [method.sentence] if method else []
     if "converged" in diagnosis:
@@ -103,12 +118,20 @@ def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[
     given = details["parameters"].get("proportions")
     if given not in (None, FREE):
         source = "of the labeled rows" if given == LABELED else "given"
-        lines.append(f"It allows the unlabeled rows only classes in the proportions {source}.")
+        lines.append(
+            f"It allows the unlabeled rows only classes in the proportions {source}."
+        )
     if report is None:
         return lines
-    if report.learned == NOTHING:  # neither why it was chosen nor what it cannot lose matters
+    if (
+        report.learned == NOTHING
+    ):  # neither why it was chosen nor what it cannot lose matters
         return [*lines, _error_line(report)]
-    return [line for line in (report.choice, *lines, _error_line(report), report.safety) if line]
+    return [
+        line
+        for line in (report.choice, *lines, _error_line(report), report.safety)
+        if line
+    ]
 
 
 def _error_line(report: FitReport) -> str:
@@ -122,9 +145,7 @@ def _error_line(report: FitReport) -> str:
             CLEAR: "; to call every row {!r} would get {} wrong",
             UNCLEAR: f": {doubt} to call every row {{!r}}, which gets {{}} wrong",
         }.get(report.learned, "")  # a warning says that nothing was learned
-        return (
-            f"Expect {report.error['text']}{end.format(base.majority, percent_text(base.error))}."
-        )
+        return f"Expect {report.error['text']}{end.format(base.majority, percent_text(base.error))}."
     if report.withheld:
         return f"How often it errs on new rows is not known: {report.withheld}."
     unknown = "How often it errs on new rows is not known: that takes"
@@ -139,8 +160,12 @@ def _error_line(report: FitReport) -> str:
 def show_summary(details: Mapping[str, Any]) -> list[str]:
     """Everything that a model file says about its model."""
     report = FitReport.from_json(details["about"])
-    settings = ", ".join(f"{name}={value!r}" for name, value in details["parameters"].items())
-    versions = ", ".join(f"{name} {number}" for name, number in details["versions"].items())
+    settings = ", ".join(
+        f"{name}={value!r}" for name, value in details["parameters"].items()
+    )
+    versions = ", ".join(
+        f"{name} {number}" for name, number in details["versions"].items()
+    )
     shrinkage = details["diagnosis"].get("shrinkage")
     columns = list(details["columns"] or ["without names"])
     n_more = len(columns) - _MOST_NAMED
@@ -150,8 +175,15 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
         *fit_summary(details),
         "",
         f"Fitted     {details['created']} by iclda {details['iclda']}",
-        *([f"Command    {report.command}"] if report is not None and report.command else []),
-        *(f"Data       {s.path}, {plural(s.n_rows, 'row')}, sha256 {s.sha256}" for s in sources),
+        *(
+            [f"Command    {report.command}"]
+            if report is not None and report.command
+            else []
+        ),
+        *(
+            f"Data       {s.path}, {plural(s.n_rows, 'row')}, sha256 {s.sha256}"
+            for s in sources
+        ),
         f"Columns    {', '.join(columns[:_MOST_NAMED])}{more}",
         *([] if shrinkage is None else [f"Shrinkage  {shrinkage:.3g}"]),
         f"Settings   {details['classifier']}({settings})",
@@ -183,7 +215,9 @@ def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:
     lines += [""] if lines else []
     lines.append(f"  {'class'.ljust(width)}  predicted rows   share")
     for name, count in shown:
-        lines.append(f"  {name.ljust(width)}  {count:>14,}  {count / counts.n_rows:>6.1%}")
+        lines.append(
+            f"  {name.ljust(width)}  {count:>14,}  {count / counts.n_rows:>6.1%}"
+        )
     lines += [f"  and {n_more} more classes"] if n_more > 0 else []
     return [*lines, "", f"Wrote {out}: {plural(counts.n_rows, 'row')}."]
 
@@ -201,7 +235,9 @@ def far_warning(counts: PredictionCounts) -> str:
 def _ranked(counts: Mapping[str, int], most: int = 5) -> str:
     ranked = sorted(counts.items(), key=lambda item: -item[1])
     cells = ", ".join(f"{name!r} {n:,}" for name, n in ranked[:most])
-    return cells + (f" and {len(ranked) - most} more columns" if len(ranked) > most else "")
+    return cells + (
+        f" and {len(ranked) - most} more columns" if len(ranked) > most else ""
+    )
 
 
 def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
@@ -223,20 +259,29 @@ def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
         shares, points = np.ones(1), np.array([[0.0], [1.0]])
     else:
         gaussians = classifier._gaussians_
-        scalings = gaussians.discriminants(classifier._n_features_out).T / gaussians.frame.scale
+        scalings = (
+            gaussians.discriminants(classifier._n_features_out).T
+            / gaussians.frame.scale
+        )
         axes = scalings * spread
-        points = (classifier.means_ - classifier.priors_ @ classifier.means_) @ scalings.T
+        points = (
+            classifier.means_ - classifier.priors_ @ classifier.means_
+        ) @ scalings.T
         shares = classifier.priors_ @ points**2
         shares = shares / shares.sum()
         titles = [f"discriminant {number}" for number in range(1, len(axes) + 1)]
-    names = getattr(classifier, "feature_names_in_", feature_names(classifier.n_features_in_))
+    names = getattr(
+        classifier, "feature_names_in_", feature_names(classifier.n_features_in_)
+    )
     return [
         {
             "title": title,
             "share": float(share),
             "low": classes[int(ends.argmin())],
             "high": classes[int(ends.argmax())],
-            "coefficients": {str(names[k]): float(axis[k]) for k in np.argsort(-np.abs(axis))},
+            "coefficients": {
+                str(names[k]): float(axis[k]) for k in np.argsort(-np.abs(axis))
+            },
         }
         for title, share, ends, axis in zip(titles, shares, points.T, axes, strict=True)
     ]
@@ -244,12 +289,26 @@ def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
 
 def importance_lines(axes: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns that matter most, one line a discriminant, below an empty line and a title."""
-    lines = ["", "Columns that matter most (coefficients of standardized columns)"] if axes else []
+    lines = (
+        ["", "Columns that matter most (coefficients of standardized columns)"]
+        if axes
+        else []
+    )
     for each in axes[:_MOST_AXES]:
         items = list(each["coefficients"].items())
-        shown = ", ".join(f"{name} {value:+.2f}" for name, value in items[:_MOST_FEATURES])
-        more = f" and {len(items) - _MOST_FEATURES} more" if len(items) > _MOST_FEATURES else ""
-        share = f", {each['share']:.0%} of what separates the classes" if len(axes) > 1 else ""
+        shown = ", ".join(
+            f"{name} {value:+.2f}" for name, value in items[:_MOST_FEATURES]
+        )
+        more = (
+            f" and {len(items) - _MOST_FEATURES} more"
+            if len(items) > _MOST_FEATURES
+            else ""
+        )
+        share = (
+            f", {each['share']:.0%} of what separates the classes"
+            if len(axes) > 1
+            else ""
+        )
         ends = f"from {each['low']} (-) to {each['high']} (+)"
         lines.append(f"  {each['title']}, {ends}{share}: {shown}{more}")
     n_more = len(axes) - _MOST_AXES

@@ -17,7 +17,13 @@ from .._checks import check_ids, check_leaks, numbers_rows
 from .._core import AnyArray
 from .._messages import ColumnError, Hint, plural, quoted_list, say
 from .._statistics import LEAST_TESTED
-from .encoders import EMPTY_WORDS, kinds_and_reasons, number_in, require_for_tables, texts_of
+from .encoders import (
+    EMPTY_WORDS,
+    kinds_and_reasons,
+    number_in,
+    require_for_tables,
+    texts_of,
+)
 from .table_files import (
     CHOSEN,
     HOW,
@@ -33,7 +39,9 @@ from .table_files import (
 
 _MOST_NAMES = 12  # columns that an error lists
 _SURELY_CLASSES = 50  # so many distinct labels are classes, however few the rows
-_ROWS_OF_CLASS = 20  # and so are labels of which there is one for so many rows of a file
+_ROWS_OF_CLASS = (
+    20  # and so are labels of which there is one for so many rows of a file
+)
 _MOST_NUMBERS = 5_000_000  # of an array file, in rows of a frame
 _WORDS_FOR_NOTHING = {word.casefold() for word in EMPTY_WORDS} | {
     *("none", "-", "--", "missing", "unknown", "unlabeled", "unlabelled")
@@ -75,7 +83,9 @@ class ReadOptions:
 
     def to_json(self) -> dict[str, Any]:
         """Return the options that a stored comparison repeats."""
-        return {name: str(v) if isinstance(v, Path) else v for name, v in vars(self).items()}
+        return {
+            name: str(v) if isinstance(v, Path) else v for name, v in vars(self).items()
+        }
 
 
 @dataclass(frozen=True)
@@ -135,7 +145,11 @@ class Table:
     @property
     def is_random(self) -> AnyArray:
         """Which rows have a class and were drawn at random."""
-        return self.is_labeled if self.is_chosen is None else self.is_labeled & ~self.is_chosen
+        return (
+            self.is_labeled
+            if self.is_chosen is None
+            else self.is_labeled & ~self.is_chosen
+        )
 
     @property
     def n_chosen(self) -> int:
@@ -172,7 +186,9 @@ class Table:
             notes = (*notes, text)
         return replace(
             self,
-            features=self.features.take(is_taken) if is_array else self.features[is_taken],
+            features=self.features.take(is_taken)
+            if is_array
+            else self.features[is_taken],
             labels=self.labels[is_taken],
             notes=notes,
             is_chosen=None if self.is_chosen is None else self.is_chosen[is_taken],
@@ -230,7 +246,9 @@ def read_table(
     table : Table
         Features, labels, and where they came from.
     """
-    options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id)
+    options = ReadOptions(
+        target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
+    )
     return read_file(Path(path), options)
 
 
@@ -239,16 +257,22 @@ def read_file(path: Path, options: ReadOptions) -> Table:
     return read_opened(open_data(path, options.ids), options)
 
 
-def read_opened(file: DataReader, options: ReadOptions, classes: Classes | None = None) -> Table:
+def read_opened(
+    file: DataReader, options: ReadOptions, classes: Classes | None = None
+) -> Table:
     """Read an opened file.
 
     ``classes`` may have any number of classes, and the file no column to learn from; None: they
     are read, and there must be two.
     """
-    for name in ("drop", "keep", "unlabeled_file") if isinstance(file, FeatureFile) else ():
+    for name in (
+        ("drop", "keep", "unlabeled_file") if isinstance(file, FeatureFile) else ()
+    ):
         if getattr(options, name):
             sentence = "{given} is for tables, and {path} is an array: save the array of features "
-            sentence += "that you mean, or put files of the same features into one folder."
+            sentence += (
+                "that you mean, or put files of the same features into one folder."
+            )
             raise ValueError(say(sentence, given=Hint(name), path=file.path))
     known = classes or read_classes(file, options)
     if not len(known.cells):
@@ -284,25 +308,42 @@ def _with_columns(table: Table, file: TableReader, options: ReadOptions) -> Tabl
         if _NAMELESS.fullmatch(name) and numbers_rows(features[name])
     }
     table = replace(table, features=features.drop(columns=list(left_out)))
-    if len(table.sources) > 1 and table.target in file.columns and table.is_chosen is None:
-        left_out[table.target] = f"holds the target, which is taken from {options.labels}"
+    if (
+        len(table.sources) > 1
+        and table.target in file.columns
+        and table.is_chosen is None
+    ):
+        left_out[table.target] = (
+            f"holds the target, which is taken from {options.labels}"
+        )
     if options.unlabeled_file is not None:
         table = _stacked(table, Path(options.unlabeled_file))
     features = table.features
-    left_out |= dict.fromkeys(features.columns[features.isna().all()], "is empty in all rows")
+    left_out |= dict.fromkeys(
+        features.columns[features.isna().all()], "is empty in all rows"
+    )
     if options.drop_unusable:
         reasons = kinds_and_reasons(features.drop(columns=left_out, errors="ignore"))[1]
-        left_out |= {name: f"holds {why.partition(':')[0]}" for name, why in reasons.items()}
+        left_out |= {
+            name: f"holds {why.partition(':')[0]}" for name, why in reasons.items()
+        }
     features = features.drop(columns=left_out, errors="ignore")
     dropped = [name for name in file.columns if name not in {*own, *features.columns}]
-    named = np.array([None if x is None or may_mean_nothing(x) else x for x in table.labels])
-    notes = [f"Column {name!r} {why}: it was left out." for name, why in left_out.items()]
+    named = np.array(
+        [None if x is None or may_mean_nothing(x) else x for x in table.labels]
+    )
+    notes = [
+        f"Column {name!r} {why}: it was left out." for name, why in left_out.items()
+    ]
     return replace(
         table,
         features=features,
         notes=(*notes, *(remark.text for remark in check_ids(features))),
         dropped=tuple(dropped),
-        warnings=(*table.warnings, *(remark.text for remark in check_leaks(features, named))),
+        warnings=(
+            *table.warnings,
+            *(remark.text for remark in check_leaks(features, named)),
+        ),
     )
 
 
@@ -313,9 +354,13 @@ def _refuse_no_columns(names: Sequence[str], file: TableReader) -> None:
 
 def _columns_to_drop(file: TableReader, options: ReadOptions) -> list[str]:
     """Columns to leave out."""
-    dropped, kept = (_column_names(file, names or ()) for names in (options.drop, options.keep))
+    dropped, kept = (
+        _column_names(file, names or ()) for names in (options.drop, options.keep)
+    )
     if options.target in dropped:
-        raise ValueError(f"Column {options.target!r} is the target and cannot be dropped.")
+        raise ValueError(
+            f"Column {options.target!r} is the target and cannot be dropped."
+        )
     if options.keep is not None:
         used = {options.target, options.id, *kept}
         dropped += [name for name in file.columns if name not in used]
@@ -338,7 +383,10 @@ def require_columns(file: DataReader, names: Iterable[str], purpose: str = "") -
     if lacking := [name for name in names if name not in file.columns]:
         unused = [name for name in file.columns if name not in names]
         known = {name.strip().casefold(): name for name in unused}
-        close = [(n, get_close_matches(str(n).strip().casefold(), known, n=1)) for n in lacking]
+        close = [
+            (n, get_close_matches(str(n).strip().casefold(), known, n=1))
+            for n in lacking
+        ]
         pairs = [f"{known[found[0]]!r} for {name!r}" for name, found in close if found]
         hint = f" Did you mean {', '.join(pairs[:3])}?" if pairs else ""
         text = say(
@@ -362,14 +410,25 @@ def to_pandas_frame(rows: Any) -> Any:
 def _series(name: str, column: Any) -> Any:
     arrow, pandas = require_for_tables("pyarrow"), require_for_tables("pandas")
     types, kind = arrow.types, column.type
-    texts = types.is_string, types.is_large_string, types.is_string_view, types.is_dictionary
+    texts = (
+        types.is_string,
+        types.is_large_string,
+        types.is_string_view,
+        types.is_dictionary,
+    )
     if any(is_kind(kind) for is_kind in texts):
         try:
-            values = column.dictionary_encode().to_pandas().array  # each value becomes text once
+            values = (
+                column.dictionary_encode().to_pandas().array
+            )  # each value becomes text once
         except arrow.ArrowException:
-            message = f"Column {name!r} holds text that is not UTF-8: write the file anew."
+            message = (
+                f"Column {name!r} holds text that is not UTF-8: write the file anew."
+            )
             raise ColumnError(message, column=name) from None
-        return pandas.Series(texts_of([*values.categories, None])[values.codes], dtype=object)
+        return pandas.Series(
+            texts_of([*values.categories, None])[values.codes], dtype=object
+        )
     if types.is_boolean(kind) and column.null_count:
         return pandas.Series(column.to_pylist(), dtype="boolean")
     if types.is_decimal(kind) or types.is_null(kind) or types.is_float16(kind):
@@ -385,7 +444,10 @@ def _stacked(table: Table, path: Path) -> Table:
     # A column without values takes the kind of the other part.
     parts = [part.dropna(axis=1, how="all") for part in (first, second)]
     for name in parts[0].columns.intersection(parts[1].columns):
-        kinds = ["f" if part[name].dtype.kind in "iuf" else part[name].dtype.kind for part in parts]
+        kinds = [
+            "f" if part[name].dtype.kind in "iuf" else part[name].dtype.kind
+            for part in parts
+        ]
         if kinds[0] != kinds[1]:
             raise ColumnError(
                 f"Column {name!r} holds other kinds of values in {table.sources[0].path} and "
@@ -410,7 +472,10 @@ def read_classes(file: DataReader, options: ReadOptions) -> Classes:
     have the class in the file of the rows, if there is one.
     """
     other = file if options.labels is None else open_table(Path(options.labels))
-    target, is_answered = options.target, other is not file and are_answers(other.columns)
+    target, is_answered = (
+        options.target,
+        other is not file and are_answers(other.columns),
+    )
     if is_answered and options.id is None:
         sentence = "{path} is a file of rows to label: name its column of ids, such as {@id=row}."
         raise ValueError(say(sentence, path=other.path))
@@ -419,21 +484,35 @@ def read_classes(file: DataReader, options: ReadOptions) -> Classes:
         if is_answered:  # the columns that help a person to decide are last
             others = others[: others.index(HOW)]
         target = others[0] if len(others) == 1 else None
-    if target is None or (isinstance(other, FeatureFile) and target not in other.columns):
-        has_names = not isinstance(other, FeatureFile) or len(other.columns) > len(other.features)
+    if target is None or (
+        isinstance(other, FeatureFile) and target not in other.columns
+    ):
+        has_names = not isinstance(other, FeatureFile) or len(other.columns) > len(
+            other.features
+        )
         names = quoted_list(other.columns, _MOST_NAMES)
         sentence = _WHICH_TARGET if has_names else _NO_LABELS
         raise ValueError(say(sentence, path=other.path, names=names))
-    require_columns(other, [target], say(", which should hold the classes: name it by {@target}"))
+    require_columns(
+        other, [target], say(", which should hold the classes: name it by {@target}")
+    )
     for each in (other,) if is_answered else (other, file):
         require_columns(each, options.ids, say(", which {@id} names"))
     cells = other.column(target)
     if other is file:
         return Classes(target, cells)
-    sources, n_rows = (Source(str(other.path), other.sha256(), len(cells)),), file.n_rows
+    sources, n_rows = (
+        (Source(str(other.path), other.sha256(), len(cells)),),
+        file.n_rows,
+    )
     if options.id is None:
         if len(cells) != n_rows:
-            values = {"labels": other.path, "n": len(cells), "path": file.path, "n_rows": n_rows}
+            values = {
+                "labels": other.path,
+                "n": len(cells),
+                "path": file.path,
+                "n_rows": n_rows,
+            }
             raise ValueError(say(_OTHER_LENGTH, **values))
         return Classes(target, cells, sources)
     return _joined(Classes(target, cells, sources), file, other, options.id)
@@ -454,10 +533,18 @@ def _answered(known: Classes, file: DataReader, answers: Answers) -> Classes:
     ids, target = RowIds(file, answers.id), known.target
     is_chosen = np.zeros(len(ids), dtype=bool)
     is_chosen[ids.rows_of(answers.ids(), answers.path)] = answers.frame[HOW] == CHOSEN
-    own = texts_of(file.column(target).to_pylist(), ("",)) if target in file.columns else ()
-    labels = {id: text for id, text in zip(ids, own, strict=False) if text} | answers.labels
+    own = (
+        texts_of(file.column(target).to_pylist(), ("",))
+        if target in file.columns
+        else ()
+    )
+    labels = {
+        id: text for id, text in zip(ids, own, strict=False) if text
+    } | answers.labels
     answers.check_spelling(labels.values(), file)
-    cells = require_for_tables("pyarrow").array([labels.get(id) for id in ids], "string")
+    cells = require_for_tables("pyarrow").array(
+        [labels.get(id) for id in ids], "string"
+    )
     return replace(known, cells=cells, is_chosen=is_chosen)
 
 
@@ -514,17 +601,27 @@ def _positions(ids: Iterable[str | None], path: Path, id: str) -> dict[str, int]
 
 
 def labels_of(
-    column: Any, path: Path | str, target: str, unlabeled: str | float | None, least: int
+    column: Any,
+    path: Path | str,
+    target: str,
+    unlabeled: str | float | None,
+    least: int,
 ) -> AnyArray:
     """Class names of an Arrow column; ValueError for fewer than ``least`` classes."""
     place = f"{path}: column {target!r}"
     if require_for_tables("pyarrow").types.is_nested(column.type):
-        raise ValueError(f"{place} holds {column.type} cells, and must hold classes: write text.")
+        raise ValueError(
+            f"{place} holds {column.type} cells, and must hold classes: write text."
+        )
     # In a column of numbers NA is a gap. Among classes it may be one: Namibia, North America.
     labels = texts_of(column.to_pylist(), empty=("",))
-    named = {label for label in labels if label is not None and not may_mean_nothing(label)}
+    named = {
+        label for label in labels if label is not None and not may_mean_nothing(label)
+    }
     if all(number_in(name) is not None for name in named):
-        labels = np.array([None if x is None else short_number(x) for x in labels], dtype=object)
+        labels = np.array(
+            [None if x is None else short_number(x) for x in labels], dtype=object
+        )
     if unlabeled is not None:
         mark = str(unlabeled).strip()
         is_marker = (labels == mark) | (labels == short_number(mark))
@@ -551,7 +648,9 @@ def may_mean_nothing(text: str) -> bool:
     return text.casefold() in _WORDS_FOR_NOTHING
 
 
-def _refuse_other_than_classes(counts: Counter[str], n_rows: int, place: str, least: int) -> None:
+def _refuse_other_than_classes(
+    counts: Counter[str], n_rows: int, place: str, least: int
+) -> None:
     """Refuse fewer than ``least`` classes, numbers with fractions, and as many values as rows."""
     rows = plural(counts.total(), "labeled row")
     if len(counts) < least:
@@ -561,7 +660,9 @@ def _refuse_other_than_classes(counts: Counter[str], n_rows: int, place: str, le
             "unlabeled value are no labels."
         )
     numbers = {name: number_in(name) for name in counts if not may_mean_nothing(name)}
-    fractions = [n for n, number in numbers.items() if number is not None and number % 1 != 0]
+    fractions = [
+        n for n, number in numbers.items() if number is not None and number % 1 != 0
+    ]
     if fractions and None not in numbers.values():
         raise ValueError(
             f"{place} holds numbers with fractions or infinity, for example {fractions[0]}, and "
@@ -585,10 +686,14 @@ def _warnings_on_marks(labels: AnyArray, target: str) -> list[str]:
     -1 among two classes, or beside empty cells, hardly marks any.
     """
     counts = Counter(labels)
-    doubtful = sorted(name for name in counts if name is not None and may_mean_nothing(name))
+    doubtful = sorted(
+        name for name in counts if name is not None and may_mean_nothing(name)
+    )
     if counts["-1"] and None not in counts and len(counts) > 2:
         doubtful.append("-1")
-    sentence = "{mark!r} in {target!r} is a class: pass {way_out} if it marks unlabeled rows."
+    sentence = (
+        "{mark!r} in {target!r} is a class: pass {way_out} if it marks unlabeled rows."
+    )
     return [
         say(sentence, mark=mark, target=target, way_out=Hint("unlabeled", mark))
         for mark in doubtful

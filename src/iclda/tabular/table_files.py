@@ -33,7 +33,10 @@ WRITTEN_SUFFIXES = (".csv", ".parquet")
 
 # Columns of a file of rows that a person labels.
 ROW, LABEL = "row", "label"  # columns of ids and classes without a name
-CHOSEN, RANDOM = "chosen", "random"  # how a row was drawn: for its worth, or for a fair test
+CHOSEN, RANDOM = (
+    "chosen",
+    "random",
+)  # how a row was drawn: for its worth, or for a fair test
 HOW, _ROUND, _GUESS = "how", "round", "guess"
 OWN_COLUMNS = (HOW, _ROUND, _GUESS)  # beside the id and the class
 
@@ -70,7 +73,9 @@ class _NamedColumns:
         self.columns = tuple(self._read_names())
         for name in self.columns:
             if "\0" in name:  # NumPy drops it from the end of names
-                raise ValueError(f"{path}: the column {name!r} holds a zero byte: rename it.")
+                raise ValueError(
+                    f"{path}: the column {name!r} holds a zero byte: rename it."
+                )
         refuse_repeated(self.columns, str(path))
 
     def _read_names(self) -> Sequence[str]:
@@ -113,14 +118,18 @@ class ParquetReader(_NamedColumns):
     def read(self, columns: Sequence[str]) -> Any:
         """Read all rows as an Arrow table of these columns."""
         with _explained_errors(self.path), self._opened() as file:
-            return self._without_lists(file.read(self._stored(columns)), 0).select(columns)
+            return self._without_lists(file.read(self._stored(columns)), 0).select(
+                columns
+            )
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
         """Yield Arrow batches of the columns in ``types``, and the share of the file so far."""
         done, names = 0, self._stored(types)
         with _explained_errors(self.path), self._opened() as file:
             n_rows = max(file.metadata.num_rows, 1)
-            for batch in file.iter_batches(_BATCH_ROWS, columns=names, use_threads=False):
+            for batch in file.iter_batches(
+                _BATCH_ROWS, columns=names, use_threads=False
+            ):
                 yield self._without_lists(batch, done), (done + batch.num_rows) / n_rows
                 done += batch.num_rows
 
@@ -135,8 +144,12 @@ class ParquetReader(_NamedColumns):
         for name in rows.schema.names:
             column, made = rows[name], self.lists.get(name, [name])
             if name in self.lists:
-                column = _entries(column, len(made), f"{self.path}, column {name!r}", start)
-            columns |= zip(made, column if name in self.lists else [column], strict=True)
+                column = _entries(
+                    column, len(made), f"{self.path}, column {name!r}", start
+                )
+            columns |= zip(
+                made, column if name in self.lists else [column], strict=True
+            )
         return type(rows).from_pydict(columns)
 
     def _opened(self) -> Any:
@@ -175,8 +188,12 @@ class CsvReader(_NamedColumns):
         self.decimal = _decimal_sign(text, self.delimiter)
         self._refuse_open_quote()
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
-        self.n_header_rows, names = next((n, row) for n, row in enumerate(rows, 1) if row)
-        return [name.strip() or f"(column {number})" for number, name in enumerate(names, 1)]
+        self.n_header_rows, names = next(
+            (n, row) for n, row in enumerate(rows, 1) if row
+        )
+        return [
+            name.strip() or f"(column {number})" for number, name in enumerate(names, 1)
+        ]
 
     def read(self, columns: Sequence[str]) -> Any:
         """Read all rows; columns are numbers, booleans, dates or text by what their cells hold."""
@@ -204,8 +221,14 @@ class CsvReader(_NamedColumns):
         be shutting down after an interruption.
         """
         arrow = require_for_tables("pyarrow")
-        with _explained_errors(self.path, self.columns), arrow.OSFile(str(self.file)) as raw:
-            yield arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw, raw
+        with (
+            _explained_errors(self.path, self.columns),
+            arrow.OSFile(str(self.file)) as raw,
+        ):
+            yield (
+                arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw,
+                raw,
+            )
 
     def _refuse_open_quote(self) -> None:
         """Refuse a quote that is never closed: pyarrow would take all that follows as one cell."""
@@ -214,7 +237,9 @@ class CsvReader(_NamedColumns):
             if sum(block.count(b'"') for block in blocks) % 2 == 0:
                 return
             file.seek(0)
-            text = io.TextIOWrapper(file, errors="replace", encoding="utf-8", newline="")
+            text = io.TextIOWrapper(
+                file, errors="replace", encoding="utf-8", newline=""
+            )
             n_rows = 0
             try:
                 for _ in csv.reader(text, delimiter=self.delimiter, strict=True):
@@ -225,7 +250,9 @@ class CsvReader(_NamedColumns):
                     f"({error}). Write a quote inside a cell twice, and the whole cell in quotes."
                 ) from error
 
-    def _options(self, types: Mapping[str, Any], columns: Iterable[str]) -> dict[str, Any]:
+    def _options(
+        self, types: Mapping[str, Any], columns: Iterable[str]
+    ) -> dict[str, Any]:
         csv = require_for_tables("pyarrow.csv")
         return {
             "read_options": csv.ReadOptions(
@@ -273,11 +300,15 @@ class FeatureFile:
 
     def column(self, name: str) -> Any:
         """Return the entries of an array beside the features, as an Arrow column."""
-        return require_for_tables("pyarrow").chunked_array([self._beside[name].tolist()])
+        return require_for_tables("pyarrow").chunked_array(
+            [self._beside[name].tolist()]
+        )
 
     def read(self, names: Sequence[str]) -> Any:
         """Return arrays beside the features as an Arrow table."""
-        return require_for_tables("pyarrow").table({name: self.column(name) for name in names})
+        return require_for_tables("pyarrow").table(
+            {name: self.column(name) for name in names}
+        )
 
     def take(self, is_taken: AnyArray) -> Any:
         """Return the features of some rows as a pandas frame, whose index has their positions."""
@@ -294,8 +325,12 @@ class FeatureFile:
             check_finite(block, span.where, names, index=range(span.start, span.stop))
             columns = dict(zip(names, block.T, strict=True))
             part = slice(span.start, span.stop)
-            columns |= {name: each[part].astype(str) for name, each in self._beside.items()}
-            chosen = {name: arrow.array(columns[name], kind) for name, kind in types.items()}
+            columns |= {
+                name: each[part].astype(str) for name, each in self._beside.items()
+            }
+            chosen = {
+                name: arrow.array(columns[name], kind) for name, kind in types.items()
+            }
             yield arrow.RecordBatch.from_pydict(chosen), span.stop / self.n_rows
 
     def sha256(self) -> str:
@@ -315,12 +350,21 @@ def _explained_errors(path: Path, columns: Sequence[str] = ()) -> Iterator[None]
         yield
     except (KeyboardInterrupt, MemoryError):  # pyarrow derives its own from these
         raise
-    except (arrow.ArrowException, csv.Error, EOFError, zlib.error, OSError, UnicodeError) as error:
+    except (
+        arrow.ArrowException,
+        csv.Error,
+        EOFError,
+        zlib.error,
+        OSError,
+        UnicodeError,
+    ) as error:
         if getattr(error, "filename", None):  # the file cannot be opened
             raise
         message = str(error).splitlines()[0]
         if "launch worker thread" in message:  # memory is what it was refused
-            raise MemoryError(f"{path} is read by a thread, which could not be started") from error
+            raise MemoryError(
+                f"{path} is read by a thread, which could not be started"
+            ) from error
         problem = _explain(message, columns)
         raise ValueError(f"{path} cannot be read: {problem}.") from error
 
@@ -332,7 +376,9 @@ def _explain(message: str, columns: Sequence[str]) -> str:
     for each in COLUMN_TYPES:
         its_words = f"CSV conversion error to {each.arrow}"
         message = message.replace(its_words, f"must hold {each.cells}")
-    message = message.replace("invalid UTF8 data", "it is no UTF-8 text, save the file as UTF-8")
+    message = message.replace(
+        "invalid UTF8 data", "it is no UTF-8 text, save the file as UTF-8"
+    )
     return re.sub(
         r"In CSV column #(\d+): Row #(\d+)",
         lambda place: f"row {place[2]}, column {columns[int(place[1])]!r}",
@@ -350,8 +396,14 @@ def _most_frequent_delimiter(text: str) -> str:
 def _list_width(file: Any, field: Any) -> int | None:
     """Numbers of the first list in a column of a Parquet file; None if it holds no such lists."""
     types, kind = require_for_tables("pyarrow").types, field.type
-    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    if not is_list or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
+    is_list = (
+        types.is_list(kind)
+        or types.is_large_list(kind)
+        or types.is_fixed_size_list(kind)
+    )
+    if not is_list or not (
+        types.is_floating(kind.value_type) or types.is_integer(kind.value_type)
+    ):
         return None
     batches = file.iter_batches(_BATCH_ROWS, columns=[field.name], use_threads=False)
     lists = (batch.column(0).drop_null() for batch in batches)
@@ -364,8 +416,13 @@ def _entries(column: Any, width: int, place: str, start: int) -> AnyArray:
     is_bad, held = lengths.fill_null(0).to_numpy() != width, "{} numbers"
     if not is_bad.any():
         flat = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-        numbers = flat.flatten().to_numpy(zero_copy_only=False).reshape(len(column), width)
-        is_bad, held = ~np.isfinite(numbers).all(axis=1), "NaN, infinity or an empty entry"
+        numbers = (
+            flat.flatten().to_numpy(zero_copy_only=False).reshape(len(column), width)
+        )
+        is_bad, held = (
+            ~np.isfinite(numbers).all(axis=1),
+            "NaN, infinity or an empty entry",
+        )
     if is_bad.any():
         row = int(is_bad.argmax())
         raise ValueError(
@@ -394,15 +451,21 @@ def appending(path: Path, suffix: str) -> Iterator[Callable[[Any], None]]:
             file = opened.enter_context(path.open("w", newline="", encoding="utf-8"))
 
             def append(rows: Any) -> None:
-                frame = rows.to_pandas(integer_object_nulls=True)  # ids with gaps stay integers
-                frame.to_csv(file, index=False, header=not file.tell(), lineterminator="\n")
+                frame = rows.to_pandas(
+                    integer_object_nulls=True
+                )  # ids with gaps stay integers
+                frame.to_csv(
+                    file, index=False, header=not file.tell(), lineterminator="\n"
+                )
         else:
             writers: list[Any] = []  # one, once the first rows have given the types
 
             def append(rows: Any) -> None:
                 if not writers:
                     parquet = require_for_tables("pyarrow.parquet")
-                    writers.append(opened.enter_context(parquet.ParquetWriter(path, rows.schema)))
+                    writers.append(
+                        opened.enter_context(parquet.ParquetWriter(path, rows.schema))
+                    )
                 writers[0].write_table(rows)
 
         yield append
@@ -425,8 +488,12 @@ def _shards(folder: Path) -> list[Path]:
     """
     files = sorted(folder.glob("*.npy"))
     if not files:
-        raise ValueError(f"{folder} is a folder without .npy files: name another, or a file.")
-    keys = [(_NUMBER.sub("", f.name), [*map(int, _NUMBER.findall(f.name))]) for f in files]
+        raise ValueError(
+            f"{folder} is a folder without .npy files: name another, or a file."
+        )
+    keys = [
+        (_NUMBER.sub("", f.name), [*map(int, _NUMBER.findall(f.name))]) for f in files
+    ]
     for k in range(1, len(files)):
         if keys[k - 1][0] == keys[k][0] and keys[k - 1] > keys[k]:
             raise ValueError(
@@ -436,7 +503,9 @@ def _shards(folder: Path) -> list[Path]:
     return files
 
 
-def _open_arrays(path: Path, files: Sequence[Path]) -> tuple[Reader, dict[str, AnyArray]]:
+def _open_arrays(
+    path: Path, files: Sequence[Path]
+) -> tuple[Reader, dict[str, AnyArray]]:
     """Return a reader of the rows, and the arrays with one entry a row beside them."""
     if path.suffix.lower() != ".npz":
         return reader_of(list(files), "Features"), {}
@@ -448,13 +517,17 @@ def _open_arrays(path: Path, files: Sequence[Path]) -> tuple[Reader, dict[str, A
         raise ValueError(f"{path} cannot be read ({error}): {way_out}.") from error
     names = [name for name, array in arrays.items() if array.ndim == 2]
     if len(names) != 1:
-        held = ", ".join(f"{name!r} of shape {array.shape}" for name, array in arrays.items())
+        held = ", ".join(
+            f"{name!r} of shape {array.shape}" for name, array in arrays.items()
+        )
         raise ValueError(
             f"{path} must hold one array of rows x features, got {len(names)} ({held}): save the "
             "features alone, by numpy.save."
         )
     rows = arrays.pop(names[0])
-    beside = {name: array for name, array in arrays.items() if array.shape == (len(rows),)}
+    beside = {
+        name: array for name, array in arrays.items() if array.shape == (len(rows),)
+    }
     return reader_of(rows, f"{path}, array {names[0]!r}"), beside
 
 
@@ -487,7 +560,9 @@ class Answers:
         if path.exists() and path.stat().st_size:
             return cls.of(open_table(path), id, target)
         none = dict.fromkeys([id, target, *OWN_COLUMNS], ())
-        return cls(path, id, target, require_for_tables("pandas").DataFrame(none, dtype=str))
+        return cls(
+            path, id, target, require_for_tables("pandas").DataFrame(none, dtype=str)
+        )
 
     @classmethod
     def of(cls, file: DataReader, id: str, target: str) -> Answers:
@@ -539,19 +614,32 @@ class Answers:
         return dict(zip(self.frame[self.id], numbers, strict=True))
 
     def asking(
-        self, ids: Sequence[str], how: _Texts, guesses: _Texts = "", shown: _Cells | None = None
+        self,
+        ids: Sequence[str],
+        how: _Texts,
+        guesses: _Texts = "",
+        shown: _Cells | None = None,
     ) -> Answers:
         """With further rows to label as the next round, except those that were asked for."""
-        columns = {self.id: ids, self.target: "", HOW: how, _ROUND: str(self.n_rounds + 1)}
+        columns = {
+            self.id: ids,
+            self.target: "",
+            HOW: how,
+            _ROUND: str(self.n_rounds + 1),
+        }
         pandas = require_for_tables("pandas")
-        more = pandas.DataFrame({**columns, _GUESS: guesses, **(shown or {})}, dtype=str)
+        more = pandas.DataFrame(
+            {**columns, _GUESS: guesses, **(shown or {})}, dtype=str
+        )
         more = more[~more[self.id].isin(self.frame[self.id])]
         frame = pandas.concat([self.frame, more], ignore_index=True).fillna("")
         return replace(self, frame=frame)
 
     def check_spelling(self, names: Iterable[str], file: DataReader) -> None:
         """Raise a ValueError if names of classes, here or in the file of rows, are the same one."""
-        place = f"{self.path} or {file.path}" if self.target in file.columns else self.path
+        place = (
+            f"{self.path} or {file.path}" if self.target in file.columns else self.path
+        )
         spellings = defaultdict(set)
         for name in names:
             spellings[spelling_of(name)].add(name)
@@ -565,7 +653,9 @@ class Answers:
     def require(self, id: str) -> None:
         """Raise a ValueError unless a row was asked for."""
         if id not in set(self.frame[self.id]):
-            raise ValueError(f"{self.path} does not ask for the row {self.id} = {id!r}.")
+            raise ValueError(
+                f"{self.path} does not ask for the row {self.id} = {id!r}."
+            )
 
     def answering(self, id: str, label: str) -> Answers:
         """With the class of one row; "" takes it back."""

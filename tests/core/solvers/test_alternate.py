@@ -4,7 +4,11 @@ from scipy.special import logsumexp, softmax
 
 from iclda._core.likelihood import precise_means
 from iclda._core.solvers import Limits, Outcome
-from iclda._core.solvers.alternate import alternate, marginal_log_likelihood, start_scores
+from iclda._core.solvers.alternate import (
+    alternate,
+    marginal_log_likelihood,
+    start_scores,
+)
 from problems import fit_shares, log_joint, one_hot, point_of_shares, problem_of
 
 
@@ -17,7 +21,9 @@ def test_both_loops_start_at_the_supervised_posterior(sample):
     np.testing.assert_allclose(found, softmax(joint, axis=1), atol=1e-9)
 
 
-@pytest.mark.parametrize(("is_soft", "n_rounds"), [(False, 1), (False, 2), (False, 5), (True, 1)])
+@pytest.mark.parametrize(
+    ("is_soft", "n_rounds"), [(False, 1), (False, 2), (False, 5), (True, 1)]
+)
 def test_every_round_labels_and_refits_everything(sample, is_soft, n_rounds):
     found = alternate(problem_of(sample), Limits(n_rounds), is_soft=is_soft)
     fitted = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))

@@ -22,13 +22,17 @@ def scores_by_formulas(sample, shrinkages, shares=None):
     labeled_means = one_hot.T @ X / counts[:, None]
 
     def score(means, within, log_shares, shrinkage):
-        covariance = (1 - shrinkage) * within + shrinkage * np.trace(within) / d * np.eye(d)
+        covariance = (1 - shrinkage) * within + shrinkage * np.trace(
+            within
+        ) / d * np.eye(d)
         coef = np.linalg.solve(covariance, means.T)
         return rows @ coef + log_shares - (means.T * coef).sum(axis=0) / 2
 
     centered = X - labeled_means[y]
     log_shares = np.log(counts / counts.sum() if shares is None else shares)
-    scores = score(labeled_means, centered.T @ centered / len(X), log_shares, shrinkages[0])
+    scores = score(
+        labeled_means, centered.T @ centered / len(X), log_shares, shrinkages[0]
+    )
     shift = np.zeros(sample.n_classes)
     for shrinkage in shrinkages:
         soft = np.vstack([one_hot, softmax(scores[len(X) :] + shift, axis=1)])
@@ -71,14 +75,21 @@ def test_proportions_are_approached():
     rule = anchored_em(problem, (0.3,) * 6, np.column_stack([shares, shares]))
     expected = scores_by_formulas(sample, (0.3,) * 6, shares)
     assert_allclose(
-        differences(scores_of(problem, rule, sample)), differences(expected), rtol=1e-6, atol=1e-6
+        differences(scores_of(problem, rule, sample)),
+        differences(expected),
+        rtol=1e-6,
+        atol=1e-6,
     )
 
 
 def test_classes_of_one_row_each_start_at_the_nearest_mean():
     sample = draw_sample(1, n_classes=3, n_labeled=3)
     problem = problem_of(sample)
-    nearest = ((sample.rows[:, None] - sample.X[np.argsort(sample.y)]) ** 2).sum(axis=2).argmin(1)
+    nearest = (
+        ((sample.rows[:, None] - sample.X[np.argsort(sample.y)]) ** 2)
+        .sum(axis=2)
+        .argmin(1)
+    )
     scores = scores_of(problem, labeled_rule(problem, 0.3), sample)
     assert (scores.argmax(axis=1) == nearest).all()
 
@@ -109,10 +120,14 @@ def test_gaussian_classes_have_the_posteriors_of_the_rule(n_classes, n_features)
     problem = problem_of(sample)
     rng = np.random.default_rng(0)
     rule = LinearRule(
-        rng.standard_normal((n_features, n_classes)), rng.standard_normal(n_classes), is_soft=True
+        rng.standard_normal((n_features, n_classes)),
+        rng.standard_normal(n_classes),
+        is_soft=True,
     )
     model = gaussians_of_rule(problem, rule, 0.3)
     posteriors = softmax(scores_of(problem, rule, sample), axis=1)
-    assert_allclose(softmax(model.log_joint(sample.rows), axis=1), posteriors, rtol=1e-8)
+    assert_allclose(
+        softmax(model.log_joint(sample.rows), axis=1), posteriors, rtol=1e-8
+    )
     if n_features >= n_classes - 1:
         assert_allclose(np.exp(model.log_priors), model.class_weights, rtol=1e-8)

@@ -39,26 +39,39 @@ def test_a_stack_of_scores_gives_the_points_of_each(problem, held):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_labeling_lies_further_in_a_direction_than_the_support(sample, problem, held, seed):
+def test_no_labeling_lies_further_in_a_direction_than_the_support(
+    sample, problem, held, seed
+):
     direction, rng = scores_of(problem, seed), np.random.default_rng(seed)
     reach = held.support(direction)
     for sharpness in (0.5, 1, 10):
-        shares = random_shares(rng, len(sample.X_unlabeled), sample.n_classes, sharpness)
-        ahead = (direction * (point_of_shares(problem, shares) - problem.labeled_point)).sum()
+        shares = random_shares(
+            rng, len(sample.X_unlabeled), sample.n_classes, sharpness
+        )
+        ahead = (
+            direction * (point_of_shares(problem, shares) - problem.labeled_point)
+        ).sum()
         assert ahead <= reach + 1e-12
     hard = held.soft_point(1e9 * direction)[0]
-    np.testing.assert_allclose((direction * (hard - problem.labeled_point)).sum(), reach, rtol=1e-9)
+    np.testing.assert_allclose(
+        (direction * (hard - problem.labeled_point)).sum(), reach, rtol=1e-9
+    )
 
 
 def derivative(held, scores, step):
-    change = held.soft_point(scores + 1e-5 * step)[0] - held.soft_point(scores - 1e-5 * step)[0]
+    change = (
+        held.soft_point(scores + 1e-5 * step)[0]
+        - held.soft_point(scores - 1e-5 * step)[0]
+    )
     return change / 2e-5
 
 
 def test_products_with_j_are_derivatives_of_the_soft_point(problem, held):
     scores, step = scores_of(problem) / 3, scores_of(problem, 5)
     found = held.label(scores).product(step)
-    np.testing.assert_allclose(found, derivative(held, scores, step), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(
+        found, derivative(held, scores, step), rtol=1e-6, atol=1e-8
+    )
 
 
 def test_the_matrix_gives_the_same_products(problem, held):
@@ -66,7 +79,9 @@ def test_the_matrix_gives_the_same_products(problem, held):
     step = scores_of(problem, 5)
     step[-1] = 0
     found = labeling.matrix() @ step[:-1].ravel()
-    np.testing.assert_allclose(found, labeling.product(step)[:-1].ravel(), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        found, labeling.product(step)[:-1].ravel(), rtol=1e-10, atol=1e-12
+    )
 
 
 def test_rows_far_from_a_boundary_may_be_left_out(problem, held):
@@ -87,11 +102,15 @@ def test_rows_read_anew_give_the_labeling_of_rows_held(problem, held):
         np.testing.assert_allclose(found.product(step), product, rtol=1e-9, atol=1e-10)
 
 
-def test_the_set_of_rows_near_boundaries_agrees_where_it_was_made_and_near_by(problem, held):
+def test_the_set_of_rows_near_boundaries_agrees_where_it_was_made_and_near_by(
+    problem, held
+):
     scores, step = 3 * scores_of(problem), scores_of(problem, 5)
     labeling = StreamedSet(problem, held).label(scores)
     local = labeling.local_set
-    np.testing.assert_allclose(local.soft_point(scores)[0], labeling.point, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(
+        local.soft_point(scores)[0], labeling.point, rtol=1e-11, atol=1e-12
+    )
     near_by = scores + 0.1 * step
     found, expected = local.soft_point(near_by)[0], held.soft_point(near_by)[0]
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)

@@ -10,7 +10,15 @@ from iclda._core.solvers import Limits, Outcome, continuation, settings
 from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.continuation import Effort, Follower, Work, _System
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
-from problems import Sample, change_settings, climb, draw_sample, point_of, problem_of, soft_maxima
+from problems import (
+    Sample,
+    change_settings,
+    climb,
+    draw_sample,
+    point_of,
+    problem_of,
+    soft_maxima,
+)
 
 OPTIONS = {"limits": Limits(200, 1e-6), "n_starts": 32, "seed": 0}
 
@@ -30,7 +38,9 @@ def read(monkeypatch, sample, *, n_held=200, can_hold_all=False, **options):
     """The solution when few rows are held and all others are read."""
     monkeypatch.setattr(settings, "HELD_ROWS", n_held)
     change_settings(monkeypatch, screened_rows=n_held // 2)
-    n_entries = (len(sample.X_unlabeled) if can_hold_all else n_held) * (1 + sample.X.shape[1])
+    n_entries = (len(sample.X_unlabeled) if can_hold_all else n_held) * (
+        1 + sample.X.shape[1]
+    )
     change_settings(monkeypatch, held_entries=n_entries)
     problem = problem_of(sample, tile_rows=64)
     return problem, maximize_labeled_likelihood(problem, **{**OPTIONS, **options})
@@ -43,7 +53,9 @@ def test_passes_reach_what_a_dense_optimization_over_all_labels_does(
 ):
     sample = draw(2, n_unlabeled, separation=separation)
     problem, found = read(monkeypatch, sample)
-    assert problem.unlabeled._total is not None  # of two classes one is what the other leaves
+    assert (
+        problem.unlabeled._total is not None
+    )  # of two classes one is what the other leaves
     assert found.outcome is Outcome.CONVERGED
     rule = found.rule
     shares = problem.unlabeled.responsibilities(rule, problem.frame)
@@ -60,14 +72,19 @@ def follower_of(sample):
 def test_conjugate_gradients_and_a_factor_solve_the_same_system(monkeypatch, n_classes):
     problem, follower = follower_of(draw(n_classes, 400))
     scores = 3 * np.random.default_rng(0).standard_normal(problem.labeled_point.shape)
-    anchor, tau = 0.5 * scores, 100 * problem.likelihood.weight  # where the system is definite
+    anchor, tau = (
+        0.5 * scores,
+        100 * problem.likelihood.weight,
+    )  # where the system is definite
     state = follower.state(scores, tau, anchor)
     exact = _System(problem.likelihood, state, Work()).solve(state.residual, np.inf)
     monkeypatch.setattr(settings, "DENSE_UNKNOWNS", 0)
     change_settings(monkeypatch, accuracy=1e-9)
     found = _System(problem.likelihood, state, Work()).solve(state.residual, np.inf)
     tolerance = 1e-8 * np.abs(exact.scores).max()
-    assert_allclose(found.scores - found.scores[-1], exact.scores, rtol=1e-6, atol=tolerance)
+    assert_allclose(
+        found.scores - found.scores[-1], exact.scores, rtol=1e-6, atol=tolerance
+    )
     assert found.slope == pytest.approx(exact.slope, rel=1e-6)
     assert found.length == pytest.approx(exact.length, rel=1e-6)
 
@@ -83,7 +100,9 @@ def test_few_rows_near_boundaries_solve_the_system_too(monkeypatch, n_classes):
     change_settings(monkeypatch, accuracy=1e-12)
     found = _System(problem.likelihood, state, Work()).solve(state.residual, np.inf)
     assert 1 < state.labeling.n_near <= scores.shape[1]
-    assert_allclose(found.scores, exact.scores, rtol=1e-6, atol=1e-8 * np.abs(exact.scores).max())
+    assert_allclose(
+        found.scores, exact.scores, rtol=1e-6, atol=1e-8 * np.abs(exact.scores).max()
+    )
     assert found.slope == pytest.approx(exact.slope, rel=1e-6)
     assert found.length == pytest.approx(exact.length, rel=1e-6)
 
@@ -104,9 +123,12 @@ def test_every_direction_raises_the_merit(monkeypatch, n_classes, tau, n_dense):
         assert slope > 0
         size = 1e-5 / max(1, np.abs(direction).max())
         ends = [
-            follower.state(scores + a * direction, state.tau, anchor).merit for a in (size, -size)
+            follower.state(scores + a * direction, state.tau, anchor).merit
+            for a in (size, -size)
         ]
-        assert (ends[0] - ends[1]) / (2 * size) == pytest.approx(slope, rel=1e-3, abs=1e-6)
+        assert (ends[0] - ends[1]) / (2 * size) == pytest.approx(
+            slope, rel=1e-3, abs=1e-6
+        )
 
 
 def test_a_level_without_a_step_that_gains_is_not_at_its_maximum(monkeypatch):
@@ -114,7 +136,10 @@ def test_a_level_without_a_step_that_gains_is_not_at_its_maximum(monkeypatch):
     scores = np.random.default_rng(0).standard_normal(problem.labeled_point.shape)
     state = follower.state(scores, problem.likelihood.weight)
     monkeypatch.setattr(Follower, "_part_of_step", lambda self, state, *_: (state, 0.0))
-    assert follower._center(state, 5, 0.01, Work())[1:] == (1, continuation._End.UNFINISHED)
+    assert follower._center(state, 5, 0.01, Work())[1:] == (
+        1,
+        continuation._End.UNFINISHED,
+    )
 
 
 def test_a_level_ends_where_its_scores_move_by_the_gradient_over_tau():
@@ -125,12 +150,16 @@ def test_a_level_ends_where_its_scores_move_by_the_gradient_over_tau():
     for _ in range(3):
         state = follower._center(state, 100, 1e-9, Work())[0]
     moved = state.tau * (state.scores - state.anchor)
-    np.testing.assert_allclose(moved, state.gradient, atol=1e-5 * np.abs(state.gradient).max())
+    np.testing.assert_allclose(
+        moved, state.gradient, atol=1e-5 * np.abs(state.gradient).max()
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n_unlabeled", [40, 2000])
-def test_products_alone_reach_the_maximum_of_the_factor(monkeypatch, n_classes, n_unlabeled):
+def test_products_alone_reach_the_maximum_of_the_factor(
+    monkeypatch, n_classes, n_unlabeled
+):
     sample = draw(n_classes, n_unlabeled)
     expected = maximize_labeled_likelihood(problem_of(sample), **OPTIONS)
     monkeypatch.setattr(settings, "DENSE_UNKNOWNS", 0)
@@ -232,11 +261,17 @@ def test_rounding_of_the_rows_moves_no_label(sample):
     """Another processor, another backend: as if the rows were not quite the same."""
     fit = sample.fit(ImplicitlyConstrainedLDA())
     for seed in range(3):
-        noise = 1 + 1e-15 * np.random.default_rng(seed).standard_normal(sample.X_unlabeled.shape)
+        noise = 1 + 1e-15 * np.random.default_rng(seed).standard_normal(
+            sample.X_unlabeled.shape
+        )
         moved = Sample(sample.X, sample.y, sample.X_unlabeled * noise)
         again = moved.fit(ImplicitlyConstrainedLDA())
-        assert_allclose(again.responsibilities_, fit.responsibilities_, rtol=1e-9, atol=1e-9)
-        assert_allclose(again.coef_, fit.coef_, rtol=1e-9, atol=1e-9 * np.abs(fit.coef_).max())
+        assert_allclose(
+            again.responsibilities_, fit.responsibilities_, rtol=1e-9, atol=1e-9
+        )
+        assert_allclose(
+            again.coef_, fit.coef_, rtol=1e-9, atol=1e-9 * np.abs(fit.coef_).max()
+        )
         assert_allclose(again.objective_, fit.objective_, rtol=1e-12)
 
 

@@ -19,7 +19,9 @@ OPTIONS = [{}, {"shrinkage": 0.2}, {"log_priors": np.log([0.3, 0.7])}]
 
 
 def solve(problem, n_starts=32, seed=0):
-    return maximize_labeled_likelihood(problem, Limits(200, 1e-7), n_starts=n_starts, seed=seed)
+    return maximize_labeled_likelihood(
+        problem, Limits(200, 1e-7), n_starts=n_starts, seed=seed
+    )
 
 
 def draw_points(problem, rng, n):
@@ -52,7 +54,9 @@ def test_no_attainable_point_of_a_cell_is_above_its_bound(seed, options):
     for point, r, v in draw_points(problem, rng, 100):
         width = 10 ** rng.uniform(-5, -0.3)
         about = rng.uniform(0, width, (2, 2)) * [-1, 1]
-        cell = ProofCell(tuple(logit(r) + about[0]), tuple(np.minimum(np.log(v) + about[1], 0)))
+        cell = ProofCell(
+            tuple(logit(r) + about[0]), tuple(np.minimum(np.log(v) + about[1], 0))
+        )
         size = bounds.weight * 10 ** rng.uniform(-6, 1)
         multipliers = bounds.start + size * rng.normal(size=len(bounds.start))
         multipliers[-1] = abs(multipliers[-1])
@@ -102,7 +106,9 @@ def test_of_several_maxima_the_lower_ones_are_never_proved(number):
 def test_a_point_that_is_no_maximum_is_never_proved(seed):
     problem = draw_problem(seed)
     best = solve(problem).objective * problem.likelihood.weight
-    points = [point for point, _, _ in draw_points(problem, np.random.default_rng(seed), 6)]
+    points = [
+        point for point, _, _ in draw_points(problem, np.random.default_rng(seed), 6)
+    ]
     lower = [point for point in points if problem.likelihood.value(point) < best - 1e-3]
     assert lower
     assert not any(is_proved_global(problem, point) for point in lower)

@@ -31,7 +31,9 @@ def _ended(problem, held, scores):
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_starts_of_all_kinds_are_there_and_more_of_them_only_add(n_classes):
     problem, _ = _problem(n_classes)
-    few, many = (_Starts(problem, 32, 0).first(n) for n in (n_classes + 4, n_classes + 9))
+    few, many = (
+        _Starts(problem, 32, 0).first(n) for n in (n_classes + 4, n_classes + 9)
+    )
     assert len(few) == n_classes + 4
     np.testing.assert_array_equal(few[1], 0)  # equal shares
     for k in range(n_classes):  # each class alone
@@ -54,7 +56,10 @@ def test_no_step_of_the_annealing_loses_merit(n_classes):
 def test_the_annealing_ends_where_scores_are_gradients_over_tau():
     problem, held = _problem()
     annealing = _Annealing(problem.likelihood, held)
-    members, tau = annealing._evaluate(np.zeros((1, *held.labeled_point.shape))), annealing.spread
+    members, tau = (
+        annealing._evaluate(np.zeros((1, *held.labeled_point.shape))),
+        annealing.spread,
+    )
     for _ in range(200):
         members = annealing._step(members, tau)
     np.testing.assert_allclose(members.scores, members.gradients / tau, atol=1e-6)
@@ -72,12 +77,16 @@ def test_members_that_have_met_are_one():
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_changed_scores_are_made_of_their_parents(n_classes):
     problem, _ = _problem(n_classes)
-    parents = np.random.default_rng(0).standard_normal((3, *problem.labeled_point.shape))
+    parents = np.random.default_rng(0).standard_normal(
+        (3, *problem.labeled_point.shape)
+    )
     starts = _Starts(problem, 20, 0)
     changed = starts.changed(parents, np.array([1.0, 1.0]), 20, 1)
     again = starts.changed(parents, np.array([1.0, 1.0]), 20, 1)
     np.testing.assert_array_equal(changed, again)
-    assert not np.array_equal(changed, starts.changed(parents, np.array([1.0, 1.0]), 20, 2))
+    assert not np.array_equal(
+        changed, starts.changed(parents, np.array([1.0, 1.0]), 20, 2)
+    )
     rows = parents[:, :, 1:].reshape(-1, parents.shape[2] - 1)
     is_known = (changed[:, :, None, 1:] == rows).all(axis=-1).any(axis=-1).all(axis=-1)
     assert np.count_nonzero(is_known) == 16  # all but those with noise
@@ -87,7 +96,9 @@ def test_candidates_are_few_and_best_first():
     problem, held = _problem(3, seed=4)
     found = find_candidates(problem, held, 32, 0, is_sample=False)
     assert 1 <= len(found.scores) <= SETTINGS.n_followed
-    values = [float(problem.likelihood.value(held.soft_point(a)[0])) for a in found.scores]
+    values = [
+        float(problem.likelihood.value(held.soft_point(a)[0])) for a in found.scores
+    ]
     assert values == sorted(values, reverse=True)
 
 
@@ -95,7 +106,9 @@ MANY = draw_sample(n_classes=12, n_features=15, n_labeled=40, n_unlabeled=300, s
 
 
 @pytest.mark.parametrize("read", [1.0, 3e5, 1e7])
-def test_a_search_cut_short_is_never_below_the_labels_of_the_supervised_fit(read, monkeypatch):
+def test_a_search_cut_short_is_never_below_the_labels_of_the_supervised_fit(
+    read, monkeypatch
+):
     monkeypatch.setattr("iclda._core.solvers.settings.LEAST_READ", read)
     monkeypatch.setattr("iclda._core.solvers.settings.READ_SHARE", 0.0)
     problem = problem_of(MANY, shrinkage=0.1)
@@ -106,7 +119,9 @@ def test_a_search_cut_short_is_never_below_the_labels_of_the_supervised_fit(read
     assert found.objective >= float(likelihood.value(start)) / likelihood.weight - 1e-12
     value, gradient = likelihood.value_and_gradient(found.point)
     assert found.objective == pytest.approx(float(value) / likelihood.weight)
-    assert found.gap == pytest.approx(gap(held, found.point, gradient) / likelihood.weight)
+    assert found.gap == pytest.approx(
+        gap(held, found.point, gradient) / likelihood.weight
+    )
 
 
 def test_labels_of_the_supervised_fit_replace_a_labeling_of_lower_likelihood():

@@ -3,7 +3,11 @@ import pytest
 from scipy.linalg import eigh, sqrtm
 
 from iclda._core.solvers import Outcome
-from iclda._core.solvers.moment_match import CLOSED_FORMS, match_moments, maximize_under_moments
+from iclda._core.solvers.moment_match import (
+    CLOSED_FORMS,
+    match_moments,
+    maximize_under_moments,
+)
 from iclda._core.solvers.supervised import labeled_log_likelihood
 from problems import draw_sample, fit_shares, one_hot, problem_of
 
@@ -28,10 +32,16 @@ def test_the_labeled_fit_is_moved_by_the_printed_map(sample, variant):
     shifted = means - sample.X.mean(axis=0)
     moved = shifted if variant == "means-shifted" else shifted @ A.T
     found = model.frame.restore(model.means)
-    np.testing.assert_allclose(found, moved + sample.rows.mean(axis=0), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(
+        found, moved + sample.rows.mean(axis=0), rtol=1e-9, atol=1e-10
+    )
     units = np.outer(model.frame.scale, model.frame.scale)
-    np.testing.assert_allclose(model.covariance * units, A @ within @ A.T, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(model.class_weights, np.bincount(sample.y) / len(sample.y))
+    np.testing.assert_allclose(
+        model.covariance * units, A @ within @ A.T, rtol=1e-8, atol=1e-10
+    )
+    np.testing.assert_allclose(
+        model.class_weights, np.bincount(sample.y) / len(sample.y)
+    )
 
 
 @pytest.mark.parametrize("number", range(24))

@@ -38,7 +38,10 @@ def tiny_sample(number):
 
 def loss_of(problem):
     """Minus the gain h as a function of (n, K) shares of the unlabeled rows, and its gradient."""
-    held, contrast = hold_all(problem), contrast_with(problem, supervised_reference(problem))
+    held, contrast = (
+        hold_all(problem),
+        contrast_with(problem, supervised_reference(problem)),
+    )
 
     def evaluate(shares):
         value, gradient = contrast.value_and_gradient(point_of_shares(problem, shares))
@@ -92,7 +95,10 @@ def problem_with(sample, options):
 
 def random_points(problem, sample, n):
     rng, size = np.random.default_rng(0), (len(sample.X_unlabeled), sample.n_classes)
-    return [point_of_shares(problem, random_shares(rng, *size, sharpness=3)) for _ in range(n)]
+    return [
+        point_of_shares(problem, random_shares(rng, *size, sharpness=3))
+        for _ in range(n)
+    ]
 
 
 def penalized(rows, shares, model, shrinkage, nu):
@@ -105,7 +111,9 @@ def penalized(rows, shares, model, shrinkage, nu):
 
 
 @every_option
-def test_the_contrast_is_the_gain_of_the_fit_of_the_labels_over_the_supervised_fit(sample, options):
+def test_the_contrast_is_the_gain_of_the_fit_of_the_labels_over_the_supervised_fit(
+    sample, options
+):
     problem = problem_with(sample, options)
     s, rows = problem.shrinkage, sample.rows
     reference = supervised_reference(problem)
@@ -114,7 +122,9 @@ def test_the_contrast_is_the_gain_of_the_fit_of_the_labels_over_the_supervised_f
     rng = np.random.default_rng(1)
     nu = np.trace(np.cov(rows.T, bias=True)) / rows.shape[1]
     for _ in range(5):
-        shares = random_shares(rng, len(sample.X_unlabeled), sample.n_classes, sharpness=2)
+        shares = random_shares(
+            rng, len(sample.X_unlabeled), sample.n_classes, sharpness=2
+        )
         everything = np.vstack([one_hot(sample.y, sample.n_classes), shares])
         priors, means, covariance = fit_shares(rows, everything)
         if problem.log_priors is not None:
@@ -134,14 +144,18 @@ def test_derivatives_are_those_of_finite_differences(sample, options):
     for point in random_points(problem, sample, 3):
         way = rng.standard_normal(point.shape)
         way -= way.mean(axis=0)
-        ahead, behind = (contrast.value_and_gradient(point + sign * size * way) for sign in (1, -1))
+        ahead, behind = (
+            contrast.value_and_gradient(point + sign * size * way) for sign in (1, -1)
+        )
         gradient = contrast.value_and_gradient(point)[1]
         slope = (ahead[0] - behind[0]) / (2 * size)
         assert np.vdot(gradient, way) == pytest.approx(slope, rel=1e-6, abs=1e-6)
         change = (ahead[1] - behind[1]) / (2 * size)
         found = contrast.hessian_product(point)(way)
         scale = np.abs(change).max()
-        np.testing.assert_allclose(found - found[-1], change - change[-1], atol=1e-5 * scale)
+        np.testing.assert_allclose(
+            found - found[-1], change - change[-1], atol=1e-5 * scale
+        )
 
 
 def test_the_contrast_is_minus_infinity_where_the_covariance_is_singular(sample):

@@ -75,7 +75,9 @@ def test_the_point_and_its_derivative_are_those_of_the_log_sum(sample, width):
     ahead, behind = (held.label(scores + step * direction) for step in (1e-5, -1e-5))
     found = held.label(scores)
     slope = np.vdot(direction, found.point - held.labeled_point)
-    assert (ahead.log_sum - behind.log_sum) / 2e-5 == pytest.approx(slope, rel=1e-6, abs=1e-9)
+    assert (ahead.log_sum - behind.log_sum) / 2e-5 == pytest.approx(
+        slope, rel=1e-6, abs=1e-9
+    )
     moved = (ahead.point - behind.point) / 2e-5
     np.testing.assert_allclose(found.product(direction), moved, atol=1e-7)
     flat = found.matrix() @ direction[:-1].ravel()
@@ -113,7 +115,9 @@ def test_no_labeling_within_the_quotas_does_better(number):
         [6, number], n_classes=n_classes, n_labeled=4 * n_classes, n_unlabeled=n_rows
     )
     proportions = np.tile([least / n_rows, most / n_rows], (n_classes, 1))
-    found = maximize_labeled_likelihood(problem_with_quotas(sample, proportions), **OPTIONS)
+    found = maximize_labeled_likelihood(
+        problem_with_quotas(sample, proportions), **OPTIONS
+    )
     assert found.outcome is Outcome.CONVERGED
     values = list(values_of_labelings(sample, least, most))
     assert max(values) <= found.objective + 1e-8
@@ -166,7 +170,9 @@ def test_class_weights_are_those_of_the_quotas(sample, kind):
     assert found.outcome is Outcome.CONVERGED
     n_labeled, n_unlabeled = len(sample.X), len(sample.X_unlabeled)
     wanted = np.bincount(sample.y) + n_unlabeled * proportions[:, 0]
-    np.testing.assert_allclose(found.point[:, 0], wanted / (n_labeled + n_unlabeled), atol=1e-9)
+    np.testing.assert_allclose(
+        found.point[:, 0], wanted / (n_labeled + n_unlabeled), atol=1e-9
+    )
     np.testing.assert_allclose(point_of(problem, found.rule), found.point, atol=1e-8)
 
 
@@ -174,7 +180,9 @@ def test_class_weights_are_those_of_the_quotas(sample, kind):
 def test_intervals_that_hold_anyway_change_nothing(sample, kind):
     free = problem_of(sample)
     found = solve(kind, free)
-    shares = (found.point - free.labeled_point)[:, 0] / (1 - free.labeled_point[:, 0].sum())
+    shares = (found.point - free.labeled_point)[:, 0] / (
+        1 - free.labeled_point[:, 0].sum()
+    )
     wide = np.clip(np.column_stack([shares - 0.1, shares + 0.1]), 0, 1)
     held = solve(kind, replace(free, proportions=wide))
     np.testing.assert_allclose(held.point, found.point, atol=1e-4)
@@ -190,7 +198,9 @@ def test_em_never_lowers_what_it_maximizes(sample, width):
 @solvers
 @intervals
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_more_rows_than_are_held_lead_to_the_same_fit(monkeypatch, n_classes, width, kind):
+def test_more_rows_than_are_held_lead_to_the_same_fit(
+    monkeypatch, n_classes, width, kind
+):
     sample = draw_sample(
         [71, n_classes], n_classes=n_classes, n_labeled=8 * n_classes, n_unlabeled=6000
     )
@@ -204,7 +214,9 @@ def test_more_rows_than_are_held_lead_to_the_same_fit(monkeypatch, n_classes, wi
     assert held.outcome is read.outcome is Outcome.CONVERGED
     if kind != "marginal":
         assert read.objective == pytest.approx(held.objective, abs=2e-6)
-    np.testing.assert_allclose(read.point[:, 0], held.point[:, 0], atol=1e-4 if width else 1e-6)
+    np.testing.assert_allclose(
+        read.point[:, 0], held.point[:, 0], atol=1e-4 if width else 1e-6
+    )
 
 
 @pytest.mark.parametrize("size", [1.0, 30.0, 1e7])
@@ -218,7 +230,11 @@ def test_quotas_of_very_different_size_are_filled_in_few_steps(size):
     quotas = Quotas(shares, np.zeros(8), is_held, weight=1.0)
     scores = size * rng.standard_normal((1, 8, 300))
     tau = max(1.0, size / 10)  # as soft as labels are at first
-    shifts, is_filled = _newton(scores / tau, weights, quotas, np.zeros((1, 8)), n_steps=40)
+    shifts, is_filled = _newton(
+        scores / tau, weights, quotas, np.zeros((1, 8)), n_steps=40
+    )
     assert is_filled.all()
     odds = np.exp(scores[0] / tau + shifts[0][:, None] - (scores[0] / tau).max(axis=0))
-    np.testing.assert_allclose((odds / odds.sum(axis=0)) @ weights, shares, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(
+        (odds / odds.sum(axis=0)) @ weights, shares, rtol=1e-5, atol=1e-9
+    )

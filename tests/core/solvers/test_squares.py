@@ -2,7 +2,11 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from iclda._core.solvers.squares import distance_from_supervised, labeled_loss, supervised_squares
+from iclda._core.solvers.squares import (
+    distance_from_supervised,
+    labeled_loss,
+    supervised_squares,
+)
 from problems import one_hot, point_of_shares, problem_of, random_shares
 
 
@@ -10,7 +14,9 @@ from problems import one_hot, point_of_shares, problem_of, random_shares
 def labeled(sample):
     """A problem, a labeling of its unlabeled rows, its point, and whitened rows with a one."""
     problem = problem_of(sample)
-    shares = random_shares(np.random.default_rng(1), len(sample.X_unlabeled), sample.n_classes)
+    shares = random_shares(
+        np.random.default_rng(1), len(sample.X_unlabeled), sample.n_classes
+    )
     whitened = problem.whitening.points(problem.frame.apply(sample.rows))
     z = np.column_stack([np.ones(len(whitened)), whitened])
     return problem, shares, point_of_shares(problem, shares), z
@@ -27,7 +33,9 @@ def test_losses_are_those_of_the_rows(sample, labeled):
     problem, _, point, z = labeled
     targets = one_hot(sample.y, sample.n_classes)
     mean = ((z[: len(targets)] @ point.T - targets) ** 2).sum() / len(targets) / 2
-    assert -labeled_loss(problem).value_and_gradient(point)[0] == pytest.approx(mean, rel=1e-9)
+    assert -labeled_loss(problem).value_and_gradient(point)[0] == pytest.approx(
+        mean, rel=1e-9
+    )
     theirs = LinearRegression().fit(sample.X, targets).predict(sample.rows)
     far = ((z @ point.T - theirs) ** 2).sum() / len(z) / 2
     found = -distance_from_supervised(problem).value_and_gradient(point)[0]
@@ -47,7 +55,9 @@ def test_derivatives_are_those_of_differences(labeled, make):
     slope = (ahead[0] - behind[0]) / (2 * h)
     assert np.vdot(gradient, direction) == pytest.approx(slope, rel=1e-6)
     change = (ahead[1] - behind[1]) / (2 * h)
-    np.testing.assert_allclose(loss.hessian_product(point)(direction), change, atol=1e-7)
+    np.testing.assert_allclose(
+        loss.hessian_product(point)(direction), change, atol=1e-7
+    )
     flat = direction[:-1].ravel()
     bend = flat @ loss.hessian(point) @ flat
     assert bend == pytest.approx(np.vdot(direction, change), rel=1e-6)

@@ -31,16 +31,22 @@ RNG = np.random.default_rng(12)
 
 
 @pytest.mark.parametrize(("n_rows", "n_features"), [(30, 3), (8, 8), (5, 20)])
-def test_oracle_approximating_shrinkage_is_as_printed_and_near_scikit_learns(n_rows, n_features):
+def test_oracle_approximating_shrinkage_is_as_printed_and_near_scikit_learns(
+    n_rows, n_features
+):
     rows = RNG.standard_normal((n_rows, n_features)) * np.arange(1, n_features + 1)
     S, p = np.cov(rows.T, bias=True), n_features
     found = oracle_approximating(S, n_rows)
     assert found == pytest.approx(oracle_shrinkage(S, n_rows), rel=1e-12)
-    assert found == pytest.approx(oas(rows)[1], rel=3 / p)  # which leaves out the terms 2 / p
+    assert found == pytest.approx(
+        oas(rows)[1], rel=3 / p
+    )  # which leaves out the terms 2 / p
     assert oracle_approximating(S * 1e20, n_rows) == pytest.approx(found)
     padded = np.zeros((p + 2, p + 2))
     padded[:p, :p] = S
-    assert oracle_approximating(S, n_rows, 2) == pytest.approx(oracle_approximating(padded, n_rows))
+    assert oracle_approximating(S, n_rows, 2) == pytest.approx(
+        oracle_approximating(padded, n_rows)
+    )
 
 
 def test_oracle_approximating_shrinkage_of_the_target_itself_is_none():
@@ -68,7 +74,9 @@ def test_the_scatter_within_classes_is_shrunk_in_the_users_units(shrinkage):
 def test_classes_without_spread_borrow_that_of_all_labeled_rows():
     rows = np.array([[0.0, 0.0], [2.0, 4.0]])
     frame = Frame(np.zeros(2), np.ones(2))
-    labeled = summarize_labeled(MemoryRows(rows), GivenLabels(np.array([0, 1]), 2), frame)
+    labeled = summarize_labeled(
+        MemoryRows(rows), GivenLabels(np.array([0, 1]), 2), frame
+    )
     expected = 0.1 * np.diag([5.0, 5.0])  # mean over the features of scatter 2 and 8
     np.testing.assert_allclose(shrink_labeled(labeled, 0.1, frame), expected)
 
@@ -76,15 +84,23 @@ def test_classes_without_spread_borrow_that_of_all_labeled_rows():
 def test_the_pooled_shrinkage_is_that_of_the_deviations_from_class_means():
     rows, codes = labeled_rows()
     labeled = summarize_labeled(MemoryRows(rows), GivenLabels(codes, 3), frame_of(rows))
-    residuals = np.concatenate([rows[codes == k] - rows[codes == k].mean(axis=0) for k in range(3)])
-    expected = oracle_shrinkage(residuals.T @ residuals / 27, 27)  # 30 rows less 3 classes
+    residuals = np.concatenate(
+        [rows[codes == k] - rows[codes == k].mean(axis=0) for k in range(3)]
+    )
+    expected = oracle_shrinkage(
+        residuals.T @ residuals / 27, 27
+    )  # 30 rows less 3 classes
     assert expected < 1
-    assert pooled_shrinkage(labeled, frame_of(rows)) == pytest.approx(expected, rel=1e-10)
+    assert pooled_shrinkage(labeled, frame_of(rows)) == pytest.approx(
+        expected, rel=1e-10
+    )
 
 
 def test_classes_without_spread_are_shrunk_wholly():
     rows = np.array([[0.0, 0.0], [2.0, 4.0]])
-    labeled = summarize_labeled(MemoryRows(rows), GivenLabels(np.array([0, 1]), 2), frame_of(rows))
+    labeled = summarize_labeled(
+        MemoryRows(rows), GivenLabels(np.array([0, 1]), 2), frame_of(rows)
+    )
     assert pooled_shrinkage(labeled, frame_of(rows)) == 1
 
 
@@ -93,11 +109,16 @@ def test_classes_without_spread_are_shrunk_wholly():
 
 def tiny_problem(n_classes, *, n_unlabeled=6, **options):
     sample = draw_sample(
-        [17, n_classes], n_classes=n_classes, n_labeled=5 * n_classes, n_unlabeled=n_unlabeled
+        [17, n_classes],
+        n_classes=n_classes,
+        n_labeled=5 * n_classes,
+        n_unlabeled=n_unlabeled,
     )
     problem = problem_of(sample, **options)
     rng = np.random.default_rng(n_classes)
-    rule = problem.rule_of(rng.standard_normal(problem.labeled_point.shape), is_soft=True)
+    rule = problem.rule_of(
+        rng.standard_normal(problem.labeled_point.shape), is_soft=True
+    )
     model = problem.model_of(point_of(problem, rule))
     return sample, problem, model, supervised_reference(problem)
 
@@ -124,9 +145,13 @@ def test_bounds_are_the_extremes_over_all_labelings(n_classes, options):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
-def test_no_soft_labeling_is_beyond_the_bounds_and_posteriors_give_the_expected_one(n_classes):
+def test_no_soft_labeling_is_beyond_the_bounds_and_posteriors_give_the_expected_one(
+    n_classes,
+):
     weights = 1.0 + np.arange(5 * n_classes + 40) % 3
-    sample, problem, model, reference = tiny_problem(n_classes, n_unlabeled=40, weights=weights)
+    sample, problem, model, reference = tiny_problem(
+        n_classes, n_unlabeled=40, weights=weights
+    )
     d, known = changes(sample, model, reference), one_hot(sample.y, n_classes)
     found, rng = gains_over(problem, model, reference), np.random.default_rng(0)
 
@@ -145,9 +170,12 @@ def test_no_soft_labeling_is_beyond_the_bounds_and_posteriors_give_the_expected_
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_disagreement_is_the_share_of_weight_with_two_different_classes(n_classes):
     weights = 1.0 + np.arange(5 * n_classes + 40) % 3
-    sample, problem, model, reference = tiny_problem(n_classes, n_unlabeled=40, weights=weights)
+    sample, problem, model, reference = tiny_problem(
+        n_classes, n_unlabeled=40, weights=weights
+    )
     one, two = (
-        log_joint(sample.X_unlabeled, *parameters(m)).argmax(axis=1) for m in (model, reference)
+        log_joint(sample.X_unlabeled, *parameters(m)).argmax(axis=1)
+        for m in (model, reference)
     )
     unlabeled = weights[len(sample.y) :]
     expected = unlabeled @ (one != two) / unlabeled.sum()

@@ -11,7 +11,12 @@ from tables_of_results import make_table
 import iclda
 from iclda.studies.compare.report import json_summary
 
-OPTIONS = {"target": "class", "methods": ["em", "sklearn-logistic"], "repeats": 2, "folds": 3}
+OPTIONS = {
+    "target": "class",
+    "methods": ["em", "sklearn-logistic"],
+    "repeats": 2,
+    "folds": 3,
+}
 
 
 def frame():
@@ -69,7 +74,10 @@ def test_a_folder_keeps_the_fits(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"methods": ["icld"]}, "^Unknown method 'icld'. Did you mean 'iclda'. There are: iclda "),
+        (
+            {"methods": ["icld"]},
+            "^Unknown method 'icld'. Did you mean 'iclda'. There are: iclda ",
+        ),
         ({"n_labeled": 3.5}, "n_labeled must be a whole number of at least 1, got 3.5"),
         ({"folds": "a"}, "folds must be a whole number of at least 2, got 'a'"),
         ({"repeats": 1}, "repeats must be a whole number of at least 2, got 1"),
@@ -102,7 +110,9 @@ def test_columns_are_kept_and_left_out_and_methods_shrunk_as_by_the_command():
     options = {**OPTIONS, "methods": ["em"], "curves": False, "drop_unusable": True}
     found = iclda.compare(table, keep=[*kept, "name"], **options)
     assert list(found.settings.reading["keep"]) == [*kept, "name"]
-    assert ": it was left out." in " ".join(each.text for each in found.settings.remarks)
+    assert ": it was left out." in " ".join(
+        each.text for each in found.settings.remarks
+    )
     few = iclda.compare(table, keep=kept, n_labeled=4, **options)
     assert {each.name for each in few.settings.contestants} == {"supervised", "em"}
 
@@ -111,7 +121,10 @@ def test_columns_are_kept_and_left_out_and_methods_shrunk_as_by_the_command():
     ("columns", "message"),
     [
         ({"x": np.inf}, "^Column 'x' holds numbers up to inf in size"),
-        ({"class": None}, "^The table: column 'class' must label rows of at least 2 cl"),
+        (
+            {"class": None},
+            "^The table: column 'class' must label rows of at least 2 cl",
+        ),
         ({"x": [1, "a"] * 35}, "^A column of the table cannot be read: .* column x "),
     ],
 )
@@ -123,7 +136,9 @@ def test_what_is_wrong_with_a_frame_is_said_without_a_temporary_file(columns, me
 def test_what_is_no_table_and_names_of_columns_that_occur_twice_are_refused():
     with pytest.raises(TypeError, match="DataFrame or the path of a file, got ndarray"):
         iclda.compare(np.zeros((3, 2)), target="class")
-    with pytest.raises(ValueError, match=r"Duplicate column names found.* the same name"):
+    with pytest.raises(
+        ValueError, match=r"Duplicate column names found.* the same name"
+    ):
         iclda.compare(pd.concat([frame(), frame()[["class"]]], axis=1), target="class")
 
 

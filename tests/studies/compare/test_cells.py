@@ -22,7 +22,14 @@ from iclda.studies.store import cells_of
 from iclda.tabular import pipeline, preprocessing
 
 CELL = cells_of(COMPARISON, {"t": range(4)}, 1)[0]
-NAMES = ("supervised", f"supervised{UNSHRUNK}", f"em{UNSHRUNK}", "self-learning", "moment", "iclda")
+NAMES = (
+    "supervised",
+    f"supervised{UNSHRUNK}",
+    f"em{UNSHRUNK}",
+    "self-learning",
+    "moment",
+    "iclda",
+)
 
 
 def table(**columns):
@@ -45,10 +52,14 @@ def test_scores_are_those_of_the_whole_pipeline_in_cross_validation(name):
     cells = cells_of(COMPARISON, {"t": range(4)}, 2)
     found = [fit_cell(cell, {"t": data(made)}, [name])[0] for cell in cells]
     model = pipeline(
-        preprocessing(made.features), build_classifier(contestant, 3, Size(18, 2, 8)), scale=True
+        preprocessing(made.features),
+        build_classifier(contestant, 3, Size(18, 2, 8)),
+        scale=True,
     )
     cv = SemiSupervisedKFold(4, n_repeats=2, unlabeled=None, random_state=3)
-    scores = cross_val_score(model, made.features, made.labels, cv=cv, scoring="accuracy")
+    scores = cross_val_score(
+        model, made.features, made.labels, cv=cv, scoring="accuracy"
+    )
     assert_allclose([1 - each.values["error"] for each in found], scores)
 
 
@@ -94,7 +105,9 @@ def test_rows_that_cannot_be_encoded_fail_every_fit_of_their_cell():
 
 def test_a_search_over_many_unknowns_starts_once():
     many, slow = Size(500, 2, 10), Size(500, 11, 99)
-    (contestant,) = line_up([replace(find_method("iclda"), name="my iclda")], [None], many)
+    (contestant,) = line_up(
+        [replace(find_method("iclda"), name="my iclda")], [None], many
+    )
     assert build_classifier(contestant, 0, many).n_starts == 32
     assert build_classifier(contestant, 0, slow).n_starts == 1
     assert build_classifier(contestant, 7, many).get_params()["random_state"] == 7
@@ -114,5 +127,7 @@ def test_rows_of_the_comparison_are_stored_with_their_losses_those_of_curves_are
     assert rows.tolist() == given.splits.take(CELL).test.tolist()
     assert losses.mean() == pytest.approx(found.values["brier"])
     assert is_wrong.mean() == pytest.approx(found.values["error"])
-    (point,) = fit_cell(cells_of(UNLABELED_CURVE, {"t": [4]}, 1)[0], {"t": given}, ["supervised"])
+    (point,) = fit_cell(
+        cells_of(UNLABELED_CURVE, {"t": [4]}, 1)[0], {"t": given}, ["supervised"]
+    )
     assert "rows" not in point.values

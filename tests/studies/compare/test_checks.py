@@ -41,7 +41,9 @@ def test_a_table_without_faults_gets_no_warning():
 
 def test_few_labels_of_a_class_are_a_warning_that_names_it():
     labels = ["a"] * 20 + ["b"] * 3 + [None] * 30
-    table = table_of(pd.DataFrame({"x": np.random.default_rng(0).standard_normal(53)}), labels)
+    table = table_of(
+        pd.DataFrame({"x": np.random.default_rng(0).standard_normal(53)}), labels
+    )
     remark = only(table, "Classes")
     assert remark.level == WARNING
     assert "20 of 'a', 3 of 'b'" in remark.text
@@ -51,15 +53,22 @@ def test_few_labels_of_a_class_are_a_warning_that_names_it():
 def test_labels_that_are_few_for_the_columns_are_counted():
     assert only(make_table(n_features=3), "Labels").level == FINE
     some = only(make_table(n_features=8), "Labels")
-    assert (some.level, some.text[:38]) == (NOTE, "16 train in each fold, for 8 features:")
+    assert (some.level, some.text[:38]) == (
+        NOTE,
+        "16 train in each fold, for 8 features:",
+    )
     few = only(make_table(n_features=20), "Labels")
     assert few.level == NOTE
     assert "too few for a fit without shrinkage" in few.text
-    assert only(make_table(n_features=3), "Labels", n_labeled=8).text.startswith("8 train")
+    assert only(make_table(n_features=3), "Labels", n_labeled=8).text.startswith(
+        "8 train"
+    )
 
 
 def test_what_reading_noticed_is_passed_on():
-    table = replace(make_table(), notes=("Column 'a' is empty.",), warnings=("Column 'b' leaks.",))
+    table = replace(
+        make_table(), notes=("Column 'a' is empty.",), warnings=("Column 'b' leaks.",)
+    )
     found = [(remark.level, remark.text) for remark in remarks(table)]
     assert (NOTE, "Column 'a' is empty.") in found
     assert (WARNING, "Column 'b' leaks.") in found
@@ -70,11 +79,15 @@ def test_copies_are_counted_and_do_not_look_like_a_shift():
     features = pd.concat([made.features] * 5, ignore_index=True)
     many = table_of(features, np.tile(made.labels, 5))
     assert only(many, "Shift").text == only(made, "Shift").text
-    assert only(many, "Duplicates").text.startswith("800 rows, of which 160 are distinct.")
+    assert only(many, "Duplicates").text.startswith(
+        "800 rows, of which 160 are distinct."
+    )
 
 
 def test_cells_that_are_records_are_refused_before_they_are_compared(tmp_path):
     made = make_table(n_labeled=20, n_unlabeled=20)
     features = made.features.assign(more=[{"a": k % 2} for k in range(40)])
-    with pytest.raises(ColumnError, match="'more' holds values that are neither numbers nor text"):
+    with pytest.raises(
+        ColumnError, match="'more' holds values that are neither numbers nor text"
+    ):
         choose_settings(ComparisonPlan(replace(made, features=features), tmp_path))

@@ -59,7 +59,9 @@ def test_shrinkages_are_read_as_they_are_written(text, values):
 
 @pytest.mark.parametrize("text", ["1", "-0.1", "some", "0.1,nan"])
 def test_what_is_no_shrinkage_is_named(text):
-    with pytest.raises(ValueError, match=rf"^shrinkage must be .* got '{text.split(',')[-1]}'"):
+    with pytest.raises(
+        ValueError, match=rf"^shrinkage must be .* got '{text.split(',')[-1]}'"
+    ):
         parse_shrinkages(text)
 
 
@@ -98,7 +100,9 @@ def test_one_label_a_class_is_enough_where_there_are_no_more():
 def test_more_unlabeled_rows_are_added_to_fewer_and_nothing_else_changes():
     cells = cells_of(UNLABELED_CURVE, {"t": [4, 9, 16]}, 6)
     for split in range(6):
-        few, more, most = takes(SPLITS, [cell for cell in cells if cell.repeat == split])
+        few, more, most = takes(
+            SPLITS, [cell for cell in cells if cell.repeat == split]
+        )
         assert set(few.rows) < set(more.rows) < set(most.rows)
         assert [(~take.is_labeled).sum() for take in (few, more, most)] == [4, 9, 16]
         assert set(few.rows[few.is_labeled]) == set(most.rows[most.is_labeled])
@@ -137,16 +141,18 @@ def test_curves_of_many_rows_end_where_more_would_take_long():
 
 def test_further_methods_are_compared_but_never_recommended():
     lined_up = line_up((*FURTHER, *METHODS), [None, "auto"], FEW)
-    assert {c.method.name for c in lined_up if not c.is_eligible and c.shrinkage == "auto"} == {
-        method.name for method in FURTHER if "shrinkage" in method.parameters
-    }
+    assert {
+        c.method.name for c in lined_up if not c.is_eligible and c.shrinkage == "auto"
+    } == {method.name for method in FURTHER if "shrinkage" in method.parameters}
     assert {c.method for c in lined_up} == {*FURTHER, *METHODS}
 
 
 def test_copies_are_tested_once_and_do_not_train_where_one_is_tested():
     y, copies = np.tile(Y, 2), np.tile(np.arange(50), 2)
     splits = Splits(y, 3, 2, seed=4, first_copies=copies)
-    assert [test.tolist() for test in splits.tests] == [test.tolist() for test in SPLITS.tests]
+    assert [test.tolist() for test in splits.tests] == [
+        test.tolist() for test in SPLITS.tests
+    ]
     assert splits.n_training == 2 * SPLITS.n_training
     for cell in cells_of(COMPARISON, {"t": range(3)}, 2):
         take = splits.take(cell)

@@ -10,7 +10,9 @@ from iclda.studies import compare
 
 
 def test_every_sentence_is_used_and_every_one_used_exists():
-    source = "".join(path.read_text() for path in Path(compare.__path__[0]).glob("*.py"))
+    source = "".join(
+        path.read_text() for path in Path(compare.__path__[0]).glob("*.py")
+    )
     names = {name for sentences in compare.SENTENCES.values() for name in sentences}
     used = {*re.findall(r"""["'](\w+)["']""", source), CLEAR, UNCLEAR, NOTHING}
     assert names - used == set()
@@ -21,23 +23,39 @@ def test_every_sentence_is_used_and_every_one_used_exists():
 
 
 def test_the_terminal_shows_errors_by_class_of_what_is_recommended(tmp_path):
-    options = "--target", "species", "--fast", "--methods", "em", "--folds", "3", "--jobs", "1"
+    options = (
+        "--target",
+        "species",
+        "--fast",
+        "--methods",
+        "em",
+        "--folds",
+        "3",
+        "--jobs",
+        "1",
+    )
     said = call("compare", write(tmp_path), *options, "--out", tmp_path / "out")[1]
     assert "by class\n  class  rows  wrong  error" in said
     assert "To call every row 'iris' gets 67 % wrong: " in said
     assert "balanced" not in said
 
 
-def test_columns_of_noise_teach_nothing_and_uneven_classes_have_a_balanced_error(tmp_path):
+def test_columns_of_noise_teach_nothing_and_uneven_classes_have_a_balanced_error(
+    tmp_path,
+):
     rng, n = np.random.default_rng(3), 200
     labels = np.where(np.arange(n) % 10 < 8, "common", "rare").astype(object)
     labels[100:] = None
     frame = pd.DataFrame({"x": rng.normal(size=n), "species": labels})
     options = "--target", "species", "--fast", "--methods", "em", "--jobs", "1"
-    said = call("compare", write(tmp_path, frame), *options, "--out", tmp_path / "out")[1]
+    said = call("compare", write(tmp_path, frame), *options, "--out", tmp_path / "out")[
+        1
+    ]
     words = " ".join(said.split())
     answer = words.partition("Answer ")[2]
-    assert answer.startswith("100 labels cannot show that anything was learned: to call every row")
+    assert answer.startswith(
+        "100 labels cannot show that anything was learned: to call every row"
+    )
     assert "gets 20 % wrong" in answer
     assert "gets 50.0 % wrong (balanced error)" in words
     assert "Next:" not in words

@@ -38,7 +38,9 @@ METHODS = (find_method("em"), find_method("supervised"))
 
 def comparison(out, table=None, **settings):
     settings = {"methods": METHODS, "repeats": 3, "folds": 2, **settings}
-    return ComparisonPlan(make_table(n_features=3) if table is None else table, out, **settings)
+    return ComparisonPlan(
+        make_table(n_features=3) if table is None else table, out, **settings
+    )
 
 
 def run(out, table=None, **settings):
@@ -106,8 +108,14 @@ def test_more_repeats_go_on_where_fewer_ended_and_fewer_use_those_only(done):
         ({"seed": 5}, "made with seed 0, and this run asks for seed 5"),
         ({"folds": 3}, "made with folds 2, and this run asks for folds 3"),
         ({"n_labeled": 8}, "made with labeled all, and this run asks for labeled 8"),
-        ({"shrinkages": (0.5,)}, "made with shrinkage auto, and this run asks for shrinkage 0.5"),
-        ({"table": make_table(n_features=3, seed=1)}, "rows of other data for table.csv"),
+        (
+            {"shrinkages": (0.5,)},
+            "made with shrinkage auto, and this run asks for shrinkage 0.5",
+        ),
+        (
+            {"table": make_table(n_features=3, seed=1)},
+            "rows of other data for table.csv",
+        ),
     ],
 )
 def test_other_settings_on_the_same_folder_are_refused(done, settings, message):
@@ -126,7 +134,9 @@ def test_a_method_that_always_fails_is_told_and_the_others_are_compared(tmp_path
     findings, paths = run_and_write(tmp_path, table, **settings)
     assert findings.failures["moment"][:2] == (4, 4)
     assert findings.summary.mean("em", "error") is not None
-    assert "moment failed in 4 of 4 splits: ValueError" in "\n".join(answer_lines(findings, WIDE))
+    assert "moment failed in 4 of 4 splits: ValueError" in "\n".join(
+        answer_lines(findings, WIDE)
+    )
     assert "4 fits failed" in paths["report"].read_text()
     assert ",moment" not in paths["curves"].read_text()
 
@@ -153,11 +163,17 @@ def test_the_folds_are_as_many_as_the_rarest_class_allows(tmp_path):
         (["a"] * 5 + ["b"] + [None] * 4, {}, "Class 'b' has 1 labeled row"),
         (["a", "b"] * 5, {}, "All 10 rows are labeled.*n_labeled=30"),
         (["a", "b"] * 3 + [None] * 4, {"folds": 4}, "folds=4 must lie between 2 and 3"),
-        (["a", "b"] * 5, {"n_labeled": 1}, "n_labeled=1 must lie between 2, one label a class"),
+        (
+            ["a", "b"] * 5,
+            {"n_labeled": 1},
+            "n_labeled=1 must lie between 2, one label a class",
+        ),
         (["a", "b"] * 5, {"n_labeled": 9}, "n_labeled=9 must lie between 2.* and 4"),
     ],
 )
-def test_labels_that_allow_no_comparison_are_explained(labels, settings, message, tmp_path):
+def test_labels_that_allow_no_comparison_are_explained(
+    labels, settings, message, tmp_path
+):
     table = table_of(pd.DataFrame({"x": np.arange(10.0)}), labels)
     with pytest.raises(ValueError, match=message):
         choose_n_folds(comparison(tmp_path, table, **settings))
@@ -165,8 +181,12 @@ def test_labels_that_allow_no_comparison_are_explained(labels, settings, message
 
 def test_the_command_to_fit_repeats_how_the_table_was_read(done):
     findings, _ = done
-    sources = [Source(path, "0" * 64, 9) for path in ("my data.csv", "l.csv", "more.csv")]
-    options = ReadOptions("class", "?", Path("more.csv"), ["a b"], labels="l.csv", id="name")
+    sources = [
+        Source(path, "0" * 64, 9) for path in ("my data.csv", "l.csv", "more.csv")
+    ]
+    options = ReadOptions(
+        "class", "?", Path("more.csv"), ["a b"], labels="l.csv", id="name"
+    )
     given = {"reading": options.to_json(), "sources": sources}
     settings = replace(findings.settings, **given)
     command = in_options(fit_command(replace(findings, settings=settings)))
@@ -180,13 +200,20 @@ def test_where_fits_take_longer_there_are_fewer_by_default(tmp_path):
     labels = [f"class {k % 9}" for k in range(90)] + [None] * 200
     wide = pd.DataFrame(np.random.default_rng(0).standard_normal((290, 30)))
     table = table_of(wide.rename(columns=str), labels)
-    slow = comparison(tmp_path, table, methods=(find_method("iclda"), *METHODS), repeats=None)
+    slow = comparison(
+        tmp_path, table, methods=(find_method("iclda"), *METHODS), repeats=None
+    )
     known = choose_settings(slow)
     assert (known.repeats, known.is_slow, known.curve_splits) == (2, True, 4)
     assert "it starts once" in " ".join(protocol(known))
     assert choose_settings(replace(slow, methods=METHODS)).repeats == 10
-    large = comparison(tmp_path, make_table(n_unlabeled=110_000), repeats=None, folds=None)
-    assert (choose_settings(large).repeats, choose_settings(large).curve_splits) == (5, 10)
+    large = comparison(
+        tmp_path, make_table(n_unlabeled=110_000), repeats=None, folds=None
+    )
+    assert (choose_settings(large).repeats, choose_settings(large).curve_splits) == (
+        5,
+        10,
+    )
     assert choose_settings(replace(large, repeats=7)).repeats == 7
 
 
@@ -197,18 +224,24 @@ def test_a_fast_comparison_leaves_out_the_slowest_method_unless_it_is_named(tmp_
         for methods, is_fast in ((None, True), (named, True), (None, False))
     )
     names = [
-        {each.method.name for each in settings.contestants} for settings in (fast, asked, full)
+        {each.method.name for each in settings.contestants}
+        for settings in (fast, asked, full)
     ]
     assert ["iclda-proportions" in each for each in names] == [False, True, True]
     said = " ".join(map(in_options, protocol(fast)))
-    assert "Left out, because slow here: iclda-proportions (--methods includes them)." in said
+    assert (
+        "Left out, because slow here: iclda-proportions (--methods includes them)."
+        in said
+    )
     assert "Left out" not in " ".join(protocol(asked))
 
 
 def test_searches_over_very_many_unknowns_are_left_out_and_named(tmp_path):
     labels = [f"class {k % 80}" for k in range(160)] + [None] * 40
     wide = pd.DataFrame(np.random.default_rng(0).standard_normal((200, 70)))
-    plan = comparison(tmp_path, table_of(wide.rename(columns=str), labels), methods=None)
+    plan = comparison(
+        tmp_path, table_of(wide.rename(columns=str), labels), methods=None
+    )
     settings = choose_settings(replace(plan, folds=2))
     assert settings.left_out == ["iclda", "pessimistic", "iclda-proportions"]
     assert "80 in 'class': 2 labels each" in settings.remarks[1].text
@@ -217,12 +250,18 @@ def test_searches_over_very_many_unknowns_are_left_out_and_named(tmp_path):
 
 
 def test_class_sizes_are_not_free_with_fewer_labels_than_features(tmp_path):
-    wide = pd.DataFrame(np.random.default_rng(0).standard_normal((60, 20))).rename(columns=str)
-    plan = comparison(tmp_path, table_of(wide, ["a", "b"] * 8 + [None] * 44), methods=None)
+    wide = pd.DataFrame(np.random.default_rng(0).standard_normal((60, 20))).rename(
+        columns=str
+    )
+    plan = comparison(
+        tmp_path, table_of(wide, ["a", "b"] * 8 + [None] * 44), methods=None
+    )
     settings = choose_settings(plan)
     names = {each.method.name for each in settings.contestants}
     assert ("iclda" in names, "iclda-proportions" in names) == (False, True)
-    assert any("or for ICLDA of free class sizes" in each.text for each in settings.remarks)
+    assert any(
+        "or for ICLDA of free class sizes" in each.text for each in settings.remarks
+    )
 
 
 def test_labels_are_not_spread_to_many_rows(tmp_path, monkeypatch):
@@ -254,6 +293,8 @@ def test_remarks_are_stored_with_the_parameters_to_be_worded(tmp_path):
     noted = (say("Leave it out by {@drop=age}."),)
     table = replace(make_table(n_features=3), warnings=("Plain text.",), notes=noted)
     findings, paths = run_and_write(tmp_path, table, repeats=2)
-    assert "Leave it out by drop='age'." in paths["report"].read_text().replace("&#39;", "'")
+    assert "Leave it out by drop='age'." in paths["report"].read_text().replace(
+        "&#39;", "'"
+    )
     write_files(tmp_path, findings, in_options, "iclda fit")
     assert "Leave it out by --drop age." in paths["report"].read_text()

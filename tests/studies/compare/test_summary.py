@@ -10,7 +10,11 @@ from iclda._statistics import corrected_t_test
 from iclda.studies.compare.plan import LABELED_CURVE as LABELED
 from iclda.studies.compare.plan import UNLABELED_CURVE as UNLABELED
 from iclda.studies.compare.plan import UNSHRUNK
-from iclda.studies.compare.summary import overlap, split_curve_points, summarize_comparison
+from iclda.studies.compare.summary import (
+    overlap,
+    split_curve_points,
+    summarize_comparison,
+)
 from iclda.studies.measures import BRIER, ERROR
 
 SUPERVISED = [[0.2, 0.4], [0.4, 0.4], [0.2, 0.2]]
@@ -29,7 +33,10 @@ def test_means_and_shares_are_over_repeats():
 
 
 def test_folds_count_by_their_test_rows():
-    some = [result("supervised", 0, 0, 0.5, n_test=2), result("supervised", 0, 1, 0.0, n_test=6)]
+    some = [
+        result("supervised", 0, 0, 0.5, n_test=2),
+        result("supervised", 0, 1, 0.0, n_test=6),
+    ]
     assert_allclose(summarize_comparison(some, TWO, 2).mean("supervised", ERROR), 1 / 8)
 
 
@@ -53,11 +60,15 @@ def test_differences_are_tested_as_the_paper_s_tables_are(measure):
 @pytest.mark.parametrize("shift", np.linspace(0, 0.3, 13))
 def test_intervals_exclude_zero_exactly_where_the_difference_is_marked(shift):
     rng = np.random.default_rng(0)
-    tables = {name: rng.random((5, 4)) / 5 for name in ("supervised", "em", "iclda", "moment")}
+    tables = {
+        name: rng.random((5, 4)) / 5 for name in ("supervised", "em", "iclda", "moment")
+    }
     tables["em"] += shift
     tables["iclda"] += shift / 2
     summary = summarize_comparison(
-        results(**{name: each.tolist() for name, each in tables.items()}), contestants(*tables), 4
+        results(**{name: each.tolist() for name, each in tables.items()}),
+        contestants(*tables),
+        4,
     )
     for each in summary.differences:
         assert (not each.low <= 0 <= each.high) == bool(each.verdict)
@@ -74,14 +85,21 @@ def test_the_better_supervised_contestant_is_what_others_are_measured_by():
 
 
 def test_a_repeat_that_lacks_a_fold_does_not_count():
-    lacking = [each for each in BOTH if (each.method, each.repeat, each.part) != ("em", 1, 0)]
+    lacking = [
+        each for each in BOTH if (each.method, each.repeat, each.part) != ("em", 1, 0)
+    ]
     assert summarize_comparison(lacking, TWO, 2).score("em", ERROR).repeats == 2
-    failed = [replace(each, failure="x", values={}) if each.repeat == 1 else each for each in BOTH]
+    failed = [
+        replace(each, failure="x", values={}) if each.repeat == 1 else each
+        for each in BOTH
+    ]
     assert summarize_comparison(failed, TWO, 2).score("em", ERROR).repeats == 2
 
 
 def test_a_contestant_whose_fits_all_failed_has_a_score_without_numbers():
-    failed = [replace(e, failure="x", values={}) if e.method == "em" else e for e in BOTH]
+    failed = [
+        replace(e, failure="x", values={}) if e.method == "em" else e for e in BOTH
+    ]
     summary = summarize_comparison(failed, TWO, 2)
     assert summary.score("em", ERROR).mean is None
     assert summary.differences == ()
@@ -114,7 +132,9 @@ def curve(experiment, sizes, n_splits=4, **errors):
 
 
 def line(points, method, measure):
-    return [(p.size, p.mean) for p in points if (p.method, p.measure) == (method, measure)]
+    return [
+        (p.size, p.mean) for p in points if (p.method, p.measure) == (method, measure)
+    ]
 
 
 def test_a_curve_ends_with_the_same_splits_of_the_comparison():
@@ -122,7 +142,9 @@ def test_a_curve_ends_with_the_same_splits_of_the_comparison():
     points = split_curve_points(rows, ["supervised", "em"], SETTINGS)
     found = [p for p in points if p.curve == UNLABELED]
     assert_allclose(line(found, "em", "error"), [(10, 0.6), (30, 0.6), (100, 0.2)])
-    assert_allclose(line(found, "supervised", "error"), [(10, 0.4), (30, 0.4), (100, 0.3)])
+    assert_allclose(
+        line(found, "supervised", "error"), [(10, 0.4), (30, 0.4), (100, 0.3)]
+    )
     assert {p.splits for p in found} == {4}
 
 
@@ -130,10 +152,14 @@ def test_labels_vary_with_fewer_unlabeled_rows_where_there_are_too_many():
     rows = [*COMPARED, *curve(LABELED, [6, 12], supervised=0.4, em=0.6)]
     both = [
         split_curve_points(rows, ["em"], settings)
-        for settings in (SimpleNamespace(**{**vars(SETTINGS), "is_capped": True}), SETTINGS)
+        for settings in (
+            SimpleNamespace(**{**vars(SETTINGS), "is_capped": True}),
+            SETTINGS,
+        )
     ]
     capped, whole = (
-        line([p for p in points if p.curve == LABELED], "em", "error") for points in both
+        line([p for p in points if p.curve == LABELED], "em", "error")
+        for points in both
     )
     assert_allclose(capped, [(6, 0.6), (12, 0.6)])
     assert_allclose(whole, [(6, 0.6), (12, 0.6), (16, 0.2)])

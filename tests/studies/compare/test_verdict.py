@@ -41,7 +41,9 @@ def verdict(brier=None, n_kept=None, **errors):
         ]
     names = [name.replace("_unshrunk", UNSHRUNK).replace("_", "-") for name in errors]
     lined_up = contestants(*names)
-    return decide(summarize_comparison(rows, lined_up, 5), recommend(rows, lined_up), n_kept)
+    return decide(
+        summarize_comparison(rows, lined_up, 5), recommend(rows, lined_up), n_kept
+    )
 
 
 NOISY = HIGH + 0.02 * (RNG.random(HIGH.shape) - 0.5)
@@ -69,7 +71,9 @@ def test_the_answer_follows_from_clear_differences(kind, method, brier, errors, 
     assert words in found.sentence
     if method:
         assert str(found.estimate)[:-1] in found.sentence
-        assert "corrected for choosing the method by them; in the table " in found.sentence
+        assert (
+            "corrected for choosing the method by them; in the table " in found.sentence
+        )
         assert "90 % interval from 25 labeled rows" in found.sentence
 
 
@@ -84,11 +88,21 @@ def test_ties_in_error_go_to_the_lower_loss():
     ("wrong", "learned", "words"),
     [
         (0, "clear", "is clearly better than that"),
-        (8, "unclear", "To call every row 'a' gets 48 % wrong: with so few labels supervised LDA"),
-        (13, "nothing", "25 labels cannot show that anything was learned: to call every row 'a' g"),
+        (
+            8,
+            "unclear",
+            "To call every row 'a' gets 48 % wrong: with so few labels supervised LDA",
+        ),
+        (
+            13,
+            "nothing",
+            "25 labels cannot show that anything was learned: to call every row 'a' g",
+        ),
     ],
 )
-def test_the_answer_says_whether_a_method_beats_the_most_frequent_class(wrong, learned, words):
+def test_the_answer_says_whether_a_method_beats_the_most_frequent_class(
+    wrong, learned, words
+):
     errors = np.zeros((10, 25))
     errors[:, :wrong] = 1
     rows = results(supervised=errors.reshape(10, 5, 5).mean(axis=2).tolist())
@@ -117,9 +131,9 @@ def test_the_rule_names_all_candidates_in_the_order_in_which_they_are_preferred(
     lined_up = line_up((*FITTED, *BASELINES), ("auto",), Size(40, 2, 3))
     names = [each.name for each in sorted(lined_up, key=lambda each: each.risk)]
     order = RULE.split("on other tables: ")[1].split(", and then")[0]
-    assert order.replace(" (of em, self-training, pessimistic and supervised)", "") == ", ".join(
-        names
-    )
+    assert order.replace(
+        " (of em, self-training, pessimistic and supervised)", ""
+    ) == ", ".join(names)
 
 
 ERRORS = [[0.2, 0.4], [0.4, 0.4], [0.2, 0.2]]
@@ -166,9 +180,13 @@ def test_curves_show_what_is_recommended_the_runner_up_the_baseline_and_the_best
     errors = {"supervised": 0.3, "em": 0.0, "iclda": 0.1, "self_learning": 0.2}
     few = {**errors, "sklearn_lda": 0.4}
     errors = {**few, "sklearn_logistic": 0.15, "moment": 0.5}
-    rows = results(**{name: [[error, error + 0.1]] * 2 for name, error in errors.items()})
+    rows = results(
+        **{name: [[error, error + 0.1]] * 2 for name, error in errors.items()}
+    )
     lined_up = contestants(*(name.replace("_", "-") for name in errors))
-    settings = SimpleNamespace(contestants=lined_up, folds=2, n_kept=None, classes=("a", "b"))
+    settings = SimpleNamespace(
+        contestants=lined_up, folds=2, n_kept=None, classes=("a", "b")
+    )
     rows = [changed(each, confusion="[[0, 0, 3], [1, 1, 2]]") for each in rows]
     found = Comparison(settings, rows, 0.0)
     assert found.verdict.method == "em"

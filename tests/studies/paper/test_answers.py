@@ -24,8 +24,12 @@ def finished(tmp_path_factory):
     out, said = tmp_path_factory.mktemp("answers"), []
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("ICLDA_DATA", raising=False)
-        patch.setitem(PLAN, "quick", ["labels 4", "classes 3", "Haberman", "across clusters"])
-        patch.setattr("iclda.studies.paper.questions._FEW_COLUMNS", 3)  # AutoLDA on one table only
+        patch.setitem(
+            PLAN, "quick", ["labels 4", "classes 3", "Haberman", "across clusters"]
+        )
+        patch.setattr(
+            "iclda.studies.paper.questions._FEW_COLUMNS", 3
+        )  # AutoLDA on one table only
         for asked in EXPERIMENTS.values():
             patch.setitem(asked, "repeats", 1)
         for name, part in {"maxima": 200, "proportions": 8, "methods": 20}.items():
@@ -75,7 +79,9 @@ def test_numbers_are_those_of_the_rows(finished):
     [heading, *lines] = summary["tables"]["em"][next(iter(summary["tables"]["em"]))]
     line = next(each for each in lines if each[0] == "across clusters")
     assert line[heading.index("em")] == f"{sum(errors) / len(errors):.3f}"
-    sentence = next(s for s in summary["answers"]["safety"] if s.startswith("With d/2 labels"))
+    sentence = next(
+        s for s in summary["answers"]["safety"] if s.startswith("With d/2 labels")
+    )
     assert f"iclda {100 * worse['n']:.0f} %" in sentence
 
 
@@ -96,7 +102,9 @@ def test_another_seed_is_refused(finished):
 def test_a_folder_that_is_not_complete_says_what_is_missing(tmp_path):
     with closing(Store(tmp_path / STORE, kind=QUESTIONS)) as store:
         store.note(kind=QUESTIONS)
-        store.add([FitResult("example", "deep", 0, 0, "objective", values={"grid": "[]"})])
+        store.add(
+            [FitResult("example", "deep", 0, 0, "objective", values={"grid": "[]"})]
+        )
     shown = CliRunner().invoke(make_app(), ["report", str(tmp_path)])
     assert shown.exit_code == 2
     assert "has no rows of maxima, constraints, safety" in shown.stderr
@@ -109,5 +117,9 @@ def test_a_table_of_three_columns_is_spread():
         {"set": "a", "method": "two", "error": 2.0},
         {"set": "b", "method": "two", "error": 3.0},
     ]
-    assert spread_table(records) == [["set", "one", "two"], ["a", 1.0, 2.0], ["b", None, 3.0]]
+    assert spread_table(records) == [
+        ["set", "one", "two"],
+        ["a", 1.0, 2.0],
+        ["b", None, 3.0],
+    ]
     assert spread_table([{"n": 1, "m": 2}]) == [["n", "m"], [1, 2]]

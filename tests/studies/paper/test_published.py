@@ -37,7 +37,9 @@ def paper():
 
 def test_every_set_has_a_cell_for_every_method_and_measure():
     measures = table_measures()
-    expected = {(d, m, s) for d in PRINTED_FEATURES for m in PUBLISHED_METHODS for s in measures}
+    expected = {
+        (d, m, s) for d in PRINTED_FEATURES for m in PUBLISHED_METHODS for s in measures
+    }
     assert set(read_cells()) == expected
 
 
@@ -45,7 +47,9 @@ def test_cells_are_the_means_and_deviations_of_the_raw_repeats(paper):
     values = defaultdict(list)
     with open(paper / "cv-repeats.csv", encoding="utf-8") as file:
         for line in csv.DictReader(file):
-            values[line["dataset"], line["method"], line["measure"]].append(float(line["value"]))
+            values[line["dataset"], line["method"], line["measure"]].append(
+                float(line["value"])
+            )
     assert set(values) == set(read_cells())
     for key, cell in read_cells().items():
         assert len(values[key]) == TABLE_REPEATS

@@ -31,9 +31,14 @@ def exact_slope(g):
     mean_a, mean_b = 10 * (1 - g) / a, 10 * g / b
     turn_a, turn_b = Fraction(-20) / a**2, Fraction(10) / b**2
     variance = (102 - a * mean_a**2 - b * mean_b**2) / 4
-    weighted = -(mean_a**2) + 2 * a * mean_a * turn_a + mean_b**2 + 2 * b * mean_b * turn_b
+    weighted = (
+        -(mean_a**2) + 2 * a * mean_a * turn_a + mean_b**2 + 2 * b * mean_b * turn_b
+    )
     bend = -weighted / 4
-    spread, opening = 2 + 2 * mean_a**2 + mean_b**2, 4 * mean_a * turn_a + 2 * mean_b * turn_b
+    spread, opening = (
+        2 + 2 * mean_a**2 + mean_b**2,
+        4 * mean_a * turn_a + 2 * mean_b * turn_b,
+    )
     slope = -2 / a + 1 / b - Fraction(3, 2) * bend / variance
     return slope - opening / (2 * variance) + spread * bend / (2 * variance**2)
 
@@ -45,7 +50,9 @@ def test_four_points_have_two_maxima():
     assert exact_slope(Fraction(1, 3)) == 0
     shares = np.array([[float(place)] for place in places])
     slopes = objective_of(example_rows("smallest"), shares)[1]
-    assert_allclose(slopes[:, 0], [float(exact_slope(place)) for place in places], atol=1e-9)
+    assert_allclose(
+        slopes[:, 0], [float(exact_slope(place)) for place in places], atol=1e-9
+    )
     low, high = sorted(prove_maxima(example_rows("smallest")), key=lambda m: m["value"])
     assert_allclose(low["shares"], [1 / 3], atol=1e-5)
     assert 0.5 < high["shares"][0] < 0.65
@@ -65,7 +72,10 @@ def test_of_four_hard_labelings_of_the_deep_example_two_are_maxima():
     assert_allclose(found[1, 0][1], [428 / 25, -292 / 25])
     assert_allclose(found[1, 1][1], [373 / 40, 9 / 200])
     assert found[1, 0][0] - found[1, 1][0] > 2.7
-    assert sorted(map(tuple, (m["shares"] for m in prove_maxima(rows)))) == [(1, 0), (1, 1)]
+    assert sorted(map(tuple, (m["shares"] for m in prove_maxima(rows)))) == [
+        (1, 0),
+        (1, 1),
+    ]
     fit = ImplicitlyConstrainedLDA().fit(rows.rows, rows.y)
     assert fit.gap_ < 1e-9
     assert_allclose(4 * fit.objective_, found[1, 0][0])
@@ -128,7 +138,9 @@ def test_maxima_of_a_drawn_problem():
     assert ends == sorted(ends)
     assert default["nll_labeled"] <= ends[0] + 1e-5
     assert default["kind"] in ("hard", "interior")
-    assert default["kind"] == "interior" or default["fractional"] <= default["bound"] == 6
+    assert (
+        default["kind"] == "interior" or default["fractional"] <= default["bound"] == 6
+    )
 
 
 def test_true_proportions_are_kept():
@@ -138,17 +150,25 @@ def test_true_proportions_are_kept():
 
 def test_every_experiment_has_cells_and_quick_ones_are_among_them(tmp_path):
     loaded = load_tables(StudySettings(tmp_path))
-    sets = {n: CodedSet(d.X, np.unique(d.y, return_inverse=True)[1]) for n, d in loaded.items()}
+    sets = {
+        n: CodedSet(d.X, np.unique(d.y, return_inverse=True)[1])
+        for n, d in loaded.items()
+    }
     assert len(sets) >= 9 + len(PLAN["tables"]) >= 30
     for name in EXPERIMENTS:
-        cells, quick = (plan_cells(name, sets, is_quick=is_quick) for is_quick in (False, True))
+        cells, quick = (
+            plan_cells(name, sets, is_quick=is_quick) for is_quick in (False, True)
+        )
         assert quick
         assert set(quick) <= set(cells)
 
 
 def test_features_of_a_folder_take_part(tmp_path):
     np.savez(tmp_path / "mine.npz", X=np.eye(6), y=np.arange(6) % 2)
-    assert load_tables(StudySettings(tmp_path, features=tmp_path))["mine"].X.shape == (6, 6)
+    assert load_tables(StudySettings(tmp_path, features=tmp_path))["mine"].X.shape == (
+        6,
+        6,
+    )
     np.savez(tmp_path / "other.npz", Z=np.eye(6))
     with pytest.raises(ValueError, match=r"other\.npz must hold X and y, and holds Z"):
         load_tables(StudySettings(tmp_path, features=tmp_path))

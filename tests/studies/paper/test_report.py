@@ -111,7 +111,9 @@ def test_46_names_and_tracebacks_are_escaped():
     rows = table_rows((evil,), methods=("LDA", "ICLDA")) + curve_rows()
     rows = [*rows, table_row(evil, 9, 0, evil, None, None, failure=evil)]
     rows += [dataclasses.replace(row, dataset=evil) for row in curve_rows()]
-    settings = StoredSettings(commands=[evil], shapes={evil: [9, 2, 2]}, origins={evil: evil})
+    settings = StoredSettings(
+        commands=[evil], shapes={evil: [9, 2, 2]}, origins={evil: evil}
+    )
     html = render_report(rows, settings, figures_of(rows))
     assert "<script" not in html
     page = Page(html)
@@ -131,15 +133,43 @@ def test_failed_fits_are_counted_and_shown():
 @pytest.mark.parametrize(
     ("rows", "absent", "present"),
     [
-        ([], ["Cross-validation", "Learning curves", "agree"], ["No fits were counted."]),
+        (
+            [],
+            ["Cross-validation", "Learning curves", "agree"],
+            ["No fits were counted."],
+        ),
         (table_rows(("Mine",)), ["agree with the paper"], ["Mine"]),
-        (table_rows(methods=("LDA", "MCLDA")), ["EM on", "ICLDA has"], ["of 4 table cells agree"]),
-        (table_rows(methods=("ICLDA",)), ["ICLDA has no higher loss"], ["Cross-validation"]),
-        (table_rows(repeats=1), ["agree with the paper"], ["1 data set with 1 repeat of 10"]),
+        (
+            table_rows(methods=("LDA", "MCLDA")),
+            ["EM on", "ICLDA has"],
+            ["of 4 table cells agree"],
+        ),
+        (
+            table_rows(methods=("ICLDA",)),
+            ["ICLDA has no higher loss"],
+            ["Cross-validation"],
+        ),
+        (
+            table_rows(repeats=1),
+            ["agree with the paper"],
+            ["1 data set with 1 repeat of 10"],
+        ),
         (curve_rows(), ["Cross-validation"], ["Learning curves", "Furthest apart"]),
-        (curve_rows("Mine"), ["Furthest apart"], ["The paper shows no curve of this set."]),
+        (
+            curve_rows("Mine"),
+            ["Furthest apart"],
+            ["The paper shows no curve of this set."],
+        ),
     ],
-    ids=["nothing", "own set", "two methods", "no baseline", "one repeat", "curves", "own curve"],
+    ids=[
+        "nothing",
+        "own set",
+        "two methods",
+        "no baseline",
+        "one repeat",
+        "curves",
+        "own curve",
+    ],
 )
 def test_the_page_adapts_to_what_was_run(rows, absent, present):
     page = Page(render_report(rows))
@@ -154,10 +184,15 @@ def test_stored_rows_become_a_report_figures_and_files(tmp_path):
     store.close()
     path = tmp_path / "report.html"
     assert draw_everything(tmp_path)["report"] == str(path)
-    figures = {f"{n}.{kind}" for n in ("curve-Pima", "toy") for kind in ("svg", "png", "pdf")}
+    figures = {
+        f"{n}.{kind}" for n in ("curve-Pima", "toy") for kind in ("svg", "png", "pdf")
+    }
     assert {path.name for path in (tmp_path / "figures").iterdir()} == figures
     lines = (tmp_path / "tables" / "cells.csv").read_text().splitlines()
-    assert lines[0] == "dataset,method,measure,mean,sd,repeats,published_mean,published_sd,z"
+    assert (
+        lines[0]
+        == "dataset,method,measure,mean,sd,repeats,published_mean,published_sd,z"
+    )
     assert len(lines) == 1 + 2 * len(METHOD_NAMES)
     lines = (tmp_path / "curves" / "points.csv").read_text().splitlines()
     columns = "dataset,n_unlabeled,method,measure,mean,se,repeats,published_mean,published_se,z"
@@ -180,5 +215,7 @@ def test_curves_show_error_and_loss_with_every_method_named_and_the_published_me
     for axes, measure in zip(figure.axes, ("error", "nll"), strict=True):
         assert {text.get_text() for text in axes.texts} == set(METHOD_NAMES)
         circles = [line.get_ydata() for line in axes.lines if line.get_marker() == "o"]
-        points = [read_points()["Pima", size, "LDA", measure].mean for size in (1, 2, 4, 8)]
+        points = [
+            read_points()["Pima", size, "LDA", measure].mean for size in (1, 2, 4, 8)
+        ]
         assert_allclose(circles[0], points)

@@ -41,7 +41,9 @@ def draw(seed, n_classes=2):
 def test_a_method_of_the_experiments_is_the_estimator(name, n_classes):
     training = draw(1, n_classes)
     model = fit_method(name, training)
-    fit = ESTIMATORS[name].fit(training.X, training.codes, X_unlabeled=training.X_unlabeled)
+    fit = ESTIMATORS[name].fit(
+        training.X, training.codes, X_unlabeled=training.X_unlabeled
+    )
     joint = model.log_joint(training.rows)
     expected = fit.score_samples(training.rows)
     found = np.log(np.exp(joint).sum(axis=1))
@@ -55,7 +57,9 @@ def test_the_oracle_knows_every_label():
     fit = iclda.SupervisedLDA().fit(training.rows, codes)
     joint = fit_method("LDAoracle", training).log_joint(training.rows)
     expected = fit.log_likelihood(training.rows, codes)
-    np.testing.assert_allclose(joint[np.arange(len(codes)), codes], expected, rtol=1e-10)
+    np.testing.assert_allclose(
+        joint[np.arange(len(codes)), codes], expected, rtol=1e-10
+    )
 
 
 def em_as_the_original_code(training, n_rounds):
@@ -68,14 +72,17 @@ def em_as_the_original_code(training, n_rounds):
         counts = weights.sum(axis=0)
         means = weights.T @ members / counts[:, None]
         spread = sum(
-            (members - means[k]).T @ ((members - means[k]) * weights[:, [k]]) for k in range(2)
+            (members - means[k]).T @ ((members - means[k]) * weights[:, [k]])
+            for k in range(2)
         )
         covariance = spread / counts.sum()
         if number == n_rounds:
             return counts / counts.sum(), means + center, covariance
         seen = rows[n_labeled:] - center - (center if number > 0 else 0)
         deviations = seen[:, None] - means
-        distances = np.einsum("nkd,de,nke->nk", deviations, np.linalg.inv(covariance), deviations)
+        distances = np.einsum(
+            "nkd,de,nke->nk", deviations, np.linalg.inv(covariance), deviations
+        )
         joint = np.log(counts / counts.sum()) - distances
         joint = np.exp(joint - joint.max(axis=1, keepdims=True))
         weights = np.vstack([shares, joint / joint.sum(axis=1, keepdims=True)])
@@ -98,7 +105,9 @@ def test_a_column_that_no_labeled_row_varies_in_does_not_stop_the_moment_constra
     training = draw(4)
     X = training.X.copy()
     X[:, 1] = 1.0
-    model = fit_method("MCLDA", CellRows(X, training.codes, training.X_unlabeled, [], 2, 0))
+    model = fit_method(
+        "MCLDA", CellRows(X, training.codes, training.X_unlabeled, [], 2, 0)
+    )
     assert np.isfinite(model.log_joint(training.X_unlabeled)).all()
 
 
@@ -144,12 +153,19 @@ def test_a_split_depends_on_seed_and_cell_alone():
     among = folds_of(1, repeat=4)[7]
     for name in ("labeled", "unlabeled", "test"):
         assert np.array_equal(getattr(alone, name), getattr(among, name))
-    others = [fold_split(CODES, 10, 2, cell), fold_split(CODES, 10, 1, Cell(TABLES, "b", 4, 7))]
+    others = [
+        fold_split(CODES, 10, 2, cell),
+        fold_split(CODES, 10, 1, Cell(TABLES, "b", 4, 7)),
+    ]
     assert all(not np.array_equal(alone.labeled, other.labeled) for other in others)
 
 
-@pytest.mark.parametrize(("n_features", "n_labeled"), [(3, 10), (5, 10), (6, 12), (117, 234)])
-def test_the_paper_labels_twice_as_many_rows_as_features_but_ten_at_least(n_features, n_labeled):
+@pytest.mark.parametrize(
+    ("n_features", "n_labeled"), [(3, 10), (5, 10), (6, 12), (117, 234)]
+)
+def test_the_paper_labels_twice_as_many_rows_as_features_but_ten_at_least(
+    n_features, n_labeled
+):
     assert n_labeled_of(n_features) == n_labeled
 
 
@@ -160,8 +176,15 @@ SETS = {"set": coded_set()}
 
 
 def test_a_row_tells_what_the_fit_was_given_and_how_it_did():
-    (row, _) = run_cell(cells_of(TABLES, {"set": range(N_FOLDS)}, 1)[3], SETS, METHODS, 0)
-    assert (row.experiment, row.dataset, row.part, row.method) == (TABLES, "set", 3, "LDA")
+    (row, _) = run_cell(
+        cells_of(TABLES, {"set": range(N_FOLDS)}, 1)[3], SETS, METHODS, 0
+    )
+    assert (row.experiment, row.dataset, row.part, row.method) == (
+        TABLES,
+        "set",
+        3,
+        "LDA",
+    )
     assert (row.n_labeled, row.n_unlabeled, row.n_test) == (10, 62, 8)
     assert 0 <= row.values["error"] <= 1
     assert np.isfinite([row.values["nll"], row.values["nll_labeled"]]).all()
@@ -186,7 +209,8 @@ def test_all_methods_are_fitted_and_have_a_loss_if_they_have_a_density():
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "n_labeled", "largest"), [(1000, 10, 512), (195, 38, 128), (208, 120, 64)]
+    ("n_rows", "n_labeled", "largest"),
+    [(1000, 10, 512), (195, 38, 128), (208, 120, 64)],
 )
 def test_curves_reach_as_far_as_there_are_rows_to_test(n_rows, n_labeled, largest):
     sizes = curve_sizes(n_rows, n_labeled, 2)

@@ -27,16 +27,22 @@ def cell_of(cells, method, measure="error"):
 def test_a_repeat_weighs_its_folds_by_their_test_rows():
     rows = [table_row("A", 0, fold, "LDA", 0.1, 1.0, n_test=10) for fold in range(9)]
     rows.append(table_row("A", 0, 9, "LDA", 0.5, 3.0, n_test=30))
-    assert repeat_values_by_method(rows, "error") == {("A", "LDA"): [pytest.approx(24 / 120)]}
+    assert repeat_values_by_method(rows, "error") == {
+        ("A", "LDA"): [pytest.approx(24 / 120)]
+    }
     assert repeat_values_by_method(rows, "nll") == {("A", "LDA"): [pytest.approx(1.5)]}
 
 
 def test_a_repeat_counts_only_if_every_fold_has_a_finite_value():
-    rows = [table_row("A", k, fold, "LDA", 0.2, 1.0) for k in range(4) for fold in range(9)]
+    rows = [
+        table_row("A", k, fold, "LDA", 0.2, 1.0) for k in range(4) for fold in range(9)
+    ]
     rows.append(table_row("A", 0, 9, "LDA", 0.2, 1.0))
     rows.append(table_row("A", 1, 9, "LDA", float("nan"), 1.0))
     rows.append(table_row("A", 2, 9, "LDA", 0.2, 1.0, failure="x"))
-    assert repeat_values_by_method(rows, "error") == {("A", "LDA"): [pytest.approx(0.2)]}
+    assert repeat_values_by_method(rows, "error") == {
+        ("A", "LDA"): [pytest.approx(0.2)]
+    }
 
 
 def test_a_cell_is_mean_and_deviation_over_repeats_beside_the_published_one():
@@ -58,7 +64,9 @@ def test_a_failed_fit_costs_its_repeat_and_is_said():
     cells = summarize_tables(rows)
     assert cell_of(cells, "ICLDA").repeats == 3
     assert cell_of(cells, "LDA").repeats == 4
-    assert find_gaps(cells) == {("WDBC", "ICLDA"): "WDBC, ICLDA: 3 of 4 repeats are complete"}
+    assert find_gaps(cells) == {
+        ("WDBC", "ICLDA"): "WDBC, ICLDA: 3 of 4 repeats are complete"
+    }
 
 
 def test_a_method_that_always_fails_is_empty_and_never_zero():
@@ -85,14 +93,18 @@ def test_methods_are_paired_with_lda_split_by_split():
         hardness = 0.01 * (fold + 3 * repeat)
         rows.append(table_row("WDBC", repeat, fold, "LDA", 0.2 + hardness, 1.0))
         tiny = 1e-4 * (-1) ** fold
-        rows.append(table_row("WDBC", repeat, fold, "ICLDA", 0.19 + hardness + tiny, 1.0))
+        rows.append(
+            table_row("WDBC", repeat, fold, "ICLDA", 0.19 + hardness + tiny, 1.0)
+        )
         rows.append(table_row("WDBC", repeat, fold, "LDAoracle", 0.1, 1.0))
     (comparison,) = compare_with_baseline(rows, "error").values()
     assert (comparison.method, comparison.n_splits) == ("ICLDA", 20)
     assert comparison.difference == pytest.approx(-0.01)
     assert comparison.verdict == "better"
     # 50 test rows, 450 training rows
-    assert comparison.t == pytest.approx(-0.01 / sqrt((1 / 20 + 1 / 9) * 20 / 19 * 1e-8))
+    assert comparison.t == pytest.approx(
+        -0.01 / sqrt((1 / 20 + 1 / 9) * 20 / 19 * 1e-8)
+    )
 
 
 def test_holm_spans_the_whole_table():
@@ -105,7 +117,9 @@ def test_holm_spans_the_whole_table():
 
 def test_a_point_is_mean_and_standard_error_over_repeats():
     rows = curve_rows()
-    values = [r.values["error"] for r in rows if (r.method, r.n_unlabeled) == ("ICLDA", 4)]
+    values = [
+        r.values["error"] for r in rows if (r.method, r.n_unlabeled) == ("ICLDA", 4)
+    ]
     (point,) = [
         p
         for p in summarize_curves(rows)
@@ -138,7 +152,10 @@ def test_points_of_the_paper_are_compared_in_combined_standard_errors():
     for point in compared:
         key = point.dataset, point.n_unlabeled, columns[point.method], point.measure
         published = read_points()[key]
-        assert (point.published_mean, point.published_se) == (published.mean, published.se)
+        assert (point.published_mean, point.published_se) == (
+            published.mean,
+            published.se,
+        )
         error = (point.se**2 + published.se**2) ** 0.5
         assert point.z == pytest.approx((point.mean - published.mean) / error)
     assert all(point.z is None for point in summarize_curves(curve_rows("Mine")))

@@ -27,10 +27,14 @@ from .quotas import QuotaSet, QuotaStreamedSet, hold_rows, read_rows
 
 _STEPS_REMEMBERED = 8  # steps of EM that an extrapolation is made from
 _HELD_IN_ROUNDS = 4096  # unlabeled rows held in memory
-_HELD_WITH_QUOTAS = 2**23  # numbers, 64 MB: to fill quotas of many classes takes many reads
+_HELD_WITH_QUOTAS = (
+    2**23
+)  # numbers, 64 MB: to fill quotas of many classes takes many reads
 _SLACK_SHARPNESS = 1e6  # of quotas that are intervals: slacks have next to no entropy
 _LAPACK_WORKSPACE = 1024  # entries for LAPACK's least squares
-_LARGE_SYSTEM = 20_000  # rows of a least squares problem, solved by its normal equations
+_LARGE_SYSTEM = (
+    20_000  # rows of a least squares problem, solved by its normal equations
+)
 _GRAM_ROUNDING = 1e-12  # of the eigenvalues of these
 _SADDLE_STRETCH = 2.0  # factor of a step that leads away from a saddle
 _LIKELIHOOD_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # per row and dimension
@@ -63,7 +67,9 @@ def alternate(
     rows, start = _rows_of(problem), start_scores(problem) if start is None else start
     limits = replace(limits, max_iter=problem.rounds(limits.max_iter))
     found = loop(problem, rows, start, limits)
-    return replace(found, n_passes=1 + (rows.n_passes if isinstance(rows, StreamedSet) else 0))
+    return replace(
+        found, n_passes=1 + (rows.n_passes if isinstance(rows, StreamedSet) else 0)
+    )
 
 
 class _Round(NamedTuple):
@@ -84,7 +90,9 @@ def _rows_of(problem: Problem) -> AttainableSet:
         most = max(most, _HELD_WITH_QUOTAS // n_numbers)
     is_held = problem.unlabeled.n_rows <= most
     if is_held or problem.proportions is not None:
-        rows, weights = problem.unlabeled.sample(most if is_held else _HELD_IN_ROUNDS, 0)
+        rows, weights = problem.unlabeled.sample(
+            most if is_held else _HELD_IN_ROUNDS, 0
+        )
         held = hold_rows(problem, rows, weights, _SLACK_SHARPNESS)
         return held if is_held else read_rows(problem, held)
     return StreamedSet(problem)
@@ -159,7 +167,9 @@ def _why_it_stops(state: _State, max_iter: int) -> Outcome | None:
     return Outcome.MAX_ITERATIONS if len(state.path) == max_iter else None
 
 
-def _label(rows: AttainableSet, point: Array, scores: Array, start: Shift | None = None) -> _Round:
+def _label(
+    rows: AttainableSet, point: Array, scores: Array, start: Shift | None = None
+) -> _Round:
     """Label rows by the scores of the model at a point; ``start``: shift of an earlier round."""
     if isinstance(rows, (QuotaSet, QuotaStreamedSet)):
         found = rows.label(scores, start)
@@ -167,7 +177,9 @@ def _label(rows: AttainableSet, point: Array, scores: Array, start: Shift | None
     return _Round(point, scores, *rows.soft_point(scores))
 
 
-def _next_round(problem: Problem, rows: AttainableSet, state: _State) -> tuple[_Round, float]:
+def _next_round(
+    problem: Problem, rows: AttainableSet, state: _State
+) -> tuple[_Round, float]:
     """A round from the extrapolated point, or from the last one if that loses likelihood."""
 
     def label(point: Array) -> tuple[_Round, float]:
@@ -229,11 +241,15 @@ def _least_squares(matrix: Array, right: Array) -> Array | None:
     """Return the solution of smallest norm, by LAPACK: checks cost more than small problems."""
     if len(matrix) > _LARGE_SYSTEM:  # LAPACK's pivoting reads the columns many times
         gram = matrix.T @ matrix
-        return np.asarray(np.linalg.lstsq(gram, matrix.T @ right, rcond=_GRAM_ROUNDING)[0])
+        return np.asarray(
+            np.linalg.lstsq(gram, matrix.T @ right, rcond=_GRAM_ROUNDING)[0]
+        )
     padded = np.zeros(max(matrix.shape))
     padded[: len(right)] = right
     pivots = np.zeros((matrix.shape[1], 1), dtype=np.int32)
-    _, solution, _, _, failed = lapack.dgelsy(matrix, padded, pivots, 1e-8, _LAPACK_WORKSPACE)
+    _, solution, _, _, failed = lapack.dgelsy(
+        matrix, padded, pivots, 1e-8, _LAPACK_WORKSPACE
+    )
     return None if failed else np.asarray(solution[: matrix.shape[1]])
 
 
@@ -256,7 +272,9 @@ def start_scores(problem: Problem) -> Array:
     log_priors = problem.log_priors
     if log_priors is None:
         log_priors = np.log(labeled.counts / labeled.weight)
-    return np.column_stack([log_priors - (slopes * labeled.means).sum(axis=1) / 2, slopes])
+    return np.column_stack(
+        [log_priors - (slopes * labeled.means).sum(axis=1) / 2, slopes]
+    )
 
 
 def marginal_log_likelihood(
@@ -269,7 +287,11 @@ def marginal_log_likelihood(
     the means needs no row: N tr M^-1 less what the labeled rows gain by their means. The penalty
     N0/2 (log|Sigma| + nu tr Sigma^-1) of shrinkage is what makes the second moment N I there too.
     """
-    labeled, weight, rank = problem.likelihood, problem.moments.weight, problem.whitening.rank
+    labeled, weight, rank = (
+        problem.likelihood,
+        problem.moments.weight,
+        problem.whitening.rank,
+    )
     keep = 1 - problem.shrinkage
     r, along = point[:, 0], precise.along
     pulled = np.add.reduce(precise.rows * labeled.means, axis=1)
@@ -280,7 +302,10 @@ def marginal_log_likelihood(
         labeled.counts @ log_priors
         + log_sum
         - spread / (2 * keep)
-        - weight / keep / 2 * (precise.log_det + rank * math.log(keep) + problem.whitening.log_det)
+        - weight
+        / keep
+        / 2
+        * (precise.log_det + rank * math.log(keep) + problem.whitening.log_det)
         - weight / 2 * rank * LOG_2PI
     )
 
@@ -316,11 +341,14 @@ def self_train(
         best, leads, is_sure = _label_open(model, rows[is_open], threshold)
         new = np.flatnonzero(is_sure)
         if most_shares is not None:
-            added = np.bincount(codes + 1, weights * (codes >= 0), len(most_shares) + 1)[1:]
+            added = np.bincount(
+                codes + 1, weights * (codes >= 0), len(most_shares) + 1
+            )[1:]
             room = most_shares * weights.sum() - added
             of_open = weights[is_open]
             by_class = (
-                _first(new[best[new] == k], leads, of_open, room[k]) for k in range(len(room))
+                _first(new[best[new] == k], leads, of_open, room[k])
+                for k in range(len(room))
             )
             new = np.concatenate([*by_class])
         if not len(new):
@@ -336,7 +364,9 @@ def _first(rows: AnyArray, leads: Array, weights: Array, room: float) -> AnyArra
     """
     rows = rows[np.argsort(-leads[rows], kind="stable")]
     falling = -np.round(leads[rows], _EQUAL_DIGITS)
-    before = np.concatenate([[0.0], np.cumsum(weights[rows])])[np.searchsorted(falling, falling)]
+    before = np.concatenate([[0.0], np.cumsum(weights[rows])])[
+        np.searchsorted(falling, falling)
+    ]
     return rows[before < room - _WHOLE_ROWS]
 
 

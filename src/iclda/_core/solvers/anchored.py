@@ -25,7 +25,9 @@ from .supervised import fit_labeled
 _ANCHOR = 8.0  # labeled rows of a class that weigh as much as all its unlabeled rows
 _LEAST_SHRINKAGE = 1e-6  # keeps the covariance regular where none is asked for
 _LEAST_SHARE = 1e-12  # of a class in all rows
-_LEAST_SPREAD = 1e-12  # of scores, over their size: below, they differ by rounding alone
+_LEAST_SPREAD = (
+    1e-12  # of scores, over their size: below, they differ by rounding alone
+)
 _PRIORS_ROUNDING = 1e-6  # of log priors that were solved for
 _INDEPENDENT = 1e-8  # singular values of directions of classes, over the largest
 
@@ -51,7 +53,9 @@ def anchored_em(
     for shrinkage in shrinkages:
         labeling = LinearRule(rule.coef, rule.intercept + shift, is_soft=True)
         sums = problem.unlabeled.label_sums(labeling, problem.frame)
-        rule = refit(problem, sums.counts, sums.sums, shrinkage, proportions, is_anchored)
+        rule = refit(
+            problem, sums.counts, sums.sums, shrinkage, proportions, is_anchored
+        )
         if proportions is not None:
             shares = np.maximum(sums.counts / sums.counts.sum(), _LEAST_SHARE)
             shift += np.log(_within(shares, proportions)) - np.log(shares)
@@ -102,13 +106,17 @@ def _within(shares: Array, bounds: Array | None) -> Array:
     return np.asarray(shares / shares.sum())
 
 
-def _rule(problem: Problem, means: Array, covariance: Array, shares: Array) -> LinearRule:
+def _rule(
+    problem: Problem, means: Array, covariance: Array, shares: Array
+) -> LinearRule:
     """Scores of Gaussian classes."""
     center = problem.moments.mean
     centered = means - center
     try:
         # NumPy's, as the sums before and after: threads of SciPy's BLAS would wait for its threads.
-        coef: Array = np.linalg.solve(covariance, centered.T).astype(np.float64, copy=False)
+        coef: Array = np.linalg.solve(covariance, centered.T).astype(
+            np.float64, copy=False
+        )
     except np.linalg.LinAlgError:  # no row varies
         coef = scipy.linalg.lstsq(covariance, centered.T, cond=_INDEPENDENT)[0]
     log_shares = np.log(np.maximum(shares, _LEAST_SHARE))
@@ -122,12 +130,16 @@ def _shrunk(problem: Problem, within: Array, shrinkage: float) -> Array:
     """A covariance shrunk toward its mean variance in the user's units."""
     shrinkage = max(shrinkage, _LEAST_SHRINKAGE)
     target = mean_variance_in_frame(within, problem.frame, problem.n_left_out)
-    if (target <= 0).all():  # no row varies, and rounding may have left a negative variance
+    if (
+        target <= 0
+    ).all():  # no row varies, and rounding may have left a negative variance
         return np.zeros_like(within)
     return (1 - shrinkage) * within + np.diag(shrinkage * target)
 
 
-def mean_of_rules(rules: Sequence[LinearRule], weights: Array, moments: Moments) -> LinearRule:
+def mean_of_rules(
+    rules: Sequence[LinearRule], weights: Array, moments: Moments
+) -> LinearRule:
     """The weighted mean of scores, those of each rule about their mean and of unit spread."""
     coef, intercept = np.zeros_like(rules[0].coef), np.zeros_like(rules[0].intercept)
     for rule, weight in zip(rules, weights / weights.sum(), strict=True):
@@ -145,7 +157,9 @@ def of_unit_spread(rule: LinearRule, moments: Moments) -> LinearRule:
     coef = rule.coef - rule.coef.mean(axis=1, keepdims=True)
     intercept = rule.intercept - rule.intercept.mean()
     # A power of 2, which changes no digit, keeps the squares of huge scores from overflowing.
-    unit = 2.0 ** -np.frexp(max(np.abs(coef).max(initial=0), np.abs(intercept).max()))[1]
+    unit = (
+        2.0 ** -np.frexp(max(np.abs(coef).max(initial=0), np.abs(intercept).max()))[1]
+    )
     coef, intercept = unit * coef, unit * intercept
     at_mean = moments.mean @ coef + intercept
     squares = (coef * (moments.covariance @ coef)).sum(axis=0) + at_mean**2
@@ -155,7 +169,9 @@ def of_unit_spread(rule: LinearRule, moments: Moments) -> LinearRule:
     return LinearRule(coef / spread, intercept / spread, is_soft=True)
 
 
-def gaussians_of_rule(problem: Problem, rule: LinearRule, shrinkage: float) -> Gaussians:
+def gaussians_of_rule(
+    problem: Problem, rule: LinearRule, shrinkage: float
+) -> Gaussians:
     """Gaussian classes with the posteriors of a soft rule.
 
     Their covariance is that within the classes which the rule makes of all rows, shrunk, and the
@@ -177,7 +193,10 @@ def gaussians_of_rule(problem: Problem, rule: LinearRule, shrinkage: float) -> G
     if np.allclose(implied, log_priors, rtol=_PRIORS_ROUNDING, atol=_PRIORS_ROUNDING):
         implied = log_priors
     summary = LabeledSummary(
-        counts, moments.mean + coef.T @ covariance, covariance * counts.sum(), labeled.n_rows
+        counts,
+        moments.mean + coef.T @ covariance,
+        covariance * counts.sum(),
+        labeled.n_rows,
     )
     return fit_labeled(problem.frame, summary, implied)[0]
 

@@ -21,7 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import AnyArray, Array
-from ..labelsums import ROUNDING, LabelSums, label, second_of_two, soft_second_of_two, soften
+from ..labelsums import (
+    ROUNDING,
+    LabelSums,
+    label,
+    second_of_two,
+    soft_second_of_two,
+    soften,
+)
 from ..problem import Problem
 from ..rows import HARD, Near, choose_near, near_boundary
 from . import settings
@@ -136,7 +143,9 @@ class Labeling:
         """Return the sum over rows of w g_k g_j z~ z~', (1 + rank, 1 + rank)."""
         (z, _, shares), place = self.near, self.rows.place
         is_of_two = shares.shape[0] == 1
-        spread = self._spread_of_two if is_of_two else self._weighted[k, :] * shares[j, :]
+        spread = (
+            self._spread_of_two if is_of_two else self._weighted[k, :] * shares[j, :]
+        )
         scaled = z * place.xp.sqrt(spread)[:, None]
         return np.asarray(place.fetch(scaled.T @ scaled))
 
@@ -153,7 +162,9 @@ class AllSums(NamedTuple):
 
     point: Array
     log_sum: float  # weighted sum over rows of log-sum-exp of the scores, over N
-    is_thinned: bool = False  # whether only some rows near boundaries are held, with larger weights
+    is_thinned: bool = (
+        False  # whether only some rows near boundaries are held, with larger weights
+    )
 
 
 class Memory:
@@ -303,14 +314,18 @@ class HeldSet:
             return np.asarray(self.labeled_point + self.place.fetch(weighted @ self.z))
         *stack, n_rows = weighted.shape
         sums = self.place.xp.reshape(weighted, (-1, n_rows)) @ self.z
-        return np.asarray(self.labeled_point + self.place.fetch(sums).reshape(*stack, -1))
+        return np.asarray(
+            self.labeled_point + self.place.fetch(sums).reshape(*stack, -1)
+        )
 
     def _sum(self, values: Any) -> Any:
         """Return the weighted sum over rows of values (..., n)."""
         return self.place.fetch(values @ self.placed_weights)
 
 
-def hold(problem: Problem, rows: AnyArray, weights: Array, *, is_framed: bool = False) -> HeldSet:
+def hold(
+    problem: Problem, rows: AnyArray, weights: Array, *, is_framed: bool = False
+) -> HeldSet:
     """Hold rows in memory or, if they are worth moving, on the device of the unlabeled rows.
 
     Rows are in the user's units or, if ``is_framed``, in frame coordinates.
@@ -322,7 +337,9 @@ def hold(problem: Problem, rows: AnyArray, weights: Array, *, is_framed: bool = 
     u = rows if is_framed else problem.frame.apply(rows)
     z = (place.put(u) - place.put(whitening.mean)) @ place.put(whitening.transform.T)
     z = place.xp.concat([place.put(np.ones((len(u), 1))), z], axis=1)
-    return HeldSet(z, weights / problem.moments.weight, problem.labeled_point, place=place)
+    return HeldSet(
+        z, weights / problem.moments.weight, problem.labeled_point, place=place
+    )
 
 
 def hold_in_memory(
@@ -339,7 +356,9 @@ def hold_in_memory(
 
 def hold_all(problem: Problem) -> HeldSet:
     """Hold all unlabeled rows in memory."""
-    return hold_in_memory(problem, *problem.unlabeled.sample(problem.unlabeled.n_rows, 0))
+    return hold_in_memory(
+        problem, *problem.unlabeled.sample(problem.unlabeled.n_rows, 0)
+    )
 
 
 class _Returned(NamedTuple):
@@ -351,7 +370,9 @@ class _Returned(NamedTuple):
 
     def serve(self, every: AnyArray, near: AnyArray) -> bool:
         """Return whether a pass would return no other rows."""
-        return np.array_equal(every, self.every) and bool(np.isin(near, self.near).all())
+        return np.array_equal(every, self.every) and bool(
+            np.isin(near, self.near).all()
+        )
 
 
 @dataclass
@@ -359,7 +380,9 @@ class StreamedSet:
     """The attainable set of all unlabeled rows; every method reads them in one pass."""
 
     problem: Problem
-    held: HeldSet | None = None  # a sample, by which ``label`` chooses rows near boundaries
+    held: HeldSet | None = (
+        None  # a sample, by which ``label`` chooses rows near boundaries
+    )
     n_passes: int = 0
     _returned: _Returned | None = field(default=None, init=False)
 
@@ -391,7 +414,10 @@ class StreamedSet:
             assert sums.near is not None
             rows = hold(self.problem, sums.near[:, 1:], sums.near[:, 0], is_framed=True)
             self._returned = _Returned(rows, near.every, as_near)
-        point, weight = self.problem.point_of(sums.counts, sums.sums), self.problem.moments.weight
+        point, weight = (
+            self.problem.point_of(sums.counts, sums.sums),
+            self.problem.moments.weight,
+        )
         found = AllSums(point, sums.log_sum / weight, bool(near.every.max() > 1))
         return self._returned.rows.label_among(scores, found)
 
@@ -405,9 +431,13 @@ class StreamedSet:
         return self.problem.point_of(sums.counts, sums.sums)
 
     def support(self, direction: Array, start: Shift | None = None) -> float:
-        return self._read(direction, is_soft=False).log_sum / self.problem.moments.weight
+        return (
+            self._read(direction, is_soft=False).log_sum / self.problem.moments.weight
+        )
 
-    def _read(self, scores: Array, *, is_soft: bool, near: Near | None = None) -> LabelSums:
+    def _read(
+        self, scores: Array, *, is_soft: bool, near: Near | None = None
+    ) -> LabelSums:
         self.n_passes += 1
         rule = self.problem.rule_of(scores, is_soft=is_soft)
         return self.problem.unlabeled.label_sums(rule, self.problem.frame, near=near)
@@ -416,7 +446,9 @@ class StreamedSet:
 AttainableSet = HeldSet | StreamedSet
 
 
-def gap(rows: AttainableSet, point: Array, gradient: Array, start: Shift | None = None) -> float:
+def gap(
+    rows: AttainableSet, point: Array, gradient: Array, start: Shift | None = None
+) -> float:
     """Return the first-order gap: the maximum over points v of the set of gradient'(v - point).
 
     It is zero at a stationary point, and never negative. ``start`` as in ``support``.

@@ -51,30 +51,50 @@ Product = Callable[[Array], Array]
 # A level ends when the predicted ascent is below a share of tau x entropy (``Settings.centered``).
 # If the gap is then not below that of the previous level, the share is reduced, down to this one.
 _SMALLEST_CENTERED = 1e-8
-_FIRST_CENTERED = 3.0  # factor of that share at the first level, whose steps are longest
+_FIRST_CENTERED = (
+    3.0  # factor of that share at the first level, whose steps are longest
+)
 _MOST_PRODUCTS = 100  # with J, in one run of conjugate gradients
 _MOST_STEPS = 15  # at one level
 _MOST_FIRST_STEPS = 40  # at the first level
-_SLOWEST_TAU_FACTOR = 0.7  # factor of tau above which a level is not repeated with a larger one
-_SUFFICIENT_GAIN = 0.05  # smallest gain of a step, over its predicted gain (Armijo's rule)
+_SLOWEST_TAU_FACTOR = (
+    0.7  # factor of tau above which a level is not repeated with a larger one
+)
+_SUFFICIENT_GAIN = (
+    0.05  # smallest gain of a step, over its predicted gain (Armijo's rule)
+)
 _GOOD_GAIN = 0.4  # the same, from which longer steps are allowed
 _POOR_GAIN = 0.1  # the same, below which only shorter ones are
 _READ_OF_A_PAIR = 2e4  # work, in numbers read, to form the block of J of two classes
-_FIRST_RADIUS = 1.0  # largest length of a step, in the norm of J, at the beginning of a level
-_SMALLEST_RADIUS = 1e-3  # where labels are hard J vanishes, and lengths say little about a step
+_FIRST_RADIUS = (
+    1.0  # largest length of a step, in the norm of J, at the beginning of a level
+)
+_SMALLEST_RADIUS = (
+    1e-3  # where labels are hard J vanishes, and lengths say little about a step
+)
 _SHORTEST_SIZE = 1e-12  # smallest part of a step that is tried
 _MERIT_ROUNDING = 1e-13  # of the merit
 _NEARLY_REACHED = 1.001  # over the smallest tau allowed, at which a path ends
 # Limits of paths.
-_LARGEST_TIED_LEAD = 18.0  # classes may tie whose scores at the end of a path differ by less
+_LARGEST_TIED_LEAD = (
+    18.0  # classes may tie whose scores at the end of a path differ by less
+)
 _MOST_CHANGES = 100  # of the set of rows that tie
 _MOST_LIMIT_STEPS = 30  # Newton steps for one set of rows that tie
 _LONGEST_STEP = 3.0  # largest relative growth of a share in one step
 _ZERO_CHANGE = 1e-14  # change of shares that counts as zero
-_ROUNDED_CHANGE = 1e-6  # largest change of shares that counts as rounding if it does not shrink
-_EQUAL_CHANGE_RATIO = 1 - 1e-6  # ratio of changes from which they are those of equal rows
-_SMALL_SHARE = 0.01  # shares below this are dropped together if steps would make them negative
-_DEPENDENT_RATIO = 1e-9  # singular value, over the largest, below which directions are dependent
+_ROUNDED_CHANGE = (
+    1e-6  # largest change of shares that counts as rounding if it does not shrink
+)
+_EQUAL_CHANGE_RATIO = (
+    1 - 1e-6
+)  # ratio of changes from which they are those of equal rows
+_SMALL_SHARE = (
+    0.01  # shares below this are dropped together if steps would make them negative
+)
+_DEPENDENT_RATIO = (
+    1e-9  # singular value, over the largest, below which directions are dependent
+)
 _WIDEST_MARGIN = 1e-6  # largest margin, over the root mean square of the leads c_k' z~
 _MARGIN_OVER_ROUNDING = 100.0  # smallest margin, over the leads of classes that tie
 
@@ -104,7 +124,9 @@ class State:
     @property
     def merit(self) -> float:
         """L - tau KL, up to a constant of the level, which a level maximizes."""
-        return self.value + self.tau * (self.entropy + float(np.vdot(self.anchor, self.point)))
+        return self.value + self.tau * (
+            self.entropy + float(np.vdot(self.anchor, self.point))
+        )
 
     @property
     def residual(self) -> Array:
@@ -242,14 +264,19 @@ class _System:
             if rho <= settings.SETTINGS.accuracy**2 * min(first, self._tau**2 * square):
                 break
             image = self._tau * direction - self._bend(moved)
-            bend, length = float(np.vdot(moved, image)), float(np.vdot(direction, moved))
+            bend, length = (
+                float(np.vdot(moved, image)),
+                float(np.vdot(direction, moved)),
+            )
             if not length > 0:
                 break
             along = float(np.vdot(x, moved))
             size = rho / bend if bend > 1e-14 * self._tau * length else np.inf
             is_last = not square + size * (2 * along + size * length) < radius**2
             if is_last:
-                size = (np.sqrt(along**2 + length * (radius**2 - square)) - along) / length
+                size = (
+                    np.sqrt(along**2 + length * (radius**2 - square)) - along
+                ) / length
             x = x + size * direction
             square += size * (2 * along + size * length)
             slope += size * float(np.vdot(right, moved))
@@ -259,13 +286,19 @@ class _System:
             curved = self._curvature(residual)
             self._work.left -= self._read
             last, rho = rho, float(np.vdot(residual, curved))
-            direction, moved = residual + rho / last * direction, curved + rho / last * moved
+            direction, moved = (
+                residual + rho / last * direction,
+                curved + rho / last * moved,
+            )
         else:
             exact = self._by_rows(right)
             if exact is not None and exact.length <= radius:
                 return exact
         # The remaining residual lies where J is almost 0 and the operator is tau times identity.
-        x, slope = x + residual / self._tau, slope + float(np.vdot(right, curved)) / self._tau
+        x, slope = (
+            x + residual / self._tau,
+            slope + float(np.vdot(right, curved)) / self._tau,
+        )
         return _Step(x, slope, math.sqrt(max(0.0, square)))
 
 
@@ -277,7 +310,11 @@ class Follower:
     rows: AttainableSet
 
     def state(
-        self, scores: Array, tau: float, anchor: Array | None = None, near: State | None = None
+        self,
+        scores: Array,
+        tau: float,
+        anchor: Array | None = None,
+        near: State | None = None,
     ) -> State:
         """Return the state at scores; the shift of quotas starts at that of ``near``."""
         scores = scores - scores[-1]
@@ -285,8 +322,12 @@ class Follower:
         start = None if near is None else near.labeling.shift
         found = self.rows.label(scores, start)
         value, gradient = self.objective.value_and_gradient(found.point)
-        entropy = found.log_sum - float(np.vdot(scores, found.point - self.rows.labeled_point))
-        return State(scores, anchor, tau, found, float(value), gradient - gradient[-1], entropy)
+        entropy = found.log_sum - float(
+            np.vdot(scores, found.point - self.rows.labeled_point)
+        )
+        return State(
+            scores, anchor, tau, found, float(value), gradient - gradient[-1], entropy
+        )
 
     def gap(self, state: State) -> float:
         """Return the first-order gap of a state over the set."""
@@ -299,7 +340,9 @@ class Follower:
         best, n_iter = Path(state, np.inf, 0, True), 0
         slowest, share = settings.SETTINGS.fall, settings.SETTINGS.centered
         levels: list[State] = []
-        smallest = max(_NEARLY_REACHED * least, settings.SMALLEST_TAU * self.objective.weight)
+        smallest = max(
+            _NEARLY_REACHED * least, settings.SMALLEST_TAU * self.objective.weight
+        )
         while True:
             most = min(max_iter - n_iter, _MOST_STEPS if levels else _MOST_FIRST_STEPS)
             wanted = share if levels else _FIRST_CENTERED * share
@@ -313,7 +356,12 @@ class Follower:
                 best = Path(state, found, n_iter, True)
             is_last = best.gap <= aim or state.tau <= smallest
             is_last = is_last or n_iter >= max_iter or work.left <= 0
-            if not is_last and end is _End.UNFINISHED and levels and slowest < _SLOWEST_TAU_FACTOR:
+            if (
+                not is_last
+                and end is _End.UNFINISHED
+                and levels
+                and slowest < _SLOWEST_TAU_FACTOR
+            ):
                 # Labels hardened before boundaries could move: repeat the level with a larger tau.
                 slowest = float(np.sqrt(slowest))
                 state = levels[-1].next_level(slowest * levels[-1].tau)
@@ -331,7 +379,9 @@ class Follower:
             state = state.next_level(max(fall * state.tau, least))
         return Path(best.state, best.gap, n_iter, True, tuple(levels))
 
-    def _center(self, state: State, most: int, share: float, work: Work) -> tuple[State, int, _End]:
+    def _center(
+        self, state: State, most: int, share: float, work: Work
+    ) -> tuple[State, int, _End]:
         """Maximize the merit at one level by at most ``most`` Newton steps.
 
         Return the state, the number of steps and how it ended. ``share`` is that of
@@ -343,7 +393,9 @@ class Follower:
                 return state, n_steps, _End.UNBOUNDED
             noise = _MERIT_ROUNDING * (abs(state.merit) + self.objective.weight)
             step = _System(self.objective, state, work).solve(state.residual, radius)
-            is_centered = step.slope <= max(share * state.tau * max(state.entropy, 0.0), noise)
+            is_centered = step.slope <= max(
+                share * state.tau * max(state.entropy, 0.0), noise
+            )
             trial, size = self._part_of_step(state, step, noise, work)
             if size == 0 or (is_centered and size == 1):
                 return trial, n_steps, _End.CENTERED if is_centered else _End.UNFINISHED
@@ -368,7 +420,10 @@ class Follower:
             moved = state.scores + size * step.scores
             trial = self.state(moved, state.tau, state.anchor, near=state)
             work.left -= trial.labeling.n_sought
-            if trial.merit - state.merit + noise >= _SUFFICIENT_GAIN * size * step.slope:
+            if (
+                trial.merit - state.merit + noise
+                >= _SUFFICIENT_GAIN * size * step.slope
+            ):
                 return trial, size
             size *= 0.3
         return state, 0.0
@@ -390,14 +445,18 @@ class Limit:
     gap: float  # first-order gap
     first: Array  # c, (K, 1 + rank)
     second: Array  # lambda, (K, 1 + rank)
-    margin: float  # classes tie whose c_k' z~ is this near to the largest; infinite: all do
+    margin: (
+        float  # classes tie whose c_k' z~ is this near to the largest; infinite: all do
+    )
 
     def rule(self, problem: Problem) -> LinearRule | LexicographicRule:
         """Return the labeling as a rule for rows in the frame."""
         second = problem.rule_of(self.second, is_soft=True)
         if np.isinf(self.margin):
             return second
-        return LexicographicRule(problem.rule_of(self.first, is_soft=False), second, self.margin)
+        return LexicographicRule(
+            problem.rule_of(self.first, is_soft=False), second, self.margin
+        )
 
 
 def find_limit(likelihood: Objective, held: HeldSet, end: State) -> Limit | None:
@@ -440,7 +499,9 @@ class _Balanced:
     gradient: Array
     first: Array  # the gradient without its part in the directions of rows that tie: rounding
     scores: Array
-    leaving: AnyArray | None = None  # (K, n): shares that a step would make negative; not balanced
+    leaving: AnyArray | None = (
+        None  # (K, n): shares that a step would make negative; not balanced
+    )
 
 
 def _balance(
@@ -476,7 +537,9 @@ def _balance(
         if not np.isfinite(step).all():
             return None
         change = np.where(is_sharing, whole(basis @ step) @ tied.T, 0.0)
-        change -= (shares[:, tied_rows] * change).sum(axis=0)  # relative changes of the shares
+        change -= (shares[:, tied_rows] * change).sum(
+            axis=0
+        )  # relative changes of the shares
         change[~is_sharing] = 0.0
         largest = float(np.abs(shares[:, tied_rows] * change).max())
         if largest <= _ZERO_CHANGE or last / 2 <= largest <= _ROUNDED_CHANGE:
@@ -485,7 +548,9 @@ def _balance(
             leaving = np.zeros(is_tied.shape, dtype=bool)
             # The share reduced most, with those of equal rows, and all small ones below zero.
             is_small = (change < -1) & (shares[:, tied_rows] < _SMALL_SHARE)
-            leaving[:, tied_rows] = is_small | (change <= _EQUAL_CHANGE_RATIO * change.min())
+            leaving[:, tied_rows] = is_small | (
+                change <= _EQUAL_CHANGE_RATIO * change.min()
+            )
             return replace(found, leaving=leaving)
         last = largest
         free = free + step * min(1.0, _LONGEST_STEP / max(float(change.max()), 1e-300))

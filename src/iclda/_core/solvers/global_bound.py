@@ -23,7 +23,10 @@ from . import settings
 from .attainable import hold_all
 
 _COLUMNS = 8  # intervals of r at the beginning
-_STEPS = 6, 15  # Newton steps for the multipliers of a cell: of a large one, of a small one
+_STEPS = (
+    6,
+    15,
+)  # Newton steps for the multipliers of a cell: of a large one, of a small one
 _SMALL = 0.1  # width of small cells, in logit(r) and log(v)
 _SMALLEST = 1e-4  # width of cells that are not split
 _LEAST_SPREAD = 1e-6  # of the labeled rows in any direction, per unit of weight
@@ -86,12 +89,18 @@ class UpperBounds:
         counts, means = likelihood.counts, likelihood.means
         self.weight, self._keep = likelihood.weight, 1 - likelihood.shrinkage
         self._n, self._m = counts.tolist()
-        self._prior = (self._n, self._m) if likelihood.log_priors is None else (0.0, 0.0)
-        self._curvatures, axes = np.linalg.eigh(likelihood.within + (counts * means.T) @ means)
+        self._prior = (
+            (self._n, self._m) if likelihood.log_priors is None else (0.0, 0.0)
+        )
+        self._curvatures, axes = np.linalg.eigh(
+            likelihood.within + (counts * means.T) @ means
+        )
         self._first, self._total = counts[0] * means[0] @ axes, counts @ means @ axes
         self._row_weights, self._z = held.weights, held.z.copy()
         self._z[:, 1:] = held.z[:, 1:] @ axes
-        self._labeled = np.append(held.labeled_point[0, 0], held.labeled_point[0, 1:] @ axes)
+        self._labeled = np.append(
+            held.labeled_point[0, 0], held.labeled_point[0, 1:] @ axes
+        )
         value, gradient = likelihood.value_and_gradient(point)
         self.found, self.r, b = float(value), float(point[0, 0]), point[0, 1:] @ axes
         free = self.r * (1 - self.r) - float(b @ b)
@@ -99,7 +108,9 @@ class UpperBounds:
         loss = float(self._loss(self.r) + b @ (self._curvatures * b))
         loss -= 2 * float(b @ (self._first - self.r * self._total))
         self._constant = 0.0
-        self._constant = self.found + self.weight / 2 * math.log(self.v) - self._level(self.r)
+        self._constant = (
+            self.found + self.weight / 2 * math.log(self.v) - self._level(self.r)
+        )
         self._constant += loss / (2 * self._keep * free)
         least = _LEAST_SPREAD * self.weight
         lead, pull = gradient[0] - gradient[1], loss / free - self._keep * self.weight
@@ -119,7 +130,9 @@ class UpperBounds:
     def _level(self, r: Any) -> Any:
         """Part of the likelihood that depends on r alone."""
         (n, m), near = self._prior, self._n / r + self._m / (1 - r)
-        return self._constant + n * np.log(r) + m * np.log(1 - r) + near / (2 * self._keep)
+        return (
+            self._constant + n * np.log(r) + m * np.log(1 - r) + near / (2 * self._keep)
+        )
 
     def cells(self, target: float) -> list[ProofCell]:
         """Cells that cover all attainable points with a likelihood above ``target``."""
@@ -127,18 +140,29 @@ class UpperBounds:
         middle = np.clip(logit(self.r), *ends)
         loss = 2 * self._least_loss / self._keep
         cells = []
-        for cut in pairwise(np.unique([middle, *np.linspace(ends[0], ends[1], _COLUMNS + 1)])):
+        for cut in pairwise(
+            np.unique([middle, *np.linspace(ends[0], ends[1], _COLUMNS + 1)])
+        ):
             # The least loss bounds the likelihood for small v.
             first, last = expit(cut).tolist()
-            most = self._constant + (self._n / first + self._m / (1 - last)) / (2 * self._keep)
-            most += self._prior[0] * math.log(last) + self._prior[1] * math.log(1 - first)
+            most = self._constant + (self._n / first + self._m / (1 - last)) / (
+                2 * self._keep
+            )
+            most += self._prior[0] * math.log(last) + self._prior[1] * math.log(
+                1 - first
+            )
             v = math.log(min(1.0, 2 * loss / self.weight))
             while most - self.weight / 2 * v - loss * math.exp(-v) > target:
                 v -= 0.2
-            cells += [ProofCell(cut, pair) for pair in pairwise(np.linspace(v, 0, 2 + int(-v)))]
+            cells += [
+                ProofCell(cut, pair)
+                for pair in pairwise(np.linspace(v, 0, 2 + int(-v)))
+            ]
         return cells
 
-    def at_places(self, multipliers: Array, r: Array, v: Array, tau: float) -> _Softened:
+    def at_places(
+        self, multipliers: Array, r: Array, v: Array, tau: float
+    ) -> _Softened:
         """Largest bound at places (r, v); tau softens the attainable set and the maximum."""
         scores, given = multipliers[:-1], self._curvatures + multipliers[-1]
         if not given[0] > 0:
@@ -151,11 +175,15 @@ class UpperBounds:
         values = self._level(r) - self.weight / 2 * np.log(v) - scores[0] * r
         values += (b**2 @ given - self._loss(r)) / k + multipliers[-1] * by_pull
         leads = self._z @ scores
-        support = float(scores @ self._labeled + self._row_weights @ np.maximum(leads, 0))
+        support = float(
+            scores @ self._labeled + self._row_weights @ np.maximum(leads, 0)
+        )
         decay, top = np.exp(-np.abs(leads) / tau), float(values.max())
         shares, barrier = np.exp((values - top) / tau), _BARRIER * tau
         value = support + top + tau * float(self._row_weights @ np.log1p(decay))
-        value += tau * math.log(shares.sum()) - barrier * math.log(given[0] / self.weight)
+        value += tau * math.log(shares.sum()) - barrier * math.log(
+            given[0] / self.weight
+        )
         shares /= shares.sum()
         by_place = np.column_stack([-r, -b, by_pull - (b**2).sum(axis=1) / k])
         gradient = shares @ by_place
@@ -190,7 +218,10 @@ class UpperBounds:
             diagonal = at.hessian.diagonal()
             scale = np.append(np.full(len(now) - 1, diagonal[:-1].max()), diagonal[-1])
             step = -np.linalg.solve(at.hessian + np.diag(damping * scale), at.gradient)
-            slope, ahead = float(at.gradient @ step), self.at_places(now + step, r, v, tau)
+            slope, ahead = (
+                float(at.gradient @ step),
+                self.at_places(now + step, r, v, tau),
+            )
             if not ahead.value <= at.value + 0.1 * slope:
                 damping = max(10 * damping, 1e-5)
                 continue
@@ -205,7 +236,12 @@ class UpperBounds:
 
     def bound(self, multipliers: Array, cell: ProofCell) -> CellBound:
         """Upper bound in a cell by multipliers at which it is concave in b."""
-        scores, pull, (n, m), keep = multipliers[:-1], multipliers[-1], self._prior, self._keep
+        scores, pull, (n, m), keep = (
+            multipliers[:-1],
+            multipliers[-1],
+            self._prior,
+            self._keep,
+        )
         given = self._curvatures + pull
         over, across = self._first / given, self._total / given
         # level(r) - N/2 log v + (a + b r + c r^2) / k + intercept + slope r + rise k bounds L.
@@ -213,7 +249,10 @@ class UpperBounds:
         c = self._total @ across - self.weight - pull
         intercept = scores @ self._labeled - scores[1:] @ over - pull / (2 * keep)
         intercept += self._row_weights @ np.maximum(self._z @ scores, 0)
-        slope, rise = scores[1:] @ across - scores[0], scores[1:] @ (scores[1:] / given) / 4
+        slope, rise = (
+            scores[1:] @ across - scores[0],
+            scores[1:] @ (scores[1:] / given) / 4,
+        )
         # Above its chord from end to end of r the bound is curved by a part that is constant in
         # v, one over v and one times v.
         (first, last), ends_of_v = cell.ends
@@ -259,7 +298,9 @@ class _Search:
             _, _, cell, multipliers, bound = heapq.heappop(self._cells)
             widths = np.ptp(cell, axis=1)
             is_small = bool(widths.max() < _SMALL)
-            multipliers, n_steps = self._improved(cell, multipliers, bound, is_small=is_small)
+            multipliers, n_steps = self._improved(
+                cell, multipliers, bound, is_small=is_small
+            )
             most_steps -= 1 + n_steps
             bound = self._bounds.bound(multipliers, cell)
             lack = bound.value - self._target
@@ -267,7 +308,9 @@ class _Search:
                 continue
             if widths.max() < _SMALLEST:
                 return False
-            kind = "r" if bound.error_of_r > 0.5 * lack or widths[0] > widths[1] else "v"
+            kind = (
+                "r" if bound.error_of_r > 0.5 * lack or widths[0] > widths[1] else "v"
+            )
             low, high = getattr(cell, kind)
             for half in pairwise((low, (low + high) / 2, high)):
                 self._add(cell._replace(**{kind: half}), multipliers)
@@ -280,7 +323,9 @@ class _Search:
         places = dict.fromkeys([*product(*cell.ends), (bound.r, bound.v)])
         r, v = (np.array(each) for each in zip(*places, strict=True))
         choices = [multipliers, self._bounds.start, self._nothing]
-        values = [self._bounds.at_places(x, r, v, self._tolerance).worst for x in choices]
+        values = [
+            self._bounds.at_places(x, r, v, self._tolerance).worst for x in choices
+        ]
         aim, worst, n_all = self._target - 0.1 * self._tolerance, math.inf, 0
         for i in np.argsort(values):
             lack = worst - self._target

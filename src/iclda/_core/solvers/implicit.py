@@ -34,9 +34,13 @@ _ONE_CLASS_SCORE = 8.0  # of the class that gets all rows: shares of 3e-4 in the
 _FIRST_STEP = 0.5
 _SMALLEST_STEP = 1e-4
 _REFUSED_FACTOR = 0.25  # factor of the size after a step that lowered the merit
-_LINE_FRACTIONS = np.array([0.25, 0.5, 0.75])[:, None]  # places between two points to compare at
+_LINE_FRACTIONS = np.array([0.25, 0.5, 0.75])[
+    :, None
+]  # places between two points to compare at
 _MERIT_ROUNDING = 1e-12  # of the merit
-_SMALLEST_GAIN = 1e-7  # of the best value in a round, per unit of labeled weight, to go on
+_SMALLEST_GAIN = (
+    1e-7  # of the best value in a round, per unit of labeled weight, to go on
+)
 _STEPS_OF_A_START = 40  # approximate, for the number of starts that the work allows
 _MORE_STARTS = 4  # factor of the number of starts if a few of them do not agree
 _LEAST_STARTS = 4  # whatever the work
@@ -103,22 +107,31 @@ class Candidates:
         return Candidates(self.scores / factor, self.tau * factor)
 
 
-def _follow_candidates(sample: HeldSample, effort: Effort, n_starts: int, seed: int) -> list[Path]:
+def _follow_candidates(
+    sample: HeldSample, effort: Effort, n_starts: int, seed: int
+) -> list[Path]:
     """Follow a path from each candidate on the rows of a sample that may be best."""
     likelihood = sample.problem.likelihood
-    follower, found = Follower(likelihood, sample.held), _candidates(sample, n_starts, seed)
+    follower, found = (
+        Follower(likelihood, sample.held),
+        _candidates(sample, n_starts, seed),
+    )
     is_whole = len(sample.rows) == sample.problem.unlabeled.n_rows
     ends = [follower.state(scores, found.tau) for scores in found.scores]
     if not is_whole:
         # Soft enough to have a level from which the path can be continued on all rows.
-        found = found.reheated(max(1.0, settings.SOFTEST_TAU * likelihood.weight / found.tau))
+        found = found.reheated(
+            max(1.0, settings.SOFTEST_TAU * likelihood.weight / found.tau)
+        )
     elif not _is_small(sample.problem):
         found = found.reheated(settings.REHEATING)
     paths: list[Path] = []
     for end, scores in zip(ends, found.scores, strict=True):
         path = Path(end, follower.gap(end), 0, True, (end,))
         # To first order a path gains at most its gap.
-        may_be_best = not paths or end.value + path.gap >= max(p.state.value for p in paths)
+        may_be_best = not paths or end.value + path.gap >= max(
+            p.state.value for p in paths
+        )
         if may_be_best and effort.work.left > 0:
             followed = follower.follow(follower.state(scores, found.tau), effort)
             has_lost = followed.gap > effort.tol and followed.state.value < end.value
@@ -138,7 +151,9 @@ def _candidates(sample: HeldSample, n_starts: int, seed: int) -> Candidates:
     is_whole, few = len(sample.rows) == sample.problem.unlabeled.n_rows, sample
     if _is_small(sample.problem) or not is_whole:
         few = sample.thinned(settings.SETTINGS.screened_rows)
-    found = find_candidates(few.problem, few.held, n_starts, seed, is_sample=few is not sample)
+    found = find_candidates(
+        few.problem, few.held, n_starts, seed, is_sample=few is not sample
+    )
     if few is sample:
         return found
     scores = [moved_scores(each, few.problem, sample.problem) for each in found.scores]
@@ -161,7 +176,9 @@ def find_candidates(
     chosen, annealing = settings.SETTINGS, _Annealing(problem.likelihood, held)
     if not _is_small(problem):
         annealing.cooling = settings.COOLING_OF_MANY
-        two = _Starts(problem, n_starts, seed).first(min(n_starts, settings.STARTS_OF_MANY))
+        two = _Starts(problem, n_starts, seed).first(
+            min(n_starts, settings.STARTS_OF_MANY)
+        )
         found, tau = annealing.run(two, chosen.heights[:1], to_the_end=True)
         return Candidates(found.scores, tau)
     n_read = len(held.weights) * problem.labeled_point.size
@@ -174,7 +191,9 @@ def find_candidates(
     n_shares = len(held.weights) * problem.n_classes
     n_few = min(max(starts.n_starts, _CHEAP_FIRST_SHARES // n_shares), len(first)) // 2
     n_few = n_few if n_starts > 1 else 1
-    n_changed = min(max(starts.n_starts, _CHEAP_SHARES // n_shares), 4 * starts.n_starts)
+    n_changed = min(
+        max(starts.n_starts, _CHEAP_SHARES // n_shares), 4 * starts.n_starts
+    )
     lower = tuple(height / 4 for height in chosen.heights)
     cooled = annealing.coolest / annealing.spread / np.array(lower)
     found, tau = annealing.run(first[:n_few], (settings.FIRST_HEIGHT,))
@@ -185,11 +204,15 @@ def find_candidates(
         if turn == 0:
             more, tau = annealing.run(first[n_few:], chosen.heights, to_the_end=True)
         else:
-            changed = starts.changed(found.scores[: chosen.n_parents], cooled, n_changed, turn)
+            changed = starts.changed(
+                found.scores[: chosen.n_parents], cooled, n_changed, turn
+            )
             more, tau = annealing.run(changed, lower, to_the_end=True)
         best = found.values.max()
         found = annealing.distinct(found.joined(more), tau)
-        has_gained = found.values.max() > best + _SMALLEST_GAIN * problem.likelihood.weight
+        has_gained = (
+            found.values.max() > best + _SMALLEST_GAIN * problem.likelihood.weight
+        )
         n_idle = 0 if has_gained or turn == 0 else n_idle + 1
         turn += 1
     found = found.take(np.argsort(-found.values, kind="stable"))
@@ -212,7 +235,9 @@ class _Members(NamedTuple):
         return _Members(*(part[index] for part in self))
 
     def joined(self, other: _Members) -> _Members:
-        return _Members(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+        return _Members(
+            *(np.concatenate(pair) for pair in zip(self, other, strict=True))
+        )
 
     def merits(self, tau: float) -> Array:
         return np.asarray(self.values + tau * self.entropies)
@@ -262,10 +287,17 @@ class _Annealing:
         scores = scores - scores[:, -1:]
         points, log_sums = self._held.soft_points(scores)
         values, gradients = self._likelihood.value_and_gradient(points)
-        entropies = log_sums - np.einsum("skd,skd->s", scores, points - self._held.labeled_point)
+        entropies = log_sums - np.einsum(
+            "skd,skd->s", scores, points - self._held.labeled_point
+        )
         gradients = gradients - gradients[:, -1:]
         return _Members(
-            scores, points, gradients, entropies, values, np.full(len(values), _FIRST_STEP)
+            scores,
+            points,
+            gradients,
+            entropies,
+            values,
+            np.full(len(values), _FIRST_STEP),
         )
 
     def _step(self, members: _Members, tau: float) -> _Members:
@@ -348,7 +380,9 @@ class _Starts:
     def first(self, n: int) -> Array:
         """Return n starts: supervised posterior, equal shares, each class alone, hyperplanes."""
         n_classes, width = self.problem.labeled_point.shape
-        n_alone = max(0, min(n_classes, n - 2))  # all of them would be classes^2 x width numbers
+        n_alone = max(
+            0, min(n_classes, n - 2)
+        )  # all of them would be classes^2 x width numbers
         fixed = np.zeros((2 + n_alone, n_classes, width))
         fixed[0] = np.maximum(start_scores(self.problem), _LOWEST_SCORE)
         fixed[2 + np.arange(n_alone), np.arange(n_alone), 0] = _ONE_CLASS_SCORE
@@ -374,9 +408,13 @@ class _Starts:
         rng = np.random.default_rng([self.seed, turn])
         parts = np.array_split(np.empty(n), len(factors))
         scale = np.repeat(factors, [len(part) for part in parts])[:, None, None]
-        one, two = (parents[rng.integers(len(parents), size=n)] * scale for _ in range(2))
+        one, two = (
+            parents[rng.integers(len(parents), size=n)] * scale for _ in range(2)
+        )
         noise = self._hyperplanes(rng, n)
-        sizes = rng.uniform(0.2, 1, n) * np.sqrt((one**2).sum((1, 2)) / (noise**2).sum((1, 2)))
+        sizes = rng.uniform(0.2, 1, n) * np.sqrt(
+            (one**2).sum((1, 2)) / (noise**2).sum((1, 2))
+        )
         found = one.copy()
         for i, kind in enumerate(rng.permutation(n) % 5):
             j, k = rng.choice(n_classes, 2, replace=False)

@@ -27,7 +27,9 @@ from . import Outcome
 _SMALLEST_SINGULAR_RATIO = 1e-12
 CLOSED_FORMS = ("invariant", "symmetric", "means-shifted")  # variants
 _GRADIENT_TOLERANCE = 1e-9  # gradient, per unit of labeled weight, that is aimed at
-_SMALL_ASCENT = 1e-10  # per unit of labeled weight, that Newton's method predicts at a maximum
+_SMALL_ASCENT = (
+    1e-10  # per unit of labeled weight, that Newton's method predicts at a maximum
+)
 _MOST_STEPS = 500
 _TINY_STEP = 1e-12  # step that changes nothing
 _MOST_UNKNOWNS = 2_500  # some minutes
@@ -79,7 +81,9 @@ def normalize(problem: Problem) -> Gaussians:
     frame, whitening, labeled = problem.frame, problem.whitening, problem.likelihood
     covariance = (1 - problem.shrinkage) * np.eye(whitening.rank)
     weights = labeled.counts / labeled.weight
-    return gaussians(frame, whitening, weights, labeled.means, covariance, problem.log_priors)
+    return gaussians(
+        frame, whitening, weights, labeled.means, covariance, problem.log_priors
+    )
 
 
 def _inverse_root(total: Array) -> Array:
@@ -135,7 +139,10 @@ def maximize_under_moments(problem: Problem) -> tuple[Gaussians, Outcome]:
     scatter = problem.likelihood.weight * within
     likelihood = replace(problem.likelihood, within=scatter, shrinkage=0.0)
     found = [
-        _ascend(likelihood, np.column_stack([weights, scale * weights[:, None] * (shifted @ A.T)]))
+        _ascend(
+            likelihood,
+            np.column_stack([weights, scale * weights[:, None] * (shifted @ A.T)]),
+        )
         for scale in _MEAN_SCALES
     ]
     point, _, is_maximum = max(found, key=lambda each: each[1])
@@ -151,7 +158,9 @@ def _ascend(likelihood: LabeledLikelihood, start: Array) -> tuple[Array, float, 
     def point_of(free: Array) -> Array:
         point = np.empty(shape)
         point[:-1] = free.reshape(point[:-1].shape)
-        point[-1] = -point[:-1].sum(axis=0)  # class weights add up to 1, class sums to 0
+        point[-1] = -point[:-1].sum(
+            axis=0
+        )  # class weights add up to 1, class sums to 0
         point[-1, 0] += 1
         return point
 
@@ -183,7 +192,11 @@ def _ascend(likelihood: LabeledLikelihood, start: Array) -> tuple[Array, float, 
         hess=hessian,
         method="trust-exact",
         callback=watch,
-        options={"gtol": _GRADIENT_TOLERANCE, "maxiter": _MOST_STEPS, "initial_trust_radius": 0.1},
+        options={
+            "gtol": _GRADIENT_TOLERANCE,
+            "maxiter": _MOST_STEPS,
+            "initial_trust_radius": 0.1,
+        },
     )
     ascent = found.jac @ np.linalg.lstsq(found.hess, found.jac)[0] / 2
     return point_of(found.x), -float(found.fun), bool(0 <= ascent <= _SMALL_ASCENT)

@@ -59,7 +59,13 @@ def _gain_left_out(problem: Problem) -> float:
         return 0.0
     n_left_out, keep = problem.n_left_out, 1 - problem.shrinkage
     supervised = target_of_labeled(problem.labeled, problem.frame, n_left_out)
-    ratio = keep / problem.shrinkage * problem.ridge[0] * problem.labeled.weight / supervised[0]
+    ratio = (
+        keep
+        / problem.shrinkage
+        * problem.ridge[0]
+        * problem.labeled.weight
+        / supervised[0]
+    )
     return float(n_left_out * (ratio - 1 - np.log(ratio)) / (2 * keep))
 
 
@@ -74,7 +80,9 @@ def minimize_over_labelings(
     its own.
     """
     rounds, work = problem.rounds(limits.max_iter), Work()
-    if rounds < limits.max_iter:  # steps of many classes may each take hundreds of products
+    if (
+        rounds < limits.max_iter
+    ):  # steps of many classes may each take hundreds of products
         work = Work(rounds * problem.unlabeled.n_rows * problem.labeled_point.size)
 
     def follow(sample: HeldSample, effort: Effort) -> list[Path]:
@@ -106,7 +114,11 @@ class Contrast(Objective):
         """
         if not smallest_eigenvalue(point) > FLOOR:
             return -np.inf, np.zeros_like(point)
-        precise, r, keep = precise_means(point, is_for_newton=True), point[:, 0], 1 - self.shrinkage
+        precise, r, keep = (
+            precise_means(point, is_for_newton=True),
+            point[:, 0],
+            1 - self.shrinkage,
+        )
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
         value = precise.log_det / (2 * keep) - r @ log_priors
         gradient = self.scores.copy()
@@ -119,7 +131,10 @@ class Contrast(Objective):
         r, b = point[:, 0], point[:, 1:]
 
         def change(direction: Array) -> Array:
-            dr, drows = direction[..., 0], change_of_precise_means(point, precise, direction)
+            dr, drows = (
+                direction[..., 0],
+                change_of_precise_means(point, precise, direction),
+            )
             dalong = (drows * b + precise.rows * direction[..., 1:]).sum(axis=-1)
             found = np.empty(direction.shape)
             found[..., 1:] = -drows / keep
@@ -133,7 +148,11 @@ class Contrast(Objective):
 
 def contrast_with(problem: Problem, reference: Gaussians) -> Contrast:
     """The contrast of a problem with its supervised model."""
-    whitening, keep, rank = problem.whitening, 1 - problem.shrinkage, problem.whitening.rank
+    whitening, keep, rank = (
+        problem.whitening,
+        1 - problem.shrinkage,
+        problem.whitening.rank,
+    )
     scores = problem.scores_of(reference.score_rule())
     # A row z in whitened coordinates is half @ z + shift, standardized by the reference.
     half = reference.projection @ whitening.inverse

@@ -44,9 +44,13 @@ _ROUNDED_ERROR = 1e-10  # accepted where rounding prevents further progress
 _ROUGH_ERROR = 1e-6  # at the levels of tau above 1
 _CORRECTABLE_SHARE = 1e-3  # that a sample of the rows near boundaries can correct
 # Newton's method for the shifts.
-_HARD_SCORE = 40.0  # difference of scores beyond which labels are hard; longest step of a shift
+_HARD_SCORE = (
+    40.0  # difference of scores beyond which labels are hard; longest step of a shift
+)
 _MOST_STEPS = 200
-_WARM_STEPS = 60  # from the shift of similar scores; if these fail, tau is lowered from above
+_WARM_STEPS = (
+    60  # from the shift of similar scores; if these fail, tau is lowered from above
+)
 _IDLE_STEPS = 6  # steps in a row that lower the dual by no more than rounding, after which it stops
 _DUAL_ROUNDING = 1e-15  # of the value of the dual
 # Levels of tau: scores are divided by it, and it falls to 1.
@@ -55,11 +59,15 @@ _TAU_FACTOR = 0.3  # factor of tau from level to level
 _SHARPNESS_FACTOR = 10.0  # factor of the sharpness of intervals from level to level
 _HARD_TAU = 1e-11  # tau of the linear oracle, over the range of the scores
 # Work.
-READS_PER_SHIFT = 30  # approximate number of times that the scores are read, with three classes up
+READS_PER_SHIFT = (
+    30  # approximate number of times that the scores are read, with three classes up
+)
 _NUMBERS_READ_AT_ONCE = 4e5  # smallest number of scores that is counted as work
 # Passes over all rows.
 _MOST_PASSES = 5  # to fill the quotas of one labeling
-_CLOSE_SHIFT = 5.0  # change of a shift up to which rows far from boundaries keep their labels
+_CLOSE_SHIFT = (
+    5.0  # change of a shift up to which rows far from boundaries keep their labels
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,9 @@ class Quotas:
     width: Array  # (K,)
     is_held: AnyArray  # (K,): classes that are shifted; others have no quota, or get the rest
     weight: float  # of all rows
-    sharpness: float = 1.0  # of intervals: how fast the weight of a class changes with its shift
+    sharpness: float = (
+        1.0  # of intervals: how fast the weight of a class changes with its shift
+    )
 
     @property
     def has_slack(self) -> bool:
@@ -101,7 +111,9 @@ class Quotas:
         """Return the weights that the classes must have at these shifts, (..., K) or (K,)."""
         if not self.has_slack:
             return self.low
-        return np.asarray(self.low + self.width * second_of_two(self.sharpness * shifts))
+        return np.asarray(
+            self.low + self.width * second_of_two(self.sharpness * shifts)
+        )
 
     def bends(self, shifts: Array) -> Array:
         """Return the second derivatives of ``cost`` by each shift, (..., K)."""
@@ -120,11 +132,17 @@ class QuotaLabeling(Labeling):
 
     shift: Shift
 
-    def __init__(self, free: Labeling, rows: QuotaSet, shift: Shift, log_sum: float) -> None:
-        super().__init__(AllSums(free.point, log_sum, free.is_thinned), free.rows, free.shares)
+    def __init__(
+        self, free: Labeling, rows: QuotaSet, shift: Shift, log_sum: float
+    ) -> None:
+        super().__init__(
+            AllSums(free.point, log_sum, free.is_thinned), free.rows, free.shares
+        )
         self.shift, self._local = shift, rows
         if len(self.point) > 2:
-            self.n_sought = READS_PER_SHIFT * max(_NUMBERS_READ_AT_ONCE, self.shares.size)
+            self.n_sought = READS_PER_SHIFT * max(
+                _NUMBERS_READ_AT_ONCE, self.shares.size
+            )
 
     @cached_property
     def _offsets(self) -> tuple[Array, Array]:
@@ -139,7 +157,9 @@ class QuotaLabeling(Labeling):
         """Invert the derivative of class weights by shifts, singular where labels are hard."""
         quotas = self._local.quotas
         bends = quotas.bends(self.shift.values)[quotas.is_held]
-        return np.asarray(np.linalg.pinv(inner + np.diag(bends), rcond=1e-13, hermitian=True))
+        return np.asarray(
+            np.linalg.pinv(inner + np.diag(bends), rcond=1e-13, hermitian=True)
+        )
 
     def product(self, direction: Array) -> Array:
         moved = super().product(direction)
@@ -152,9 +172,13 @@ class QuotaLabeling(Labeling):
         held, (n_classes, width) = self._local.quotas.is_held, self.point.shape
         chosen = np.zeros((len(whole), n_classes))
         chosen[np.arange(n_classes - 1) * width, np.arange(n_classes - 1)] = 1
-        chosen[::width, -1] = -1  # scores of the last class are held: all others move instead
+        chosen[
+            ::width, -1
+        ] = -1  # scores of the last class are held: all others move instead
         across = whole @ chosen[:, held]
-        return np.asarray(whole - across @ self._inverse(chosen[:, held].T @ across) @ across.T)
+        return np.asarray(
+            whole - across @ self._inverse(chosen[:, held].T @ across) @ across.T
+        )
 
     @property
     def local_set(self) -> QuotaSet:
@@ -178,7 +202,9 @@ class QuotaSet(HeldSet):
         begin = None
         if start is not None:
             begin = start.values[None] * score_range / start.score_range
-        return Shift(balance(stack, self.weights, self.quotas, begin)[0], score_range, self)
+        return Shift(
+            balance(stack, self.weights, self.quotas, begin)[0], score_range, self
+        )
 
     def label(self, scores: Array, start: Shift | None = None) -> QuotaLabeling:
         shift = self.find_shift(scores, start)
@@ -197,10 +223,14 @@ class QuotaSet(HeldSet):
     def support(self, direction: Array, start: Shift | None = None) -> float:
         scores = self.scores_of_rows(direction)
         shift = hard_shift(scores, self.weights, self.quotas)
-        return float(self.weights @ (scores.T + shift).max(axis=1) + self.quotas.hard_cost(shift))
+        return float(
+            self.weights @ (scores.T + shift).max(axis=1) + self.quotas.hard_cost(shift)
+        )
 
 
-def balance(scores: Array, weights: Array, quotas: Quotas, start: Array | None = None) -> Array:
+def balance(
+    scores: Array, weights: Array, quotas: Quotas, start: Array | None = None
+) -> Array:
     """Return the shifts (S, K) by which softmax of a stack of scores (S, K, n) fills the quotas.
 
     ``start`` (S, K) are shifts of similar scores.
@@ -222,7 +252,10 @@ def balance(scores: Array, weights: Array, quotas: Quotas, start: Array | None =
     soft, shifts = replace(quotas, sharpness=1.0), np.zeros(scores.shape[:2])
     last_tau, last = np.inf, shifts
     while tau > 1:
-        found = tau * _newton(scores / tau, weights, soft, shifts / tau, exact=_ROUGH_ERROR)[0]
+        found = (
+            tau
+            * _newton(scores / tau, weights, soft, shifts / tau, exact=_ROUGH_ERROR)[0]
+        )
         slope = (found - last) / (tau - last_tau)
         last_tau, last, tau = tau, found, max(1.0, _TAU_FACTOR * tau)
         shifts = found + (tau - last_tau) * slope
@@ -230,7 +263,9 @@ def balance(scores: Array, weights: Array, quotas: Quotas, start: Array | None =
         shifts = _newton(scores, weights, soft, shifts)[0]
         if soft.sharpness >= quotas.sharpness:
             return shifts
-        soft = replace(soft, sharpness=min(quotas.sharpness, soft.sharpness * _SHARPNESS_FACTOR))
+        soft = replace(
+            soft, sharpness=min(quotas.sharpness, soft.sharpness * _SHARPNESS_FACTOR)
+        )
 
 
 def _balance_two(leads: Array, weights: Array, quotas: Quotas, shift: Array) -> Array:
@@ -274,7 +309,11 @@ def _newton(
     Return the shifts (S, K), and which of them fill the quotas to the error ``exact``.
     """
     held = np.flatnonzero(quotas.is_held)
-    shifts, damping, n_idle = shifts.copy(), np.zeros(len(scores)), np.zeros(len(scores), dtype=int)
+    shifts, damping, n_idle = (
+        shifts.copy(),
+        np.zeros(len(scores)),
+        np.zeros(len(scores), dtype=int),
+    )
     values, excess, bends = _dual(scores, weights, quotas, shifts)
     is_open, enough = np.ones(len(scores), dtype=bool), exact * quotas.weight
 
@@ -377,7 +416,9 @@ class QuotaStreamedSet(StreamedSet):
             free = super().label(shifted(scores, shift.values))
             local = free.local_set
             taken = local.labeled_point[:, 0] - self.labeled_point[:, 0]
-            near = QuotaSet(local.z, local.weights, local.labeled_point, quotas.less(taken))
+            near = QuotaSet(
+                local.z, local.weights, local.labeled_point, quotas.less(taken)
+            )
             if not near.quotas.can_be_filled(float(near.weights.sum())):
                 cost, filled = quotas.cost(shift.values), quotas.filled(shift.values)
                 excess = free.point[:, 0] - self.labeled_point[:, 0] - filled
@@ -390,8 +431,13 @@ class QuotaStreamedSet(StreamedSet):
             found.log_sum += others - float(shift.values @ taken)
             found.is_thinned = free.is_thinned
             moved = float(np.abs(found.point - free.point)[:, 0].max())
-            is_little = not free.is_thinned or moved <= _CORRECTABLE_SHARE * quotas.weight
-            if is_little and float(np.ptp(found.shift.values - shift.values)) <= _CLOSE_SHIFT:
+            is_little = (
+                not free.is_thinned or moved <= _CORRECTABLE_SHARE * quotas.weight
+            )
+            if (
+                is_little
+                and float(np.ptp(found.shift.values - shift.values)) <= _CLOSE_SHIFT
+            ):
                 break
         return found
 
@@ -408,7 +454,9 @@ class QuotaStreamedSet(StreamedSet):
             return np.inf
         rows = start.rows
         shift = hard_shift(direction @ rows.z.T, rows.weights, rows.quotas)
-        return super().support(shifted(direction, shift)) + self._sample.quotas.hard_cost(shift)
+        return super().support(
+            shifted(direction, shift)
+        ) + self._sample.quotas.hard_cost(shift)
 
 
 def quotas_of(problem: Problem) -> Quotas:
@@ -422,7 +470,9 @@ def quotas_of(problem: Problem) -> Quotas:
     return Quotas(weight * low, weight * (high - low), is_held, weight)
 
 
-def hold_rows(problem: Problem, rows: AnyArray, weights: Array, sharpness: float = 1.0) -> HeldSet:
+def hold_rows(
+    problem: Problem, rows: AnyArray, weights: Array, sharpness: float = 1.0
+) -> HeldSet:
     """Hold rows given in the user's units; with quotas always in memory."""
     if problem.proportions is None:
         return hold(problem, rows, weights)

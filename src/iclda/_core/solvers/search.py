@@ -82,7 +82,9 @@ def search(
         best = _follow_on_all_rows(reader, objective, start, effort)
         n_passes += reader.n_passes
     found = _solution(problem, objective, best, effort)
-    return replace(found, n_iter=n_iter + found.n_iter, n_passes=n_passes, n_optima=n_optima)
+    return replace(
+        found, n_iter=n_iter + found.n_iter, n_passes=n_passes, n_optima=n_optima
+    )
 
 
 def _solution(
@@ -123,7 +125,9 @@ def n_held_rows(problem: Problem) -> int:
     most = min(settings.HELD_ROWS, by_shares)
     if n_rows <= most and n_rows * width <= settings.HELD_ENTRIES_OF_ALL:
         return n_rows
-    return min(most, max(settings.LEAST_HELD_ROWS, chosen.held_entries // width), n_rows)
+    return min(
+        most, max(settings.LEAST_HELD_ROWS, chosen.held_entries // width), n_rows
+    )
 
 
 @dataclass(frozen=True)
@@ -153,12 +157,16 @@ def hold_sample(problem: Problem, rows: Array, weights: Array) -> HeldSample:
     if len(rows) < problem.unlabeled.n_rows:
         step = settings.ROWS_WHITENED_AT_ONCE
         parts = [slice(start, start + step) for start in range(0, len(rows), step)]
-        moments = (moments_of_block(problem.frame.apply(rows[a]), weights[a]) for a in parts)
+        moments = (
+            moments_of_block(problem.frame.apply(rows[a]), weights[a]) for a in parts
+        )
         problem = replace(problem, unlabeled_moments=reduce(add, moments))
     return HeldSample(problem, rows, weights, hold_rows(problem, rows, weights))
 
 
-def _limit(sample: HeldSample, objective: Objective, path: Path, tol: float) -> Limit | None:
+def _limit(
+    sample: HeldSample, objective: Objective, path: Path, tol: float
+) -> Limit | None:
     """Return the limit of a path for tau to 0 (``find_limit``), or None if there is none.
 
     There is none where the path did not converge, with quotas or too many unknowns, and where the
@@ -196,8 +204,12 @@ def _start_of(path: Path, least: float, source: Problem, target: Problem) -> _St
     the sampling errors of all earlier levels, is not needed any more.
     """
     levels = [level for level in path.levels if level.tau >= least] or [path.levels[0]]
-    end, scores = (moved_scores(each.scores, source, target) for each in (path.state, levels[-1]))
-    return _Start(path.state.value, end, scores, 1 / sum(1 / level.tau for level in levels))
+    end, scores = (
+        moved_scores(each.scores, source, target) for each in (path.state, levels[-1])
+    )
+    return _Start(
+        path.state.value, end, scores, 1 / sum(1 / level.tau for level in levels)
+    )
 
 
 def moved_scores(scores: Array, source: Problem, target: Problem) -> Array:
@@ -220,8 +232,12 @@ def _highest_of_ties(paths: list[Path], tie: float, tol: float) -> Path:
     if not best.is_bounded:
         return best
     lowest, largest_gap = best.state.value - tie, max(best.gap, tol)
-    near = [path for path in paths if path.state.value >= lowest and path.gap <= largest_gap]
-    return max(near, key=lambda path: (*path.state.point.round(6).flat, path.state.value))
+    near = [
+        path for path in paths if path.state.value >= lowest and path.gap <= largest_gap
+    ]
+    return max(
+        near, key=lambda path: (*path.state.point.round(6).flat, path.state.value)
+    )
 
 
 def _best_on_all_rows(
@@ -247,10 +263,18 @@ def _follow_on_all_rows(
     result on all rows.
     """
     follower, tol = Follower(objective, reader), effort.tol
-    state, best, n_iter, was_right = follower.state(start.scores, start.tau), None, 0, True
+    state, best, n_iter, was_right = (
+        follower.state(start.scores, start.tau),
+        None,
+        0,
+        True,
+    )
     most_rows = settings.HELD_ENTRIES_OF_ALL // start.scores.shape[1]
     for _ in range(settings.PASSES):
-        if n_iter >= settings.STEPS_BETWEEN_PASSES * effort.max_iter or effort.work.left <= 0:
+        if (
+            n_iter >= settings.STEPS_BETWEEN_PASSES * effort.max_iter
+            or effort.work.left <= 0
+        ):
             break
         path = _follow_near_boundaries(objective, state, effort, was_right=was_right)
         n_iter += path.n_iter
@@ -289,7 +313,9 @@ def _follow_near_boundaries(
     begin = local.state(state.scores, state.tau, state.anchor, near=state)
     # Beyond this the gap on these rows would say nothing about the gap on all rows.
     tol = max(settings.AIMED_SHARE * effort.tol, settings.AIMED_FALL * local.gap(begin))
-    return local.follow(begin, replace(effort, tol=tol, aim=tol), least=deepest * state.tau)
+    return local.follow(
+        begin, replace(effort, tol=tol, aim=tol), least=deepest * state.tau
+    )
 
 
 def _local_gap(objective: Objective, state: State) -> float:
@@ -317,7 +343,9 @@ def _step(follower: Follower, state: State, path: Path) -> tuple[bool, State]:
         trial = follower.state(scores, first.tau, first.anchor, near=trial)
         if trial.merit >= state.merit:
             break
-    if trial.merit - state.merit <= settings.SMALL_GAIN * left:  # The level has been reached.
+    if (
+        trial.merit - state.merit <= settings.SMALL_GAIN * left
+    ):  # The level has been reached.
         trial = trial.next_level(trial.tau)
     return False, trial
 
@@ -328,6 +356,8 @@ def _count_maxima(held: HeldSet, paths: list[Path]) -> int:
     least = float(held.weights.min(initial=1)) / 2
     n_distinct = 0
     for i, one in enumerate(shares):
-        distances = [float((np.abs(one - two) * held.weights).sum()) for two in shares[:i]]
+        distances = [
+            float((np.abs(one - two) * held.weights).sum()) for two in shares[:i]
+        ]
         n_distinct += min(distances, default=np.inf) > least
     return n_distinct

@@ -15,20 +15,34 @@ class Settings:
 
     # Starts (``implicit``)
     screened_rows: int = 4_000  # rows on which starts are annealed
-    most_work: float = 5e8  # numbers read in one annealing: starts x steps x rows x classes x width
-    heights: tuple[float, ...] = (0.2, 0.07, 0.025)  # values of tau at which starts join
+    most_work: float = (
+        5e8  # numbers read in one annealing: starts x steps x rows x classes x width
+    )
+    heights: tuple[float, ...] = (
+        0.2,
+        0.07,
+        0.025,
+    )  # values of tau at which starts join
     coolest: float = 0.002  # tau at which candidates are compared
     cooling: float = 0.95  # factor of tau from step to step
-    near: float = 0.1  # distance of points within which one start may be on its way to another
+    near: float = (
+        0.1  # distance of points within which one start may be on its way to another
+    )
     alike: float = 0.003  # distance of points within which starts have met
     idle_rounds: int = 4  # rounds without gain after which no more starts are drawn
     n_parents: int = 4  # candidates of which variations are made
     n_followed: int = 4  # candidates that are followed to the end
     # Continuation
-    held_entries: int = 2_000_000  # rows x dimensions of a sample that is held in memory: 16 MB
+    held_entries: int = (
+        2_000_000  # rows x dimensions of a sample that is held in memory: 16 MB
+    )
     fall: float = 0.1  # smallest factor of tau from level to level
-    centered: float = 1e-2  # predicted ascent, over tau x entropy, below which a level ends
-    accuracy: float = 0.1  # residual at which conjugate gradients stop, over the first residual
+    centered: float = (
+        1e-2  # predicted ascent, over tau x entropy, below which a level ends
+    )
+    accuracy: float = (
+        0.1  # residual at which conjugate gradients stop, over the first residual
+    )
     # All rows
     deepest: float = 0.03  # smallest factor of tau between two passes
 
@@ -45,15 +59,23 @@ NUMBERS_WORTH_MOVING = 100_000  # rows x dimensions from which a device holds th
 
 # Unknowns: (K - 1) (1 + rank).
 DENSE_UNKNOWNS = 128  # up to this many, Newton systems are solved by a factor
-FINISHED_UNKNOWNS = 256  # up to this many, the limit of a path is computed, by dense systems
-ROWS_PER_UNKNOWN = 10  # smallest number of rows near boundaries on which a path is followed
+FINISHED_UNKNOWNS = (
+    256  # up to this many, the limit of a path is computed, by dense systems
+)
+ROWS_PER_UNKNOWN = (
+    10  # smallest number of rows near boundaries on which a path is followed
+)
 
 # Gaps, per unit of the objective's weight.
-LIKELIHOOD_GAP = 1e-9  # aimed at with all rows in memory and few unknowns, at hardly any cost
+LIKELIHOOD_GAP = (
+    1e-9  # aimed at with all rows in memory and few unknowns, at hardly any cost
+)
 CONVEX_GAP = 1e-10  # the same for a convex function
 ROUGH_GAP = 1e-3  # at which candidates are compared, and to which samples are followed
 AIMED_SHARE = 0.3  # gap on the rows near boundaries, over the tolerance
-CERTIFIED_SHARE = 0.5  # the same, below which the gap on all rows is computed, in a pass
+CERTIFIED_SHARE = (
+    0.5  # the same, below which the gap on all rows is computed, in a pass
+)
 AIMED_FALL = 0.01  # factor of that gap from pass to pass
 
 # Levels of tau, per unit of the objective's weight unless noted.
@@ -67,16 +89,27 @@ SMALLEST_TAU = 1e-9
 # Work.
 STARTS_OF_MANY = 2  # starts with many unknowns
 COOLING_OF_MANY = 0.9  # ``cooling`` of these
-LEAST_READ = 1.5e7  # numbers read per iteration that is allowed, or this share of all numbers
+LEAST_READ = (
+    1.5e7  # numbers read per iteration that is allowed, or this share of all numbers
+)
 READ_SHARE = 0.3
 PASSES = 30  # most passes over all rows that move the point
 STEPS_BETWEEN_PASSES = 5  # most Newton steps on rows near boundaries, over max_iter
 
 # Comparisons.
-SAMPLING_ERROR = 5.0  # error of values per unit of weight, times the root of the sample size
+SAMPLING_ERROR = (
+    5.0  # error of values per unit of weight, times the root of the sample size
+)
 ROUNDING_OF_LIMIT = 1e-12  # relative rounding error of the value of a limit
-SMALL_GAIN = 1e-2  # gain of merit in a step, over the gap, below which a level is reached
-SHORTER_STEPS = (1.0, 0.3, 0.1, 0.03)  # parts of a step that are tried until the merit rises
+SMALL_GAIN = (
+    1e-2  # gain of merit in a step, over the gap, below which a level is reached
+)
+SHORTER_STEPS = (
+    1.0,
+    0.3,
+    0.1,
+    0.03,
+)  # parts of a step that are tried until the merit rises
 
 # Proofs that a maximum is global (``global_bound``).
 GLOBAL_GAP = 1e-6  # tolerance per unit of labeled weight

@@ -26,7 +26,9 @@ from ..problem import LabeledSummary, Problem
 from . import Limits, Outcome
 from .attainable import HeldSet, hold_all
 
-_DEPENDENT_RATIO = 1e-12  # eigenvalue of the labeled covariance, over the largest, that is rounding
+_DEPENDENT_RATIO = (
+    1e-12  # eigenvalue of the labeled covariance, over the largest, that is rounding
+)
 _STEP_ROUNDING = 1e-12  # of a step
 _CG_TOLERANCE = 1e-8  # of Newton's equations, over the gradient
 _SHORTEST_STEP = 1e-6  # part of a Newton step
@@ -46,7 +48,10 @@ class SquaredLoss(Objective):
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         seen = point @ self.metric
-        value = float(np.vdot(self.target, point) - np.vdot(seen, point) / 2) - self.constant / 2
+        value = (
+            float(np.vdot(self.target, point) - np.vdot(seen, point) / 2)
+            - self.constant / 2
+        )
         return value, self.target - seen
 
     def hessian_product(self, point: Array) -> Callable[[Array], Array]:
@@ -60,7 +65,9 @@ class SquaresProblem(Problem):
     def is_admissible(self, point: Array) -> bool:
         return True  # every labeling has a fit
 
-    def posterior_scores(self, point: Array, precise: PreciseMeans | None = None) -> Array:
+    def posterior_scores(
+        self, point: Array, precise: PreciseMeans | None = None
+    ) -> Array:
         return point
 
 
@@ -94,7 +101,9 @@ def _loss_of(labeled: LabeledSummary, whitening: Whitening) -> SquaredLoss:
     target = np.column_stack([weights, weights[:, None] * means])
     metric = np.empty((1 + whitening.rank, 1 + whitening.rank))
     metric[0] = metric[:, 0] = target.sum(axis=0)
-    within = whitening.transform @ labeled.within @ whitening.transform.T / labeled.weight
+    within = (
+        whitening.transform @ labeled.within @ whitening.transform.T / labeled.weight
+    )
     metric[1:, 1:] = within + means.T @ target[:, 1:]
     return SquaredLoss(metric, target, 1.0)
 
@@ -111,7 +120,9 @@ class SoftSquares:
     n_passes: int = 1  # for the moments; once more all rows are read to be held
 
 
-def minimize_soft_squares(problem: Problem, start: Array, limits: Limits) -> SoftSquares:
+def minimize_soft_squares(
+    problem: Problem, start: Array, limits: Limits
+) -> SoftSquares:
     """Newton's method from ``start``, until a round of labels and refit moves by ``tol`` at most.
 
     All unlabeled rows are held in memory.
@@ -148,7 +159,9 @@ def _evaluate(rows: HeldSet, point: Array) -> _State:
     refitted = rows.labeled_point + (shares * rows.weights) @ rows.z
     gradient = point - refitted
     # Columns of (1, z) are orthonormal over all rows: sums over rows are sums over coefficients.
-    labels = rows.labeled_point[:, 0].sum() + float(rows.weights @ (shares**2).sum(axis=0))
+    labels = rows.labeled_point[:, 0].sum() + float(
+        rows.weights @ (shares**2).sum(axis=0)
+    )
     value = float(np.vdot(point, gradient) - np.vdot(point, refitted) + labels) / 2
     return _State(point, value, gradient, shares > 0)
 
@@ -159,7 +172,9 @@ def _nearest_shares(predictions: Array) -> Array:
     n_classes, n_rows = predictions.shape
     shifts = (np.cumsum(ordered, axis=0) - 1) / np.arange(1, n_classes + 1)[:, None]
     n_kept = (ordered > shifts).sum(axis=0)
-    return np.asarray(np.maximum(predictions - shifts[n_kept - 1, np.arange(n_rows)], 0))
+    return np.asarray(
+        np.maximum(predictions - shifts[n_kept - 1, np.arange(n_rows)], 0)
+    )
 
 
 def _descend(rows: HeldSet, last: _State) -> _State | None:
@@ -174,13 +189,18 @@ def _descend(rows: HeldSet, last: _State) -> _State | None:
         moved = np.where(is_kept, moved - moved.sum(axis=0) / n_kept, 0)
         return np.asarray(direction - (moved * rows.weights) @ rows.z).ravel()
 
-    hessian = LinearOperator((last.point.size, last.point.size), matvec=product, dtype=float)
+    hessian = LinearOperator(
+        (last.point.size, last.point.size), matvec=product, dtype=float
+    )
     step = cg(hessian, last.gradient.ravel(), rtol=_CG_TOLERANCE)[0].reshape(shape)
     size = 1.0
     while size > _SHORTEST_STEP:
         found = _evaluate(rows, last.point - size * step)
         is_lower = found.value < last.value
-        if is_lower or np.linalg.norm(found.gradient) < np.linalg.norm(last.gradient) / 2:
+        if (
+            is_lower
+            or np.linalg.norm(found.gradient) < np.linalg.norm(last.gradient) / 2
+        ):
             return found
         size /= 2
     return None

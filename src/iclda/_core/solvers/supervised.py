@@ -22,7 +22,9 @@ from ..moments import Moments, safe_whitening, whiten
 from ..problem import WITHIN_TOLERANCE, LabeledSummary, Problem, within_rank
 
 _ROUNDING = 1e-12  # of a distance between covariances, over the square of their size
-_SMALL_BETWEEN = 1e3  # between over within classes, of every feature: far from any floor
+_SMALL_BETWEEN = (
+    1e3  # between over within classes, of every feature: far from any floor
+)
 
 
 def fit_labeled(
@@ -43,7 +45,9 @@ def fit_labeled(
     if model is not None:
         return model, model.rank
     whitening = whiten(labeled.moments, frame)
-    covariance = whitening.transform @ labeled.within @ whitening.transform.T / labeled.weight
+    covariance = (
+        whitening.transform @ labeled.within @ whitening.transform.T / labeled.weight
+    )
     means = whitening.points(labeled.means)
     weights = labeled.counts / labeled.weight
     model = gaussians(
@@ -108,7 +112,9 @@ def labeled_log_likelihood(model: Gaussians, labeled: LabeledSummary) -> float:
     return float(labeled.counts @ model.log_priors - (spread + constant) / 2)
 
 
-def oracle_approximating(covariance: Array, n_rows: float, n_constant: int = 0) -> float:
+def oracle_approximating(
+    covariance: Array, n_rows: float, n_constant: int = 0
+) -> float:
     """Shrinkage of Chen, Wiesel, Eldar and Hero, in [0, 1], of a covariance of so many rows.
 
     It needs no more than the covariance, which is additive over blocks of rows. ``n_constant``
@@ -120,11 +126,15 @@ def oracle_approximating(covariance: Array, n_rows: float, n_constant: int = 0) 
     if distance <= _ROUNDING * norm:  # the target itself, as always with one feature
         return 0.0
     noise = (1 - 2 / n_features) * norm + trace**2
-    signal = (n_rows + 1 - 2 / n_features) * distance  # zero for two features and hardly any weight
+    signal = (
+        n_rows + 1 - 2 / n_features
+    ) * distance  # zero for two features and hardly any weight
     return noise / signal if signal > noise else 1.0
 
 
-def pooled_shrinkage(labeled: LabeledSummary, frame: Frame, n_constant: int = 0) -> float:
+def pooled_shrinkage(
+    labeled: LabeledSummary, frame: Frame, n_constant: int = 0
+) -> float:
     """Shrinkage of the covariance within classes, all of them together, of the labeled rows.
 
     It has as many degrees of freedom as there are rows beyond one for each class; classes without
@@ -150,7 +160,9 @@ def shrink_labeled(
     return (1 - shrinkage) * labeled.within + np.diag(added)
 
 
-def target_of_labeled(labeled: LabeledSummary, frame: Frame, n_constant: int = 0) -> Array:
+def target_of_labeled(
+    labeled: LabeledSummary, frame: Frame, n_constant: int = 0
+) -> Array:
     """(d,): mean variance within classes, times the weight of the labeled rows.
 
     Where classes have no spread at all, the spread of all labeled rows sets the scale.
@@ -166,7 +178,9 @@ class Gains:
     worst: float  # over all labelings of the unlabeled rows
     best: float
     expected: float  # under the posteriors of the model
-    disagreement: float  # share of the unlabeled weight to which both give different classes
+    disagreement: (
+        float  # share of the unlabeled weight to which both give different classes
+    )
 
 
 def gains_over(problem: Problem, model: Gaussians, reference: Gaussians) -> Gains:
@@ -176,7 +190,9 @@ def gains_over(problem: Problem, model: Gaussians, reference: Gaussians) -> Gain
     """
     labeled, moments, rows = problem.labeled, problem.moments, problem.unlabeled
     ahead = lead_over(model, reference)
-    known = _sum_of_scores(ahead, labeled.counts, labeled.counts[:, None] * labeled.means)
+    known = _sum_of_scores(
+        ahead, labeled.counts, labeled.counts[:, None] * labeled.means
+    )
     known += common_terms(model, moments) - common_terms(reference, moments)
     weight = moments.weight
     if rows.n_rows == 0:
@@ -194,7 +210,9 @@ def gains_over(problem: Problem, model: Gaussians, reference: Gaussians) -> Gain
 def lead_over(model: Gaussians, reference: Gaussians) -> LinearRule:
     """Return the hard rule with scores d(x, k), without their part common to all classes."""
     none = np.zeros_like(model.log_priors)
-    one, two = (replace(each, log_priors=none).score_rule() for each in (model, reference))
+    one, two = (
+        replace(each, log_priors=none).score_rule() for each in (model, reference)
+    )
     # A prior of 0, which both have, changes nothing.
     shift = np.zeros_like(none)
     is_possible = np.isfinite(model.log_priors)
@@ -206,7 +224,9 @@ def lead_over(model: Gaussians, reference: Gaussians) -> LinearRule:
 def common_terms(model: Gaussians, moments: Moments) -> float:
     """Sum the part of the log joint density that is common to all classes over all rows."""
     shift = model.projection @ (moments.mean - model.center)
-    spread = np.einsum("rd,de,re->", model.projection, moments.scatter, model.projection)
+    spread = np.einsum(
+        "rd,de,re->", model.projection, moments.scatter, model.projection
+    )
     constant = model.rank * LOG_2PI + model.log_det + float(shift @ shift)
     return -(moments.weight * constant + float(spread)) / 2
 
@@ -225,6 +245,8 @@ def _disagreement(problem: Problem, model: Gaussians, reference: Gaussians) -> f
     n_classes = one.n_classes
     coef = (one.coef[:, :, None] + two.coef[:, None, :]).reshape(len(one.coef), -1)
     intercept = (one.intercept[:, None] + two.intercept).ravel()
-    pairs = problem.unlabeled.label_sums(LinearRule(coef, intercept, is_soft=False), problem.frame)
+    pairs = problem.unlabeled.label_sums(
+        LinearRule(coef, intercept, is_soft=False), problem.frame
+    )
     shares = pairs.counts.reshape(n_classes, n_classes) / pairs.counts.sum()
     return float(shares.sum() - np.trace(shares))

@@ -3,4 +3,6 @@
 import tomllib
 from importlib.resources import files
 
-SENTENCES = tomllib.loads(files(__package__).joinpath("sentences.toml").read_text("utf-8"))
+SENTENCES = tomllib.loads(
+    files(__package__).joinpath("sentences.toml").read_text("utf-8")
+)

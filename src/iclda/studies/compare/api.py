@@ -52,7 +52,9 @@ class Findings(Comparison):
         table = table.loc[names, known_measures(self.summary)].rename_axis(None, axis=1)
         table.insert(1, "error_low", errors["low"])
         table.insert(2, "error_high", errors["high"])
-        return table.assign(**{"worse in": [worse_text(self.summary, name) for name in names]})
+        return table.assign(
+            **{"worse in": [worse_text(self.summary, name) for name in names]}
+        )
 
     @property
     def scores(self) -> Any:
@@ -205,10 +207,14 @@ def compare(
     values: Any = shrinkage if isinstance(shrinkage, (list, tuple)) else [shrinkage]
     drop = [drop] if isinstance(drop, str) else drop
     keep = [keep] if isinstance(keep, str) else keep
-    options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id)
+    options = ReadOptions(
+        target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
+    )
     chosen: dict[str, Any] = {
         "methods": None if names is None else find_compared(names),
-        "shrinkages": None if shrinkage is None else parse_shrinkages(shrinkage_text(values)),
+        "shrinkages": None
+        if shrinkage is None
+        else parse_shrinkages(shrinkage_text(values)),
         "repeats": _whole("repeats", repeats, 2),
         "folds": _whole("folds", folds, 2),
         "n_labeled": _whole("n_labeled", n_labeled, 1),

@@ -45,7 +45,9 @@ MOST_ON_CURVES = 2_000  # unlabeled rows: more take long and change little
 
 UNSHRUNK = " without shrinkage"  # in the names of contestants, beside others
 _LABELS_PER_FEATURE = 5  # with fewer, fits without shrinkage overfit
-_MANY_UNKNOWNS = 200  # of an implicitly constrained fit: from here on every start takes seconds
+_MANY_UNKNOWNS = (
+    200  # of an implicitly constrained fit: from here on every start takes seconds
+)
 _GUARANTEED_LABELS = 2  # of every class, where there are so many
 _LARGEST_MULTIPLE = 10  # largest size of a curve, in multiples of the labels kept
 _N_SIZES = 4  # of each half of a curve
@@ -93,10 +95,14 @@ class Contestant:
     @property
     def risk(self) -> tuple[bool, int]:
         """Order from the safest: with shrinkage before without."""
-        return self.shrinkage is None and not self.method.is_outside, safety_rank(self.method.name)
+        return self.shrinkage is None and not self.method.is_outside, safety_rank(
+            self.method.name
+        )
 
 
-def bad_parameter(error: str, parameter: str, value: Any, **values: Any) -> ParameterError:
+def bad_parameter(
+    error: str, parameter: str, value: Any, **values: Any
+) -> ParameterError:
     """The error of this name in ``sentences.toml``, about a parameter and its value."""
     text = say(SENTENCES["errors"][error], given=Hint(parameter, value), **values)
     return ParameterError(text, parameter=parameter, value=value)
@@ -104,12 +110,16 @@ def bad_parameter(error: str, parameter: str, value: Any, **values: Any) -> Para
 
 def find_compared(names: Sequence[str]) -> tuple[Method, ...]:
     """Methods of a comparison; supervised, which the others are measured by, always takes part."""
-    return tuple(dict.fromkeys(find_method(name, COMPARED) for name in [*names, SUPERVISED]))
+    return tuple(
+        dict.fromkeys(find_method(name, COMPARED) for name in [*names, SUPERVISED])
+    )
 
 
 def parse_shrinkages(text: str) -> tuple[Shrinkage, ...]:
     """Numbers from 0 to below 1, or auto, separated by commas; 0 is no shrinkage."""
-    return tuple(dict.fromkeys(parse_shrinkage(part.strip()) for part in text.split(",")))
+    return tuple(
+        dict.fromkeys(parse_shrinkage(part.strip()) for part in text.split(","))
+    )
 
 
 def shrinkage_text(shrinkages: Sequence[Shrinkage]) -> str:
@@ -131,7 +141,9 @@ def line_up(
     overfit more often than the few rows show. Nor are the further methods, which ``iclda fit``
     does not offer.
     """
-    marks = {s: "" if s == "auto" else f" with shrinkage {s or 0:g}" for s in shrinkages}
+    marks = {
+        s: "" if s == "auto" else f" with shrinkage {s or 0:g}" for s in shrinkages
+    }
     marks[None] = UNSHRUNK
     shrunk = [method for method in methods if "shrinkage" in method.parameters]
     others = [method for method in methods if method not in shrunk]
@@ -139,8 +151,12 @@ def line_up(
     for method in (*sorted(shrunk, key=lambda method: method.uses_unlabeled), *others):
         for shrinkage in shrinkages if method in shrunk else (None,):
             mark = marks[shrinkage] if method in shrunk and len(shrinkages) > 1 else ""
-            is_eligible = method not in FURTHER and not (mark == UNSHRUNK and size.is_small)
-            lined_up.append(Contestant(method.name + mark, method, shrinkage, is_eligible))
+            is_eligible = method not in FURTHER and not (
+                mark == UNSHRUNK and size.is_small
+            )
+            lined_up.append(
+                Contestant(method.name + mark, method, shrinkage, is_eligible)
+            )
     return tuple(lined_up)
 
 
@@ -166,11 +182,15 @@ class Splits:
     n_labeled: int | None = None
     seed: int = 0
     is_chosen: Any = False  # rows whose labels always train
-    first_copies: AnyArray | None = None  # index of the first copy of every row, if some have any
+    first_copies: AnyArray | None = (
+        None  # index of the first copy of every row, if some have any
+    )
 
     @property
     def copies(self) -> AnyArray:
-        return np.arange(len(self.y)) if self.first_copies is None else self.first_copies
+        return (
+            np.arange(len(self.y)) if self.first_copies is None else self.first_copies
+        )
 
     @cached_property
     def labels(self) -> Labels:
@@ -200,13 +220,19 @@ class Splits:
         """Labeled rows guaranteed to every class, however few are used."""
         fewest = int(self.counts.min())
         in_training = fewest - -(-fewest // self.n_folds)
-        wanted = in_training if self.n_labeled is None else self.n_labeled // len(self.counts)
+        wanted = (
+            in_training
+            if self.n_labeled is None
+            else self.n_labeled // len(self.counts)
+        )
         return max(1, min(_GUARANTEED_LABELS, in_training, wanted))
 
     @property
     def n_training(self) -> int:
         """Rows of known label that every split can train on at least."""
-        n_copies = np.bincount(self.copies[self.labels.is_labeled], minlength=len(self.y))
+        n_copies = np.bincount(
+            self.copies[self.labels.is_labeled], minlength=len(self.y)
+        )
         n_tested = max(int(n_copies[test].sum()) for test in self.tests)
         return int(self.labels.is_labeled.sum()) - n_tested
 
@@ -234,7 +260,9 @@ class Splits:
     def take(self, cell: Cell) -> Take:
         """The rows of a cell."""
         is_compared = cell.experiment == COMPARISON
-        part = self.part(cell.repeat * self.n_folds + cell.part if is_compared else cell.repeat)
+        part = self.part(
+            cell.repeat * self.n_folds + cell.part if is_compared else cell.repeat
+        )
         sizes = {
             COMPARISON: (self.n_labeled, None),
             UNLABELED_CURVE: (self.n_labeled, cell.part),
@@ -249,7 +277,9 @@ class Splits:
         The size of all unlabeled rows is left out: the comparison has that point.
         """
         most = min(self.n_unlabeled, MOST_ON_CURVES)
-        return [size for size in (0, *_spread(_FIRST_SIZE, most)) if size < self.n_unlabeled]
+        return [
+            size for size in (0, *_spread(_FIRST_SIZE, most)) if size < self.n_unlabeled
+        ]
 
     def labeled_sizes(self) -> list[int]:
         """Increasing sizes of the labeled rows on a curve, from as few as the classes allow.
@@ -260,7 +290,10 @@ class Splits:
         """
         least, kept = self.min_per_class * len(self.counts), self.n_used
         most = max(kept, min(_LARGEST_MULTIPLE * kept, self.n_training // 2))
-        sizes = {*_spread(least, kept), *_spread(kept, kept if self.n_labeled is None else most)}
+        sizes = {
+            *_spread(least, kept),
+            *_spread(kept, kept if self.n_labeled is None else most),
+        }
         return sorted(sizes if self.n_unlabeled > MOST_ON_CURVES else sizes - {kept})
 
 
@@ -285,7 +318,9 @@ class ComparisonPlan:
     seed: int = 0
     jobs: int = 1
     command: str = ""
-    reading: Mapping[str, Any] = field(default_factory=dict)  # parameters given to ``read_table``
+    reading: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # parameters given to ``read_table``
     is_fast: bool = False  # few repeats, and no learning curves
 
     @property
@@ -311,7 +346,9 @@ class ComparisonPlan:
     @cached_property
     def copies(self) -> AnyArray:
         """Index of the first copy of every row of the table."""
-        kinds_of(self.table.features)  # refuses lists and records, which cannot be compared
+        kinds_of(
+            self.table.features
+        )  # refuses lists and records, which cannot be compared
         return first_copies(self.table.features, self.table.labels)
 
 
@@ -334,7 +371,9 @@ def choose_n_folds(plan: ComparisonPlan) -> int:
     if plan.n_labeled is None:
         if plan.table.is_labeled.all():
             sentence = SENTENCES["errors"]["all_labeled"]
-            raise ValueError(say(sentence, n_labels=n_labels, few=Hint("n_labeled", 30)))
+            raise ValueError(
+                say(sentence, n_labels=n_labels, few=Hint("n_labeled", 30))
+            )
         return n_folds
     n_training = n_labels - -(-n_labels // n_folds)
     limits = {"least": len(plan.table.classes), "most": n_training - 1}
@@ -410,9 +449,12 @@ class ComparisonSettings:
         return {
             **vars(self),
             "size": asdict(self.size),
-            "remarks": [{**vars(r), "text": Text(r.text).to_json()} for r in self.remarks],
+            "remarks": [
+                {**vars(r), "text": Text(r.text).to_json()} for r in self.remarks
+            ],
             "contestants": [
-                (c.name, c.method.name, c.shrinkage, c.is_eligible) for c in self.contestants
+                (c.name, c.method.name, c.shrinkage, c.is_eligible)
+                for c in self.contestants
             ],
             "sources": [asdict(source) for source in self.sources],
         }

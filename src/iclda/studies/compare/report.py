@@ -19,7 +19,14 @@ from ..measures import COMPARISON_MEASURES, ERROR
 from . import SENTENCES
 from .plan import LABELED_CURVE, MOST_ON_CURVES, SUPERVISED, ComparisonSettings
 from .run import FILES
-from .summary import CURVE_MEASURES, DECISIVE, VARIED, ComparisonSummary, Score, SplitCurvePoint
+from .summary import (
+    CURVE_MEASURES,
+    DECISIVE,
+    VARIED,
+    ComparisonSummary,
+    Score,
+    SplitCurvePoint,
+)
 from .verdict import RULE, Comparison, last_line, supervised_name, title_of
 
 if TYPE_CHECKING:
@@ -96,7 +103,9 @@ def known_measures(summary: ComparisonSummary) -> list[str]:
     return [name for name in COMPARISON_MEASURES if name in known]
 
 
-def _table(summary: ComparisonSummary, measures: Sequence[str], terminal: Terminal) -> list[str]:
+def _table(
+    summary: ComparisonSummary, measures: Sequence[str], terminal: Terminal
+) -> list[str]:
     rows = [["", *(COMPARISON_MEASURES[name].heading for name in measures), "worse in"]]
     for name in ranked(summary):
         texts = {m: number_text(summary.mean(name, m), m) for m in measures}
@@ -105,7 +114,9 @@ def _table(summary: ComparisonSummary, measures: Sequence[str], terminal: Termin
     lines, aligned = [], page.align(rows, "l" + "r" * (len(rows[0]) - 1))
     for (name, *_), line in zip(rows, aligned, strict=True):
         verdict = summary.verdict(name, ERROR)
-        lines.append(f"  {line}  {terminal.style(verdict, verdict)}" if verdict else f"  {line}")
+        lines.append(
+            f"  {line}  {terminal.style(verdict, verdict)}" if verdict else f"  {line}"
+        )
     return lines
 
 
@@ -113,7 +124,8 @@ def ranked(summary: ComparisonSummary) -> list[str]:
     """Contestants: the supervised ones, then the others; each by error, then by Brier score."""
     names = dict.fromkeys(score.method for score in summary.scores)
     return sorted(
-        names, key=lambda name: (not name.startswith(SUPERVISED), summary.rank(name)[::-1])
+        names,
+        key=lambda name: (not name.startswith(SUPERVISED), summary.rank(name)[::-1]),
     )
 
 
@@ -154,7 +166,9 @@ def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
         for name, (count, total, reason) in comparison.failures.items()
     ]
     lines = ["Answer"]
-    lines += [terminal.style(line, "answer") for line in terminal.wrap([verdict.sentence])]
+    lines += [
+        terminal.style(line, "answer") for line in terminal.wrap([verdict.sentence])
+    ]
     lines += terminal.wrap([comparison.caution, *failed])
     if command := fit_command(comparison):
         lines += ["", f"Next: {printable(terminal.word(command))}"]
@@ -174,26 +188,44 @@ def fit_command(comparison: Comparison) -> str:
 
     Empty if there is none, if labels were hidden, or if nothing was learned.
     """
-    chosen, verdict, settings = comparison.chosen, comparison.verdict, comparison.settings
+    chosen, verdict, settings = (
+        comparison.chosen,
+        comparison.verdict,
+        comparison.settings,
+    )
     if chosen is None or settings.n_kept is not None or verdict.learned == NOTHING:
         return ""
     path = settings.sources[0].path
-    parameters = {**settings.reading, "target": settings.target, "method": chosen.method.name}
+    parameters = {
+        **settings.reading,
+        "target": settings.target,
+        "method": chosen.method.name,
+    }
     hints = [Hint(name, value) for name, value in parameters.items() if value]
     if not chosen.method.is_outside:
         hints.append(Hint("shrinkage", chosen.shrinkage or 0))
-    return Text(f"iclda fit {shlex.quote(path)}", *(part for hint in hints for part in (" ", hint)))
+    return Text(
+        f"iclda fit {shlex.quote(path)}",
+        *(part for hint in hints for part in (" ", hint)),
+    )
 
 
 def json_summary(
     comparison: Comparison, paths: Mapping[str, Path], word: Word = str
 ) -> dict[str, Any]:
     """The whole comparison for programs; ``word`` words its messages."""
-    verdict, summary, settings = comparison.verdict, comparison.summary, comparison.settings
+    verdict, summary, settings = (
+        comparison.verdict,
+        comparison.summary,
+        comparison.settings,
+    )
     chosen, confusion = comparison.chosen, comparison.confusion
     return {
         # "curves" are the points themselves.
-        **{"curves_file" if k == "curves" else k: str(path) for k, path in paths.items()},
+        **{
+            "curves_file" if k == "curves" else k: str(path)
+            for k, path in paths.items()
+        },
         "recommendation": {
             "kind": verdict.kind,
             "method": chosen.method.name if chosen else None,
@@ -206,11 +238,19 @@ def json_summary(
         },
         "supervised": summary.baseline,
         "classes": confusion
-        and {"method": verdict.method, "base_rate_text": verdict.base, **confusion.to_json()},
+        and {
+            "method": verdict.method,
+            "base_rate_text": verdict.base,
+            **confusion.to_json(),
+        },
         "scores": [asdict(score) for score in summary.scores],
-        "differences": [{**asdict(each), "verdict": each.verdict} for each in summary.differences],
+        "differences": [
+            {**asdict(each), "verdict": each.verdict} for each in summary.differences
+        ],
         "curves": [asdict(point) for point in comparison.points],
-        "preflight": [{**vars(each), "text": word(each.text)} for each in settings.remarks],
+        "preflight": [
+            {**vars(each), "text": word(each.text)} for each in settings.remarks
+        ],
         "settings": {name: getattr(settings, name) for name in SHOWN_SETTINGS},
         "failed_fits": sum(result.failure is not None for result in comparison.results),
         "seconds": round(comparison.seconds, 3),
@@ -235,10 +275,15 @@ def write_files(
 
 def render(comparison: Comparison, word: Word, next_step: str) -> str:
     """The page as text. Every name in it is escaped."""
-    settings, summary, verdict = comparison.settings, comparison.summary, comparison.verdict
+    settings, summary, verdict = (
+        comparison.settings,
+        comparison.summary,
+        comparison.verdict,
+    )
     methods = [each.method for each in settings.contestants]
     figures = {
-        name: page.to_inline_svg(figure, name) for name, figure in draw_figures(comparison).items()
+        name: page.to_inline_svg(figure, name)
+        for name, figure in draw_figures(comparison).items()
     }
     view = {
         "comparison": comparison,
@@ -257,7 +302,9 @@ def render(comparison: Comparison, word: Word, next_step: str) -> str:
         "titles": {each.name: each.method.title for each in settings.contestants},
         "failed": comparison.failures,
         "methods": dict.fromkeys((method.name, method.sentence) for method in methods),
-        "measures": {name: COMPARISON_MEASURES[name] for name in known_measures(summary)},
+        "measures": {
+            name: COMPARISON_MEASURES[name] for name in known_measures(summary)
+        },
         "figures": figures,
         "curves": _curves(comparison, figures),
         "confusion": comparison.confusion,
@@ -269,7 +316,9 @@ def render(comparison: Comparison, word: Word, next_step: str) -> str:
         "word": word,
         "worse_text": worse_text,
     }
-    return page.fill("comparison.html.j2", view, __package__, comparison.results, **filters)
+    return page.fill(
+        "comparison.html.j2", view, __package__, comparison.results, **filters
+    )
 
 
 def draw_figures(comparison: Comparison) -> dict[str, Figure]:
@@ -286,12 +335,18 @@ def draw_figures(comparison: Comparison) -> dict[str, Figure]:
             figures[name] = page.draw_display(display, 5.8, height, text)
     for curve in VARIED:
         for measure in CURVE_MEASURES:
-            shown = [p for p in comparison.points if (p.curve, p.measure) == (curve, measure)]
+            shown = [
+                p for p in comparison.points if (p.curve, p.measure) == (curve, measure)
+            ]
             axis = COMPARISON_MEASURES[measure].axis
             lines = display_points(shown, VARIED[curve], axis)
-            if max(map(len, lines.sizes.values()), default=0) > 1:  # there are points to connect
+            if (
+                max(map(len, lines.sizes.values()), default=0) > 1
+            ):  # there are points to connect
                 text = f"{axis} by {curve} rows; curves.csv has the numbers."
-                figures[f"curve-{curve}-{measure}"] = page.draw_display(lines, 4.8, 3.2, text)
+                figures[f"curve-{curve}-{measure}"] = page.draw_display(
+                    lines, 4.8, 3.2, text
+                )
     return figures
 
 
@@ -299,7 +354,9 @@ def _curves(comparison: Comparison, figures: dict[str, Any]) -> list[dict[str, A
     """Title, figures, and the smallest and the largest point of every curve that is drawn."""
     views = []
     for curve in VARIED:
-        drawn = [svg for name, svg in figures.items() if name.startswith(f"curve-{curve}-")]
+        drawn = [
+            svg for name, svg in figures.items() if name.startswith(f"curve-{curve}-")
+        ]
         if drawn:
             shown = [point for point in comparison.points if point.curve == curve]
             ends = [end(shown, key=lambda point: point.size) for end in (min, max)]
@@ -323,7 +380,10 @@ def differences(
             values = values - summary.repeats[summary.baseline, measure]
             values = values[np.isfinite(values)]
             if values.size:
-                paired[each.method], intervals[each.method] = values, (each.low, each.high)
+                paired[each.method], intervals[each.method] = (
+                    values,
+                    (each.low, each.high),
+                )
     if not paired:
         return None
     return ComparisonDisplay(

@@ -49,7 +49,11 @@ from .plan import (
 )
 from .verdict import Comparison
 
-FILES = {"comparison": "comparison.csv", "curves": "curves.csv", "report": "report.html"}
+FILES = {
+    "comparison": "comparison.csv",
+    "curves": "curves.csv",
+    "report": "report.html",
+}
 # Repeats, and splits of curves, by default: fewer where a fit takes longer.
 _QUICK, _LARGE_TABLE, _SLOW = (REPEATS, 10), (5, 10), (2, 5)
 _FAST_REPEATS = 3
@@ -74,7 +78,9 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     shrinkages = plan.shrinkages or default_shrinkages(size)
     methods = plan.methods or (*FITTED, *BASELINES)
     if table.n_chosen:  # whose class shares are not those of other rows
-        methods = tuple(m for m in methods if dict(m.options).get("proportions") != LABELED)
+        methods = tuple(
+            m for m in methods if dict(m.options).get("proportions") != LABELED
+        )
     candidates = methods
     if plan.methods is None:
         candidates = without_free_search(candidates, size.n_labeled, size.n_features)
@@ -82,9 +88,13 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         searched = replace(size, n_features=min(size.n_features, len(table.labels)))
         methods = affordable(candidates, size.n_features, searched.n_unknowns)
         if len(table.labels) > _MOST_SPREAD_ROWS:
-            methods = tuple(each for each in methods if each.name != "sklearn-label-spreading")
+            methods = tuple(
+                each for each in methods if each.name != "sklearn-label-spreading"
+            )
         if plan.is_fast:
-            methods = tuple(each for each in methods if "proportions" not in dict(each.options))
+            methods = tuple(
+                each for each in methods if "proportions" not in dict(each.options)
+            )
     usual = _LARGE_TABLE if table.features.size > _LARGE_SIZE else _QUICK
     is_slow = size.is_slow and any("n_starts" in each.parameters for each in methods)
     is_slow |= table.features.size * size.n_classes > _LARGEST_SIZE
@@ -108,7 +118,9 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         size=size,
         n_unlabeled=splits.n_unlabeled,
         n_labels=n_labels,
-        remarks=check_table(table, sample, n_labels, size, is_hidden=plan.n_labeled is not None),
+        remarks=check_table(
+            table, sample, n_labels, size, is_hidden=plan.n_labeled is not None
+        ),
         sources=table.sources,
         reading=plan.reading,
         run={
@@ -130,7 +142,9 @@ def open_run(plan: ComparisonPlan) -> Iterator[ComparisonRun]:
     settings, out = choose_settings(plan), plan.out
     strange = [name for name in FILES.values() if (out / name).exists()]
     if strange and not (out / STORE).exists():
-        raise bad_parameter("strange_files", "out", out, files=and_list(strange), store=STORE)
+        raise bad_parameter(
+            "strange_files", "out", out, files=and_list(strange), store=STORE
+        )
     with closing(Store(out / STORE, kind=COMPARISON)) as store:
         stored = store.settings().get("data", {})
         if names := ", ".join(name for name in stored if name != plan.name):
@@ -156,12 +170,18 @@ class ComparisonRun:
     def add_curves(self, advance: Advance) -> None:
         """Compute what is missing of the curves, of the contestants that they show."""
         splits = self.plan.splits
-        names = Comparison(self.settings, self.store.rows(COMPARISON), seconds=0).on_curves
+        names = Comparison(
+            self.settings, self.store.rows(COMPARISON), seconds=0
+        ).on_curves
         self._compute(UNLABELED_CURVE, splits.unlabeled_sizes(), names, advance)
         self._compute(LABELED_CURVE, splits.labeled_sizes(), names, advance)
 
     def _compute(
-        self, experiment: str, parts: Sequence[int], names: Sequence[str], advance: Advance
+        self,
+        experiment: str,
+        parts: Sequence[int],
+        names: Sequence[str],
+        advance: Advance,
     ) -> None:
         if not parts:
             return
@@ -189,7 +209,9 @@ def encode_sample(table: Table, copies: AnyArray) -> Any:
     is_first = copies == np.arange(len(copies))
     unlabeled = np.flatnonzero(is_first & ~table.is_labeled)
     if len(unlabeled) > _MOST_UNLABELED:
-        unlabeled = np.random.default_rng(0).choice(unlabeled, _MOST_UNLABELED, replace=False)
+        unlabeled = np.random.default_rng(0).choice(
+            unlabeled, _MOST_UNLABELED, replace=False
+        )
     rows = np.concatenate([np.flatnonzero(is_first & table.is_labeled), unlabeled])
     return encoder.fit(table.features).transform(table.features.iloc[rows])
 
@@ -220,14 +242,22 @@ def check_table(
 def _check_rows(table: Table) -> Iterator[Remark]:
     n_rows, n_labeled = len(table.labels), int(table.is_labeled.sum())
     n_unlabeled = n_rows - n_labeled
-    share = f"{100 * n_unlabeled / n_rows:.0f} %" if n_unlabeled < 0.995 * n_rows else "nearly all"
+    share = (
+        f"{100 * n_unlabeled / n_rows:.0f} %"
+        if n_unlabeled < 0.995 * n_rows
+        else "nearly all"
+    )
     text = f"{n_rows:,}: {n_labeled:,} labeled, {n_unlabeled:,} unlabeled ({share})."
-    yield Remark(FINE, "Rows", text if n_unlabeled else f"{n_rows:,}, all of them labeled.")
+    yield Remark(
+        FINE, "Rows", text if n_unlabeled else f"{n_rows:,}, all of them labeled."
+    )
 
 
 def _check_classes(table: Table, *, is_hidden: bool) -> Iterator[Remark]:
     counts = Counter(table.labels[table.is_labeled].tolist())
-    counted = ", ".join(f"{count:,} of {name!r}" for name, count in sorted(counts.items()))
+    counted = ", ".join(
+        f"{count:,} of {name!r}" for name, count in sorted(counts.items())
+    )
     if len(counts) > _MOST_CLASSES:
         fewest, most = min(counts.values()), max(counts.values())
         span = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
@@ -250,7 +280,9 @@ def _check_kinds(table: Table, size: Size) -> Iterator[Remark]:
     n_columns = len(table.features.columns)
     text = parts[0] if len(parts) == 1 else f"{n_columns}: {', '.join(parts)}"
     encoded = f" As numbers they make {size.n_features} features."
-    yield Remark(FINE, "Columns", f"{text}.{encoded if size.n_features != n_columns else ''}")
+    yield Remark(
+        FINE, "Columns", f"{text}.{encoded if size.n_features != n_columns else ''}"
+    )
 
 
 def _check_chosen(table: Table) -> Iterator[Remark]:
@@ -264,8 +296,14 @@ def _check_chosen(table: Table) -> Iterator[Remark]:
 def _check_labels(size: Size) -> Iterator[Remark]:
     text = f"{size.n_labeled:,} train in each fold, for {plural(size.n_features, 'feature')}"
     if size.is_degenerate:
-        left = ", or for ICLDA of free class sizes" if size.n_labeled < size.n_features else ""
-        yield Remark(NOTE, "Labels", f"{text}: too few for a fit without shrinkage{left}.")
+        left = (
+            ", or for ICLDA of free class sizes"
+            if size.n_labeled < size.n_features
+            else ""
+        )
+        yield Remark(
+            NOTE, "Labels", f"{text}: too few for a fit without shrinkage{left}."
+        )
     elif size.is_small:
         yield Remark(NOTE, "Labels", f"{text}: few, so that shrinkage is of use.")
     else:
@@ -301,18 +339,26 @@ class Encoded:
     size: Size
 
 
-def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> list[FitResult]:
+def fit_cell(
+    cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]
+) -> list[FitResult]:
     """Fit the named contestants to the rows of a cell."""
     data = sets[cell.dataset]
     contestants = {each.name: each for each in data.contestants}
     take = data.splits.take(cell)
     n_labeled = int(take.is_labeled.sum())
-    encoded = cache(partial(encode, data, take))  # where it fails the fits of this cell do
+    encoded = cache(
+        partial(encode, data, take)
+    )  # where it fails the fits of this cell do
 
     def fit(name: str) -> dict[str, Any]:
         rows, is_chosen = encoded(), data.splits.is_chosen is not False
-        model = build_classifier(contestants[name], data.splits.seed, rows.size, is_chosen)
-        values = measure_fit(model.fit(rows.train, rows.y), rows, data.splits.labels, take)
+        model = build_classifier(
+            contestants[name], data.splits.seed, rows.size, is_chosen
+        )
+        values = measure_fit(
+            model.fit(rows.train, rows.y), rows, data.splits.labels, take
+        )
         if cell.experiment != COMPARISON:
             del values["rows"]  # by which is chosen: curves do not need them
         return values
@@ -321,14 +367,18 @@ def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> 
     return record_fits(cell, names, sizes, data.splits.seed, fit)
 
 
-def build_classifier(contestant: Contestant, seed: int, size: Size, is_chosen: bool = False) -> Any:
+def build_classifier(
+    contestant: Contestant, seed: int, size: Size, is_chosen: bool = False
+) -> Any:
     """An unfitted classifier; ``is_chosen``: for labels of chosen rows.
 
     A slow search starts only once.
     """
     method = contestant.method
     made = method.classifier(
-        shrinkage=contestant.shrinkage, proportions=FREE if is_chosen else None, seed=seed
+        shrinkage=contestant.shrinkage,
+        proportions=FREE if is_chosen else None,
+        seed=seed,
     )
     made.set_params(unlabeled=None)
     if "n_starts" in method.parameters and size.is_slow:
@@ -354,7 +404,9 @@ def encode(data: CellData, take: Take) -> Encoded:
     )
 
 
-def measure_fit(model: Any, encoded: Encoded, labels: Labels, take: Take) -> dict[str, Any]:
+def measure_fit(
+    model: Any, encoded: Encoded, labels: Labels, take: Take
+) -> dict[str, Any]:
     """All stored values of a fitted classifier.
 
     These are its measures, the confusion matrix, and for every test row its index, its Brier score
@@ -364,9 +416,13 @@ def measure_fit(model: Any, encoded: Encoded, labels: Labels, take: Take) -> dic
     probabilities = model.predict_proba(encoded.test)
     is_wrong = model.predict(encoded.test) != labels.classes[codes]
     predictions = measures.Predictions(codes, is_wrong, probabilities)
-    confusion = measures.count_confusion(codes, probabilities.argmax(axis=1), len(labels.classes))
+    confusion = measures.count_confusion(
+        codes, probabilities.argmax(axis=1), len(labels.classes)
+    )
     losses, is_wrong = row_losses(probabilities, codes)
-    rows = zip(take.test.tolist(), losses.round(9).tolist(), map(int, is_wrong), strict=True)
+    rows = zip(
+        take.test.tolist(), losses.round(9).tolist(), map(int, is_wrong), strict=True
+    )
     return {
         **measures.compute_measures(predictions, measures.COMPARISON_MEASURES),
         "confusion": measures.write_confusion(confusion),

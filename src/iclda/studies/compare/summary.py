@@ -28,7 +28,9 @@ DECISIVE = BRIER, ERROR  # losses first: counts of wrong rows tie too often to d
 CURVE_MEASURES = ERROR, BRIER
 VARIED = {UNLABELED_CURVE: "n_unlabeled", LABELED_CURVE: "n_labeled"}
 _TIE = 1e-12  # relative differences below this are none
-Grid = Mapping[str, Array]  # by stored measure, and n_test: (repeats, folds), NaN where missing
+Grid = Mapping[
+    str, Array
+]  # by stored measure, and n_test: (repeats, folds), NaN where missing
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,9 @@ class Difference:
     @property
     def verdict(self) -> str:
         """``better``, ``worse``, or an empty string for no clear difference."""
-        return measures.verdict(self.difference, self.p_holm, COMPARISON_MEASURES[self.measure])
+        return measures.verdict(
+            self.difference, self.p_holm, COMPARISON_MEASURES[self.measure]
+        )
 
 
 @dataclass(frozen=True)
@@ -80,8 +84,12 @@ class ComparisonSummary:
     baseline: str | None  # the best supervised contestant
     scores: tuple[Score, ...]
     differences: tuple[Difference, ...]
-    best: Mapping[str, str]  # for every method that has numbers, the contestant that did best
-    repeats: Mapping[tuple[str, str], Array] = field(compare=False)  # by contestant and measure
+    best: Mapping[
+        str, str
+    ]  # for every method that has numbers, the contestant that did best
+    repeats: Mapping[tuple[str, str], Array] = field(
+        compare=False
+    )  # by contestant and measure
 
     def score(self, method: str | None, measure: str) -> Score | None:
         return _find(self.scores, method, measure)
@@ -104,29 +112,39 @@ class ComparisonSummary:
 
 
 def _find(records: Iterable[Any], method: str | None, measure: str) -> Any:
-    return next((r for r in records if (r.method, r.measure) == (method, measure)), None)
+    return next(
+        (r for r in records if (r.method, r.measure) == (method, measure)), None
+    )
 
 
 def summarize_comparison(
     results: Iterable[FitResult], contestants: Sequence[Contestant], n_folds: int
 ) -> ComparisonSummary:
     """Scores and differences of all contestants in the comparison."""
-    fits: dict[str, list[FitResult]] = {contestant.name: [] for contestant in contestants}
+    fits: dict[str, list[FitResult]] = {
+        contestant.name: [] for contestant in contestants
+    }
     for result in results:
         is_compared = result.experiment == COMPARISON and result.failure is None
         if is_compared and result.method in fits:
             fits[result.method].append(result)
-    n_repeats = 1 + max((r.repeat for group in fits.values() for r in group), default=-1)
+    n_repeats = 1 + max(
+        (r.repeat for group in fits.values() for r in group), default=-1
+    )
     grids = {name: _grid(fits[name], (n_repeats, n_folds)) for name in fits}
     repeats = {
-        (name, m): _repeat_values(grids[name], m) for name in fits for m in COMPARISON_MEASURES
+        (name, m): _repeat_values(grids[name], m)
+        for name in fits
+        for m in COMPARISON_MEASURES
     }
 
     best: dict[str, str] = {}
     for contestant in contestants:
         name, method = contestant.name, contestant.method.name
         rank = _rank(repeats, name)
-        if rank[0] < inf and (method not in best or rank < _rank(repeats, best[method])):
+        if rank[0] < inf and (
+            method not in best or rank < _rank(repeats, best[method])
+        ):
             best[method] = name
     baseline = best.get(SUPERVISED)
     scores = []
@@ -135,7 +153,9 @@ def summarize_comparison(
         score = _score(name, measure, values, supervised, grids[name])
         if score.mean is not None or measure == ERROR:
             scores.append(score)
-    rivals = [c.name for c in contestants if c.method.uses_unlabeled or c.method.is_outside]
+    rivals = [
+        c.name for c in contestants if c.method.uses_unlabeled or c.method.is_outside
+    ]
     differences = [
         difference
         for measure in COMPARISON_MEASURES
@@ -148,7 +168,9 @@ def summarize_comparison(
 def _rank(repeats: Mapping[tuple[str, str], Array], name: str) -> tuple[float, ...]:
     """Means of the decisive measures, rounded so that ties stay ties."""
     known = [COMPARISON_MEASURES[m].sign * _finite(repeats[name, m]) for m in DECISIVE]
-    return tuple(round(float(values.mean()), 12) if values.size else inf for values in known)
+    return tuple(
+        round(float(values.mean()), 12) if values.size else inf for values in known
+    )
 
 
 def overlap(n_folds: int) -> float:
@@ -183,7 +205,9 @@ def _weighted(values: Array, n_test: Array) -> Array:
     return values[is_known] * weights / weights.mean() if weights.size else weights
 
 
-def _score(name: str, measure: str, values: Array, supervised: Array, grid: Grid) -> Score:
+def _score(
+    name: str, measure: str, values: Array, supervised: Array, grid: Grid
+) -> Score:
     """Score of a contestant by its values in the repeats, beside those of the supervised one."""
     known = _finite(values)
     if not known.size:
@@ -210,12 +234,17 @@ def _differences(
     supervised = grids[baseline][measure]
     ratio = overlap(supervised.shape[1])
     paired = {
-        name: _weighted(grids[name][measure] - supervised, grids[name]["n_test"]) for name in rivals
+        name: _weighted(grids[name][measure] - supervised, grids[name]["n_test"])
+        for name in rivals
     }
     paired = {name: values for name, values in paired.items() if len(values) > 1}
-    p_values = [_statistics.corrected_t_test(values, ratio)[1] for values in paired.values()]
+    p_values = [
+        _statistics.corrected_t_test(values, ratio)[1] for values in paired.values()
+    ]
     corrected, differences = _statistics.holm(p_values), []
-    for (name, values), p, p_holm in zip(paired.items(), p_values, corrected, strict=True):
+    for (name, values), p, p_holm in zip(
+        paired.items(), p_values, corrected, strict=True
+    ):
         # At the level that Holm's method gives this test: zero is outside if the mark is set.
         level = LEVEL * p / p_holm if p_holm else LEVEL
         low, high = _statistics.mean_interval(values, 1 - level, ratio)
@@ -250,20 +279,32 @@ def split_curve_points(
 
     The curve of labeled rows leaves it out where curves use fewer unlabeled rows than there are.
     """
-    compared = {UNLABELED_CURVE: settings.n_unlabeled, LABELED_CURVE: settings.size.n_labeled}
+    compared = {
+        UNLABELED_CURVE: settings.n_unlabeled,
+        LABELED_CURVE: settings.size.n_labeled,
+    }
     points = []
     for curve, n_rows in compared.items():
-        n_splits = 1 + max((r.repeat for r in results if r.experiment == curve), default=-1)
-        n_compared = n_splits if curve == UNLABELED_CURVE or not settings.is_capped else 0
+        n_splits = 1 + max(
+            (r.repeat for r in results if r.experiment == curve), default=-1
+        )
+        n_compared = (
+            n_splits if curve == UNLABELED_CURVE or not settings.is_capped else 0
+        )
         groups: dict[tuple[str, int], list[FitResult]] = defaultdict(list)
         for r in results:
             if r.failure is None and r.method in methods:
                 if r.experiment == curve:
                     groups[r.method, r.part].append(r)
-                elif r.experiment == COMPARISON and r.repeat * settings.folds + r.part < n_compared:
+                elif (
+                    r.experiment == COMPARISON
+                    and r.repeat * settings.folds + r.part < n_compared
+                ):
                     groups[r.method, n_rows].append(r)
         order = sorted(groups, key=lambda key: (methods.index(key[0]), key[1]))
-        points += [_point(curve, m, groups[key]) for key in order for m in CURVE_MEASURES]
+        points += [
+            _point(curve, m, groups[key]) for key in order for m in CURVE_MEASURES
+        ]
     return points
 
 

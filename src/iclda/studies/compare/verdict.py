@@ -29,18 +29,31 @@ from ..page import share
 from ..store import FitResult
 from . import SENTENCES
 from .plan import COMPARISON, SUPERVISED, ComparisonSettings, Contestant
-from .summary import ComparisonSummary, SplitCurvePoint, split_curve_points, summarize_comparison
+from .summary import (
+    ComparisonSummary,
+    SplitCurvePoint,
+    split_curve_points,
+    summarize_comparison,
+)
 
 _SENTENCES = SENTENCES["verdict"]
 RULE = say(
     _SENTENCES["rule"],
     order=", ".join(
         each.name
-        for each in sorted((*FITTED, *BASELINES), key=lambda method: safety_rank(method.name))
+        for each in sorted(
+            (*FITTED, *BASELINES), key=lambda method: safety_rank(method.name)
+        )
     ),
 )
 # Kinds of verdicts, besides NOTHING and UNCLEAR; OUTSIDE: a method of scikit-learn is better.
-HELPS, SHARPENS, HURTS, OUTSIDE, UNKNOWN = "helps", "sharpens", "hurts", "outside", "unknown"
+HELPS, SHARPENS, HURTS, OUTSIDE, UNKNOWN = (
+    "helps",
+    "sharpens",
+    "hurts",
+    "outside",
+    "unknown",
+)
 _MOST_CURVES = 6  # up to which all methods are on curves
 _MOST_ROWS = 20_000  # by whose losses is chosen: more change nothing
 
@@ -59,7 +72,9 @@ def recommend(
     results: Iterable[FitResult], contestants: Sequence[Contestant]
 ) -> Recommendation | None:
     """Apply the rule to all eligible contestants; None if none was fitted in every split."""
-    eligible = sorted((each for each in contestants if each.is_eligible), key=lambda c: c.risk)
+    eligible = sorted(
+        (each for each in contestants if each.is_eligible), key=lambda c: c.risk
+    )
     means = means_of_rows(results, [each.name for each in eligible])
     complete = [each for each in eligible if each.name in means]
     if not complete:
@@ -73,7 +88,9 @@ def recommend(
     )
 
 
-def means_of_rows(results: Iterable[FitResult], names: Sequence[str]) -> dict[str, Array]:
+def means_of_rows(
+    results: Iterable[FitResult], names: Sequence[str]
+) -> dict[str, Array]:
     """Mean Brier score and share of wrong classes of every tested row, by contestant: (2, rows).
 
     Contestants that lack a split of those that any of them has are left out.
@@ -81,7 +98,11 @@ def means_of_rows(results: Iterable[FitResult], names: Sequence[str]) -> dict[st
     tested: dict[str, list[list[float]]] = {name: [] for name in names}
     cells: dict[str, set[tuple[int, int]]] = {name: set() for name in names}
     for result in results:
-        if result.experiment == COMPARISON and result.method in cells and "rows" in result.values:
+        if (
+            result.experiment == COMPARISON
+            and result.method in cells
+            and "rows" in result.values
+        ):
             cells[result.method].add((result.repeat, result.part))
             tested[result.method] += json.loads(result.values["rows"])
     all_cells = set().union(*cells.values())
@@ -91,7 +112,9 @@ def means_of_rows(results: Iterable[FitResult], names: Sequence[str]) -> dict[st
             row, losses, is_wrong = np.array(rows).T
             row = row.astype(int)
             index, counts = np.unique(row, return_counts=True)
-            sums = np.stack([np.bincount(row, each)[index] for each in (losses, is_wrong)])
+            sums = np.stack(
+                [np.bincount(row, each)[index] for each in (losses, is_wrong)]
+            )
             means[name] = (sums / counts)[:, :_MOST_ROWS]
     return means
 
@@ -106,8 +129,12 @@ class Verdict:
     sentence: str
     why: str = ""  # the sentence without what to use and what to expect of it
     estimate: ErrorEstimate | None = None
-    learned: str = ""  # whether anything was: clear, unclear or nothing; empty if unknown
-    base: str = ""  # the same as a sentence, with what the most frequent class alone would give
+    learned: str = (
+        ""  # whether anything was: clear, unclear or nothing; empty if unknown
+    )
+    base: str = (
+        ""  # the same as a sentence, with what the most frequent class alone would give
+    )
 
 
 def decide(
@@ -122,7 +149,9 @@ def decide(
     """
     headlines = SENTENCES["headlines"]
     if advice is None or summary.baseline is None:
-        return Verdict(UNKNOWN, None, headlines[UNKNOWN], say(_SENTENCES["no_baseline"]))
+        return Verdict(
+            UNKNOWN, None, headlines[UNKNOWN], say(_SENTENCES["no_baseline"])
+        )
     chosen = advice.chosen
     learned, how, base = _learned(summary, advice, confusion)
     kind = NOTHING if learned == NOTHING else _kind(summary, chosen)
@@ -175,7 +204,9 @@ def _learned(
     error = confusion.error if estimate is None else estimate.error
     high = confusion.interval[1] if estimate is None else estimate.high
     learned = rate.judge(error, high, _mean(summary, name, BRIER))
-    highs = [s.high for s in summary.scores if s.measure == ERROR and s.high is not None]
+    highs = [
+        s.high for s in summary.scores if s.measure == ERROR and s.high is not None
+    ]
     if learned == NOTHING and min(highs, default=1.0) < rate.error:
         learned = UNCLEAR
     key = "no_better" if learned == UNCLEAR and error >= rate.error else learned
@@ -183,7 +214,11 @@ def _learned(
         key = "few"
     rates = {"majority": rate.majority, "base": percent_text(rate.error)}
     rates |= {"n_rows": advice.n_rows, "needed": rate.n_labels_needed}
-    return learned, key, say(SENTENCES["base"][key], name=title_of(advice.chosen), **rates)
+    return (
+        learned,
+        key,
+        say(SENTENCES["base"][key], name=title_of(advice.chosen), **rates),
+    )
 
 
 def _kind(summary: ComparisonSummary, chosen: Contestant) -> str:
@@ -204,7 +239,9 @@ def _expected(summary: ComparisonSummary, advice: Recommendation) -> str:
     """The error to expect, and why it is not the one in the table."""
     if advice.estimate is None:
         rows = plural(advice.n_rows, "labeled row")
-        return f"an error that {rows} are too few to estimate ({LEAST_TESTED} are needed)"
+        return (
+            f"an error that {rows} are too few to estimate ({LEAST_TESTED} are needed)"
+        )
     in_table = percent_text(_mean(summary, advice.chosen.name, ERROR))
     corrected = f"corrected for choosing the method by them; in the table {in_table}"
     return f"{str(advice.estimate).removesuffix(')')}, {corrected})"
@@ -247,7 +284,9 @@ class Comparison:
     @cached_property
     def summary(self) -> ComparisonSummary:
         """Scores and differences of all contestants."""
-        return summarize_comparison(self.results, self.settings.contestants, self.settings.folds)
+        return summarize_comparison(
+            self.results, self.settings.contestants, self.settings.folds
+        )
 
     @cached_property
     def advice(self) -> Recommendation | None:
@@ -266,7 +305,11 @@ class Comparison:
         """Confusion of the contestant to use, a mean over the repeats."""
         if self.chosen is None:
             return None
-        fitted = [r for r in self.compared if r.method == self.chosen.name and r.failure is None]
+        fitted = [
+            r
+            for r in self.compared
+            if r.method == self.chosen.name and r.failure is None
+        ]
         n_repeats = len({result.repeat for result in fitted})
         texts = [result.values["confusion"] for result in fitted]
         return mean_confusion(texts, self.settings.classes, n_repeats)
@@ -287,9 +330,16 @@ class Comparison:
         if len(ranked) <= _MOST_CURVES:
             return ranked
         others = [name for name in ranked if name != self.verdict.method]
-        outside = [each.name for each in self.settings.contestants if each.method.is_outside]
+        outside = [
+            each.name for each in self.settings.contestants if each.method.is_outside
+        ]
         best_outside = [name for name in ranked if name in outside]
-        names = [self.verdict.method, *others[:1], self.summary.baseline, *best_outside[:1]]
+        names = [
+            self.verdict.method,
+            *others[:1],
+            self.summary.baseline,
+            *best_outside[:1],
+        ]
         return list(dict.fromkeys(name for name in names if name))
 
     @cached_property
@@ -305,7 +355,11 @@ class Comparison:
     @cached_property
     def caution(self) -> str:
         """What the table has against an answer, by subject; empty if nothing."""
-        subjects = [each.subject.lower() for each in self.settings.remarks if each.level == WARNING]
+        subjects = [
+            each.subject.lower()
+            for each in self.settings.remarks
+            if each.level == WARNING
+        ]
         if not subjects:
             return ""
         warnings = "warning" if len(subjects) == 1 else f"{len(subjects)} warnings"
@@ -315,19 +369,29 @@ class Comparison:
     @cached_property
     def balanced(self) -> str:
         """The balanced error of what is recommended where classes are uneven, else empty."""
-        if self.chosen is None or self.confusion is None or not self.confusion.is_uneven:
+        if (
+            self.chosen is None
+            or self.confusion is None
+            or not self.confusion.is_uneven
+        ):
             return ""
         error = f"{100 * self.confusion.balanced_error:.1f} %"
-        return say(SENTENCES["classes"]["balanced"], name=title_of(self.chosen), balanced=error)
+        return say(
+            SENTENCES["classes"]["balanced"], name=title_of(self.chosen), balanced=error
+        )
 
     @cached_property
     def failures(self) -> dict[str, tuple[int, int, str]]:
         """By contestant, fits that failed, all fits, and the last line of the first traceback."""
         failed = [result for result in self.compared if result.failure is not None]
         totals = Counter(result.method for result in self.compared)
-        reasons = {result.method: last_line(result.failure or "") for result in failed[::-1]}
+        reasons = {
+            result.method: last_line(result.failure or "") for result in failed[::-1]
+        }
         counts = Counter(result.method for result in failed)
-        return {name: (count, totals[name], reasons[name]) for name, count in counts.items()}
+        return {
+            name: (count, totals[name], reasons[name]) for name, count in counts.items()
+        }
 
 
 def last_line(traceback: str) -> str:

@@ -29,14 +29,18 @@ PUBLISHED_METHODS = ("LDA", "LDAoracle", "MCLDA", "EMLDA", "SLLDA", "ICLDA")
 BASELINE, ORACLE, *_ = PUBLISHED_METHODS
 PUBLISHED_EM = "EMLDA-as-published"  # EM with the faults of the published numbers
 _ORDER = (*PUBLISHED_METHODS[:4], PUBLISHED_EM, *PUBLISHED_METHODS[4:])
-METHOD_NAMES = tuple(dict.fromkeys((*_ORDER, *(method.paper_name for method in methods.METHODS))))
+METHOD_NAMES = tuple(
+    dict.fromkeys((*_ORDER, *(method.paper_name for method in methods.METHODS)))
+)
 FURTHER_METHODS = ("AVLDA", *(method.paper_name for method in methods.FURTHER))
 EVERY_METHOD = METHOD_NAMES + FURTHER_METHODS
 PLAN = tomllib.loads(files(__package__).joinpath("questions.toml").read_text("utf-8"))
 EXPERIMENTS: dict[str, dict[str, Any]] = PLAN["experiments"]  # on the open questions
 GRID = 61  # shares of an unlabeled row at which the objective of an example is computed
 # What Table I prints: one too many for every set but WDBC (the class was counted in).
-PRINTED_FEATURES = {name: each.n_features + (name != "WDBC") for name, each in BENCHMARKS.items()}
+PRINTED_FEATURES = {
+    name: each.n_features + (name != "WDBC") for name, each in BENCHMARKS.items()
+}
 
 
 def n_labeled_of(n_features: int) -> int:
@@ -46,7 +50,11 @@ def n_labeled_of(n_features: int) -> int:
 
 def table_measures() -> dict[str, Measure]:
     """Measures of the tables, by their names in the paper's results."""
-    return {name: each for name, each in paper_measures().items() if not each.is_only_on_curves}
+    return {
+        name: each
+        for name, each in paper_measures().items()
+        if not each.is_only_on_curves
+    }
 
 
 def method_rank(method: str) -> tuple[int, str]:
@@ -72,7 +80,10 @@ def counterpart_of(method: str) -> str:
 
     The published EMLDA column is not what the text defines, so that EMLDA has no counterpart.
     """
-    columns = {name: name for name in PUBLISHED_METHODS} | {PUBLISHED_EM: "EMLDA", "EMLDA": ""}
+    columns = {name: name for name in PUBLISHED_METHODS} | {
+        PUBLISHED_EM: "EMLDA",
+        "EMLDA": "",
+    }
     return columns.get(method, "")
 
 
@@ -101,7 +112,9 @@ def _read(name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
 
-def z_score(mean: float | None, se: float | None, theirs: PublishedMean) -> float | None:
+def z_score(
+    mean: float | None, se: float | None, theirs: PublishedMean
+) -> float | None:
     """Difference from a published mean in its standard errors; None where that is unknown."""
     if mean is None or se is None or theirs.mean is None or theirs.se is None:
         return None
@@ -119,7 +132,9 @@ class StoredSettings:
     versions: dict[str, str] = field(default_factory=dict)
     machine: str = "unknown"
     jobs: int | str = "unknown"
-    shapes: dict[str, list[int]] = field(default_factory=dict)  # rows, features, classes
+    shapes: dict[str, list[int]] = field(
+        default_factory=dict
+    )  # rows, features, classes
     origins: dict[str, str] = field(default_factory=dict)
     began: str = "unknown"
     seconds_tables: float = 0.0

@@ -24,7 +24,16 @@ from ...datasets import BENCHMARKS
 from ...methods import INK, find_method
 from ...plots._look import method_styles
 from .. import paper
-from ..page import csv_text, fill, new_figure, save, styled, to_inline_svg, with_minus, write_texts
+from ..page import (
+    csv_text,
+    fill,
+    new_figure,
+    save,
+    styled,
+    to_inline_svg,
+    with_minus,
+    write_texts,
+)
 from ..store import STORE, Store, StoreError
 from . import EXPERIMENTS, GRID, PLAN, QUESTIONS
 
@@ -65,7 +74,9 @@ def _settings_of_families() -> Iterator[tuple[str, Any]]:
     """Settings and their values, the one of the base among them."""
     for name, values in PLAN["families"].items():
         every = [PLAN["base"][name], *values]
-        yield from ((name, value) for value in (every if name == "tails" else sorted(every)))
+        yield from (
+            (name, value) for value in (every if name == "tails" else sorted(every))
+        )
 
 
 def spread_table(records: Records) -> list[list[Any]]:
@@ -80,7 +91,10 @@ def spread_table(records: Records) -> list[list[Any]]:
     for record in records:
         lines[record[first]][record[column]] = record[value]
     names = list(dict.fromkeys(record[column] for record in records))
-    return [[first, *names], *([line, *map(cells.get, names)] for line, cells in lines.items())]
+    return [
+        [first, *names],
+        *([line, *map(cells.get, names)] for line, cells in lines.items()),
+    ]
 
 
 def _text(cell: Any) -> str:
@@ -95,14 +109,22 @@ def _draw_examples(records: Records, label: str) -> Figure:
     figure, [[left, right]] = new_figure(8.4, 3.4, 1, 2)
     line, square = (np.array(json.loads(record["grid"])) for record in records)
     maxima = [json.loads(record["maxima"]) for record in records]
-    shares, axis = [[m["shares"] for m in each] for each in maxima], np.linspace(0, 1, GRID)
+    shares, axis = (
+        [[m["shares"] for m in each] for each in maxima],
+        np.linspace(0, 1, GRID),
+    )
     values = [m["value"] for m in maxima[0]]
     left.plot(axis, line, color=find_method("iclda").color)
     left.plot(shares[0], values, "o", color=INK)
     left.set_ylim(min(values) - 0.006, max(values) + 0.002)
-    left.set(title="A: −1, 1   B: 0   unlabeled: 10", xlabel="share of the unlabeled row in B")
+    left.set(
+        title="A: −1, 1   B: 0   unlabeled: 10",
+        xlabel="share of the unlabeled row in B",
+    )
     left.set_ylabel("log likelihood of the labeled rows")
-    drawn = right.contour(axis, axis, square.reshape(GRID, GRID).T, levels=14, linewidths=1)
+    drawn = right.contour(
+        axis, axis, square.reshape(GRID, GRID).T, levels=14, linewidths=1
+    )
     right.clabel(drawn, fontsize=7)
     right.plot(*np.transpose(shares[1]), "o", color=INK, clip_on=False)
     right.set(title="A: (0, 3), (1, 3)   B: (1, 0), (2, 0)", aspect="equal")
@@ -113,9 +135,13 @@ def _draw_examples(records: Records, label: str) -> Figure:
 @styled
 def _draw_lines(records: Records, label: str) -> Figure:
     """Draw a panel for each value of ``panel``, with the same lines in all of them."""
-    panels: dict[str, dict[str, Any]] = defaultdict(lambda: defaultdict(lambda: ([], [])))
+    panels: dict[str, dict[str, Any]] = defaultdict(
+        lambda: defaultdict(lambda: ([], []))
+    )
     for record in records:
-        for values, name in zip(panels[record["panel"]][record["line"]], "xy", strict=True):
+        for values, name in zip(
+            panels[record["panel"]][record["line"]], "xy", strict=True
+        ):
             values.append(str(record[name]) if name == "x" else record[name])
     n_columns = min(_N_COLUMNS, len(panels))
     n_rows = -(-len(panels) // n_columns)
@@ -142,7 +168,13 @@ def _draw_dots(records: Records, label: str) -> Figure:
     places = np.arange(len(lines))[::-1]
     for k, (name, style) in enumerate(method_styles(names).items()):
         mark: Any = {"marker": _MARKS[k], "color": style["color"], "label": name}
-        axes.plot([line[1 + k] for line in lines], places, linestyle="none", markersize=6, **mark)
+        axes.plot(
+            [line[1 + k] for line in lines],
+            places,
+            linestyle="none",
+            markersize=6,
+            **mark,
+        )
     axes.set(yticks=places, yticklabels=[line[0] for line in lines], xlabel=label)
     axes.grid(axis="y", linewidth=0.3)
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=8)
@@ -164,19 +196,31 @@ def draw_answers(out: Path) -> dict[str, Any]:
     with closing(Store(out / STORE, kind=QUESTIONS, read_only=True)) as store:
         settings, stored = paper.read_settings(store), store.settings()
         by_experiment = {name: store.rows(name) for name in EXPERIMENTS}
-        if lacking := ", ".join(name for name, rows in by_experiment.items() if not rows):
+        if lacking := ", ".join(
+            name for name, rows in by_experiment.items() if not rows
+        ):
             sentence = "{folder} has no rows of {lacking} yet: run iclda study with {out} to go on."
-            raise StoreError(say(sentence, folder=out, lacking=lacking, out=Hint("out", out)))
+            raise StoreError(
+                say(sentence, folder=out, lacking=lacking, out=Hint("out", out))
+            )
         results = [row for rows in by_experiment.values() for row in rows]
-        numbers: dict[str, Any] = {"examples": query(_QUERIES["uniqueness"]["figure"]["sql"])}
+        numbers: dict[str, Any] = {
+            "examples": query(_QUERIES["uniqueness"]["figure"]["sql"])
+        }
         tables: dict[str, dict[str, Sequence[Any]]] = {}
         figures: dict[str, Any] = {}
         for name, asked in _QUERIES.items():
             numbers[name] = {key: query(sql) for key, sql in asked["numbers"].items()}
-            spread = {each["title"]: spread_table(query(each["sql"])) for each in asked["tables"]}
-            tables[name] = {title: [[*map(_text, r)] for r in t] for title, t in spread.items()}
+            spread = {
+                each["title"]: spread_table(query(each["sql"]))
+                for each in asked["tables"]
+            }
+            tables[name] = {
+                title: [[*map(_text, r)] for r in t] for title, t in spread.items()
+            }
             texts = {
-                f"{name}-{i}.csv": csv_text(t[0], t[1:]) for i, t in enumerate(spread.values())
+                f"{name}-{i}.csv": csv_text(t[0], t[1:])
+                for i, t in enumerate(spread.values())
             }
             write_texts(out / "tables", texts)
             drawn = asked["figure"]
@@ -189,10 +233,27 @@ def draw_answers(out: Path) -> dict[str, Any]:
     text = re.sub(r"(?<!\w)-(?=\d)", "\N{MINUS SIGN}", text)
     blocks = [block.strip().splitlines() for block in text.split("# ")[1:]]
     answers = dict(zip(_QUERIES, blocks, strict=True))
-    seconds = {name: round(stored.get(f"seconds_{name}", 0.0), 1) for name in EXPERIMENTS}
-    page = {"answers": answers, "figures": figures, "tables": tables, "settings": settings}
-    page |= {"seconds": seconds, "is_quick": numbers["methods"]["size"][0]["tables"] < 10}
-    [path] = write_texts(out, {"report.html": fill("answers.html.j2", page, __package__, results)})
+    seconds = {
+        name: round(stored.get(f"seconds_{name}", 0.0), 1) for name in EXPERIMENTS
+    }
+    page = {
+        "answers": answers,
+        "figures": figures,
+        "tables": tables,
+        "settings": settings,
+    }
+    page |= {
+        "seconds": seconds,
+        "is_quick": numbers["methods"]["size"][0]["tables"] < 10,
+    }
+    [path] = write_texts(
+        out, {"report.html": fill("answers.html.j2", page, __package__, results)}
+    )
     failed = sum(row.failure is not None for row in results)
-    summary = {"report": str(path), "answers": answers, "tables": tables, "failed_fits": failed}
+    summary = {
+        "report": str(path),
+        "answers": answers,
+        "tables": tables,
+        "failed_fits": failed,
+    }
     return {**summary, "seconds": sum(seconds.values())}

@@ -34,12 +34,16 @@ from ..store import Cell, FitResult, cells_of
 from . import EXPERIMENTS, GRID, PLAN, QUESTIONS
 from .run import CellRows, CodedSet, Plan, fit_method, predict_rows, run_experiments
 
-N_STARTS = 16  # random hyperplanes from which maxima are looked for, beside the supervised fit
+N_STARTS = (
+    16  # random hyperplanes from which maxima are looked for, beside the supervised fit
+)
 WEIGHTS = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0)  # of unlabeled rows in EM
 _MOST_ROWS = 1000  # unlabeled rows, and test rows, of a cell
 _TABLE_ROWS = 1200  # of tables that are drawn
 _STARTS_X_FEATURES, _FEWEST_STARTS = 300, 4  # fewer starts with many features
-_FIRST_TAU = 0.01  # of a path, over the spread of the gradient: lower than that of the search
+_FIRST_TAU = (
+    0.01  # of a path, over the spread of the gradient: lower than that of the search
+)
 SAME_VALUE = 1e-5  # maxima whose objectives per labeled row differ by less count as one
 _N_DIRECTIONS = 200  # random directions along which widths are measured
 _SLOW = 300  # unknowns of a search, above which it takes minutes
@@ -90,11 +94,15 @@ class Split:
 # Data sets.
 
 
-def draw_family(rng: np.random.Generator, n: int, **changes: Any) -> tuple[Array, AnyArray]:
+def draw_family(
+    rng: np.random.Generator, n: int, **changes: Any
+) -> tuple[Array, AnyArray]:
     """Draw rows of a family: the base of ``questions.toml`` with changes."""
     shape = {**PLAN["base"], **changes}
     n_classes, share = shape["classes"], shape["share"]
-    codes = rng.choice(n_classes, n, p=[share] + [(1 - share) / (n_classes - 1)] * (n_classes - 1))
+    codes = rng.choice(
+        n_classes, n, p=[share] + [(1 - share) / (n_classes - 1)] * (n_classes - 1)
+    )
     noise: dict[str, Callable[..., Any]] = {
         "normal": rng.standard_normal,
         "uniform": lambda size: np.sqrt(3) * rng.uniform(-1, 1, size),
@@ -109,7 +117,9 @@ def draw_family(rng: np.random.Generator, n: int, **changes: Any) -> tuple[Array
     return rows, codes
 
 
-def _make_table(of: str, kept: Sequence[Any] = (), **shape: Any) -> tuple[Array, AnyArray]:
+def _make_table(
+    of: str, kept: Sequence[Any] = (), **shape: Any
+) -> tuple[Array, AnyArray]:
     """Load or draw a table of ``questions.toml``."""
     rng = np.random.default_rng(0)
     made: Any
@@ -120,7 +130,9 @@ def _make_table(of: str, kept: Sequence[Any] = (), **shape: Any) -> tuple[Array,
     elif of == "clothes":
         made = datasets.load_fashion_features()
     elif hasattr(sklearn_datasets, f"make_{of}"):
-        made = getattr(sklearn_datasets, f"make_{of}")(_TABLE_ROWS, random_state=0, **shape)
+        made = getattr(sklearn_datasets, f"make_{of}")(
+            _TABLE_ROWS, random_state=0, **shape
+        )
     else:
         made = getattr(sklearn_datasets, f"load_{of}")(return_X_y=True)
     X, y = made
@@ -150,7 +162,9 @@ def load_tables(settings: StudySettings) -> dict[str, Dataset]:
                 if not {"X", "y"} <= set(stored.files):
                     names = ", ".join(stored.files)
                     raise ValueError(f"{path} must hold X and y, and holds {names}.")
-                loaded[path.stem] = _dataset(path.stem, stored["X"].astype(float), stored["y"])
+                loaded[path.stem] = _dataset(
+                    path.stem, stored["X"].astype(float), stored["y"]
+                )
     return loaded
 
 
@@ -180,17 +194,27 @@ def _split_table(cell: Cell, data: CodedSet, seed: int) -> Split:
     n_test = min(_MOST_ROWS, len(order) // 5)
     test, train = order[:n_test], order[n_test:]
     least = 1 if n_labeled < 2 * data.n_classes else 2
-    first = np.concatenate([train[data.codes[train] == c][:least] for c in range(data.n_classes)])
-    train = np.concatenate([first, train[~np.isin(train, first)]])[: n_labeled + _MOST_ROWS]
+    first = np.concatenate(
+        [train[data.codes[train] == c][:least] for c in range(data.n_classes)]
+    )
+    train = np.concatenate([first, train[~np.isin(train, first)]])[
+        : n_labeled + _MOST_ROWS
+    ]
     is_raw = EXPERIMENTS[cell.experiment].get("is_raw", False)
-    if X.shape[1] < MANY_FEATURES and not is_raw:  # features of a network share one unit
+    if (
+        X.shape[1] < MANY_FEATURES and not is_raw
+    ):  # features of a network share one unit
         X = (X - X[train].mean(axis=0)) / np.maximum(X[train].std(axis=0), 1e-12)
     return _split(X, data.codes, np.split(train, [n_labeled]), test, seed)
 
 
-def _split(X: Array, codes: AnyArray, train: Sequence[Any], test: Any, seed: int) -> Split:
+def _split(
+    X: Array, codes: AnyArray, train: Sequence[Any], test: Any, seed: int
+) -> Split:
     labeled, free = train
-    rows = CellRows(X[labeled], codes[labeled], X[free], codes[free], int(codes.max()) + 1, seed)
+    rows = CellRows(
+        X[labeled], codes[labeled], X[free], codes[free], int(codes.max()) + 1, seed
+    )
     return Split(rows, X[test], codes[test])
 
 
@@ -199,7 +223,11 @@ def _split_family(cell: Cell, seed: int) -> Split:
     name, _, text = cell.dataset.partition(" ")
     changes = {name: type(PLAN["families"][name][0])(text)} if text else {}
     shape = {**PLAN["base"], **changes}
-    n_classes, n_labeled, n_unlabeled = shape["classes"], shape["labels"], shape["unlabeled"]
+    n_classes, n_labeled, n_unlabeled = (
+        shape["classes"],
+        shape["labels"],
+        shape["unlabeled"],
+    )
     if n_classes > 2:
         changes["share"], n_labeled = 1 / n_classes, n_labeled * n_classes // 2
     rng = rng_of(seed, cell.experiment, cell.dataset, cell.repeat)
@@ -212,9 +240,13 @@ def _split_family(cell: Cell, seed: int) -> Split:
 
 def example_rows(name: str) -> CellRows:
     """Rows of a counterexample."""
-    one, two, free = (np.array(part, dtype=float) for part in PLAN["examples"][name].values())
+    one, two, free = (
+        np.array(part, dtype=float) for part in PLAN["examples"][name].values()
+    )
     codes = np.repeat([0, 1], [len(one), len(two)])
-    return CellRows(np.concatenate([one, two]), codes, free, np.zeros(len(free), dtype=int), 2, 0)
+    return CellRows(
+        np.concatenate([one, two]), codes, free, np.zeros(len(free), dtype=int), 2, 0
+    )
 
 
 # Counterexamples and maxima.
@@ -247,13 +279,24 @@ def prove_maxima(rows: CellRows) -> list[dict[str, Any]]:
     n = len(rows.X_unlabeled)
     for start in np.ndindex(*[4] * n):
         ends: Any = {"bounds": [(0, 1)] * n, "options": {"gtol": 1e-10, "ftol": 1e-16}}
-        share = minimize(negative, np.array(start) / 3, jac=True, method="L-BFGS-B", **ends).x
+        share = minimize(
+            negative, np.array(start) / 3, jac=True, method="L-BFGS-B", **ends
+        ).x
         value, slopes, left = (part[0] for part in objective_of(rows, share[None]))
         near = share + 1e-5 * np.array([[1.0], [-1.0]])
         ahead, behind = objective_of(rows, near)[1]
         bend = np.where((share > 0) & (share < 1), (ahead - behind) / 2e-5, 0.0)
-        numbers = {"value": value, "shares": share, "gap": left, "slopes": slopes, "bend": bend}
-        texts = {name: np.asarray(number).round(6).tolist() for name, number in numbers.items()}
+        numbers = {
+            "value": value,
+            "shares": share,
+            "gap": left,
+            "slopes": slopes,
+            "bend": bend,
+        }
+        texts = {
+            name: np.asarray(number).round(6).tolist()
+            for name, number in numbers.items()
+        }
         if (
             left < 1e-6
             and (bend <= 0).all()
@@ -283,11 +326,17 @@ def find_maxima(rows: CellRows, n_starts: int) -> list[tuple[float, Any]]:
     spread = held.spread(follower.state(np.zeros(shape), 1.0).gradient)
     tau = _FIRST_TAU * max(spread, 1e-3 * likelihood.weight)
     effort = Effort(tol=1e-6 * likelihood.weight, max_iter=200)
-    random = [np.exp(rng.uniform(-1, 3)) * rng.standard_normal(shape) for _ in range(n_starts)]
+    random = [
+        np.exp(rng.uniform(-1, 3)) * rng.standard_normal(shape) for _ in range(n_starts)
+    ]
     ends = []
     for scores in [np.maximum(start_scores(problem), -1e6), *random]:
         state = follower.state(scores, tau)
-        path = follower.follow(state, effort) if likelihood.is_bounded(state.point) else None
+        path = (
+            follower.follow(state, effort)
+            if likelihood.is_bounded(state.point)
+            else None
+        )
         if path is not None and path.is_bounded and path.gap <= effort.tol:
             rule = problem.rule_of(path.state.label_scores, is_soft=True)
             model = problem.model_of(path.state.point, rule)
@@ -306,7 +355,9 @@ def _fit_maxima(split: Split, method: str) -> dict[str, Any]:
     if not ends:
         return {"maxima": 0}
     values = np.array([value for value, _ in ends])
-    found: dict[str, Any] = {"maxima": 1 + int((np.diff(np.sort(values)) > SAME_VALUE).sum())}
+    found: dict[str, Any] = {
+        "maxima": 1 + int((np.diff(np.sort(values)) > SAME_VALUE).sum())
+    }
     places = {"start": 0, "best": int(values.argmax()), "worst": int(values.argmin())}
     for name, place in places.items():
         measured = split.measure(ends[place][1])
@@ -345,7 +396,9 @@ def _fit_constrained(split: Split, method: str) -> dict[str, Any]:
     rows, problem = split.rows, split.rows.problem
     z = problem.whitening.points(problem.frame.apply(rows.rows))
     if method == "widths":
-        random = rng_of(rows.seed, "directions").standard_normal((_N_DIRECTIONS, z.shape[1]))
+        random = rng_of(rows.seed, "directions").standard_normal(
+            (_N_DIRECTIONS, z.shape[1])
+        )
         codes = np.concatenate([rows.codes, rows.codes_unlabeled])
         between = z[codes == 1].mean(axis=0) - z[codes == 0].mean(axis=0)
         principal = [width_ratio(column, 0.5) for column in z.T]
@@ -359,8 +412,13 @@ def _fit_constrained(split: Split, method: str) -> dict[str, Any]:
     model = fit_method(find_method(method, COMPARED).paper_name, rows)
     values = split.measure(model)
     if method == "moment-likelihood":
-        means, weight = problem.whitening.points(model.means), float(model.class_weights[0])
-        used = np.sqrt(weight * (1 - weight)) * float(np.linalg.norm(means[0] - means[1]))
+        means, weight = (
+            problem.whitening.points(model.means),
+            float(model.class_weights[0]),
+        )
+        used = np.sqrt(weight * (1 - weight)) * float(
+            np.linalg.norm(means[0] - means[1])
+        )
         values["excess"] = used / width_ratio(z @ (means[0] - means[1]), weight)
     return values
 
@@ -388,7 +446,9 @@ def _fit_em(split: Split, method: str) -> dict[str, Any]:
     name, _, weight = method.partition(" x ")
     if not weight:
         is_published = method == "em as published"
-        in_paper = paper.PUBLISHED_EM if is_published else find_method(method).paper_name
+        in_paper = (
+            paper.PUBLISHED_EM if is_published else find_method(method).paper_name
+        )
         return split.measure(fit_method(in_paper, split.rows))
     model, rows = find_method(name).classifier(), split.rows
     if weight == "cv":
@@ -415,9 +475,14 @@ def _fit_in_proportions(split: Split, method: str) -> dict[str, Any]:
     name, _, given = method.partition(" ")
     if name == "iclda" and split.n_unknowns > _SLOW_IN_PROPORTIONS:
         return {}
-    model = _fit_shrunk(split, name, split.true_shares if given == "true" else given or None)
+    model = _fit_shrunk(
+        split, name, split.true_shares if given == "true" else given or None
+    )
     predicted = model.predict_proba(split.rows.X_unlabeled).mean(axis=0)
-    return {**split.measure(model), "off": float(np.abs(predicted - split.true_shares).sum() / 2)}
+    return {
+        **split.measure(model),
+        "off": float(np.abs(predicted - split.true_shares).sum() / 2),
+    }
 
 
 def _fit_any(split: Split, method: str) -> dict[str, Any]:
@@ -428,7 +493,10 @@ def _fit_any(split: Split, method: str) -> dict[str, Any]:
             return {}
         model = split.fit(AutoLDA(random_state=rows.seed))
         return {**split.measure(model), "chosen": model.method_}
-    if method in ("sklearn-lda", "sklearn-self-training") and len(rows.X) == rows.n_classes:
+    if (
+        method in ("sklearn-lda", "sklearn-self-training")
+        and len(rows.X) == rows.n_classes
+    ):
         return {}  # they need more labels than classes
     model = _fit_shrunk(split, "supervised" if method == "seen" else method)
     if model is None or method != "seen":
@@ -459,15 +527,24 @@ _FITS: dict[str, Callable[[Split, str], dict[str, Any]]] = {
 # Runs.
 
 
-def plan_cells(name: str, sets: Mapping[str, CodedSet], *, is_quick: bool) -> list[Cell]:
+def plan_cells(
+    name: str, sets: Mapping[str, CodedSet], *, is_quick: bool
+) -> list[Cell]:
     """Cells of an experiment; a fifth of the rows at least stays unlabeled."""
     asked = EXPERIMENTS[name]
     families = PLAN["families"].items()
     groups: dict[str, Any] = {
         **PLAN,
         "benchmarks": [each for each in BENCHMARKS if each in sets],
-        "families": ["base", *(f"{name} {value}" for name, values in families for value in values)],
-        "given": [each for each in sets if each not in BENCHMARKS and each not in PLAN["tables"]],
+        "families": [
+            "base",
+            *(f"{name} {value}" for name, values in families for value in values),
+        ],
+        "given": [
+            each
+            for each in sets
+            if each not in BENCHMARKS and each not in PLAN["tables"]
+        ],
     }
     cells = []
     for dataset in (each for group in asked["sets"] for each in groups[group]):
@@ -508,4 +585,6 @@ def run_questions(settings: StudySettings, advance: Advance = lambda *_: None) -
             for name, asked in EXPERIMENTS.items()
         }
 
-    run_experiments(QUESTIONS, settings, load_tables(settings), plan, answer_cell, advance)
+    run_experiments(
+        QUESTIONS, settings, load_tables(settings), plan, answer_cell, advance
+    )

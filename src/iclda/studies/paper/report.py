@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _TOY_ROWS, _TOY_LABELS_OF_CLASS = 1000, 5
-_BEST_GAUSSIAN_ERROR = NormalDist().cdf(-math.sqrt(2 / 0.8))  # means at (1, 1), (-1, -1)
+_BEST_GAUSSIAN_ERROR = NormalDist().cdf(
+    -math.sqrt(2 / 0.8)
+)  # means at (1, 1), (-1, -1)
 Means = Mapping[tuple[str, str], float]  # by data set and method
 
 
@@ -51,8 +53,12 @@ def draw_everything(out: Path) -> dict[str, Any]:
     for name, figure in figures.items():
         page.save(figure, out / "figures" / name)
     page.write_texts(out / "tables", {"cells.csv": page.records_csv(TableCell, cells)})
-    page.write_texts(out / "curves", {"points.csv": page.records_csv(ReproducedPoint, points)})
-    [path] = page.write_texts(out, {"report.html": render_report(results, settings, figures)})
+    page.write_texts(
+        out / "curves", {"points.csv": page.records_csv(ReproducedPoint, points)}
+    )
+    [path] = page.write_texts(
+        out, {"report.html": render_report(results, settings, figures)}
+    )
     return {
         "report": str(path),
         "cells": [vars(cell) for cell in cells],
@@ -69,13 +75,17 @@ def _own_sets(settings: paper.StoredSettings) -> dict[str, str]:
     Nothing published is compared with these.
     """
     hashes = settings.data.items()
-    return {name: f"{name} (own data)" for name, h in hashes if h != BENCHMARKS[name].sha256}
+    return {
+        name: f"{name} (own data)" for name, h in hashes if h != BENCHMARKS[name].sha256
+    }
 
 
 def draw_all_figures(points: Sequence[ReproducedPoint], seed: int) -> dict[str, Figure]:
     """Draw the toy figure and the curves of all data sets."""
     datasets = dict.fromkeys(point.dataset for point in points)
-    return {"toy": draw_toy(seed)} | {_curve_name(d): draw_curves(points, d) for d in datasets}
+    return {"toy": draw_toy(seed)} | {
+        _curve_name(d): draw_curves(points, d) for d in datasets
+    }
 
 
 def _curve_name(dataset: str) -> str:
@@ -91,11 +101,15 @@ def render_report(
     settings = settings or paper.StoredSettings()
     cells, points = summary.summarize_tables(results), summary.summarize_curves(results)
     measures = paper.table_measures()
-    comparisons = {name: summary.compare_with_baseline(results, name) for name in measures}
+    comparisons = {
+        name: summary.compare_with_baseline(results, name) for name in measures
+    }
     errors, losses = (_means(cells, measure) for measure in ("error", "nll"))
     view = {
         "settings": settings,
-        "origins": [(f"{name} from", origin) for name, origin in settings.origins.items()],
+        "origins": [
+            (f"{name} from", origin) for name, origin in settings.origins.items()
+        ],
         "own": sorted(_own_sets(settings)),
         "made_by": sorted({result.versions for result in results if result.versions}),
         "cells": cells,
@@ -107,7 +121,8 @@ def render_report(
         "errors": errors,
         "iclda": {"error": _above_lda(errors), "loss": _above_lda(losses)},
         "figures": {
-            name: page.to_inline_svg(figure, name) for name, figure in (figures or {}).items()
+            name: page.to_inline_svg(figure, name)
+            for name, figure in (figures or {}).items()
         },
         "curves": {point.dataset: _curve_name(point.dataset) for point in points},
         "tables": [
@@ -118,7 +133,11 @@ def render_report(
         "comparisons": comparisons,
         "gaps": summary.find_gaps(cells),
         "datasets": summary.dataset_table(
-            {c.dataset: settings.shapes[c.dataset] for c in cells if c.dataset in settings.shapes}
+            {
+                c.dataset: settings.shapes[c.dataset]
+                for c in cells
+                if c.dataset in settings.shapes
+            }
         ),
     }
     filters: Any = {"number": _number, "heading": _heading}
@@ -137,13 +156,17 @@ def _number(value: float, measure: str = "error") -> str:
 
 def _means(cells: Sequence[TableCell], measure: str) -> Means:
     return {
-        (c.dataset, c.method): c.mean for c in cells if c.measure == measure and c.mean is not None
+        (c.dataset, c.method): c.mean
+        for c in cells
+        if c.measure == measure and c.mean is not None
     }
 
 
 def _furthest(compared: Sequence[Any]) -> list[Any]:
     """Cells or points that the paper has too, those furthest from it first."""
-    return sorted((each for each in compared if each.z is not None), key=lambda e: -abs(e.z))
+    return sorted(
+        (each for each in compared if each.z is not None), key=lambda e: -abs(e.z)
+    )
 
 
 def _em_pairs(errors: Means) -> list[dict[str, Any]]:
@@ -156,7 +179,12 @@ def _em_pairs(errors: Means) -> list[dict[str, Any]]:
         if faulty is not None:
             defined = errors[dataset, "EMLDA"]
             lda = errors.get((dataset, paper.BASELINE))
-            pair = {"dataset": dataset, "defined": defined, "faulty": faulty, "printed": printed}
+            pair = {
+                "dataset": dataset,
+                "defined": defined,
+                "faulty": faulty,
+                "printed": printed,
+            }
             pairs.append({**pair, "lda": lda, "fall": faulty - defined})
     return pairs
 
@@ -216,7 +244,9 @@ def draw_curves(points: Iterable[ReproducedPoint], dataset: str) -> Figure:
     """Draw the measures of one data set side by side, against the number of unlabeled rows."""
     measures = paper.table_measures()
     figure, grid = page.new_figure(4.7 * len(measures), 3.3, 1, len(measures))
-    figure.set_label(f"Error and loss on {dataset} against the number of unlabeled rows")
+    figure.set_label(
+        f"Error and loss on {dataset} against the number of unlabeled rows"
+    )
     ours = [point for point in points if point.dataset == dataset]
     for axes, (name, measure) in zip(grid[0], measures.items(), strict=True):
         _plot_curves(axes, [point for point in ours if point.measure == name])
@@ -228,7 +258,9 @@ def _plot_curves(axes: Axes, ours: Sequence[ReproducedPoint]) -> None:
     """Draw means with a band of one standard error, and published means as open circles."""
     display = display_points(ours, "n_unlabeled", "")
     # The faults of the published EM may take it so far up that the others would be one line.
-    others = [mean for method, mean in display.means.items() if method != paper.PUBLISHED_EM]
+    others = [
+        mean for method, mean in display.means.items() if method != paper.PUBLISHED_EM
+    ]
     if others:
         low, high = np.min(others), np.max(others)
         axes.set_ylim(low - 0.08 * (high - low), high + 0.3 * (high - low))
@@ -238,4 +270,6 @@ def _plot_curves(axes: Axes, ours: Sequence[ReproducedPoint]) -> None:
     for method, line in display.lines_.items():
         published = [p.published_mean for p in ours if p.method == method]
         means = np.array(published, dtype=float)  # NaN for None
-        axes.plot(display.sizes[method], means, markeredgecolor=line.get_color(), **circles)
+        axes.plot(
+            display.sizes[method], means, markeredgecolor=line.get_color(), **circles
+        )

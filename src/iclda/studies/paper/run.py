@@ -26,7 +26,13 @@ from ..._core.solvers.attainable import hold_all
 from ..._progress import Advance
 from ..._rows.memory import MemoryRows
 from ..._system import versions
-from ...datasets import BENCHMARKS, Dataset, load_benchmark, make_gaussians, make_violated_gaussians
+from ...datasets import (
+    BENCHMARKS,
+    Dataset,
+    load_benchmark,
+    make_gaussians,
+    make_violated_gaussians,
+)
 from ...methods import COMPARED, find_method
 from .. import paper, record_fits, rng_of, run_missing
 from ..measures import Predictions, compute_measures, paper_measures
@@ -39,7 +45,10 @@ _LITTLE_SHRINKAGE = 1e-3
 # Methods that need labeled rows that vary within classes in every direction.
 _NEED_SPREAD = ("MCLDA", "MCPLDA", "MCLDA-likelihood")
 _TOYS = {paper.GAUSSIAN: make_gaussians, paper.VIOLATED: make_violated_gaussians}
-_PARAMETERS: dict[str, Any] = {"MCLDA": {"variant": "symmetric"}, "EMLDA": {"tol": 1e-10}}
+_PARAMETERS: dict[str, Any] = {
+    "MCLDA": {"variant": "symmetric"},
+    "EMLDA": {"tol": 1e-10},
+}
 _PUBLISHED_EM_ROUNDS = 100
 Plan = tuple[Sequence[Cell], Sequence[str]]  # cells and methods of an experiment
 
@@ -67,18 +76,24 @@ def choose(given: Sequence[str], known: Sequence[str], what: str) -> tuple[str, 
     spelled = {name.casefold(): name for name in known}
     unknown = [name for name in given if name.casefold() not in spelled]
     if unknown:
-        raise ValueError(f"Unknown {what} {', '.join(unknown)}. There are: {', '.join(known)}.")
+        raise ValueError(
+            f"Unknown {what} {', '.join(unknown)}. There are: {', '.join(known)}."
+        )
     return tuple(dict.fromkeys(spelled[name.casefold()] for name in given))
 
 
 def default_curves(at_hand: Sequence[str]) -> tuple[str, ...]:
     """The toy problems, and the published curves whose sets can be loaded."""
-    return paper.TOYS + tuple(name for name in paper.PUBLISHED_CURVES if name in at_hand)
+    return paper.TOYS + tuple(
+        name for name in paper.PUBLISHED_CURVES if name in at_hand
+    )
 
 
 def load_sets(names: Sequence[str], data_dir: Path | None) -> dict[str, Dataset]:
     """Load the benchmark sets among the names; toy problems are drawn by each cell."""
-    sets = {name: load_benchmark(name, data_dir) for name in names if name in BENCHMARKS}
+    sets = {
+        name: load_benchmark(name, data_dir) for name in names if name in BENCHMARKS
+    }
     for data in sets.values():
         _check_size(data)
     return sets
@@ -89,13 +104,17 @@ def _check_size(data: Dataset) -> None:
     classes, counts = np.unique(data.y, return_counts=True)
     name = f"{data.name} ({data.origin})"
     if len(classes) < 2 or counts.min() < LEAST_OF_A_CLASS:
-        given = ", ".join(f"{c} {n}" for c, n in zip(classes.tolist(), counts, strict=True))
+        given = ", ".join(
+            f"{c} {n}" for c, n in zip(classes.tolist(), counts, strict=True)
+        )
         rule = f"at least 2 classes of {LEAST_OF_A_CLASS} rows each"
         raise ValueError(f"{name} needs {rule}, and has {given}.")
     n_rows, n_features = data.X.shape
     least = (paper.n_labeled_of(n_features) + paper.N_FOLDS) / 0.9
     if n_rows < least:
-        raise ValueError(f"{name} needs {np.ceil(least):.0f} rows to be split, and has {n_rows}.")
+        raise ValueError(
+            f"{name} needs {np.ceil(least):.0f} rows to be split, and has {n_rows}."
+        )
 
 
 @dataclass(frozen=True)
@@ -156,7 +175,9 @@ def curve_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellS
     return CellSplit(np.concatenate([guaranteed, more]), free[: cell.part], test)
 
 
-def _draw_guaranteed(codes: AnyArray, rows: AnyArray, rng: np.random.Generator) -> AnyArray:
+def _draw_guaranteed(
+    codes: AnyArray, rows: AnyArray, rng: np.random.Generator
+) -> AnyArray:
     """Draw the labeled rows that every class is guaranteed, with replacement.
 
     The code of the published curves did so. That the tables did too is inferred: of the ways that
@@ -164,7 +185,9 @@ def _draw_guaranteed(codes: AnyArray, rows: AnyArray, rng: np.random.Generator) 
     class best.
     """
     classes = np.unique(codes)
-    return np.concatenate([rng.choice(rows[codes[rows] == c], GUARANTEED) for c in classes])
+    return np.concatenate(
+        [rng.choice(rows[codes[rows] == c], GUARANTEED) for c in classes]
+    )
 
 
 def _folds(codes: AnyArray, rng: np.random.Generator) -> AnyArray:
@@ -210,7 +233,9 @@ class CellRows:
         return Problem(frame, labeled, MemoryRows(self.X_unlabeled))
 
 
-def fit_published_em(problem: Problem, n_rounds: int = _PUBLISHED_EM_ROUNDS) -> Gaussians:
+def fit_published_em(
+    problem: Problem, n_rounds: int = _PUBLISHED_EM_ROUNDS
+) -> Gaussians:
     """Fit EMLDA with the two faults of the code behind the published numbers.
 
     In every E step after the first it subtracted the feature means from the unlabeled rows a
@@ -285,7 +310,9 @@ def run_cell(
 ) -> list[FitResult]:
     """Fit every method once on the split of a cell."""
     if make := _TOYS.get(cell.dataset):
-        rng = rng_of(seed, cell.experiment, cell.dataset, cell.repeat, cell.part, "rows")
+        rng = rng_of(
+            seed, cell.experiment, cell.dataset, cell.repeat, cell.part, "rows"
+        )
         data, n_labeled = CodedSet(*make(TOY_ROWS, rng, TOY_VARIANCE)), TOY_LABELED
     else:
         data = sets[cell.dataset]
@@ -331,7 +358,9 @@ def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
             paper.TABLES: cells_of(paper.TABLES, folds, study.table_repeats),
             paper.CURVES: cells_of(paper.CURVES, sizes, study.curve_repeats),
         }
-        return {name: (cells, study.methods) for name, cells in planned.items() if cells}
+        return {
+            name: (cells, study.methods) for name, cells in planned.items() if cells
+        }
 
     loaded = load_sets((*study.tables, *study.curves), study.data_dir)
     run_experiments(paper.KIND, study, loaded, plan, run_cell, advance)
@@ -371,7 +400,9 @@ def _note_run(store: Store, kind: str, study: Any, sets: Mapping[str, Dataset]) 
     hashes = {name: data.sha256 for name, data in sets.items()}
     store.note(**store.merge_settings(**agreed, data=hashes))
     known = paper.read_settings(store)
-    shapes = {name: [*data.X.shape, len(np.unique(data.y))] for name, data in sets.items()}
+    shapes = {
+        name: [*data.X.shape, len(np.unique(data.y))] for name, data in sets.items()
+    }
     store.note(
         commands=list(dict.fromkeys([*known.commands, study.command])),
         versions=versions(),

@@ -59,7 +59,9 @@ class PairedComparison:
     @property
     def verdict(self) -> str:
         """``better``, ``worse``, or an empty string for no significant difference."""
-        return verdict(self.difference, self.p_holm, paper.table_measures()[self.measure])
+        return verdict(
+            self.difference, self.p_holm, paper.table_measures()[self.measure]
+        )
 
 
 def _rank(key: Key) -> tuple[str, int, str]:
@@ -78,7 +80,9 @@ def _results_by_split(
     return splits
 
 
-def repeat_values_by_method(results: Sequence[FitResult], measure: str) -> dict[Key, list[float]]:
+def repeat_values_by_method(
+    results: Sequence[FitResult], measure: str
+) -> dict[Key, list[float]]:
     """Value of each complete repeat, the mean of its folds weighted by their test rows.
 
     A measure that a method does not have leaves the method out; failed fits do not.
@@ -86,7 +90,8 @@ def repeat_values_by_method(results: Sequence[FitResult], measure: str) -> dict[
     values: dict[Key, list[float]] = {
         (r.dataset, r.method): []
         for r in results
-        if r.experiment == paper.TABLES and (measure in r.values or r.failure is not None)
+        if r.experiment == paper.TABLES
+        and (measure in r.values or r.failure is not None)
     }
     for key, splits in _results_by_split(results, measure).items():
         folds: dict[int, list[FitResult]] = defaultdict(list)
@@ -101,7 +106,10 @@ def repeat_values_by_method(results: Sequence[FitResult], measure: str) -> dict[
 
 def _mean_and_error(values: Sequence[float]) -> tuple[float | None, float | None]:
     """Mean and standard error of values, None where there are too few."""
-    mean, se = fsum(values) / len(values) if values else None, corrected_standard_error(values)
+    mean, se = (
+        fsum(values) / len(values) if values else None,
+        corrected_standard_error(values),
+    )
     return mean, se if isfinite(se) else None
 
 
@@ -114,9 +122,13 @@ def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
             values = by_method[dataset, method]
             mean, se = _mean_and_error(values)
             sd = None if se is None else se * sqrt(len(values))
-            theirs = paper.read_cells().get((dataset, paper.counterpart_of(method), measure), _NONE)
+            theirs = paper.read_cells().get(
+                (dataset, paper.counterpart_of(method), measure), _NONE
+            )
             beside = theirs.mean, theirs.sd, paper.z_score(mean, se, theirs)
-            cells.append(TableCell(dataset, method, measure, mean, sd, len(values), *beside))
+            cells.append(
+                TableCell(dataset, method, measure, mean, sd, len(values), *beside)
+            )
     return cells
 
 
@@ -126,7 +138,10 @@ def find_gaps(cells: Sequence[TableCell]) -> dict[Key, str]:
     for cell in cells:
         most[cell.dataset] = max(most[cell.dataset], cell.repeats)
     return {
-        (c.dataset, c.method): f"{c.dataset}, {c.method}: {c.repeats} of {most[c.dataset]} repeats "
+        (
+            c.dataset,
+            c.method,
+        ): f"{c.dataset}, {c.method}: {c.repeats} of {most[c.dataset]} repeats "
         "are complete"
         for c in cells
         if c.repeats < most[c.dataset]
@@ -140,17 +155,29 @@ def compare_with_baseline(
     splits = _results_by_split(results, measure)
     tests = []
     for dataset, method in sorted(splits, key=lambda key: (key[0].casefold(), key[1])):
-        ours, baseline = splits[dataset, method], splits.get((dataset, paper.BASELINE), {})
+        ours, baseline = (
+            splits[dataset, method],
+            splits.get((dataset, paper.BASELINE), {}),
+        )
         shared = sorted(ours.keys() & baseline.keys())
         if method in (paper.BASELINE, paper.ORACLE) or len(shared) < 2:
             continue
         fits = [ours[split] for split in shared]
-        differences = [ours[s].values[measure] - baseline[s].values[measure] for s in shared]
-        n, ratios = len(shared), [fit.n_test / (fit.n_labeled + fit.n_unlabeled) for fit in fits]
+        differences = [
+            ours[s].values[measure] - baseline[s].values[measure] for s in shared
+        ]
+        n, ratios = (
+            len(shared),
+            [fit.n_test / (fit.n_labeled + fit.n_unlabeled) for fit in fits],
+        )
         t, p = corrected_t_test(differences, fsum(ratios) / n)
-        tests.append(PairedComparison(dataset, method, measure, fsum(differences) / n, t, p, n))
+        tests.append(
+            PairedComparison(dataset, method, measure, fsum(differences) / n, t, p, n)
+        )
     adjusted = zip(tests, holm([test.p for test in tests]), strict=True)
-    return {(test.dataset, test.method): replace(test, p_holm=p) for test, p in adjusted}
+    return {
+        (test.dataset, test.method): replace(test, p_holm=p) for test, p in adjusted
+    }
 
 
 def arrange(
@@ -158,13 +185,26 @@ def arrange(
 ) -> tuple[list[str], list[str], dict[Key, TableCell]]:
     """Data sets and methods in the order of the tables, and the cells of a measure by both."""
     by_key = {(c.dataset, c.method): c for c in cells if c.measure == measure}
-    datasets = sorted({dataset for dataset, _ in by_key}, key=lambda name: (name.casefold(), name))
-    return datasets, sorted({method for _, method in by_key}, key=paper.method_rank), by_key
+    datasets = sorted(
+        {dataset for dataset, _ in by_key}, key=lambda name: (name.casefold(), name)
+    )
+    return (
+        datasets,
+        sorted({method for _, method in by_key}, key=paper.method_rank),
+        by_key,
+    )
 
 
 def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
     """The paper's Table I, with the number of features it printed beside the true one."""
-    header = ["Data set", "Rows", "Features", "Classes", "Labeled rows", "Features as printed"]
+    header = [
+        "Data set",
+        "Rows",
+        "Features",
+        "Classes",
+        "Labeled rows",
+        "Features as printed",
+    ]
     table = [header]
     for name, shape in sorted(shapes.items(), key=lambda item: item[0].casefold()):
         printed = paper.PRINTED_FEATURES.get(name, NOTHING)
@@ -196,11 +236,18 @@ def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
         for measure in measures:
             value = result.number(measure)
             if result.experiment == paper.CURVES and value is not None:
-                values[result.dataset, measure, result.method, result.part][result.repeat] = value
+                values[result.dataset, measure, result.method, result.part][
+                    result.repeat
+                ] = value
 
     def rank(key: tuple[str, str, str, int]) -> tuple[Any, ...]:
         dataset, measure, method, size = key
-        return dataset.casefold(), measures.index(measure), paper.method_rank(method), size
+        return (
+            dataset.casefold(),
+            measures.index(measure),
+            paper.method_rank(method),
+            size,
+        )
 
     points = []
     for dataset, measure, method, size in sorted(values, key=rank):
@@ -210,7 +257,9 @@ def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
         theirs = paper.read_points().get(key, _NONE)
         beside = theirs.mean, theirs.se, paper.z_score(mean, se, theirs)
         points.append(
-            ReproducedPoint(dataset, size, method, measure, mean, se, len(repeats), *beside)
+            ReproducedPoint(
+                dataset, size, method, measure, mean, se, len(repeats), *beside
+            )
         )
     return points
 
@@ -227,6 +276,8 @@ def list_sets(data_dir: Path | None) -> str:
     """A line for each of the ten sets; below it citation, changes, and where it is read from."""
     paragraphs = []
     for each in describe_sets(data_dir):
-        each["at_hand"] = each["at_hand"] or "nowhere (pip install 'iclda[experiments]')"
+        each["at_hand"] = (
+            each["at_hand"] or "nowhere (pip install 'iclda[experiments]')"
+        )
         paragraphs.append(_SET.format_map(each))
     return "\n\n".join([*paragraphs, _LICENSES])
