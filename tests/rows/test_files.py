@@ -192,7 +192,7 @@ def test_large_maps_and_tables_are_read_in_parts(kind, tmp_path, monkeypatch):
         else table(FEW)
     )
     assert dispatch.name_of_backend(large) is None
-    monkeypatch.setattr(dispatch, "_LARGE_BYTES", large.nbytes - 1)
+    monkeypatch.setattr(dispatch, "_MAX_ARRAY_BYTES", large.nbytes - 1)
     assert isinstance(opened(large), FileRows)
     assert_allclose(fit(large).coef_, fit(FEW).coef_, rtol=1e-9)
 

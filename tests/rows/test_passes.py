@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, rows
-from iclda._rows import in_order, read_ahead
+from iclda._rows.threads import in_order, read_ahead
 from iclda._system import one_thread_if_small
 from iclda.methods import find_method
 from problems import FAMILY

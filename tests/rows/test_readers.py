@@ -55,7 +55,7 @@ def test_37_arrays_of_another_width_or_dtype_are_named(tmp_path):
 def test_what_is_no_npy_file_is_named(tmp_path):
     path = tmp_path / "rows.npy"
     path.write_bytes(b"nothing of the kind")
-    with pytest.raises(OSError, match=r"rows\.npy is no complete \.npy file"):
+    with pytest.raises(OSError, match=r"rows\.npy is not a complete \.npy file"):
         fit(path)
     np.save(path, FEW[0])
     with pytest.raises(ValueError, match=r"rows\.npy must be 2-d, .* got shape \(3,\)"):

@@ -30,7 +30,6 @@ from .._core.labelsums import GivenLabels, LabelSums, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near
 from .._system import one_blas_thread
-from . import WeightedRows, report_progress
 from .backends import (
     BadRowsError,
     Request,
@@ -41,6 +40,8 @@ from .backends import (
     names_of_table,
 )
 from .memory import MemoryRows, concatenate, sum_in_order
+from .progress import report_progress
+from .weighted_rows import WeightedRows
 
 _FAN_IN = 8  # results that one task puts together
 # Rows held in memory of blocks that workers do not keep: twice a sample, of all blocks together.

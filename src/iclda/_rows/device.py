@@ -18,7 +18,6 @@ from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near, one_of_each
-from . import Result, WeightedRows, report_progress
 from .backends import Members, Place, Request, Weights, check_finite, place_of, to_host
 from .device_sums import (
     DeviceBlock,
@@ -30,6 +29,9 @@ from .device_sums import (
     lost_to_rounding,
     round_origin,
 )
+from .progress import report_progress
+from .threads import Result
+from .weighted_rows import WeightedRows
 
 _BLOCK_ENTRIES = 2**20, 2**26  # on the CPU, on another device
 _SMALLEST_BLOCK = 1024

@@ -32,8 +32,9 @@ from .._core.labelsums import (
 )
 from .._core.moments import Moments
 from .._core.rows import HARD, multiplicities, scrambled
-from . import Result, report_progress
 from .backends import Place, Real, to_host
+from .progress import report_progress
+from .threads import Result
 
 _PRODUCT_ROWS = 512  # rows of one product where there is no double precision
 # Limits of the kernels.

@@ -1,34 +1,36 @@
 """Rows larger than memory: files, memory maps, tables and batches, read a block at a time.
 
-A pass copies the rows into blocks of equal length, by a thread that runs ahead of the arithmetic.
-Rows in memory are summed by the same blocks, so that the sums are the same. A sample is drawn while
-the rows are read for the first time.
+In a pass, one thread copies the rows into blocks of equal length, ahead of the arithmetic.
+Rows in memory are summed by blocks of the same length, so that the sums are the same. A
+sample is drawn while the rows are read for the first time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._core import AnyArray, Array
 from .._messages import quoted_list
-from . import AHEAD, read_ahead
 from .backends import Request, changed_error
 from .memory import TILES_PER_BLOCK, Block, BlockRows
 from .readers import SHOWN_NAMES, Reader, Span, reader_of
+from .threads import ITEMS_AHEAD, read_ahead
 
-_RESERVOIR_SLACK = 1.5  # times the rows to keep are held before the others are dropped
-# Rows kept in the first pass: twice what a search needs, so that another seed gives another
+# A reservoir holds up to this many times the rows to keep before it drops the others.
+_RESERVOIR_SLACK = 1.5
+# Rows kept of the first pass: twice what a search needs, so that another seed gives another
 # sample of them.
-_KEPT_ROWS = (4_000, 40_000)
-_KEPT_ENTRIES = 4_000_000
-_SPARE_BLOCKS = (
-    AHEAD + 2
-)  # besides those of the threads: read ahead, being filled, and its source
-_UNKNOWN_ROWS = 10**9
+_MIN_KEPT_ROWS = 4_000
+_MAX_KEPT_ROWS = 40_000
+_MAX_KEPT_ENTRIES = 4_000_000
+# Blocks in memory besides those of the threads: read ahead, being filled, and its source.
+_SPARE_BLOCKS = ITEMS_AHEAD + 2
+# The upper bound for a number of rows that is unknown before the first pass.
+_MAX_UNKNOWN_ROWS = 10**9
 
 
 def open_rows(
@@ -38,17 +40,18 @@ def open_rows(
     is_member: AnyArray | None = None,
 ) -> FileRows:
     """Return the rows of a source, which are read a few at a time."""
-    name, expected = request.name, request.feature_names
+    name = request.name
     reader = copy(X if isinstance(X, Reader) else reader_of(X, name))
-    reader.name, reader.use_threads = name, request.n_threads > 1
+    reader.name = name
+    reader.use_threads = request.n_threads > 1
     names = reader.feature_names
-    if expected is not None and names is not None:
-        reader = reader.select(list(expected))
+    if names is not None and request.feature_names is not None:
+        reader = reader.select(list(request.feature_names))
     elif names is not None and request.n_features not in (None, reader.n_features):
-        known = quoted_list(names, SHOWN_NAMES)
         raise ValueError(
-            f"{name} has {reader.n_features} features, but X of fit has {request.n_features}. Its "
-            f"columns are {known}, and X of fit has no names to choose among them: pass "
+            f"{name} has {reader.n_features} features, but X of fit has "
+            f"{request.n_features}. Its columns are {quoted_list(names, SHOWN_NAMES)}, and "
+            "X of fit has no names to choose among them: pass "
             "iclda.rows.open(..., columns=[...]), or a table as X."
         )
     request.check_width(reader.n_features)
@@ -61,58 +64,69 @@ def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> A
 
 
 def _equal_blocks(
-    spans: Iterable[Span], reader: Reader, dtype: Any, n_rows: int
+    spans: Iterable[Span], reader: Reader, dtype: Any, block_rows: int
 ) -> Iterator[Block]:
-    """Yield blocks of ``n_rows`` rows, the last one of the rest: the same for any size of spans."""
-    filled = 0
+    """Yield blocks of ``block_rows`` rows, whatever the spans; the last one has the rest."""
+    n_filled = 0
     for span in spans:
-        done = 0
-        is_own = not isinstance(
-            span.part, (list, np.ndarray)
-        )  # a slice is an array of its own
-        if filled == 0 and span.n_rows == n_rows and is_own:  # needs no copy
-            rows = np.asarray(span.part[span.skip : span.skip + n_rows])
+        # A span that is a whole block is not copied, if slicing its part makes a new array.
+        is_sliced_anew = not isinstance(span.part, (list, np.ndarray))
+        if n_filled == 0 and span.n_rows == block_rows and is_sliced_anew:
+            rows = np.asarray(span.part[span.skip : span.skip + block_rows])
             yield Block(span.start, rows, span.where)
             continue
-        while done < span.n_rows:
-            if filled == 0:
-                # Column by column where tables are copied so: BLAS takes either order.
-                buffer = np.empty(
-                    (n_rows, reader.n_features), dtype, order=reader.order
-                )
-                start, where = span.start + done, span.where
-            n_taken = min(n_rows - filled, span.n_rows - done)
-            span.read(buffer[filled : filled + n_taken], done)
-            filled, done = filled + n_taken, done + n_taken
-            if filled == n_rows:
+        n_copied = 0
+        while n_copied < span.n_rows:
+            if n_filled == 0:
+                # Tables are copied column by column; BLAS takes either order.
+                shape = (block_rows, reader.n_features)
+                buffer = np.empty(shape, dtype, order=reader.order)
+                start = span.start + n_copied
+                where = span.where
+            n_taken = min(block_rows - n_filled, span.n_rows - n_copied)
+            span.read(buffer[n_filled : n_filled + n_taken], n_copied)
+            n_filled += n_taken
+            n_copied += n_taken
+            if n_filled == block_rows:
                 yield Block(start, buffer, where)
-                del buffer  # now held by the consumer alone
-                filled = 0
-    if filled:
-        yield Block(start, buffer[:filled], where)
+                # From now on only the consumer holds the block.
+                del buffer
+                n_filled = 0
+    if n_filled:
+        yield Block(start, buffer[:n_filled], where)
+
+
+class _Kept(NamedTuple):
+    """Rows of a reservoir with their random keys and their indices."""
+
+    keys: AnyArray
+    index: AnyArray
+    rows: AnyArray
 
 
 class Reservoir:
-    """The rows with the smallest of random keys, in the order they came in.
+    """A random sample of rows that come one block after another: those of smallest keys.
 
-    The number of rows need not be known. Every row draws its key in turn, so that the sample is the
-    same for any size of blocks.
+    Every row draws a random key in turn, so that the sample is the same for any size of
+    blocks. The number of rows need not be known. The sample is in the order of the rows.
     """
 
     def __init__(self, n_kept: int, n_features: int, dtype: Any, seed: int) -> None:
+        self.n_seen = 0
         self._n_kept = n_kept
         self._rng = np.random.default_rng(seed)
-        self._limit = 1.0  # rows with larger keys are not among those kept
-        # Arrays of keys, of row indices and of rows.
-        self._held: list[tuple[AnyArray, AnyArray, AnyArray]] = [
-            (np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, n_features), dtype))
-        ]
-        self._n_held = self.n_seen = 0
+        # Rows with larger keys are not among those kept.
+        self._max_key = 1.0
+        nothing = _Kept(
+            np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, n_features), dtype)
+        )
+        self._parts = [nothing]
+        self._n_held = 0
 
     def add(self, rows: AnyArray, index: AnyArray) -> None:
         keys = self._rng.random(len(rows))
-        chosen = np.flatnonzero(keys < self._limit)
-        self._held.append((keys[chosen], index[chosen], rows[chosen]))
+        chosen = np.flatnonzero(keys < self._max_key)
+        self._parts.append(_Kept(keys[chosen], index[chosen], rows[chosen]))
         self._n_held += len(chosen)
         self.n_seen += len(rows)
         if self._n_held > _RESERVOIR_SLACK * self._n_kept:
@@ -121,18 +135,22 @@ class Reservoir:
     def sample(self) -> tuple[AnyArray, AnyArray]:
         """Return the rows and their indices."""
         self._shrink()
-        _, index, rows = self._held[0]
-        return rows, index
+        kept = self._parts[0]
+        return kept.rows, kept.index
 
     def _shrink(self) -> None:
-        keys, index, rows = (
-            np.concatenate(arrays) for arrays in zip(*self._held, strict=True)
-        )
+        """Join all parts and drop all rows but those of the smallest keys."""
+        keys = np.concatenate([part.keys for part in self._parts])
+        index = np.concatenate([part.index for part in self._parts])
+        rows = np.concatenate([part.rows for part in self._parts])
         if len(keys) > self._n_kept:
-            kept = np.sort(np.argpartition(keys, self._n_kept)[: self._n_kept])
-            self._limit = float(keys[kept].max())
-            keys, index, rows = keys[kept], index[kept], rows[kept]
-        self._held, self._n_held = [(keys, index, rows)], len(keys)
+            smallest = np.sort(np.argpartition(keys, self._n_kept)[: self._n_kept])
+            keys = keys[smallest]
+            index = index[smallest]
+            rows = rows[smallest]
+            self._max_key = float(keys.max())
+        self._parts = [_Kept(keys, index, rows)]
+        self._n_held = len(keys)
 
 
 class FileRows(BlockRows):
@@ -146,27 +164,27 @@ class FileRows(BlockRows):
         n_threads: int,
     ) -> None:
         super().__init__(reader.n_rows, reader.n_features, weights, is_member)
-        self._reader = self.source = reader
-        self._dtype = reader.find_dtype()
+        self.source = reader
         self.feature_names = reader.feature_names
-        self._kept: tuple[AnyArray, AnyArray] | None = (
-            None  # rows of a sample and their indices
-        )
-        self._looked: AnyArray | None = (
-            None  # rows of a sample drawn before the first pass
-        )
-        # Tiles of a block, whatever the number of threads; then for how many there is memory.
+        self._reader = reader
+        self._dtype = reader.find_dtype()
+        # Rows of the sample of the first pass, and their indices.
+        self._kept: tuple[AnyArray, AnyArray] | None = None
+        # Rows of the last sample that was read outside of a pass.
+        self._looked: AnyArray | None = None
+        # The size of a block does not depend on the number of threads, so that sums do not.
+        # Then there are as many threads as there is memory for blocks.
         tile_bytes = self._tile_rows * reader.n_features * self._dtype.itemsize
         n_fitting = reader.memory // ((_SPARE_BLOCKS + 1) * max(1, tile_bytes))
         n_tiles = min(TILES_PER_BLOCK, max(1, n_fitting))
         n_spare = reader.memory // max(1, n_tiles * tile_bytes) - _SPARE_BLOCKS
         self._block_rows = n_tiles * self._tile_rows
-        self._n_threads = max(1, min(n_threads, n_spare // (AHEAD + 1)))
+        self._n_threads = max(1, min(n_threads, n_spare // (ITEMS_AHEAD + 1)))
 
     @property
     def n_rows(self) -> int:
-        """Number of rows; an upper bound of a billion before the first pass if it is unknown."""
-        return _UNKNOWN_ROWS if self._n_rows is None else self._n_rows
+        """Number of rows; if it is unknown, a billion as an upper bound."""
+        return _MAX_UNKNOWN_ROWS if self._n_rows is None else self._n_rows
 
     def count(self) -> int:
         if self._n_rows is None:
@@ -176,16 +194,17 @@ class FileRows(BlockRows):
     # Passes over all rows.
 
     def _blocks(self, *, is_listed: bool = False) -> Generator[Block, None, None]:
-        """Yield all rows; in the first pass they are checked, and a sample of them is kept."""
+        """Yield all rows; the first pass checks them and keeps a sample."""
         is_first = self._kept is None and not is_listed
         return read_ahead(
             self._read_blocks(is_checked=is_listed or is_first, is_first=is_first)
         )
 
     def _read_blocks(self, *, is_checked: bool, is_first: bool) -> Iterator[Block]:
-        """Yield all rows, of a source that must not change from the first pass to the last."""
-        reader, (least, most) = self._reader, _KEPT_ROWS
-        n_kept = min(most, max(least, _KEPT_ENTRIES // (1 + self.n_features)))
+        """Yield all rows of a source, which must not change from pass to pass."""
+        reader = self._reader
+        n_fitting = _MAX_KEPT_ENTRIES // (1 + self.n_features)
+        n_kept = min(_MAX_KEPT_ROWS, max(_MIN_KEPT_ROWS, n_fitting))
         reservoir = Reservoir(n_kept, self.n_features, self._dtype, seed=0)
         n_read = 0
         reader.check_unchanged()
@@ -197,22 +216,23 @@ class FileRows(BlockRows):
                 reader.check_finite(block.rows, block.start, block.where)
             if is_first:
                 inside = self._members_within(block.start, block.stop)
-                reservoir.add(
-                    block.rows[inside], block.start + np.arange(len(block.rows))[inside]
-                )
+                index = block.start + np.arange(len(block.rows))[inside]
+                reservoir.add(block.rows[inside], index)
             yield block
         reader.check_unchanged()
         self._check_length(n_read, is_end=True)
         self._n_read = n_read
         if is_first:
-            self._n_rows, self._kept = reservoir.n_seen, reservoir.sample()
+            self._n_rows = reservoir.n_seen
+            self._kept = reservoir.sample()
 
     def _check_length(self, n_read: int, *, is_end: bool) -> None:
-        """Raise ValueError if rows are not as many as was said, or as in an earlier pass."""
+        """Raise ValueError for another number of rows than promised or than before."""
         expected = self._reader.n_rows if self._n_read is None else self._n_read
         if expected is None or n_read == expected or (n_read < expected and not is_end):
             return
-        name, given = self._reader.name, f"{n_read} rows" if is_end else "more"
+        name = self._reader.name
+        given = f"{n_read} rows" if is_end else "more"
         if self._n_read is not None:
             raise changed_error(name, f"it gave {given}, and {expected} rows before")
         raise ValueError(
@@ -225,31 +245,32 @@ class FileRows(BlockRows):
         return self._looked if self.unit is None else None
 
     def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
-        """Return rows and their indices: of those kept in the first pass, or read now."""
-        if self._kept is not None and (
-            n < self.n_rows or len(self._kept[0]) == self.n_rows
-        ):
-            rows, index = self._kept
-            if n >= len(rows):
-                return rows, index
-            chosen = np.sort(
-                np.random.default_rng(seed).choice(len(rows), n, replace=False)
-            )
-            return rows[chosen], index[chosen]
+        """Return rows and their indices, from the sample of the first pass if it serves."""
         is_all = n >= self.n_rows
+        if self._kept is not None:
+            rows, index = self._kept
+            if not is_all or len(rows) == self.n_rows:
+                if n >= len(rows):
+                    return rows, index
+                rng = np.random.default_rng(seed)
+                chosen = np.sort(rng.choice(len(rows), n, replace=False))
+                return rows[chosen], index[chosen]
         index = self._members if is_all else self._cheap_members(n)
-        rows = self._looked = self._reader.read_rows(index, must_exist=is_all)
+        rows = self._reader.read_rows(index, must_exist=is_all)
+        self._looked = rows
         if self._n_rows is None and len(rows) == 0:
-            self._n_rows = 0  # it ended before its first row
+            # The source ended before its first row.
+            self._n_rows = 0
         return rows, index[: len(rows)]
 
     def _cheap_members(self, n: int) -> AnyArray:
-        """Return at most ``n`` indices of members, cheap to read and far apart if possible."""
+        """Return at most ``n`` indices of members: cheap to read, if possible far apart."""
         index = self._reader.spread(n)
         if self._is_member is None:
             return index
         index = index[self._is_member[index]]
         if 4 * len(index) >= n:
             return index
+        # Few of the cheap rows are members: take members at equal distances.
         members = self._members
         return members[np.unique(np.linspace(0, len(members) - 1, n).astype(np.int64))]

@@ -1,8 +1,8 @@
 """Rows that come as NumPy arrays, block by block.
 
-A block is what is read at once, and summed by one thread; a tile is a part of it that fits into
-the cache. ``BlockRows`` has the sums, for rows of any source; ``MemoryRows`` are those of an array,
-``ChainedRows`` those of several sources.
+A block is what is read at once and summed by one thread; a tile is a part of it that fits
+into the cache. ``BlockRows`` has the sums, for rows of any source; ``MemoryRows`` are those of
+an array, and ``ChainedRows`` those of several sources.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
 from operator import add
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -40,26 +40,40 @@ from .._core.moments import (
     sums_from_zero,
 )
 from .._core.rows import Near, Rows
-from . import Result, WeightedRows, in_order, report_as, report_progress
+from .progress import report_as, report_progress
+from .threads import Result, in_order
+from .weighted_rows import WeightedRows
 
-Tile = tuple[
-    AnyArray, "Array | None", "slice | AnyArray"
-]  # rows, weights, indices of the rows
 Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)
 
-_TILE_ROWS = (512, 8192)
-_TILE_ENTRIES = 2**17  # float64: half the second-level cache of a core
-_TILE_MULTIPLE = 64  # the number of rows of a tile is a multiple of this
-TILES_PER_BLOCK = 8  # added up by one thread before their sum joins the others
+# Tiles have a multiple of this number of rows.
+_TILE_ROW_MULTIPLE = 64
+_MIN_TILE_ROWS = 512
+_MAX_TILE_ROWS = 8192
+# As float64 numbers, a tile of this size takes half the second-level cache of a core.
+_MAX_TILE_ENTRIES = 2**17
+# A block has this many tiles. One thread adds them up before their sum joins the others.
+TILES_PER_BLOCK = 8
+
+
+class Tile(NamedTuple):
+    """Members among consecutive rows, with their weights and indices."""
+
+    rows: AnyArray
+    weights: Array | None
+    index: slice | AnyArray
 
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive rows in memory, the first of them at index ``start``."""
+    """Consecutive rows in memory, the first of them at index ``start``.
+
+    ``where`` is the file or batch that they come from, for messages.
+    """
 
     start: int
     rows: AnyArray
-    where: str = ""  # the file or batch they come from, for messages
+    where: str = ""
 
     @property
     def stop(self) -> int:
@@ -69,13 +83,16 @@ class Block:
 class BlockRows(WeightedRows):
     """Sums of rows that come as NumPy arrays, which ``_blocks`` of a backend supplies.
 
-    Blocks of ``_block_rows`` rows, the last one of the rest, give the same sums to the last bit for
-    any backend and any number of threads.
+    If all blocks have ``_block_rows`` rows, except the last, which has the rest, the sums are
+    the same to the last bit for any backend and any number of threads.
     """
 
-    _total: SumsFromZero | None = None  # of all rows, once they were summed from zero
-    _n_read: int | None = None  # rows of the last pass
-    _is_one_tile = False  # not worth a change of BLAS threads, nor a report of progress
+    # The sums of all rows, once they were summed from zero.
+    _total: SumsFromZero | None = None
+    # The number of rows that the last pass read.
+    _n_read: int | None = None
+    # A single tile is worth neither a change of BLAS threads nor a report of progress.
+    _is_one_tile = False
 
     def __init__(
         self,
@@ -94,11 +111,14 @@ class BlockRows(WeightedRows):
         self._n_threads = n_threads
 
     def _blocks(self, *, is_listed: bool = False) -> Generator[Block, None, None]:
-        """Yield all rows, members or not. ``is_listed``: for results of rows, not for sums."""
+        """Yield all rows, members or not.
+
+        ``is_listed`` says that results of single rows are wanted, not sums.
+        """
         raise NotImplementedError
 
     def _first_rows(self) -> AnyArray | None:
-        """Return some rows, to see whether all are near zero; None if none were read yet."""
+        """Return some rows, to see whether all are near zero; None if none were read."""
         return None
 
     def _pass(
@@ -113,6 +133,7 @@ class BlockRows(WeightedRows):
             return block.stop, of_block(block)
 
         n_all = self._n_read if self._n_all is None else self._n_all
+        # Both generators are closed at once if the consumer stops early.
         with (
             closing(self._blocks(is_listed=is_listed)) as blocks,
             closing(in_order(with_stop, blocks, self._n_threads)) as results,
@@ -123,9 +144,12 @@ class BlockRows(WeightedRows):
 
     def _add_up(self, of_block: Callable[[Block], Sum]) -> Sum | None:
         """Return the sum of a function of all blocks; None if there are no rows."""
-        sums = iter(()) if self._n_rows == 0 else self._pass(of_block)
-        first = next(sums, None)
-        return None if first is None else reduce(add, sums, first)
+        total: Sum | None = None
+        if self._n_rows == 0:
+            return total
+        for sums in self._pass(of_block):
+            total = sums if total is None else total + sums
+        return total
 
     def _tiles(self, block: Block) -> Iterator[Tile]:
         """Yield the members of a block, tile by tile."""
@@ -133,15 +157,16 @@ class BlockRows(WeightedRows):
             part = block.rows[low : low + self._tile_rows]
             begin = block.start + low
             inside = self._members_within(begin, begin + len(part))
-            index = (
-                slice(begin, begin + len(part))
-                if isinstance(inside, slice)
-                else begin + inside
-            )
+            index: slice | AnyArray
+            if isinstance(inside, slice):
+                index = slice(begin, begin + len(part))
+            else:
+                index = begin + inside
             rows = part[inside].astype(np.float64, copy=False)
             if self.unit is not None:
                 rows = self.unit(rows)
-            yield rows, None if self._weights is None else self._weights[index], index
+            weights = None if self._weights is None else self._weights[index]
+            yield Tile(rows, weights, index)
 
     def _rows_at(self, index: AnyArray) -> AnyArray:
         parts = [np.zeros((0, self.n_features))]
@@ -151,31 +176,43 @@ class BlockRows(WeightedRows):
         return np.concatenate(parts)
 
     def moments(self, frame: Frame) -> Moments:
-        is_long = self._n_all is None or self._n_all > self._tile_rows
-        first = self._first_rows() if is_long and self._weights is None else None
-        # Many rows near zero are summed without a copy.
-        if first is not None and is_near_zero(
-            np.asarray(first, dtype=np.float64), frame
-        ):
-
-            def from_zero(block: Block) -> SumsFromZero:
-                return sum_in_order(
-                    sums_from_zero(rows) for rows, *_ in self._tiles(block)
-                )
-
-            self._total = self._add_up(from_zero)
-            moments = None if self._total is None else self._total.moments(frame)
-            if moments is not None:
-                return moments
-            self._total = None
+        moments = self._moments_from_zero(frame)
+        if moments is not None:
+            return moments
 
         def in_frame(block: Block) -> Moments:
-            tiles = self._tiles(block)
             return sum_in_order(
-                moments_of_block(frame.apply(rows), w) for rows, w, _ in tiles
+                moments_of_block(frame.apply(tile.rows), tile.weights)
+                for tile in self._tiles(block)
             )
 
         return self._add_up(in_frame) or no_moments(self.n_features)
+
+    def _moments_from_zero(self, frame: Frame) -> Moments | None:
+        """Return the moments from sums about zero, which need no copy of the rows.
+
+        None if the rows are weighted, few, or so far from zero that digits would be lost.
+        """
+        is_long = self._n_all is None or self._n_all > self._tile_rows
+        if not is_long or self._weights is not None:
+            return None
+        first = self._first_rows()
+        if first is None:
+            return None
+        if not is_near_zero(np.asarray(first, dtype=np.float64), frame):
+            return None
+
+        def from_zero(block: Block) -> SumsFromZero:
+            return sum_in_order(
+                sums_from_zero(tile.rows) for tile in self._tiles(block)
+            )
+
+        self._total = self._add_up(from_zero)
+        moments = None if self._total is None else self._total.moments(frame)
+        if moments is None:
+            # Later rows were far from zero, unlike the first ones.
+            self._total = None
+        return moments
 
     def label_sums(
         self,
@@ -185,71 +222,76 @@ class BlockRows(WeightedRows):
         *,
         near: Near | None = None,
     ) -> LabelSums:
-        # One read a pass: fold the frame into the rule rather than shift and scale every row.
-        # Labels come from the folded rule whenever there is one: ties must fall the same way with
-        # and without scatter.
+        # Folding the frame into the rule saves shifting and scaling every row. Labels come
+        # from the folded rule whenever there is one: ties must fall alike with and without
+        # scatter.
         used_rule, is_folded = fold(rule, frame)
         sums_raw = is_folded and centers is None
         if sums_raw and isinstance(used_rule, LinearRule):
             used_rule = used_rule.knowing(self._total)
-        wider = None
+        softened_rule = None
         if near is not None and near.softening > 1 and isinstance(rule, LinearRule):
-            wider = fold(near.softened(rule), frame)[0]
+            softened_rule, _ = fold(near.softened(rule), frame)
 
-        rows_near: dict[int, Array | None] = {}  # by the start of their block
+        # Rows near boundaries, by the start of their block: threads finish in any order.
+        near_by_start: dict[int, Array | None] = {}
 
         def of_block(block: Block) -> LabelSums:
-            found: list[Array] = []
+            near_parts: list[Array] = []
             tally = Tally(used_rule, self.n_features, centers)
             for rows, weights, index in self._tiles(block):
-                used = rows if sums_raw else frame.apply(rows)
-                labeled = rows if is_folded else used
-                shares = tally.add(labeled, used, weights, index)
+                summed = rows if sums_raw else frame.apply(rows)
+                labeled = rows if is_folded else summed
+                shares = tally.add(labeled, summed, weights, index)
                 if near is None:
                     continue
                 if isinstance(index, slice):
                     index = np.arange(index.start, index.stop)
-                if wider is not None:
-                    shares = wider.shares(labeled, index)[0]
-                close, counts = near.rows(shares, index)
-                each = counts if weights is None else counts * weights[close]
-                found.append(with_weights(used[close], each))
-            rows_near[block.start] = _joined(found)
+                if softened_rule is not None:
+                    shares, _ = softened_rule.shares(labeled, index)
+                chosen, counts = near.rows(shares, index)
+                if weights is not None:
+                    counts = counts * weights[chosen]
+                near_parts.append(with_weights(summed[chosen], counts))
+            near_by_start[block.start] = _joined(near_parts)
             return tally.sums()
 
         total = self._add_up(of_block)
         if total is None:
             return no_label_sums(rule.n_classes, self.n_features)
-        total = replace(
-            total, near=_joined(rows_near.pop(start) for start in sorted(rows_near))
-        )
+        # Popped, so that the parts are freed once they are joined.
+        in_row_order = (near_by_start.pop(start) for start in sorted(near_by_start))
+        total = replace(total, near=_joined(in_row_order))
         if sums_raw:
             return unfolded(complete_sums(used_rule, total), frame)
         return complete_sums(rule, total)
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        rule, is_folded = fold(rule, frame)
+        used_rule, is_folded = fold(rule, frame)
 
-        def of_tile(tile: Tile) -> Array:
-            rows, _, index = tile
-            return rule.shares(rows if is_folded else frame.apply(rows), index)[0].T
+        def shares_of(tile: Tile) -> Array:
+            rows = tile.rows if is_folded else frame.apply(tile.rows)
+            shares, _ = used_rule.shares(rows, tile.index)
+            return shares.T
 
-        return self._of_members(of_tile)
+        return self._of_members(shares_of)
 
     def apply(self, function: Callable[[AnyArray], AnyArray]) -> AnyArray:
         """Return the results of a function of rows, for all members, in their order."""
-        return self._of_members(lambda tile: function(tile[0]))
+        return self._of_members(lambda tile: function(tile.rows))
 
     def _of_members(self, of_tile: Callable[[Tile], AnyArray]) -> AnyArray:
-        none = of_tile((np.zeros((0, self.n_features)), None, slice(0, 0)))
-        results = self._pass(
+        # A tile without rows gives the shape and dtype of the results, even of none.
+        empty = of_tile(Tile(np.zeros((0, self.n_features)), None, slice(0, 0)))
+        by_block = self._pass(
             lambda block: [of_tile(tile) for tile in self._tiles(block)], is_listed=True
         )
-        return concatenate(chain([none], chain.from_iterable(results)), self._n_rows)
+        results = chain.from_iterable(by_block)
+        return concatenate(chain([empty], results), self._n_rows)
 
 
 class MemoryRows(BlockRows):
-    """All rows of ``X``, or those that ``is_member`` marks. Nothing is copied but tiles."""
+    """All rows of ``X``, or those that ``is_member`` marks. Only tiles are ever copied."""
 
     def __init__(
         self,
@@ -271,7 +313,7 @@ class MemoryRows(BlockRows):
         self._is_one_tile = len(X) <= self._tile_rows
 
     def tiles(self) -> Iterator[Tile]:
-        """Yield rows, weights and indices, tile by tile, in the same cuts every time."""
+        """Yield rows, weights and indices, tile by tile, cut alike every time."""
         return self._tiles(Block(0, self._X))
 
     def _blocks(self, *, is_listed: bool = False) -> Generator[Block, None, None]:
@@ -279,14 +321,14 @@ class MemoryRows(BlockRows):
             yield Block(start, self._X[start : start + self._block_rows])
 
     def _first_rows(self) -> AnyArray:
-        return next(self.tiles())[0]
+        return next(self.tiles()).rows
 
     def _rows_at(self, index: AnyArray) -> AnyArray:
         return self._X if len(index) == len(self._X) else self._X[index]
 
 
 class ChainedRows:
-    """The rows of the first part, then those of the second, and so on; all weights x ``factor``.
+    """The rows of several parts, one part after the other; weights are times ``factor``.
 
     Passes over all parts are counted here.
     """
@@ -322,9 +364,8 @@ class ChainedRows:
         parts = self._pass(
             lambda part: part.label_sums(rule, frame, centers, near=near)
         )
-        return scaled(
-            sum(parts, no_label_sums(rule.n_classes, self.n_features)), self._factor
-        )
+        total = sum(parts, no_label_sums(rule.n_classes, self.n_features))
+        return scaled(total, self._factor)
 
     def _pass(self, of_part: Callable[[Rows], Result]) -> list[Result]:
         """Return a result of every part, in their order: one pass over all rows."""
@@ -334,7 +375,7 @@ class ChainedRows:
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         share = min(1.0, n / max(1, self.n_rows))
-        # Between passes samples are not reported; the first one may take long.
+        # The first sample may take long and is reported; samples between passes are not.
         with report_as(None) if self._n_passes else nullcontext():
             drawn = [
                 part.sample(max(1, round(share * part.n_rows)), seed + i)
@@ -342,9 +383,12 @@ class ChainedRows:
             ]
         if not drawn:
             return np.zeros((0, self.n_features)), np.zeros(0)
-        if len(drawn) == 1:  # not copied
-            return drawn[0][0], self._factor * drawn[0][1]
-        rows, weights = (np.concatenate(arrays) for arrays in zip(*drawn, strict=True))
+        if len(drawn) == 1:
+            # A single part is not copied.
+            rows, weights = drawn[0]
+        else:
+            rows = np.concatenate([part_rows for part_rows, _ in drawn])
+            weights = np.concatenate([part_weights for _, part_weights in drawn])
         return rows, self._factor * weights
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
@@ -353,32 +397,32 @@ class ChainedRows:
         return np.concatenate(shares) if shares else np.zeros((0, rule.n_classes))
 
 
-def _joined(parts: Iterable[Array | None]) -> Array | None:
-    """Return parts after each other, None if there are none."""
-    listed = [part for part in parts if part is not None]
-    return np.concatenate(listed) if listed else None
-
-
 def rows_per_tile(n_features: int) -> int:
     """Return the number of rows of a tile."""
-    least, most = _TILE_ROWS
-    fitting = _TILE_ENTRIES // max(1, n_features)
-    return int(min(most, max(least, fitting))) // _TILE_MULTIPLE * _TILE_MULTIPLE
+    n_fitting = _MAX_TILE_ENTRIES // max(1, n_features)
+    n_rows = min(_MAX_TILE_ROWS, max(_MIN_TILE_ROWS, n_fitting))
+    return n_rows // _TILE_ROW_MULTIPLE * _TILE_ROW_MULTIPLE
 
 
 def sum_in_order(parts: Iterable[Sum]) -> Sum:
-    """Return the sum of all parts, at least one, in their order."""
+    """Return the sum of all parts, at least one, added up from the first to the last."""
     return reduce(add, parts)
 
 
-def concatenate(results: Iterable[Any], n_rows: int | None = None) -> AnyArray:
-    """Return results, at least one, after each other, in dtype and byte order of the first.
+def _joined(parts: Iterable[Array | None]) -> Array | None:
+    """Return all parts that are not None as one array; None if there are none."""
+    present = [part for part in parts if part is not None]
+    return np.concatenate(present) if present else None
 
-    If the number of rows is known beforehand, none is held twice.
+
+def concatenate(results: Iterable[Any], n_rows: int | None = None) -> AnyArray:
+    """Return results, at least one, as one array, in dtype and byte order of the first.
+
+    If the number of rows is known beforehand, no result is held twice.
     """
     if n_rows is None:
         results = list(results)
-        n_rows = sum(map(len, results))
+        n_rows = sum(len(part) for part in results)
     parts = iter(results)
     first = next(parts)
     joined = np.empty((n_rows, *first.shape[1:]), first.dtype)

@@ -1,21 +1,21 @@
 """Readers of rows that are not in memory: files, memory maps, tables, queries, batches.
 
-A reader gives spans of consecutive rows, in the same order every time. ``files`` reads them into
-blocks, and ``backends.KINDS`` lists which reader belongs to which kind of rows.
+A reader yields spans of consecutive rows, in the same order every time; ``files`` copies
+them into blocks of equal length. ``reader_of`` finds the reader for what a user passes.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from copy import copy
 from dataclasses import dataclass
 from glob import glob
 from importlib import import_module
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from .backends import (
     KIND_BY_KEY,
     KINDS,
     SUFFIXES,
+    RowsKind,
     changed_error,
     check_finite,
     check_rows,
@@ -34,36 +35,55 @@ from .backends import (
     names_of_table,
     refuse_repeated,
 )
+from .parquet import ParquetFile
 
-DEFAULT_MEMORY = 2**28  # bytes held of the rows at a time
-_PIECE_ROWS = 1024  # rows read at once where a few are wanted
-_COUNTED_ROWS = 2**16  # rows read at once to be counted
-_FIRST_LOOK_RUNS = 64  # places of an array that a first look reads from
-_FIRST_LOOK_GROUPS = 16  # row groups of Parquet files that a first look reads from
-_COMPARED_ROWS = 16  # first rows, which must be the same in two calls of a factory
-_COLUMN_BUFFER = (
-    2**13,
-    2**17,
-)  # bytes read at once of each column: no row group is held whole
-_BUFFERED_SHARE = 8  # the buffers of all columns take at most memory / _BUFFERED_SHARE
-SHOWN_NAMES = 10  # names of columns that a message lists
+# Bytes of rows that are held at a time unless the user says otherwise.
+DEFAULT_MEMORY = 2**28
+# Names of columns that a message lists.
+SHOWN_NAMES = 10
+# Rows read at once where only a few are wanted.
+_PIECE_ROWS = 1024
+# Rows read at once to be counted.
+_COUNTED_ROWS = 2**16
+# A first look reads runs of rows at this many positions of an array.
+_FIRST_LOOK_RUNS = 64
+# A first look reads the beginning of this many row groups of Parquet files.
+_FIRST_LOOK_GROUPS = 16
+# The first rows must be the same in two calls of a factory.
+_COMPARED_ROWS = 16
+# A column of a Parquet file is read in pieces of this size, so that no row group is held
+# as a whole. All columns together take at most 1 / _BUFFER_DIVISOR of the memory.
+_MIN_COLUMN_BUFFER_BYTES = 2**13
+_MAX_COLUMN_BUFFER_BYTES = 2**17
+_BUFFER_DIVISOR = 8
 
-# Returns a new iterable of batches, of the columns of these names, of about so many rows.
+# Returns a new iterable of batches, of the columns with these names, of about so many rows.
 Factory = Callable[["list[str] | None", int], Iterable[Any]]
 Count = Callable[[], int] | None
 Paths = Iterable["str | os.PathLike[str]"]
-Columns = Mapping[str, "np.dtype[Any]"]  # of a table
+# The dtype of every column of a table.
+Columns = Mapping[str, "np.dtype[Any]"]
 
 
 @dataclass(frozen=True)
 class Span:
-    """Consecutive rows of a source, the first of them at index ``start``; not read yet."""
+    """Consecutive rows of a source, the first of them at index ``start``; not read yet.
+
+    Attributes
+    ----------
+    where : str
+        The file or batch they come from, for messages.
+    part : array or list of arrays
+        What holds them: an array that is sliced, or a list of columns.
+    skip : int
+        Rows of the part before the first one of the span.
+    """
 
     start: int
     n_rows: int
-    where: str  # the file or batch they come from, for messages
-    part: Any  # what holds them: an array that is sliced, or a list of columns
-    skip: int = 0  # rows of the part before the first
+    where: str
+    part: Any
+    skip: int = 0
 
     @property
     def stop(self) -> int:
@@ -71,7 +91,8 @@ class Span:
 
     def read(self, target: AnyArray, row: int) -> None:
         """Copy rows, from this one on, into an (n, d) array."""
-        rows = slice(self.skip + row, self.skip + row + len(target))
+        first = self.skip + row
+        rows = slice(first, first + len(target))
         if not isinstance(self.part, list):
             target[...] = self.part[rows]
             return
@@ -80,39 +101,56 @@ class Span:
 
 
 class Reader:
-    """Rows in a fixed order, to be read any number of times. Subclasses supply ``spans``."""
+    """Rows in a fixed order, to be read any number of times. Subclasses supply ``spans``.
+
+    Attributes
+    ----------
+    words : str
+        What is read, for people.
+    n_rows : int or None
+        Number of rows; None if it is unknown before all rows were read.
+    order : str
+        Memory order of the arrays that rows are copied into.
+    use_threads : bool
+        Whether several threads decode, where decoding takes longer than the arithmetic.
+    """
 
     _iclda_backend = "files"
-    words = ""  # what is read
-    n_rows: int | None = None  # None: unknown before all rows were read
+    words = ""
+    n_rows: int | None = None
     n_features = 0
     feature_names: list[str] | None = None
-    order: Literal["C", "F"] = "C"  # of the arrays that rows are copied into
+    order: Literal["C", "F"] = "C"
     memory = DEFAULT_MEMORY
-    use_threads = False  # for decoding, where that takes longer than the arithmetic
-    _dtype: np.dtype[Any]  # of an array
-    _columns: Columns | None = None  # of a table
+    use_threads = False
+    # An array has a dtype, a table has columns.
+    _dtype: np.dtype[Any]
+    _columns: Columns | None = None
 
     def __init__(self, name: str, files: Paths = ()) -> None:
-        self.name = name  # of the argument, for messages
+        """``name`` is that of the argument, for messages."""
+        self.name = name
         self.watch(files)
 
     def _set_columns(self, columns: Columns, names: Sequence[str]) -> None:
         """Set the columns of a table, and the names of those that are read."""
-        self._columns, self.order = columns, "F"  # copied column by column
-        self.feature_names, self.n_features = [str(name) for name in names], len(names)
+        self._columns = columns
+        # Tables are copied column by column.
+        self.order = "F"
+        self.feature_names = [str(name) for name in names]
+        self.n_features = len(names)
 
     def __repr__(self) -> str:
         n_rows = "?" if self.n_rows is None else self.n_rows
         return f"<{n_rows} x {self.n_features} rows of {self.words}>"
 
     def select(self, names: Sequence[str]) -> Reader:
-        """Return a reader of these columns of a table."""
+        """Return a reader of the columns with these names of a table."""
         assert self._columns is not None
         _check_columns(names, self._columns, self.name)
-        other = copy(self)
-        other._set_columns(self._columns, names)
-        return other
+        selected = copy(self)
+        selected._set_columns(self._columns, names)
+        return selected
 
     def find_dtype(self) -> np.dtype[Any]:
         """Return one dtype that holds all columns."""
@@ -123,8 +161,8 @@ class Reader:
         for column in self.feature_names:
             if self._columns[column].kind not in "biuf":
                 raise ValueError(
-                    f"{self.name}, column {column!r} does not hold real numbers: encode it, or "
-                    "leave it out (iclda.rows.open(..., columns=[...]))."
+                    f"{self.name}, column {column!r} does not hold real numbers: encode it, "
+                    "or leave it out (iclda.rows.open(..., columns=[...]))."
                 )
         return np.result_type(*(self._columns[column] for column in self.feature_names))
 
@@ -133,58 +171,64 @@ class Reader:
         self._stamps = {os.fspath(file): _stamp(file) for file in files}
 
     def check_unchanged(self) -> None:
-        """Raise ValueError for a file of another size or time of change than when it was opened.
+        """Raise ValueError for a file whose size or time of change differs from the first.
 
         Called before and after every pass.
         """
         for file, first in self._stamps.items():
-            if (now := _stamp(file)) != first:
-                sizes = f"{now[0]} bytes now, {first[0]} bytes at first"
+            current = _stamp(file)
+            if current != first:
+                sizes = f"{current[0]} bytes now, {first[0]} bytes at first"
                 raise changed_error(self.name, f"{file} was written to ({sizes})")
 
     def spread(self, n: int) -> AnyArray:
-        """Return at most ``n`` row indices for a first look: cheap, and far apart if possible."""
+        """Return at most ``n`` row indices for a first look: cheap, if possible far apart."""
         return np.arange(n if self.n_rows is None else min(n, self.n_rows))
 
     def count(self) -> int:
-        """Return the exact number of rows, by reading them if it is not known otherwise."""
+        """Return the exact number of rows, reading them if it is not known otherwise."""
         if self.n_rows is not None:
             return self.n_rows
         return sum(span.n_rows for span in self.spans(_COUNTED_ROWS))
 
     def read_rows(self, index: AnyArray, *, must_exist: bool = True) -> AnyArray:
-        """Return the rows at ascending indices; fewer if a source of unknown length ends before.
+        """Return the rows at ascending indices.
 
-        ValueError if they, or rows read beside them, are not finite.
+        Fewer are returned if a source of unknown length ends before. It is a ValueError if
+        they, or rows that are read with them, are not finite.
         """
-        dtype, n_read = self.find_dtype(), 0
+        dtype = self.find_dtype()
         rows = np.empty((len(index), self.n_features), dtype)
         if len(index) == 0:
             return rows
+        n_read = 0
         self.check_unchanged()
         for span in self.spans(_PIECE_ROWS, index):
-            stop = int(np.searchsorted(index, span.stop))
-            if stop == n_read:
+            n_reached = int(np.searchsorted(index, span.stop))
+            if n_reached == n_read:
                 continue
             piece = np.empty((span.n_rows, self.n_features), dtype)
             span.read(piece, 0)
             self.check_finite(piece, span.start, span.where)
-            rows[n_read:stop] = piece[index[n_read:stop] - span.start]
-            n_read = stop
+            rows[n_read:n_reached] = piece[index[n_read:n_reached] - span.start]
+            n_read = n_reached
         self.check_unchanged()
         if n_read < len(index) and (must_exist or self.n_rows is not None):
             raise changed_error(self.name, f"it ended before its row {index[n_read]}")
         return rows[:n_read]
 
     def check_finite(self, rows: AnyArray, start: int, where: str) -> None:
-        """Raise ValueError for NaN or infinity in rows, the first of them at index ``start``."""
+        """Raise ValueError for NaN or infinity in rows, the first of them at ``start``."""
         index = range(start, start + len(rows))
         check_finite(
             rows, self.name, self.feature_names, index=index, where=f" ({where})"
         )
 
     def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
-        """Yield all rows, about ``n_rows`` at a time, or spans that hold rows of these indices."""
+        """Yield all rows, about ``n_rows`` at a time.
+
+        With ``wanted``, ascending indices of rows, spans without any of them may be left out.
+        """
         raise NotImplementedError
 
 
@@ -193,21 +237,23 @@ def _stamp(file: str | os.PathLike[str]) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _check_columns(names: Sequence[str], there: Collection[str], where: str) -> None:
-    missing = [str(column) for column in names if column not in there]
+def _check_columns(names: Sequence[str], present: Collection[str], where: str) -> None:
+    """Raise ValueError for columns that are not present."""
+    missing = [str(column) for column in names if column not in present]
     if missing:
-        lacking, known = (
-            quoted_list(each, SHOWN_NAMES) for each in (missing, list(there))
+        raise ValueError(
+            f"{where} lacks the columns {quoted_list(missing, SHOWN_NAMES)}; it has "
+            f"{quoted_list(list(present), SHOWN_NAMES)}."
         )
-        raise ValueError(f"{where} lacks the columns {lacking}; it has {known}.")
 
 
 @contextmanager
 def _named_errors(errors: Any, where: str) -> Iterator[None]:
-    """Raise errors of other libraries with the place where they occurred, in one line."""
+    """Turn errors of other libraries into one line that says what could not be read."""
     try:
         yield
-    except MemoryError:  # pyarrow's is an ArrowException, too
+    except MemoryError:
+        # Of pyarrow's it is an ArrowException, too.
         raise
     except errors as error:
         reason = str(error).strip().partition("\n")[0]
@@ -220,7 +266,7 @@ def _named_errors(errors: Any, where: str) -> Iterator[None]:
 
 
 class ArrayReader(Reader):
-    """Rows of arrays of equal width and dtype that are sliced, one array after the other."""
+    """Rows of arrays of equal width and dtype that are sliced, one array after another."""
 
     n_rows: int
 
@@ -233,11 +279,12 @@ class ArrayReader(Reader):
         for other in arrays[1:]:
             if (other.shape[1], other.dtype) != (first.shape[1], first.dtype):
                 raise ValueError(
-                    f"{self._where(other)} holds {other.shape[1]} columns of {other.dtype}, but "
-                    f"{self._where(first)} holds {first.shape[1]} of {first.dtype}. All must be "
-                    "alike: pass those that are, or save the others anew."
+                    f"{self._where(other)} holds {other.shape[1]} columns of {other.dtype}, "
+                    f"but {self._where(first)} holds {first.shape[1]} of {first.dtype}. All "
+                    "must be alike: pass those that are, or save the others again."
                 )
-        self.n_features, self._dtype = first.shape[1], first.dtype
+        self.n_features = first.shape[1]
+        self._dtype = first.dtype
         self.n_rows = sum(array.shape[0] for array in arrays)
 
     def _where(self, array: Any) -> str:
@@ -249,8 +296,9 @@ class ArrayReader(Reader):
         if n >= self.n_rows:
             return np.arange(self.n_rows)
         n_runs = min(_FIRST_LOOK_RUNS, n)
-        starts = np.linspace(0, self.n_rows - n // n_runs, n_runs).astype(np.int64)
-        return np.unique((starts[:, None] + np.arange(n // n_runs)).ravel())
+        run_rows = n // n_runs
+        starts = np.linspace(0, self.n_rows - run_rows, n_runs).astype(np.int64)
+        return np.unique((starts[:, None] + np.arange(run_rows)).ravel())
 
     def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
         begin = 0
@@ -258,38 +306,44 @@ class ArrayReader(Reader):
             end = begin + array.shape[0]
             skips = list(range(0, array.shape[0], n_rows))
             if wanted is not None:
-                inside = wanted[slice(*np.searchsorted(wanted, [begin, end]))] - begin
+                low, high = np.searchsorted(wanted, [begin, end])
+                inside = wanted[low:high] - begin
                 skips = (np.unique(inside // n_rows) * n_rows).tolist()
             for skip in skips:
-                if isinstance(
-                    array, np.memmap
-                ):  # to read beyond its end would end the process
+                # Reading a memory map beyond the end of its file would end the process.
+                if isinstance(array, np.memmap):
                     self.check_unchanged()
-                start, where = begin + skip, str(getattr(array, "path", self.name))
+                start = begin + skip
+                where = str(getattr(array, "path", self.name))
                 yield Span(start, min(n_rows, end - start), where, array, skip)
             begin = end
 
 
 class _NumpyFile:
-    """A .npy file: read, not mapped, so that one that is cut short is an error."""
+    """A .npy file: read, not mapped, so that a file that is cut short is an error."""
 
     def __init__(self, path: Path, name: str) -> None:
-        # The header is Python, and a file that was cut short cannot be mapped.
-        errors = OSError, ValueError, SyntaxError, TokenError, TypeError
-        with _named_errors(
-            errors, f"{name}: {path} is no complete .npy file of numbers, and"
-        ):
+        # The header is Python code, and a file that was cut short cannot be mapped.
+        errors = (OSError, ValueError, SyntaxError, TokenError, TypeError)
+        problem = f"{name}: {path} is not a complete .npy file of numbers, and"
+        with _named_errors(errors, problem):
             array = np.lib.format.open_memmap(path, mode="r")
-        self.path, self.shape, self.dtype = path, array.shape, array.dtype
-        self._offset, self.is_by_rows = array.offset, array.flags.c_contiguous
+        self.path = path
+        self.shape = array.shape
+        self.dtype = array.dtype
+        self.is_by_rows = array.flags.c_contiguous
+        self._offset = array.offset
 
     def __getitem__(self, rows: slice) -> AnyArray:
-        n_rows, (n_all, n_features) = rows.stop - rows.start, self.shape
-        # Runs of entries that follow each other in the file: all rows, or each column.
-        runs = np.empty((1, n_rows * n_features), self.dtype)
-        firsts = [rows.start * n_features]
-        if not self.is_by_rows:
-            runs = runs.reshape(n_features, n_rows)
+        n_all, n_features = self.shape
+        n_rows = rows.stop - rows.start
+        # A run is a sequence of entries that follow each other in the file: all entries of
+        # the rows if the file is in C order, otherwise those of one column.
+        if self.is_by_rows:
+            runs = np.empty((1, n_rows * n_features), self.dtype)
+            firsts = [rows.start * n_features]
+        else:
+            runs = np.empty((n_features, n_rows), self.dtype)
             firsts = [j * n_all + rows.start for j in range(n_features)]
         with open(self.path, "rb") as file:
             for run, first in zip(runs, firsts, strict=True):
@@ -309,12 +363,12 @@ class NumpyFiles(ArrayReader):
 
 
 class SlicedArray(ArrayReader):
-    """The rows of one array with a shape, a dtype and slices: a memory map, an HDF5 dataset."""
+    """The rows of a memory map, an HDF5 dataset, or another array that can be sliced."""
 
     def __init__(self, X: Any, name: str) -> None:
-        file = getattr(
-            X if isinstance(X, np.memmap) else getattr(X, "file", None), "filename", ""
-        )
+        # A memory map has a file name; an h5py dataset has a file that has one.
+        owner = X if isinstance(X, np.memmap) else getattr(X, "file", None)
+        file = getattr(owner, "filename", "")
         super().__init__([X], name, [file] if file and os.path.exists(file) else [])
         self.order = "F" if isinstance(X, np.ndarray) and X.flags.fnc else "C"
 
@@ -334,41 +388,43 @@ def _columns_of(table: Any, where: str) -> Columns | None:
 def _column(table: Any, name: str) -> AnyArray:
     """Return the values of a column, with NaN for those that are missing."""
     column = table[name]
-    dtype = (
-        getattr(column.dtype, "numpy_dtype", None) if hasattr(column, "isna") else None
-    )
+    # Nullable types of pandas have a NumPy dtype of their own.
+    dtype = None
+    if hasattr(column, "isna"):
+        dtype = getattr(column.dtype, "numpy_dtype", None)
     if dtype is None:
         return np.asarray(column)
-    # A nullable type of pandas.
     if column.isna().any():
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     return np.asarray(column.to_numpy(dtype=dtype))
 
 
 def _columns_in(
-    table: Any, names: Sequence[str], dtype: np.dtype[Any], place: str, begin: int
+    table: Any, names: Sequence[str], dtype: np.dtype[Any], where: str, start: int
 ) -> list[AnyArray]:
-    """Return these columns of a table, which must fit into a dtype."""
-    _check_columns(names, names_of_table(table) or (), place)
+    """Return the columns with these names; each must fit into a dtype.
+
+    The first row of the table has the index ``start``.
+    """
+    _check_columns(names, names_of_table(table) or (), where)
     columns = [_column(table, name) for name in names]
     for name, values in zip(names, columns, strict=True):
         if not np.can_cast(values.dtype, dtype):
-            # Integers of which some are missing come as floating point.
-            check_finite(
-                values[:, None], place, [name], index=range(begin, begin + len(values))
-            )
-            raise _dtype_error(f"{place}, column {name!r}", values.dtype, dtype)
+            # A column of integers with missing values comes as floating point: name those.
+            index = range(start, start + len(values))
+            check_finite(values[:, None], where, [name], index=index)
+            raise _dtype_error(f"{where}, column {name!r}", values.dtype, dtype)
     return columns
 
 
-def _dtype_error(place: str, dtype: np.dtype[Any], first: np.dtype[Any]) -> ValueError:
+def _dtype_error(where: str, dtype: np.dtype[Any], first: np.dtype[Any]) -> ValueError:
     return ValueError(
-        f"{place} holds {dtype}, but {first} was read before: use one for all parts."
+        f"{where} holds {dtype}, but {first} was read before: use one for all parts."
     )
 
 
 class Batches(Reader):
-    """The rows of all batches; no row can be reached but through those before it."""
+    """The rows of all batches. A row can be reached only through those before it."""
 
     def __init__(
         self,
@@ -378,67 +434,78 @@ class Batches(Reader):
         n_rows: int | None,
         count: Count = None,
     ) -> None:
-        """``count``: a cheaper way to count the rows than to read them."""
+        """``count`` is a cheaper way to count the rows than to read them."""
         super().__init__(name)
         columns = _columns_of(first, name)
         if columns is not None:
             self._set_columns(columns, list(columns))
+            self.words = "batches of tables"
         else:
             array = np.asarray(first)
             check_rows(array, f"{name}: batch 0")
-            self._dtype, self.n_features = array.dtype, array.shape[1]
-        self.words = f"batches of {'arrays' if columns is None else 'tables'}"
-        self.n_rows, self._factory, self._count = n_rows, factory, count
+            self._dtype = array.dtype
+            self.n_features = array.shape[1]
+            self.words = "batches of arrays"
+        self.n_rows = n_rows
+        self._factory = factory
+        self._count = count
 
     def count(self) -> int:
         return super().count() if self._count is None else int(self._count())
 
     def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
-        dtype, begin = self.find_dtype(), 0
+        dtype = self.find_dtype()
+        names = self.feature_names or []
+        start = 0
         for i, batch in enumerate(self._factory(self.feature_names, n_rows)):
             if len(batch) == 0:
                 continue
-            place = f"{self.name}: batch {i} (from row {begin} on)"
+            where = f"{self.name}: batch {i} (from row {start} on)"
             part: Any
             if self._columns is None:
                 part = np.asarray(batch)
-                self._check_batch(part, place)
+                self._check_batch(part, where)
             else:
-                part = _columns_in(batch, self.feature_names or [], dtype, place, begin)
-            yield Span(begin, len(batch), f"batch {i}", part)
-            begin += len(batch)
-            if wanted is not None and begin > wanted[-1]:
+                part = _columns_in(batch, names, dtype, where, start)
+            yield Span(start, len(batch), f"batch {i}", part)
+            start += len(batch)
+            if wanted is not None and start > wanted[-1]:
                 return
 
-    def _check_batch(self, rows: AnyArray, place: str) -> None:
-        check_rows(rows, place)
+    def _check_batch(self, rows: AnyArray, where: str) -> None:
+        """Raise ValueError for a batch that is unlike the first one."""
+        check_rows(rows, where)
         if rows.shape[1] != self.n_features:
             raise ValueError(
-                f"{place} has {rows.shape[1]} columns, but the first one has {self.n_features}: "
-                "all batches must have the same columns."
+                f"{where} has {rows.shape[1]} columns, but the first one has "
+                f"{self.n_features}: all batches must have the same columns."
             )
         if not np.can_cast(rows.dtype, self._dtype):
-            raise _dtype_error(place, rows.dtype, self._dtype)
+            raise _dtype_error(where, rows.dtype, self._dtype)
 
 
 def batch_reader(
     make: Callable[[], Iterable[Any]], name: str, n_rows: int | None = None
 ) -> Reader:
-    """Return a reader of arrays or of tables, as the first batch that holds rows is."""
-    first, again = (
-        next((one for one in make() if len(one) > 0), None) for _ in range(2)
-    )
+    """Return a reader of arrays or of tables, according to the first batch with rows."""
+    first = _first_batch(make)
+    again = _first_batch(make)
     if first is None:
         raise ValueError(
             f"{name} gave no rows: leave it out, or have its factory give some."
         )
     if again is None or _first_rows(first) != _first_rows(again):
         raise ValueError(
-            f"{name} begins with other rows, or none, when its factory is called again. Every call "
-            "must return a new iterator that starts from the first row, and give the rows in the "
-            "same order."
+            f"{name} begins with other rows, or none, when its factory is called again. "
+            "Every call must return a new iterator that starts from the first row, and give "
+            "the rows in the same order."
         )
     return Batches(lambda names, size: make(), name, first, n_rows)
+
+
+def _first_batch(make: Callable[[], Iterable[Any]]) -> Any:
+    """Return the first batch with rows of a new iterable; None if there is none."""
+    return next((batch for batch in make() if len(batch) > 0), None)
 
 
 def _first_rows(batch: Any) -> str:
@@ -449,77 +516,83 @@ def _first_rows(batch: Any) -> str:
 # Tables.
 
 
+class _RowGroup(NamedTuple):
+    """A row group: its file, its position there, and the indices of its rows."""
+
+    file: ParquetFile
+    position: int
+    start: int
+    stop: int
+
+
 class ParquetFiles(Reader):
     """The rows of Parquet files, one file after the other; some of their columns."""
 
     def __init__(self, files: Sequence[Path], name: str) -> None:
         super().__init__(name, files)
-        self._groups: list[
-            tuple[Path, int, int, int]
-        ] = []  # file, index in it, start, stop
-        self._metadata = {}
-        self.n_rows = 0
-        for file in files:
-            with self._open(file) as parquet:
-                metadata = self._metadata[file] = parquet.metadata
-            for i in range(metadata.num_row_groups):
-                start, self.n_rows = (
-                    self.n_rows,
-                    self.n_rows + metadata.row_group(i).num_rows,
-                )
-                self._groups.append((file, i, start, self.n_rows))
-        schema = self._metadata[files[0]].schema.to_arrow_schema()
+        self._groups: list[_RowGroup] = []
+        start = 0
+        opened = []
+        for path in files:
+            with self._named_errors(path):
+                file = ParquetFile(path)
+            opened.append(file)
+            for position, n_rows in enumerate(file.rows_per_group):
+                group = _RowGroup(file, position, start, start + n_rows)
+                self._groups.append(group)
+                start = group.stop
+        self.n_rows = start
+        schema = opened[0].schema
         columns = _columns_of(schema.empty_table(), f"{name}: {files[0]}") or {}
-        # Names of rows that pandas wrote are no features unless they are selected.
+        # The index that pandas wrote is not a feature unless it is selected by name.
         index = (schema.pandas_metadata or {}).get("index_columns", [])
-        self._set_columns(
-            columns, [column for column in columns if column not in index]
-        )
+        names = [column for column in columns if column not in index]
+        self._set_columns(columns, names)
 
-    @contextmanager
-    def _open(self, path: Path) -> Iterator[Any]:
-        arrow, parquet = (
-            require(name, f"reading {path}", "files")
-            for name in ("pyarrow", "pyarrow.parquet")
-        )
-        fitting = self.memory // (_BUFFERED_SHARE * max(1, self.n_features))
-        with (
-            _named_errors((OSError, arrow.ArrowException), f"{self.name}: {path}"),
-            parquet.ParquetFile(
-                path,
-                metadata=self._metadata.get(path),
-                buffer_size=int(np.clip(fitting, *_COLUMN_BUFFER)),
-                pre_buffer=False,
-                page_checksum_verification=True,
-            ) as file,
-        ):
-            yield file
+    def _named_errors(self, path: Path) -> Any:
+        arrow = require("pyarrow", f"reading {path}", "files")
+        errors = (OSError, arrow.ArrowException)
+        return _named_errors(errors, f"{self.name}: {path}")
 
     def spread(self, n: int) -> AnyArray:
         """Return the first rows of some row groups: only these are decoded."""
-        n_chosen = min(_FIRST_LOOK_GROUPS, len(self._groups))
-        chosen = np.unique(np.linspace(0, len(self._groups) - 1, n_chosen).astype(int))
+        n_groups = len(self._groups)
+        n_chosen = min(_FIRST_LOOK_GROUPS, n_groups)
+        chosen = np.unique(np.linspace(0, n_groups - 1, n_chosen).astype(int))
+        # Rows of each group, rounded up.
         share = -(-n // max(1, len(chosen)))
-        spans = [self._groups[i][2:] for i in chosen]
-        firsts = [np.arange(start, min(start + share, stop)) for start, stop in spans]
-        return np.concatenate([np.zeros(0, dtype=np.int64), *firsts])[:n]
+        runs = [np.zeros(0, dtype=np.int64)]
+        for i in chosen:
+            group = self._groups[i]
+            runs.append(np.arange(group.start, min(group.start + share, group.stop)))
+        return np.concatenate(runs)[:n]
 
     def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
-        names, dtype = self.feature_names or [], self.find_dtype()
-        for file, i, start, stop in self._groups:
+        names = self.feature_names or []
+        dtype = self.find_dtype()
+        n_fitting = self.memory // (_BUFFER_DIVISOR * max(1, self.n_features))
+        buffer_bytes = np.clip(
+            n_fitting, _MIN_COLUMN_BUFFER_BYTES, _MAX_COLUMN_BUFFER_BYTES
+        )
+        for file, position, start, stop in self._groups:
             if wanted is not None:
                 low, high = np.searchsorted(wanted, [start, stop])
                 if low == high:
                     continue
+                # Rows of the group after the last one that is wanted are not decoded.
                 stop = int(wanted[high - 1]) + 1
-            with self._open(file) as parquet:
-                for batch in parquet.iter_batches(
-                    n_rows, [i], names, use_threads=self.use_threads
-                ):
-                    columns = _columns_in(
-                        batch, names, dtype, f"{self.name}: {file}", start
-                    )
-                    yield Span(start, len(batch), str(file), columns)
+            batches = file.batches(
+                names,
+                n_rows,
+                groups=[position],
+                buffer_bytes=int(buffer_bytes),
+                use_threads=self.use_threads,
+            )
+            with self._named_errors(file.path), closing(batches):
+                for batch in batches:
+                    where = f"{self.name}: {file.path}"
+                    columns = _columns_in(batch, names, dtype, where, start)
+                    yield Span(start, len(batch), str(file.path), columns)
                     start += len(batch)
                     if start >= stop:
                         break
@@ -534,15 +607,15 @@ def dataset_reader(dataset: Any, name: str) -> Reader:
     """Return a reader of a pyarrow dataset."""
 
     def batches(names: list[str] | None, size: int) -> Iterable[Any]:
-        ahead = {"batch_readahead": 1, "fragment_readahead": 1}
-        yield from dataset.to_batches(columns=names, batch_size=size, **ahead)
+        # Little is read ahead: it would be held in memory.
+        yield from dataset.to_batches(
+            columns=names, batch_size=size, batch_readahead=1, fragment_readahead=1
+        )
 
-    reader = Batches(
-        batches, name, dataset.schema.empty_table(), None, count=dataset.count_rows
-    )
-    reader.watch(
-        [file for file in getattr(dataset, "files", ()) if os.path.exists(file)]
-    )
+    first = dataset.schema.empty_table()
+    reader = Batches(batches, name, first, None, count=dataset.count_rows)
+    files = getattr(dataset, "files", ())
+    reader.watch([file for file in files if os.path.exists(file)])
     return reader
 
 
@@ -551,12 +624,14 @@ def query_reader(frame: Any, name: str) -> Reader:
     polars = import_module("polars")
 
     def batches(names: list[str] | None, size: int) -> Iterable[Any]:
-        chosen = frame if names is None else frame.select(names)
-        results = chosen.collect_batches(chunk_size=size, maintain_order=True)
+        selected = frame if names is None else frame.select(names)
+        results = selected.collect_batches(chunk_size=size, maintain_order=True)
         try:
             yield from results
-        finally:  # a query runs to its end unless it is stopped
-            getattr(results, "stop", lambda: None)()
+        finally:
+            # A query would run to its end unless it is stopped.
+            if hasattr(results, "stop"):
+                results.stop()
 
     def count() -> int:
         return int(frame.select(polars.len()).collect().item())
@@ -567,46 +642,63 @@ def query_reader(frame: Any, name: str) -> Reader:
 
 # Which files, and which reader.
 
+# The reader of every kind of ``backends.KINDS`` that the files backend reads, by the first
+# key of the kind.
+_READERS: dict[str, Callable[[Any, str], Reader]] = {
+    ".npy": NumpyFiles,
+    ".parquet": ParquetFiles,
+    "numpy.memmap": SlicedArray,
+    "h5py.Dataset": SlicedArray,
+    "pyarrow.Dataset": dataset_reader,
+    "pyarrow.Table": table_reader,
+    "polars.LazyFrame": query_reader,
+}
+
 
 def reader_of(X: Any, name: str) -> Reader:
     """Return a reader of paths, or of a kind of rows that the files backend reads."""
-    kind, source = find_kind(X), X
+    kind = find_kind(X)
+    source = X
     if isinstance(X, np.ndarray) and X.ndim == 2:
         kind = KIND_BY_KEY["numpy.memmap"]
     if kind is None or kind.backend != "files":
         source = _files_of(X, name)
-        kind = KIND_BY_KEY[source[0].suffix.lower()]
-    reader: Reader = globals()[kind.reader](source, name)
+        kind = _kind_of_file(source[0])
+    reader = _READERS[kind.keys[0]](source, name)
     reader.words = kind.words
     return reader
 
 
+def _kind_of_file(file: Path) -> RowsKind:
+    return KIND_BY_KEY[file.suffix.lower()]
+
+
 def _files_of(X: Any, name: str) -> list[Path]:
-    """Return the files of paths, all of one format; TypeError for what nothing here reads."""
+    """Return the files of paths, all of one format; TypeError if X is not a path."""
     paths = [X] if is_path(X) else X
-    if (
-        not isinstance(paths, (list, tuple))
-        or not paths
-        or not all(map(is_path, paths))
-    ):
+    is_list = isinstance(paths, (list, tuple)) and len(paths) > 0
+    if not is_list or not all(is_path(path) for path in paths):
         others = [
-            kind.words for kind in KINDS if kind.reader and kind.keys[0][0] != "."
+            kind.words
+            for kind in KINDS
+            if kind.backend == "files" and kind.keys[0] not in SUFFIXES
         ]
         raise TypeError(
-            f"{name} must be a path, a list of at least one path, or one of {', '.join(others)}, "
-            f"got {type(X).__name__}. Other arrays and tables, and what functions of iclda.rows "
-            "return, are passed to a classifier as they are; for a list of them, and anything else "
-            "that can be read again, there is iclda.rows.from_batches."
-        )
-    files = [file for path in paths for file in _expand(os.fspath(path), name)]
-    unknown = [file for file in files if file.suffix.lower() not in SUFFIXES]
-    if unknown:
-        raise ValueError(
-            f"{name}: unknown format of {unknown[0]}. Files that end in {', '.join(SUFFIXES)} are "
-            "read; for others pass an h5py dataset, a pyarrow dataset, a polars LazyFrame, or "
+            f"{name} must be a path, a list of at least one path, or one of "
+            f"{', '.join(others)}, got {type(X).__name__}. Other arrays and tables, and what "
+            "functions of iclda.rows return, are passed to a classifier as they are; for a "
+            "list of them, and anything else that can be read again, there is "
             "iclda.rows.from_batches."
         )
-    if len({KIND_BY_KEY[file.suffix.lower()] for file in files}) > 1:
+    files = [file for path in paths for file in _expand(os.fspath(path), name)]
+    for file in files:
+        if file.suffix.lower() not in SUFFIXES:
+            raise ValueError(
+                f"{name}: unknown format of {file}. Files that end in "
+                f"{', '.join(SUFFIXES)} are read; for others pass an h5py dataset, a "
+                "pyarrow dataset, a polars LazyFrame, or iclda.rows.from_batches."
+            )
+    if len({_kind_of_file(file) for file in files}) > 1:
         shown = ", ".join(str(file) for file in files[:3])
         raise ValueError(
             f"{name} mixes files of several formats ({shown}): pass those of one."
@@ -615,27 +707,32 @@ def _files_of(X: Any, name: str) -> list[Path]:
 
 
 def _expand(path: str, name: str) -> list[Path]:
-    """Return the files of a folder or pattern in the order of their names.
-
-    Hidden files of a folder are left out: engines write _SUCCESS, _metadata and temporary files.
-    """
-    path = path if os.path.exists(path) else os.path.expanduser(path)
+    """Return the files of a folder or pattern in the order of their names."""
+    if not os.path.exists(path):
+        path = os.path.expanduser(path)
     if os.path.isdir(path):
-        every: Iterable[Path] = [
-            file
-            for file in Path(path).rglob("*")
-            if file.suffix.lower() in SUFFIXES
-            and not any(part[0] in "._" for part in file.relative_to(path).parts)
+        candidates = [
+            file for file in Path(path).rglob("*") if _is_data_file(file, Path(path))
         ]
+    elif os.path.isfile(path):
+        candidates = [Path(path)]
     else:
-        every = (
-            [Path(path)]
-            if os.path.isfile(path)
-            else map(Path, glob(path, recursive=True))
-        )
-    files = sorted(file for file in every if file.is_file())
+        candidates = [Path(match) for match in glob(path, recursive=True)]
+    files = sorted(file for file in candidates if file.is_file())
     if not files:
         raise FileNotFoundError(
-            f"{name}: there is no file {path}, nor in it one that ends in {', '.join(SUFFIXES)}."
+            f"{name}: there is no file {path}, nor in it one that ends in "
+            f"{', '.join(SUFFIXES)}."
         )
     return files
+
+
+def _is_data_file(file: Path, folder: Path) -> bool:
+    """Return whether a file of a folder holds rows.
+
+    Names that begin with a dot or an underscore are left out: engines write _SUCCESS,
+    _metadata and temporary files.
+    """
+    if file.suffix.lower() not in SUFFIXES:
+        return False
+    return not any(part[0] in "._" for part in file.relative_to(folder).parts)
