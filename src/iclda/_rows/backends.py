@@ -1,7 +1,7 @@
 """The kinds of rows and how they are recognized; devices; checks and errors of rows.
 
-``KINDS`` lists what can be passed as rows, and the backend that reads each kind. Nothing is
-imported to recognize a kind. ``Place`` is a device with its array library.
+``KINDS`` lists what can be passed as rows, and the backend that reads each kind.
+Nothing is imported to recognize a kind. ``Place`` is a device with its array library.
 """
 
 from __future__ import annotations
@@ -305,8 +305,8 @@ def check_rows(array: Any, where: str) -> None:
     """Raise BadRowsError unless an array is 2-d and holds real numbers."""
     if len(array.shape) != 2:
         raise BadRowsError(
-            f"{where} must be 2-d, rows x features, got shape {array.shape}: reshape it, "
-            "for example by X.reshape(len(X), -1)."
+            f"{where} must be 2-d, rows x features, got shape {array.shape}: reshape "
+            "it, for example by X.reshape(len(X), -1)."
         )
     if array.dtype.kind not in "biuf":
         raise BadRowsError(
@@ -329,7 +329,7 @@ def check_finite(
     """
     if rows.dtype.kind != "f":
         return
-    # The sum shows NaN and infinity; it may also overflow, so that rows are searched then.
+    # NaN and infinity show in the sum, which is cheap. It may also have overflowed.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(rows.sum(dtype=np.float64)):
             return
@@ -355,7 +355,7 @@ def not_finite_error(
 
 
 def names_of_table(table: Any) -> list[str] | None:
-    """Return the names of the columns of a table; None for an array or without names."""
+    """Return the names of the columns of a table; None if there are none."""
     # pyarrow keeps them in the schema, pandas and polars in ``columns``.
     names = getattr(getattr(table, "schema", None), "names", None)
     if not isinstance(names, list):
@@ -371,8 +371,8 @@ def refuse_repeated(names: Sequence[Any], where: str) -> None:
     for name, count in Counter(names).most_common(1):
         if count > 1:
             raise ValueError(
-                f"{where} has {count} columns called {str(name)!r}, and names of features "
-                "must differ: rename or drop all but one."
+                f"{where} has {count} columns called {str(name)!r}, and names of "
+                "features must differ: rename or drop all but one."
             )
 
 
@@ -386,15 +386,16 @@ def check_names(
     for column, (given, fitted) in enumerate(zip(names, expected, strict=False)):
         if given != fitted:
             raise BadRowsError(
-                "The feature names should match those that were passed during fit: column "
-                f"{column} of {name} is {given!r}, and was {str(fitted)!r}. {way_out}"
+                "The feature names should match those that were passed during fit: "
+                f"column {column} of {name} is {given!r}, and was {str(fitted)!r}. "
+                f"{way_out}"
             )
 
 
 def changed_error(name: str, difference: str) -> BadRowsError:
     """Return the error for a source that changed after it was opened."""
     return BadRowsError(
-        f"{name} changed between two passes: {difference}. Rows are read several times, "
-        "and must be the same every time: open the source again, or fit to a copy that "
-        "nothing writes to."
+        f"{name} changed between two passes: {difference}. Rows are read several "
+        "times, and must be the same every time: open the source again, or fit to a "
+        "copy that nothing writes to."
     )

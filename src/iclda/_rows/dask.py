@@ -1,7 +1,8 @@
 """Rows on the workers of a Dask cluster: sums are formed and added up where the rows are.
 
-A pass is one graph: a task for every block, then a tree of sums in the order of the blocks. The
-result therefore does not depend on which worker did what, or how often. Only the total comes back.
+A pass is one graph: a task for every block, then a tree of sums in the order of the
+blocks. The result therefore does not depend on which worker did what, or how often.
+Only the total comes back.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ from .progress import report_progress
 from .weighted_rows import WeightedRows
 
 _FAN_IN = 8  # results that one task puts together
-# Rows held in memory of blocks that workers do not keep: twice a sample, of all blocks together.
+# Rows held in memory of blocks that workers do not keep: twice a sample, of all blocks
+# together.
 _HELD_ROWS = 40_000
 _LEAST_HELD = 256
 _SHARE_OF_MEMORY = (
@@ -73,10 +75,10 @@ class DaskSource:
         source = self.source
         if not hasattr(source, "to_delayed") or isinstance(source, Delayed):
             raise TypeError(
-                f"Rows on a cluster must be a Dask array or dataframe, got {type(source).__name__}."
-                " dask.dataframe.from_map makes one of a function that reads a block, and "
-                "dask.array.from_delayed of delayed objects. Rows in memory are passed to a "
-                "classifier as they are."
+                "Rows on a cluster must be a Dask array or dataframe, got "
+                f"{type(source).__name__}. dask.dataframe.from_map makes one of a "
+                "function that reads a block, and dask.array.from_delayed of delayed "
+                "objects. Rows in memory are passed to a classifier as they are."
             )
 
     @property
@@ -178,7 +180,8 @@ def _read_block(block: Any, info: BlockInfo) -> AnyArray:
     check_rows(rows, info.label)
     if rows.shape[1] != info.n_features:
         raise BadRowsError(
-            f"{info.label} has {rows.shape[1]} columns, but X of fit has {info.n_features}."
+            f"{info.label} has {rows.shape[1]} columns, but X of fit has "
+            f"{info.n_features}."
         )
     if info.n_rows not in (None, len(rows)):
         raise changed_error(
@@ -273,9 +276,11 @@ class Workers:
         if self.client is None:
             compute = dask.base.get_scheduler() or dask.threaded.get
             with one_blas_thread():
-                # A context of its own: blocks that are summed in this thread report no progress.
+                # A context of its own: blocks that are summed in this thread report no
+                # progress.
                 return list(Context().run(compute, graph, keys))
-        # Weights and masks are part of the graph: what is scattered is lost with its worker.
+        # Weights and masks are part of the graph: what is scattered is lost with its
+        # worker.
         with dask.config.set(
             {"distributed.admin.large-graph-warning-threshold": "1 TB"}
         ):
@@ -323,10 +328,11 @@ class Workers:
             )
             n_workers = len(self.client.nthreads())
             raise TimeoutError(
-                f"No task was finished for {self.timeout:g} seconds (timeout). {len(waiting)} are "
-                f"left for {n_workers} workers, the first reads {first}. A worker that hangs does "
-                "nothing else until its task ends: client.restart() frees all workers. If blocks "
-                "take longer than that, pass iclda.rows.from_dask(..., timeout=...)."
+                f"No task was finished for {self.timeout:g} seconds (timeout). "
+                f"{len(waiting)} are left for {n_workers} workers, the first reads "
+                f"{first}. A worker that hangs does nothing else until its task ends: "
+                "client.restart() frees all workers. If blocks take longer than that, "
+                "pass iclda.rows.from_dask(..., timeout=...)."
             ) from None
         finally:
             for future in futures:  # what is waiting is not computed any more

@@ -1,7 +1,7 @@
-"""Rows of an array on any device: torch, CuPy, JAX, whatever follows the array API standard.
+"""Rows of an array on any device: torch, CuPy, JAX, any array API library.
 
-The rows stay on their device, and are summed there block by block, or by kernels. Only sums, in
-float64, and the rows of a sample come back.
+The rows stay on their device and are summed there, block by block or by kernels. Only
+sums, in float64, and the rows of a sample come back.
 """
 
 from __future__ import annotations
@@ -33,11 +33,15 @@ from .progress import report_progress
 from .threads import Result
 from .weighted_rows import WeightedRows
 
-_BLOCK_ENTRIES = 2**20, 2**26  # on the CPU, on another device
-_SMALLEST_BLOCK = 1024
-_SHRINK = 8  # by how much blocks get smaller when the device runs out of memory
-# Squared mean over variance, of any feature, up to which sums about the origin keep their digits.
-_FAR_FROM_ORIGIN = 100.0
+# Numbers of a block on the CPU.
+_CPU_BLOCK_ENTRIES = 2**20
+# Numbers of a block on any other device.
+_DEVICE_BLOCK_ENTRIES = 2**26
+_MIN_BLOCK_ROWS = 1024
+# Blocks get smaller by this factor when the device runs out of memory.
+_BLOCK_SHRINK_FACTOR = 8
+# Sums about the origin keep their digits up to this ratio of squared mean to variance.
+_MAX_MEAN_TO_VARIANCE = 100.0
 
 
 def open_rows(
@@ -48,12 +52,13 @@ def open_rows(
 ) -> ArrayRows:
     """Return the rows of a device array, whose columns have no names."""
     name = request.name
-    if hasattr(X, "detach"):
+    if hasattr(X, "detach"):  # torch
         if str(X.layout) != "torch.strided":
             raise TypeError(
                 f"{name} is a sparse tensor ({X.layout}): pass {name}.to_dense()."
             )
-        X = X.detach()  # sums need no gradient
+        # Sums need no gradient.
+        X = X.detach()
     shape = tuple(X.shape)
     if len(shape) != 2:
         raise ValueError(
@@ -72,15 +77,16 @@ def open_rows(
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:
-    """Return results on the device of X; the function takes blocks of rows in floating point."""
+    """Return the results of a function of blocks of rows, on the device of X."""
     rows = open_rows(X, request)
     if rows.n_rows == 0:
-        name, shape = request.name, tuple(X.shape)
         raise ValueError(
-            f"Found array with 0 sample(s) (shape={shape}): {name} needs a row."
+            f"Found array with 0 sample(s) (shape={tuple(X.shape)}): {request.name} "
+            "needs a row."
         )
     results = rows.apply(function)
-    if isinstance(results[0], np.ndarray):  # class names, which no device can hold
+    # Class names are text, which no device can hold.
+    if isinstance(results[0], np.ndarray):
         return np.concatenate(results)
     return rows.place.xp.concat(results, axis=0)
 
@@ -88,7 +94,7 @@ def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> A
 class ArrayRows(WeightedRows):
     """All rows of a device array, or those that ``is_member`` marks.
 
-    Blocks are in double precision, or in single where the device has no other.
+    Blocks are in double precision, or in single precision if the device has no other.
     """
 
     def __init__(
@@ -100,18 +106,25 @@ class ArrayRows(WeightedRows):
     ) -> None:
         super().__init__(int(X.shape[0]), int(X.shape[1]), weights, is_member)
         self.place: Place = place_of(X)
-        self._X, self._name, self._names = X, request.name, request.feature_names
-        entries = _BLOCK_ENTRIES[0 if self._is_on_cpu else 1]
-        self._block_rows = max(_SMALLEST_BLOCK, entries // X.shape[1])
-        self._known: tuple[Frame, Moments] | None = None
+        self._X = X
+        self._name = request.name
+        self._names = request.feature_names
+        n_entries = _CPU_BLOCK_ENTRIES if self._is_on_cpu else _DEVICE_BLOCK_ENTRIES
+        self._block_rows = max(_MIN_BLOCK_ROWS, n_entries // X.shape[1])
+        # The moments of the last frame: every fused pass asks for them.
+        self._known_moments: tuple[Frame, Moments] | None = None
 
     @property
     def held_at(self) -> Place | None:
-        """On a device with double precision whose products need no compilation for each shape."""
-        is_worth = (
-            self.place.is_double and not self.place.is_compiled and not self._is_on_cpu
+        """The device, if a search is faster there and as exact as in memory.
+
+        That takes double precision, and products that are not compiled for each shape.
+        """
+        place = self.place
+        is_worthwhile = (
+            place.is_double and not place.is_compiled and not self._is_on_cpu
         )
-        return self.place if is_worth else None
+        return place if is_worthwhile else None
 
     @property
     def _is_on_cpu(self) -> bool:
@@ -124,14 +137,15 @@ class ArrayRows(WeightedRows):
 
     @cached_property
     def _device_weights(self) -> Any:
-        """Weights on the device, or None; rows that are no members have weight 0."""
+        """Weights on the device, 0 for rows that are not members; None if all are 1."""
         weights: AnyArray | None = self._weights
         if self._is_member is not None:
             weights = self._is_member if weights is None else weights * self._is_member
         if weights is None:
             return None
         dtype = np.float32 if can_fuse(self._X) else self.place.host_dtype
-        if weights.dtype != bool:  # a mask is smaller, and converted on the device
+        # A mask is smaller, and is converted on the device.
+        if weights.dtype != bool:
             weights = weights.astype(dtype)
         xp = self.place.xp
         return xp.astype(self.place.put_as_is(weights), getattr(xp, dtype.__name__))
@@ -141,24 +155,30 @@ class ArrayRows(WeightedRows):
     def moments(self, frame: Frame) -> Moments:
         if self.n_rows == 0:
             return no_moments(self.n_features)
-        if self._known is None or self._known[0] is not frame:
-            self._known = frame, self._moments(frame)
-        return self._known[1]
+        if self._known_moments is not None:
+            known_frame, known = self._known_moments
+            if known_frame is frame:
+                return known
+        moments = self._moments(frame)
+        self._known_moments = (frame, moments)
+        return moments
 
     def _moments(self, frame: Frame) -> Moments:
         moments = self._moments_about(frame.origin, frame)
         if not np.isfinite(moments.scatter).all():
             self.check_finite()
             return moments
+        variances = np.diag(moments.scatter)
         if np.all(
-            moments.weight * moments.mean**2
-            <= _FAR_FROM_ORIGIN * np.diag(moments.scatter)
+            moments.weight * moments.mean**2 <= _MAX_MEAN_TO_VARIANCE * variances
         ):
             return moments
-        # The sample that chose the frame was unlike the other rows: once more, about their mean.
+        # The sample that chose the frame was unlike the other rows: sum about their
+        # mean.
         return self._moments_about(frame.restore(moments.mean), frame)
 
     def _moments_about(self, origin: Array, frame: Frame) -> Moments:
+        """Return moments in the frame, from sums about another origin."""
         used, _ = round_origin(replace(frame, origin=origin), self.place.host_dtype)
         totals = None if self._fused is None else self._fused.moments(used)
         if totals is None:
@@ -167,9 +187,8 @@ class ArrayRows(WeightedRows):
         weight = self._total_weight()
         mean = sums.ravel() / weight
         scatter = squares - np.outer(sums, mean)
-        return Moments(
-            weight, mean + (used.origin - frame.origin) / frame.scale, scatter
-        )
+        mean_in_frame = mean + (used.origin - frame.origin) / frame.scale
+        return Moments(weight, mean_in_frame, scatter)
 
     def label_sums(
         self,
@@ -187,61 +206,59 @@ class ArrayRows(WeightedRows):
         if self._fused is not None and centers is None and isinstance(rule, LinearRule):
             sums = self._fused.label_sums(rule, frame, self.moments(frame))
         if sums is None:
-            sums = label_sums_in(
-                self.place.host_dtype, self._label_sums, rule, frame, centers
-            )
+            dtype = self.place.host_dtype
+            sums = label_sums_in(dtype, self._label_sums, rule, frame, centers)
             if not np.isfinite(sums.sums).all():
                 self.check_finite()
         if near is None or not isinstance(rule, LinearRule):
             return sums
-        return replace(sums, near=self._near(rule, frame, near))
-
-    def _near(self, rule: LinearRule, frame: Frame, near: Near) -> Array:
-        used, offset = round_origin(frame, self.place.host_dtype)
-        moved, every, n_rows = (
-            near.softened(rule.moved(offset)),
-            near.smallest,
-            self._X.shape[0],
-        )
-
-        def read() -> list[Array]:
-            step = every * self._block_rows
-            cuts = (
-                one_of_each(every, i, min(i + step, n_rows))
-                for i in range(0, n_rows, step)
-            )
-            return [
-                self._block(index, used).near_boundary(moved, near.every)
-                for index in cuts
-            ]
-
-        rows: Array = np.concatenate(self._with_room(read))
-        rows[:, 1:] += offset
-        return rows
+        return replace(sums, near=self._near_rows(rule, frame, near))
 
     def _label_sums(self, rule: Rule, frame: Frame, centers: Array | None) -> LabelSums:
-        placed = (
-            PlacedRule.of(rule, self.place) if isinstance(rule, LinearRule) else rule
-        )
-        sums = self._add_up(
+        """Return label sums formed block by block."""
+        placed: Rule | PlacedRule = rule
+        if isinstance(rule, LinearRule):
+            placed = PlacedRule.of(rule, self.place)
+        counts, sums, log_sum, *scatter = self._add_up(
             lambda index: self._block(index, frame).label_sums(placed, centers)
         )
-        label_sums = LabelSums(sums[0][:, 0], sums[1], float(sums[2][0, 0]), *sums[3:])
+        label_sums = LabelSums(counts[:, 0], sums, float(log_sum[0, 0]), *scatter)
         if not isinstance(rule, LinearRule):
             return label_sums
         lost = lost_to_rounding(rule, label_sums, self.place.host_dtype)
         return replace(label_sums, log_sum=label_sums.log_sum + lost)
 
+    def _near_rows(self, rule: LinearRule, frame: Frame, near: Near) -> Array:
+        """Return rows near class boundaries in the frame, after their weights."""
+        used, offset = round_origin(frame, self.place.host_dtype)
+        softened = near.softened(rule.moved(offset))
+        n_rows = self._X.shape[0]
+
+        def read() -> list[Array]:
+            parts = []
+            # One of ``near.smallest`` rows is looked at, so that a block spans more
+            # rows.
+            step = near.smallest * self._block_rows
+            for start in range(0, n_rows, step):
+                index = one_of_each(near.smallest, start, min(start + step, n_rows))
+                block = self._block(index, used)
+                parts.append(block.near_boundary(softened, near.every))
+            return parts
+
+        rows: Array = np.concatenate(self._with_room(read))
+        rows[:, 1:] += offset
+        return rows
+
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        blocks = self._of_blocks(
-            lambda index: to_host(self._block(index, frame).label(rule)[0].T)
-        )
-        shares = np.concatenate(blocks).astype(np.float64)
+        def shares_of(index: slice) -> AnyArray:
+            shares, _ = self._block(index, frame).label(rule)
+            return to_host(shares.T)
+
+        shares = np.concatenate(self._of_blocks(shares_of)).astype(np.float64)
         return shares if self._is_member is None else shares[self._is_member]
 
     def _rows_at(self, index: AnyArray) -> Array:
-        taken = self.place.xp.take(self._X, self.place.put_as_is(index), axis=0)
-        rows = to_host(taken).astype(np.float64)
+        rows = to_host(self._take(self._X, index)).astype(np.float64)
         check_finite(rows, self._name, self._names, index=index)
         return rows
 
@@ -263,18 +280,19 @@ class ArrayRows(WeightedRows):
     # Passes block by block.
 
     def _add_up(self, of_block: Callable[[slice], list[Any]]) -> list[Array]:
-        """Return the sums of all blocks, added up on the device if it has double precision."""
+        """Return the sums of all blocks, added on a device with double precision."""
 
         def read() -> list[Any]:
-            total: list[Any] = []
+            totals: list[Any] = []
             for index in self._cuts():
                 sums = of_block(index)
                 if not self.place.is_double:
                     sums = [to_host(part).astype(np.float64) for part in sums]
-                total = (
-                    [a + b for a, b in zip(total, sums, strict=True)] if total else sums
-                )
-            return total
+                if not totals:
+                    totals = sums
+                else:
+                    totals = [a + b for a, b in zip(totals, sums, strict=True)]
+            return totals
 
         return [to_host(part) for part in self._with_room(read)]
 
@@ -283,7 +301,10 @@ class ArrayRows(WeightedRows):
         return self._with_room(lambda: [function(index) for index in self._cuts()])
 
     def _with_room(self, read: Callable[[], Result]) -> Result:
-        """Return the result of a pass, with smaller blocks if the device runs out of memory."""
+        """Return the result of a pass.
+
+        It is repeated with smaller blocks if the device runs out of memory.
+        """
         while True:
             try:
                 with self.place.exactly():
@@ -291,16 +312,19 @@ class ArrayRows(WeightedRows):
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
-                if self._block_rows <= _SMALLEST_BLOCK:
+                if self._block_rows <= _MIN_BLOCK_ROWS:
                     n_rows, d = self._X.shape
                     raise MemoryError(
                         f"The device {self.place.device} has no room for a block of "
-                        f"{self._block_rows} rows beside the {n_rows} x {d} array {self._name}: "
-                        "free memory there, pass fewer rows, or pass them in main memory."
+                        f"{self._block_rows} rows beside the {n_rows} x {d} array "
+                        f"{self._name}: free memory there, pass fewer rows, or pass "
+                        "them in main memory."
                     ) from error
-            self._block_rows = max(_SMALLEST_BLOCK, self._block_rows // _SHRINK)
+            n_smaller = self._block_rows // _BLOCK_SHRINK_FACTOR
+            self._block_rows = max(_MIN_BLOCK_ROWS, n_smaller)
 
     def _cuts(self) -> Iterator[slice]:
+        """Yield the row indices of every block, and report it after it was used."""
         n_rows = self._X.shape[0]
         for start in range(0, n_rows, self._block_rows):
             stop = min(start + self._block_rows, n_rows)
@@ -308,14 +332,17 @@ class ArrayRows(WeightedRows):
             report_progress(stop, n_rows)
 
     def _take(self, array: Any, index: slice | AnyArray) -> Any:
-        """Return some rows of an array on the device, copied unless they are consecutive."""
+        """Return some rows of an array on the device, copied unless consecutive."""
         if isinstance(index, slice):
             return array[index, ...]
         return self.place.xp.take(array, self.place.put_as_is(index), axis=0)
 
     def _block(self, index: slice | AnyArray, frame: Frame) -> DeviceBlock:
-        place, rows = self.place, self._take(self._X, index)
-        # In double precision the subtraction converts floating point without another copy.
+        """Return some rows in frame coordinates, u = (x - origin) / scale."""
+        place = self.place
+        rows = self._take(self._X, index)
+        # In double precision the subtraction converts floating point without another
+        # copy.
         is_converted = place.is_double and place.xp.isdtype(rows.dtype, "real floating")
         if self.unit is not None or not is_converted:
             rows = place.xp.astype(rows, place.dtype)

@@ -1,10 +1,10 @@
 """Sums of rows on a device: by functions of the array API standard, or by GPU kernels.
 
-``DeviceBlock`` is one block of a pass, whatever the library.
-``FusedPasses`` read every row once, by the Triton kernels of ``kernels``: where torch and Triton
-are installed, the rows are a tensor on a GPU in single or half precision, and there are not too
-many columns or classes. All other sums, and all after a kernel that could not be built, are formed
-block by block.
+``DeviceBlock`` is one block of a pass, for any array library. ``FusedPasses`` read
+every row once, by the Triton kernels of ``kernels``. They are used where torch and
+Triton are installed, the rows are a float32 tensor on a GPU, and there are not too many
+columns or classes. All other sums, and all sums after a kernel could not be built, are
+formed block by block.
 """
 
 from __future__ import annotations
@@ -36,42 +36,52 @@ from .backends import Place, Real, to_host
 from .progress import report_progress
 from .threads import Result
 
-_PRODUCT_ROWS = 512  # rows of one product where there is no double precision
-# Limits of the kernels.
-_CHUNK_ROWS = 2048  # added up in single precision
-_WIDEST = 1024  # columns of a tile
-_WIDEST_SQUARE = 128  # columns whose squares fit into the registers
-_MOST_CLASSES = 32
-_LARGEST_SCALE = 2.0**60  # squares of scaled rows stay within single precision
-_DTYPES = (
-    "torch.float32",
-)  # kernels from half precision to double do not compile on an H200
+# Rows of one product where there is no double precision.
+_SINGLE_PRODUCT_ROWS = 512
+# Rows that a kernel adds up in single precision before it continues in double
+# precision.
+_CHUNK_ROWS = 2048
+# Columns that a tile of a kernel may have.
+_MAX_KERNEL_FEATURES = 1024
+# Columns whose products with each other, or with classes, fit into the registers.
+_MAX_PRODUCT_FEATURES = 128
+_MAX_KERNEL_CLASSES = 32
+# Up to this scale, squares of scaled rows stay within single precision.
+_MAX_KERNEL_SCALE = 2.0**60
+# Kernels from half precision to double do not compile on an H200.
+_KERNEL_DTYPE = "torch.float32"
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a device has no room left."""
-    if isinstance(error, MemoryError):  # NumPy, CuPy
+    """Return whether an error says that a device has no room left."""
+    # NumPy and CuPy raise MemoryError.
+    if isinstance(error, MemoryError):
         return True
-    # torch, XLA and Metal raise RuntimeError, or a kind of it; the status is in the text.
-    statuses = "RESOURCE_EXHAUSTED", "out of memory"
-    return isinstance(error, RuntimeError) and any(
-        status in str(error) for status in statuses
-    )
+    # torch, XLA and Metal raise RuntimeError, or a subclass, with the status in the
+    # text.
+    if not isinstance(error, RuntimeError):
+        return False
+    text = str(error)
+    return "RESOURCE_EXHAUSTED" in text or "out of memory" in text
 
 
 @dataclass(frozen=True)
 class PlacedRule:
-    """A linear rule on a device, moved there once for all blocks of a pass."""
+    """A linear rule on a device, moved there once for all blocks of a pass.
 
-    coef: Any  # (K, d)
-    intercept: Any  # (K, 1)
+    The coefficients are (K, d), the intercepts (K, 1).
+    """
+
+    coef: Any
+    intercept: Any
     is_soft: bool
     tie: float
 
     @classmethod
     def of(cls, rule: LinearRule, place: Place) -> PlacedRule:
+        coef = place.put(rule.coef.T)
         intercept = place.put(rule.intercept[:, None])
-        return cls(place.put(rule.coef.T), intercept, rule.is_soft, rule.tie)
+        return cls(coef, intercept, rule.is_soft, rule.tie)
 
     def scores(self, rows: Any, xp: Any) -> Any:
         """Return the scores of all rows, shape (K, n)."""
@@ -80,54 +90,77 @@ class PlacedRule:
 
 @dataclass(frozen=True)
 class DeviceBlock:
-    """Rows in frame coordinates, their weights, and which of all rows they are."""
+    """Some rows in frame coordinates, in the dtype of their device.
+
+    Attributes
+    ----------
+    place : Place
+        The device.
+    rows : (n, d) array
+    weights : (n,) array or None
+        None: all weights are 1.
+    index : slice or array
+        Indices of the rows among all rows.
+    """
 
     place: Place
-    rows: Any  # (n, d), in the dtype of the place
-    weights: Any  # (n,), or None: all are 1
+    rows: Any
+    weights: Any
     index: slice | AnyArray
 
     def moments(self) -> list[Any]:
         """Return weighted sums of u and u u': (1, d), (d, d)."""
-        return [
-            self._product(self._weighed(self._ones.T), self.rows),
-            self._product(self._weighed(self.rows.T), self.rows),
-        ]
+        sums = self._product(self._weighted(self._ones.T), self.rows)
+        squares = self._product(self._weighted(self.rows.T), self.rows)
+        return [sums, squares]
 
     @cached_property
     def _ones(self) -> Any:
         place = self.place
-        return place.xp.ones(
-            (self.rows.shape[0], 1), dtype=place.dtype, device=place.device
-        )
+        shape = (self.rows.shape[0], 1)
+        return place.xp.ones(shape, dtype=place.dtype, device=place.device)
 
-    def _weighed(self, values: Any) -> Any:
+    def _weighted(self, values: Any) -> Any:
         """Return (p, n) values times the weights."""
         return values if self.weights is None else values * self.weights
 
     def _product(self, left: Any, right: Any) -> Any:
-        """Return (p, n) x (n, q). Single precision keeps its digits over few rows only."""
-        xp, (n_rows, width) = self.place.xp, right.shape
-        if self.place.is_double or n_rows <= _PRODUCT_ROWS:
+        """Return (p, n) x (n, q).
+
+        Single precision keeps its digits over few rows only: products of few rows each
+        are formed there, and added up.
+        """
+        xp = self.place.xp
+        n_rows, width = right.shape
+        if self.place.is_double or n_rows <= _SINGLE_PRODUCT_ROWS:
             return xp.matmul(left, right)
-        n_whole = n_rows // _PRODUCT_ROWS * _PRODUCT_ROWS
-        chunks = xp.reshape(left[:, :n_whole], (left.shape[0], -1, _PRODUCT_ROWS))
-        others = xp.reshape(right[:n_whole, :], (-1, _PRODUCT_ROWS, width))
-        whole = xp.sum(xp.matmul(xp.permute_dims(chunks, (1, 0, 2)), others), axis=0)
+        n_whole = n_rows // _SINGLE_PRODUCT_ROWS * _SINGLE_PRODUCT_ROWS
+        left_shape = (left.shape[0], -1, _SINGLE_PRODUCT_ROWS)
+        left_chunks = xp.permute_dims(
+            xp.reshape(left[:, :n_whole], left_shape), (1, 0, 2)
+        )
+        right_shape = (-1, _SINGLE_PRODUCT_ROWS, width)
+        right_chunks = xp.reshape(right[:n_whole, :], right_shape)
+        whole = xp.sum(xp.matmul(left_chunks, right_chunks), axis=0)
         return whole + xp.matmul(left[:, n_whole:], right[n_whole:, :])
 
     def label(self, rule: Rule | PlacedRule) -> tuple[Any, Any]:
-        """Return (K, n) shares and (n,) log-sum-exp under a rule for rows in the frame."""
-        place, xp, none = self.place, self.place.xp, 0 * self.rows[:, 0]
+        """Return (K, n) shares and (n,) log-sum-exp under a rule for rows in the frame.
+
+        The log-sum-exp is 0 for rules without scores.
+        """
+        place = self.place
+        xp = place.xp
         if isinstance(rule, GivenLabels):
             labels = rule.labels[self.index]
             if labels.ndim == 1:
                 labels = labels[:, None] == np.arange(rule.n_classes)
-            return place.put(labels.T), none
+            return place.put(labels.T), 0 * self.rows[:, 0]
         if isinstance(rule, LexicographicRule):
-            placed = (PlacedRule.of(each, place) for each in (rule.first, rule.second))
-            first, second = (each.scores(self.rows, xp) for each in placed)
-            return lexicographic_shares(first, second, rule.margin, xp), none
+            first = PlacedRule.of(rule.first, place).scores(self.rows, xp)
+            second = PlacedRule.of(rule.second, place).scores(self.rows, xp)
+            shares = lexicographic_shares(first, second, rule.margin, xp)
+            return shares, 0 * self.rows[:, 0]
         if isinstance(rule, LinearRule):
             rule = PlacedRule.of(rule, place)
         assert isinstance(rule, PlacedRule)
@@ -135,13 +168,17 @@ class DeviceBlock:
         return place.label(scores, is_soft=rule.is_soft, tie=rule.tie)
 
     def label_sums(self, rule: Rule | PlacedRule, centers: Array | None) -> list[Any]:
-        """Return weights (K, 1) and sums (K, d) of classes, log-sum-exp (1, 1), scatter (d, d)."""
+        """Return class weights (K, 1), class sums (K, d), log-sum-exp (1, 1), scatter.
+
+        The scatter (d, d), about the centers of the classes, is present only if there
+        are centers.
+        """
         shares, log_sums = self.label(rule)
-        weighted = self._weighed(shares)
+        weighted = self._weighted(shares)
         sums = [
             self._product(weighted, self._ones),
             self._product(weighted, self.rows),
-            self._product(self._weighed(log_sums[None, :]), self._ones),
+            self._product(self._weighted(log_sums[None, :]), self._ones),
         ]
         if centers is not None:
             scatter = 0
@@ -152,29 +189,41 @@ class DeviceBlock:
         return sums
 
     def near_boundary(self, rule: LinearRule, every: AnyArray) -> Array:
-        """Return rows near class boundaries, after their weights, in memory: see ``Near``."""
-        place, xp = self.place, self.place.xp
-        shares = self.label(rule)[0]
+        """Return rows near class boundaries, after their weights; see ``Near``."""
+        place = self.place
+        xp = place.xp
+        shares, _ = self.label(rule)
         best, _ = place.label(shares, is_soft=False)
+        is_near = xp.sum(shares * (1 - best), axis=0) > HARD
+
+        # One of ``counts`` rows is returned, chosen by the scrambled index.
         counts = multiplicities(shares, place.put_as_is(every), xp)
         assert not isinstance(self.index, slice)
         mixed = place.put_as_is(scrambled(self.index).astype(every.dtype))
-        is_taken = (xp.sum(shares * (1 - best), axis=0) > HARD) & (mixed % counts == 0)
-        weights = self._weighed(xp.astype(counts, place.dtype))
-        taken = np.flatnonzero(to_host(is_taken & (weights > 0)))
-        n_taken = len(taken)
-        if place.is_compiled:  # one shape for all numbers of rows up to a power of two
-            taken = np.resize(taken, 1 << n_taken.bit_length())
-        chosen = place.put_as_is(taken)
-        parts = [xp.take(a, chosen, axis=0) for a in (weights[:, None], self.rows)]
-        return to_host(xp.concat(parts, axis=1))[:n_taken].astype(np.float64)
+        is_chosen = is_near & (mixed % counts == 0)
+
+        weights = self._weighted(xp.astype(counts, place.dtype))
+        chosen = np.flatnonzero(to_host(is_chosen & (weights > 0)))
+        n_chosen = len(chosen)
+        if place.is_compiled:
+            # Compile one shape for all numbers of rows up to a power of two.
+            chosen = np.resize(chosen, 1 << n_chosen.bit_length())
+        on_device = place.put_as_is(chosen)
+        parts = [
+            xp.take(weights[:, None], on_device, axis=0),
+            xp.take(self.rows, on_device, axis=0),
+        ]
+        return to_host(xp.concat(parts, axis=1))[:n_chosen].astype(np.float64)
 
 
 # Precision of the device.
 
 
 def round_origin(frame: Frame, dtype: Real) -> tuple[Frame, Array]:
-    """Return the frame with an origin that the dtype can hold, and that origin in the old frame."""
+    """Return the frame with an origin that the dtype can hold, and its change.
+
+    The change of the origin is in coordinates of the given frame.
+    """
     used = replace(frame, origin=frame.origin.astype(dtype).astype(np.float64))
     return used, (used.origin - frame.origin) / frame.scale
 
@@ -188,15 +237,16 @@ def label_sums_in(
 ) -> LabelSums:
     """Return label sums by a function that computes in a dtype.
 
-    Rounding errors of scores average out; that of the origin, which is common to all rows, does
-    not, and is corrected here. For the rule see ``lost_to_rounding``.
+    Rounding errors of scores average out. That of the origin is common to all rows: it
+    does not average out, and is corrected here. For the rule see ``lost_to_rounding``.
     """
     used, offset = round_origin(frame, dtype)
     if isinstance(rule, LinearRule):
         tie = rule.tie * float(np.finfo(dtype).eps / np.finfo(np.float64).eps)
         rule = replace(rule.moved(offset), tie=tie)
     if isinstance(rule, LexicographicRule):
-        first, second = rule.first.moved(offset), rule.second.moved(offset)
+        first = rule.first.moved(offset)
+        second = rule.second.moved(offset)
         rule = replace(rule, first=first, second=second)
     sums = label_sums(rule, used, None if centers is None else centers - offset)
     return replace(sums, sums=sums.sums + sums.counts[:, None] * offset)
@@ -205,7 +255,10 @@ def label_sums_in(
 def lost_to_rounding(
     rule: LinearRule, sums: LabelSums, dtype: Real = np.float32
 ) -> float:
-    """Return the change of the sum of log-sum-exp, whose slope is the class sums, by rounding."""
+    """Return what the sum of log-sum-exp lost when the rule was rounded to a dtype.
+
+    The derivatives of that sum with respect to the rule are the class sums and weights.
+    """
     coef = rule.coef - rule.coef.astype(dtype)
     intercept = np.where(np.isfinite(rule.intercept), rule.intercept, 0.0)
     intercept = intercept - intercept.astype(dtype)
@@ -217,91 +270,120 @@ def lost_to_rounding(
 
 @dataclass(frozen=True)
 class Cut:
-    """Columns and rows of a tile, programs per processor and their warps."""
+    """How a kernel cuts the rows.
+
+    Attributes
+    ----------
+    width, tile_rows : int
+        Columns and rows of a tile, powers of two.
+    per_processor : int
+        Programs on each processor of the GPU.
+    n_warps : int
+        Warps of a program.
+    n_stages : int
+        Tiles that are being loaded at a time.
+    """
 
     width: int
-    tile: int
+    tile_rows: int
     per_processor: int
-    warps: int
-    stages: int  # tiles being loaded
+    n_warps: int
+    n_stages: int
 
 
 def padded_to(n: int) -> int:
-    """Return the next power of two >= n, at least 16: the smallest side of a product of tiles."""
+    """Return the next power of two from n on, at least 16.
+
+    That is the smallest side of a product of tiles.
+    """
     return max(16, 1 << (n - 1).bit_length())
 
 
 def n_chunks(X: Any) -> int:
+    """Return the number of chunks of the rows, the last one included."""
     return int(-(-X.shape[0] // _CHUNK_ROWS))
 
 
 def cut_rows(n_features: int, X: Any) -> Cut:
-    """Return the cut for one score a row: small tiles, of which several are being loaded."""
+    """Return the cut for one score per row: small tiles, several being loaded."""
     width = padded_to(n_features)
-    # Rows that do not begin at a multiple of 16 bytes load in small pieces, too many at a time.
+    # Rows that do not begin at a multiple of 16 bytes load in small pieces, of which
+    # there would be too many at a time.
     is_aligned = X.stride(0) * X.element_size() % 16 == 0
-    tile = max(2, min(32, 2048 // width))
     return Cut(
-        width, tile, 8, warps=4 if width <= 64 else 8, stages=4 if is_aligned else 1
+        width,
+        tile_rows=max(2, min(32, 2048 // width)),
+        per_processor=8,
+        n_warps=4 if width <= 64 else 8,
+        n_stages=4 if is_aligned else 1,
     )
 
 
 def cut_squares(n_features: int) -> Cut:
     """Return the cut for products of a tile with itself, in double precision."""
     width = padded_to(n_features)
-    per_processor, warps = (8, 2) if width <= 32 else (2, 4) if width <= 64 else (1, 8)
-    return Cut(width, 32, per_processor, warps, stages=3)
+    if width <= 32:
+        return Cut(width, 32, per_processor=8, n_warps=2, n_stages=3)
+    if width <= 64:
+        return Cut(width, 32, per_processor=2, n_warps=4, n_stages=3)
+    return Cut(width, 32, per_processor=1, n_warps=8, n_stages=3)
 
 
 def cut_classes(n_features: int) -> Cut:
     """Return the cut for products of a tile with the coefficients of many classes."""
     width = padded_to(n_features)
-    tile, per_processor = (128, 4) if width <= 32 else (64, 2)
-    return Cut(width, tile, per_processor, warps=4, stages=1)
+    if width <= 32:
+        return Cut(width, 128, per_processor=4, n_warps=4, n_stages=1)
+    return Cut(width, 64, per_processor=2, n_warps=4, n_stages=1)
 
 
 def can_fuse(X: Any) -> bool:
-    """Whether the kernels read rows of this device, dtype and layout."""
-    torch = sys.modules.get("torch")
-    if (
-        torch is None
-        or not isinstance(X, torch.Tensor)
-        or os.environ.get("ICLDA_FUSED") == "0"
-    ):
+    """Return whether the kernels read rows of this device, dtype and layout."""
+    if os.environ.get("ICLDA_FUSED") == "0":
         return False
-    # Triton's interpreter, which checks kernels without a GPU, takes tensors of the CPU.
-    is_there = X.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
-    has_shape = X.shape[0] > 0 and 0 < X.shape[1] <= _WIDEST and X.stride(1) == 1
-    if not (is_there and has_shape and str(X.dtype) in _DTYPES):
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(X, torch.Tensor):
+        return False
+    # Triton's interpreter, which checks kernels without a GPU, takes tensors of the
+    # CPU.
+    if not X.is_cuda and os.environ.get("TRITON_INTERPRET") != "1":
+        return False
+    n_rows, n_features = X.shape
+    if n_rows == 0 or not 0 < n_features <= _MAX_KERNEL_FEATURES:
+        return False
+    if X.stride(1) != 1 or str(X.dtype) != _KERNEL_DTYPE:
         return False
     return find_spec("triton") is not None
 
 
 class FusedPasses:
-    """Passes over the rows of a tensor that ``can_fuse``; weights in single precision, or None.
+    """Passes over the rows of a tensor that ``can_fuse``.
 
-    Methods return None where no kernel applies.
+    Weights are in single precision, or None. Methods return None where no kernel
+    applies.
     """
 
     def __init__(self, X: Any, weights: Any) -> None:
-        self._X, self._weights = X, weights
+        self._X = X
+        self._weights = weights
         self._n_features = int(X.shape[1])
+        # Set once a kernel could not be run: no other is tried then.
         self._is_broken = False
 
     def moments(self, frame: Frame) -> list[Array] | None:
         """Return weighted sums of u and u u'."""
         d = self._n_features
-        if d > _WIDEST_SQUARE:
+        if d > _MAX_PRODUCT_FEATURES:
             return None
 
         def read() -> list[Array]:
+            from . import kernels
+
             cut = cut_squares(d)
-            sums, squares = (
-                self._zeros(cut, cut.width),
-                self._zeros(cut, cut.width, cut.width),
-            )
+            sums = self._zeros(cut, cut.width)
+            squares = self._zeros(cut, cut.width, cut.width)
             in_frame = self._put(frame.origin, 1 / frame.scale, dtype=np.float64)
-            self._launch("moments", cut, *in_frame, sums, squares)
+            self._launch(kernels.moments, cut, *in_frame, sums, squares)
             return [_total(sums)[:d], _total(squares)[:d, :d]]
 
         return self._attempt(read)
@@ -323,14 +405,17 @@ class FusedPasses:
         return self._attempt(lambda: label_sums_in(np.float32, label_sums, rule, frame))
 
     def _takes(self, rule: LinearRule, frame: Frame) -> bool:
-        if not np.isfinite(rule.intercept).all() or rule.n_classes > _MOST_CLASSES:
+        """Return whether there is a kernel for this rule and these units."""
+        if not np.isfinite(rule.intercept).all():
             return False
-        if np.abs(np.log2(frame.scale)).max() > np.log2(_LARGEST_SCALE):
+        if rule.n_classes > _MAX_KERNEL_CLASSES:
             return False
-        return self._n_features <= _WIDEST_SQUARE or rule.n_classes == 2
+        if np.abs(np.log2(frame.scale)).max() > np.log2(_MAX_KERNEL_SCALE):
+            return False
+        return rule.n_classes == 2 or self._n_features <= _MAX_PRODUCT_FEATURES
 
     def _attempt(self, read: Callable[[], Result]) -> Result | None:
-        """Return the result of a pass; None, with a warning, if its kernel cannot be run."""
+        """Return the result of a pass; None, with a warning, if its kernel fails."""
         if self._is_broken:
             return None
         try:
@@ -341,8 +426,9 @@ class FusedPasses:
             self._is_broken = True
             reason = str(error).strip().partition("\n")[0][:200]
             warnings.warn(
-                f"The GPU kernels could not be used ({type(error).__name__}: {reason}): sums are "
-                "formed by array functions, which takes longer. ICLDA_FUSED=0 turns kernels off.",
+                f"The GPU kernels could not be used ({type(error).__name__}: "
+                f"{reason}): sums are formed by array functions, which takes longer. "
+                "ICLDA_FUSED=0 turns kernels off.",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -351,63 +437,81 @@ class FusedPasses:
         return result
 
     def _two_classes(self, rule: LinearRule, frame: Frame, total: Array) -> LabelSums:
-        """Return label sums; ``total``: weight and sum of all rows."""
+        """Return label sums of two classes.
+
+        The kernel sums the rows of the first class; those of the second are the rest of
+        ``total``, weight and sum of all rows. It labels by the lead of the first class
+        over the second, so that the score of the second is added to the log-sum-exp
+        here.
+        """
+        from . import kernels
+
         d = self._n_features
         cut = cut_rows(d, self._X)
         sums = self._zeros(cut, 2 + cut.width)
-        lead, intercept = (
-            rule.coef[:, 0] - rule.coef[:, 1],
-            rule.intercept[0] - rule.intercept[1],
-        )
-        single = float(np.float32(intercept))
+        lead = rule.coef[:, 0] - rule.coef[:, 1]
+        intercept = rule.intercept[0] - rule.intercept[1]
+        rounded_intercept = float(np.float32(intercept))
         self._launch(
-            "two_classes",
+            kernels.two_classes,
             cut,
             *self._put(frame.origin, 1 / frame.scale, lead),
             sums,
-            scalars=(single, rule.tie),
+            scalars=(rounded_intercept, rule.tie),
             IS_SOFT=rule.is_soft,
         )
-        count, log_sum, *of_rows = _total(sums)
-        first = np.array([count, *of_rows[:d]])
+        count, log_sum, *row_sums = _total(sums)
+        first = np.array([count, *row_sums[:d]])
         second_rule = np.concatenate([rule.intercept[1:], rule.coef[:, 1]])
-        # See lost_to_rounding: here it is the lead that was rounded.
-        lost = np.concatenate([[intercept - single], lead - lead.astype(np.float32)])
+        # See ``lost_to_rounding``: here it is the lead that was rounded.
+        lost_lead = lead - lead.astype(np.float32)
+        lost = np.concatenate([[intercept - rounded_intercept], lost_lead])
         by_class = np.array([first, total - first])
         log_sum += second_rule @ total + lost @ first
         return LabelSums(by_class[:, 0], by_class[:, 1:], float(log_sum))
 
     def _many_classes(self, rule: LinearRule, frame: Frame) -> LabelSums:
+        from . import kernels
+
         d, n_classes = rule.coef.shape
         padded = padded_to(n_classes)
         cut = cut_classes(d)
-        sums, counts = self._zeros(cut, padded, cut.width), self._zeros(cut, 1 + padded)
-        arrays = self._put(frame.origin, 1 / frame.scale, rule.coef, rule.intercept)
-        settings = {"CLASSES": n_classes, "PADDED": padded}
+        sums = self._zeros(cut, padded, cut.width)
+        counts = self._zeros(cut, 1 + padded)
         self._launch(
-            "many_classes", cut, *arrays, sums, counts, IS_SOFT=rule.is_soft, **settings
+            kernels.many_classes,
+            cut,
+            *self._put(frame.origin, 1 / frame.scale, rule.coef, rule.intercept),
+            sums,
+            counts,
+            IS_SOFT=rule.is_soft,
+            CLASSES=n_classes,
+            PADDED=padded,
         )
         log_sum, *weights = _total(counts)[: 1 + n_classes]
-        label_sums = LabelSums(
-            np.array(weights), _total(sums)[:n_classes, :d], float(log_sum)
-        )
-        return replace(
-            label_sums, log_sum=label_sums.log_sum + lost_to_rounding(rule, label_sums)
-        )
+        class_sums = _total(sums)[:n_classes, :d]
+        label_sums = LabelSums(np.array(weights), class_sums, float(log_sum))
+        lost = lost_to_rounding(rule, label_sums)
+        return replace(label_sums, log_sum=label_sums.log_sum + lost)
 
     def _launch(
-        self, name: str, cut: Cut, *arrays: Any, scalars: Any = (), **settings: Any
+        self, kernel: Any, cut: Cut, *arrays: Any, scalars: Any = (), **settings: Any
     ) -> None:
-        """Run a kernel on all rows; ``arrays`` as it takes them after rows and weights."""
+        """Run a kernel on all rows.
+
+        ``arrays`` are its arguments after rows and weights. The last one has a sum for
+        every program.
+        """
         import torch
 
-        from . import kernels
-
-        X, weights = self._X, self._weights
+        X = self._X
+        n_programs = arrays[-1].shape[0]
+        # Without weights the kernel reads none: any pointer will do.
+        weights = X if self._weights is None else self._weights
         with torch.cuda.device_of(X):
-            getattr(kernels, name)[(arrays[-1].shape[0],)](
+            kernel[(n_programs,)](
                 X,
-                X if weights is None else weights,
+                weights,
                 *arrays,
                 X.shape[0],
                 n_chunks(X),
@@ -415,11 +519,11 @@ class FusedPasses:
                 FEATURES=X.shape[1],
                 STRIDE=X.stride(0),
                 WIDTH=cut.width,
-                TILE=cut.tile,
-                TILES=_CHUNK_ROWS // cut.tile,
-                STAGES=cut.stages,
-                HAS_WEIGHTS=weights is not None,
-                num_warps=cut.warps,
+                TILE=cut.tile_rows,
+                TILES=_CHUNK_ROWS // cut.tile_rows,
+                STAGES=cut.n_stages,
+                HAS_WEIGHTS=self._weights is not None,
+                num_warps=cut.n_warps,
                 **settings,
             )
 
@@ -427,11 +531,12 @@ class FusedPasses:
         """Allocate the sums of every program."""
         import torch
 
-        device, n_processors = self._X.device, 2
+        device = self._X.device
+        # Triton's interpreter runs on the CPU, where a few programs are enough.
+        n_processors = 2
         if device.type == "cuda":
-            n_processors = torch.cuda.get_device_properties(
-                device
-            ).multi_processor_count
+            properties = torch.cuda.get_device_properties(device)
+            n_processors = properties.multi_processor_count
         n_programs = min(n_chunks(self._X), cut.per_processor * n_processors)
         return torch.zeros((n_programs, *shape), dtype=torch.float64, device=device)
 

@@ -23,13 +23,13 @@ class Backend(Protocol):
 
         Opening reads little or nothing. Beyond the types, callers rely on this:
 
-        - ``sample(n, seed)`` with n >= ``n_rows`` returns all members in their order, with
-          their own weights: labeled rows are taken into memory this way.
-        - NaN and infinity raise a ValueError that names row or block, and column, when they
-          are first read. Rows that a fit does not read (unlabeled ones, in
+        - ``sample(n, seed)`` with n >= ``n_rows`` returns all members in their order,
+          with their own weights: labeled rows are taken into memory this way.
+        - NaN and infinity raise a ValueError that names row or block, and column, when
+          they are first read. Rows that a fit does not read (unlabeled ones, in
           ``SupervisedLDA``) are checked only if the backend has ``check_finite``.
-        - A pass calls ``report_progress`` after every few ten thousand rows, in the thread
-          of the caller, who counts the passes.
+        - A pass calls ``report_progress`` after every few ten thousand rows, in the
+          thread of the caller, who counts the passes.
         - If rows must be read to be counted, ``n_rows`` may be an upper bound until the
           first pass, but it is 0 after a sample without rows; ``count()`` is exact.
         """
@@ -38,7 +38,7 @@ class Backend(Protocol):
     def apply_to_rows(
         self, X: Any, function: Callable[[Any], Any], request: Request
     ) -> Any:
-        """Return the results of a function of (n, d) rows, n entries for n rows, in order.
+        """Return the results of a function of rows, one entry per row, in order.
 
         The request is that of a fitted classifier: it has ``n_features``.
         """
@@ -63,8 +63,8 @@ def backend_of(X: Any) -> Backend | None:
         return dask
     if hasattr(X, "shape") and not (hasattr(X, "__array__") or hasattr(X, "toarray")):
         raise TypeError(
-            f"Rows of the type {'.'.join(package_and_type(X))} are not read: pass a NumPy "
-            "array, or iclda.rows.from_batches with a function that yields arrays of some "
-            "rows each."
+            f"Rows of the type {'.'.join(package_and_type(X))} are not read: pass a "
+            "NumPy array, or iclda.rows.from_batches with a function that yields "
+            "arrays of some rows each."
         )
     return None

@@ -1,8 +1,8 @@
-"""Rows larger than memory: files, memory maps, tables and batches, read a block at a time.
+"""Rows larger than memory: files, maps, tables and batches, read block by block.
 
-In a pass, one thread copies the rows into blocks of equal length, ahead of the arithmetic.
-Rows in memory are summed by blocks of the same length, so that the sums are the same. A
-sample is drawn while the rows are read for the first time.
+In a pass, one thread copies the rows into blocks of equal length, ahead of the
+arithmetic. Rows in memory are summed by blocks of the same length, so that the sums are
+the same. A sample is drawn while the rows are read for the first time.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from .threads import ITEMS_AHEAD, read_ahead
 
 # A reservoir holds up to this many times the rows to keep before it drops the others.
 _RESERVOIR_SLACK = 1.5
-# Rows kept of the first pass: twice what a search needs, so that another seed gives another
-# sample of them.
+# Rows kept of the first pass: twice what a search needs, so that another seed gives
+# another sample of them.
 _MIN_KEPT_ROWS = 4_000
 _MAX_KEPT_ROWS = 40_000
 _MAX_KEPT_ENTRIES = 4_000_000
-# Blocks in memory besides those of the threads: read ahead, being filled, and its source.
+# Blocks in memory besides those of the threads: read ahead, being filled, and its
+# source.
 _SPARE_BLOCKS = ITEMS_AHEAD + 2
 # The upper bound for a number of rows that is unknown before the first pass.
 _MAX_UNKNOWN_ROWS = 10**9
@@ -50,9 +51,9 @@ def open_rows(
     elif names is not None and request.n_features not in (None, reader.n_features):
         raise ValueError(
             f"{name} has {reader.n_features} features, but X of fit has "
-            f"{request.n_features}. Its columns are {quoted_list(names, SHOWN_NAMES)}, and "
-            "X of fit has no names to choose among them: pass "
-            "iclda.rows.open(..., columns=[...]), or a table as X."
+            f"{request.n_features}. Its columns are "
+            f"{quoted_list(names, SHOWN_NAMES)}, and X of fit has no names to choose "
+            "among them: pass iclda.rows.open(..., columns=[...]), or a table as X."
         )
     request.check_width(reader.n_features)
     return FileRows(reader, weights, is_member, request.n_threads)
@@ -66,10 +67,11 @@ def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> A
 def _equal_blocks(
     spans: Iterable[Span], reader: Reader, dtype: Any, block_rows: int
 ) -> Iterator[Block]:
-    """Yield blocks of ``block_rows`` rows, whatever the spans; the last one has the rest."""
+    """Yield blocks of ``block_rows`` rows; the last one has the rest."""
     n_filled = 0
     for span in spans:
-        # A span that is a whole block is not copied, if slicing its part makes a new array.
+        # A span that is a whole block is not copied, if slicing its part makes a new
+        # array.
         is_sliced_anew = not isinstance(span.part, (list, np.ndarray))
         if n_filled == 0 and span.n_rows == block_rows and is_sliced_anew:
             rows = np.asarray(span.part[span.skip : span.skip + block_rows])
@@ -100,15 +102,16 @@ class _Kept(NamedTuple):
     """Rows of a reservoir with their random keys and their indices."""
 
     keys: AnyArray
-    index: AnyArray
+    indices: AnyArray
     rows: AnyArray
 
 
 class Reservoir:
-    """A random sample of rows that come one block after another: those of smallest keys.
+    """A random sample of rows that come block by block: those of smallest keys.
 
     Every row draws a random key in turn, so that the sample is the same for any size of
-    blocks. The number of rows need not be known. The sample is in the order of the rows.
+    blocks. The number of rows need not be known. The sample is in the order of the
+    rows.
     """
 
     def __init__(self, n_kept: int, n_features: int, dtype: Any, seed: int) -> None:
@@ -136,12 +139,12 @@ class Reservoir:
         """Return the rows and their indices."""
         self._shrink()
         kept = self._parts[0]
-        return kept.rows, kept.index
+        return kept.rows, kept.indices
 
     def _shrink(self) -> None:
         """Join all parts and drop all rows but those of the smallest keys."""
         keys = np.concatenate([part.keys for part in self._parts])
-        index = np.concatenate([part.index for part in self._parts])
+        index = np.concatenate([part.indices for part in self._parts])
         rows = np.concatenate([part.rows for part in self._parts])
         if len(keys) > self._n_kept:
             smallest = np.sort(np.argpartition(keys, self._n_kept)[: self._n_kept])
@@ -172,8 +175,8 @@ class FileRows(BlockRows):
         self._kept: tuple[AnyArray, AnyArray] | None = None
         # Rows of the last sample that was read outside of a pass.
         self._looked: AnyArray | None = None
-        # The size of a block does not depend on the number of threads, so that sums do not.
-        # Then there are as many threads as there is memory for blocks.
+        # The size of a block does not depend on the number of threads, so that sums do
+        # not. Then there are as many threads as there is memory for blocks.
         tile_bytes = self._tile_rows * reader.n_features * self._dtype.itemsize
         n_fitting = reader.memory // ((_SPARE_BLOCKS + 1) * max(1, tile_bytes))
         n_tiles = min(TILES_PER_BLOCK, max(1, n_fitting))
@@ -245,7 +248,7 @@ class FileRows(BlockRows):
         return self._looked if self.unit is None else None
 
     def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
-        """Return rows and their indices, from the sample of the first pass if it serves."""
+        """Return rows and indices, from the sample of the first pass if it serves."""
         is_all = n >= self.n_rows
         if self._kept is not None:
             rows, index = self._kept
@@ -264,7 +267,7 @@ class FileRows(BlockRows):
         return rows, index[: len(rows)]
 
     def _cheap_members(self, n: int) -> AnyArray:
-        """Return at most ``n`` indices of members: cheap to read, if possible far apart."""
+        """Return at most ``n`` members: cheap to read, if possible far apart."""
         index = self._reader.spread(n)
         if self._is_member is None:
             return index

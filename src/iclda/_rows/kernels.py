@@ -1,9 +1,22 @@
 """GPU kernels in Triton that read every row once: label it, and add it up in registers.
 
-A program takes chunks of rows in turn, and a chunk tile by tile. Labels and the sums of one chunk
-are formed in single precision, moments in double; every program adds its chunks up in double
-precision, in an order that is the same in every run. Rows are read as u = (x - origin) x inverse,
-columns beyond the last as 0.
+Rows are cut into chunks, and chunks into tiles. A program takes every n-th chunk, where
+n is the number of programs, and reads it tile by tile. Labels and the sums of one chunk
+are formed in single precision, moments in double. Every program adds its chunks up in
+double precision, in an order that is the same in every run; the caller adds up the
+programs.
+
+Rows are read as u = (x - origin) x inverse; columns beyond the last are read as 0.
+Arguments in capitals are pointers to arrays, or constants that a kernel is compiled
+for:
+
+- X, STRIDE, FEATURES, n_rows: the rows, the distance between them, their columns and
+  number
+- WEIGHTS, HAS_WEIGHTS: their weights, if there are any
+- ORIGIN, INVERSE: origin and inverse scale of every column
+- WIDTH, TILE: columns and rows of a tile; columns are padded to a power of two
+- TILES, n_chunks: tiles of a chunk, and the number of chunks
+- STAGES: tiles that are being loaded at a time
 """
 
 from __future__ import annotations
@@ -14,7 +27,7 @@ import triton.language as tl
 
 @triton.jit
 def _columns(ORIGIN, INVERSE, FEATURES: tl.constexpr, WIDTH: tl.constexpr):
-    """Indices of the columns, which of them exist, their origins and inverse scales."""
+    """Return indices of the columns, which exist, origins and inverse scales."""
     cols = tl.arange(0, WIDTH)
     is_col = cols < FEATURES
     origin = tl.load(ORIGIN + cols, mask=is_col, other=0.0)
@@ -34,7 +47,7 @@ def _tile(
     TILE: tl.constexpr,
     HAS_WEIGHTS: tl.constexpr,
 ):
-    """(TILE, WIDTH) rows as they are, and (TILE,) weights: 0 beyond the last row."""
+    """Return (TILE, WIDTH) rows, and (TILE,) weights, 0 beyond the last row."""
     lanes = tl.arange(0, TILE)
     is_row = lanes < n_rows - start
     offsets = lanes[:, None] * STRIDE + cols[None, :]
@@ -54,8 +67,8 @@ def moments(
     WEIGHTS,
     ORIGIN,
     INVERSE,
-    SUMS,  # (programs, WIDTH) float64
-    SQUARES,  # (programs, WIDTH, WIDTH) float64, zeros
+    SUMS,
+    SQUARES,
     n_rows,
     n_chunks,
     FEATURES: tl.constexpr,
@@ -66,7 +79,10 @@ def moments(
     STAGES: tl.constexpr,
     HAS_WEIGHTS: tl.constexpr,
 ):
-    """Weighted sums of u and of u u', all in double precision."""
+    """Add up weighted sums of u and of u u', all in double precision.
+
+    SUMS is (programs, WIDTH), SQUARES (programs, WIDTH, WIDTH); SQUARES must be zeros.
+    """
     program = tl.program_id(0).to(tl.int64)
     cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
     into = SQUARES + program * (WIDTH * WIDTH) + cols[:, None] * WIDTH + cols[None, :]
@@ -81,7 +97,8 @@ def moments(
             u = (x.to(tl.float64) - origin[None, :]) * inverse[None, :]
             weight = weight.to(tl.float64)
             sums += u * weight[:, None]
-            # One operand instead of two; without weights the entries are 0 and 1, their own roots.
+            # With roots of the weights in u, the product needs one operand instead of
+            # two. Without weights the entries are 0 and 1, which are their own roots.
             u *= (tl.sqrt(weight) if HAS_WEIGHTS else weight)[:, None]
             squares = tl.dot(tl.trans(u), u, squares, out_dtype=tl.float64)
         tl.store(into, tl.load(into) + squares)
@@ -94,8 +111,8 @@ def two_classes(
     WEIGHTS,
     ORIGIN,
     INVERSE,
-    COEF,  # (d,): how far the first class is ahead
-    SUMS,  # (programs, 2 + WIDTH) float64: count, log-sum-exp, sum of u
+    COEF,
+    SUMS,
     n_rows,
     n_chunks,
     intercept,
@@ -109,7 +126,12 @@ def two_classes(
     HAS_WEIGHTS: tl.constexpr,
     IS_SOFT: tl.constexpr,
 ):
-    """Weight and sum of the rows of the first class."""
+    """Add up weight and sum of the first of two classes, and the log-sum-exp.
+
+    COEF (d,) and ``intercept`` give the lead of the first class over the second, whose
+    score counts as 0. If labels are hard, a row within ``tie`` goes to the first class.
+    SUMS is (programs, 2 + WIDTH), in float64: weight, log-sum-exp, sum of u.
+    """
     program = tl.program_id(0).to(tl.int64)
     cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
     coef = tl.load(COEF + cols, mask=is_col, other=0.0)
@@ -129,6 +151,7 @@ def two_classes(
             lead = tl.sum(u * coef[None, :], axis=1) + intercept
             top = tl.maximum(lead, 0.0)
             if IS_SOFT:
+                # The exponent is never positive, so that nothing overflows.
                 behind = tl.exp(-tl.abs(lead))
                 larger = 1.0 / (1.0 + behind)
                 share = tl.where(lead >= 0, larger, behind * larger) * weight
@@ -149,7 +172,10 @@ def two_classes(
 
 @triton.jit
 def _rule(COEF, INTERCEPT, cols, is_col, CLASSES: tl.constexpr, PADDED: tl.constexpr):
-    """(WIDTH, PADDED) coefficients and (PADDED,) intercepts: padding classes never win."""
+    """Return (WIDTH, PADDED) coefficients and (PADDED,) intercepts, and class indices.
+
+    Padding classes have an intercept of minus infinity, and never win.
+    """
     classes = tl.arange(0, PADDED)
     is_class = classes < CLASSES
     is_entry = is_col[:, None] & is_class[None, :]
@@ -162,6 +188,7 @@ def _rule(COEF, INTERCEPT, cols, is_col, CLASSES: tl.constexpr, PADDED: tl.const
 
 @triton.jit
 def _softmax(scores, top):
+    """Return shares of the classes, and log-sum-exp relative to the top score."""
     shares = tl.exp(scores - top[:, None])
     total = tl.sum(shares, axis=1)
     return shares / total[:, None], tl.log(total)
@@ -173,10 +200,10 @@ def many_classes(
     WEIGHTS,
     ORIGIN,
     INVERSE,
-    COEF,  # (d, K)
-    INTERCEPT,  # (K,)
-    SUMS,  # (programs, PADDED, WIDTH) float64, zeros
-    COUNTS,  # (programs, 1 + PADDED) float64: log-sum-exp, weights of the classes
+    COEF,
+    INTERCEPT,
+    SUMS,
+    COUNTS,
     n_rows,
     n_chunks,
     FEATURES: tl.constexpr,
@@ -190,7 +217,12 @@ def many_classes(
     HAS_WEIGHTS: tl.constexpr,
     IS_SOFT: tl.constexpr,
 ):
-    """Weights and sums of the rows of every class."""
+    """Add up weights and sums of the rows of every class, and the log-sum-exp.
+
+    COEF is (d, K), INTERCEPT (K,); CLASSES is K, and PADDED the next power of two. SUMS
+    is (programs, PADDED, WIDTH), and must be zeros; COUNTS is (programs, 1 + PADDED),
+    with the log-sum-exp first. Both are in float64.
+    """
     program = tl.program_id(0).to(tl.int64)
     cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
     coef, intercept, classes = _rule(COEF, INTERCEPT, cols, is_col, CLASSES, PADDED)

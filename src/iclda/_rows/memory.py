@@ -1,8 +1,8 @@
 """Rows that come as NumPy arrays, block by block.
 
-A block is what is read at once and summed by one thread; a tile is a part of it that fits
-into the cache. ``BlockRows`` has the sums, for rows of any source; ``MemoryRows`` are those of
-an array, and ``ChainedRows`` those of several sources.
+A block is what is read at once and summed by one thread; a tile is a part of it that
+fits into the cache. ``BlockRows`` has the sums, for rows of any source; ``MemoryRows``
+are those of an array, and ``ChainedRows`` those of several sources.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ _MIN_TILE_ROWS = 512
 _MAX_TILE_ROWS = 8192
 # As float64 numbers, a tile of this size takes half the second-level cache of a core.
 _MAX_TILE_ENTRIES = 2**17
-# A block has this many tiles. One thread adds them up before their sum joins the others.
+# A block has this many tiles. One thread adds them up before their sum joins the
+# others.
 TILES_PER_BLOCK = 8
 
 
@@ -61,7 +62,7 @@ class Tile(NamedTuple):
 
     rows: AnyArray
     weights: Array | None
-    index: slice | AnyArray
+    indices: slice | AnyArray
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ class Block:
 class BlockRows(WeightedRows):
     """Sums of rows that come as NumPy arrays, which ``_blocks`` of a backend supplies.
 
-    If all blocks have ``_block_rows`` rows, except the last, which has the rest, the sums are
-    the same to the last bit for any backend and any number of threads.
+    If all blocks have ``_block_rows`` rows, except the last, which has the rest, the
+    sums are the same to the last bit for any backend and any number of threads.
     """
 
     # The sums of all rows, once they were summed from zero.
@@ -118,7 +119,7 @@ class BlockRows(WeightedRows):
         raise NotImplementedError
 
     def _first_rows(self) -> AnyArray | None:
-        """Return some rows, to see whether all are near zero; None if none were read."""
+        """Return rows that show whether all are near zero; None if none were read."""
         return None
 
     def _pass(
@@ -191,7 +192,8 @@ class BlockRows(WeightedRows):
     def _moments_from_zero(self, frame: Frame) -> Moments | None:
         """Return the moments from sums about zero, which need no copy of the rows.
 
-        None if the rows are weighted, few, or so far from zero that digits would be lost.
+        None if the rows are weighted, few, or so far from zero that digits would be
+        lost.
         """
         is_long = self._n_all is None or self._n_all > self._tile_rows
         if not is_long or self._weights is not None:
@@ -222,9 +224,9 @@ class BlockRows(WeightedRows):
         *,
         near: Near | None = None,
     ) -> LabelSums:
-        # Folding the frame into the rule saves shifting and scaling every row. Labels come
-        # from the folded rule whenever there is one: ties must fall alike with and without
-        # scatter.
+        # Folding the frame into the rule saves shifting and scaling every row. Labels
+        # come from the folded rule whenever there is one: ties must fall alike with and
+        # without scatter.
         used_rule, is_folded = fold(rule, frame)
         sums_raw = is_folded and centers is None
         if sums_raw and isinstance(used_rule, LinearRule):
@@ -233,7 +235,8 @@ class BlockRows(WeightedRows):
         if near is not None and near.softening > 1 and isinstance(rule, LinearRule):
             softened_rule, _ = fold(near.softened(rule), frame)
 
-        # Rows near boundaries, by the start of their block: threads finish in any order.
+        # Rows near boundaries, by the start of their block: threads finish in any
+        # order.
         near_by_start: dict[int, Array | None] = {}
 
         def of_block(block: Block) -> LabelSums:
@@ -249,10 +252,7 @@ class BlockRows(WeightedRows):
                     index = np.arange(index.start, index.stop)
                 if softened_rule is not None:
                     shares, _ = softened_rule.shares(labeled, index)
-                chosen, counts = near.rows(shares, index)
-                if weights is not None:
-                    counts = counts * weights[chosen]
-                near_parts.append(with_weights(summed[chosen], counts))
+                near_parts.append(_near_rows(near, shares, summed, weights, index))
             near_by_start[block.start] = _joined(near_parts)
             return tally.sums()
 
@@ -271,7 +271,7 @@ class BlockRows(WeightedRows):
 
         def shares_of(tile: Tile) -> Array:
             rows = tile.rows if is_folded else frame.apply(tile.rows)
-            shares, _ = used_rule.shares(rows, tile.index)
+            shares, _ = used_rule.shares(rows, tile.indices)
             return shares.T
 
         return self._of_members(shares_of)
@@ -291,7 +291,7 @@ class BlockRows(WeightedRows):
 
 
 class MemoryRows(BlockRows):
-    """All rows of ``X``, or those that ``is_member`` marks. Only tiles are ever copied."""
+    """All rows of ``X``, or those that ``is_member`` marks. Only tiles are copied."""
 
     def __init__(
         self,
@@ -328,7 +328,7 @@ class MemoryRows(BlockRows):
 
 
 class ChainedRows:
-    """The rows of several parts, one part after the other; weights are times ``factor``.
+    """The rows of several parts, in order; their weights are times ``factor``.
 
     Passes over all parts are counted here.
     """
@@ -375,7 +375,8 @@ class ChainedRows:
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         share = min(1.0, n / max(1, self.n_rows))
-        # The first sample may take long and is reported; samples between passes are not.
+        # The first sample may take long and is reported; samples between passes are
+        # not.
         with report_as(None) if self._n_passes else nullcontext():
             drawn = [
                 part.sample(max(1, round(share * part.n_rows)), seed + i)
@@ -397,6 +398,16 @@ class ChainedRows:
         return np.concatenate(shares) if shares else np.zeros((0, rule.n_classes))
 
 
+def _near_rows(
+    near: Near, shares: Array, rows: Array, weights: Array | None, index: AnyArray
+) -> Array:
+    """Return the rows of a tile near class boundaries, after their weights."""
+    chosen, counts = near.rows(shares, index)
+    if weights is not None:
+        counts = counts * weights[chosen]
+    return with_weights(rows[chosen], counts)
+
+
 def rows_per_tile(n_features: int) -> int:
     """Return the number of rows of a tile."""
     n_fitting = _MAX_TILE_ENTRIES // max(1, n_features)
@@ -405,7 +416,7 @@ def rows_per_tile(n_features: int) -> int:
 
 
 def sum_in_order(parts: Iterable[Sum]) -> Sum:
-    """Return the sum of all parts, at least one, added up from the first to the last."""
+    """Return the sum of all parts, at least one, added from first to last."""
     return reduce(add, parts)
 
 

@@ -1,6 +1,7 @@
 """One Parquet file: its metadata, and batches of some of its columns.
 
-For rows of numbers see ``readers.ParquetFiles``; tables of any types read this directly::
+For rows of numbers see ``readers.ParquetFiles``; tables of any types read this
+directly::
 
     file = ParquetFile(Path("customers.parquet"))
     file.n_rows, file.schema.names
@@ -16,7 +17,8 @@ from typing import Any
 
 from .._system import require
 
-# Bytes that are read of a column at a time, unless the caller has a budget for all columns.
+# Bytes that are read of a column at a time, unless the caller has a budget for all
+# columns.
 _COLUMN_BUFFER_BYTES = 2**20
 
 
@@ -60,7 +62,7 @@ class ParquetFile:
         buffer_bytes: int = _COLUMN_BUFFER_BYTES,
         use_threads: bool = False,
     ) -> Generator[Any, None, None]:
-        """Yield Arrow batches of these columns, of about ``n_rows`` rows each, in order.
+        """Yield Arrow batches of these columns, of about ``n_rows`` rows, in order.
 
         Parameters
         ----------

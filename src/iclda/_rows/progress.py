@@ -1,7 +1,8 @@
 """Progress of passes: backends report it, and listeners of the current thread hear it.
 
-``listen`` adds a callback for the duration of a block. Backends call ``report_progress``
-without knowing which pass it is; whoever starts a pass numbers it with ``report_as``.
+``listen`` adds a callback for the duration of a block. Backends call
+``report_progress`` without knowing which pass it is; whoever starts a pass numbers it
+with ``report_as``.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-# Called with the number of the pass, the number of rows done, and the number of all rows,
-# or None if that is not known yet.
+# Called with the number of the pass, the number of rows done, and the number of all
+# rows, or None if that is not known yet.
 Callback = Callable[[int, int, "int | None"], None]
 
 _listeners: ContextVar[tuple[Callback, ...]] = ContextVar("_listeners", default=())
@@ -40,7 +41,7 @@ def unreported() -> AbstractContextManager[None]:
 
 
 def report_as(n_pass: int | None) -> AbstractContextManager[None]:
-    """Report what is read within this block as pass ``n_pass``, or not at all if None."""
+    """Report what is read in this block as this pass, or not at all if None."""
     return _bound(_n_pass, n_pass)
 
 

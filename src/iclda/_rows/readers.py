@@ -1,7 +1,8 @@
 """Readers of rows that are not in memory: files, memory maps, tables, queries, batches.
 
-A reader yields spans of consecutive rows, in the same order every time; ``files`` copies
-them into blocks of equal length. ``reader_of`` finds the reader for what a user passes.
+A reader yields spans of consecutive rows, in the same order every time; ``files``
+copies them into blocks of equal length. ``reader_of`` finds the reader for what a user
+passes.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ _FIRST_LOOK_RUNS = 64
 _FIRST_LOOK_GROUPS = 16
 # The first rows must be the same in two calls of a factory.
 _COMPARED_ROWS = 16
-# A column of a Parquet file is read in pieces of this size, so that no row group is held
-# as a whole. All columns together take at most 1 / _BUFFER_DIVISOR of the memory.
+# A column of a Parquet file is read in pieces of this size, so that no row group is
+# held as a whole. All columns together take at most 1 / _BUFFER_DIVISOR of the memory.
 _MIN_COLUMN_BUFFER_BYTES = 2**13
 _MAX_COLUMN_BUFFER_BYTES = 2**17
 _BUFFER_DIVISOR = 8
 
-# Returns a new iterable of batches, of the columns with these names, of about so many rows.
+# Takes names of columns and a number of rows; returns a new iterable of such batches.
 Factory = Callable[["list[str] | None", int], Iterable[Any]]
 Count = Callable[[], int] | None
 Paths = Iterable["str | os.PathLike[str]"]
@@ -101,7 +102,7 @@ class Span:
 
 
 class Reader:
-    """Rows in a fixed order, to be read any number of times. Subclasses supply ``spans``.
+    """Rows in a fixed order, to be read repeatedly. Subclasses supply ``spans``.
 
     Attributes
     ----------
@@ -161,8 +162,8 @@ class Reader:
         for column in self.feature_names:
             if self._columns[column].kind not in "biuf":
                 raise ValueError(
-                    f"{self.name}, column {column!r} does not hold real numbers: encode it, "
-                    "or leave it out (iclda.rows.open(..., columns=[...]))."
+                    f"{self.name}, column {column!r} does not hold real numbers: "
+                    "encode it, or leave it out (iclda.rows.open(..., columns=[...]))."
                 )
         return np.result_type(*(self._columns[column] for column in self.feature_names))
 
@@ -171,7 +172,7 @@ class Reader:
         self._stamps = {os.fspath(file): _stamp(file) for file in files}
 
     def check_unchanged(self) -> None:
-        """Raise ValueError for a file whose size or time of change differs from the first.
+        """Raise ValueError for a file whose size or time of change is not as at first.
 
         Called before and after every pass.
         """
@@ -182,11 +183,11 @@ class Reader:
                 raise changed_error(self.name, f"{file} was written to ({sizes})")
 
     def spread(self, n: int) -> AnyArray:
-        """Return at most ``n`` row indices for a first look: cheap, if possible far apart."""
+        """Return at most ``n`` rows for a first look: cheap, if possible far apart."""
         return np.arange(n if self.n_rows is None else min(n, self.n_rows))
 
     def count(self) -> int:
-        """Return the exact number of rows, reading them if it is not known otherwise."""
+        """Return the exact number of rows, reading them if it is unknown."""
         if self.n_rows is not None:
             return self.n_rows
         return sum(span.n_rows for span in self.spans(_COUNTED_ROWS))
@@ -194,8 +195,8 @@ class Reader:
     def read_rows(self, index: AnyArray, *, must_exist: bool = True) -> AnyArray:
         """Return the rows at ascending indices.
 
-        Fewer are returned if a source of unknown length ends before. It is a ValueError if
-        they, or rows that are read with them, are not finite.
+        Fewer are returned if a source of unknown length ends before. It is a ValueError
+        if they, or rows that are read with them, are not finite.
         """
         dtype = self.find_dtype()
         rows = np.empty((len(index), self.n_features), dtype)
@@ -218,7 +219,7 @@ class Reader:
         return rows[:n_read]
 
     def check_finite(self, rows: AnyArray, start: int, where: str) -> None:
-        """Raise ValueError for NaN or infinity in rows, the first of them at ``start``."""
+        """Raise ValueError for NaN or infinity in rows from index ``start`` on."""
         index = range(start, start + len(rows))
         check_finite(
             rows, self.name, self.feature_names, index=index, where=f" ({where})"
@@ -227,7 +228,8 @@ class Reader:
     def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
         """Yield all rows, about ``n_rows`` at a time.
 
-        With ``wanted``, ascending indices of rows, spans without any of them may be left out.
+        With ``wanted``, ascending indices of rows, spans without any of them may be
+        left out.
         """
         raise NotImplementedError
 
@@ -266,7 +268,7 @@ def _named_errors(errors: Any, where: str) -> Iterator[None]:
 
 
 class ArrayReader(Reader):
-    """Rows of arrays of equal width and dtype that are sliced, one array after another."""
+    """Rows of arrays that are sliced, all of one width and dtype, in order."""
 
     n_rows: int
 
@@ -279,9 +281,10 @@ class ArrayReader(Reader):
         for other in arrays[1:]:
             if (other.shape[1], other.dtype) != (first.shape[1], first.dtype):
                 raise ValueError(
-                    f"{self._where(other)} holds {other.shape[1]} columns of {other.dtype}, "
-                    f"but {self._where(first)} holds {first.shape[1]} of {first.dtype}. All "
-                    "must be alike: pass those that are, or save the others again."
+                    f"{self._where(other)} holds {other.shape[1]} columns of "
+                    f"{other.dtype}, but {self._where(first)} holds {first.shape[1]} "
+                    f"of {first.dtype}. All must be alike: pass those that are, or "
+                    "save the others again."
                 )
         self.n_features = first.shape[1]
         self._dtype = first.dtype
@@ -337,8 +340,8 @@ class _NumpyFile:
     def __getitem__(self, rows: slice) -> AnyArray:
         n_all, n_features = self.shape
         n_rows = rows.stop - rows.start
-        # A run is a sequence of entries that follow each other in the file: all entries of
-        # the rows if the file is in C order, otherwise those of one column.
+        # A run is a sequence of entries that follow each other in the file: all entries
+        # of the rows if the file is in C order, otherwise those of one column.
         if self.is_by_rows:
             runs = np.empty((1, n_rows * n_features), self.dtype)
             firsts = [rows.start * n_features]
@@ -363,7 +366,7 @@ class NumpyFiles(ArrayReader):
 
 
 class SlicedArray(ArrayReader):
-    """The rows of a memory map, an HDF5 dataset, or another array that can be sliced."""
+    """The rows of a memory map, an HDF5 dataset, or another sliced array."""
 
     def __init__(self, X: Any, name: str) -> None:
         # A memory map has a file name; an h5py dataset has a file that has one.
@@ -377,7 +380,7 @@ class SlicedArray(ArrayReader):
 
 
 def _columns_of(table: Any, where: str) -> Columns | None:
-    """Return the columns of a table; None for an array, and for columns without names."""
+    """Return the columns of a table; None for an array, or without names."""
     names = names_of_table(table)
     if names is None:
         return None
@@ -410,7 +413,8 @@ def _columns_in(
     columns = [_column(table, name) for name in names]
     for name, values in zip(names, columns, strict=True):
         if not np.can_cast(values.dtype, dtype):
-            # A column of integers with missing values comes as floating point: name those.
+            # A column of integers with missing values comes as floating point: name
+            # those.
             index = range(start, start + len(values))
             check_finite(values[:, None], where, [name], index=index)
             raise _dtype_error(f"{where}, column {name!r}", values.dtype, dtype)
@@ -487,7 +491,7 @@ class Batches(Reader):
 def batch_reader(
     make: Callable[[], Iterable[Any]], name: str, n_rows: int | None = None
 ) -> Reader:
-    """Return a reader of arrays or of tables, according to the first batch with rows."""
+    """Return a reader of arrays or of tables, as the first batch with rows is."""
     first = _first_batch(make)
     again = _first_batch(make)
     if first is None:
@@ -496,9 +500,9 @@ def batch_reader(
         )
     if again is None or _first_rows(first) != _first_rows(again):
         raise ValueError(
-            f"{name} begins with other rows, or none, when its factory is called again. "
-            "Every call must return a new iterator that starts from the first row, and give "
-            "the rows in the same order."
+            f"{name} begins with other rows, or none, when its factory is called "
+            "again. Every call must return a new iterator that starts from the first "
+            "row, and give the rows in the same order."
         )
     return Batches(lambda names, size: make(), name, first, n_rows)
 
@@ -642,8 +646,8 @@ def query_reader(frame: Any, name: str) -> Reader:
 
 # Which files, and which reader.
 
-# The reader of every kind of ``backends.KINDS`` that the files backend reads, by the first
-# key of the kind.
+# The reader of every kind of ``backends.KINDS`` that the files backend reads, by the
+# first key of the kind.
 _READERS: dict[str, Callable[[Any, str], Reader]] = {
     ".npy": NumpyFiles,
     ".parquet": ParquetFiles,
@@ -685,10 +689,10 @@ def _files_of(X: Any, name: str) -> list[Path]:
         ]
         raise TypeError(
             f"{name} must be a path, a list of at least one path, or one of "
-            f"{', '.join(others)}, got {type(X).__name__}. Other arrays and tables, and what "
-            "functions of iclda.rows return, are passed to a classifier as they are; for a "
-            "list of them, and anything else that can be read again, there is "
-            "iclda.rows.from_batches."
+            f"{', '.join(others)}, got {type(X).__name__}. Other arrays and tables, "
+            "and what functions of iclda.rows return, are passed to a classifier as "
+            "they are; for a list of them, and anything else that can be read again, "
+            "there is iclda.rows.from_batches."
         )
     files = [file for path in paths for file in _expand(os.fspath(path), name)]
     for file in files:

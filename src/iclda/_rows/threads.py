@@ -1,4 +1,4 @@
-"""Threads that work on blocks in order, and a thread that reads ahead of the arithmetic."""
+"""Threads that work on blocks in order, and one that reads ahead of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .._system import one_blas_thread
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Results that may wait for their turn, per thread, and items read before they are needed.
+# Results that may wait for their turn, per thread, and items read before they are
+# needed.
 ITEMS_AHEAD = 2
 
 
@@ -41,9 +42,9 @@ def in_order(
 def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
     """Yield the items, read by another thread while earlier ones are being processed.
 
-    An error of the reader is raised here, after the items before it. A consumer that stops
-    early does not wait for a slow reader, so that Ctrl-C returns promptly; the reader is
-    closed once its current item is done.
+    An error of the reader is raised here, after the items before it. A consumer that
+    stops early does not wait for a slow reader, so that Ctrl-C returns promptly; the
+    reader is closed once its current item is done.
     """
     end = object()
     pool = ThreadPoolExecutor(1)

@@ -17,8 +17,8 @@ from .backends import Members, UnitLength, Weights
 class WeightedRows(Rows):
     """Rows with membership and weights, and samples of them.
 
-    A backend supplies the sums of ``Rows``, and ``_rows_at``, which returns rows at given
-    indices, or ``_draw`` if it has a cheaper way to obtain some rows.
+    A backend supplies the sums of ``Rows``, and ``_rows_at``, which returns rows at
+    given indices, or ``_draw`` if it has a cheaper way to obtain some rows.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class WeightedRows(Rows):
         return np.flatnonzero(self._is_member)
 
     def _members_within(self, begin: int, end: int) -> slice | AnyArray:
-        """Return the members among rows ``begin`` to ``end``, counted from ``begin``."""
+        """Return the members from ``begin`` to ``end``, counted from ``begin``."""
         if self._is_member is None:
             return slice(0, end - begin)
         return np.flatnonzero(self._is_member[begin:end])
