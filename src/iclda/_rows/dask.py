@@ -1,28 +1,24 @@
-"""Rows on the workers of a Dask cluster: sums are formed and added up where the rows are.
+"""Rows on the workers of a Dask cluster, which form the sums and add them up.
 
-A pass is one graph: a task for every block, then a tree of sums in the order of the
-blocks. The result therefore does not depend on which worker did what, or how often.
-Only the total comes back.
+A pass has one task for every block, then a tree of tasks that add up their results in
+the order of the blocks. The result therefore does not depend on which worker did what,
+or how often. Only the total comes back.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from queue import Empty, SimpleQueue
-from typing import Any, ClassVar, NoReturn
-from uuid import uuid4
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import dask
 import dask.base
-import dask.threaded
 import numpy as np
-from dask.core import flatten
 from dask.delayed import Delayed, delayed
 
 from .._core import AnyArray, Array
@@ -44,32 +40,38 @@ from .memory import MemoryRows, concatenate, sum_in_order
 from .progress import report_progress
 from .weighted_rows import WeightedRows
 
-_FAN_IN = 8  # results that one task puts together
-# Rows held in memory of blocks that workers do not keep: twice a sample, of all blocks
-# together.
-_HELD_ROWS = 40_000
-_LEAST_HELD = 256
-_SHARE_OF_MEMORY = (
-    0.5  # of all workers, that blocks may fill: the rest is for the work on them
-)
-_LOST = ("cancelled", "error", "lost")  # status of what a worker does not have
+# Results that one task puts together.
+_FAN_IN = 8
+# Rows of all blocks together that are held here if workers do not keep the blocks:
+# twice a sample. Of each block at least some rows are held.
+_MAX_HELD_ROWS = 40_000
+_MIN_HELD_ROWS_PER_BLOCK = 256
+# Blocks may fill this share of the memory of all workers: the rest is for the work on
+# them.
+_SHARE_OF_MEMORY = 0.5
+# The status of a future whose result no worker has.
+_LOST_STATUSES = ("cancelled", "error", "lost")
 
-Graph = dict[Any, Any]
-Inputs = Mapping[int, Sequence[Any]]  # of tasks, by index of the block
-Drawn = tuple[AnyArray, AnyArray]  # indices of rows, and the rows
-Function = Callable[[Any], Any]  # of an array of rows, or of results to be put together
+# A function of an array of rows.
+RowsFunction = Callable[[Any], Any]
+# A function of the rows of a block that are members.
+SumsFunction = Callable[[MemoryRows], Any]
 
 
 @dataclass(eq=False, repr=False)
 class DaskSource:
-    """A Dask array or dataframe with settings: see ``iclda.rows.from_dask``."""
+    """A Dask array or dataframe with settings: see ``iclda.rows.from_dask``.
+
+    ``blocks`` is set when the source is first opened; workers keep what they hold of
+    them as long as this object lives.
+    """
 
     _iclda_backend: ClassVar[str] = "dask"
     source: Any
     client: Any = None
     retries: int = 2
     timeout: float | None = 600.0
-    blocks: DaskBlocks | None = None  # once looked at, as long as this lives
+    blocks: DaskBlocks | None = None
 
     def __post_init__(self) -> None:
         source = self.source
@@ -91,14 +93,15 @@ class DaskSource:
         return names_of_table(self.source)
 
     def in_whole_rows(self, request: Request) -> Any:
-        """Return the source, an array in blocks of whole rows; its columns are those of the fit."""
-        source, names = self.source, self.names
+        """Return the source in blocks of whole rows, with the columns of the fit."""
+        source = self.source
         if source.ndim != 2:
-            shape = source.shape
             raise ValueError(
-                f"{request.name} must be 2-d, rows x features, got shape {shape}."
+                f"{request.name} must be 2-d, rows x features, got shape "
+                f"{source.shape}."
             )
         request.check_width(source.shape[1])
+        names = self.names
         if names is not None and request.feature_names is not None:
             way_out = f"Pass {request.name}[feature_names_in_]."
             check_names(names, request.feature_names, request.name, way_out)
@@ -111,9 +114,10 @@ def open_rows(
     weights: Array | None = None,
     is_member: AnyArray | None = None,
 ) -> DaskRows:
-    """Return rows of a Dask array or dataframe, whose blocks are read at first."""
+    """Return rows of a Dask array or dataframe, whose blocks are read once at first."""
     X = X if isinstance(X, DaskSource) else DaskSource(X)
-    source, workers = X.in_whole_rows(request), _workers_of(X)
+    source = X.in_whole_rows(request)
+    workers = _workers_of(X)
     if X.blocks is None or not X.blocks.is_held_by(workers):
         X.blocks = _open_blocks(X, source, request.name, workers)
     rows = DaskRows(X.blocks, weights, is_member, request.n_threads)
@@ -121,31 +125,32 @@ def open_rows(
     return rows
 
 
-def apply_to_rows(X: Any, function: Function, request: Request) -> Any:
-    """Return a Dask array of results, not computed."""
+def apply_to_rows(X: Any, function: RowsFunction, request: Request) -> Any:
+    """Return a Dask array of the results of a function of rows, not computed."""
     X = X if isinstance(X, DaskSource) else DaskSource(X)
     rows = X.in_whole_rows(request)
     info = BlockInfo(request.name, 0, rows.shape[1], names=X.names)
     if not X.is_array:
         rows = _array_of(rows, info)
-    none = np.asarray(function(np.zeros((1, rows.shape[1]))))[:0]
+    # The result of no rows has the dtype and the width of all results.
+    empty = np.asarray(function(np.zeros((1, rows.shape[1]))))[:0]
     shape: dict[str, Any] = {"drop_axis": 1, "chunks": (rows.chunks[0],)}
-    if none.ndim == 2:
-        shape = {"chunks": (rows.chunks[0], (none.shape[1],))}
-    task = partial(_apply_to_block, info=info, function=function, none=none)
-    return rows.map_blocks(task, dtype=none.dtype, meta=none, **shape)
+    if empty.ndim == 2:
+        shape = {"chunks": (rows.chunks[0], (empty.shape[1],))}
+    task = partial(_apply_to_block, info=info, function=function, empty=empty)
+    return rows.map_blocks(task, dtype=empty.dtype, meta=empty, **shape)
 
 
 def _array_of(frame: Any, info: BlockInfo) -> Any:
     """Return a Dask array of the rows of a dataframe, not read."""
     import dask.array
 
-    parts, shape = [], (np.nan, info.n_features)
+    shape = (np.nan, info.n_features)
+    meta = np.empty((0, info.n_features))
+    parts = []
     for i, block in enumerate(frame.to_delayed()):
-        rows = delayed(partial(_read_block, info=replace(info, i=i)))(block)
-        parts.append(
-            dask.array.from_delayed(rows, shape, meta=np.empty((0, info.n_features)))
-        )
+        rows = _task(_read_block, block, info=replace(info, i=i))
+        parts.append(dask.array.from_delayed(rows, shape, meta=meta))
     return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
 
 
@@ -154,18 +159,47 @@ def _array_of(frame: Any, info: BlockInfo) -> Any:
 
 @dataclass(frozen=True)
 class BlockInfo:
-    """Which block it is, and what is known of it."""
+    """Which block it is, and what is known of it.
 
-    name: str  # of the argument
+    Attributes
+    ----------
+    name : str
+        Name of the argument.
+    i : int
+        Index of the block.
+    names : sequence of str or None
+        Names of the columns.
+    n_rows : int or None
+        Number of rows, once the block was read.
+    begin : int
+        Index of its first row among all rows.
+    """
+
+    name: str
     i: int
     n_features: int
-    names: Sequence[str] | None = None  # of its columns
-    n_rows: int | None = None  # once it was read
-    begin: int = 0  # index of its first row among all
+    names: Sequence[str] | None = None
+    n_rows: int | None = None
+    begin: int = 0
 
     @property
     def label(self) -> str:
         return f"{self.name}, block {self.i}"
+
+
+class _Drawn(NamedTuple):
+    """Some rows, and their indices in a block or among all rows."""
+
+    indices: AnyArray
+    rows: AnyArray
+
+
+class _Look(NamedTuple):
+    """What is learned of a block when it is read for the first time."""
+
+    n_rows: int
+    n_bytes: int
+    held: _Drawn
 
 
 def _read_block(block: Any, info: BlockInfo) -> AnyArray:
@@ -191,57 +225,48 @@ def _read_block(block: Any, info: BlockInfo) -> AnyArray:
 
 
 def _finite_rows(block: Any, info: BlockInfo, index: Any = slice(None)) -> AnyArray:
-    """Return the rows at an index within the block; ValueError for NaN and infinity."""
+    """Return the rows at an index in the block; ValueError for NaN and infinity."""
     rows: AnyArray = _read_block(block, info)[index]
     positions = None if isinstance(index, slice) else index
     check_finite(rows, info.label, info.names, index=positions, where=" of the block")
     return rows
 
 
-def _look(block: Any, *, info: BlockInfo, n_held: int) -> list[tuple[int, int, Drawn]]:
-    """Return the number of rows of a block, its size in bytes, and ``n_held`` of its rows."""
+def _look(block: Any, *, info: BlockInfo, n_held: int) -> list[_Look]:
+    """Return the size of a block, and ``n_held`` of its rows."""
     rows = _read_block(block, info)
-    # In random order: any first few of them are a sample, too.
-    n_held = min(n_held, len(rows))
-    held = np.random.default_rng([0, info.i]).choice(len(rows), n_held, replace=False)
-    return [(len(rows), rows.nbytes, (held, _finite_rows(rows, info, held)))]
+    # In random order, so that any first few of them are a sample, too.
+    rng = np.random.default_rng([0, info.i])
+    chosen = rng.choice(len(rows), min(n_held, len(rows)), replace=False)
+    held = _Drawn(chosen, _finite_rows(rows, info, chosen))
+    return [_Look(len(rows), rows.nbytes, held)]
 
 
-def _take(block: Any, positions: AnyArray, *, info: BlockInfo) -> list[Drawn]:
-    return [(info.begin + positions, _finite_rows(block, info, positions))]
-
-
-def _join_lists(parts: Sequence[list[Any]]) -> list[Any]:
-    return [result for part in parts for result in part]
+def _take(block: Any, *, info: BlockInfo, positions: AnyArray) -> list[_Drawn]:
+    """Return some rows of a block, with their indices among all rows."""
+    return [_Drawn(info.begin + positions, _finite_rows(block, info, positions))]
 
 
 def _sum_block(
     block: Any,
-    chosen: Any,
+    choice: Any,
     *,
     info: BlockInfo,
-    method: str,
+    sums_of: SumsFunction,
     n_threads: int,
     unit: Any,
-    **arguments: Any,
 ) -> Any:
-    """Return moments or label sums of the members of a block: ``chosen`` are weights and mask."""
-    block = _read_block(block, info)
-    if isinstance(rule := arguments.get("rule"), GivenLabels):
-        labels = rule.labels[info.begin : info.begin + len(block)]
-        arguments["rule"] = replace(rule, labels=labels)
-    if arguments.get("near") is not None:
-        arguments["near"] = replace(arguments["near"], begin=info.begin)
+    """Return sums of the members of a block; ``choice`` is their weights and mask."""
+    rows = _read_block(block, info)
+    weights, is_member = choice
+    members = MemoryRows(rows, weights, is_member, n_threads=n_threads)
+    members.unit = unit
     with np.errstate(over="ignore", invalid="ignore"):
-        weights, is_member = chosen or (None, None)
-        members = MemoryRows(block, weights, is_member, n_threads=n_threads)
-        members.unit = unit
-        sums = getattr(members, method)(**arguments)
+        sums = sums_of(members)
     # NaN and infinity show in the sums: rows are searched for them only then.
-    if not all(
-        np.isfinite(value).all() for value in vars(sums).values() if value is not None
-    ):
-        _finite_rows(block, info)
+    values = [value for value in vars(sums).values() if value is not None]
+    if not all(np.isfinite(value).all() for value in values):
+        _finite_rows(rows, info)
     return sums
 
 
@@ -250,112 +275,159 @@ def _apply_to_block(
     *,
     block_id: tuple[int, ...],
     info: BlockInfo,
-    function: Function,
-    none: Any,
+    function: RowsFunction,
+    empty: Any,
 ) -> Any:
-    """Return the results of a function of the rows of one block; ``none``: those of no rows."""
+    """Return the results of a function of the rows of one block."""
     rows = _finite_rows(block, replace(info, i=block_id[0]))
-    return concatenate(
-        [none, *(function(part) for part, _, _ in MemoryRows(rows).tiles())]
-    )
+    results = [function(tile.rows) for tile in MemoryRows(rows).tiles()]
+    return concatenate([empty, *results])
 
 
-# Workers.
+def _join_lists(parts: Sequence[list[Any]]) -> list[Any]:
+    return [result for part in parts for result in part]
+
+
+# Tasks and workers.
+
+
+def _task(function: Callable[..., Any], *inputs: Any, **settings: Any) -> Delayed:
+    """Return a task that calls a function of other tasks, or of plain values.
+
+    Dask does not look into the settings.
+    """
+    called = partial(function, **settings)
+    return delayed(called, pure=False, traverse=False)(*inputs)
+
+
+def _joined(tasks: Sequence[Delayed], join: Callable[[Any], Any]) -> Delayed:
+    """Return a tree of tasks that puts results together in their order.
+
+    It depends on nothing but the number of results: sums round alike every time.
+    """
+    while True:
+        groups = [tasks[i : i + _FAN_IN] for i in range(0, len(tasks), _FAN_IN)]
+        tasks = [_task(join, list(group)) for group in groups]
+        if len(tasks) == 1:
+            return tasks[0]
 
 
 @dataclass(frozen=True)
 class Workers:
-    """The workers of a client, or Dask's scheduler in this process."""
+    """The workers of a client, or Dask's scheduler in this process.
 
-    client: Any  # a ``distributed.Client``; None: this process
+    ``client`` is a ``distributed.Client``; None: this process.
+    """
+
+    client: Any
     retries: int
     timeout: float | None
 
-    def keep(self, graph: Graph, keys: list[Any]) -> list[Any]:
-        """Return what tasks take for these keys: computed once, and held where they were made."""
+    def keep(self, tasks: list[Delayed]) -> list[Delayed]:
+        """Have the workers compute tasks now, and hold the results for later tasks."""
         if self.client is None:
-            compute = dask.base.get_scheduler() or dask.threaded.get
-            with one_blas_thread():
-                # A context of its own: blocks that are summed in this thread report no
-                # progress.
-                return list(Context().run(compute, graph, keys))
-        # Weights and masks are part of the graph: what is scattered is lost with its
-        # worker.
-        with dask.config.set(
-            {"distributed.admin.large-graph-warning-threshold": "1 TB"}
-        ):
-            return list(self.client.get(graph, keys, sync=False, retries=self.retries))
+            return tasks
+        # Weights and masks are part of the graph, which may therefore be large.
+        # Scattered data would be lost with its worker.
+        no_warning = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
+        with dask.config.set(no_warning):
+            return list(self.client.persist(tasks, retries=self.retries))
 
     def has_room(self, n_bytes: float) -> bool:
-        """Whether to keep so much."""
+        """Return whether the workers should keep this much; NaN: it is not known."""
         if self.client is None:
             return False
         limits = self.client.run_on_scheduler(_memory_limits)
-        if not limits or 0 in limits:  # workers to come, or without a limit
+        # Workers may still be on their way, or have no limit.
+        if not limits or 0 in limits:
             return not np.isnan(n_bytes)
         return bool(n_bytes <= _SHARE_OF_MEMORY * sum(limits))
 
-    def run(self, graph: Graph, infos: Mapping[Any, BlockInfo], total: Any) -> Any:
-        """Return the value of the key ``total``, which is made of those of the blocks."""
-        n_all = sum(info.n_rows or 0 for info in infos.values())
+    def run(
+        self,
+        infos: Sequence[BlockInfo],
+        tasks: Sequence[Delayed],
+        join: Callable[[Any], Any],
+    ) -> Any:
+        """Return the results of one task for each block, put together in order."""
+        total = _joined(tasks, join)
         if self.client is None:
-            (result,) = self.keep(graph, [total])
+            with one_blas_thread():
+                # In a context of its own, a block that is summed in this thread reports
+                # no progress.
+                (result,) = Context().run(dask.compute, total)
+            n_all = sum(info.n_rows or 0 for info in infos)
             report_progress(n_all, n_all or None)
             return result
-        futures = self.client.get(
-            graph, [*infos, total], sync=False, retries=self.retries
-        )
-        done: SimpleQueue[Any] = SimpleQueue()
-        n_done = 0
+        futures = self.client.compute([*tasks, total], retries=self.retries)
         try:
-            for future in futures:
-                future.add_done_callback(done.put)
-            with one_blas_thread():  # the workers may be threads of this process
-                for _ in futures:
-                    future = done.get(timeout=self.timeout)
-                    info = infos.get(future.key)
-                    if future.status != "finished":
-                        label = (info or next(iter(infos.values()))).label
-                        self._fail(future.exception(), label)
-                    if info is not None:
-                        n_done += info.n_rows or 0
-                        report_progress(n_done, n_all or None)
+            self._wait(futures, infos)
             return futures[-1].result(timeout=self.timeout)
         except (Empty, TimeoutError):
-            waiting = [future for future in futures if not future.done()]
-            first = next(
-                (infos[one.key].label for one in waiting if one.key in infos), "sums"
-            )
-            n_workers = len(self.client.nthreads())
-            raise TimeoutError(
-                f"No task was finished for {self.timeout:g} seconds (timeout). "
-                f"{len(waiting)} are left for {n_workers} workers, the first reads "
-                f"{first}. A worker that hangs does nothing else until its task ends: "
-                "client.restart() frees all workers. If blocks take longer than that, "
-                "pass iclda.rows.from_dask(..., timeout=...)."
-            ) from None
+            raise self._timeout_error(futures, infos) from None
         finally:
-            for future in futures:  # what is waiting is not computed any more
+            # Tasks that are still waiting are cancelled by this.
+            for future in futures:
                 future.release()
 
+    def _wait(self, futures: list[Any], infos: Sequence[BlockInfo]) -> None:
+        """Wait for all futures, those of the blocks first; report their rows.
+
+        Empty is raised if no task finishes within the time-out.
+        """
+        info_by_key = dict(zip([future.key for future in futures], infos, strict=False))
+        n_all = sum(info.n_rows or 0 for info in infos)
+        n_done = 0
+        finished: SimpleQueue[Any] = SimpleQueue()
+        for future in futures:
+            future.add_done_callback(finished.put)
+        # The workers may be threads of this process.
+        with one_blas_thread():
+            for _ in futures:
+                future = finished.get(timeout=self.timeout)
+                info = info_by_key.get(future.key)
+                if future.status != "finished":
+                    self._fail(future.exception(), (info or infos[0]).label)
+                if info is not None:
+                    n_done += info.n_rows or 0
+                    report_progress(n_done, n_all or None)
+
     def _fail(self, error: BaseException, label: str) -> NoReturn:
+        """Raise the error of a task; ours already name the block."""
         if isinstance(error, BadRowsError):
             raise error
         reason = f"{type(error).__name__}: {error}"
         message = f"{label} could not be read, after {self.retries} retries: {reason}"
         raise RuntimeError(message) from error
 
+    def _timeout_error(
+        self, futures: list[Any], infos: Sequence[BlockInfo]
+    ) -> TimeoutError:
+        labels = [*(info.label for info in infos), "sums"]
+        waiting = [
+            label
+            for future, label in zip(futures, labels, strict=True)
+            if not future.done()
+        ]
+        first = waiting[0] if waiting else "sums"
+        return TimeoutError(
+            f"No task was finished for {self.timeout:g} seconds (timeout). "
+            f"{len(waiting)} are left for {len(self.client.nthreads())} workers, the "
+            f"first reads {first}. A worker that hangs does nothing else until its "
+            "task ends: client.restart() frees all workers. If blocks take longer "
+            "than that, pass iclda.rows.from_dask(..., timeout=...)."
+        )
+
 
 def _workers_of(X: DaskSource) -> Workers:
-    """Return the workers of its client, or of what Dask would use."""
+    """Return the workers of the client of a source, or of what Dask would use."""
     client = X.client
     if client is None:
-        client = getattr(
-            dask.base.get_scheduler(), "__self__", None
-        )  # whose method ``get`` it is
+        # The current scheduler is a method of the current client, if there is one.
+        client = getattr(dask.base.get_scheduler(), "__self__", None)
     if client is not None and getattr(client, "asynchronous", True):
         raise TypeError(
-            f"client must be a distributed.Client that is not asynchronous, got "
+            "client must be a distributed.Client that is not asynchronous, got "
             f"{type(client).__name__}: fit waits for the workers. Pass "
             "iclda.rows.from_dask(..., client=Client(..., asynchronous=False))."
         )
@@ -371,9 +443,11 @@ def _memory_limits(dask_scheduler: Any) -> list[float]:
 
 def _open_blocks(X: DaskSource, source: Any, name: str, workers: Workers) -> DaskBlocks:
     """Read every block once, and have the workers keep it if there is room."""
-    inputs, graph, is_kept = _inputs_of(source)
-    infos = [BlockInfo(name, i, source.shape[1], X.names) for i in range(len(inputs))]
-    blocks = DaskBlocks(workers, inputs, graph, infos, is_kept)
+    tasks = list(np.ravel(source.to_delayed()))
+    infos = [BlockInfo(name, i, source.shape[1], X.names) for i in range(len(tasks))]
+    # Blocks of an array that the user has persisted are not kept twice.
+    is_kept = X.is_array and workers.client is not None and _are_kept(source, tasks)
+    blocks = DaskBlocks(workers, tasks, infos, is_kept)
     n_bytes = float(source.nbytes) if X.is_array else np.nan
     if not is_kept and workers.has_room(n_bytes):
         blocks.keep()
@@ -383,35 +457,31 @@ def _open_blocks(X: DaskSource, source: Any, name: str, workers: Workers) -> Das
     return blocks
 
 
-def _inputs_of(source: Any) -> tuple[list[Any], Graph, bool]:
-    """Return what gives each block, the graph it belongs to, and whether the workers have it."""
-    if hasattr(source, "rechunk") and "distributed" in sys.modules:
-        given = [
-            source.__dask_graph__().get(key) for key in flatten(source.__dask_keys__())
-        ]
-        if all(isinstance(one, sys.modules["distributed"].Future) for one in given):
-            return given, {}, True  # the user has persisted them
-    blocks = list(np.ravel(source.to_delayed()))
-    graphs = {id(one.dask): one.dask for one in blocks}
-    graph = {key: task for each in graphs.values() for key, task in dict(each).items()}
-    return [one.key for one in blocks], graph, False
+def _are_kept(source: Any, tasks: Sequence[Delayed]) -> bool:
+    """Return whether workers hold the results of all blocks of a source."""
+    from distributed import futures_of
+
+    kept_keys = {future.key for future in futures_of(source)}
+    return all(task.key in kept_keys for task in tasks)
 
 
 @dataclass(eq=False)
 class DaskBlocks:
-    """Blocks of a source. The workers keep them, or some rows of each, as long as this lives.
+    """Blocks of a source, one task for each.
 
-    An input is a key of ``graph``, a block, or the future of one.
+    Attributes
+    ----------
+    is_kept : bool
+        Whether the workers hold the blocks, as long as this object lives.
+    held : list
+        Some rows of each block, if the blocks are not kept.
     """
 
     workers: Workers
-    inputs: list[Any]
-    graph: Graph
+    tasks: list[Delayed]
     infos: list[BlockInfo]
-    is_kept: bool  # the inputs are futures of the workers
-    held: list[Drawn] = field(
-        default_factory=list
-    )  # rows of each block, if it is not kept
+    is_kept: bool
+    held: list[_Drawn] = field(default_factory=list)
 
     @cached_property
     def offsets(self) -> AnyArray:
@@ -419,72 +489,45 @@ class DaskBlocks:
         return np.array([0, *accumulate(info.n_rows or 0 for info in self.infos)])
 
     def is_held_by(self, workers: Workers) -> bool:
-        """Whether these workers have what they were to keep."""
-        is_lost = any(getattr(one, "status", None) in _LOST for one in self.inputs)
-        return not is_lost and self.workers.client is workers.client
+        """Return whether these workers have what they were to keep."""
+        if self.workers.client is not workers.client:
+            return False
+        if not self.is_kept:
+            return True
+        from distributed import futures_of
+
+        futures = futures_of(self.tasks)
+        return not any(future.status in _LOST_STATUSES for future in futures)
 
     def keep(self) -> None:
         """Have the workers keep all blocks."""
-        tasks = self._tasks(_read_block, self._all)
-        self.inputs = self.workers.keep({**self.graph, **tasks}, list(tasks))
-        self.graph, self.is_kept, self.held = {}, True, []
+        self.tasks = self.workers.keep(
+            [
+                _task(_read_block, task, info=info)
+                for task, info in zip(self.tasks, self.infos, strict=True)
+            ]
+        )
+        self.is_kept = True
+        self.held = []
 
     def look(self) -> float:
-        """Read all blocks once and return their bytes; hold some rows of those not kept."""
-        n_held = 0 if self.is_kept else max(_LEAST_HELD, _HELD_ROWS // len(self.inputs))
-        looks = self.run(_look, _join_lists, self._all, n_held=n_held)
-        self.held = [] if self.is_kept else [held for _, _, held in looks]
-        begins = accumulate((n_rows for n_rows, _, _ in looks), initial=0)
-        self.infos = [
-            replace(info, n_rows=n_rows, begin=begin)
-            for info, (n_rows, _, _), begin in zip(
-                self.infos, looks, begins, strict=False
-            )
+        """Read all blocks once and return their bytes; hold rows of blocks not kept."""
+        n_held = 0
+        if not self.is_kept:
+            n_held = max(_MIN_HELD_ROWS_PER_BLOCK, _MAX_HELD_ROWS // len(self.tasks))
+        tasks = [
+            _task(_look, task, info=info, n_held=n_held)
+            for task, info in zip(self.tasks, self.infos, strict=True)
         ]
-        return float(sum(n_bytes for _, n_bytes, _ in looks))
-
-    @property
-    def _all(self) -> Inputs:
-        return {i: (block,) for i, block in enumerate(self.inputs)}
-
-    def run(
-        self,
-        function: Callable[..., Any],
-        join: Function,
-        inputs: Inputs,
-        **settings: Any,
-    ) -> Any:
-        """Run a pass: a task for every block, then results put together in their order."""
-        tasks = self._tasks(function, inputs, **settings)
-        tree, total = _tree(join, list(tasks))
-        infos = dict(zip(tasks, (self.infos[i] for i in inputs), strict=True))
-        return self.workers.run({**self.graph, **tasks, **tree}, infos, total)
-
-    def _tasks(
-        self, function: Callable[..., Any], inputs: Inputs, **settings: Any
-    ) -> Graph:
-        name = f"{function.__name__.strip('_')}-{uuid4().hex}"
-        return {
-            (name, i): (partial(function, info=self.infos[i], **settings), *each)
-            for i, each in inputs.items()
-        }
-
-
-def _tree(join: Function, keys: Sequence[Any]) -> tuple[Graph, Any]:
-    """Return tasks that put results together, and the key of the last one.
-
-    They depend on nothing but the number of results: sums round alike every time.
-    """
-    name = f"{join.__name__.strip('_')}-{uuid4().hex}"
-    graph: Graph = {}
-    while True:
-        level = []
-        for i in range(0, len(keys), _FAN_IN):
-            level.append((name, len(graph)))
-            graph[level[-1]] = (join, list(keys[i : i + _FAN_IN]))
-        if len(level) == 1:
-            return graph, level[0]
-        keys = level
+        looks: list[_Look] = self.workers.run(self.infos, tasks, _join_lists)
+        begin = 0
+        infos = []
+        for info, look in zip(self.infos, looks, strict=True):
+            infos.append(replace(info, n_rows=look.n_rows, begin=begin))
+            begin += look.n_rows
+        self.infos = infos
+        self.held = [] if self.is_kept else [look.held for look in looks]
+        return float(sum(look.n_bytes for look in looks))
 
 
 class DaskRows(WeightedRows):
@@ -504,7 +547,10 @@ class DaskRows(WeightedRows):
         self._n_threads = n_threads
 
     def moments(self, frame: Frame) -> Moments:
-        return self._sums("moments", frame=frame) or no_moments(self.n_features)
+        def moments_of(info: BlockInfo) -> SumsFunction:
+            return partial(MemoryRows.moments, frame=frame)
+
+        return self._sums(moments_of) or no_moments(self.n_features)
 
     def label_sums(
         self,
@@ -514,72 +560,104 @@ class DaskRows(WeightedRows):
         *,
         near: Near | None = None,
     ) -> LabelSums:
-        sums = self._sums(
-            "label_sums", rule=rule, frame=frame, centers=centers, near=near
-        )
-        return sums or no_label_sums(rule.n_classes, self.n_features)
+        def label_sums_of(info: BlockInfo) -> SumsFunction:
+            block_rule = rule
+            if isinstance(rule, GivenLabels):
+                end = info.begin + (info.n_rows or 0)
+                block_rule = replace(rule, labels=rule.labels[info.begin : end])
+            return partial(
+                MemoryRows.label_sums,
+                rule=block_rule,
+                frame=frame,
+                centers=centers,
+                near=None if near is None else replace(near, begin=info.begin),
+            )
 
-    def _sums(self, method: str, **arguments: Any) -> Any:
-        """Return the sum of a method of the rows of all blocks; None without rows."""
-        if not self._inputs:
+        return self._sums(label_sums_of) or no_label_sums(
+            rule.n_classes, self.n_features
+        )
+
+    def _sums(self, sums_of: Callable[[BlockInfo], SumsFunction]) -> Any:
+        """Return the sum of a function of the members of blocks; None without rows."""
+        if not self._choices:
             return None
-        settings = {
-            "method": method,
-            "n_threads": self._n_threads,
-            "unit": self.unit,
-            **arguments,
-        }
-        return self._blocks.run(_sum_block, sum_in_order, self._inputs, **settings)
+        infos = [self._blocks.infos[i] for i in self._choices]
+        tasks = [
+            _task(
+                _sum_block,
+                self._blocks.tasks[info.i],
+                self._choices[info.i],
+                info=info,
+                sums_of=sums_of(info),
+                n_threads=self._n_threads,
+                unit=self.unit,
+            )
+            for info in infos
+        ]
+        return self._blocks.workers.run(infos, tasks, sum_in_order)
 
     @cached_property
-    def _inputs(self) -> Inputs:
-        """Blocks that hold members, each with weights and membership of its rows."""
-        weights, is_member = self._weights, self._is_member
-        spans = {
-            i: slice(begin, end)
-            for i, (begin, end) in enumerate(pairwise(self._blocks.offsets.tolist()))
-            if begin < end and (is_member is None or is_member[begin:end].any())
-        }
-        chosen: list[Any] = [None] * len(spans)
-        if weights is not None or is_member is not None:
-            name = f"chosen-{uuid4().hex}"
-            arrays = (weights, is_member)
-            graph = {
-                (name, i): [None if a is None else a[span] for a in arrays]
-                for i, span in spans.items()
-            }
-            chosen = self._blocks.workers.keep(graph, list(graph))
-        return {
-            i: (self._blocks.inputs[i], one)
-            for i, one in zip(spans, chosen, strict=True)
-        }
+    def _choices(self) -> dict[int, Any]:
+        """Weights and membership of the rows of each block that holds members."""
+        weights = self._weights
+        is_member = self._is_member
+        choices: dict[int, Any] = {}
+        for i, (begin, end) in enumerate(pairwise(self._blocks.offsets.tolist())):
+            if begin == end or not (is_member is None or is_member[begin:end].any()):
+                continue
+            choices[i] = (
+                None if weights is None else weights[begin:end],
+                None if is_member is None else is_member[begin:end],
+            )
+        if weights is None and is_member is None:
+            return choices
+        # They are sent to the workers once, not in every pass.
+        tasks = [_task(_as_given, choice) for choice in choices.values()]
+        return dict(zip(choices, self._blocks.workers.keep(tasks), strict=True))
 
     def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
         if self.n_rows == 0:
             return np.zeros((0, self.n_features)), np.zeros(0, dtype=np.int64)
-        chosen, offsets = self._random_members(n, seed), self._blocks.offsets
-        cuts = pairwise(np.searchsorted(chosen, offsets).tolist())
+        chosen = self._random_members(n, seed)
+        cuts = pairwise(np.searchsorted(chosen, self._blocks.offsets).tolist())
         by_block = {
             i: chosen[low:high] for i, (low, high) in enumerate(cuts) if low < high
         }
-        drawn: list[Drawn] = []
+        drawn: list[_Drawn] = []
         if self._blocks.held and n < self.n_rows:
             drawn = [self._held_of(i, len(index)) for i, index in by_block.items()]
-        if sum(len(rows) for _, rows in drawn) < len(chosen):
-            blocks = self._blocks.inputs
-            inputs = {
-                i: (blocks[i], index - offsets[i]) for i, index in by_block.items()
-            }
-            drawn = self._blocks.run(_take, _join_lists, inputs)
-        index, rows = zip(*drawn, strict=True)
-        return np.concatenate(rows), np.concatenate(index)
+        # Rows that are held may have too few members.
+        if sum(len(part.rows) for part in drawn) < len(chosen):
+            drawn = self._read(by_block)
+        rows = np.concatenate([part.rows for part in drawn])
+        return rows, np.concatenate([part.indices for part in drawn])
 
-    def _held_of(self, i: int, n: int) -> Drawn:
-        """Return ``n`` members among the rows held of a block, or as many as there are."""
+    def _read(self, by_block: dict[int, AnyArray]) -> list[_Drawn]:
+        """Return rows at indices, given for each block, from the workers."""
+        infos = [self._blocks.infos[i] for i in by_block]
+        tasks = [
+            _task(
+                _take,
+                self._blocks.tasks[info.i],
+                info=info,
+                positions=by_block[info.i] - info.begin,
+            )
+            for info in infos
+        ]
+        drawn: list[_Drawn] = self._blocks.workers.run(infos, tasks, _join_lists)
+        return drawn
+
+    def _held_of(self, i: int, n: int) -> _Drawn:
+        """Return up to ``n`` members among the rows held of a block, in their order."""
         positions, rows = self._blocks.held[i]
         index = self._blocks.offsets[i] + positions
         kept = np.arange(len(index))
         if self._is_member is not None:
             kept = np.flatnonzero(self._is_member[index])
-        kept = kept[:n][np.argsort(index[kept[:n]])]
-        return index[kept], rows[kept]
+        kept = kept[:n]
+        kept = kept[np.argsort(index[kept])]
+        return _Drawn(index[kept], rows[kept])
+
+
+def _as_given(choice: Any) -> Any:
+    return choice
