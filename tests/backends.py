@@ -1,7 +1,7 @@
 """Every way to pass rows: how to make a source of an array. All run the same tests.
 
-``tests/rows/test_backends.py`` compares each of them with the array itself. To add one, add a
-function of an (n, d) array and an empty folder to ``SOURCES``.
+``tests/rows/test_backends.py`` compares each of them with the array itself. To add one,
+add a function of an (n, d) array and an empty folder to ``SOURCES``.
 """
 
 import numpy as np
@@ -114,7 +114,8 @@ def parquet(X, folder):
 
 @source("parquet files")
 def parquet_files(X, folder):
-    pq, cut = pytest.importorskip("pyarrow.parquet"), len(X) // 3
+    pq = pytest.importorskip("pyarrow.parquet")
+    cut = len(X) // 3
     pq.write_table(table(X[:cut]), folder / "a.parquet")
     pq.write_table(table(X[cut:]), folder / "b.parquet", row_group_size=50)
     return [folder / "a.parquet", folder / "b.parquet"]
@@ -168,7 +169,9 @@ class Dataset:
     """A dataset as h5py has it: a shape, a dtype, and slices."""
 
     def __init__(self, array):
-        self._array, self.shape, self.dtype = array, array.shape, array.dtype
+        self._array = array
+        self.shape = array.shape
+        self.dtype = array.dtype
         self.n_read = []
 
     def __getitem__(self, index):

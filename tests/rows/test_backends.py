@@ -85,8 +85,8 @@ def assert_same(model, expected):
         assert_allclose(model.objective_, expected.objective_, rtol=1e-9)
 
 
-# A source supplies sums and samples. The first of these reads all there are; every classifier is
-# fitted from one source of each backend.
+# A source supplies sums and samples. The first of these reads all there are; every
+# classifier is fitted from one source of each backend.
 ALL_SUMS = ["iclda", "pessimistic"]
 PAIRS = [(name, kind) for name in SOURCES for kind in ALL_SUMS]
 ONE_OF_EACH = [
@@ -113,7 +113,8 @@ def pairs(classifiers):
 def test_a_fit_with_unlabeled_rows_from_a_source_is_the_fit_in_memory(
     source, kind, dtype, tmp_path
 ):
-    classifier, unlabeled = FAMILY[kind], SAMPLE.X_unlabeled.astype(dtype)
+    classifier = FAMILY[kind]
+    unlabeled = SAMPLE.X_unlabeled.astype(dtype)
     model = classifier().fit(
         SAMPLE.X, SAMPLE.y, X_unlabeled=SOURCES[source](unlabeled, tmp_path)
     )
@@ -125,7 +126,8 @@ def test_a_fit_with_unlabeled_rows_from_a_source_is_the_fit_in_memory(
 
 @pairs(WHOLE_FAMILY)
 def test_x_itself_may_be_a_source(source, kind, tmp_path):
-    weights, classifier = 1.0 + np.arange(len(SAMPLE.rows)) % 3, WHOLE_FAMILY[kind]
+    weights = 1.0 + np.arange(len(SAMPLE.rows)) % 3
+    classifier = WHOLE_FAMILY[kind]
     model = classifier().fit(
         SOURCES[source](SAMPLE.rows, tmp_path), SAMPLE.labels, weights
     )
@@ -163,22 +165,19 @@ def test_results_for_a_source_are_those_in_memory(make, n_classes, tmp_path):
 def test_gains_score_and_likelihood_for_a_source_are_those_in_memory(
     make, n_classes, tmp_path
 ):
-    y, rows = SAMPLE.y % n_classes, make(SAMPLE.rows, tmp_path)
+    y = SAMPLE.y % n_classes
+    rows = make(SAMPLE.rows, tmp_path)
     labels = np.r_[y, np.full(len(SAMPLE.X_unlabeled), -1)]
     model = MomentConstrainedLDA().fit(SAMPLE.X, y, X_unlabeled=SAMPLE.X_unlabeled)
-    found, expected = (
-        model.gain_bounds(rows, labels),
-        model.gain_bounds(SAMPLE.rows, labels),
-    )
+    found = model.gain_bounds(rows, labels)
+    expected = model.gain_bounds(SAMPLE.rows, labels)
     assert_allclose(
         list(vars(found).values()), list(vars(expected).values()), rtol=1e-9
     )
     assert model.score(rows, labels) == model.score(SAMPLE.rows, labels)
     codes = np.arange(len(SAMPLE.rows)) % n_classes
-    found, expected = (
-        model.log_likelihood(each, codes) for each in (rows, SAMPLE.rows)
-    )
-    assert_allclose(found, expected, rtol=1e-9)
+    found = model.log_likelihood(rows, codes)
+    assert_allclose(found, model.log_likelihood(SAMPLE.rows, codes), rtol=1e-9)
 
 
 @every_source
@@ -243,7 +242,7 @@ FAULTS = {
 
 
 def outcome_of(rows, y, weights):
-    """The model or None, and what was said; columns by their numbers, without blocks."""
+    """The model or None, and messages with numbers of columns, without blocks."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

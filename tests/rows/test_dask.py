@@ -1,4 +1,4 @@
-"""Rows on a cluster: two worker processes, some of them killed or stopped; blocks; lazy results."""
+"""Rows on a cluster, whose workers are killed or stopped; blocks; lazy results."""
 
 import gc
 import os
@@ -47,9 +47,8 @@ from iclda._rows.dask import DaskRows
 from iclda.rows import from_dask, progress
 from problems import FAMILY, draw_sample
 
-pytestmark = pytest.mark.timeout(
-    60
-)  # a cluster that waits for ever is a failure, not a long test
+# A cluster that waits for ever is a failure, not a long test.
+pytestmark = pytest.mark.timeout(60)
 
 # Blocks and lazy results: Dask runs in this process, without a cluster.
 
@@ -64,7 +63,8 @@ def test_rows_of_unknown_number_are_counted():
 
 def test_an_array_cut_along_its_columns_is_put_together():
     rows = dask.array.from_array(ROWS, chunks=(5_000, 3))
-    model, expected = fit(rows, MomentConstrainedLDA), fit(ROWS, MomentConstrainedLDA)
+    model = fit(rows, MomentConstrainedLDA)
+    expected = fit(ROWS, MomentConstrainedLDA)
     assert_same_fit(model, expected)
     assert_array_equal(model.predict(rows), expected.predict(ROWS))
 
@@ -165,10 +165,8 @@ def test_a_dataframe_with_operations_on_it_is_fitted_to_their_result(name, tmp_p
     frame = OPERATIONS[name](stored_frame(tmp_path))
     expected = frame.compute()
     labeled = frame_of(SAMPLE.X)
-    model, wanted = (
-        MomentConstrainedLDA().fit(labeled, SAMPLE.y, X_unlabeled=many)
-        for many in (frame, expected)
-    )
+    model = MomentConstrainedLDA().fit(labeled, SAMPLE.y, X_unlabeled=frame)
+    wanted = MomentConstrainedLDA().fit(labeled, SAMPLE.y, X_unlabeled=expected)
     assert_same_fit(model, wanted)
     y = np.where(
         np.arange(len(expected)) < 99, expected["b"] > expected["b"].median(), -1
@@ -207,10 +205,8 @@ def test_results_for_a_dask_array_are_lazy_with_chunks_dtype_and_meta(n_classes)
         "transform",
         "score_samples",
     ]:
-        found, expected = (
-            getattr(model, method)(counted),
-            getattr(model, method)(rows.compute()),
-        )
+        found = getattr(model, method)(counted)
+        expected = getattr(model, method)(rows.compute())
         assert not reads
         assert isinstance(found, dask.array.Array)
         assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
@@ -315,9 +311,10 @@ def test_blocks_give_the_same_fit_kept_on_the_workers_or_read_again(
     monkeypatch.setattr(dask_rows, "_SHARE_OF_MEMORY", share_of_memory)
     parts = np.array_split(ROWS, N_BLOCKS)
     source = from_dask(read_by([partial(np.array, part) for part in parts]))
-    model, expected = fit(source), fit(ROWS)
+    model = fit(source)
     assert model.converged_
-    assert_allclose(model.objective_, expected.objective_, atol=2e-6)  # twice the gap
+    # The difference is at most twice the gap.
+    assert_allclose(model.objective_, fit(ROWS).objective_, atol=2e-6)
     assert_array_equal(fit(source).coef_, model.coef_)
 
 
@@ -360,7 +357,8 @@ def test_48_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(client, monke
 
 
 def test_rows_stay_on_the_workers(client, monkeypatch):
-    n_rows, d = 400_000, 40
+    n_rows = 400_000
+    d = 40
     noise = dask.array.random.default_rng(3).standard_normal(
         (n_rows, d), chunks=(n_rows // 4, d)
     )
@@ -377,13 +375,12 @@ def test_rows_stay_on_the_workers(client, monkeypatch):
     y = np.arange(100) % 2
     X = np.random.default_rng(1).standard_normal((100, d)) + 2.0 * y[:, None]
     model = ImplicitlyConstrainedLDA(n_starts=2).fit(X, y, X_unlabeled=rows)
-    # The sample of the search, that of the frame, and one result a pass: sums, and in passes of the
-    # search no more rows near boundaries than the sample has.
+    # The sample of the search, that of the frame, and one result a pass: sums, and in
+    # passes of the search no more rows near boundaries than the sample has.
     assert max(received) < 1.01 * 20_000 * (d + 1) * 8
     assert model.n_passes_ <= len(received) - 2 <= model.n_passes_ + 2
-    assert (
-        sum(size < 3 * 8 * (d + 1) ** 2 for size in received) >= 2
-    )  # moments, certificate
+    # The moments and the certificate are small.
+    assert sum(size < 3 * 8 * (d + 1) ** 2 for size in received) >= 2
 
 
 def assert_nothing_is_kept(client):
@@ -465,7 +462,8 @@ def test_progress_counts_the_rows_of_every_pass(client):
     with progress(lambda *counts: heard.append(counts)):
         model = fit(in_blocks(ROWS))
     passes = list(dict.fromkeys(n_pass for n_pass, _, _ in heard))
-    assert passes == list(range(model.n_passes_ + 1))  # 0: the look at the blocks
+    # Pass 0 is the first look at the blocks.
+    assert passes == list(range(model.n_passes_ + 1))
     of_last = [
         (n_done, n_all) for n_pass, n_done, n_all in heard if n_pass == passes[-1]
     ]

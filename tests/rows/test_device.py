@@ -1,4 +1,4 @@
-"""Rows on a device. array-api-strict has devices that nothing can be read from by accident."""
+"""Rows on a device. Nothing can be read from those of array-api-strict by accident."""
 
 from functools import partial
 
@@ -70,7 +70,8 @@ def on(device, array):
 @pytest.mark.parametrize("block_rows", [1, 512, 700])
 def test_block_size_changes_nothing_beyond_rounding(block_rows, name):
     n = 40 if block_rows == 1 else len(X)
-    rule, is_member = RULES[name], np.arange(len(X)) % 3 > 0
+    rule = RULES[name]
+    is_member = np.arange(len(X)) % 3 > 0
     if isinstance(rule, GivenLabels):
         rule = GivenLabels(rule.labels[:n], 4)
     arguments = X[:n], WEIGHTS[:n], is_member[:n]
@@ -85,7 +86,8 @@ def test_block_size_changes_nothing_beyond_rounding(block_rows, name):
 
 @pytest.mark.parametrize("name", RULES)
 def test_single_precision_alone_keeps_six_digits_of_the_sums(name):
-    rows, expected = array_rows(on("no_float64", X), WEIGHTS), MemoryRows(X, WEIGHTS)
+    rows = array_rows(on("no_float64", X), WEIGHTS)
+    expected = MemoryRows(X, WEIGHTS)
     assert not rows.place.is_double
     assert_equal_passes(rows, expected, RULES[name], FRAME, 1e-6)
 
@@ -97,7 +99,8 @@ def test_an_origin_that_single_precision_cannot_hold_costs_nothing():
     frame = frame_of(rows[:999])
     assert (frame.origin != frame.origin.astype(np.float32)).any()
     rule = LinearRule(RNG.standard_normal((2, 2)), np.zeros(2), True)
-    found, expected = array_rows(on("no_float64", rows)), MemoryRows(rows)
+    found = array_rows(on("no_float64", rows))
+    expected = MemoryRows(rows)
     assert_equal_passes(found, expected, rule, frame, 1e-6)
 
 
@@ -132,7 +135,7 @@ def test_a_fit_of_many_rows_is_that_in_memory(device):
 
 @pytest.fixture
 def brought(monkeypatch):
-    """Numbers of rows that come back from a device: what has as many columns as LARGE."""
+    """Numbers of rows that come back from a device: arrays as wide as LARGE."""
     n_rows = []
 
     def counted(array):
@@ -235,7 +238,8 @@ def test_libraries_word_a_lack_of_memory_differently():
 
 
 def test_a_bad_number_in_rows_that_a_fit_ignores_is_named_as_in_memory():
-    rows, y = LARGE.X_unlabeled.copy(), np.arange(len(LARGE.X_unlabeled)) % 2
+    rows = LARGE.X_unlabeled.copy()
+    y = np.arange(len(rows)) % 2
     rows[12_345, 2] = np.inf
     y[100:] = -1
     for at in (lambda X: X, partial(on, "device1")):
@@ -276,13 +280,9 @@ def test_results_of_no_rows_are_refused_as_in_memory():
 def test_a_sample_unlike_the_other_rows_costs_no_digits():
     rows = 1e6 + RNG.standard_normal((5000, 2))
     frame = frame_of(rows[:10] - 1e6)  # as if all rows were near zero
-    found, expected = (
-        array_rows(on("device1", rows)).moments(frame),
-        np.cov(rows.T, ddof=0),
-    )
-    assert_allclose(
-        found.covariance * np.outer(frame.scale, frame.scale), expected, rtol=1e-9
-    )
+    moments = array_rows(on("device1", rows)).moments(frame)
+    found = moments.covariance * np.outer(frame.scale, frame.scale)
+    assert_allclose(found, np.cov(rows.T, ddof=0), rtol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -324,7 +324,8 @@ def test_names_of_classes_come_back_as_names():
 
 @pytest.mark.usefixtures("array_api_dispatch")
 def test_under_dispatch_fitted_arrays_follow_x():
-    rows, y = LARGE.rows[:300], np.r_[LARGE.y, np.full(260, -1)]
+    rows = LARGE.rows[:300]
+    y = np.r_[LARGE.y, np.full(260, -1)]
     model = ImplicitlyConstrainedLDA().fit(on("device1", rows), y)
     for name in (
         "means_",
@@ -344,7 +345,8 @@ def test_under_dispatch_fitted_arrays_follow_x():
     reason="scikit-learn had no such rule before 1.9",
 )
 def test_38_under_dispatch_rows_of_another_library_are_told_how_to_move():
-    rows, y = LARGE.rows[:300], np.r_[LARGE.y, np.full(260, -1)]
+    rows = LARGE.rows[:300]
+    y = np.r_[LARGE.y, np.full(260, -1)]
     model = ImplicitlyConstrainedLDA().fit(on("device1", rows), y)
     with pytest.raises(ValueError, match="move_estimator_to"):
         model.predict(rows)
@@ -479,7 +481,8 @@ def test_rows_that_tie_go_to_the_first_class(in_memory, on_device):
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 100.0])
 def test_derivatives_are_those_of_rows_in_memory(in_memory, on_device, scores, scale):
-    found, expected = on_device.label(scale * scores), in_memory.label(scale * scores)
+    found = on_device.label(scale * scores)
+    expected = in_memory.label(scale * scores)
     direction = np.random.default_rng(3).standard_normal(scores.shape)
     close(found.product(direction), expected.product(direction))
     close(found.matrix(), expected.matrix())
@@ -488,9 +491,8 @@ def test_derivatives_are_those_of_rows_in_memory(in_memory, on_device, scores, s
 
 def test_the_other_rows_keep_their_labels(in_memory, on_device, scores):
     sums = AllSums(2 * in_memory.labeled_point + 1, 3.0, True)
-    found, expected = (
-        rows.label_among(scores, sums) for rows in (on_device, in_memory)
-    )
+    found = on_device.label_among(scores, sums)
+    expected = in_memory.label_among(scores, sums)
     assert found.is_thinned
     assert found.log_sum == 3.0
     close(found.local_set.labeled_point, expected.local_set.labeled_point)

@@ -1,4 +1,4 @@
-"""Passes by GPU kernels, without a GPU: the kernels are replaced by the same sums in torch.
+"""Passes by GPU kernels, without a GPU: sums in torch replace the kernels.
 
 With Triton installed the kernels themselves are run by its interpreter:
 
@@ -61,7 +61,8 @@ class Kernel:
 
 def _moments(X, weights, origin, inverse, sums, squares, *_, **settings):
     u = (X.double() - origin) * inverse
-    d, weights = X.shape[1], weights.double()
+    d = X.shape[1]
+    weights = weights.double()
     sums[0, :d] = weights @ u
     squares[0, :d, :d] = (u.T * weights) @ u
 
@@ -69,21 +70,21 @@ def _moments(X, weights, origin, inverse, sums, squares, *_, **settings):
 def _two_classes(
     X, weights, origin, inverse, coef, sums, n, m, intercept, tie, IS_SOFT, **_
 ):
-    u, d = (X - origin) * inverse, X.shape[1]
+    u = (X - origin) * inverse
+    d = X.shape[1]
     lead = u @ coef + intercept
     share = torch.sigmoid(lead) if IS_SOFT else (lead >= -tie).float()
     logs = torch.nn.functional.softplus(lead) if IS_SOFT else lead.clamp(min=0)
-    sums[0, 0], sums[0, 1] = (
-        (share * weights).double().sum(),
-        (logs * weights).double().sum(),
-    )
+    sums[0, 0] = (share * weights).double().sum()
+    sums[0, 1] = (logs * weights).double().sum()
     sums[0, 2 : 2 + d] = (share * weights).double() @ u.double()
 
 
 def _many_classes(
     X, weights, origin, inverse, coef, intercept, sums, counts, *_, IS_SOFT, **__
 ):
-    u, (d, k) = (X - origin) * inverse, coef.shape
+    u = (X - origin) * inverse
+    d, k = coef.shape
     scores = u @ coef + intercept
     top, best = scores.max(axis=1)
     one_hot = torch.nn.functional.one_hot(best, k).float()
@@ -91,10 +92,8 @@ def _many_classes(
     logs = torch.logsumexp(scores, 1) if IS_SOFT else top
     shares = (shares * weights[:, None]).double()
     sums[0, :k, :d] = shares.T @ u.double()
-    counts[0, 0], counts[0, 1 : 1 + k] = (
-        (logs * weights).double().sum(),
-        shares.sum(axis=0),
-    )
+    counts[0, 0] = (logs * weights).double().sum()
+    counts[0, 1 : 1 + k] = shares.sum(axis=0)
 
 
 @pytest.fixture(params=["replaced", "interpreted"] if IS_INTERPRETED else ["replaced"])
@@ -104,7 +103,8 @@ def kernels(request, monkeypatch):
     if request.param == "interpreted":
         return None
     module = ModuleType("iclda._rows.kernels")
-    module.moments, module.two_classes = Kernel(_moments), Kernel(_two_classes)
+    module.moments = Kernel(_moments)
+    module.two_classes = Kernel(_two_classes)
     module.many_classes = Kernel(_many_classes)
     monkeypatch.setitem(sys.modules, "iclda._rows.kernels", module)
     monkeypatch.setattr("iclda._rows.kernels", module, raising=False)
@@ -124,7 +124,8 @@ def assert_equal_sums(found, expected, rtol=1e-6):
 @pytest.mark.parametrize("is_weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("is_member", [None, IS_MEMBER], ids=["all", "some"])
 def test_sums_by_kernels_are_those_in_memory(name, is_weighted, is_member):
-    weights, rule = WEIGHTS if is_weighted else None, RULES[name]
+    weights = WEIGHTS if is_weighted else None
+    rule = RULES[name]
     rows = array_rows(torch.asarray(X), weights, is_member)
     expected = MemoryRows(X, weights, is_member)
     assert rows._fused is not None
@@ -137,10 +138,8 @@ def test_sums_by_kernels_are_those_in_memory(name, is_weighted, is_member):
 def test_moments_by_kernels_are_those_of_double_precision(kernels):
     rows = torch.asarray(X + np.float32(1000))
     frame = frame_of(rows.numpy()[:99])
-    found, expected = (
-        array_rows(rows).moments(frame),
-        MemoryRows(rows.numpy()).moments(frame),
-    )
+    found = array_rows(rows).moments(frame)
+    expected = MemoryRows(rows.numpy()).moments(frame)
     assert_allclose(found.scatter, expected.scatter, rtol=1e-12, atol=1e-9)
 
 
@@ -170,7 +169,8 @@ def test_a_kernel_that_cannot_be_built_is_replaced_with_a_warning(kernels, monke
         raise ValueError("no such instruction\nmore")
 
     monkeypatch.setattr(kernels, "two_classes", Kernel(fail))
-    rows, rule = array_rows(torch.asarray(X)), RULES["2 classes, soft"]
+    rows = array_rows(torch.asarray(X))
+    rule = RULES["2 classes, soft"]
     with pytest.warns(
         RuntimeWarning, match=r"could not be used \(ValueError: no such instruction"
     ):

@@ -36,7 +36,8 @@ def write_parquet(rows, folder, **options):
 
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_sums_of_a_file_are_bit_for_bit_those_in_memory(folder, n_threads):
-    memory, found_sums = MemoryRows(X), sums(folder / "rows.npy", n_threads=n_threads)
+    memory = MemoryRows(X)
+    found_sums = sums(folder / "rows.npy", n_threads=n_threads)
     for found, name in zip(found_sums, ("moments", "label_sums"), strict=True):
         options = {} if name == "moments" else {"rule": SOFT, **near_all(SOFT)}
         assert_identical(found, getattr(memory, name)(frame=FRAME, **options))
@@ -47,9 +48,8 @@ def test_sums_and_sample_do_not_depend_on_the_size_of_batches(folder, n_batch):
     def batches():
         return (X[i : i + n_batch] for i in range(0, len(X), n_batch))
 
-    found, expected = (
-        opened(source) for source in (rows.from_batches(batches), folder / "rows.npy")
-    )
+    found = opened(rows.from_batches(batches))
+    expected = opened(folder / "rows.npy")
     assert_identical(found.moments(FRAME), expected.moments(FRAME))
     assert_array_equal(found.sample(1000, seed=4)[0], expected.sample(1000, seed=4)[0])
 
@@ -60,7 +60,8 @@ FAR[[3, 70_000, 70_001, 149_999]] = True
 
 @pytest.mark.parametrize("file", ["rows.npy", "rows.parquet"])
 def test_weights_and_members_keep_to_their_rows_through_all_blocks(folder, file):
-    weights, is_member = np.arange(len(X)) / 1e5 + 0.1, np.arange(len(X)) % 7 > 2
+    weights = np.arange(len(X)) / 1e5 + 0.1
+    is_member = np.arange(len(X)) % 7 > 2
     found = opened(folder / file, weights=weights, is_member=is_member)
     expected = MemoryRows(X, weights, is_member).label_sums(SOFT, FRAME)
     for name in ("counts", "sums", "log_sum"):
@@ -203,8 +204,10 @@ def test_numbers_that_are_not_finite_are_named_with_row_and_column(
 ):
     bad = with_bad(value)
     np.save(tmp_path / "rows.npy", bad)
-    place = rf"Input X_unlabeled contains {word}, first in row 1234, column 1 \(.*rows\.npy\)"
-    with pytest.raises(ValueError, match=place):
+    expected = (
+        rf"Input X_unlabeled contains {word}, first in row 1234, column 1 \(.*npy\)"
+    )
+    with pytest.raises(ValueError, match=expected):
         fit(tmp_path / "rows.npy")
     write_parquet(bad, tmp_path)
     with pytest.raises(ValueError, match=f"{word}, first in row 1234, column 'x1'"):
@@ -235,7 +238,8 @@ def test_nothing_goes_on_reading_after_an_error(folder):
     def stop(n_pass, n_done, n_all):
         raise KeyboardInterrupt
 
-    model, before = SupervisedLDA().fit(SAMPLE.X, SAMPLE.y), threading.active_count()
+    model = SupervisedLDA().fit(SAMPLE.X, SAMPLE.y)
+    before = threading.active_count()
     for read in (
         lambda: fit(folder / "rows.npy"),
         lambda: fit(folder / "rows.npy", n_jobs=2),

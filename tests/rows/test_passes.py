@@ -19,10 +19,8 @@ from problems import FAMILY
 
 RNG = np.random.default_rng(78)
 X = RNG.standard_normal((140_000, 2))
-LABELED, Y = (
-    RNG.standard_normal((10, 2)) + 3 * (np.arange(10) % 2)[:, None],
-    np.arange(10) % 2,
-)
+Y = np.arange(10) % 2
+LABELED = RNG.standard_normal((10, 2)) + 3 * Y[:, None]
 SOURCES = {
     "array": lambda: X,
     "file": lambda: rows.open(np.asarray(X)),
@@ -52,9 +50,8 @@ def test_every_pass_is_told_to_its_end(kind, n_jobs):
     assert told == [(1, 65_536, 140_000), (1, 131_072, 140_000), (1, 140_000, 140_000)]
 
 
-@pytest.mark.filterwarnings(
-    "ignore:.*stopped at max_iter"
-)  # of EM: it is slow to converge here
+# EM is slow to converge here.
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")
 @pytest.mark.parametrize("method", [*FAMILY.values(), *LEARNING], ids=str)
 def test_passes_are_those_that_are_told(method):
     told = []
@@ -76,7 +73,8 @@ def test_how_many_rows_there_are_is_told_when_it_is_known():
 
 @pytest.mark.parametrize("method", FAMILY.values(), ids=FAMILY)
 def test_passes_over_two_sources_have_one_number(method):
-    told, y = [], np.where(np.arange(len(X)) < 10, np.arange(len(X)) % 2, -1)
+    told = []
+    y = np.where(np.arange(len(X)) < 10, np.arange(len(X)) % 2, -1)
     with rows.progress(lambda *event: told.append(event)):
         model = method().fit(rows.open(X), y, X_unlabeled=X[:100_000])
     numbers = [n_pass for n_pass, _, _ in told]
@@ -92,7 +90,8 @@ def test_passes_over_two_sources_have_one_number(method):
 
 @pytest.mark.parametrize("method", FAMILY.values(), ids=FAMILY)
 def test_many_labeled_rows_are_told_before_the_first_pass(method):
-    told, y = [], np.where(np.arange(len(X)) < 70_000, np.arange(len(X)) % 2, -1)
+    told = []
+    y = np.where(np.arange(len(X)) < 70_000, np.arange(len(X)) % 2, -1)
     with rows.progress(lambda *event: told.append(event)):
         model = method().fit(X + 2 * y[:, None], y)
     numbers = [n_pass for n_pass, _, _ in told]
@@ -101,7 +100,8 @@ def test_many_labeled_rows_are_told_before_the_first_pass(method):
 
 
 def test_all_listeners_are_told_as_long_as_they_listen():
-    outer, inner = [], []
+    outer = []
+    inner = []
     source = rows.open(X)
     with rows.progress(lambda *event: outer.append(event)):
         with rows.progress(lambda *event: inner.append(event)):
@@ -144,7 +144,8 @@ def test_results_come_in_the_order_of_the_items(n_threads):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_an_error_of_the_consumer_does_not_wait_for_a_slow_reader(error):
-    is_over, is_closed = threading.Event(), threading.Event()
+    is_over = threading.Event()
+    is_closed = threading.Event()
 
     def slow():
         try:

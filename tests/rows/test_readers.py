@@ -1,4 +1,4 @@
-"""Readers: how rows are stored, columns and dtypes, batches, changes while they are read."""
+"""Readers: storage of rows, columns and dtypes, batches, changes during a pass."""
 
 import os
 import sys
@@ -335,9 +335,8 @@ def test_a_damaged_parquet_file_is_named(damage, tmp_path):
     if damage == "pages":
         data[100:4000] = bytes(3900)
     else:
-        data[data.index(FEW[250, 1].tobytes())] ^= (
-            1  # another number, and as good as any
-        )
+        # Another number, as plausible as any.
+        data[data.index(FEW[250, 1].tobytes())] ^= 1
     path.write_bytes(data)
     with pytest.raises(OSError, match=r"X_unlabeled: .*rows\.parquet cannot be read"):
         fit(path)
