@@ -73,7 +73,7 @@ def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
         ),
         (None, ["rows.csv", "--id", "picure"], "Did you mean 'picture' for 'picure'?"),
         (None, ["rows.csv", "--labels", "no/l.csv"], "There is no folder no for l.csv"),
-        ("row;label;how\n1;cat;chosen\n", ["rows.csv"], "is no file of rows to label"),
+        ("row;label;how\n1;cat;chosen\n", ["rows.csv"], "is not a file of rows to label"),
         (
             None,
             ["x.npy"],

@@ -317,7 +317,7 @@ def test_rows_that_were_asked_for_are_not_asked_for_again(asked):
 def test_another_file_is_not_taken_for_one(tmp_path):
     path = tmp_path / "wine.csv"
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match="is no file of rows to label"):
+    with pytest.raises(ValueError, match="is not a file of rows to label"):
         Answers.read(path, "row", "kind")
     path.write_text("row,kind,how,round,guess\n")
     with pytest.raises(
