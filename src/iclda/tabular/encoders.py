@@ -370,7 +370,7 @@ def _is_category(series: Any) -> bool:
 
 
 def _is_date(series: Any) -> bool:
-    """Whether a column holds dates; those with a time zone, as in [us, UTC], are not."""
+    """Whether a column holds dates without a time zone (not "datetime64[us, UTC]")."""
     dtype = str(series.dtype)
     return dtype.startswith("datetime64") and "," not in dtype
 
@@ -521,8 +521,8 @@ def kinds_and_reasons(features: Any) -> tuple[dict[str, str], dict[str, str]]:
     if not hasattr(features, "iloc"):
         class_name = f"{type(features).__module__}.{type(features).__name__}"
         raise TypeError(
-            f"features must be a pandas frame, got {class_name}: read_table gives one, and "
-            "to_pandas() of other frames."
+            f"features must be a pandas frame, got {class_name}: read_table gives one, "
+            "and to_pandas() of other frames."
         )
     kinds: dict[str, str] = {}
     reasons: dict[str, str] = {}
