@@ -139,7 +139,8 @@ def test_words_for_nothing_are_classes_unless_told_and_a_note_says_so(
     table = read(tmp_path, text)
     assert table.labels.tolist() == [*others, word, word, word, None]
     assert table.warnings == (
-        f"{word!r} in 'class' is a class: pass unlabeled={word!r} if it marks unlabeled rows.",
+        f"{word!r} in 'class' is a class: "
+        f"pass unlabeled={word!r} if it marks unlabeled rows.",
     )
     told = read(tmp_path, text, unlabeled=word)
     assert told.labels.tolist() == [*others, None, None, None, None]
@@ -223,7 +224,8 @@ REFUSED = {
     "short row": (b"x,class\n1,a\n2\n", "Row #3: Expected 2 columns, got 1"),
     "latin-1 far down": (
         b"x,class\n" + b"1,a\n" * 300_000 + b"1,\xe9\n",
-        "row 300002, column 'class': must hold text: it is not UTF-8 text, save the file",
+        "row 300002, column 'class': must hold text: "
+        "it is not UTF-8 text, save the file",
     ),
     "no label": (
         b"x,class\n1,\n2,\n",
