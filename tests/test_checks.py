@@ -56,8 +56,9 @@ def test_notes_on_ids_name_the_column_and_the_way_out():
     (remark,) = check_ids(pd.DataFrame({"ID": IDS["ID"], "x": RNG.normal(size=60)}))
     assert (remark.level, str(remark.text)) == (
         NOTE,
-        "Column 'ID' looks like an id or a row number: whole numbers, nearly all different. It is "
-        "used like a measurement; leave it out by drop=['ID'] if it is none.",
+        "Column 'ID' looks like an id or a row number: whole numbers, nearly all "
+        "different. It is used like a measurement; leave it out by drop=['ID'] if it "
+        "is none.",
     )
 
 

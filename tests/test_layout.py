@@ -23,6 +23,7 @@ ELSEWHERE = {
     "_estimators/normalized.py": "tests/estimators/test_moment_constrained",
     "_estimators/self_learning.py": "tests/estimators/test_self_training",
     "_local_server.py": "tests/playground/test_server and tests/labeling/test_server",
+    "labeling/session.py": "tests/labeling/test_server, as the page uses it",
     "_system.py": "test_model_files, tests/cli/test_models and the tests of missing extras",
     "model_selection/_scores.py": "tests/model_selection/test_scorers and test_learning_curve",
     "plots/_scores.py": "tests/plots: test_learning_curve_display, test_reliability and others",

@@ -1,4 +1,10 @@
-"""HTTP servers of pages for browsers on this machine that know the token."""
+"""HTTP servers for pages that only a browser on this machine may open.
+
+The playground and the labeling page each describe themselves as a `Site`. `serve` binds
+a port of this machine, puts the site below a random token, and runs until the process
+is interrupted. A request has to pass two checks, of its host and of its token (see
+`Guard`).
+"""
 
 from __future__ import annotations
 
@@ -11,8 +17,8 @@ from dataclasses import dataclass
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse, Response
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import PlainTextResponse
 from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from threadpoolctl import threadpool_limits
@@ -20,6 +26,9 @@ from threadpoolctl import threadpool_limits
 from ._messages import Hint, ParameterError, say
 
 ADDRESS = "127.0.0.1"
+
+# Sent with every response. The page may load nothing from elsewhere, and no other site
+# may embed it or read its responses.
 _HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -36,60 +45,79 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class Site:
-    """A page with all that it requests."""
+    """A page and everything that it requests.
 
-    command: str  # that serves it
-    routes: Sequence[BaseRoute]  # below the token
-    note: str = ""  # for those who may not open it
+    Attributes
+    ----------
+    command : str
+        The subcommand of ``iclda`` that serves the page.
+    routes : sequence of BaseRoute
+        Addresses below the token.
+    note : str
+        Shown to a browser that does not know the token.
+    """
+
+    command: str
+    routes: Sequence[BaseRoute]
+    note: str = ""
 
 
 class Guard:
-    """Refuses requests to another host or without the token, and sets the headers of answers.
+    """Refuses requests to another host or without the token; sets the response headers.
 
-    A page of another site can make its own name lead to this machine (DNS rebinding) and then read
-    answers: the browser sends that name as the host.
+    A page of another site can make its own name lead to this machine (DNS rebinding)
+    and then read the responses. The browser sends that name as the host, and
+    ``TrustedHostMiddleware`` refuses all names but those of this machine.
     """
 
-    def __init__(self, site: Site, token: str, port: int) -> None:
-        self.app: ASGIApp = Starlette(routes=[Mount(f"/{token}", routes=site.routes)])
-        self.site, self.token = site, token
-        self.hosts = {f"{name}:{port}" for name in (ADDRESS, "localhost")}
+    def __init__(self, site: Site, token: str) -> None:
+        pages = Starlette(routes=[Mount(f"/{token}", routes=site.routes)])
+        self.site = site
+        self.token = token
+        self.app: ASGIApp = TrustedHostMiddleware(
+            self._with_token(pages),
+            allowed_hosts=[ADDRESS, "localhost"],
+            www_redirect=False,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request with the headers of every response added."""
+        added = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                added = [
-                    (name.encode(), value.encode()) for name, value in _HEADERS.items()
-                ]
                 message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 
-        answer = self._refusal(scope) or self.app
-        await answer(scope, receive, send_with_headers)
+        await self.app(scope, receive, send_with_headers)
 
-    def _refusal(self, scope: Scope) -> Response | None:
-        host = Headers(scope=scope).get("host", "")
-        if host not in self.hosts:
-            return PlainTextResponse(
-                f"The page is on {ADDRESS} only, not on another host.\n", 403
+    def _with_token(self, pages: ASGIApp) -> ASGIApp:
+        """Wrap the pages so that a request without the token gets a refusal instead."""
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            _, _, after_slash = scope["path"].partition("/")
+            token = after_slash.split("/")[0]
+            # A comparison in constant time: its duration does not betray the token.
+            if secrets.compare_digest(token.encode(), self.token.encode()):
+                await pages(scope, receive, send)
+                return
+            refusal = PlainTextResponse(
+                "This is not the page that is running: open the address that "
+                f"`iclda {self.site.command}` prints.\n{self.site.note}\n",
+                status_code=403,
             )
-        token = scope["path"].split("/")[1] if "/" in scope["path"] else ""
-        if not secrets.compare_digest(token.encode(), self.token.encode()):
-            command = f"open the address that `iclda {self.site.command}` prints"
-            text = (
-                f"This is not the page that is running: {command}.\n{self.site.note}\n"
-            )
-            return PlainTextResponse(text, 403)
-        return None
+            await refusal(scope, receive, send)
+
+        return answer
 
 
 def bind(port: int) -> socket.socket:
-    """Open a socket that listens on this machine only; port 0 is any free one."""
-    # For TCP sockets asyncio turns delays off; otherwise every answer takes 40 ms more.
+    """Open a socket that listens on this machine only; port 0 takes any free one."""
+    # The protocol is named because asyncio turns off delays only for sockets known to
+    # be TCP; otherwise every response takes 40 ms more.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    if (
-        os.name == "posix"
-    ):  # elsewhere the option takes a port from the program that uses it
+    # On other systems the option would take the port from the program that uses it.
+    if os.name == "posix":
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((ADDRESS, port))
@@ -103,10 +131,11 @@ def bind(port: int) -> socket.socket:
 
 
 def make_server(listening: socket.socket, site: Site) -> tuple[uvicorn.Server, str]:
-    """Make a server for ``run(sockets=[listening])``; return it and the address of its page."""
-    token, port = secrets.token_urlsafe(16), listening.getsockname()[1]
+    """Make a server for ``run(sockets=[listening])``, and return its page's address."""
+    token = secrets.token_urlsafe(16)
+    port = listening.getsockname()[1]
     config = uvicorn.Config(
-        Guard(site, token, port),
+        Guard(site, token),
         http="h11",
         ws="none",
         lifespan="off",
@@ -121,12 +150,14 @@ def make_server(listening: socket.socket, site: Site) -> tuple[uvicorn.Server, s
 def serve(
     port: int, make_site: Callable[[], Site], show: Callable[[str], None]
 ) -> None:
-    """Serve until the process is interrupted; ``show`` gets the address once it can be opened."""
-    with (
-        bind(port) as listening,
-        threadpool_limits(1),
-    ):  # small fits take longer on many threads
+    """Serve a site until the process is interrupted.
+
+    ``show`` gets the address of the page once it can be opened.
+    """
+    # Fits of the few rows of a page take longer on many threads.
+    with bind(port) as listening, threadpool_limits(1):
         server, address = make_server(listening, make_site())
-        gc.freeze()  # so that collections do not traverse the imported modules
+        # Garbage collections need not traverse the imported modules again and again.
+        gc.freeze()
         show(address)
         server.run(sockets=[listening])

@@ -1,4 +1,4 @@
-"""The loop on the command line: ask, fill in, ask, fit; what is said and what is refused."""
+"""The loop on the command line: ask, fill in, ask, fit; what it says and refuses."""
 
 import json
 import shlex
@@ -33,7 +33,8 @@ def test_the_loop_ends_in_a_model_with_an_honest_error(features):
     assert (code, error) == (0, "")
     assert said.splitlines() == [
         "Wrote to_label.csv: 9 more rows to label, 9 chosen.",
-        "Next: fill in the column 'label' of to_label.csv, then run the same command again, with "
+        "Next: fill in the column 'label' of to_label.csv, then run the same "
+        "command again, with "
         "--test 50 to know the error",
     ]
     assert Path("to_label.csv").read_text().startswith("row,label,how,round,guess\n")
@@ -70,7 +71,8 @@ def test_no_fit_is_named_before_two_classes_are_known(features):
     said = call("ask", "x.npy", "--n", 0)[1]
     assert (
         said
-        == "Next: run the same command with --n 20, since a fit needs labels of two classes\n"
+        == "Next: run the same command with --n 20, since a fit needs labels of two "
+        "classes\n"
     )
 
 

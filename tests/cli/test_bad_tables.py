@@ -1,6 +1,6 @@
 """What a user can get wrong about a table: one line, exit code 2, nothing half-written.
 
-What is refused, and why, is tested in tests/tabular; here is what the commands make of it.
+What is refused, and why, is tested in tests/tabular; here is what commands make of it.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from table_files import call, flowers, write
 
 
 def fit(folder, frame, *options, name="data.csv"):
-    """Fit a table in an empty folder; what it says, and whether anything new lies there."""
+    """Fit a table in an empty folder; what it says, and whether it leaves a file."""
     data, out = write(folder, frame, name), folder / "m.skops"
     out.unlink(missing_ok=True)
     options = ("--target", "species", "--method", "moment", "--out", out, *options)
@@ -28,7 +28,8 @@ TABLES = {
     "an unknown prior": (
         flowers(),
         ["--prior", "iris=0.5", "--prior", "tulip=0.5"],
-        "--prior must name the classes with labeled rows, ['iris', 'lily', 'rose'], got ['iris', ",
+        "--prior must name the classes with labeled rows, ['iris', 'lily', 'rose'], "
+        "got ['iris', ",
     ),
     "few labels": (
         flowers(n_labeled=3),
@@ -170,11 +171,13 @@ USAGE = {
     ),
     "proportions of one class": (
         (*FIT, "--proportions", "iris=0.2:0.4"),
-        "--proportions must name the classes with labeled rows, ['iris', 'lily', 'rose'], got ['ir",
+        "--proportions must name the classes with labeled rows, ['iris', 'lily', "
+        "'rose'], got ['ir",
     ),
     "proportions without use": (
         (*FIT, "--method", "moment", "--proportions", "labeled"),
-        "--proportions is for iclda, em, self-training, pessimistic, average, iclda-proportions",
+        "--proportions is for iclda, em, self-training, pessimistic, "
+        "average, iclda-proportions",
     ),
     "no model file": (
         (*FIT, "--out", "m.csv"),

@@ -1,4 +1,4 @@
-"""Features of a network from array files and lists, with labels in a file of their own."""
+"""Features of a network from array files and lists, with labels in another file."""
 
 import json
 

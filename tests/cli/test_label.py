@@ -1,4 +1,4 @@
-"""The command that opens the labeling page: what it serves, says at the end, and refuses."""
+"""The command of the labeling page: what it serves, says at the end, and refuses."""
 
 import json
 import signal
@@ -53,7 +53,8 @@ def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
     said, error = process.communicate(timeout=60)
     assert (error, process.returncode) == ("", 0)
     assert said.strip() == (
-        "1 label in to_label.csv, 19 rows still to label. Next: run the same command again, since "
+        "1 label in to_label.csv, 19 rows still to label. Next: run the same "
+        "command again, since "
         "a fit needs labels of two classes"
     )
 
@@ -73,7 +74,7 @@ def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
         ),
         (None, ["rows.csv", "--id", "picure"], "Did you mean 'picture' for 'picure'?"),
         (None, ["rows.csv", "--labels", "no/l.csv"], "There is no folder no for l.csv"),
-        ("row;label;how\n1;cat;chosen\n", ["rows.csv"], "is no file of rows to label"),
+        ("row;label;how\n1;cat;chosen\n", ["rows.csv"], "not a file of rows to label"),
         (
             None,
             ["x.npy"],

@@ -59,7 +59,7 @@ def many_flowers(folder):
 
 
 def on_a_terminal(folder, *arguments):
-    """Standard output of a command, and what it writes to a terminal as its error stream."""
+    """Standard output of a command, and what it writes to the terminal as errors."""
     terminal, stderr = pty.openpty()
     shown = b""
     with subprocess.Popen(
@@ -161,17 +161,20 @@ def test_show_tells_what_how_and_from_what(model):
     code, said, _ = call("show", model)
     assert code == 0
     for words in (
-        "Implicitly constrained LDA for 'species', fitted to 30 labeled and 60 unlabeled rows.",
+        "Implicitly constrained LDA for 'species', fitted to 30 labeled and "
+        "60 unlabeled rows.",
         "It converged in ",
         " of new rows wrong",
-        "(90 % interval from 30 labeled rows, not corrected for choosing the method by them; "
+        "(90 % interval from 30 labeled rows, not corrected for choosing the "
+        "method by them; "
         "cross-validated, in other folds than those of `iclda compare`)",
         "Shrinkage  ",
         "Columns that matter most",
         "discriminant 1, from ",
         "flowers.csv, 90 rows, sha256 ",
         "Columns    p, q, color, wild",
-        f"Checksum   sha256 {hashlib.sha256(model.read_bytes()).hexdigest()} of the whole file",
+        f"Checksum   sha256 {hashlib.sha256(model.read_bytes()).hexdigest()} "
+        f"of the whole file",
         "scikit-learn",
     ):
         assert words in said
@@ -185,7 +188,8 @@ def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_pa
         r"^Chose .* with shrinkage.* 30 labeled rows.*\.$", said, re.MULTILINE
     )
     assert re.search(
-        r"^Expect .* wrong.* \(90 % interval from 30 labeled rows, corrected .*\); to call .*\.$",
+        r"^Expect .* wrong.* \(90 % interval from 30 labeled rows, "
+        r"corrected .*\); to call .*\.$",
         said,
         re.MULTILINE,
     )
@@ -294,7 +298,8 @@ def test_proportions_are_used(tmp_path, given, kept):
 
 def test_priors_and_shrinkage_are_used(tmp_path):
     data, out = write(tmp_path), tmp_path / "m.skops"
-    options = "--prior iris=0.25 --prior lily=0.25 --prior rose=0.5 --shrinkage 0.1 --method em"
+    options = "--prior iris=0.25 --prior lily=0.25 --prior rose=0.5 "
+    options += "--shrinkage 0.1 --method em"
     assert (
         call("fit", data, "--target", "species", "--out", out, *options.split())[0] == 0
     )

@@ -1,4 +1,4 @@
-"""The labeling page's server: rows, answers, the way back, new classes, files, faults."""
+"""The server of the labeling page: rows, answers, going back, new classes, files."""
 
 import http.client
 import json
@@ -75,7 +75,7 @@ class Page:
     def answer_truly(self):
         state = self.state()
         row = state["row"]
-        return self.send("answer", id=row["id"], label=self.truth[row["place"]])
+        return self.send("answer", id=row["id"], label=self.truth[row["position"]])
 
     def settle(self):
         while (state := self.state())["is_fitting"]:

@@ -106,13 +106,12 @@ def test_without_the_token_everything_is_refused(ask, token):
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "[::1]:{port}"]
+    "host", ["evil.example", "evil.example:{port}", "www.localhost", "[::1]:{port}"]
 )
 def test_another_host_is_refused_even_with_the_token(ask, address, host):
     for path, method in (("", "GET"), ("fit", "POST")):
         status, _, content = ask(path, method, host=host.format(port=address.port))
-        assert status == 403
-        assert "not on another host" in content
+        assert (status, content) == (400, "Invalid host header")
 
 
 def test_fits_and_toy_problems_come_as_json(ask, address):

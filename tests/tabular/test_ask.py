@@ -1,4 +1,4 @@
-"""Rounds of labeling: rows to label, answers read back, and the error of labels drawn at random."""
+"""Rounds of labeling: rows to label, answers read back, the error of random labels."""
 
 import numpy as np
 import pandas as pd
@@ -117,7 +117,7 @@ def test_what_more_labels_bring_follows_a_power_law():
 
 
 def test_held_out_labels_train_no_fit_and_chosen_ones_are_not_tested():
-    """The classes of random rows are noise that only a fit with their own labels could know."""
+    """The classes of random rows are noise that only a fit with their labels knows."""
     rng = np.random.default_rng(0)
     labels = np.full(80, None, dtype=object)
     labels[:40] = rng.choice(["a", "b"], 40)
@@ -317,7 +317,7 @@ def test_rows_that_were_asked_for_are_not_asked_for_again(asked):
 def test_another_file_is_not_taken_for_one(tmp_path):
     path = tmp_path / "wine.csv"
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match="is no file of rows to label"):
+    with pytest.raises(ValueError, match="is not a file of rows to label"):
         Answers.read(path, "row", "kind")
     path.write_text("row,kind,how,round,guess\n")
     with pytest.raises(

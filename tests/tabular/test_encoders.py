@@ -196,7 +196,8 @@ def test_a_few_texts_that_are_no_numbers_are_categories():
 
 def test_all_columns_that_cannot_be_used_are_named_at_once():
     frame = pd.DataFrame({f"n{i}": NAMES for i in range(7)})
-    words = "'n0' holds .*'n4' holds .* 2 more columns cannot be used. .*: drop_unusable=True"
+    words = "'n0' holds .*'n4' holds .* 2 more columns cannot be used. .*: "
+    words += "drop_unusable=True"
     with pytest.raises(ValueError, match=words):
         kinds_of(frame)
 

@@ -29,7 +29,7 @@ def rows(n_classes):
     )[y]
 
 
-def test_two_classes_have_the_log_odds_of_the_second_in_units_of_the_spread_within_classes():
+def test_two_classes_have_the_log_odds_of_the_second_per_deviation_within_classes():
     X, y = rows(2)
     model = SupervisedLDA().fit(X, y)
     (found,) = standardized_coefficients(model)

@@ -139,7 +139,8 @@ def test_words_for_nothing_are_classes_unless_told_and_a_note_says_so(
     table = read(tmp_path, text)
     assert table.labels.tolist() == [*others, word, word, word, None]
     assert table.warnings == (
-        f"{word!r} in 'class' is a class: pass unlabeled={word!r} if it marks unlabeled rows.",
+        f"{word!r} in 'class' is a class: "
+        f"pass unlabeled={word!r} if it marks unlabeled rows.",
     )
     told = read(tmp_path, text, unlabeled=word)
     assert told.labels.tolist() == [*others, None, None, None, None]
@@ -212,7 +213,7 @@ REFUSED = {
     ),
     "utf-16": (
         "x,class\n1,a\n".encode("utf-16"),
-        "is no UTF-8 text: byte 0 cannot be read",
+        "is not UTF-8 text: byte 0 cannot be read",
     ),
     "name twice": (b"x,x,class\n1,2,a\n", "has 2 columns called 'x'"),
     "zero byte": (b"x\0,class\n1,a\n", "holds a zero byte: rename it"),
@@ -223,7 +224,8 @@ REFUSED = {
     "short row": (b"x,class\n1,a\n2\n", "Row #3: Expected 2 columns, got 1"),
     "latin-1 far down": (
         b"x,class\n" + b"1,a\n" * 300_000 + b"1,\xe9\n",
-        "row 300002, column 'class': must hold text: it is no UTF-8 text, save the file",
+        "row 300002, column 'class': must hold text: "
+        "it is not UTF-8 text, save the file",
     ),
     "no label": (
         b"x,class\n1,\n2,\n",
@@ -254,7 +256,7 @@ def test_what_cannot_be_read_is_refused_with_place_and_value(
 
 def test_other_files_and_folders_are_refused(tmp_path):
     (tmp_path / "data.xlsx").write_bytes(b"PK\x03\x04\xff\xfe\n\n")
-    with pytest.raises(ValueError, match=r"no UTF-8 text.*'CSV UTF-8'"):
+    with pytest.raises(ValueError, match=r"not UTF-8 text.*'CSV UTF-8'"):
         read_table(tmp_path / "data.xlsx", target="class")
     with pytest.raises(ValueError, match=r"is a folder without \.npy files"):
         read_table(tmp_path, target="class")

@@ -71,7 +71,7 @@ def test_a_frame_of_an_array_has_all_labeled_rows_and_a_sample_of_many_others(
     (tmp_path / "l.csv").write_text("row,label\n7,a\n1999,b\n")
     table = read_table(saved(tmp_path, rows), labels=tmp_path / "l.csv", id="row")
     assert len(table.framed().features) == 2_000
-    monkeypatch.setattr("iclda.tabular.table._MOST_NUMBERS", 1)
+    monkeypatch.setattr("iclda.tabular.table._MAX_FRAME_ENTRIES", 1)
     few = table.framed()
     assert few.features.shape == (1_002, 3)
     assert few.features["feature_0"][few.is_labeled].tolist() == [21.0, 5997.0]

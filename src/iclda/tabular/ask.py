@@ -1,4 +1,11 @@
-"""Projects of labeling: which rows a person labels next, and the error that the labels show."""
+"""Projects of labeling: the rows a person labels next, and the error that labels show.
+
+A `Pool` is the file of the rows, and `Answers` is the file in which a person labels
+some of them. A `Project` joins the two: it knows which rows are labeled, asked for or
+free, draws the next rows to ask for, and estimates the error of a model fitted to the
+labels so far. `ask_for_labels` carries out one round of it, which is the command
+``iclda ask``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -44,43 +51,75 @@ from .table_files import (
     open_data,
 )
 
-_MOST_OTHER_COLUMNS = 8  # columns that are no text, of those that a person sees
-_MOST_UNLABELED = 4_096  # rows that a fit uses besides the labeled ones
-_SAME_NUMBER = 1e-3  # relative difference that a spreadsheet may make by rounding
-_MORE_LABELS = 10  # labels whose worth is predicted
+# Columns without text that a person sees; columns of text are all shown.
+_MAX_SHOWN_NUMBER_COLUMNS = 8
+# Unlabeled rows that a fit uses.
+_MAX_UNLABELED_ROWS = 4_096
+# Relative difference that a spreadsheet may make by rounding what it shows.
+_SPREADSHEET_PRECISION = 1e-3
+# The worth of further labels is predicted for this many.
+_N_MORE_LABELS = 10
 
-# Ids of rows to label, how they were drawn, guesses, and cells to look at: see Answers.asking.
-Batch = tuple[list[str], list[str], Sequence[str] | str, Mapping[str, list[str]]]
+
+class Batch(NamedTuple):
+    """Rows to label, as `Answers.asking` takes them."""
+
+    ids: list[str]
+    how: list[str]
+    guesses: Sequence[str] | str
+    shown: Mapping[str, list[str]]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """The error that labels show, and how the last round changed it."""
+    """The error that labels show, and how the last round changed it.
+
+    Attributes
+    ----------
+    estimate : ErrorEstimate or None
+        The error of a fit to all labels, measured on those drawn at random.
+    withheld : str
+        Why there is no estimate.
+    before : float or None
+        The error, on the same test rows, of a fit without the labels of the last round.
+    n_right : int
+        Test rows that the labels of the last round made right.
+    n_wrong : int
+        Test rows that the labels of the last round made wrong.
+    n_labels : int
+        All labels.
+    n_last : int
+        Labels of the last round.
+    """
 
     estimate: ErrorEstimate | None
-    withheld: str = ""  # why there is no estimate
-    before: float | None = None  # the same without the labels of the last round
-    n_right: int = 0  # test rows that the last round made right
-    n_wrong: int = 0  # and that it made wrong
+    withheld: str = ""
+    before: float | None = None
+    n_right: int = 0
+    n_wrong: int = 0
     n_labels: int = 0
-    n_last: int = 0  # labels of the last round
+    n_last: int = 0
 
     @property
     def after_more(self) -> float | None:
-        """Error after ten more labels, by a power law; None if the last round shows no fall.
+        """Error after ten more labels, by a power law; None if the error did not fall.
 
-        The fall has to exceed one standard error of the difference on the same test rows.
+        The fall in the last round has to exceed one standard error of the difference on
+        the same test rows.
         """
         if self.estimate is None or self.before is None:
             return None
-        n_before, gain = self.n_labels - self.n_last, self.n_right - self.n_wrong
-        is_fall = gain > np.sqrt(self.n_right + self.n_wrong)
-        if not is_fall or n_before < 1 or self.estimate.error == 0:
+        n_before = self.n_labels - self.n_last
+        # Only rows whose prediction changed count: the difference of two such counts
+        # has the variance of their sum.
+        net_gain = self.n_right - self.n_wrong
+        is_fall = net_gain > np.sqrt(self.n_right + self.n_wrong)
+        error = self.estimate.error
+        if not is_fall or n_before < 1 or error == 0:
             return None
-        fall = np.log(self.before / self.estimate.error) / np.log(
-            self.n_labels / n_before
-        )
-        return float(self.estimate.error * (1 + _MORE_LABELS / self.n_labels) ** -fall)
+        # The power law error ~ n_labels ** -exponent goes through both errors.
+        exponent = np.log(self.before / error) / np.log(self.n_labels / n_before)
+        return float(error * (1 + _N_MORE_LABELS / self.n_labels) ** -exponent)
 
     def __str__(self) -> str:
         if self.estimate is None:
@@ -88,35 +127,69 @@ class Progress:
         text = f"Expect {self.estimate}"
         if self.before is None:
             return f"{text}."
-        text += f"; without the {plural(self.n_last, 'label')} of the last round "
-        text += f"{percent_text(self.before)} ({plural(self.n_right, 'test row')} became right, "
-        text += f"{self.n_wrong} wrong)"
+        text += (
+            f"; without the {plural(self.n_last, 'label')} of the last round "
+            f"{percent_text(self.before)} ({plural(self.n_right, 'test row')} became "
+            f"right, {self.n_wrong} wrong)"
+        )
         if self.after_more is None:
-            return f"{text}. What {_MORE_LABELS} more labels bring, this does not show."
-        gain = 100 * (self.estimate.error - self.after_more)
-        return f"{text}. {_MORE_LABELS} more labels should lower it by about {gain:.1f} points."
+            more = f"What {_N_MORE_LABELS} more labels bring, this does not show."
+        else:
+            gain = 100 * (self.estimate.error - self.after_more)
+            more = (
+                f"{_N_MORE_LABELS} more labels should lower it by about {gain:.1f} "
+                "points."
+            )
+        return f"{text}. {more}"
 
 
 class Pool:
-    """The rows of a file that may be labeled: ids, features, and cells for a person to look at."""
+    """The rows of a file that may be labeled: ids, features, cells to look at.
+
+    Attributes
+    ----------
+    id, target : str
+        Names of the columns of ids and of classes.
+    file : DataReader
+        The file.
+    rows : RowIds
+        Position of the row of every id.
+    ids : list of str
+        Ids in the order of the file.
+    table : Table
+        Features, and the labels that the file itself has.
+    labels : dict of str to str
+        The same labels, by id.
+    has_features : bool
+        Whether there is a column that a model can learn from.
+    """
 
     def __init__(self, path: Path, id: str = ROW, target: str = LABEL) -> None:
-        self.id, self.target = id, target
-        self.file = file = open_data(path, [self.id])
+        self.id = id
+        self.target = target
+        file = open_data(path, [id])
+        self.file = file
         self.is_array = isinstance(file, FeatureFile)
-        self.rows = RowIds(file, self.id)
+        if not isinstance(file, FeatureFile):
+            file.hold(file.columns, texts=[id, target])
+        self.rows = RowIds(file, id)
         self.ids = [*self.rows]
-        nothing = require_for_tables("pyarrow").nulls(file.n_rows, "string")
-        cells = file.column(self.target) if self.target in file.columns else nothing
-        options = ReadOptions(self.target, drop_unusable=True, id=self.id)
-        self.table = read_opened(file, options, Classes(self.target, cells))
-        own = zip(self.ids, self.table.labels, strict=True)
-        self.labels = {text: label for text, label in own if label is not None}
+        if target in file.columns:
+            cells = file.column(target)
+        else:
+            cells = require_for_tables("pyarrow").nulls(file.n_rows, "string")
+        options = ReadOptions(target, drop_unusable=True, id=id)
+        self.table = read_opened(file, options, Classes(target, cells))
+        self.labels = {
+            text: label
+            for text, label in zip(self.ids, self.table.labels, strict=True)
+            if label is not None
+        }
         self.has_features = self.is_array or len(self.table.features.columns) > 0
 
     @cached_property
     def model(self) -> Any:
-        """The unfitted model of guesses and of the error."""
+        """The unfitted model that guesses classes and whose error is estimated."""
         encoder = None if self.is_array else preprocessing(self.table.features)
         return pipeline(encoder, AverageLDA(proportions=FREE))
 
@@ -130,41 +203,61 @@ class Pool:
         if not names:
             return require_for_tables("pandas").DataFrame(index=range(len(self.ids)))
         frame = to_pandas_frame(file.read(names))
-        is_text = np.array([kind.kind == "O" for kind in frame.dtypes], dtype=bool)
-        kept = {*frame.columns[is_text], *frame.columns[~is_text][:_MOST_OTHER_COLUMNS]}
-        return frame[[name for name in names if name in kept]]
+        is_text = np.array([dtype.kind == "O" for dtype in frame.dtypes], dtype=bool)
+        texts = frame.columns[is_text]
+        others = frame.columns[~is_text][:_MAX_SHOWN_NUMBER_COLUMNS]
+        shown = {*texts, *others}
+        return frame[[name for name in names if name in shown]]
 
     def cells(self, rows: AnyArray | Sequence[int]) -> dict[str, list[str]]:
         """Text that a person sees of some rows, by column."""
         frame = self.shown.iloc[rows]
         return {
-            name: [x or "" for x in texts_of(frame[name], ("",))]
+            name: [text or "" for text in texts_of(frame[name], empty=("",))]
             for name in frame.columns
         }
 
     def check_unchanged(self, answers: Answers, rows: AnyArray) -> None:
-        """Raise a ValueError if most rows asked for show other cells than the file has now."""
-        pandas, then = require_for_tables("pandas"), answers.frame
-        kinds = {name: kind.kind for name, kind in self.shown.dtypes.items()}
-        names = [name for name in then.columns if kinds.get(name) in {*"Oiuf"}]
-        now = pandas.DataFrame(self.cells(rows), columns=names, index=then.index)
-        points = then[names].replace(
-            ",", ".", regex=True
-        )  # spreadsheets may write commas
-        one, two = (x.apply(pandas.to_numeric, errors="coerce") for x in (now, points))
-        is_same = np.isclose(one, two, rtol=_SAME_NUMBER) | (now == then[names])
+        """Raise a ValueError if the file of the rows changed after it was asked about.
+
+        The file of answers repeats some cells of every row that it asks about. If more
+        than half of these rows look different now, ids no longer name the same rows.
+        """
+        asked = answers.frame
+        columns = [name for name in asked.columns if self._is_text_or_number(name)]
+        pandas = require_for_tables("pandas")
+        current = pandas.DataFrame(self.cells(rows), columns=columns, index=asked.index)
+
+        # A spreadsheet may have rewritten 0.5 as 0,5 or rounded it: numbers are
+        # compared as numbers.
+        asked_numbers = _to_numbers(asked[columns].replace(",", ".", regex=True))
+        is_same_number = np.isclose(
+            _to_numbers(current), asked_numbers, rtol=_SPREADSHEET_PRECISION
+        )
+        is_same = is_same_number | (current == asked[columns])
         n_changed = int((~is_same.all(axis=1)).sum())
         if 2 * n_changed > len(rows):
             raise ValueError(
-                f"{answers.path} shows other rows than {self.file.path} has now: {n_changed} of "
-                f"{len(rows)} differ. Bring back the file that they were taken from, or name "
-                "another file of rows to label, which will be made."
+                f"{answers.path} shows other rows than {self.file.path} has now: "
+                f"{n_changed} of {len(rows)} differ. Bring back the file that they "
+                "were taken from, or name another file of rows to label, which will "
+                "be made."
             )
+
+    def _is_text_or_number(self, name: str) -> bool:
+        """Whether a shown column has cells that a spreadsheet keeps as they are."""
+        return name in self.shown and self.shown[name].dtype.kind in "Oiuf"
+
+
+def _to_numbers(frame: Any) -> Any:
+    """Return the numbers in a frame of text, NaN for other text."""
+    pandas = require_for_tables("pandas")
+    return frame.apply(pandas.to_numeric, errors="coerce")
 
 
 @dataclass(frozen=True, eq=False)
 class Project:
-    """The rows of a pool and the answers so far: which rows are labeled, asked for, or free."""
+    """The rows of a pool and the answers so far: rows labeled, asked for, or free."""
 
     pool: Pool
     answers: Answers
@@ -189,18 +282,19 @@ class Project:
     @cached_property
     def table(self) -> Table:
         """All rows, with the labels of the file and the answers."""
-        labels, answers = self.pool.table.labels.copy(), self.answers
+        answers = self.answers
+        labels = self.pool.table.labels.copy()
         labels[self._rows([*answers.labels])] = [*answers.labels.values()]
         cells = require_for_tables("pyarrow").array(labels.tolist(), "string")
+        labels = labels_of(cells, answers.path, self.pool.target, None, 0)
         is_chosen = np.zeros(len(labels), dtype=bool)
         is_chosen[self._rows(answers.ids(CHOSEN))] = True
-        labels = labels_of(cells, answers.path, self.pool.target, None, 0)
         return replace(self.pool.table, labels=labels, is_chosen=is_chosen)
 
     @cached_property
     def sample(self) -> Table:
         """The labeled rows and some others, as a frame."""
-        return self.table.framed(_MOST_UNLABELED)
+        return self.table.framed(_MAX_UNLABELED_ROWS)
 
     @cached_property
     def is_free(self) -> AnyArray:
@@ -215,61 +309,70 @@ class Project:
         if not self.pool.has_features or len(self.table.classes) < 2:
             return None
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # labels are few, which the person is about to change
+            # They are about few labels, to which the person is about to add.
+            warnings.simplefilter("ignore")
             return clone(self.pool.model).fit(self.sample.features, self.sample.labels)
 
     def draw(self, n_chosen: int, n_random: int) -> Batch:
-        """Draw free rows at random, and choose others for their worth; without features, draw all.
+        """Draw free rows at random, and choose others because they are informative.
 
-        There are fewer rows if fewer are free, and guesses if there is a model.
+        There are fewer rows if fewer are free. Without features all rows are drawn at
+        random; with a model there are guesses.
         """
-        free = np.flatnonzero(self.is_free)
         if not self.pool.has_features:
-            n_chosen, n_random = 0, n_chosen + n_random
+            n_random += n_chosen
+            n_chosen = 0
+        free = np.flatnonzero(self.is_free)
         n_random = min(n_random, len(free))
         n_chosen = min(n_chosen, len(free) - n_random)
         rng = np.random.default_rng([self.seed, self.answers.n_rounds])
         rows = rng.choice(free, n_random, replace=False)
         if n_chosen:
-            rows = np.concatenate([rows, self._worthiest(n_chosen, rows)])
+            rows = np.concatenate([rows, self._most_informative(n_chosen, rows)])
+
         guesses: Sequence[str] | str = ""
         if self.fitted is not None and len(rows):
             features = self.table.features
             if self.pool.is_array:
                 features = features.take(np.isin(np.arange(len(self.pool.ids)), rows))
             guesses = self.fitted.predict(features.loc[rows]).astype(str).tolist()
+        ids = [self.pool.ids[row] for row in rows]
         how = [RANDOM] * n_random + [CHOSEN] * n_chosen
-        return [self.pool.ids[row] for row in rows], how, guesses, self.pool.cells(rows)
+        return Batch(ids, how, guesses, self.pool.cells(rows))
 
-    def _worthiest(self, n: int, drawn: AnyArray) -> AnyArray:
-        pool, labels = self.pool, self.table.labels
-        pending = [*np.flatnonzero(~self.is_free & ~self.table.is_labeled), *drawn]
-        known: Any = {"unlabeled": None, "pending": pending, "random_state": self.seed}
+    def _most_informative(self, n: int, drawn: AnyArray) -> AnyArray:
+        """Choose free rows, given those that were asked for or have just been drawn."""
+        pool = self.pool
+        is_open = ~self.is_free & ~self.table.is_labeled
         if pool.is_array:
-            return rows_to_label(pool.table.features.rows, n, labels, **known)
-        encoded = pool.model[:-1].fit_transform(pool.table.features)
-        return rows_to_label(encoded.to_numpy(), n, labels, **known)
+            rows = pool.table.features.rows
+        else:
+            rows = pool.model[:-1].fit_transform(pool.table.features).to_numpy()
+        return rows_to_label(
+            rows,
+            n,
+            self.table.labels,
+            unlabeled=None,
+            pending=[*np.flatnonzero(is_open), *drawn],
+            random_state=self.seed,
+        )
 
     def least_sure(self, n: int) -> list[tuple[int, list[tuple[str, float]]]]:
-        """Free rows with the smallest margins, and probabilities of the two likeliest classes."""
+        """Free rows with the smallest margins, and their two most probable classes."""
         features = self.sample.features
         features = features[self.is_free[features.index]]
         if self.fitted is None or not len(features):
             return []
-        shares = np.asarray(self.fitted.predict_proba(features))
-        two = np.argsort(-shares, axis=1)[:, :2]
-        pairs = np.take_along_axis(shares, two, axis=1)
-        order = np.argsort(pairs[:, 0] - pairs[:, 1], kind="stable")[:n]
-        names = self.fitted.classes_[two].astype(str)
-        return [
-            (
-                int(features.index[k]),
-                list(zip(names[k].tolist(), pairs[k].tolist(), strict=True)),
-            )
-            for k in order
-        ]
+        probabilities = np.asarray(self.fitted.predict_proba(features))
+        best_two = np.argsort(-probabilities, axis=1)[:, :2]
+        shares = np.take_along_axis(probabilities, best_two, axis=1)
+        names = self.fitted.classes_[best_two].astype(str)
+        margins = shares[:, 0] - shares[:, 1]
+        unsure = []
+        for k in np.argsort(margins, kind="stable")[:n]:
+            pairs = list(zip(names[k].tolist(), shares[k].tolist(), strict=True))
+            unsure.append((int(features.index[k]), pairs))
+        return unsure
 
     @property
     def withheld(self) -> str:
@@ -280,25 +383,23 @@ class Project:
 
     @cached_property
     def is_wrong(self) -> AnyArray:
-        """Whether each label drawn at random is predicted wrongly by a fit without it."""
+        """Which labels drawn at random are predicted wrongly by fits without them."""
         return wrong_on_random(self.pool.model, self.sample)
 
     @property
     def error(self) -> ErrorEstimate | None:
+        """The error to expect on new rows; None if it is not known."""
         return None if self.withheld else random_estimate(self.sample, self.is_wrong)
 
     def progress(self) -> Progress:
         """Estimate the error, and that without the labels of the last round."""
-        table, rounds = self.table, self.answers.rounds
-        n_labels, answered = int(table.is_labeled.sum()), [*self.answers.labels]
-        last = max((rounds[text] for text in answered), default=0)
-        is_last = np.zeros(len(table.labels), dtype=bool)
-        is_last[self._rows([text for text in answered if rounds[text] == last])] = True
-        n_last, error = int(is_last.sum()), self.error
+        error = self.error
+        is_last = self._is_of_last_round()
+        n_last = int(is_last.sum())
+        n_labels = int(self.table.is_labeled.sum())
         if error is None or n_last in (0, n_labels):
             return Progress(error, self.withheld)
-        features = self.sample.features
-        is_training = self.sample.is_labeled & ~is_last[features.index]
+        is_training = self.sample.is_labeled & ~is_last[self.sample.features.index]
         was_wrong = wrong_on_random(self.pool.model, self.sample, is_training)
         return Progress(
             error,
@@ -309,67 +410,87 @@ class Project:
             n_last=n_last,
         )
 
+    def _is_of_last_round(self) -> AnyArray:
+        """Which rows have an answer of the last round that has any."""
+        rounds = self.answers.rounds
+        answered = [*self.answers.labels]
+        last_round = max((rounds[text] for text in answered), default=0)
+        is_last = np.zeros(len(self.table.labels), dtype=bool)
+        last_ids = [text for text in answered if rounds[text] == last_round]
+        is_last[self._rows(last_ids)] = True
+        return is_last
+
 
 @dataclass(frozen=True)
 class Round:
-    """A round of labeling: the answers so far and the rows asked for."""
+    """A round of labeling: the answers so far and the rows asked for.
+
+    Attributes
+    ----------
+    n_labels : int
+        All labels so far.
+    n_chosen, n_random : int
+        Rows that were added.
+    n_open : int
+        Rows of earlier rounds without an answer.
+    n_left : int
+        Rows neither labeled nor asked for.
+    notes : sequence of str
+        Remarks on the table.
+    """
 
     pool: Pool
     answers: Answers
     progress: Progress
     n_labels: int
-    n_chosen: int  # rows that were added
+    n_chosen: int
     n_random: int
-    n_open: int  # rows of earlier rounds without an answer
-    n_left: int  # rows neither labeled nor asked for
+    n_open: int
+    n_left: int
     notes: Sequence[str] = ()
 
     @property
     def lines(self) -> list[str]:
-        """What a person should know, a paragraph a line; the next command is not among it."""
-        path, n_added = self.answers.path, self.n_chosen + self.n_random
+        """Lines to print after a round, without the suggested next command."""
+        path = self.answers.path
         lines = [f"Note: {text}" for text in self.notes]
         if self.n_labels:
             lines.append(str(self.progress))
         if self.n_open:
-            lines.append(
-                f"Unanswered in {path}: {plural(self.n_open, 'row')} of earlier rounds."
-            )
+            rows = plural(self.n_open, "row")
+            lines.append(f"Unanswered in {path}: {rows} of earlier rounds.")
+        n_added = self.n_chosen + self.n_random
         if n_added:
             parts = [(self.n_chosen, CHOSEN), (self.n_random, "drawn at random")]
             how = " and ".join(f"{n} {text}" for n, text in parts if n)
-            lines.append(
-                f"Wrote {path}: {plural(n_added, 'more row')} to label, {how}."
-            )
+            rows = plural(n_added, "more row")
+            lines.append(f"Wrote {path}: {rows} to label, {how}.")
+        elif not self.n_left and self.n_open:
+            lines.append("No further row is left to ask for.")
         elif not self.n_left:
-            is_done = "All rows are labeled: nothing is left to ask for."
-            lines.append(
-                "No further row is left to ask for." if self.n_open else is_done
-            )
+            lines.append("All rows are labeled: nothing is left to ask for.")
         return lines
 
     @property
     def needs_random_rows(self) -> bool:
-        """Whether too few rows drawn at random are labeled or asked for to know the error."""
-        return (
-            bool(self.progress.withheld)
-            and len(self.answers.ids(RANDOM)) < LEAST_TESTED
-        )
+        """Whether too few random rows are labeled or asked for to know the error."""
+        n_random = len(self.answers.ids(RANDOM))
+        return bool(self.progress.withheld) and n_random < LEAST_TESTED
 
     def to_json(self) -> dict[str, Any]:
         """The round as values that JSON has."""
-        progress, estimate = self.progress, self.progress.estimate
+        estimate = self.progress.estimate
         return {
             "labels": str(self.answers.path),
-            **{
-                name: value
-                for name, value in vars(self).items()
-                if name.startswith("n_")
-            },
+            "n_labels": self.n_labels,
+            "n_chosen": self.n_chosen,
+            "n_random": self.n_random,
+            "n_open": self.n_open,
+            "n_left": self.n_left,
             "error": None if estimate is None else vars(estimate),
-            "withheld": progress.withheld,
-            "error_before": progress.before,
-            "error_after_10_more": progress.after_more,
+            "withheld": self.progress.withheld,
+            "error_before": self.progress.before,
+            "error_after_10_more": self.progress.after_more,
             "lines": self.lines,
         }
 
@@ -386,26 +507,32 @@ def ask_for_labels(
 ) -> Round:
     """Add rows to the file of rows to label, which is made if there is none.
 
-    Everything is computed before the file is written, and answers stay as they are.
+    ``n`` rows are chosen and ``n_test`` rows are drawn at random. Everything is
+    computed before the file is written, and answers stay as they are.
     """
     check_writable(labels)
     project = Project.read(Pool(path, id, target), labels, seed)
-    progress, batch = project.progress(), project.draw(n, n_test)
-    answers, notes = project.answers.asking(*batch), [*project.table.notes]
-    n_added, n_free, how = len(batch[0]), int(project.is_free.sum()), Counter(batch[1])
+    progress = project.progress()
+    batch = project.draw(n, n_test)
+    answers = project.answers.asking(*batch)
+    notes = [*project.table.notes]
+    n_free = int(project.is_free.sum())
+    n_added = len(batch.ids)
+    n_wanted = n + n_test
     if n_added:
         answers.write()
-        if n_added < n + n_test:
+        if n_added < n_wanted:
             notes.append(
-                f"{n + n_test} rows were wanted, and {n_free} were left to ask for."
+                f"{n_wanted} rows were wanted, and {n_free} were left to ask for."
             )
+    n_drawn = Counter(batch.how)
     return Round(
         project.pool,
         answers,
         progress,
         n_labels=len(project.labels),
-        n_chosen=how[CHOSEN],
-        n_random=how[RANDOM],
+        n_chosen=n_drawn[CHOSEN],
+        n_random=n_drawn[RANDOM],
         n_open=len(project.answers.open_ids),
         n_left=n_free - n_added,
         notes=notes,

@@ -1,6 +1,23 @@
 """Column types: how each is recognized and encoded as numbers; the pipeline of a table.
 
-Columns that no linear model can learn from are refused with the way out.
+A column type is a row of ``COLUMN_TYPES``: a function that recognizes a pandas column,
+an encoder that turns it into numbers, and the words of messages. Reading, fitting,
+predicting and reporting all use this table, so that a new type is added here and
+nowhere else. A column that no linear model can learn from is refused, with the way out.
+
+The encoders are written by hand where those of scikit-learn cannot do what is needed:
+
+- `OneHotEncoder(min_frequency=...)` pools rare categories, but encodes a value that it
+  does not know like the pool or like the omitted category. Here such a value, and a
+  pool too small to learn from, is encoded by the shares of the training rows, so that
+  it has no influence. The omitted category is the most frequent one, which `drop`
+  cannot name before the fit, and 1.0 and "1", or "" and "NA", are one value.
+- `SimpleImputer(add_indicator=True)` flags every column with gaps. Here gaps have to be
+  frequent enough to learn from, and of columns with the same gaps only one is flagged;
+  what is left for the imputer is a median.
+
+What is learned is stored in lists, dictionaries and arrays, so that a model file needs
+no further types.
 """
 
 from __future__ import annotations
@@ -26,9 +43,13 @@ from .._messages import ColumnError, Hint, say
 from .._rows.backends import MANY_FEATURES
 from .._system import require
 
-NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
+# Names of column types, as model files have them.
+NUMBER = "number"
+BOOLEAN = "boolean"
+CATEGORY = "category"
+DATE = "date"
 
-# A cell with one of these and nothing else is empty.
+# A cell that holds one of these words and nothing else is empty.
 EMPTY_WORDS = (
     "",
     "NA",
@@ -43,42 +64,52 @@ EMPTY_WORDS = (
     "?",
 )
 
-_LARGEST = 1e150  # sums of squares of larger numbers overflow
-_LEAST_GAPS, _LEAST_SHARE = (
-    10,
-    0.1,
-)  # rows, and share of rows, for a column that flags gaps
-_NEUTRAL = -1  # the code of a value that nothing is known about
-_MOST_DESCRIBED = 5  # columns that an error describes; further ones are counted
-_NUMBERED = re.compile(r"(.*?)\d+")
-_MOST_SPREAD = 50  # times the median standard deviation of a vector is the largest
-_FEW_TEXTS = 20  # so many different texts are categories, however few the rows
+# Sums of squares of larger numbers overflow.
+_LARGEST_NUMBER = 1e150
+# A column gets a further column that flags its gaps if there are gaps in at least this
+# number of rows ...
+_MIN_FLAGGED_GAPS = 10
+# ... and in at least this share of the rows.
+_MIN_FLAGGED_SHARE = 0.1
+# The code of a category about which nothing is known.
+_UNKNOWN_CODE = -1
+# Columns that an error describes; further ones are counted.
+_MAX_DESCRIBED_COLUMNS = 5
+# A column of a vector, such as embedding_12.
+_NUMBERED_NAME = re.compile(r"(.*?)\d+")
+# Numbered columns count as one vector, with one unit, up to this ratio of the largest
+# of their standard deviations to the median.
+_MAX_SPREAD_RATIO = 50
+# Up to this many different texts are categories, however few rows there are.
+_CATEGORIES_IN_ANY_TABLE = 20
 
 require_for_tables = partial(require, use="reading tables", extra="data")
 
 
 def text_of(value: Any, empty: Container[str] = EMPTY_WORDS) -> str | None:
-    """Return a value as text without blanks around it; None for an empty cell, "1" for 1.0."""
+    """Return a value as text without blanks around it; None for an empty cell.
+
+    Whole numbers are written without a decimal point: "1" for 1.0.
+    """
     if is_missing(value):
         return None
     if isinstance(value, (float, np.floating)):
-        return (
-            str(int(value))
-            if math.isfinite(value) and value == int(value)
-            else str(value)
-        )
+        is_whole = math.isfinite(value) and value == int(value)
+        return str(int(value)) if is_whole else str(value)
     text = str(value).strip()
     return None if text in empty else text
 
 
 def texts_of(values: Any, empty: Container[str] = EMPTY_WORDS) -> AnyArray:
-    """Text of every value, None for ``empty`` ones, as an array of objects."""
+    """Return the text of every value, None for ``empty`` ones, as an object array."""
+    # Tables repeat their values: each distinct one is converted once. The cache tells
+    # apart values of different types, since 1, 1.0 and True are equal keys.
     convert = lru_cache(maxsize=None, typed=True)(partial(text_of, empty=empty))
     return np.array([convert(value) for value in values], dtype=object)
 
 
 def value_types(series: Any) -> set[type]:
-    """Types of the values of a column of objects; no type for columns of any other dtype."""
+    """Types of the values of a column of objects; the empty set for other dtypes."""
     is_objects = series.dtype.kind == "O" and str(series.dtype) != "category"
     return {type(value) for value in series.dropna()} if is_objects else set()
 
@@ -102,8 +133,12 @@ class _Encoder(TransformerMixin, BaseEstimator):
 class NumberEncoder(_Encoder):
     """Numbers and booleans as float64, gaps filled with the median.
 
-    Columns with gaps in at least 1 of 10 rows of the fit, and in at least 10 rows, get an indicator
-    column, 1 where there was a gap; of columns with the same gaps, the first.
+    Columns with gaps in at least 1 of 10 rows of the fit, and in at least 10 rows, get
+    an indicator column, 1 where there was a gap; of columns with the same gaps, the
+    first.
+
+    A subclass for other values overrides ``_kind`` and ``_numbers``, and ``_names`` if
+    it makes several numbers of a column.
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -112,10 +147,11 @@ class NumberEncoder(_Encoder):
         self.column_kinds_ = {name: self._kind(X[name]) for name in X.columns}
         numbers = self._numbers(X)
         _refuse_extremes(numbers, self._names())
-        known = [column[~np.isnan(column)] for column in numbers.T]
-        self.medians_ = np.array(
-            [np.median(each) if len(each) else 0.0 for each in known]
-        )
+        medians = []
+        for column in numbers.T:
+            known = column[~np.isnan(column)]
+            medians.append(np.median(known) if len(known) else 0.0)
+        self.medians_ = np.array(medians)
         self.flagged_ = _worth_flagging(X.isna())
         return self
 
@@ -124,10 +160,9 @@ class NumberEncoder(_Encoder):
         self._check_columns(X)
         numbers = self._numbers(X)
         _refuse_extremes(numbers, self._names())
+        filled = np.where(np.isnan(numbers), self.medians_, numbers)
         flags = X[self.flagged_].isna().to_numpy(dtype=np.float64)
-        return np.column_stack(
-            [np.where(np.isnan(numbers), self.medians_, numbers), flags]
-        )
+        return np.column_stack([filled, flags])
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the columns, and "NAME is empty" for flags."""
@@ -144,22 +179,25 @@ class NumberEncoder(_Encoder):
 
     def _numbers(self, X: Any) -> Array:
         """Columns as float64, NaN where there is a gap."""
-        if all(
+        is_plain = [
             isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in X.dtypes
-        ):
+        ]
+        if all(is_plain):
             return np.ascontiguousarray(X.to_numpy(dtype=np.float64))
         return np.column_stack([_to_numbers(X[name], name) for name in X.columns])
 
 
 class DateEncoder(NumberEncoder):
-    """Dates as year, month and weekday, as far as these vary; gaps filled with their medians.
+    """Dates as year, month and weekday, as far as these vary; gaps get the medians.
 
-    The weekday (1 is Monday) is left out if all dates are on the same day of a month.
+    The weekday (1 is Monday) is left out if all dates are on the same day of a month:
+    such dates stand for months, and their weekdays mean nothing.
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn which parts vary, and their medians."""
-        self.parts_: list[list[str]] = []  # column and part
+        # Pairs of a column and a part, as lists so that a model file can hold them.
+        self.parts_: list[list[str]] = []
         for name in X.columns:
             parts = _parts_of_dates(X[name])
             varies = {part: values.nunique() > 1 for part, values in parts.items()}
@@ -178,16 +216,16 @@ class DateEncoder(NumberEncoder):
         numbers = [
             parts[name][part].to_numpy(dtype=np.float64) for name, part in self.parts_
         ]
+        # The empty part keeps the number of rows if no part varies.
         return np.column_stack([np.empty((len(X), 0)), *numbers])
 
 
 def _parts_of_dates(series: Any) -> dict[str, Any]:
     dates = series.astype("datetime64[us]").dt
-    weekday = dates.day_of_week + 1
     return {
         "year": dates.year,
         "month": dates.month,
-        "weekday": weekday,
+        "weekday": dates.day_of_week + 1,
         "day": dates.day,
     }
 
@@ -195,10 +233,10 @@ def _parts_of_dates(series: Any) -> dict[str, Any]:
 class CategoryEncoder(_Encoder):
     """Text as columns of 0 and 1, one for every category but the most frequent.
 
-    Categories of fewer than 1 in 100 rows, or of fewer than 5 rows, are pooled; with less than 50
-    rows the limits are 1 in 10 and 2. Gaps are a category. Values that are still too rare, or that
-    ``fit`` has not seen, are encoded by the shares of the training rows, so that the column has no
-    influence.
+    Categories of fewer than 1 in 100 rows, or of fewer than 5 rows, are pooled; with
+    less than 50 rows the limits are 1 in 10 and 2. Gaps are a category. Values that are
+    still too rare, or that ``fit`` has not seen, are encoded by the shares of the
+    training rows, so that the column has no influence.
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -216,15 +254,18 @@ class CategoryEncoder(_Encoder):
         return np.column_stack([np.empty((len(X), 0)), *parts])
 
     def count_unknown(self, X: Any) -> dict[str, int]:
-        """Count the cells of every column that hold a text without a category of its own."""
+        """Count the cells of every column whose text has no category of its own."""
         counts = {}
         for name, coding in zip(self.feature_names_in_, self.codings_, strict=True):
             known = {None, *coding["codes"]}
-            cells = X[name].value_counts()  # each value is turned into text once
-            counts[name] = sum(
-                int(n) for value, n in cells.items() if text_of(value) not in known
-            )
-        return {name: count for name, count in counts.items() if count}
+            n_unknown = 0
+            # Counted by value, so that each value is turned into text once.
+            for value, n_cells in X[name].value_counts().items():
+                if text_of(value) not in known:
+                    n_unknown += int(n_cells)
+            if n_unknown:
+                counts[name] = n_unknown
+        return counts
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return "COLUMN = category" for every column of 0 and 1."""
@@ -234,11 +275,11 @@ class CategoryEncoder(_Encoder):
 
 
 class VectorScaler(StandardScaler):
-    """Scales columns to mean 0 and variance 1, and the columns of a vector by one factor.
+    """Scales columns to mean 0 and variance 1, the columns of a vector by one factor.
 
-    The columns of a vector, such as the features of a network, have the same unit: how much each
-    of them varies says how much it matters. Their mean variance becomes 1. If one of them varies
-    far more than the others, they are scaled like any other columns.
+    The columns of a vector, such as the features of a network, have the same unit: how
+    much each of them varies says how much it matters. Their mean variance becomes 1. If
+    one of them varies far more than the others, they are scaled like any other columns.
 
     Parameters
     ----------
@@ -253,37 +294,63 @@ class VectorScaler(StandardScaler):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn means and scales."""
         super().fit(X, y, sample_weight)
-        for vector in map(list, self.vectors):
-            variances = self.var_[vector]
-            if variances.max() <= _MOST_SPREAD**2 * np.median(variances):
-                self.mean_[vector] = 0.0
-                self.scale_[vector] = math.sqrt(variances.mean()) or 1.0
+        for vector in self.vectors:
+            columns = list(vector)
+            variances = self.var_[columns]
+            if variances.max() <= _MAX_SPREAD_RATIO**2 * np.median(variances):
+                self.mean_[columns] = 0.0
+                self.scale_[columns] = math.sqrt(variances.mean()) or 1.0
         return self
 
 
 def _vectors_of(encoder: Any) -> list[list[int]]:
-    """Positions of numbered columns, such as embedding_0, that are many enough for a vector."""
-    step, _, names = next(iter(getattr(encoder, "transformers", ())), ("", None, ()))
-    found: dict[str, list[int]] = {}
-    for position, name in enumerate(names if step == "numbers" else ()):
-        if numbered := _NUMBERED.fullmatch(name):
-            found.setdefault(numbered[1], []).append(position)
+    """Positions of numbered columns that are many enough for a vector, by vector."""
+    steps = getattr(encoder, "transformers", ())
+    # Encoded numbers come first, so that positions in the step are positions in X.
+    if not steps or steps[0][0] != "numbers":
+        return []
+    positions_by_stem: dict[str, list[int]] = {}
+    for position, name in enumerate(steps[0][2]):
+        numbered = _NUMBERED_NAME.fullmatch(name)
+        if numbered is not None:
+            positions_by_stem.setdefault(numbered[1], []).append(position)
     return [
-        positions for positions in found.values() if len(positions) >= MANY_FEATURES
+        positions
+        for positions in positions_by_stem.values()
+        if len(positions) >= MANY_FEATURES
     ]
 
 
 @dataclass(frozen=True)
 class ColumnType:
-    """A type of column. A new one is a row of ``COLUMN_TYPES`` and, as a rule, an encoder."""
+    """A type of column. A new one is a row of ``COLUMN_TYPES`` and perhaps an encoder.
 
-    name: str  # in model files
-    holds: Callable[[Any], bool]  # whether a pandas column is of this type
-    step: str  # of the ColumnTransformer, as in "2 of numbers"; types of one step share an encoder
-    encoder: Any  # unfitted
-    arrow: str  # Arrow type, as Arrow writes it, of cells of a CSV file for prediction
-    dtypes: str  # kinds of NumPy dtypes that prediction accepts
-    cells: str  # as in "must hold numbers"
+    Attributes
+    ----------
+    name : str
+        The name in model files.
+    holds : callable
+        Tells whether a pandas column is of this type.
+    step : str
+        Name of the step of the ``ColumnTransformer``, a plural as in "2 of numbers".
+        Types of one step share an encoder.
+    encoder : transformer
+        Unfitted; it is cloned.
+    arrow : str
+        Arrow type, as Arrow writes it, of the cells of a CSV file for prediction.
+    dtypes : str
+        Kinds of NumPy dtypes that prediction accepts.
+    cells : str
+        What the cells hold, as in "must hold numbers".
+    """
+
+    name: str
+    holds: Callable[[Any], bool]
+    step: str
+    encoder: Any
+    arrow: str
+    dtypes: str
+    cells: str
 
 
 def _is_number(series: Any) -> bool:
@@ -295,15 +362,21 @@ def _is_number(series: Any) -> bool:
 
 
 def _is_category(series: Any) -> bool:
-    is_text = series.dtype.kind == "O" and not (
-        is_boolean(series) or _is_number(series)
-    )
-    return str(series.dtype) == "category" or (
-        is_text and _reason_against(series) is None
-    )
+    if str(series.dtype) == "category":
+        return True
+    if series.dtype.kind != "O" or is_boolean(series) or _is_number(series):
+        return False
+    return _reason_against(series) is None
 
 
-COLUMN_TYPES = [  # the first that holds is taken
+def _is_date(series: Any) -> bool:
+    """Whether a column holds dates without a time zone (not "datetime64[us, UTC]")."""
+    dtype = str(series.dtype)
+    return dtype.startswith("datetime64") and "," not in dtype
+
+
+# The first type that a column holds is taken.
+COLUMN_TYPES = [
     ColumnType(
         NUMBER,
         _is_number,
@@ -333,9 +406,7 @@ COLUMN_TYPES = [  # the first that holds is taken
     ),
     ColumnType(
         DATE,
-        lambda series: (
-            str(series.dtype).startswith("datetime64") and "," not in str(series.dtype)
-        ),
+        _is_date,
         step="dates",
         encoder=DateEncoder(),
         arrow="timestamp[us]",
@@ -353,32 +424,33 @@ def type_named(name: str) -> ColumnType:
 def preprocessing(features: Any) -> ColumnTransformer:
     """Make an unfitted transformer that turns the columns of a table into numbers.
 
-    Numbers and booleans are kept, and their gaps filled with the median; a column with gaps in at
-    least 1 of 10 rows, and in at least 10 rows, gets an indicator column. Categories become columns
-    of 0 and 1, one for each but the most frequent; rare categories are pooled, and unknown ones
-    have no influence. Dates become year, month and weekday, as far as these vary. All this is
-    learned by ``fit``, so that it can be done inside a fold. Features are named after the columns
-    of the table: "color = red", "age is empty", "visit month".
+    Numbers and booleans are kept, and their gaps filled with the median; a column with
+    gaps in at least 1 of 10 rows, and in at least 10 rows, gets an indicator column.
+    Categories become columns of 0 and 1, one for each but the most frequent; rare
+    categories are pooled, and unknown ones have no influence. Dates become year, month
+    and weekday, as far as these vary. All this is learned by ``fit``, so that it can be
+    done inside a fold. Features are named after the columns of the table: "color =
+    red", "age is empty", "visit month".
 
     Parameters
     ----------
     features : DataFrame
-        The table, without its target. Kinds and names of columns are taken from it; nothing that
-        is learned from it is kept.
+        The table, without its target. Kinds and names of columns are taken from it;
+        nothing that is learned from it is kept.
 
     Returns
     -------
     transformer : ColumnTransformer
         Takes frames with these columns, in any order, and gives frames of numbers.
     """
-    columns: dict[str, list[str]] = {}  # by step
+    columns_by_step: dict[str, list[str]] = {}
     for name, kind in kinds_of(features).items():
-        columns.setdefault(type_named(kind).step, []).append(name)
-    encoders = {each.step: each.encoder for each in COLUMN_TYPES}
+        columns_by_step.setdefault(type_named(kind).step, []).append(name)
+    encoder_by_step = {each.step: each.encoder for each in COLUMN_TYPES}
     steps = [
-        (step, clone(encoder), columns[step])
-        for step, encoder in encoders.items()
-        if step in columns
+        (step, clone(encoder), columns_by_step[step])
+        for step, encoder in encoder_by_step.items()
+        if step in columns_by_step
     ]
     transformer = ColumnTransformer(steps, verbose_feature_names_out=False)
     return transformer.set_output(transform="pandas")
@@ -390,13 +462,15 @@ def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipe
     Parameters
     ----------
     encoder : transformer or None
-        As ``preprocessing`` returns it. None: the rows are numbers, to be used as they are.
+        As ``preprocessing`` returns it. None: the rows are numbers, to be used as they
+        are.
     estimator : classifier
         It is cloned, and ``unlabeled`` of the clone is None, the mark that tables use.
     scale : bool, default=None
-        Whether columns are divided by their standard deviation. Without shrinkage that changes
-        nothing; None scales if there is shrinkage, so that it affects all columns equally. 64 or
-        more numbered columns, such as embedding_0 and so on, are divided by one number.
+        Whether columns are divided by their standard deviation. Without shrinkage that
+        changes nothing; None scales if there is shrinkage, so that it affects all
+        columns equally. 64 or more numbered columns, such as embedding_0 and so on, are
+        divided by one number.
 
     Returns
     -------
@@ -418,84 +492,96 @@ def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipe
 
 
 def kinds_of(features: Any) -> dict[str, str]:
-    """Name of the type of every column; ColumnError, with the way out, for those without one."""
+    """Name of the type of every column; ColumnError if some column has none."""
     kinds, reasons = kinds_and_reasons(features)
     if reasons:
-        names = list(reasons)[:_MOST_DESCRIBED]
-        held = " ".join(f"Column {name!r} holds {reasons[name]}." for name in names)
-        n_more = len(reasons) - len(names)
-        text = say(
-            "{held}{more} Or leave out {what}: {drop}.",
-            held=held,
-            more=f" {n_more} more columns cannot be used." if n_more else "",
-            what="all such columns" if len(reasons) > 1 else "the column",
-            drop=Hint("drop_unusable", True)
-            if len(reasons) > 1
-            else Hint("drop", names),
-        )
-        raise ColumnError(text, column=names[0])
+        raise _unusable_error(reasons)
     return kinds
 
 
+def _unusable_error(reasons: dict[str, str]) -> ColumnError:
+    """Make the error for columns of no type, with the way out."""
+    names = list(reasons)[:_MAX_DESCRIBED_COLUMNS]
+    described = " ".join(f"Column {name!r} holds {reasons[name]}." for name in names)
+    n_more = len(reasons) - len(names)
+    more = f" {n_more} more columns cannot be used." if n_more else ""
+    sentence = "{described}{more} Or leave out {what}: {drop}."
+    if len(reasons) > 1:
+        what = "all such columns"
+        drop = Hint("drop_unusable", True)
+    else:
+        what = "the column"
+        drop = Hint("drop", names)
+    text = say(sentence, described=described, more=more, what=what, drop=drop)
+    return ColumnError(text, column=names[0])
+
+
 def kinds_and_reasons(features: Any) -> tuple[dict[str, str], dict[str, str]]:
-    """Types of the usable columns; of the others, what each holds and what to do about that."""
+    """Types of the usable columns; of the others, what they hold and what to do."""
     if not hasattr(features, "iloc"):
+        class_name = f"{type(features).__module__}.{type(features).__name__}"
         raise TypeError(
-            f"features must be a pandas frame, got {type(features).__module__}."
-            f"{type(features).__name__}: read_table gives one, and to_pandas() of other frames."
+            f"features must be a pandas frame, got {class_name}: read_table gives one, "
+            "and to_pandas() of other frames."
         )
-    kinds, reasons = {}, {}
+    kinds: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for name, count in Counter(features.columns).items():
         if count > 1 or not isinstance(name, str):
             raise ColumnError(
-                f"Column names must be text and occur once, got {name!r}: rename it, for example "
-                "by features.columns = features.columns.astype(str).",
+                f"Column names must be text and occur once, got {name!r}: rename it, "
+                "for example by features.columns = features.columns.astype(str).",
                 column=name,
             )
-        kind = next(
-            (each.name for each in COLUMN_TYPES if each.holds(features[name])), None
-        )
+        series = features[name]
+        kind = next((each.name for each in COLUMN_TYPES if each.holds(series)), None)
         if kind is None:
-            reasons[name] = (
-                _reason_against(features[name]) or "no values that can be used"
-            )
+            reasons[name] = _reason_against(series) or "no values that can be used"
         else:
             kinds[name] = kind
     return kinds, reasons
 
 
 def _reason_against(series: Any) -> str | None:
-    """What a column holds that cannot be learned from, and what to do; None if it can be."""
+    """What a column of no use holds and what to do about it; None for a useful one."""
     present = series.dropna()
     usable = (str, bool, int, float, np.bool_, np.integer, np.floating)
     odd = next((value for value in present if not isinstance(value, usable)), None)
     if odd is not None:
         return (
-            f"values that are neither numbers nor text nor dates without a time zone, for example "
-            f"{odd}: write dates as 2020-03-12, and times as numbers, for example of hours"
+            "values that are neither numbers nor text nor dates without a time zone, "
+            f"for example {odd}: write dates as 2020-03-12, and times as numbers, for "
+            "example of hours"
         )
-    values = [text for text in texts_of(present) if text is not None]
-    unique = set(values)
-    odd_texts = [value for value in values if number_in(value) is None]
-    if values and len(odd_texts) <= len(values) / 2:
+
+    texts = [text for text in texts_of(present) if text is not None]
+    not_numbers = [text for text in texts if number_in(text) is None]
+    if texts and len(not_numbers) <= len(texts) / 2:
+        example = not_numbers[0] if not_numbers else texts[0]
         return (
-            f"numbers, but text in {len(odd_texts)} of {len(values)} rows, for example "
-            f"{(odd_texts or values)[0]!r}: empty these cells if the number is unknown, or write "
-            "it with digits and a decimal point alone"
+            f"numbers, but text in {len(not_numbers)} of {len(texts)} rows, for "
+            f"example {example!r}: empty these cells if the number is unknown, or "
+            "write it with digits and a decimal point alone"
         )
-    if len(unique) > max(_FEW_TEXTS, len(values) / 2) or 2 < len(unique) == len(values):
+
+    n_distinct = len(set(texts))
+    are_all_distinct = 2 < n_distinct == len(texts)
+    if are_all_distinct or n_distinct > max(_CATEGORIES_IN_ANY_TABLE, len(texts) / 2):
         return (
-            f"{len(unique)} different texts in {len(values)} rows, for example {values[0]!r}: "
-            "nothing can be learned from names, ids or free text; group them into categories, "
-            "write numbers with digits and a decimal point alone and dates as 2020-03-12"
+            f"{n_distinct} different texts in {len(texts)} rows, for example "
+            f"{texts[0]!r}: nothing can be learned from names, ids or free text; group "
+            "them into categories, write numbers with digits and a decimal point alone "
+            "and dates as 2020-03-12"
         )
     return None
 
 
 def number_in(text: str) -> float | None:
     """The number that a cell is read as, if it is read as one."""
+    # Python reads 1_000, +1 and digits of other scripts as numbers; readers of files do
+    # not.
     if "_" in text or text.startswith("+") or not text.isascii():
-        return None  # numbers to Python only
+        return None
     try:
         return float(text)
     except ValueError:
@@ -505,75 +591,90 @@ def number_in(text: str) -> float | None:
 def _refuse_extremes(numbers: Array, names: Sequence[str]) -> None:
     """Refuse infinity, and a column whose variance overflows."""
     sizes = np.fmax.reduce(np.abs(numbers), axis=0, initial=0)
-    for k in np.flatnonzero(sizes > _LARGEST).tolist():
+    for k in np.flatnonzero(sizes > _LARGEST_NUMBER).tolist():
         raise ColumnError(
-            f"Column {names[k]!r} holds numbers up to {sizes[k]:.3g} in size, and nothing above "
-            "1e150 can be computed with: empty such cells, or rescale the column.",
+            f"Column {names[k]!r} holds numbers up to {sizes[k]:.3g} in size, and "
+            "nothing above 1e150 can be computed with: empty such cells, or rescale "
+            "the column.",
             column=names[k],
         )
 
 
 def _to_numbers(series: Any, name: str) -> Array:
+    """Numbers of a column of any dtype, NaN for gaps; ColumnError for other values."""
     numbers = require_for_tables("pandas").to_numeric(series, errors="coerce")
+    # Durations, dates and complex numbers could be converted, but not meaningfully.
     is_text = (numbers.isna() & series.notna()) | (series.dtype.kind in "mMc")
     if is_text.any():
         raise ColumnError(
-            f"Column {name!r} must hold numbers, got {series[is_text].iloc[0]!r}: empty the cell "
-            "if the number is unknown.",
+            f"Column {name!r} must hold numbers, got {series[is_text].iloc[0]!r}: "
+            "empty the cell if the number is unknown.",
             column=name,
         )
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _worth_flagging(is_gap: Any) -> list[str]:
-    """Columns with gaps in some share of the rows; the first of those with the same gaps."""
+    """Columns whose gaps get a flag: the first of those with the same gaps."""
+    n_rows = len(is_gap)
     n_gaps = is_gap.sum()
-    n_gaps = n_gaps.where(2 * n_gaps <= len(is_gap), len(is_gap) - n_gaps)
-    flagged: dict[bytes, str] = {}
-    for name in is_gap.columns[n_gaps >= max(_LEAST_GAPS, _LEAST_SHARE * len(is_gap))]:
-        flagged.setdefault(is_gap[name].to_numpy().tobytes(), name)
-    return list(flagged.values())
+    # In a column with more gaps than values, the values are what is rare.
+    n_rarer = n_gaps.where(2 * n_gaps <= n_rows, n_rows - n_gaps)
+    limit = max(_MIN_FLAGGED_GAPS, _MIN_FLAGGED_SHARE * n_rows)
+    name_by_gaps: dict[bytes, str] = {}
+    for name in is_gap.columns[n_rarer >= limit]:
+        name_by_gaps.setdefault(is_gap[name].to_numpy().tobytes(), name)
+    return list(name_by_gaps.values())
 
 
 def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
-    """Codes of the categories of a column, most frequent first, and their names and shares.
+    """Codes of the categories of a column, most frequent first; their names and shares.
 
-    Plain lists and dicts, so that a model file needs no type of ours for it.
+    They are plain lists and dictionaries, which a model file can hold.
     """
     counts = Counter(texts.tolist())
-    least = max(
-        2, min(5, len(texts) // 10), len(texts) // 100
-    )  # rows of a category of its own
     n_empty = counts.pop(None, 0)
-    levels = [(count, "=", text) for text, count in counts.items() if count >= least]
-    n_rare = sum(count for count in counts.values() if count < least)
-    levels += [
-        (n, kind, "")
-        for n, kind in ((n_rare, "rare"), (n_empty, "empty"))
-        if n >= least
-    ]
+    # Rows that it takes for a category of its own.
+    n_enough = max(2, min(5, len(texts) // 10), len(texts) // 100)
+    n_rare = sum(count for count in counts.values() if count < n_enough)
+
+    # A level is a count, a kind and a text. Categories, the pool of rare ones and the
+    # gaps are levels if there are enough of them.
+    levels = [(count, "=", text) for text, count in counts.items()]
+    levels += [(n_rare, "rare", ""), (n_empty, "empty", "")]
+    levels = [level for level in levels if level[0] >= n_enough]
     levels.sort(key=lambda level: (-level[0], level[1], level[2]))
-    places = {level[1:]: code for code, level in enumerate(levels)}
-    total = max(sum(level[0] for level in levels), 1)
-    texts_by_kind = {"rare": "any other", "empty": None}
+
+    codes: dict[str, int] = {}
+    code_by_kind = {"rare": _UNKNOWN_CODE, "empty": _UNKNOWN_CODE}
+    names = []
+    for code, (_, kind, text) in enumerate(levels):
+        if kind == "=":
+            codes[text] = code
+            names.append(_level_name(name, text))
+        else:
+            code_by_kind[kind] = code
+            names.append(_level_name(name, "any other" if kind == "rare" else None))
+    total = max(sum(count for count, _, _ in levels), 1)
     return {
-        "codes": {text: code for (kind, text), code in places.items() if kind == "="},
-        "rare": places.get(("rare", ""), _NEUTRAL),
-        "empty": places.get(("empty", ""), _NEUTRAL),
-        "names": [
-            _level_name(name, texts_by_kind.get(kind, text)) for _, kind, text in levels
-        ],
-        "shares": [level[0] / total for level in levels],
+        "codes": codes,
+        "rare": code_by_kind["rare"],
+        "empty": code_by_kind["empty"],
+        "names": names,
+        "shares": [count / total for count, _, _ in levels],
     }
 
 
 def _indicators(coding: dict[str, Any], texts: AnyArray) -> Array:
-    codes = {None: coding["empty"], **coding["codes"]}
-    numbers = np.array([codes.get(text, coding["rare"]) for text in texts], dtype=int)
+    """Columns of 0 and 1 for all categories of a column but the first."""
+    code_of_text = {None: coding["empty"], **coding["codes"]}
+    codes = np.array(
+        [code_of_text.get(text, coding["rare"]) for text in texts], dtype=int
+    )
     shares = np.array(coding["shares"], dtype=np.float64)
-    # The last row stands for codes of -1.
-    table = np.vstack([np.eye(len(shares)), shares[None, :]])
-    return table[numbers][:, 1:]
+    # A row for each code; the last row, the shares, is that of _UNKNOWN_CODE, -1.
+    rows = np.vstack([np.eye(len(shares)), shares[None, :]])
+    return rows[codes][:, 1:]
 
 
 def _level_name(name: str, text: str | None) -> str:

@@ -1,4 +1,12 @@
-"""Fit a method to a table, and predict files of any size block by block with constant memory."""
+"""Fit a method to a table, and predict files of any size in constant memory.
+
+`fit_table` fits a pipeline to all rows of a table, and writes a `FitReport` of what a
+person should know about it: the rows, the warnings, the error to expect on new rows.
+`predict_file` reads a file block by block and writes its predictions to another one.
+
+The error to expect is that of labels drawn at random. Labels of rows that were chosen
+because they are informative train the fits but do not test them (`wrong_on_random`).
+"""
 
 from __future__ import annotations
 
@@ -49,52 +57,87 @@ from .table_files import (
     open_data,
 )
 
-FAR_DEVIATIONS = 10  # standard deviations from the mean: beyond what the fit has seen
+# A cell is far from the training rows beyond this many standard deviations from their
+# mean.
+FAR_DEVIATIONS = 10
+# Folds into which labels drawn at random are divided.
+_N_FOLDS = 5
 _SUPERVISED = say(
-    "No row is unlabeled, so that this is a supervised fit. Rows with an empty target are "
-    "unlabeled; {@unlabeled} and {@unlabeled_file} name others."
+    "No row is unlabeled, so that this is a supervised fit. Rows with an empty target "
+    "are unlabeled; {@unlabeled} and {@unlabeled_file} name others."
 )
-_FOLDS = 5  # of the labels drawn at random
 _CHOSEN_SHARES = (
-    "{which} takes the class shares of the labels, and {n} of these were chosen for being "
-    "informative: {way_out}."
+    "{which} takes the class shares of the labels, and {n} of these were chosen for "
+    "being informative: {way_out}."
 )
 
-Kinds = Mapping[str, str]  # name of the type of every column of a model
-ShareDone = Callable[
-    [float, int], None
-]  # takes the share of the file and the rows so far
+# Name of the type of every column of a model.
+Kinds = Mapping[str, str]
+# Takes the share of the file that is done and the number of rows so far.
+ShareDone = Callable[[float, int], None]
 
 
 @dataclass(frozen=True)
 class FitReport:
-    """What a fit to a table found; it is stored beside the model."""
+    """What a fit to a table found; it is stored with the model.
+
+    Attributes
+    ----------
+    command : str
+        The command line, if there was one.
+    target : str
+        Name of the target column.
+    sources : tuple of Source
+        The files.
+    labeled : mapping of str to int
+        Number of labeled rows by class.
+    n_unlabeled : int
+        Number of unlabeled rows.
+    empty_cells : mapping of str to int
+        Number of empty cells by column, of columns that have any.
+    notes, warnings : sequence of str
+        Remarks on the table and on the fit.
+    method : str
+        Name of the method.
+    choice : str
+        Why the method was chosen; empty if it was given.
+    error : mapping or None
+        The error to expect on new rows.
+    n_tested : int
+        Number of rows that the error was measured on.
+    learned : str
+        Whether the fit beats the most frequent class; empty if that is not known.
+    withheld : str
+        Why the error is not known, where labels were chosen.
+    safety : str
+        What the fit cannot lose relative to the supervised one, in a sentence.
+    """
 
     command: str
     target: str
     sources: tuple[Source, ...]
-    labeled: Mapping[str, int]  # labeled rows by class
+    labeled: Mapping[str, int]
     n_unlabeled: int
-    empty_cells: Mapping[str, int]  # by column
+    empty_cells: Mapping[str, int]
     notes: Sequence[str]
     warnings: Sequence[str]
     method: str = ""
-    choice: str = ""  # why the method was chosen; empty if it was given
-    error: Mapping[str, Any] | None = None  # to expect on new rows
-    n_tested: int = LEAST_TESTED  # rows of which the error is known
-    learned: str = ""  # whether the fit beats the most frequent class, if that is known
-    withheld: str = ""  # why the error is not known, where labels were chosen
+    choice: str = ""
+    error: Mapping[str, Any] | None = None
+    n_tested: int = LEAST_TESTED
+    learned: str = ""
+    withheld: str = ""
     safety: str = ""
 
     def to_json(self) -> dict[str, Any]:
+        """Return the report as values that JSON has."""
         return {**vars(self), "sources": [asdict(source) for source in self.sources]}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> FitReport | None:
-        """Read the report in the details of a model; None if something else is stored there."""
-        known = {
-            each.name: stored[each.name] for each in fields(cls) if each.name in stored
-        }
+        """Read the report in the details of a model; None if there is none."""
+        names = [each.name for each in fields(cls)]
+        known = {name: stored[name] for name in names if name in stored}
         try:
             known["sources"] = tuple(Source(**source) for source in known["sources"])
             return cls(**known)
@@ -119,7 +162,8 @@ def fit_table(
     is_outside = method is not None and method.is_outside
     if method is not None and is_outside:
         _refuse_given(method, priors=priors, proportions=proportions)
-        table, classifier = table.framed(), method.classifier()
+        table = table.framed()
+        classifier = method.classifier()
     else:
         if table.n_chosen:
             proportions = _without_labeled_shares(table, method, proportions)
@@ -130,37 +174,35 @@ def fit_table(
             proportions=proportions,
             random_state=seed,
         )
-    features = table.features
-    is_array = isinstance(features, FeatureFile)
-    # The features of a network are used as they are, and read in blocks.
-    rows = features.rows if is_array else features
+
+    # The features of an array are used as they are, and read in blocks.
+    is_array = isinstance(table.features, FeatureFile)
+    rows = table.features.rows if is_array else table.features
     encoder = None if is_array else preprocessing(rows)
     model = pipeline(encoder, classifier, scale=is_outside or None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(rows, table.labels)
-        name, choice = model.steps[-1]
-        if not is_outside:
+        name, fitted = model.steps[-1]
+        choice = None if is_outside else fitted
+        if choice is not None:
             model.steps[-1] = (name, choice.estimator_)
-        tested = _test(model, table, None if is_outside else choice)
+        tested = _error_fields(model, table, choice)
+
     encoded = rows if is_array else model[:-1].transform(rows)
     bounds = safety_bounds(model[-1], encoded, table.labels)
     messages: list[Any] = [record.message for record in caught]
-    doubts: list[str] = []
+    texts = []
     if table.n_chosen:
         # What a cross-validation of chosen labels says does not hold for other rows.
         messages = [
-            each for each in messages if not isinstance(each, NothingLearnedWarning)
+            message
+            for message in messages
+            if not isinstance(message, NothingLearnedWarning)
         ]
-        if priors is None and "proportions" not in model[-1].get_params():
-            known = (
-                ""
-                if is_outside
-                else say("name the shares that you know by {@priors}, or ")
-            )
-            way_out = say("{known}use {@method=average}, which does not", known=known)
-            values = {"which": "This method", "n": table.n_chosen, "way_out": way_out}
-            doubts.append(say(_CHOSEN_SHARES, **values))
+        has_shares = priors is not None or "proportions" in model[-1].get_params()
+        if not has_shares:
+            texts.append(_chosen_shares_warning(table, is_outside))
     counts = Counter(table.labels[table.is_labeled].tolist())
     report = FitReport(
         command=command,
@@ -170,50 +212,62 @@ def fit_table(
         n_unlabeled=int((~table.is_labeled).sum()),
         empty_cells={} if is_array else _count_gaps(rows),
         notes=table.notes,
-        warnings=[*_warnings_of(messages, table), *doubts],
-        method=choice.method_ if method is None else method.name,
-        choice=choice.reason_ if method is None else "",
+        warnings=[*_warnings_of(messages, table), *texts],
+        method=fitted.method_ if method is None else method.name,
+        choice=fitted.reason_ if method is None else "",
         safety="" if bounds is None else bounds.sentence,
         **tested,
     )
     return model, report
 
 
-def _test(model: Pipeline, table: Table, choice: AutoLDA | None) -> dict[str, Any]:
-    """Return the fields of ``FitReport`` about the error: that of ``choice`` or of random labels.
+def _chosen_shares_warning(table: Table, is_outside: bool) -> str:
+    """Warn that the class shares of a fit are those of chosen labels."""
+    known = ""
+    if not is_outside:
+        known = say("name the shares that you know by {@priors}, or ")
+    way_out = say("{known}use {@method=average}, which does not", known=known)
+    return say(_CHOSEN_SHARES, which="This method", n=table.n_chosen, way_out=way_out)
 
-    It is that of labels drawn at random if others were chosen, and for methods of scikit-learn.
+
+def _error_fields(
+    model: Pipeline, table: Table, choice: AutoLDA | None
+) -> dict[str, Any]:
+    """Return the fields of ``FitReport`` about the error.
+
+    The error is that of labels drawn at random if others were chosen, and for methods
+    of scikit-learn, which have no ``choice``; otherwise ``choice`` has estimated it.
     """
-    n_random, withheld, error = int(table.is_random.sum()), "", None
+    withheld = ""
     if table.n_chosen:
         withheld = why_withheld(table)
     elif choice is not None and choice.proportions == FREE:
         withheld = (
             "free proportions are for labels that are no random sample of the rows"
         )
-    is_random = choice is None or table.n_chosen > 0
-    n_tested = n_random if is_random or choice is None else choice.n_tested_
-    brier, learned = math.inf, ""
-    if is_random and n_random >= LEAST_TESTED and not withheld:
-        framed = table.framed()
-        error = random_estimate(framed, wrong_on_random(model, framed))
-    elif choice is not None and not is_random and not withheld:
-        error, brier = (
-            choice.error_estimate,
-            choice.losses_.get(choice.method_, math.inf),
-        )
+
+    error = None
+    brier = math.inf
+    if choice is None or table.n_chosen > 0:
+        n_tested = int(table.is_random.sum())
+        if n_tested >= LEAST_TESTED and not withheld:
+            framed = table.framed()
+            error = random_estimate(framed, wrong_on_random(model, framed))
+    else:
+        n_tested = choice.n_tested_
+        if not withheld:
+            error = choice.error_estimate
+            brier = choice.losses_.get(choice.method_, math.inf)
+
+    learned = ""
     stated = estimate_as_json(error)
     if error is not None and stated is not None and not table.n_chosen:
         base = BaseRate.of_counts(Counter(table.labels[table.is_labeled].tolist()))
         learned = base.judge(error.error, error.high, brier)
         if choice is None:
             warn_if_nothing_learned(base, error, brier)
-        is_corrected = choice is not None and len(choice.losses_) > 1
-        how = "cross-validated, in other folds than those of `iclda compare`"
-        if is_corrected or choice is None or choice.methods is not None:
-            is_not = "" if is_corrected else "not "
-            how = f"{is_not}corrected for choosing the method by them; {how}"
-        stated["text"] = f"{stated['text'].removesuffix(')')}, {how})"
+        remark = _how_measured(choice)
+        stated["text"] = f"{stated['text'].removesuffix(')')}, {remark})"
     return {
         "error": stated,
         "n_tested": n_tested,
@@ -222,16 +276,31 @@ def _test(model: Pipeline, table: Table, choice: AutoLDA | None) -> dict[str, An
     }
 
 
+def _how_measured(choice: AutoLDA | None) -> str:
+    """Say how an error was measured that is not only that of random labels."""
+    how = "cross-validated, in other folds than those of `iclda compare`"
+    is_corrected = choice is not None and len(choice.losses_) > 1
+    if is_corrected:
+        return f"corrected for choosing the method by them; {how}"
+    # The user chose the method, perhaps by the errors of several.
+    if choice is None or choice.methods is not None:
+        return f"not corrected for choosing the method by them; {how}"
+    return how
+
+
 def _without_labeled_shares(
     table: Table, method: Method | None, proportions: Any
 ) -> Any:
-    """Proportions that take nothing from chosen labels; ParameterError for those that would."""
+    """Proportions that do not come from chosen labels; ParameterError if they do."""
     own = None if method is None else dict(method.options).get("proportions")
     given = proportions or own
     if isinstance(given, str) and given == LABELED:
-        way_out = "leave it out, or pass the shares that you know of all rows"
-        values = {"which": Hint("proportions"), "n": table.n_chosen, "way_out": way_out}
-        text = say(_CHOSEN_SHARES, **values)
+        text = say(
+            _CHOSEN_SHARES,
+            which=Hint("proportions"),
+            n=table.n_chosen,
+            way_out="leave it out, or pass the shares that you know of all rows",
+        )
         raise ParameterError(text, parameter="proportions", value=given)
     return FREE if given is None else given
 
@@ -239,29 +308,32 @@ def _without_labeled_shares(
 def random_estimate(table: Table, is_wrong: AnyArray) -> ErrorEstimate:
     """Error on new rows, by ``wrong_on_random``.
 
-    The interval is that of Clopper and Pearson. Its lower end allows for the labels that the fits
-    lack: errors fall at most like the root of their number.
+    The interval is that of Clopper and Pearson. Its lower end allows for the labels
+    that the fits lack: errors fall at most like the root of their number.
     """
-    n_random, n_labels = len(is_wrong), int(table.is_labeled.sum())
+    n_random = len(is_wrong)
+    n_labels = int(table.is_labeled.sum())
     low, high = error_interval(int(is_wrong.sum()), n_random)
-    low *= float(np.sqrt(1 - n_random / _FOLDS / n_labels))
+    low *= float(np.sqrt(1 - n_random / _N_FOLDS / n_labels))
     return ErrorEstimate(float(is_wrong.mean()), low, high, n_random)
 
 
 def wrong_on_random(
     model: Any, table: Table, is_training: AnyArray | None = None
 ) -> AnyArray:
-    """Whether each label drawn at random is predicted wrongly by a fit without it.
+    """Which labels drawn at random are predicted wrongly by fits without them.
 
-    Fits are to all chosen labels and, in folds, to the other random ones; ``is_training`` are the
-    rows whose labels they may use. Without two classes to fit, the only one is predicted. Of a row
-    that occurs several times the first copy is tested, by fits to none of them.
+    Every fit has all chosen labels and, in folds, the other random ones;
+    ``is_training`` are the rows whose labels fits may use. Without two classes to fit,
+    the only one is predicted. Of a row that occurs several times the first copy is
+    tested, by fits to none of them.
     """
     first = first_copies(table.features, table.labels)
-    tested = np.flatnonzero(table.is_random & (first == np.arange(len(first))))
-    folds = np.random.default_rng(0).permutation(len(tested)) % _FOLDS
+    is_first = first == np.arange(len(first))
+    tested = np.flatnonzero(table.is_random & is_first)
+    folds = np.random.default_rng(0).permutation(len(tested)) % _N_FOLDS
     is_wrong = np.empty(len(tested), dtype=bool)
-    for k in range(_FOLDS):
+    for k in range(_N_FOLDS):
         fold = tested[folds == k]
         labels = table.labels.copy()
         labels[np.isin(first, fold)] = None
@@ -271,9 +343,8 @@ def wrong_on_random(
         predicted = np.full(len(fold), next(iter(classes), None), dtype=object)
         if len(classes) > 1:
             with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore"
-                )  # the fit to all labels repeats what matters
+                # The fit to all labels repeats what matters.
+                warnings.simplefilter("ignore")
                 fitted = clone(model).fit(table.features, labels)
                 predicted = fitted.predict(table.features.iloc[fold])
         is_wrong[folds == k] = predicted != table.labels[fold]
@@ -284,11 +355,8 @@ def _refuse_given(method: Method, **given: Any) -> None:
     """Refuse parameters that methods of scikit-learn do not have."""
     for name, value in given.items():
         if value is not None:
-            text = say(
-                "{hint} is not for {name}: leave it out.",
-                hint=Hint(name),
-                name=method.name,
-            )
+            sentence = "{hint} is not for {name}: leave it out."
+            text = say(sentence, hint=Hint(name), name=method.name)
             raise ParameterError(text, parameter=name, value=value)
 
 
@@ -297,29 +365,45 @@ def _count_gaps(features: Any) -> dict[str, int]:
 
 
 def _warnings_of(caught: Sequence[Any], table: Table) -> list[str]:
-    """Warnings of a fit and of its table, each once; that nothing was learned is the first."""
-    first = [message_of(w) for w in caught if isinstance(w, NothingLearnedWarning)]
-    texts = [
-        _SUPERVISED if isinstance(w, NoUnlabeledRowsWarning) else message_of(w)
-        for w in caught
-    ]
-    return list(dict.fromkeys([*first, *table.warnings, *texts]))
+    """Warnings of a fit and of its table, each once, the most important one first."""
+    first: list[str] = []
+    others: list[str] = []
+    for warning in caught:
+        if isinstance(warning, NothingLearnedWarning):
+            first.append(message_of(warning))
+        elif isinstance(warning, NoUnlabeledRowsWarning):
+            others.append(_SUPERVISED)
+        else:
+            others.append(message_of(warning))
+    return list(dict.fromkeys([*first, *table.warnings, *others]))
 
 
 @dataclass
 class PredictionCounts:
-    """Counts of the rows and cells of a file that was predicted."""
+    """Counts of the rows and cells of a file that was predicted.
 
-    ignored: tuple[str, ...] = ()  # columns
+    Attributes
+    ----------
+    ignored : tuple of str
+        Columns that the model does not use.
+    n_rows : int
+        Number of rows.
+    classes : Counter of str
+        Rows by predicted class.
+    filled : Counter of str
+        Empty cells by column.
+    unknown : Counter of str
+        Cells with a category that the model does not know, by column.
+    far : Counter of str
+        Cells far from those of the training rows, by column.
+    """
+
+    ignored: tuple[str, ...] = ()
     n_rows: int = 0
     classes: Counter[str] = field(default_factory=Counter)
     filled: Counter[str] = field(default_factory=Counter)
-    unknown: Counter[str] = field(
-        default_factory=Counter
-    )  # cells with an unknown category
-    far: Counter[str] = field(
-        default_factory=Counter
-    )  # cells far from those of the training
+    unknown: Counter[str] = field(default_factory=Counter)
+    far: Counter[str] = field(default_factory=Counter)
 
 
 def predict_file(
@@ -340,15 +424,14 @@ def predict_file(
     names = np.array([str(name) for name in model.classes_], dtype=object)
     columns = [*ids, "class", *(f"probability_{name}" for name in names)]
     _check_files(file, out, kinds, ids, columns)
-    counts = PredictionCounts(
-        tuple(name for name in file.columns if name not in {*kinds, *ids})
-    )
+    used = {*kinds, *ids}
+    counts = PredictionCounts(tuple(name for name in file.columns if name not in used))
     with atomic_write(out) as unfinished, appending(unfinished, out.suffix) as append:
-        for rows, probabilities, share in predicted_blocks(
-            model, kinds, file, ids, counts
-        ):
-            predicted = [names[probabilities.argmax(axis=1)], *probabilities.T]
-            cells = [*(rows[name] for name in ids), *predicted]
+        blocks = predicted_blocks(model, kinds, file, ids, counts)
+        for rows, probabilities, share in blocks:
+            cells = [rows[name] for name in ids]
+            cells.append(names[probabilities.argmax(axis=1)])
+            cells += list(probabilities.T)
             append(arrow.table(dict(zip(columns, cells, strict=True))))
             advance(share, counts.n_rows)
     return counts
@@ -361,16 +444,16 @@ def predicted_blocks(
     others: Sequence[str],
     counts: PredictionCounts,
 ) -> Iterator[tuple[Any, Any, float]]:
-    """Yield rows as Arrow tables, their probabilities, and the share of the file that is done.
+    """Yield rows as Arrow tables, their probabilities, and the share that is done.
 
-    ``others`` are columns to read as text besides those of the model. ValueError without rows.
+    ``others`` are columns to read as text besides those of the model. The rows are
+    added to ``counts``. ValueError without rows.
     """
     arrow = require_for_tables("pyarrow")
-    # A column of the model that is copied too is read once, with the type that the model takes.
-    types = dict.fromkeys(others, arrow.string()) | {
-        name: arrow.type_for_alias(type_named(kind).arrow)
-        for name, kind in kinds.items()
-    }
+    types = dict.fromkeys(others, arrow.string())
+    # A column of the model that is copied too is read once, as the model takes it.
+    for name, kind in kinds.items():
+        types[name] = arrow.type_for_alias(type_named(kind).arrow)
     for batch, share in file.batches(types):
         if batch.num_rows:
             rows = arrow.Table.from_batches([batch])
@@ -382,57 +465,60 @@ def predicted_blocks(
 
 
 def _predict(model: Any, frame: Any, counts: PredictionCounts) -> Any:
-    """Probabilities of the classes of some rows, which are counted."""
+    """Return the probabilities of the classes of some rows, and count the rows."""
     steps = model if isinstance(model, Pipeline) else Pipeline([("classify", model)])
+    classifier = steps[-1]
     encoded = steps[:-1].transform(frame) if len(steps) > 1 else frame
-    is_named = hasattr(steps[-1], "feature_names_in_")
-    probabilities = steps[-1].predict_proba(encoded if is_named else encoded.to_numpy())
+    is_named = hasattr(classifier, "feature_names_in_")
+    probabilities = classifier.predict_proba(
+        encoded if is_named else encoded.to_numpy()
+    )
+
     counts.n_rows += len(frame)
     counts.filled.update(_count_gaps(frame))
     for _, encoder, columns in getattr(steps[0], "transformers_", ()):
         if hasattr(encoder, "count_unknown"):
             counts.unknown.update(encoder.count_unknown(frame[list(columns)]))
-    counts.far.update(_count_far_cells(steps[-1], encoded, frame))
-    n_each = np.bincount(probabilities.argmax(axis=1), minlength=len(model.classes_))
-    counts.classes.update(
-        dict(zip(map(str, model.classes_), n_each.tolist(), strict=True))
+    counts.far.update(_count_far_cells(classifier, encoded, frame))
+    n_rows_of_class = np.bincount(
+        probabilities.argmax(axis=1), minlength=len(model.classes_)
     )
+    for name, n_rows in zip(model.classes_, n_rows_of_class.tolist(), strict=True):
+        counts.classes[str(name)] += n_rows
     return probabilities
 
 
 def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int]:
-    """Cells by column that lie many standard deviations from the mean of the training rows.
+    """Cells by column that lie many standard deviations from the training mean.
 
-    Columns of 0 and 1 made of categories do not count: their values are known ones. Nothing is
-    counted where the classifier scales rows to length 1.
+    Columns of 0 and 1 made of categories do not count: their values are known ones.
+    Nothing is counted where the classifier scales rows to length 1.
     """
-    is_scaled = getattr(classifier, "center_", None) is not None
-    if is_scaled or not isinstance(classifier, LinearGaussianClassifier):
+    scales_rows = getattr(classifier, "center_", None) is not None
+    if scales_rows or not isinstance(classifier, LinearGaussianClassifier):
         return {}
-    middle = classifier.priors_ @ classifier.means_
-    between = classifier.priors_ @ (classifier.means_ - middle) ** 2
-    spread = np.sqrt(classifier._variances + between)
-    is_far = (
-        np.abs(np.asarray(encoded, dtype=np.float64) - middle) > FAR_DEVIATIONS * spread
-    )
-    n_far = (is_far & (spread > 0)).sum(axis=0)
-    own = {name for name in frame.columns if frame[name].dtype.kind in "iuf"}
+    mean = classifier.priors_ @ classifier.means_
+    between = classifier.priors_ @ (classifier.means_ - mean) ** 2
+    deviation = np.sqrt(classifier._variances + between)
+    distances = np.abs(np.asarray(encoded, dtype=np.float64) - mean)
+    is_far = (distances > FAR_DEVIATIONS * deviation) & (deviation > 0)
+    numbers = {name for name in frame.columns if frame[name].dtype.kind in "iuf"}
     return {
         str(name): int(n)
-        for name, n in zip(encoded.columns, n_far, strict=True)
-        if n and name in own
+        for name, n in zip(encoded.columns, is_far.sum(axis=0), strict=True)
+        if n and name in numbers
     }
 
 
 def _check_files(
     file: DataReader, out: Path, kinds: Kinds, ids: Sequence[str], columns: list[str]
 ) -> None:
-    """Check before any row is read that the file can be predicted and the predictions written."""
+    """Check before any row is read that predictions can be made and written."""
     check_columns(file, kinds)
     if out.suffix.lower() not in WRITTEN_SUFFIXES:
         raise ValueError(
-            f"{out}: predictions are written to {' or '.join(WRITTEN_SUFFIXES)} files, got "
-            f"{out.suffix or 'no suffix'!r}."
+            f"{out}: predictions are written to {' or '.join(WRITTEN_SUFFIXES)} files, "
+            f"got {out.suffix or 'no suffix'!r}."
         )
     check_writable(out)
     if out.exists() and out.samefile(file.file):
@@ -449,30 +535,33 @@ def _check_files(
 
 def check_columns(file: DataReader, kinds: Kinds) -> None:
     """Raise a ValueError unless a file has all columns of a model."""
-    is_nameless = [*kinds] == feature_names(len(kinds))
     if isinstance(file, FeatureFile) and len(file.features) != len(kinds):
         raise ValueError(
-            f"{file.path} has {len(file.features):,} features, and the model was fitted to "
-            f"{len(kinds):,}: compute the features in the same way as those of the fit."
+            f"{file.path} has {len(file.features):,} features, and the model was "
+            f"fitted to {len(kinds):,}: compute the features in the same way as those "
+            "of the fit."
         )
+    is_nameless = [*kinds] == feature_names(len(kinds))
     if is_nameless and not {*kinds}.intersection(file.columns):
         raise ValueError(
-            f"The model was fitted to features without names, and the columns of {file.path} are "
-            "matched by names: save its features by numpy.save, or fit the model to a table."
+            "The model was fitted to features without names, and the columns of "
+            f"{file.path} are matched by names: save its features by numpy.save, or "
+            "fit the model to a table."
         )
     require_columns(file, kinds, ", which the model was fitted to")
 
 
 def _refuse_other_types(frame: Any, kinds: Kinds, file: DataReader) -> None:
-    """Refuse columns of a Parquet file whose types are not those of the training data."""
+    """Refuse columns of a Parquet file with other types than the training data."""
     for name, kind in kinds.items():
-        expected, present = type_named(kind), frame[name].dropna()
+        present = frame[name].dropna()
+        if not len(present):
+            continue
+        expected = type_named(kind)
+        has_type = frame[name].dtype.kind in expected.dtypes
         # Arrow columns hold one type: where one cell is a list or a struct, all are.
-        if len(present) and (
-            frame[name].dtype.kind not in expected.dtypes
-            or not isinstance(present.iloc[0], Hashable)
-        ):
+        if not has_type or not isinstance(present.iloc[0], Hashable):
             raise ValueError(
-                f"{file.path}, column {name!r}: must hold {expected.cells}, as in the data the "
-                f"model was fitted to, got {plain(present.iloc[0])!r}."
+                f"{file.path}, column {name!r}: must hold {expected.cells}, as in the "
+                f"data the model was fitted to, got {plain(present.iloc[0])!r}."
             )

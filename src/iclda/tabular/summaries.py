@@ -1,4 +1,8 @@
-"""Summaries of models and predictions in words, for people who do not know the methods."""
+"""Summaries of models and predictions in words, for people who do not know the methods.
+
+Every function takes what a model file says about its model (``details``), or the counts
+of a prediction, and returns the lines to print.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +23,19 @@ from .encoders import type_named
 from .fit_predict import FAR_DEVIATIONS, FitReport, PredictionCounts
 from .table_files import feature_names
 
-_BY_CLASS = {method.class_name: method for method in FITTED if not method.options}
-# What is shown; --json has all of it.
-_MOST_NAMED = 12  # columns
-_MOST_FEATURES = 8  # of a discriminant
-_MOST_AXES = 5
-_MOST_CLASSES = 20
+_METHOD_BY_CLASS = {
+    method.class_name: method for method in FITTED if not method.options
+}
+# What a summary names; with --json, commands give everything.
+_MAX_NAMED_COLUMNS = 12
+_MAX_RANKED_COLUMNS = 5
+_MAX_FEATURES_OF_AXIS = 8
+_MAX_AXES = 5
+_MAX_LISTED_CLASSES = 20
 
 
 def fit_summary(details: Mapping[str, Any]) -> list[str]:
-    """Rows, classes, method and diagnosis of a model, one paragraph a line."""
+    """Rows, classes, method and diagnosis of a model, a line for each paragraph."""
     report = FitReport.from_json(details["about"])
     method = _method_of(details)
     title = method.title if method else details["classifier"]
@@ -37,7 +44,8 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
         first = f"{title}, {plural(details['n_features'], 'feature')}."
         return [first, *_class_lines(details, {}), *_method_lines(details, None)]
     warned = [f"Warning: {text}" for text in report.warnings]
-    n_first = int(report.learned == NOTHING)  # that warning comes before all else
+    # The warning that nothing was learned comes before all else.
+    n_first = int(report.learned == NOTHING)
     return [
         *_rows_lines(title, details, report),
         *warned[:n_first],
@@ -51,42 +59,42 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
 def _method_of(details: Mapping[str, Any]) -> Method | None:
     """The method of a model; None for a classifier of the user's own."""
     by_name = known_method(str(details["parameters"].get("method", "")))
-    return _BY_CLASS.get(details["classifier"], by_name)
+    return _METHOD_BY_CLASS.get(details["classifier"], by_name)
 
 
 def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> list[str]:
-    n_labeled, n_unlabeled = sum(report.labeled.values()), report.n_unlabeled
-    rows = f"{n_labeled:,} labeled and {plural(n_unlabeled, 'unlabeled row')}"
-    kinds = Counter(
-        type_named(kind).step for kind in (details["columns"] or {}).values()
-    )
-    held = ": " + ", ".join(f"{n} of {kind}" for kind, n in kinds.items())
-    if len(kinds) == 1:
-        held = f" of {next(iter(kinds))}"
-    read = (
-        plural(kinds.total(), "column") + held
-        if kinds
-        else f"{details['n_features']} features"
-    )
-    lines = [f"{title} for {report.target!r}, fitted to {rows}.", f"It reads {read}."]
+    """What the model was fitted to, and what it reads."""
+    n_labeled = sum(report.labeled.values())
+    unlabeled_rows = plural(report.n_unlabeled, "unlabeled row")
+    lines = [
+        f"{title} for {report.target!r}, fitted to {n_labeled:,} labeled and "
+        f"{unlabeled_rows}.",
+        f"It reads {_columns_text(details)}.",
+    ]
     if report.empty_cells:
         lines.append(f"Empty cells were filled in: {_ranked(report.empty_cells)}.")
     return lines
 
 
+def _columns_text(details: Mapping[str, Any]) -> str:
+    """Number and types of the columns of a model: "3 columns: 2 of numbers, ..."."""
+    kinds = (details["columns"] or {}).values()
+    counts = Counter(type_named(kind).step for kind in kinds)
+    if not counts:
+        return f"{details['n_features']} features"
+    columns = plural(counts.total(), "column")
+    if len(counts) == 1:
+        return f"{columns} of {next(iter(counts))}"
+    parts = ", ".join(f"{n} of {step}" for step, n in counts.items())
+    return f"{columns}: {parts}"
+
+
 def _class_lines(details: Mapping[str, Any], labeled: Mapping[str, int]) -> list[str]:
+    """Classes with their labeled rows and shares, or a sentence if they are many."""
     names = [str(name) for name in details["classes"]]
-    if len(names) > _MOST_CLASSES and labeled:
-        fewest, most = min(labeled.values()), max(labeled.values())
-        each = (
-            plural(most, "labeled row")
-            if fewest == most
-            else f"{fewest} to {most} labeled rows"
-        )
-        rare = [name for name in names if labeled.get(name) == fewest]
-        rarest = "" if fewest == most else f", {fewest} of {quoted_list(rare, 3)}"
-        return ["", f"{len(names)} classes with {each} each{rarest}.", ""]
-    width = max(len("class"), *map(len, names))
+    if len(names) > _MAX_LISTED_CLASSES and labeled:
+        return ["", _many_classes_text(names, labeled), ""]
+    width = max(len("class"), *(len(name) for name in names))
     shares = [f"  {share:>18.1%}" for share in details["priors"] or ()]
     heading = "  share in the model" if shares else ""
     lines = ["", f"  {'class'.ljust(width)}  labeled rows{heading}"]
@@ -96,220 +104,242 @@ def _class_lines(details: Mapping[str, Any], labeled: Mapping[str, int]) -> list
     return [*lines, ""]
 
 
+def _many_classes_text(names: Sequence[str], labeled: Mapping[str, int]) -> str:
+    fewest = min(labeled.values())
+    most = max(labeled.values())
+    if fewest == most:
+        return f"{len(names)} classes with {plural(most, 'labeled row')} each."
+    rarest = [name for name in names if labeled.get(name) == fewest]
+    return (
+        f"{len(names)} classes with {fewest} to {most} labeled rows each, {fewest} of "
+        f"{quoted_list(rarest, 3)}."
+    )
+
+
 def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[str]:
-    # Without unlabeled rows every method is the supervised one.
-    method, diagnosis = _method_of(details), details["diagnosis"]
-    if (
-        method
-        and not method.is_outside
-        and report is not None
-        and not report.n_unlabeled
-    ):
-        method = _BY_CLASS["SupervisedLDA"]
+    """What the method does, whether it converged, and the error to expect."""
+    method = _method_of(details)
+    has_unlabeled = report is None or report.n_unlabeled > 0
+    # Without unlabeled rows every method of this package is the supervised one.
+    if method and not method.is_outside and not has_unlabeled:
+        method = _METHOD_BY_CLASS["SupervisedLDA"]
     lines = [method.sentence] if method else []
-    if "converged" in diagnosis:
-        steps = plural(diagnosis["n_iter"], "step")
-        converged, n_optima = f"It converged in {steps}", diagnosis.get("n_optima", 1)
-        if not diagnosis["converged"]:
-            converged = f"It did not converge in {steps}: see the warning, and do not rely on it"
-        elif n_optima > 1:
-            converged += f", the best of {n_optima} solutions found"
-        lines.append(f"{converged}.")
-    given = details["parameters"].get("proportions")
-    if given not in (None, FREE):
-        source = "of the labeled rows" if given == LABELED else "given"
+    if "converged" in details["diagnosis"]:
+        lines.append(_convergence_text(details["diagnosis"]))
+    proportions = details["parameters"].get("proportions")
+    if proportions not in (None, FREE):
+        source = "of the labeled rows" if proportions == LABELED else "given"
         lines.append(
             f"It allows the unlabeled rows only classes in the proportions {source}."
         )
     if report is None:
         return lines
-    if (
-        report.learned == NOTHING
-    ):  # neither why it was chosen nor what it cannot lose matters
+    # If nothing was learned, it matters neither why the method was chosen nor what it
+    # cannot lose.
+    if report.learned == NOTHING:
         return [*lines, _error_line(report)]
-    return [
-        line
-        for line in (report.choice, *lines, _error_line(report), report.safety)
-        if line
-    ]
+    lines = [report.choice, *lines, _error_line(report), report.safety]
+    return [line for line in lines if line]
+
+
+def _convergence_text(diagnosis: Mapping[str, Any]) -> str:
+    steps = plural(diagnosis["n_iter"], "step")
+    if not diagnosis["converged"]:
+        return (
+            f"It did not converge in {steps}: see the warning, and do not rely on it."
+        )
+    n_optima = diagnosis.get("n_optima", 1)
+    if n_optima > 1:
+        return f"It converged in {steps}, the best of {n_optima} solutions found."
+    return f"It converged in {steps}."
 
 
 def _error_line(report: FitReport) -> str:
     """The error to expect on new rows, or why it is unknown."""
+    unknown = "How often it errs on new rows is not known"
     if report.error is not None:
-        base = BaseRate.of_counts(report.labeled)
+        return f"Expect {report.error['text']}{_majority_text(report)}."
+    if report.withheld:
+        return f"{unknown}: {report.withheld}."
+    if report.n_tested >= LEAST_TESTED:
+        return f"{unknown}: that takes three labeled rows a class or more."
+    return (
+        f"{unknown}: that takes {LEAST_TESTED} labeled rows of classes with two or "
+        f"more, and there are {report.n_tested}. Label more rows."
+    )
+
+
+def _majority_text(report: FitReport) -> str:
+    """Compare the error with that of the most frequent class for all rows."""
+    assert report.error is not None
+    base = BaseRate.of_counts(report.labeled)
+    call_all = f"to call every row {base.majority!r}"
+    base_error = percent_text(base.error)
+    if report.learned == CLEAR:
+        return f"; {call_all} would get {base_error} wrong"
+    if report.learned == UNCLEAR:
         doubt = "too few labels to be sure that this is better than"
         if report.error["error"] >= base.error:
             doubt = "that looks no better than"
-        end = {
-            CLEAR: "; to call every row {!r} would get {} wrong",
-            UNCLEAR: f": {doubt} to call every row {{!r}}, which gets {{}} wrong",
-        }.get(report.learned, "")  # a warning says that nothing was learned
-        return f"Expect {report.error['text']}{end.format(base.majority, percent_text(base.error))}."
-    if report.withheld:
-        return f"How often it errs on new rows is not known: {report.withheld}."
-    unknown = "How often it errs on new rows is not known: that takes"
-    if report.n_tested >= LEAST_TESTED:
-        return f"{unknown} three labeled rows a class or more."
-    return (
-        f"{unknown} {LEAST_TESTED} labeled rows of classes with two or more, and there are "
-        f"{report.n_tested}. Label more rows."
-    )
+        return f": {doubt} {call_all}, which gets {base_error} wrong"
+    # A warning says that nothing was learned.
+    return ""
 
 
 def show_summary(details: Mapping[str, Any]) -> list[str]:
     """Everything that a model file says about its model."""
     report = FitReport.from_json(details["about"])
-    settings = ", ".join(
-        f"{name}={value!r}" for name, value in details["parameters"].items()
-    )
-    versions = ", ".join(
-        f"{name} {number}" for name, number in details["versions"].items()
-    )
-    shrinkage = details["diagnosis"].get("shrinkage")
-    columns = list(details["columns"] or ["without names"])
-    n_more = len(columns) - _MOST_NAMED
-    more = f" and {n_more:,} more" if n_more > 0 else ""
-    sources = () if report is None else report.sources
-    return [
+    lines = [
         *fit_summary(details),
         "",
         f"Fitted     {details['created']} by iclda {details['iclda']}",
-        *(
-            [f"Command    {report.command}"]
-            if report is not None and report.command
-            else []
-        ),
-        *(
-            f"Data       {s.path}, {plural(s.n_rows, 'row')}, sha256 {s.sha256}"
-            for s in sources
-        ),
-        f"Columns    {', '.join(columns[:_MOST_NAMED])}{more}",
-        *([] if shrinkage is None else [f"Shrinkage  {shrinkage:.3g}"]),
-        f"Settings   {details['classifier']}({settings})",
-        f"Versions   {versions}",
-        f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it",
+    ]
+    if report is not None:
+        if report.command:
+            lines.append(f"Command    {report.command}")
+        for source in report.sources:
+            rows = plural(source.n_rows, "row")
+            lines.append(f"Data       {source.path}, {rows}, sha256 {source.sha256}")
+    columns = list(details["columns"] or ["without names"])
+    n_more = len(columns) - _MAX_NAMED_COLUMNS
+    more = f" and {n_more:,} more" if n_more > 0 else ""
+    lines.append(f"Columns    {', '.join(columns[:_MAX_NAMED_COLUMNS])}{more}")
+    shrinkage = details["diagnosis"].get("shrinkage")
+    if shrinkage is not None:
+        lines.append(f"Shrinkage  {shrinkage:.3g}")
+    settings = [f"{name}={value!r}" for name, value in details["parameters"].items()]
+    versions = [f"{name} {number}" for name, number in details["versions"].items()]
+    return [
+        *lines,
+        f"Settings   {details['classifier']}({', '.join(settings)})",
+        f"Versions   {', '.join(versions)}",
+        f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum "
+        "prints it",
     ]
 
 
 def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:
-    """What became of the rows of a file whose predictions were written to another one."""
+    """What became of the rows of a file whose predictions were written to another."""
     lines = []
     if counts.ignored:
-        lines.append(
-            f"Ignored columns that the model does not use: {quoted_list(counts.ignored, 5)}."
-        )
+        names = quoted_list(counts.ignored, 5)
+        lines.append(f"Ignored columns that the model does not use: {names}.")
     if counts.filled:
         lines.append(f"Empty cells were filled in: {_ranked(counts.filled)}.")
     if counts.unknown:
         lines.append(
-            "Cells with a category that the fit did not see, or too rarely to learn from: "
-            f"{_ranked(counts.unknown)}."
+            "Cells with a category that the fit did not see, or too rarely to learn "
+            f"from: {_ranked(counts.unknown)}."
         )
-    if far := far_warning(counts):
+    far = far_warning(counts)
+    if far:
         lines.append(f"Warning: {far}")
-    shown, n_more = list(counts.classes.items()), len(counts.classes) - _MOST_CLASSES
+    if lines:
+        lines.append("")
+
+    shown = list(counts.classes.items())
+    n_more = len(shown) - _MAX_LISTED_CLASSES
     if n_more > 0:
-        shown = counts.classes.most_common(_MOST_CLASSES)
+        shown = counts.classes.most_common(_MAX_LISTED_CLASSES)
     width = max(len("class"), *(len(name) for name, _ in shown))
-    lines += [""] if lines else []
     lines.append(f"  {'class'.ljust(width)}  predicted rows   share")
     for name, count in shown:
-        lines.append(
-            f"  {name.ljust(width)}  {count:>14,}  {count / counts.n_rows:>6.1%}"
-        )
-    lines += [f"  and {n_more} more classes"] if n_more > 0 else []
+        share = count / counts.n_rows
+        lines.append(f"  {name.ljust(width)}  {count:>14,}  {share:>6.1%}")
+    if n_more > 0:
+        lines.append(f"  and {n_more} more classes")
     return [*lines, "", f"Wrote {out}: {plural(counts.n_rows, 'row')}."]
 
 
 def far_warning(counts: PredictionCounts) -> str:
-    """Which columns have cells far from those of the fit; an empty text if none has."""
+    """Name the columns with cells far from those of the fit; empty if there is none."""
     if not counts.far:
         return ""
     return (
-        f"Cells more than {FAR_DEVIATIONS} standard deviations from the mean of the training rows, "
-        f"where predictions mean little: {_ranked(counts.far)}. Check units and decimal marks."
+        f"Cells more than {FAR_DEVIATIONS} standard deviations from the mean of the "
+        f"training rows, where predictions mean little: {_ranked(counts.far)}. Check "
+        "units and decimal marks."
     )
 
 
-def _ranked(counts: Mapping[str, int], most: int = 5) -> str:
+def _ranked(counts: Mapping[str, int]) -> str:
+    """Columns with their counts, the largest first."""
     ranked = sorted(counts.items(), key=lambda item: -item[1])
-    cells = ", ".join(f"{name!r} {n:,}" for name, n in ranked[:most])
-    return cells + (
-        f" and {len(ranked) - most} more columns" if len(ranked) > most else ""
-    )
+    cells = ", ".join(f"{name!r} {n:,}" for name, n in ranked[:_MAX_RANKED_COLUMNS])
+    n_more = len(ranked) - _MAX_RANKED_COLUMNS
+    return f"{cells} and {n_more} more columns" if n_more > 0 else cells
 
 
 def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
     """Discriminants with the coefficient of every feature, the largest first.
 
-    A coefficient is that of the feature divided by its standard deviation within classes. A high
-    value speaks for the class ``high``, a low one for ``low``. Two classes have one discriminant,
-    the log odds of the second; K have K - 1, which lie along the directions that separate the class
-    means best, with the share of their spread. Nothing for a model that is not a linear one of this
+    A coefficient is that of the feature divided by its standard deviation within
+    classes. A high value speaks for the class ``high``, a low one for ``low``. Two
+    classes have one discriminant, the log odds of the second; K classes have K - 1,
+    which lie along the directions that separate the class means best, with the share of
+    their spread. The list is empty for a model that is not a linear one of this
     package.
     """
     classifier = model[-1] if isinstance(model, Pipeline) else model
     if not isinstance(classifier, LinearGaussianClassifier):
         return []
-    spread = np.sqrt(np.maximum(classifier._variances, 0))
+    deviation = np.sqrt(np.maximum(classifier._variances, 0))
     classes = [str(name) for name in classifier.classes_]
     if len(classes) == 2:
-        axes, titles = classifier.coef_ * spread, [f"log odds of {classes[1]}"]
-        shares, points = np.ones(1), np.array([[0.0], [1.0]])
+        axes = classifier.coef_ * deviation
+        titles = [f"log odds of {classes[1]}"]
+        shares = np.ones(1)
+        class_positions = np.array([[0.0], [1.0]])
     else:
         gaussians = classifier._gaussians_
-        scalings = (
-            gaussians.discriminants(classifier._n_features_out).T
-            / gaussians.frame.scale
-        )
-        axes = scalings * spread
-        points = (
-            classifier.means_ - classifier.priors_ @ classifier.means_
-        ) @ scalings.T
-        shares = classifier.priors_ @ points**2
-        shares = shares / shares.sum()
+        directions = gaussians.discriminants(classifier._n_features_out).T
+        scalings = directions / gaussians.frame.scale
+        axes = scalings * deviation
         titles = [f"discriminant {number}" for number in range(1, len(axes) + 1)]
+        mean = classifier.priors_ @ classifier.means_
+        class_positions = (classifier.means_ - mean) @ scalings.T
+        spread = classifier.priors_ @ class_positions**2
+        shares = spread / spread.sum()
+
     names = getattr(
         classifier, "feature_names_in_", feature_names(classifier.n_features_in_)
     )
-    return [
-        {
-            "title": title,
-            "share": float(share),
-            "low": classes[int(ends.argmin())],
-            "high": classes[int(ends.argmax())],
-            "coefficients": {
-                str(names[k]): float(axis[k]) for k in np.argsort(-np.abs(axis))
-            },
+    discriminants = []
+    for k, axis in enumerate(axes):
+        positions = class_positions[:, k]
+        coefficients = {
+            str(names[j]): float(axis[j]) for j in np.argsort(-np.abs(axis))
         }
-        for title, share, ends, axis in zip(titles, shares, points.T, axes, strict=True)
-    ]
+        discriminants.append(
+            {
+                "title": titles[k],
+                "share": float(shares[k]),
+                "low": classes[int(positions.argmin())],
+                "high": classes[int(positions.argmax())],
+                "coefficients": coefficients,
+            }
+        )
+    return discriminants
 
 
 def importance_lines(axes: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns that matter most, one line a discriminant, below an empty line and a title."""
-    lines = (
-        ["", "Columns that matter most (coefficients of standardized columns)"]
-        if axes
-        else []
-    )
-    for each in axes[:_MOST_AXES]:
-        items = list(each["coefficients"].items())
+    """The columns that matter most, a line for each discriminant, below a title."""
+    if not axes:
+        return []
+    lines = ["", "Columns that matter most (coefficients of standardized columns)"]
+    for axis in axes[:_MAX_AXES]:
+        items = list(axis["coefficients"].items())
         shown = ", ".join(
-            f"{name} {value:+.2f}" for name, value in items[:_MOST_FEATURES]
+            f"{name} {value:+.2f}" for name, value in items[:_MAX_FEATURES_OF_AXIS]
         )
-        more = (
-            f" and {len(items) - _MOST_FEATURES} more"
-            if len(items) > _MOST_FEATURES
-            else ""
-        )
-        share = (
-            f", {each['share']:.0%} of what separates the classes"
-            if len(axes) > 1
-            else ""
-        )
-        ends = f"from {each['low']} (-) to {each['high']} (+)"
-        lines.append(f"  {each['title']}, {ends}{share}: {shown}{more}")
-    n_more = len(axes) - _MOST_AXES
-    return [*lines, f"  and {n_more} more discriminants"] if n_more > 0 else lines
+        n_more = len(items) - _MAX_FEATURES_OF_AXIS
+        more = f" and {n_more} more" if n_more > 0 else ""
+        share = ""
+        if len(axes) > 1:
+            share = f", {axis['share']:.0%} of what separates the classes"
+        ends = f"from {axis['low']} (-) to {axis['high']} (+)"
+        lines.append(f"  {axis['title']}, {ends}{share}: {shown}{more}")
+    n_more = len(axes) - _MAX_AXES
+    if n_more > 0:
+        lines.append(f"  and {n_more} more discriminants")
+    return lines

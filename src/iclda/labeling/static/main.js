@@ -106,7 +106,7 @@ function partsOf(row) {
   if (row.problem) parts.push(complain(row.problem));
   else if (row.kind) {
     const isSound = row.kind === "sound";
-    const media = element(isSound ? "audio" : "img", { src: `file/${row.place}` });
+    const media = element(isSound ? "audio" : "img", { src: `file/${row.position}` });
     Object.assign(media, isSound ? { controls: true, autoplay: true } : { alt: row.name });
     media.addEventListener("error", () => media.replaceWith(complain(`${row.name} does not open.`)));
     parts.push(media);
@@ -155,7 +155,7 @@ function unsureRow(row) {
   const label = row.text || (row.kind ? row.name : `Row ${row.id}`);
   const words = element("span", {}, element("strong", {}, label), element("small", {}, shares));
   const isImage = row.kind === "image" && !row.problem;
-  const picture = isImage ? [element("img", { src: `file/${row.place}`, alt: "" })] : [];
+  const picture = isImage ? [element("img", { src: `file/${row.position}`, alt: "" })] : [];
   const button = element("button", { type: "button", title: `Label row ${row.id} now` }, ...picture, words);
   button.addEventListener("click", () => send("jump", { id: row.id }).then(() => button.blur()));
   return element("li", {}, button);
@@ -169,11 +169,11 @@ function press(event) {
   }
   const isOnButton = event.target.closest("button, audio");
   const key = event.key.toLowerCase();
-  const place = state ? keysOf(state.classes.map((each) => each.name)).findIndex((keys) => keys.includes(key)) : -1;
+  const position = state ? keysOf(state.classes.map((each) => each.name)).findIndex((keys) => keys.includes(key)) : -1;
   const audio = byId("stage").querySelector("audio");
   if (key === "backspace") back();
   else if (key === SKIP) skip();
-  else if (place >= 0) answer(state.classes[place].name);
+  else if (position >= 0) answer(state.classes[position].name);
   else if (key === "enter" && !isOnButton) byId("name").focus();
   else if (key === " " && audio && !isOnButton) audio.paused ? audio.play() : audio.pause();
   else return;

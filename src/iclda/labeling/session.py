@@ -1,0 +1,308 @@
+"""The state of a labeling page: the row it shows, the answers, and what a model says.
+
+The page sends an action for every click: answer, skip, go back. A `LabelingSession`
+carries it out, writes the answers, and describes its state as JSON. Meanwhile a model
+is fitted to the answers so far; it chooses the rows to ask for next and estimates the
+error.
+
+All methods but ``LabelingSession.compute`` run on the thread of the server; ``compute``
+reads nothing that they change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from .._messages import plural
+from .._statistics import LEAST_TESTED, ErrorEstimate, percent_text
+from ..tabular.ask import Batch, Pool, Project
+from ..tabular.table_files import CHOSEN, RANDOM, Answers, spelling_of
+from .shown import ShownRows
+
+# Rows of the first round.
+_FIRST_ROUND_ROWS = 20
+# Rows of a later round ...
+_ROUND_ROWS = 10
+# ... of which this many are drawn at random.
+_RANDOM_ROUND_ROWS = 2
+# Further rows are chosen when fewer than this many are waiting for an answer.
+_MIN_WAITING_ROWS = 5
+# Rows that are listed because the model is least sure of them.
+_MAX_UNSURE_ROWS = 6
+_MAX_CLASS_NAME_CHARACTERS = 100
+
+
+@dataclass(frozen=True)
+class FitTask:
+    """What is to be computed: further rows, or, if none are needed, a fit.
+
+    Two tasks are equal if they have the same labels and rows, since then they have the
+    same result.
+    """
+
+    project: Project = field(compare=False)
+    labels: Mapping[str, str]
+    asked: Sequence[str]
+    n_more: int
+
+
+@dataclass(frozen=True)
+class FitFindings:
+    """What a fit to the labels shows.
+
+    Attributes
+    ----------
+    error : ErrorEstimate or None
+        The error to expect on new rows.
+    unsure : sequence
+        Positions of the rows that the model is least sure of, each with the names and
+        probabilities of two classes.
+    problem : str
+        Why there is no fit; empty if there is one.
+    """
+
+    error: ErrorEstimate | None = None
+    unsure: Sequence[tuple[int, list[tuple[str, float]]]] = ()
+    problem: str = ""
+
+
+class LabelingSession:
+    """Rows in the order of the file of answers; answers are written one by one.
+
+    Attributes
+    ----------
+    current : str or None
+        A row that is shown before those without an answer.
+    history : list of str
+        Rows that were answered or skipped.
+    skipped : list of str
+        Rows without an answer that are not shown until they are called again.
+    last : dict or None
+        The last answer.
+    classes : list of str
+        Names of classes in the order of the buttons: a new name comes last.
+    """
+
+    def __init__(self, pool: Pool, shown: ShownRows, path: Path) -> None:
+        self.pool = pool
+        self.shown = shown
+        self.path = path
+        self.current: str | None = None
+        self.history: list[str] = []
+        self.skipped: list[str] = []
+        self.last: dict[str, str] | None = None
+        self.findings = FitFindings()
+        self.classes: list[str] = []
+        self._rows_stamp = stamp_of(pool.file.file)
+        self._answers_stamp = stamp_of(path)
+        self._last_task: FitTask | None = None
+        self.project = Project.read(pool, path)
+        self.sync()
+        # The first rows are chosen before the page is opened, so that it has a row to
+        # show and errors in the features end the command.
+        task = self.next_task()
+        if task is not None and task.n_more:
+            self.accept(task, *self.compute(task))
+
+    @property
+    def answers(self) -> Answers:
+        """The answers so far."""
+        return self.project.answers
+
+    def _write(self, answers: Answers) -> None:
+        answers.write()
+        self.project = replace(self.project, answers=answers)
+        self._answers_stamp = stamp_of(self.path)
+
+    def sync(self) -> None:
+        """Read the answers again if another program has changed them.
+
+        ValueError if they cannot be read.
+        """
+        if self.path.exists():
+            stamp = stamp_of(self.path)
+            if stamp != self._answers_stamp:
+                self.project = Project.read(self.pool, self.path)
+                self._answers_stamp = stamp
+        new_names = {*self.project.labels.values()} - {*self.classes}
+        self.classes += sorted(new_names)
+
+    # Actions of the page.
+
+    def answer(self, id: str, name: str) -> None:
+        """Give a row its class, in the spelling that other rows have if any do."""
+        name = " ".join(name.split())
+        if not 0 < len(name) <= _MAX_CLASS_NAME_CHARACTERS:
+            raise ValueError(
+                "The name of a class must have 1 to "
+                f"{_MAX_CLASS_NAME_CHARACTERS} characters, got {len(name)}: type "
+                "another one."
+            )
+        spelling = spelling_of(name)
+        # The row itself is left out, so that its class can be spelled differently.
+        label_by_spelling = {
+            spelling_of(label): label
+            for labeled_id, label in self.project.labels.items()
+            if labeled_id != id
+        }
+        label = label_by_spelling.get(spelling, name)
+        self._write(self.answers.answering(id, label))
+        self.classes = [
+            label if spelling_of(known) == spelling else known for known in self.classes
+        ]
+        self.last = {"id": id, "label": label, "guess": self.answers.guess_of(id)}
+        self._leave(id)
+
+    def skip(self, id: str) -> None:
+        """Leave a row as it is; it comes again when the skipped rows are called."""
+        self.answers.require(id)
+        if id in self.answers.open_ids:
+            self.skipped.append(id)
+        self._leave(id)
+
+    def _leave(self, id: str) -> None:
+        self.history.append(id)
+        self.current = None
+
+    def back(self) -> None:
+        """Show the row before again, with its class."""
+        if self.history:
+            self.current = self.history.pop()
+            self.skipped = [id for id in self.skipped if id != self.current]
+
+    def again(self) -> None:
+        """Show the skipped rows again."""
+        self.skipped = []
+
+    def jump(self, id: str) -> None:
+        """Show a certain row; if it was not asked for, it counts as chosen."""
+        if id not in self.pool.rows:
+            raise ValueError(
+                f"{self.pool.file.path} has no row {self.pool.id} = {id!r}."
+            )
+        cells = self.pool.cells([self.pool.rows[id]])
+        self._write(self.answers.asking([id], CHOSEN, shown=cells))
+        self.skipped = [skipped for skipped in self.skipped if skipped != id]
+        self.current = id
+
+    # The model.
+
+    def next_task(self) -> FitTask | None:
+        """What is to be computed now; None if the last task had the same result."""
+        labels = self.project.labels
+        asked = self.answers.ids()
+        n_more = 0
+        if len(self._waiting) < _MIN_WAITING_ROWS:
+            n_free = len(self.pool.ids) - len({*labels, *asked})
+            n_more = min(_ROUND_ROWS if asked else _FIRST_ROUND_ROWS, n_free)
+        task = FitTask(self.project, labels, asked, n_more)
+        return None if task == self._last_task else task
+
+    def compute(self, task: FitTask) -> tuple[Batch | None, FitFindings]:
+        """Choose further rows, or fit a model if none are needed.
+
+        It runs on another thread than the other methods.
+        """
+        file = self.pool.file
+        if stamp_of(file.file) != self._rows_stamp:
+            raise ValueError(
+                f"{file.path} has changed since it was opened: end `iclda label` and "
+                "start it again. All answers are kept."
+            )
+        project = task.project
+        if not task.n_more:
+            unsure = project.least_sure(_MAX_UNSURE_ROWS)
+            return None, FitFindings(project.error, unsure)
+        # The rows of the first round are all chosen.
+        n_random = 0
+        if task.asked:
+            n_random = _RANDOM_ROUND_ROWS * task.n_more // _ROUND_ROWS
+        batch = project.draw(task.n_more - n_random, n_random)
+        return batch, replace(self.findings, problem="")
+
+    def accept(self, task: FitTask, batch: Batch | None, findings: FitFindings) -> None:
+        """Take the results of a task."""
+        self._last_task = task
+        self.findings = findings
+        if batch is not None:
+            self._write(self.answers.asking(*batch))
+
+    # What the page shows.
+
+    @property
+    def _waiting(self) -> list[str]:
+        """Rows to ask next: those without an answer that were not skipped."""
+        return [id for id in self.answers.open_ids if id not in self.skipped]
+
+    def state(self) -> dict[str, Any]:
+        """All that the page shows, for JSON."""
+        labels = self.project.labels
+        counts = Counter(labels.values())
+        id = self.current or next(iter(self._waiting), None)
+        row = None if id is None else self.shown.show(self.pool.rows[id])
+        # A row that was asked for since the fit is not listed as unsure.
+        asked = {*self.answers.ids()}
+        unsure = [
+            {**self.shown.show(position), "shares": shares}
+            for position, shares in self.findings.unsure
+            if self.pool.ids[position] not in asked
+        ]
+        return {
+            "row": row,
+            "label": "" if id is None else labels.get(id, ""),
+            "message": "" if row else self._why_no_row(),
+            "problem": self.findings.problem,
+            "last": self.last,
+            "can_go_back": bool(self.history),
+            "classes": [{"name": name, "count": counts[name]} for name in self.classes],
+            "n_labeled": len(labels),
+            "n_rows": len(self.pool.ids),
+            "n_skipped": len(self.skipped),
+            "file": str(self.path),
+            "error": self._error_texts(),
+            "unsure": unsure,
+        }
+
+    def _why_no_row(self) -> str:
+        if self.skipped:
+            return f"{plural(len(self.skipped), 'row was', 'rows were')} skipped."
+        if len(self.project.labels) == len(self.pool.ids):
+            return f"All {plural(len(self.pool.ids), 'row')} are labeled."
+        return "The next rows are being chosen."
+
+    def _error_texts(self) -> dict[str, str]:
+        """The error that ``iclda ask`` states, or why it is not known."""
+        error = self.findings.error
+        if not self.pool.has_features:
+            text = f"{self.project.withheld}: rows are asked in random order."
+            return {"headline": "No model", "text": text}
+        if error is not None:
+            text = (
+                f"{error.range} (90 % interval from {error.n_rows} labels drawn at "
+                "random)."
+            )
+            return {
+                "headline": f"About {percent_text(error.error)} wrong",
+                "text": text.replace(" %", "\N{NO-BREAK SPACE}%"),
+            }
+        # Labels of the file itself count as drawn at random.
+        random_ids = {*self.pool.labels, *self.answers.ids(RANDOM)}
+        n_known = len(random_ids & {*self.project.labels})
+        text = (
+            f"It takes {LEAST_TESTED} labels of rows drawn at random, and there are "
+            f"{n_known}. After {_FIRST_ROUND_ROWS} rows, {_RANDOM_ROUND_ROWS} of "
+            f"{_ROUND_ROWS} are drawn so."
+        )
+        return {"headline": "Error not known yet", "text": text}
+
+
+def stamp_of(path: Path) -> tuple[int, ...]:
+    """Time of change and size of a file; empty if there is none."""
+    if not path.exists():
+        return ()
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,159 @@
+"""What the labeling page shows of a row: an image or a sound, a text, and some cells.
+
+Images and sounds are files that a column names, or the files of a folder. A column of
+long texts is shown as text, all other columns as a small table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .._core import AnyArray
+from .._messages import plural, say
+from ..tabular.ask import Pool
+from ..tabular.encoders import texts_of
+from ..tabular.table import require_columns
+
+_IMAGE_TYPES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".bmp": "image/bmp",
+    ".avif": "image/avif",
+}
+_SOUND_TYPES = {
+    ".wav": "audio/wav",
+    ".mp3": "audio/mpeg",
+    ".flac": "audio/flac",
+    ".ogg": "audio/ogg",
+}
+_MEDIA_TYPES = _IMAGE_TYPES | _SOUND_TYPES
+# A column with more characters on average is shown as text, not as a cell of a table.
+_MAX_CELL_CHARACTERS = 60
+
+# Text of every row, None where it is empty, by column.
+Texts = Mapping[str, AnyArray]
+
+
+class ShownRows:
+    """The rows of a pool as the page shows them.
+
+    Parameters
+    ----------
+    pool : Pool
+        The rows.
+    images : str, default=None
+        A column of paths or a folder. None takes the first column of such paths.
+
+    Attributes
+    ----------
+    files : list of Path or None
+        Image or sound of every row.
+    """
+
+    def __init__(self, pool: Pool, images: str | None = None) -> None:
+        self.pool = pool
+        frame = pool.shown
+        texts = {
+            name: texts_of(frame[name])
+            for name in frame
+            if frame[name].dtype.kind == "O"
+        }
+        self.files, self._media_column = _find_media(images, pool, texts)
+        self._text_column = ""
+        for name, cells in texts.items():
+            if not self._text_column and name != self._media_column and _is_long(cells):
+                self._text_column = name
+        if frame.columns.empty and self.files[0] is None:
+            sentence = (
+                "{path} holds nothing to look at: name a folder of images by {@images}."
+            )
+            raise ValueError(say(sentence, path=pool.file.path))
+
+    def show(self, position: int) -> dict[str, Any]:
+        """What the page shows of a row, for JSON."""
+        file = self.files[position]
+        kind = ""
+        problem = ""
+        if file is not None:
+            kind = "sound" if file.suffix.lower() in _SOUND_TYPES else "image"
+            problem = "" if file.is_file() else f"{file} does not exist."
+        cells = {
+            name: text for name, [text] in self.pool.cells([position]).items() if text
+        }
+        cells.pop(self._media_column, "")
+        return {
+            "id": self.pool.ids[position],
+            "position": position,
+            "kind": kind,
+            "name": "" if file is None else file.name,
+            "problem": problem,
+            "text": cells.pop(self._text_column, ""),
+            "fields": list(cells.items()),
+        }
+
+
+def media_type_of(file: Path) -> str | None:
+    """Type of an image or a sound, as HTTP names it; None for other files."""
+    return _MEDIA_TYPES.get(file.suffix.lower())
+
+
+def _is_media(cells: AnyArray) -> bool:
+    """Whether a column holds paths of images or sounds."""
+    names = [cell for cell in cells if cell is not None]
+    return bool(names) and all(media_type_of(Path(name)) for name in names)
+
+
+def _is_long(cells: AnyArray) -> bool:
+    """Whether a column holds texts too long for the cells of a table."""
+    lengths = [len(cell) for cell in cells if cell is not None]
+    return bool(lengths) and sum(lengths) > _MAX_CELL_CHARACTERS * len(lengths)
+
+
+def _find_media(
+    images: str | None, pool: Pool, texts: Texts
+) -> tuple[Sequence[Path | None], str]:
+    """Image or sound of every row, and the column that names them, if one does."""
+    if images is None:
+        images = next((name for name, cells in texts.items() if _is_media(cells)), None)
+    if images is None:
+        return [None] * len(pool.ids), ""
+    if images not in texts:
+        return _find_in_folder(Path(images), pool), ""
+    path = pool.file.path
+    files = [None if cell is None else path.parent / cell for cell in texts[images]]
+    named = [file for file in files if file is not None]
+    if not any(file.is_file() for file in named):
+        example = str(named[0]) if named else ""
+        raise ValueError(
+            f"{path}: no file that column {images!r} names exists, for example "
+            f"{example!r}. Paths start at the folder of {path.name}."
+        )
+    return files, images
+
+
+def _find_in_folder(folder: Path, pool: Pool) -> list[Path]:
+    """Files of a folder named like the ids; if not all are, all files by name."""
+    if not folder.is_dir():
+        purpose = ", and there is no such folder of images"
+        require_columns(pool.file, [str(folder)], purpose)
+    files = sorted(file for file in folder.iterdir() if media_type_of(file))
+    # An id may name a file with its suffix or without.
+    file_by_name = {file.stem: file for file in files}
+    file_by_name |= {file.name: file for file in files}
+    lacking = [id for id in pool.ids if id not in file_by_name]
+    if not lacking:
+        return [file_by_name[id] for id in pool.ids]
+    if len(files) != len(pool.ids):
+        found = plural(len(files), "image or sound", "images and sounds")
+        raise ValueError(
+            f"{folder} has {found}, and {pool.file.path} "
+            f"{plural(len(pool.ids), 'row')}: there must be one for every row, in the "
+            "order of their names, or named like the ids, and none is named "
+            f"{lacking[0]!r}."
+        )
+    return files
