@@ -17,8 +17,8 @@ from ..methods import COMPARED, FITTED
 
 if TYPE_CHECKING:
     from ..studies.compare.api import Findings
-    from ..studies.compare.report import Terminal
     from ..studies.compare.run import ComparisonRun
+    from ..studies.compare.terminal import Terminal
 
 NO_ANSWER = 1  # exit code of a comparison that had nothing to compare with
 _WIDEST = 100
@@ -121,11 +121,8 @@ def compare(
             named = "" if target is None else f", target {target!r}"
             typer.echo(printable(f"Comparing methods on {data.name}{named}") + "\n")
         with show_cells(is_quiet, title="Reading the table"):
-            from ..studies.compare.plan import (
-                ComparisonPlan,
-                find_compared,
-                parse_shrinkages,
-            )
+            from ..studies.compare.contestants import find_compared, parse_shrinkages
+            from ..studies.compare.plan import ComparisonPlan
             from ..studies.compare.run import open_run
             from ..studies.page import check_can_report
             from ..tabular.table import ReadOptions, read_file
@@ -162,7 +159,7 @@ def compare(
 def _run(run: ComparisonRun, quiet: bool) -> None:
     """Compute what is missing; the answer is printed before the learning curves are computed."""
     from ..studies.compare.api import read_findings
-    from ..studies.compare.report import protocol, remark_lines
+    from ..studies.compare.terminal import protocol, remark_lines
 
     if not quiet:
         terminal = _terminal()
@@ -189,7 +186,8 @@ def _draw_comparison(
     """Write the files of a comparison from its rows, and print what was not printed yet."""
     with show_cells(quiet or json, title="Writing the report"):
         from ..studies.compare.api import read_findings
-        from ..studies.compare.report import fit_command, json_summary, write_files
+        from ..studies.compare.report import json_summary, write_files
+        from ..studies.compare.terminal import fit_command
 
         findings = read_findings(out)
         command = cli.in_options(fit_command(findings))
@@ -204,7 +202,7 @@ def _draw_comparison(
 
 
 def _print_answer(findings: Findings) -> None:
-    from ..studies.compare.report import answer_lines, score_lines
+    from ..studies.compare.terminal import answer_lines, score_lines
 
     terminal = _terminal()
     _echo(
@@ -216,7 +214,7 @@ def _print_answer(findings: Findings) -> None:
 
 
 def _terminal() -> Terminal:
-    from ..studies.compare.report import Terminal
+    from ..studies.compare.terminal import Terminal
 
     width = min(shutil.get_terminal_size().columns, _WIDEST)
     return Terminal(

@@ -6,7 +6,9 @@ import pytest
 from tables_of_results import changed, contestants, results, rows_json
 
 from iclda.methods import BASELINES, FITTED, METHODS
-from iclda.studies.compare.plan import UNSHRUNK, Size, line_up
+from iclda.studies.compare.comparison import Comparison
+from iclda.studies.compare.contestants import UNSHRUNK, Size, line_up
+from iclda.studies.compare.recommendation import means_of_rows, recommend
 from iclda.studies.compare.summary import summarize_comparison
 from iclda.studies.compare.verdict import (
     HELPS,
@@ -16,10 +18,7 @@ from iclda.studies.compare.verdict import (
     SHARPENS,
     UNCLEAR,
     UNKNOWN,
-    Comparison,
     decide,
-    means_of_rows,
-    recommend,
 )
 from iclda.studies.measures import Confusion
 
