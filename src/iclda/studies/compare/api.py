@@ -19,7 +19,7 @@ from ...tabular.table import ReadOptions, read_opened
 from ...tabular.table_files import DataReader, ParquetReader, open_data
 from ..measures import ERROR
 from ..page import check_can_report
-from ..store import STORE, Store, StoreError
+from ..store import STORE, FitResult, Store, StoreError
 from .comparison import Comparison
 from .contestants import find_compared, parse_shrinkages, shrinkage_text
 from .plan import ComparisonPlan
@@ -34,9 +34,9 @@ from .terminal import known_measures, ranked, worse_text
 _FRAME_NAME = Path("The table")
 
 _OTHER_VERSION = (
-    "{path} was written by another version of iclda ({version}), whose settings this one "
-    "does not read: run the same comparison again, which keeps the fits if it can, or use "
-    "that version."
+    "{path} was written by another version of iclda ({version}), whose settings this "
+    "one does not read: run the same comparison again, which keeps the fits if it can, "
+    "or use that version."
 )
 
 
@@ -47,8 +47,8 @@ class Findings(Comparison):
     def table(self) -> Any:
         """Frame with a row for each method: the supervised ones first, then by rank.
 
-        Its columns are every measure, the interval of the error, and the repeats in which
-        the method was worse than the supervised one.
+        Its columns are every measure, the interval of the error, and the repeats in
+        which the method was worse than the supervised one.
         """
         names = ranked(self.summary)
         scores = self.scores
@@ -101,7 +101,7 @@ class Findings(Comparison):
 
 
 def _frame(records: Sequence[Any], kind: Any) -> Any:
-    """Return instances of a dataclass as a frame, which has its columns even if empty."""
+    """Return instances of a dataclass as a frame, with all columns even if empty."""
     pandas = require_for_tables("pandas")
     names = [each.name for each in fields(kind)]
     return pandas.DataFrame([asdict(each) for each in records], columns=names)
@@ -121,12 +121,14 @@ def read_findings(out: Path) -> Findings:
             text = say(_OTHER_VERSION, path=store.path, version=version)
             raise StoreError(text) from error
         names = {contestant.name for contestant in settings.contestants}
-        results = []
+        results: list[FitResult] = []
         for experiment in EXPERIMENT_TITLES:
             n_repeats = settings.n_repeats(experiment)
-            for result in store.rows(experiment):
-                if result.method in names and result.repeat < n_repeats:
-                    results.append(result)
+            results += [
+                result
+                for result in store.rows(experiment)
+                if result.method in names and result.repeat < n_repeats
+            ]
     seconds = 0.0
     for name, value in stored.items():
         # Each experiment stores its own time.
@@ -159,25 +161,29 @@ def compare(
 ) -> Findings:
     """Compare methods on a table: whether unlabeled rows help, and with which method.
 
-    It does what the command ``iclda compare`` does. Needs the extras ``data`` and ``experiments``.
+    It does what the command ``iclda compare`` does. Needs the extras ``data`` and
+    ``experiments``.
 
     Parameters
     ----------
     table : DataFrame, str or Path
-        A pandas frame, or a .csv, .tsv, .txt (also .gz) or .parquet file, or an array of features
-        (.npy, .npz or a folder of .npy files). Rows whose target is empty are unlabeled.
+        A pandas frame, or a .csv, .tsv, .txt (also .gz) or .parquet file, or an array
+        of features (.npy, .npz or a folder of .npy files). Rows whose target is empty
+        are unlabeled.
     target : str, default=None
         Name of the column that holds the classes; None for the only one of ``labels``.
     labels : str or Path, default=None
         A file of the classes, one row for each row of the table in the same order.
     id : str, default=None
-        A column of both files by which they are joined instead; of an array, the row number.
+        A column of both files by which they are joined instead; of an array, the row
+        number.
     methods : str or sequence of str, default=None
         Names of methods; supervised always takes part. None compares all, and logistic
-        regression, LDA with shrinkage, self-training and label spreading of scikit-learn.
+        regression, LDA with shrinkage, self-training and label spreading of
+        scikit-learn.
     shrinkage : float, "auto" or a sequence of them, default=None
-        Variants of every method; 0 is none. None is "auto", and with 5 labels per feature or more
-        also 0.
+        Variants of every method; 0 is none. None is "auto", and with 5 labels per
+        feature or more also 0.
     n_labeled : int, default=None
         Labels to keep in every split; the others are hidden.
     unlabeled : str, default=None
@@ -197,21 +203,23 @@ def compare(
     curves : bool, default=True
         Whether to compute learning curves, which take a quarter of the time.
     fast : bool, default=False
-        An answer soon: at most 3 repeats, no learning curves, and no iclda-proportions unless
-        ``methods`` names it.
+        An answer soon: at most 3 repeats, no learning curves, and no iclda-proportions
+        unless ``methods`` names it.
     seed : int, default=0
         All splits and starts follow from it.
     n_jobs : int, default=1
         Number of processes.
     out : str or Path, default=None
-        Folder that keeps every fit, so that an interrupted comparison goes on. None keeps nothing.
+        Folder that keeps every fit, so that an interrupted comparison goes on. None
+        keeps nothing.
 
     Returns
     -------
     findings : Findings
-        ``findings.verdict`` (what to use, the error to expect, why), ``findings.table``,
-        ``findings.scores``, ``findings.differences`` and ``findings.curves`` (pandas frames),
-        ``findings.figures()`` and ``findings.save(folder)``. Notebooks show answer and table.
+        ``findings.verdict`` (what to use, the error to expect, why),
+        ``findings.table``, ``findings.scores``, ``findings.differences`` and
+        ``findings.curves`` (pandas frames), ``findings.figures()`` and
+        ``findings.save(folder)``. Notebooks show answer and table.
     """
     names = [methods] if isinstance(methods, str) else methods
     chosen_methods = None if names is None else find_compared(names)
@@ -262,15 +270,16 @@ def _optional_count(name: str, value: Any, minimum: int) -> int | None:
 
 
 def _open(table: Any, folder: Path, ids: Sequence[str]) -> DataReader:
-    """Open the file of a table; a frame is written to one, so that both are read alike."""
+    """Open a table; a frame is written to a file, so that both are read alike."""
     if isinstance(table, (str, Path)):
         return open_data(Path(table), ids)
     pandas = require_for_tables("pandas")
     require_for_tables("pyarrow")
     if not isinstance(table, pandas.DataFrame):
         raise TypeError(
-            f"table must be a pandas DataFrame or the path of a file, got "
-            f"{type(table).__name__}: for arrays make a frame, pandas.DataFrame(X).assign(y=y)."
+            "table must be a pandas DataFrame or the path of a file, got "
+            f"{type(table).__name__}: for arrays make a frame, "
+            "pandas.DataFrame(X).assign(y=y)."
         )
     table = table.rename(columns=str).reset_index(drop=True)
     path = folder / "table.parquet"
@@ -280,8 +289,9 @@ def _open(table: Any, folder: Path, ids: Sequence[str]) -> DataReader:
     except Exception as error:
         problem = ". ".join(map(str, error.args))
         raise ValueError(
-            f"A column of the table cannot be read: {problem}. Make all its values numbers or all "
-            "of them text, give no two columns the same name, or drop the column."
+            f"A column of the table cannot be read: {problem}. Make all its values "
+            "numbers or all of them text, give no two columns the same name, or drop "
+            "the column."
         ) from error
     # Errors name the frame and not a file that nobody knows.
     return ParquetReader(_FRAME_NAME, path)

@@ -1,4 +1,4 @@
-"""Fit the contestants of a comparison to the rows of a cell, and measure them on its test rows."""
+"""Cells of a comparison: fit contestants to training rows, measure on test rows."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def build_classifier(
 ) -> Any:
     """Return an unfitted classifier.
 
-    ``has_chosen_rows`` tells whether rows were chosen to be labeled: the proportions of their
-    classes are not those of other rows then, and are left free.
+    ``has_chosen_rows`` tells whether rows were chosen to be labeled: the proportions of
+    their classes are not those of other rows then, and are left free.
     """
     method = contestant.method
     classifier = method.classifier(
@@ -111,7 +111,7 @@ def build_classifier(
 
 
 def encode(data: CellData, rows: CellRows) -> EncodedRows:
-    """Train the steps before the classifier on the training rows, and apply them to all.
+    """Train the steps before the classifier on the training rows; apply them to all.
 
     They do not depend on the contestant: one fit serves all of them.
     """
@@ -133,8 +133,8 @@ def measure_fit(
 ) -> dict[str, Any]:
     """Return all values of a fitted classifier that are stored.
 
-    These are its measures, the confusion matrix, and for every test row its index, its Brier
-    score and whether its class is wrong.
+    These are its measures, the confusion matrix, and for every test row its index, its
+    Brier score and whether its class is wrong.
     """
     codes = labels.codes[rows.test]
     probabilities = model.predict_proba(encoded.test)

@@ -1,4 +1,4 @@
-"""A comparison that was run: its settings and stored rows, with all that follows from them."""
+"""A comparison that was run: settings and stored rows, and what follows from them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _MAX_METHODS_ON_CURVES = 6
 
 _CAUTION = "Before you rely on this, read the {warnings} about the table: {subjects}."
 _BALANCED_ERROR = (
-    "Classes are of uneven size: with each class counting alike, {name} gets {balanced} "
-    "wrong (balanced error)."
+    "Classes are of uneven size: with each class counting alike, {name} gets "
+    "{balanced} wrong (balanced error)."
 )
 
 
@@ -96,8 +96,8 @@ class Comparison:
     def on_curves(self) -> list[str]:
         """Contestants on the learning curves; if there are few methods, one of each.
 
-        Otherwise these are the recommended contestant, the best of the other methods, the
-        baseline, and the best method of scikit-learn.
+        Otherwise these are the recommended contestant, the best of the other methods,
+        the baseline, and the best method of scikit-learn.
         """
         best = sorted(self.summary.best.values(), key=self.summary.rank)
         if len(best) <= _MAX_METHODS_ON_CURVES:

@@ -1,8 +1,8 @@
-"""Contestants of a comparison: methods with their shrinkage, and how many rows they get.
+"""Contestants of a comparison: methods with their shrinkage, and how they line up.
 
-A contestant is a method of ``iclda.methods`` with one value of shrinkage. Where a comparison
-has several values, the name of the contestant tells them apart: "em" for automatic shrinkage,
-"em without shrinkage", "em with shrinkage 0.2".
+A contestant is a method of ``iclda.methods`` with one value of shrinkage. Where a
+comparison has several values, the name of the contestant tells them apart: "em" for
+automatic shrinkage, "em without shrinkage", "em with shrinkage 0.2".
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Contestant:
     Attributes
     ----------
     name : str
-        Name of the method, followed by its shrinkage where there are several values of it
-        and this one is not "auto".
+        Name of the method, followed by its shrinkage where there are several values of
+        it and this one is not "auto".
     method : Method
         The method.
     shrinkage : float, "auto" or None
@@ -94,7 +94,7 @@ class Contestant:
 def bad_parameter(
     sentence: str, parameter: str, value: Any, **values: Any
 ) -> ParameterError:
-    """Return the error about a parameter; ``{given}`` in its sentence shows the value."""
+    """Return an error about a parameter, which ``{given}`` in the sentence shows."""
     text = say(sentence, given=Hint(parameter, value), **values)
     return ParameterError(text, parameter=parameter, value=value)
 
@@ -127,10 +127,10 @@ def line_up(
 ) -> tuple[Contestant, ...]:
     """Return every method with every shrinkage, the supervised methods first.
 
-    Methods without the parameter ``shrinkage`` follow, once each. Two kinds of contestants
-    are compared but not eligible: the further methods, which ``iclda fit`` does not offer,
-    and unshrunk variants where labels are few, because they overfit more often than the
-    few rows show.
+    Methods without the parameter ``shrinkage`` follow, once each. Two kinds of
+    contestants are compared but not eligible: the further methods, which ``iclda fit``
+    does not offer, and unshrunk variants where labels are few, because they overfit
+    more often than the few rows show.
     """
     shrunk = [method for method in methods if "shrinkage" in method.parameters]
     others = [method for method in methods if method not in shrunk]
@@ -145,10 +145,10 @@ def line_up(
             contestants.append(
                 Contestant(method.name + ending, method, shrinkage, is_eligible)
             )
-    for method in others:
-        contestants.append(
-            Contestant(method.name, method, None, is_eligible=method not in FURTHER)
-        )
+    contestants += [
+        Contestant(method.name, method, None, is_eligible=method not in FURTHER)
+        for method in others
+    ]
     return tuple(contestants)
 
 

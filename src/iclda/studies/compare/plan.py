@@ -1,4 +1,4 @@
-"""Plan of a comparison: the table, what was asked for, and the folds that follow from both."""
+"""Plan of a comparison: a table, what was asked for, and the folds that follow."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _ONE_LABEL = (
     "train on and one to test: label more rows. `iclda fit` needs one only."
 )
 _BAD_FOLDS = (
-    "{given} must lie between 2 and {most}, the number of labeled rows of class {name!r}: "
-    "every fold tests a row of every class."
+    "{given} must lie between 2 and {most}, the number of labeled rows of class "
+    "{name!r}: every fold tests a row of every class."
 )
 _ALL_LABELED = (
-    "All {n_labels:,} rows are labeled, so that there is nothing to compare: pass {few}, "
-    "say, to hide the other labels, {@unlabeled} if a value of the target marks unlabeled "
-    "rows, or {@unlabeled_file}."
+    "All {n_labels:,} rows are labeled, so that there is nothing to compare: pass "
+    "{few}, say, to hide the other labels, {@unlabeled} if a value of the target marks "
+    "unlabeled rows, or {@unlabeled_file}."
 )
 _BAD_N_LABELED = (
     "{given} must lie between {least}, one label a class, and {most:,}, which leaves "
@@ -113,7 +113,8 @@ class ComparisonPlan:
 def choose_n_folds(plan: ComparisonPlan) -> int:
     """Return the number of folds.
 
-    ValueError unless every class can be trained on and tested, and some rows are unlabeled.
+    ValueError unless every class can be trained on and tested, and some rows are
+    unlabeled.
     """
     table = plan.table
     is_distinct = table.is_labeled & (plan.copies == np.arange(len(plan.copies)))

@@ -1,7 +1,7 @@
-"""The recommendation of a comparison: the rule of ``iclda._statistics`` on stored losses.
+"""What a comparison recommends: the rule of ``iclda._statistics`` on stored losses.
 
-Every labeled row was predicted in each repeat by fits that did not know its class. The rule
-compares the mean losses of the same rows under all contestants, from the safest.
+Every labeled row was predicted in each repeat by fits that did not know its class. The
+rule compares the mean losses of the same rows under all contestants, from the safest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _MAX_RULE_ROWS = 20_000
 class Recommendation:
     """The contestant to use, and that of the lowest loss.
 
-    ``estimate`` is the error to expect, None if ``n_rows`` rows are too few to estimate it.
+    ``estimate`` is the error to expect, None if ``n_rows`` rows are too few to estimate
+    it.
     """
 
     chosen: Contestant
@@ -38,7 +39,7 @@ class Recommendation:
 def recommend(
     results: Iterable[FitResult], contestants: Sequence[Contestant]
 ) -> Recommendation | None:
-    """Apply the rule to all eligible contestants; None if none has a fit of every split."""
+    """Apply the rule to eligible contestants; None if none has a fit of every split."""
     eligible = [each for each in contestants if each.is_eligible]
     eligible.sort(key=lambda contestant: contestant.risk)
     means = means_of_rows(results, [each.name for each in eligible])
@@ -57,10 +58,10 @@ def recommend(
 def means_of_rows(
     results: Iterable[FitResult], names: Sequence[str]
 ) -> dict[str, Array]:
-    """Return means over repeats for every tested row, by contestant, of shape (2, rows).
+    """Return means over repeats of every tested row, by contestant: (2, rows).
 
-    They are the Brier score and the share of wrong classes. A contestant is left out if it
-    lacks a split that any other one has.
+    They are the Brier score and the share of wrong classes. A contestant is left out if
+    it lacks a split that any other one has.
     """
     tested_rows: dict[str, list[list[float]]] = {name: [] for name in names}
     splits: dict[str, set[tuple[int, int]]] = {name: set() for name in names}

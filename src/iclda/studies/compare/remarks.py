@@ -1,7 +1,7 @@
 """Remarks on a table before its comparison: what a person would look at first.
 
-Checks that need no splits are in ``iclda._checks``; the ones here depend on how the table is
-divided, or word a count for the report.
+Checks that need no splits are in ``iclda._checks``; the ones here depend on how the
+table is divided, or word a count for the report.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _NOUNS = {
 def encode_sample(table: Table, copies: AnyArray) -> Any:
     """Return a frame of numbers: all labeled rows, then a sample of the unlabeled ones.
 
-    ``copies`` are those of ``first_copies``, of which only the first is taken. Rows are encoded
-    as a fit to all rows would; errors name what cannot be encoded.
+    ``copies`` are those of ``first_copies``, of which only the first is taken. Rows are
+    encoded as a fit to all rows would; errors name what cannot be encoded.
     """
     is_first = copies == np.arange(len(copies))
     labeled = np.flatnonzero(is_first & table.is_labeled)
@@ -144,8 +144,9 @@ def _check_chosen(table: Table) -> Iterator[Remark]:
     if table.n_chosen:
         n_random = int(table.is_random.sum())
         text = (
-            f"{table.n_chosen:,} are of rows that were chosen: they train in every split, "
-            f"and all numbers are those of the {n_random:,} that were drawn at random."
+            f"{table.n_chosen:,} are of rows that were chosen: they train in every "
+            f"split, and all numbers are those of the {n_random:,} that were drawn at "
+            "random."
         )
         yield Remark(NOTE, "Labels", text)
 

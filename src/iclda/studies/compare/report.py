@@ -1,4 +1,4 @@
-"""Files of a comparison: CSV, JSON for programs, and a self-contained page with its figures."""
+"""Files of a comparison: CSV, JSON, and a self-contained page with its figures."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def write_files(
 ) -> dict[str, Path]:
     """Write comparison.csv, curves.csv and report.html; return their paths.
 
-    ``word`` words messages for the reader of the page. ``next_step`` is the command that fits
-    the recommended method.
+    ``word`` words messages for the reader of the page. ``next_step`` is the command
+    that fits the recommended method.
     """
     scores = comparison.summary.scores
     contents = {

@@ -1,4 +1,4 @@
-"""Run a comparison: check its folder, store its settings, fit the cells that are missing."""
+"""Run a comparison: check its folder, store its settings, fit missing cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of a comparison: chosen by its table where they were not given, stored as JSON."""
+"""Settings of a comparison: chosen by the table where not given, stored as JSON."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ _EFFORT_IF_QUICK = _Effort(DEFAULT_REPEATS, 10)
 _EFFORT_IF_LARGE = _Effort(5, 10)
 _EFFORT_IF_SLOW = _Effort(2, 5)
 
-# Settings that stored rows depend on, in the order in which they are compared with those
-# of an earlier run.
+# Settings that stored rows depend on, in the order in which they are compared with
+# those of an earlier run.
 _AGREED = (
     "iclda",
     "data",
@@ -157,12 +157,12 @@ class ComparisonSettings:
 
     @property
     def is_slow(self) -> bool:
-        """Tell whether some search takes seconds from each start, and so starts once."""
+        """Tell whether a search takes seconds from each start, and so starts once."""
         methods = [contestant.method for contestant in self.contestants]
         return self.size.is_slow and _any_search(methods)
 
     def n_repeats(self, experiment: str) -> int:
-        """Return the repeats of an experiment; a repeat of a curve is a single split."""
+        """Return the repeats of an experiment; that of a curve is a single split."""
         return self.repeats if experiment == COMPARISON else self.curve_splits
 
     @property
@@ -207,7 +207,7 @@ class ComparisonSettings:
 
 
 def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
-    """Check the table, and choose what was not given; ValueError if it allows no fit."""
+    """Check the table, and choose what was not given; ValueError without any fit."""
     table = plan.table
     splits = plan.splits
     sample = encode_sample(table, plan.copies)
@@ -263,7 +263,8 @@ def _choose_methods(
     """
     methods = plan.methods or (*FITTED, *BASELINES)
     if plan.table.n_chosen:
-        # Rows that were chosen to be labeled do not have the class shares of other rows.
+        # Rows that were chosen to be labeled do not have the class shares of other
+        # rows.
         methods = tuple(
             method
             for method in methods

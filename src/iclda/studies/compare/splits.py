@@ -1,9 +1,9 @@
-"""Rows of every cell of a comparison: folds, hidden labels, and points of learning curves.
+"""Rows of every cell of a comparison: folds, hidden labels, learning curves.
 
-A comparison has three experiments. In the first, labeled rows are divided into folds several
-times; a cell is one fold, whose rows are tested while all other rows train. The other two are
-learning curves, over the number of unlabeled or of labeled rows: a cell is one of the splits
-of the first experiment, with fewer training rows of one kind.
+A comparison has three experiments. In the first, labeled rows are divided into folds
+several times; a cell is one fold, whose rows are tested while all other rows train. The
+other two are learning curves, over the number of unlabeled or of labeled rows: a cell
+is one of the splits of the first experiment, with fewer training rows of one kind.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ EXPERIMENT_TITLES = {
     LABELED_CURVE: "curve of labeled rows",
 }
 
-# Learning curves use at most this many unlabeled rows: more take long and change little.
+# Learning curves use at most this many unlabeled rows: more take long and change
+# little.
 MAX_CURVE_UNLABELED_ROWS = 2_000
 # The smallest number of unlabeled rows on a curve, besides 0.
 _MIN_CURVE_UNLABELED_ROWS = 10
-# Where labels are hidden, a curve of labeled rows ends at this multiple of the labels kept.
+# Where labels are hidden, a curve of labeled rows ends at this multiple of the labels
+# kept.
 _MAX_MULTIPLE_OF_KEPT_LABELS = 10
 # Sizes between the smallest and the largest of a curve, both included.
 _N_CURVE_SIZES = 4
@@ -65,7 +67,9 @@ class CellRows:
 
 @dataclass(frozen=True)
 class Splits:
-    """Repeated folds of the labeled rows: those of ``SemiSupervisedKFold`` with this seed.
+    """Repeated folds of the labeled rows.
+
+    They are those of ``SemiSupervisedKFold`` with the same seed.
 
     Attributes
     ----------
@@ -142,7 +146,7 @@ class Splits:
 
     @property
     def n_training(self) -> int:
-        """Rows of known class that even the split with the fewest of them can train on."""
+        """Rows of known class that every split can train on, at the least."""
         is_labeled = self.labels.is_labeled
         # While a row is tested, none of its copies train.
         n_copies = np.bincount(self.copies[is_labeled], minlength=len(self.y))
@@ -197,10 +201,10 @@ class Splits:
         return [size for size in sizes if size < self.n_unlabeled]
 
     def labeled_sizes(self) -> list[int]:
-        """Return increasing numbers of labeled rows for a curve, from the fewest possible.
+        """Return increasing numbers of labeled rows for a curve, from the fewest.
 
-        Where labels are hidden, sizes extend beyond the labels kept, as long as half of the
-        training rows stay unlabeled.
+        Where labels are hidden, sizes extend beyond the labels kept, as long as half of
+        the training rows stay unlabeled.
         """
         n_kept = self.n_used
         sizes = {*_geometric_sizes(self.min_per_class * len(self.counts), n_kept)}

@@ -1,7 +1,8 @@
-"""Scores of contestants, paired differences from the supervised one, and learning curves.
+"""Scores of contestants, differences from the supervised one, and learning curves.
 
-Stored fits become numbers in two steps. A grid holds the values of a contestant by repeat and
-fold. Scores are means over complete repeats; differences are tested fold by fold.
+Stored fits become numbers in two steps. A grid holds the values of a contestant by
+repeat and fold. Scores are means over complete repeats; differences are tested fold by
+fold.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from .contestants import SUPERVISED, Contestant
 from .settings import ComparisonSettings
 from .splits import COMPARISON, LABELED_CURVE, UNLABELED_CURVE
 
-# Measures by which contestants are ranked: counts of wrong rows tie too often to come first.
+# Measures by which contestants are ranked: counts of wrong rows tie too often to come
+# first.
 DECISIVE_MEASURES = (BRIER, ERROR)
 CURVE_MEASURES = (ERROR, BRIER)
 # The field of a point that varies along a curve.
@@ -32,8 +34,8 @@ VARIED_COUNTS = {UNLABELED_CURVE: "n_unlabeled", LABELED_CURVE: "n_labeled"}
 _TIE_TOLERANCE = 1e-12
 # Means are ranked to this many decimals, so that ties stay ties.
 _RANK_DECIMALS = 12
-# Values of a contestant by measure, and the number of test rows under ``_N_TEST``: arrays of
-# shape (repeats, folds) with NaN where a fit is missing.
+# Values of a contestant by measure, and the number of test rows under ``_N_TEST``:
+# arrays of shape (repeats, folds) with NaN where a fit is missing.
 Grid = Mapping[str, Array]
 _N_TEST = "n_test"
 
@@ -81,8 +83,9 @@ class Score:
 class Difference:
     """A contestant minus the supervised one, paired by split.
 
-    ``p_holm`` is corrected for the number of contestants by Holm's method. So is the interval
-    from ``low`` to ``high``: it excludes 0 exactly where the difference is clear.
+    ``p_holm`` is corrected for the number of contestants by Holm's method. So is the
+    interval from ``low`` to ``high``: it excludes 0 exactly where the difference is
+    clear.
     """
 
     method: str
@@ -268,7 +271,7 @@ def _weighted(values: Array, n_test: Array) -> Array:
 def _score(
     name: str, measure: str, values: Array, supervised: Array, grid: Grid
 ) -> Score:
-    """Score a contestant by its values in the repeats, and those of the supervised one."""
+    """Score a contestant by its values in the repeats and the supervised ones."""
     known = _finite(values)
     if not known.size:
         return Score(name, measure, None, None, None, repeats=0)
@@ -314,8 +317,8 @@ def _differences(
     corrected = _statistics.holm(p_values)
     tested = zip(paired.items(), p_values, corrected, strict=True)
     for (name, values), p, p_holm in tested:
-        # The interval has the level that Holm's method gives this test: it excludes zero
-        # exactly where the corrected p-value is below the common level.
+        # The interval has the level that Holm's method gives this test: it excludes
+        # zero exactly where the corrected p-value is below the common level.
         level = LEVEL * p / p_holm if p_holm else LEVEL
         low, high = _statistics.mean_interval(values, 1 - level, ratio)
         mean = float(values.mean())
@@ -363,8 +366,8 @@ def split_curve_points(
 ) -> list[SplitCurvePoint]:
     """Return the points of both curves, including that of the comparison.
 
-    The curve of labeled rows leaves out the point of the comparison where curves use fewer
-    unlabeled rows than there are.
+    The curve of labeled rows leaves out the point of the comparison where curves use
+    fewer unlabeled rows than there are.
     """
     fitted = [r for r in results if r.failure is None and r.method in methods]
     points = []
@@ -379,7 +382,8 @@ def split_curve_points(
             compared_size = settings.size.n_labeled
             n_compared = 0 if settings.is_capped else n_splits
 
-        # Fits by contestant and size; a curve ends with the same splits of the comparison.
+        # Fits by contestant and size; a curve ends with the same splits of the
+        # comparison.
         groups: dict[tuple[str, int], list[FitResult]] = defaultdict(list)
         for result in fitted:
             if result.experiment == curve:

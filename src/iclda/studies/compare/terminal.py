@@ -1,7 +1,7 @@
 """A comparison as text: lines for a terminal, and the sentences of its report.
 
-Messages name parameters, which every interface calls differently. Functions here therefore
-take a ``Word``, or a ``Terminal`` that has one.
+Messages name parameters, which every interface calls differently. Functions here
+therefore take a ``Word``, or a ``Terminal`` that has one.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .splits import MAX_CURVE_UNLABELED_ROWS
 from .summary import ComparisonSummary, Score
 from .verdict import title_of
 
-# Words a message for its reader: ``str`` names parameters as in Python, and the command line
-# passes a function that names options instead.
+# Words a message for its reader: ``str`` names parameters as in Python, and the command
+# line passes a function that names options instead.
 Word = Callable[[str], str]
 
 # The mark in front of a remark, by its level.
@@ -42,17 +42,17 @@ _UNLABELED_ROWS = (
     "All {n_unlabeled:,} unlabeled rows train every time and are never tested."
 )
 _HIDDEN_LABELS = (
-    "Of the rows that train {n_kept:,} keep their labels, drawn at random each time; the "
-    "labels of the rest are hidden, so that {n_unlabeled:,} rows train without. Test rows "
-    "take no part in training."
+    "Of the rows that train {n_kept:,} keep their labels, drawn at random each time; "
+    "the labels of the rest are hidden, so that {n_unlabeled:,} rows train without. "
+    "Test rows take no part in training."
 )
 _ENCODING = (
-    "Filling gaps, encoding categories and scaling are learned from the training rows of "
-    "each fold. Shrinkage: {how}."
+    "Filling gaps, encoding categories and scaling are learned from the training rows "
+    "of each fold. Shrinkage: {how}."
 )
 _SLOW_SEARCH = (
-    "So many classes and columns make iclda slow: it starts once, from the supervised fit, "
-    "instead of 32 times."
+    "So many classes and columns make iclda slow: it starts once, from the supervised "
+    "fit, instead of 32 times."
 )
 _LEFT_OUT = "Left out, because slow here: {names} ({@methods} includes them)."
 _CAPPED_CURVES = "Learning curves use at most {most:,} unlabeled rows."
@@ -60,20 +60,20 @@ _CAPPED_CURVES = "Learning curves use at most {most:,} unlabeled rows."
 _SHRINKAGES = {
     "0": "none ({@shrinkage} changes that)",
     "auto": (
-        "all methods have it. It draws the covariance of the columns toward a plainer one, "
-        "which steadies a fit where labels are few ({@shrinkage} changes that)"
+        "all methods have it. It draws the covariance of the columns toward a plainer "
+        "one, which steadies a fit where labels are few ({@shrinkage} changes that)"
     ),
     "0,auto": (
-        "methods run with it and without. It draws the covariance of the columns toward a "
-        "plainer one, which steadies a fit where labels are few"
+        "methods run with it and without. It draws the covariance of the columns "
+        "toward a plainer one, which steadies a fit where labels are few"
     ),
 }
 _OTHER_SHRINKAGES = "{numbers}, as asked for"
 
 # Shown below the command that fits the recommended method.
 _ABOUT_FIT = (
-    "It states the error of this method alone, by fewer repeats: that may differ a little "
-    "from the one above."
+    "It states the error of this method alone, by fewer repeats: that may differ a "
+    "little from the one above."
 )
 
 
@@ -83,9 +83,10 @@ def _without_style(text: str, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Terminal:
-    """Terminal output: line width, and functions that word messages and color parts of lines.
+    """Terminal output: line width, and functions that word and color parts of a line.
 
-    ``style`` gets a text and its kind: "better", "worse", "answer", or the level of a remark.
+    ``style`` gets a text and its kind: "better", "worse", "answer", or the level of a
+    remark.
     """
 
     width: int = 100
@@ -102,7 +103,7 @@ class Terminal:
 
 
 def remark_lines(remarks: Sequence[Remark], terminal: Terminal) -> list[str]:
-    """Show every remark with its mark and subject, and its text in a column of its own."""
+    """Show every remark: mark, subject, and text in a column of its own."""
     # Two spaces, a mark, a space, the longest subject, two spaces.
     indent = 6 + max(len(remark.subject) for remark in remarks)
     lines = ["Before comparing"]
@@ -178,7 +179,7 @@ def known_measures(summary: ComparisonSummary) -> list[str]:
 
 
 def ranked(summary: ComparisonSummary) -> list[str]:
-    """Return the supervised contestants, then the others, both by error and Brier score."""
+    """Return the supervised contestants, then the others, by error and Brier score."""
 
     def key(name: str) -> tuple[bool, tuple[float, ...]]:
         # The rank of a contestant has its Brier score first.
@@ -208,7 +209,7 @@ def number_text(value: float | None, measure: str) -> str:
 
 
 def worse_text(summary: ComparisonSummary, name: str) -> str:
-    """Say in how many repeats the error was higher than that of the supervised contestant."""
+    """Say in how many repeats the error was above that of the supervised one."""
     if name == summary.baseline:
         return "baseline"
     score = summary.score(name, ERROR)
@@ -224,8 +225,8 @@ def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
     """
     verdict = comparison.verdict
     lines = ["Answer"]
-    for line in terminal.wrap([verdict.sentence]):
-        lines.append(terminal.style(line, "answer"))
+    sentence_lines = terminal.wrap([verdict.sentence])
+    lines += [terminal.style(line, "answer") for line in sentence_lines]
     lines += terminal.wrap([comparison.caution])
     for name, failures in comparison.failures.items():
         counts = f"{failures.n_failed:,} of {failures.n_fits:,} splits"

@@ -40,17 +40,18 @@ _FEW_LABELS = "few labels"
 _NO_BETTER = "no better"
 
 RULE = say(
-    "Every labeled row is predicted by fits that were not given its label, and scored by "
-    "the Brier score, the squared distance between probabilities and truth. Of the methods "
-    "whose mean score is within half a standard error of the lowest, row by row, or within "
-    "0.02 of it with no more wrong rows, the safest is recommended. The order of safety "
-    "comes from errors on other tables: {order}, and then those without shrinkage (with "
-    "fewer than 5 labels a feature these are not recommended). The error to expect is "
-    "corrected for choosing by the same rows: the choice is made on bootstrap samples and "
-    "judged on the rows left out (Tsamardinos, Greasidou and Borboudakis 2018), with the "
-    "interval of Clopper and Pearson. A difference from supervised LDA counts as clear if a "
-    "t-test of paired differences says so at the 5 % level, corrected for training sets "
-    "that overlap (Nadeau and Bengio) and for the number of methods (Holm).",
+    "Every labeled row is predicted by fits that were not given its label, and scored "
+    "by the Brier score, the squared distance between probabilities and truth. Of the "
+    "methods whose mean score is within half a standard error of the lowest, row by "
+    "row, or within 0.02 of it with no more wrong rows, the safest is recommended. The "
+    "order of safety comes from errors on other tables: {order}, and then those "
+    "without shrinkage (with fewer than 5 labels a feature these are not recommended). "
+    "The error to expect is corrected for choosing by the same rows: the choice is "
+    "made on bootstrap samples and judged on the rows left out (Tsamardinos, Greasidou "
+    "and Borboudakis 2018), with the interval of Clopper and Pearson. A difference "
+    "from supervised LDA counts as clear if a t-test of paired differences says so at "
+    "the 5 % level, corrected for training sets that overlap (Nadeau and Bengio) and "
+    "for the number of methods (Holm).",
     order=", ".join(
         sorted((method.name for method in (*FITTED, *BASELINES)), key=safety_rank)
     ),
@@ -62,7 +63,9 @@ _HEADLINES = {
     OUTSIDE: "Use {name}",
     HURTS: "The unlabeled rows do not help: use {name}",
     UNCLEAR: "No method is clearly better: use {name} for now",
-    NOTHING_LEARNED: "Nothing was learned: no method beats calling every row {majority!r}",
+    NOTHING_LEARNED: (
+        "Nothing was learned: no method beats calling every row {majority!r}"
+    ),
     _FEW_LABELS: "{n_rows:,} labels cannot show that anything was learned",
     UNKNOWN: "No answer",
 }
@@ -71,13 +74,13 @@ _USE = "Use {name}{now}: expect {expected}."
 # The reason for a recommendation, by the key of its headline.
 _REASONS = {
     HELPS: (
-        "It is clearly better than {supervised} on the same rows ({fewer}): the unlabeled "
-        "rows help."
+        "It is clearly better than {supervised} on the same rows ({fewer}): the "
+        "unlabeled rows help."
     ),
     SHARPENS: (
         "Its probabilities are clearly better than those of {supervised} (Brier score "
-        "{brier:.3f} instead of {brier_supervised:.3f}); the numbers of wrong rows do not "
-        "differ clearly."
+        "{brier:.3f} instead of {brier_supervised:.3f}); the numbers of wrong rows do "
+        "not differ clearly."
     ),
     OUTSIDE: "It is clearly better than {supervised} on the same rows ({fewer}).",
     HURTS: (
@@ -89,13 +92,13 @@ _REASONS = {
         "{standing}. More labeled rows would tell methods apart."
     ),
     NOTHING_LEARNED: (
-        "{base} Do not rely on a model fitted to them: expect {expected} with {name}. Look "
-        "for columns that say more about the class, or label more rows."
+        "{base} Do not rely on a model fitted to them: expect {expected} with {name}. "
+        "Look for columns that say more about the class, or label more rows."
     ),
     _FEW_LABELS: ("{base} Do not rely on a model yet: expect {expected} with {name}."),
     UNKNOWN: (
-        "No answer: supervised LDA, which the others are measured by, could not be fitted; "
-        "label more rows, or pass {@shrinkage=auto}."
+        "No answer: supervised LDA, which the others are measured by, could not be "
+        "fitted; label more rows, or pass {@shrinkage=auto}."
     ),
 }
 _LOWEST_LOSS = "this one has the best Brier score"
@@ -104,24 +107,25 @@ _SAFEST = "this is the safest of those that do about as well as the best"
 # Whether the recommended method beats the most frequent class.
 _BASE_RATES = {
     NOTHING_LEARNED: (
-        "Nothing was learned from these columns: to call every row {majority!r} gets {base} "
-        "wrong, and no method is clearly better than that."
+        "Nothing was learned from these columns: to call every row {majority!r} gets "
+        "{base} wrong, and no method is clearly better than that."
     ),
     _FEW_LABELS: (
         "{n_rows:,} labels cannot show that anything was learned: to call every row "
-        "{majority!r} gets {base} wrong, and no method is clearly better than that. About "
-        "{needed:,} labels would show an error 5 percentage points lower."
+        "{majority!r} gets {base} wrong, and no method is clearly better than that. "
+        "About {needed:,} labels would show an error 5 percentage points lower."
     ),
     UNCLEAR: (
-        "To call every row {majority!r} gets {base} wrong: with so few labels {name} is not "
-        "clearly better than that."
+        "To call every row {majority!r} gets {base} wrong: with so few labels {name} "
+        "is not clearly better than that."
     ),
     _NO_BETTER: (
-        "To call every row {majority!r} gets {base} wrong: {name} looks no better than that."
+        "To call every row {majority!r} gets {base} wrong: {name} looks no better than "
+        "that."
     ),
     CLEAR: (
-        "To call every row {majority!r} gets {base} wrong: {name} is clearly better than "
-        "that."
+        "To call every row {majority!r} gets {base} wrong: {name} is clearly better "
+        "than that."
     ),
 }
 
@@ -177,8 +181,8 @@ def decide(
 ) -> Verdict:
     """Word the recommendation.
 
-    ``n_kept`` labels were kept if others were hidden. ``confusion`` is that of the contestant
-    of ``advice``.
+    ``n_kept`` labels were kept if others were hidden. ``confusion`` is that of the
+    contestant of ``advice``.
     """
     if advice is None or summary.baseline is None:
         return Verdict(UNKNOWN, None, _HEADLINES[UNKNOWN], say(_REASONS[UNKNOWN]))
@@ -240,11 +244,10 @@ def _judge_learning(
     brier = _mean(summary, advice.chosen.name, BRIER)
     level = base_rate.judge(error, high, brier)
 
-    # Something was learned if any other contestant clearly beats the most frequent class.
-    highs = []
-    for score in summary.scores:
-        if score.measure == ERROR and score.high is not None:
-            highs.append(score.high)
+    # Something was learned if any other contestant clearly beats the most frequent
+    # class.
+    errors = [score for score in summary.scores if score.measure == ERROR]
+    highs = [score.high for score in errors if score.high is not None]
     if level == NOTHING_LEARNED and min(highs, default=1.0) < base_rate.error:
         level = UNCLEAR
 
@@ -265,7 +268,7 @@ def _judge_learning(
 
 
 def _kind(summary: ComparisonSummary, chosen: Contestant) -> str:
-    """Return the kind of the verdict, by differences from supervised LDA that are clear."""
+    """Return the kind of the verdict, by clear differences from supervised LDA."""
     uses_unlabeled = chosen.method.uses_unlabeled
     error_verdict = summary.verdict(chosen.name, ERROR)
     verdicts = {error_verdict, summary.verdict(chosen.name, BRIER)}
