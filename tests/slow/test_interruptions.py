@@ -1,7 +1,7 @@
 """Ctrl-C as a terminal sends it, to the command and its workers, and SIGTERM: at any moment.
 
-Moments count from when the command has Python to itself: until then, a few hundredths of a second,
-Python answers.
+Moments count from when the command has Python to itself: until then, a few hundredths
+of a second, Python answers.
 """
 
 import os

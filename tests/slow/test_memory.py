@@ -15,7 +15,8 @@ COMMANDS = {
     "compare": "compare flowers.csv --target species --methods em --repeats 2 --folds 2 --jobs 1 "
     "--fast --out out --quiet",
 }
-# What is imported counts before: OpenBLAS waits for ever for memory that it is refused then.
+# What is imported counts before: OpenBLAS waits for ever for memory that it is refused
+# then.
 LIMITED = """
 import resource, sys
 import jinja2, matplotlib.backends.backend_svg, matplotlib.figure, matplotlib.style

@@ -26,6 +26,7 @@ def test_the_comparison_in_the_readme_is_what_the_command_prints(tmp_path):
     made, found = words_and_numbers(made_by["compare_wines"](tmp_path))
     assert made == words, "`make pictures` makes the output of the README anew"
     for one, other in zip(found, numbers, strict=True):
-        # Another BLAS may change a few predictions, and a repeat in which a method is worse.
+        # Another BLAS may change a few predictions, and a repeat in which a method is
+        # worse.
         slack = last_digit(other)
         assert abs(float(one) - float(other)) <= (2.01 * slack if slack else 1.0), made

@@ -13,7 +13,7 @@ pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 from iclda._messages import say
 from iclda._progress import show_nothing
-from iclda.cli import in_options
+from iclda.cli.messages import in_options
 from iclda.methods import find_method
 from iclda.studies.compare.api import read_findings
 from iclda.studies.compare.plan import ComparisonPlan, choose_n_folds
@@ -192,8 +192,8 @@ def test_the_command_to_fit_repeats_how_the_table_was_read(done):
     settings = replace(findings.settings, **given)
     command = in_options(fit_command(replace(findings, settings=settings)))
     assert command.startswith(
-        "iclda fit 'my data.csv' --target class --unlabeled '?' --unlabeled-file more.csv "
-        "--drop 'a b' --labels l.csv --id name --method "
+        "iclda fit 'my data.csv' --target class --unlabeled '?' --unlabeled-file "
+        "more.csv --drop 'a b' --labels l.csv --id name --method "
     )
 
 
