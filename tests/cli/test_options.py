@@ -1,4 +1,4 @@
-"""The library speaks of parameters, the command line of options: one place knows both."""
+"""The library speaks of parameters, the command line of options."""
 
 import ast
 import re

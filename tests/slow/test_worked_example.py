@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 def words_and_numbers(text):
-    """Lines without their numbers, and the numbers; rows of equal scores may change places."""
+    """Lines without their numbers, and the numbers; rows that tie may change places."""
     table, _, answer = text.partition("\n\n")
     text = "\n".join([*sorted(table.splitlines()), " ".join(answer.split())])
     return NUMBER.sub("#", text), NUMBER.findall(text)

@@ -123,12 +123,18 @@ COMPARED = [replace(each, n_unlabeled=100) for each in results(**ERRORS)]
 def curve(experiment, sizes, n_splits=4, **errors):
     return [
         result(
-            name, split, size, error, experiment=experiment, n_unlabeled=size, n_labeled=size
+            name,
+            split,
+            size,
+            error,
+            experiment=experiment,
+            n_unlabeled=size,
+            n_labeled=size,
         )
         for name, error in errors.items()
         for size in sizes
         for split in range(n_splits)
-    ]  # fmt: skip
+    ]
 
 
 def line(points, method, measure):

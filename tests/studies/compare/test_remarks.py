@@ -1,4 +1,4 @@
-"""Checks of a table before a comparison: their order, and those that depend on the splits."""
+"""Remarks on a table before a comparison: their order, and those on its splits."""
 
 from dataclasses import replace
 
