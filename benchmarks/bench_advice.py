@@ -35,16 +35,15 @@ from sklearn.preprocessing import StandardScaler
 from iclda import AutoLDA
 from iclda.datasets import load_benchmark
 from iclda.methods import BASELINES, FITTED
-from iclda.studies.compare.plan import (
-    COMPARISON,
+from iclda.studies.compare.cells import CellData, build_classifier, fit_cell
+from iclda.studies.compare.contestants import (
     Contestant,
     Size,
-    Splits,
     default_shrinkages,
     line_up,
 )
-from iclda.studies.compare.run import CellData, build_classifier, fit_cell
-from iclda.studies.compare.verdict import recommend
+from iclda.studies.compare.recommendation import recommend
+from iclda.studies.compare.splits import COMPARISON, Splits
 from iclda.studies.store import cells_of
 
 LABELS = (10, 20, 50)

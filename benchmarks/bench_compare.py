@@ -108,11 +108,11 @@ def run_phases(folder: Path, options: list[str]) -> dict[str, float]:
     with phases.timed("imports"):
         from iclda.__main__ import make_app
         from iclda._estimators import base as _base
-        from iclda.studies.compare import report, run
+        from iclda.studies.compare import cells, report, run
         from iclda.studies.store import Store
 
-    phases.around(run, "encode", "encoding of folds")
-    phases.around(run, "measure_fit", "measuring of fits")
+    phases.around(cells, "encode", "encoding of folds")
+    phases.around(cells, "measure_fit", "measuring of fits")
     phases.around(
         _base.LinearGaussianClassifier,
         "fit",

@@ -12,7 +12,7 @@ from iclda.methods import (
     find_method,
     known_method,
 )
-from iclda.studies.compare.plan import find_compared
+from iclda.studies.compare.contestants import find_compared
 
 
 @pytest.mark.parametrize("method", COMPARED, ids=lambda method: method.name)

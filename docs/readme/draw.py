@@ -16,8 +16,8 @@ from sklearn.datasets import load_wine
 
 from iclda.plots._scores import display_points
 from iclda.studies.compare.api import read_findings
-from iclda.studies.compare.plan import UNLABELED_CURVE
 from iclda.studies.compare.report import differences
+from iclda.studies.compare.splits import UNLABELED_CURVE
 from iclda.studies.measures import ERROR
 from iclda.studies.page import new_figure, styled
 

@@ -1,4 +1,4 @@
-"""The command line: ``iclda`` or ``python -m iclda``. Its commands are in the folder ``cli``.
+"""The command line: ``iclda`` or ``python -m iclda``. Its commands are in ``cli``.
 
 Handlers of signals are set before anything else is imported.
 """
@@ -10,26 +10,37 @@ from functools import cache
 from types import FrameType
 from typing import Annotated, Any
 
-_COMMANDS = ("iclda.cli.models", "iclda.cli.studies")
-_SECONDS_BETWEEN_LOOKS = 0.02  # at whether the interrupted import is over
+# Modules of commands: while a function of one of them runs, a command has begun.
+_COMMAND_MODULES = (
+    "iclda.cli.compare",
+    "iclda.cli.labeling",
+    "iclda.cli.models",
+    "iclda.cli.playground",
+    "iclda.cli.studies",
+)
+# After a signal during an import, look this often whether the import is over.
+_SECONDS_BETWEEN_LOOKS = 0.02
+# Makes the cursor visible again, which a progress bar hides.
+_SHOW_CURSOR = "\x1b[?25h"
 
 
 def main() -> None:
     """Run the command line."""
-    stops = signal.SIGINT, signal.SIGTERM
-    for number in stops:
+    handled_signals = (signal.SIGINT, signal.SIGTERM)
+    for number in handled_signals:
         signal.signal(number, _stop)
     try:
         make_app()()
     finally:
+        # The timer of a signal that came during an import must not fire any more.
         if hasattr(signal, "setitimer"):
-            signal.setitimer(
-                signal.ITIMER_REAL, 0
-            )  # of a signal that came during an import
-        # Python would show a traceback of what it does at its end, joblib what it cleans up then.
-        is_done = all(signal.getsignal(number) is _stop for number in stops)
-        for number in stops:
-            signal.signal(number, signal.SIG_IGN if is_done else signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        # While Python ends, a signal would print a traceback of what is being cleaned
+        # up: a first signal is ignored then, a second one ends the process at once.
+        handlers = [signal.getsignal(number) for number in handled_signals]
+        was_stopped = any(handler is not _stop for handler in handlers)
+        for number in handled_signals:
+            signal.signal(number, signal.SIG_DFL if was_stopped else signal.SIG_IGN)
 
 
 @cache
@@ -37,14 +48,13 @@ def make_app() -> Any:
     """Return the commands as a Typer application."""
     try:
         import typer
-    except (
-        ImportError
-    ):  # pragma: no cover - without the extra there is no command line to test
+    # Without the extra there is no command line to test.
+    except ImportError:  # pragma: no cover
         sys.exit(
-            "The command line needs extra packages: pip install 'iclda[data,experiments]'."
+            "The command line needs extra packages: "
+            "pip install 'iclda[data,experiments]'."
         )
-    from . import cli
-    from .cli import models, studies
+    from .cli import compare, labeling, messages, models, playground, studies
 
     def show_version(is_wanted: bool) -> None:
         if is_wanted:
@@ -53,56 +63,70 @@ def make_app() -> Any:
             typer.echo(f"iclda {__version__}")
             raise typer.Exit
 
-    shown = typer.Option(
+    version_option = typer.Option(
         "--version", callback=show_version, is_eager=True, help="Show it and exit."
     )
 
-    def options(version: Annotated[bool, shown] = False) -> None: ...
+    def common_options(version: Annotated[bool, version_option] = False) -> None: ...
 
     app = typer.Typer(
-        callback=options,
+        callback=common_options,
         context_settings={"help_option_names": ["-h", "--help"]},
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
-        help="Semi-supervised linear discriminant analysis: on your own tables and the paper's.",
+        help="Semi-supervised linear discriminant analysis: on your own tables and the "
+        "paper's.",
     )
-    for command in (
-        studies.compare,
-        *(models.ask, models.fit, models.predict, models.evaluate, models.show),
-        *(studies.reproduce, studies.tables, studies.curves, studies.study),
-        *(studies.report, studies.datasets, models.playground, models.label),
-    ):
-        is_study = command.__module__ == studies.__name__
-        app.command()(
-            cli.explained(command, cli.RESUMABLE if is_study else cli.NOT_WRITTEN)
-        )
+    # In the order in which help lists them.
+    commands = (
+        compare.compare,
+        labeling.ask,
+        models.fit,
+        models.predict,
+        models.evaluate,
+        models.show,
+        studies.reproduce,
+        studies.tables,
+        studies.curves,
+        studies.study,
+        studies.report,
+        studies.datasets,
+        playground.playground,
+        labeling.label,
+    )
+    for command in commands:
+        # Studies store every fit at once; other commands write at their end.
+        is_resumable = command.__module__ in (compare.__name__, studies.__name__)
+        ending = messages.RESUMABLE if is_resumable else messages.NOT_WRITTEN
+        app.command()(messages.explained(command, ending))
     return app
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """Raise an exception, so that unfinished files are removed; the exit code is a shell's.
+    """Raise an exception, so that unfinished files are removed.
 
-    A command that has not begun ends at once. An import is completed first, because an exception in
-    it is often lost or turned into another one. A second signal ends the process at once.
+    The exit code is that of a shell. A command that has not begun ends at once. An
+    import is completed first, because an exception in it is often lost or turned into
+    another one. A second signal ends the process at once.
     """
     signal.signal(number, signal.SIG_DFL)
     callers = set()
     while frame is not None:
         callers.add(frame.f_globals.get("__name__", ""))
         frame = frame.f_back
-    if any(name in _COMMANDS for name in callers):
-        if "importlib._bootstrap" not in callers:
-            raise (
-                KeyboardInterrupt
-                if number == signal.SIGINT
-                else SystemExit(128 + number)
-            )
-        if hasattr(signal, "setitimer"):  # not on Windows
+    is_importing = "importlib._bootstrap" in callers
+    if not callers.isdisjoint(_COMMAND_MODULES):
+        if not is_importing:
+            if number == signal.SIGINT:
+                raise KeyboardInterrupt
+            raise SystemExit(128 + number)
+        # Windows has no timers: there an import is not completed.
+        if hasattr(signal, "setitimer"):
             signal.signal(signal.SIGALRM, lambda _, frame: _stop(number, frame))
             signal.setitimer(signal.ITIMER_REAL, _SECONDS_BETWEEN_LOOKS)
             return
-    cursor = "\x1b[?25h" if sys.stderr.isatty() else ""  # a bar hides it
+    cursor = _SHOW_CURSOR if sys.stderr.isatty() else ""
     line = "Interrupted.\n" if number == signal.SIGINT else ""
     os.write(2, (cursor + line).encode())
     os._exit(128 + number)

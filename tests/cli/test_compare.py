@@ -1,4 +1,4 @@
-"""`iclda compare` as people call it: what it prints and writes, refuses and survives."""
+"""`iclda compare` as people call it: what it prints, writes, refuses and survives."""
 
 import csv
 import json

@@ -14,7 +14,7 @@ STEPS = re.compile(r"in \d+ steps")  # how many depends on the machine
 
 
 def session():
-    """Commands and what the page shows of their output, after the script that makes the table."""
+    """Commands of the page after its script, and what it shows of their output."""
     blocks = BLOCK.findall(DOCUMENT.read_text())
     return [
         (shlex.split(text), shown)

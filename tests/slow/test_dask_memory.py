@@ -1,4 +1,4 @@
-"""Dask workers with less memory than the rows need, which their nannies end for real."""
+"""Dask workers with less memory than the rows need, which their nannies end."""
 
 import sys
 

@@ -1,7 +1,9 @@
-"""Ctrl-C as a terminal sends it, to the command and its workers, and SIGTERM: at any moment.
+"""Ctrl-C, which a terminal sends to the command and its workers, and SIGTERM.
 
-Moments count from when the command has Python to itself: until then, a few hundredths of a second,
-Python answers.
+They come at any moment.
+
+Moments count from when the command has Python to itself: until then, a few hundredths
+of a second, Python answers.
 """
 
 import os
@@ -20,8 +22,10 @@ EARLIER = b"what was there"
 COMMANDS = {
     "fit": "flowers.csv --target species --method iclda --out m.skops",
     "predict": "model.skops flowers.csv --out p.csv",
-    "compare": "flowers.csv --target species --methods em --repeats 2 --folds 3 --jobs 2 --out out",
-    "reproduce": "--datasets Haberman --methods LDA,ICLDA --repeats 2 --curve-repeats 2 --jobs 2 "
+    "compare": "flowers.csv --target species --methods em --repeats 2 --folds 3 "
+    "--jobs 2 --out out",
+    "reproduce": "--datasets Haberman --methods LDA,ICLDA --repeats 2 "
+    "--curve-repeats 2 --jobs 2 "
     "--out out",
 }
 PROGRESS = ("tables: ", "curves: ", "comparison: ", "curve of ", "Tables (", "All of ")
@@ -75,7 +79,7 @@ def command(request, tmp_path, monkeypatch):
 
 
 def stop_at_any_moment(folder, command, seconds, number, n_moments):
-    """Exit codes and lines; every third time there is nothing yet in the folder of a study."""
+    """Exit codes and lines; every third time the folder of a study is still empty."""
     moments, found = random.Random(number), []
     expected, out = files_in(folder), folder / "out"
     for k in range(n_moments):

@@ -1,4 +1,4 @@
-"""Studies killed over and over, or run twice at once, end with the tables of one left alone."""
+"""Studies that are killed, or run twice at once, end with the same tables."""
 
 import os
 import random
@@ -14,8 +14,10 @@ from marked_processes import assert_all_end, start, workers_of
 
 N_ROUNDS, N_KILLS = 4, 25  # a hundred of each study
 STUDIES = {
-    "reproduce": "--datasets Haberman --methods LDA,ICLDA --repeats 2 --curve-repeats 2",
-    "compare": "flowers.csv --target species --methods em,iclda --repeats 2 --folds 3 --fast",
+    "reproduce": "--datasets Haberman --methods LDA,ICLDA --repeats 2 "
+    "--curve-repeats 2",
+    "compare": "flowers.csv --target species --methods em,iclda --repeats 2 "
+    "--folds 3 --fast",
 }
 
 

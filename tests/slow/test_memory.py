@@ -12,10 +12,12 @@ MEGABYTES = [4, 64, 256]  # beyond what Python and the packages take
 COMMANDS = {
     "fit": "fit many.csv --target species --method moment --out m.skops --quiet",
     "predict": "predict model.skops many.csv --out p.csv --quiet",
-    "compare": "compare flowers.csv --target species --methods em --repeats 2 --folds 2 --jobs 1 "
+    "compare": "compare flowers.csv --target species --methods em --repeats 2 "
+    "--folds 2 --jobs 1 "
     "--fast --out out --quiet",
 }
-# What is imported counts before: OpenBLAS waits for ever for memory that it is refused then.
+# What is imported counts before: OpenBLAS waits for ever for memory that it is refused
+# then.
 LIMITED = """
 import resource, sys
 import jinja2, matplotlib.backends.backend_svg, matplotlib.figure, matplotlib.style

@@ -1,4 +1,4 @@
-"""The projected least squares fit is never worse than the supervised one, on 2,000 folds."""
+"""The projected least squares fit is never worse than supervised, on 2,000 folds."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from problems import one_hot
 
 
 def supervised_predictions(X, codes, rows):
-    """Of least squares on labeled rows, smallest slopes in whitened coordinates of all rows."""
+    """Least squares on labeled rows: smallest slopes in coordinates of all rows."""
     centered = rows - rows.mean(axis=0)
     scale = centered.std(axis=0)
     scaled = centered / np.where(scale > 0, scale, 1.0)

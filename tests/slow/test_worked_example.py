@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 def words_and_numbers(text):
-    """Lines without their numbers, and the numbers; rows of equal scores may change places."""
+    """Lines without their numbers, and the numbers; rows that tie may change places."""
     table, _, answer = text.partition("\n\n")
     text = "\n".join([*sorted(table.splitlines()), " ".join(answer.split())])
     return NUMBER.sub("#", text), NUMBER.findall(text)
@@ -26,6 +26,7 @@ def test_the_comparison_in_the_readme_is_what_the_command_prints(tmp_path):
     made, found = words_and_numbers(made_by["compare_wines"](tmp_path))
     assert made == words, "`make pictures` makes the output of the README anew"
     for one, other in zip(found, numbers, strict=True):
-        # Another BLAS may change a few predictions, and a repeat in which a method is worse.
+        # Another BLAS may change a few predictions, and a repeat in which a method is
+        # worse.
         slack = last_digit(other)
         assert abs(float(one) - float(other)) <= (2.01 * slack if slack else 1.0), made

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from iclda.methods import COMPARED, find_method
-from iclda.studies.compare.plan import COMPARISON, UNSHRUNK, Contestant
+from iclda.studies.compare.contestants import UNSHRUNK, Contestant
+from iclda.studies.compare.splits import COMPARISON
 from iclda.studies.store import FitResult
 from iclda.tabular import Source, Table
 

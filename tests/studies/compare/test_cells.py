@@ -9,15 +9,9 @@ from tables_of_results import contestants, make_table
 
 from iclda.methods import COMPARED, Method, find_method
 from iclda.model_selection import SemiSupervisedKFold
-from iclda.studies.compare.plan import (
-    COMPARISON,
-    UNLABELED_CURVE,
-    UNSHRUNK,
-    Size,
-    Splits,
-    line_up,
-)
-from iclda.studies.compare.run import CellData, build_classifier, encode, fit_cell
+from iclda.studies.compare.cells import CellData, build_classifier, encode, fit_cell
+from iclda.studies.compare.contestants import UNSHRUNK, Size, line_up
+from iclda.studies.compare.splits import COMPARISON, UNLABELED_CURVE, Splits
 from iclda.studies.store import cells_of
 from iclda.tabular import pipeline, preprocessing
 
@@ -67,12 +61,12 @@ def test_nothing_is_learned_from_test_rows():
     made = table()
     cell = cells_of(COMPARISON, {"t": range(4)}, 1)[1]
     before = data(made)
-    take = before.splits.take(cell)
+    rows = before.splits.cell_rows(cell)
     changed = made.features.copy()
-    changed.loc[take.test, "weight"] = 1e9
-    changed.loc[take.test, "color"] = "never seen"
+    changed.loc[rows.test, "weight"] = 1e9
+    changed.loc[rows.test, "color"] = "never seen"
     after = replace(before, features=changed)
-    assert np.array_equal(encode(before, take).train, encode(after, take).train)
+    assert np.array_equal(encode(before, rows).train, encode(after, rows).train)
 
 
 def test_a_failed_fit_is_a_result_with_its_traceback_and_the_others_go_on(monkeypatch):
@@ -124,7 +118,7 @@ def test_rows_of_the_comparison_are_stored_with_their_losses_those_of_curves_are
     given = data(make_table())
     (found,) = fit_cell(CELL, {"t": given}, ["supervised"])
     rows, losses, is_wrong = np.array(json.loads(found.values["rows"])).T
-    assert rows.tolist() == given.splits.take(CELL).test.tolist()
+    assert rows.tolist() == given.splits.cell_rows(CELL).test.tolist()
     assert losses.mean() == pytest.approx(found.values["brier"])
     assert is_wrong.mean() == pytest.approx(found.values["error"])
     (point,) = fit_cell(

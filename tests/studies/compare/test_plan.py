@@ -3,17 +3,19 @@ import pytest
 
 from iclda.methods import FURTHER, METHODS, find_method
 from iclda.model_selection import SemiSupervisedKFold
-from iclda.studies.compare.plan import (
-    COMPARISON,
-    LABELED_CURVE,
-    MOST_ON_CURVES,
-    UNLABELED_CURVE,
+from iclda.studies.compare.contestants import (
     Size,
-    Splits,
     default_shrinkages,
     line_up,
     parse_shrinkages,
     shrinkage_text,
+)
+from iclda.studies.compare.splits import (
+    COMPARISON,
+    LABELED_CURVE,
+    MAX_CURVE_UNLABELED_ROWS,
+    UNLABELED_CURVE,
+    Splits,
 )
 from iclda.studies.store import cells_of
 
@@ -67,7 +69,7 @@ def test_what_is_no_shrinkage_is_named(text):
 
 def takes(splits, cells=None):
     return [
-        splits.take(cell)
+        splits.cell_rows(cell)
         for cell in cells or cells_of(COMPARISON, {"t": range(3)}, splits.n_repeats)
     ]
 
@@ -75,7 +77,7 @@ def takes(splits, cells=None):
 def test_the_splits_are_those_of_the_semi_supervised_folds():
     folds = SemiSupervisedKFold(3, n_repeats=2, unlabeled=None, random_state=4)
     for take, (train, test) in zip(takes(SPLITS), folds.split(Y, Y), strict=True):
-        assert np.array_equal(take.rows, train)
+        assert np.array_equal(take.train, train)
         assert np.array_equal(take.test, test)
         assert np.array_equal(take.is_labeled, IS_LABELED[train])
 
@@ -84,10 +86,10 @@ def test_the_splits_are_those_of_the_semi_supervised_folds():
 def test_hidden_labels_are_those_of_training_rows_and_every_class_keeps_two(seed):
     splits = Splits(Y, 3, 2, n_labeled=8, seed=seed)
     for take in takes(splits):
-        kept = Y[take.rows[take.is_labeled]].tolist()
+        kept = Y[take.train[take.is_labeled]].tolist()
         assert len(kept) == 8
         assert min(kept.count(name) for name in "abc") >= 2
-        assert not np.isin(take.rows, take.test).any()
+        assert not np.isin(take.train, take.test).any()
 
 
 def test_one_label_a_class_is_enough_where_there_are_no_more():
@@ -103,18 +105,18 @@ def test_more_unlabeled_rows_are_added_to_fewer_and_nothing_else_changes():
         few, more, most = takes(
             SPLITS, [cell for cell in cells if cell.repeat == split]
         )
-        assert set(few.rows) < set(more.rows) < set(most.rows)
+        assert set(few.train) < set(more.train) < set(most.train)
         assert [(~take.is_labeled).sum() for take in (few, more, most)] == [4, 9, 16]
-        assert set(few.rows[few.is_labeled]) == set(most.rows[most.is_labeled])
+        assert set(few.train[few.is_labeled]) == set(most.train[most.is_labeled])
         assert np.array_equal(few.test, most.test)
 
 
 @pytest.mark.parametrize("splits", [SPLITS, HIDDEN])
 def test_rows_train_unlabeled_where_their_labels_are_not_used(splits):
     for cell in cells_of(LABELED_CURVE, {"t": [6, 9]}, 6):
-        take, whole = splits.take(cell), takes(splits)[cell.repeat]
+        take, whole = splits.cell_rows(cell), takes(splits)[cell.repeat]
         assert take.is_labeled.sum() == cell.part
-        assert np.array_equal(take.rows, whole.rows)
+        assert np.array_equal(take.train, whole.train)
         assert np.array_equal(take.test, whole.test)
 
 
@@ -133,10 +135,10 @@ def test_curves_go_on_beyond_the_labels_kept_while_half_of_the_rows_stay_unlabel
 
 def test_curves_of_many_rows_end_where_more_would_take_long():
     many = Splits(np.concatenate([Y, np.full(9000, None)]), 3, 2)
-    assert many.unlabeled_sizes()[-1] == MOST_ON_CURVES
+    assert many.unlabeled_sizes()[-1] == MAX_CURVE_UNLABELED_ROWS
     assert many.labeled_sizes()[-1] == many.n_used
-    take = many.take(cells_of(LABELED_CURVE, {"t": [6]}, 1)[0])
-    assert (~take.is_labeled).sum() == MOST_ON_CURVES
+    take = many.cell_rows(cells_of(LABELED_CURVE, {"t": [6]}, 1)[0])
+    assert (~take.is_labeled).sum() == MAX_CURVE_UNLABELED_ROWS
 
 
 def test_further_methods_are_compared_but_never_recommended():
@@ -155,6 +157,6 @@ def test_copies_are_tested_once_and_do_not_train_where_one_is_tested():
     ]
     assert splits.n_training == 2 * SPLITS.n_training
     for cell in cells_of(COMPARISON, {"t": range(3)}, 2):
-        take = splits.take(cell)
-        assert not np.isin(copies[take.rows[take.is_labeled]], copies[take.test]).any()
+        take = splits.cell_rows(cell)
+        assert not np.isin(copies[take.train[take.is_labeled]], copies[take.test]).any()
         assert take.is_labeled.sum() >= splits.n_used

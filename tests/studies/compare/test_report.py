@@ -1,25 +1,6 @@
-import re
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from table_files import call, write
-
-from iclda._statistics import CLEAR, NOTHING, UNCLEAR
-from iclda.studies import compare
-
-
-def test_every_sentence_is_used_and_every_one_used_exists():
-    source = "".join(
-        path.read_text() for path in Path(compare.__path__[0]).glob("*.py")
-    )
-    names = {name for sentences in compare.SENTENCES.values() for name in sentences}
-    used = {*re.findall(r"""["'](\w+)["']""", source), CLEAR, UNCLEAR, NOTHING}
-    assert names - used == set()
-    looked_up = re.findall(
-        r'(?:SENTENCES|SENTENCES\["\w+"\]|texts|bad_parameter)[\[(]"(\w+)"', source
-    )
-    assert {*looked_up} <= names | {*compare.SENTENCES}
 
 
 def test_the_terminal_shows_errors_by_class_of_what_is_recommended(tmp_path):

@@ -13,20 +13,21 @@ pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 from iclda._messages import say
 from iclda._progress import show_nothing
-from iclda.cli import in_options
+from iclda.cli.messages import in_options
 from iclda.methods import find_method
 from iclda.studies.compare.api import read_findings
 from iclda.studies.compare.plan import ComparisonPlan, choose_n_folds
-from iclda.studies.compare.report import (
+from iclda.studies.compare.report import write_files
+from iclda.studies.compare.run import open_run
+from iclda.studies.compare.settings import choose_settings
+from iclda.studies.compare.summary import Score, SplitCurvePoint
+from iclda.studies.compare.terminal import (
     Terminal,
     answer_lines,
     fit_command,
     protocol,
     score_lines,
-    write_files,
 )
-from iclda.studies.compare.run import choose_settings, open_run
-from iclda.studies.compare.summary import Score, SplitCurvePoint
 from iclda.studies.page import records_csv
 from iclda.studies.store import Store, StoreError, stored_kind
 from iclda.tabular import Source, Table
@@ -191,8 +192,8 @@ def test_the_command_to_fit_repeats_how_the_table_was_read(done):
     settings = replace(findings.settings, **given)
     command = in_options(fit_command(replace(findings, settings=settings)))
     assert command.startswith(
-        "iclda fit 'my data.csv' --target class --unlabeled '?' --unlabeled-file more.csv "
-        "--drop 'a b' --labels l.csv --id name --method "
+        "iclda fit 'my data.csv' --target class --unlabeled '?' --unlabeled-file "
+        "more.csv --drop 'a b' --labels l.csv --id name --method "
     )
 
 
@@ -267,7 +268,7 @@ def test_class_sizes_are_not_free_with_fewer_labels_than_features(tmp_path):
 def test_labels_are_not_spread_to_many_rows(tmp_path, monkeypatch):
     plan = comparison(tmp_path, methods=None)
     assert choose_settings(plan).left_out == []
-    monkeypatch.setattr("iclda.studies.compare.run._MOST_SPREAD_ROWS", 60)
+    monkeypatch.setattr("iclda.studies.compare.settings._MAX_SPREAD_ROWS", 60)
     assert choose_settings(plan).left_out == ["sklearn-label-spreading"]
 
 

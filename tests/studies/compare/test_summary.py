@@ -7,9 +7,9 @@ from numpy.testing import assert_allclose
 from tables_of_results import contestants, result, results
 
 from iclda._statistics import corrected_t_test
-from iclda.studies.compare.plan import LABELED_CURVE as LABELED
-from iclda.studies.compare.plan import UNLABELED_CURVE as UNLABELED
-from iclda.studies.compare.plan import UNSHRUNK
+from iclda.studies.compare.contestants import UNSHRUNK
+from iclda.studies.compare.splits import LABELED_CURVE as LABELED
+from iclda.studies.compare.splits import UNLABELED_CURVE as UNLABELED
 from iclda.studies.compare.summary import (
     overlap,
     split_curve_points,
@@ -123,12 +123,18 @@ COMPARED = [replace(each, n_unlabeled=100) for each in results(**ERRORS)]
 def curve(experiment, sizes, n_splits=4, **errors):
     return [
         result(
-            name, split, size, error, experiment=experiment, n_unlabeled=size, n_labeled=size
+            name,
+            split,
+            size,
+            error,
+            experiment=experiment,
+            n_unlabeled=size,
+            n_labeled=size,
         )
         for name, error in errors.items()
         for size in sizes
         for split in range(n_splits)
-    ]  # fmt: skip
+    ]
 
 
 def line(points, method, measure):

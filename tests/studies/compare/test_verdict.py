@@ -6,7 +6,9 @@ import pytest
 from tables_of_results import changed, contestants, results, rows_json
 
 from iclda.methods import BASELINES, FITTED, METHODS
-from iclda.studies.compare.plan import UNSHRUNK, Size, line_up
+from iclda.studies.compare.comparison import Comparison
+from iclda.studies.compare.contestants import UNSHRUNK, Size, line_up
+from iclda.studies.compare.recommendation import means_of_rows, recommend
 from iclda.studies.compare.summary import summarize_comparison
 from iclda.studies.compare.verdict import (
     HELPS,
@@ -16,10 +18,7 @@ from iclda.studies.compare.verdict import (
     SHARPENS,
     UNCLEAR,
     UNKNOWN,
-    Comparison,
     decide,
-    means_of_rows,
-    recommend,
 )
 from iclda.studies.measures import Confusion
 
@@ -52,13 +51,14 @@ NOISY = HIGH + 0.02 * (RNG.random(HIGH.shape) - 0.5)
 @pytest.mark.parametrize(
     ("kind", "method", "brier", "errors", "words"),
     [
-        (HELPS, "iclda", {}, {"supervised": HIGH, "em": LOW + 0.1, "iclda": LOW}, "rows help."),
+        (HELPS, "iclda", {}, {"supervised": HIGH, "em": LOW + 0.1, "iclda": LOW},
+         "rows help."),
         (HURTS, "supervised", {}, {"supervised": LOW, "em": HIGH, "iclda": HIGH},
          "every other method is clearly worse"),
         (SHARPENS, "em", {"em": 0.05}, {"supervised": HIGH, "em": NOISY},
          "Its probabilities are clearly better than those of supervised LDA"),
         (UNCLEAR, "supervised", {"em": 0.35}, {"supervised": HIGH, "em": HIGH},
-         "; this is the safest of those that do about as well as the best. More labeled rows"),
+         "; this is the safest of those that do about as well as the best. More"),
         (OUTSIDE, "sklearn-logistic", {},
          {"supervised": HIGH, "em": HIGH, "sklearn-logistic": 0 * LOW},
          "Use scikit-learn's logistic regression: expect up to 11 % of new rows wrong"),
@@ -176,7 +176,7 @@ def test_unshrunk_variants_are_not_eligible_where_labels_are_few():
     assert all(c.is_eligible for c in line_up(methods, (None,), few))
 
 
-def test_curves_show_what_is_recommended_the_runner_up_the_baseline_and_the_best_outside():
+def test_curves_show_the_recommended_the_runner_up_the_baseline_and_the_best_outside():
     errors = {"supervised": 0.3, "em": 0.0, "iclda": 0.1, "self_learning": 0.2}
     few = {**errors, "sklearn_lda": 0.4}
     errors = {**few, "sklearn_logistic": 0.15, "moment": 0.5}

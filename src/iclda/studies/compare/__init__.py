@@ -1,8 +1,6 @@
-"""Methods compared on people's tables. What a comparison says is in ``sentences.toml``."""
+"""Comparisons of methods on people's tables: ``iclda compare``.
 
-import tomllib
-from importlib.resources import files
-
-SENTENCES = tomllib.loads(
-    files(__package__).joinpath("sentences.toml").read_text("utf-8")
-)
+A plan (what was asked for) and its table give the settings and the splits; cells are
+fitted and stored; a summary, a recommendation and a verdict follow from the stored rows
+alone; the terminal and the report show them. ``api`` has all of it as one function.
+"""

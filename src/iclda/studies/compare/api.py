@@ -1,4 +1,4 @@
-"""A comparison from Python: a table in, findings with its tables and figures out."""
+"""``iclda.compare``: a table in, findings with its tables and figures out."""
 
 from __future__ import annotations
 
@@ -19,22 +19,25 @@ from ...tabular.table import ReadOptions, read_opened
 from ...tabular.table_files import DataReader, ParquetReader, open_data
 from ..measures import ERROR
 from ..page import check_can_report
-from ..store import STORE, Store, StoreError
-from . import SENTENCES
-from .plan import (
-    EXPERIMENT_TITLES,
-    ComparisonPlan,
-    ComparisonSettings,
-    find_compared,
-    parse_shrinkages,
-    shrinkage_text,
-)
-from .report import draw_figures, known_measures, ranked, worse_text, write_files
+from ..store import STORE, FitResult, Store, StoreError
+from .comparison import Comparison
+from .contestants import find_compared, parse_shrinkages, shrinkage_text
+from .plan import ComparisonPlan
+from .report import draw_figures, write_files
 from .run import open_run
+from .settings import ComparisonSettings
+from .splits import EXPERIMENT_TITLES
 from .summary import Difference, Score, SplitCurvePoint
-from .verdict import Comparison
+from .terminal import known_measures, ranked, worse_text
 
-_FRAME = Path("The table")  # as messages and reports call a frame
+# What messages and reports call a frame, which has no path.
+_FRAME_NAME = Path("The table")
+
+_OTHER_VERSION = (
+    "{path} was written by another version of iclda ({version}), whose settings this "
+    "one does not read: run the same comparison again, which keeps the fits if it can, "
+    "or use that version."
+)
 
 
 class Findings(Comparison):
@@ -42,28 +45,30 @@ class Findings(Comparison):
 
     @property
     def table(self) -> Any:
-        """Frame of the table on the terminal: a row a method, the supervised first, then by rank.
+        """Frame with a row for each method: the supervised ones first, then by rank.
 
-        Every measure, the interval of the error, and the repeats in which it was worse.
+        Its columns are every measure, the interval of the error, and the repeats in
+        which the method was worse than the supervised one.
         """
-        names, scores = ranked(self.summary), self.scores
+        names = ranked(self.summary)
+        scores = self.scores
+        means = scores.pivot(index="method", columns="measure", values="mean")
+        table = means.loc[names, known_measures(self.summary)]
+        table = table.rename_axis(None, axis=1)
         errors = scores[scores["measure"] == ERROR].set_index("method")
-        table = scores.pivot(index="method", columns="measure", values="mean")
-        table = table.loc[names, known_measures(self.summary)].rename_axis(None, axis=1)
         table.insert(1, "error_low", errors["low"])
         table.insert(2, "error_high", errors["high"])
-        return table.assign(
-            **{"worse in": [worse_text(self.summary, name) for name in names]}
-        )
+        table["worse in"] = [worse_text(self.summary, name) for name in names]
+        return table
 
     @property
     def scores(self) -> Any:
-        """Frame of all scores: a row a method and measure, errors with their interval and rows."""
+        """Frame with a row for each method and measure; errors have an interval."""
         return _frame(self.summary.scores, Score)
 
     @property
     def differences(self) -> Any:
-        """Frame of paired differences to supervised LDA."""
+        """Frame of paired differences from supervised LDA."""
         frame = _frame(self.summary.differences, Difference)
         return frame.assign(verdict=[each.verdict for each in self.summary.differences])
 
@@ -73,11 +78,11 @@ class Findings(Comparison):
         return _frame(self.points, SplitCurvePoint)
 
     def figures(self) -> dict[str, Any]:
-        """Figures of the report by name, as matplotlib's."""
+        """Return the figures of the report by name, as matplotlib's."""
         return draw_figures(self)
 
     def save(self, folder: str | Path) -> dict[str, Path]:
-        """Write the report and the numbers to a folder; the paths written."""
+        """Write the report and the numbers to a folder; return the paths written."""
         check_can_report()
         return write_files(Path(folder), self)
 
@@ -85,7 +90,7 @@ class Findings(Comparison):
         return str(self.verdict.sentence)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the answer, and the table behind it."""
+        """Return what notebooks show: the answer, and the table behind it."""
         texts = [str(self), str(self.caution)]
         paragraphs = "".join(f"<p>{escape(text)}</p>" for text in texts if text)
         table = self.table.to_html(float_format="{:.3f}".format, na_rep="", border=0)
@@ -96,13 +101,14 @@ class Findings(Comparison):
 
 
 def _frame(records: Sequence[Any], kind: Any) -> Any:
+    """Return instances of a dataclass as a frame, with all columns even if empty."""
     pandas = require_for_tables("pandas")
     names = [each.name for each in fields(kind)]
     return pandas.DataFrame([asdict(each) for each in records], columns=names)
 
 
 def read_findings(out: Path) -> Findings:
-    """The comparison that a folder holds; StoreError if another version wrote it.
+    """Read the comparison of a folder; StoreError if another version wrote it.
 
     Rows that an earlier run made for more repeats or other methods are left out.
     """
@@ -112,17 +118,23 @@ def read_findings(out: Path) -> Findings:
             settings = ComparisonSettings.from_json(stored)
         except (KeyError, TypeError, ValueError) as error:
             version = stored.get("iclda", "unknown")
-            text = say(SENTENCES["errors"]["earlier"], path=store.path, version=version)
+            text = say(_OTHER_VERSION, path=store.path, version=version)
             raise StoreError(text) from error
         names = {contestant.name for contestant in settings.contestants}
-        wanted = [
-            result
-            for experiment in EXPERIMENT_TITLES
-            for result in store.rows(experiment)
-            if result.method in names and result.repeat < settings.n_repeats(experiment)
-        ]
-    seconds = sum(float(v) for name, v in stored.items() if name.startswith("seconds_"))
-    return Findings(settings, wanted, seconds)
+        results: list[FitResult] = []
+        for experiment in EXPERIMENT_TITLES:
+            n_repeats = settings.n_repeats(experiment)
+            results += [
+                result
+                for result in store.rows(experiment)
+                if result.method in names and result.repeat < n_repeats
+            ]
+    seconds = 0.0
+    for name, value in stored.items():
+        # Each experiment stores its own time.
+        if name.startswith("seconds_"):
+            seconds += float(value)
+    return Findings(settings, results, seconds)
 
 
 def compare(
@@ -149,27 +161,31 @@ def compare(
 ) -> Findings:
     """Compare methods on a table: whether unlabeled rows help, and with which method.
 
-    The same as the command ``iclda compare``. Needs the extras ``data`` and ``experiments``.
+    It does what the command ``iclda compare`` does. Needs the extras ``data`` and
+    ``experiments``.
 
     Parameters
     ----------
     table : DataFrame, str or Path
-        A pandas frame, or a .csv, .tsv, .txt (also .gz) or .parquet file, or an array of features
-        (.npy, .npz or a folder of .npy files). Rows whose target is empty are unlabeled.
+        A pandas frame, or a .csv, .tsv, .txt (also .gz) or .parquet file, or an array
+        of features (.npy, .npz or a folder of .npy files). Rows whose target is empty
+        are unlabeled.
     target : str, default=None
         Name of the column that holds the classes; None for the only one of ``labels``.
     labels : str or Path, default=None
         A file of the classes, one row for each row of the table in the same order.
     id : str, default=None
-        A column of both files by which they are joined instead; of an array, the row number.
+        A column of both files by which they are joined instead; of an array, the row
+        number.
     methods : str or sequence of str, default=None
         Names of methods; supervised always takes part. None compares all, and logistic
-        regression, LDA with shrinkage, self-training and label spreading of scikit-learn.
+        regression, LDA with shrinkage, self-training and label spreading of
+        scikit-learn.
     shrinkage : float, "auto" or a sequence of them, default=None
-        Variants of every method; 0 is none. None is "auto", and with 5 labels per feature or more
-        also 0.
+        Variants of every method; 0 is none. None is "auto", and with 5 labels per
+        feature or more also 0.
     n_labeled : int, default=None
-        Keep so many labels in every split and hide the others.
+        Labels to keep in every split; the others are hidden.
     unlabeled : str, default=None
         A value of the target that marks unlabeled rows, besides empty cells.
     unlabeled_file : str or Path, default=None
@@ -187,48 +203,59 @@ def compare(
     curves : bool, default=True
         Whether to compute learning curves, which take a quarter of the time.
     fast : bool, default=False
-        An answer soon: at most 3 repeats, no learning curves, and no iclda-proportions unless
-        ``methods`` names it.
+        An answer soon: at most 3 repeats, no learning curves, and no iclda-proportions
+        unless ``methods`` names it.
     seed : int, default=0
         All splits and starts follow from it.
     n_jobs : int, default=1
         Number of processes.
     out : str or Path, default=None
-        Folder that keeps every fit, so that an interrupted comparison goes on. None keeps nothing.
+        Folder that keeps every fit, so that an interrupted comparison goes on. None
+        keeps nothing.
 
     Returns
     -------
     findings : Findings
-        ``findings.verdict`` (what to use, the error to expect, why), ``findings.table``,
-        ``findings.scores``, ``findings.differences`` and ``findings.curves`` (pandas frames),
-        ``findings.figures()`` and ``findings.save(folder)``. Notebooks show answer and table.
+        ``findings.verdict`` (what to use, the error to expect, why),
+        ``findings.table``, ``findings.scores``, ``findings.differences`` and
+        ``findings.curves`` (pandas frames), ``findings.figures()`` and
+        ``findings.save(folder)``. Notebooks show answer and table.
     """
     names = [methods] if isinstance(methods, str) else methods
-    values: Any = shrinkage if isinstance(shrinkage, (list, tuple)) else [shrinkage]
-    drop = [drop] if isinstance(drop, str) else drop
-    keep = [keep] if isinstance(keep, str) else keep
+    chosen_methods = None if names is None else find_compared(names)
+    shrinkages = None
+    if shrinkage is not None:
+        values: Any = shrinkage
+        if not isinstance(shrinkage, (list, tuple)):
+            values = [shrinkage]
+        shrinkages = parse_shrinkages(shrinkage_text(values))
     options = ReadOptions(
-        target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
+        target=target,
+        unlabeled=unlabeled,
+        unlabeled_file=unlabeled_file,
+        drop=[drop] if isinstance(drop, str) else drop,
+        keep=[keep] if isinstance(keep, str) else keep,
+        drop_unusable=drop_unusable,
+        labels=labels,
+        id=id,
     )
-    chosen: dict[str, Any] = {
-        "methods": None if names is None else find_compared(names),
-        "shrinkages": None
-        if shrinkage is None
-        else parse_shrinkages(shrinkage_text(values)),
-        "repeats": _whole("repeats", repeats, 2),
-        "folds": _whole("folds", folds, 2),
-        "n_labeled": _whole("n_labeled", n_labeled, 1),
+    counts: dict[str, Any] = {
+        "repeats": _optional_count("repeats", repeats, 2),
+        "folds": _optional_count("folds", folds, 2),
+        "n_labeled": _optional_count("n_labeled", n_labeled, 1),
         "seed": check_count("seed", seed, 0),
         "jobs": check_count("n_jobs", n_jobs, 1),
     }
     with tempfile.TemporaryDirectory() as folder:
         file = _open(table, Path(folder), options.ids)
         plan = ComparisonPlan(
-            read_opened(file, options).framed(),
-            Path(folder) / "comparison" if out is None else Path(out),
+            table=read_opened(file, options).framed(),
+            out=Path(folder) / "comparison" if out is None else Path(out),
+            methods=chosen_methods,
+            shrinkages=shrinkages,
             reading=options.to_json(),
             is_fast=fast,
-            **chosen,
+            **counts,
         )
         with open_run(plan) as run:
             run.compare(show_nothing)
@@ -237,30 +264,34 @@ def compare(
         return read_findings(plan.out)
 
 
-def _whole(name: str, value: Any, least: int) -> int | None:
-    """A whole number of at least ``least``, or None if none is given."""
-    return None if value is None else check_count(name, value, least)
+def _optional_count(name: str, value: Any, minimum: int) -> int | None:
+    """Return a whole number of at least ``minimum``, or None if none is given."""
+    return None if value is None else check_count(name, value, minimum)
 
 
 def _open(table: Any, folder: Path, ids: Sequence[str]) -> DataReader:
-    """The file of a table; a frame is written to one, so that both are read alike."""
+    """Open a table; a frame is written to a file, so that both are read alike."""
     if isinstance(table, (str, Path)):
         return open_data(Path(table), ids)
     pandas = require_for_tables("pandas")
     require_for_tables("pyarrow")
     if not isinstance(table, pandas.DataFrame):
         raise TypeError(
-            f"table must be a pandas DataFrame or the path of a file, got "
-            f"{type(table).__name__}: for arrays make a frame, pandas.DataFrame(X).assign(y=y)."
+            "table must be a pandas DataFrame or the path of a file, got "
+            f"{type(table).__name__}: for arrays make a frame, "
+            "pandas.DataFrame(X).assign(y=y)."
         )
     table = table.rename(columns=str).reset_index(drop=True)
     path = folder / "table.parquet"
     try:
         table.to_parquet(path)
-    except Exception as error:  # whatever Arrow cannot store
+    # Arrow raises errors of many classes for what it cannot store.
+    except Exception as error:
         problem = ". ".join(map(str, error.args))
         raise ValueError(
-            f"A column of the table cannot be read: {problem}. Make all its values numbers or all "
-            "of them text, give no two columns the same name, or drop the column."
+            f"A column of the table cannot be read: {problem}. Make all its values "
+            "numbers or all of them text, give no two columns the same name, or drop "
+            "the column."
         ) from error
-    return ParquetReader(_FRAME, path)  # errors do not name a file that nobody knows
+    # Errors name the frame and not a file that nobody knows.
+    return ParquetReader(_FRAME_NAME, path)

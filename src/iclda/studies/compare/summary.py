@@ -1,4 +1,9 @@
-"""Scores of contestants, paired differences from the supervised one, and learning curves."""
+"""Scores of contestants, differences from the supervised one, and learning curves.
+
+Stored fits become numbers in two steps. A grid holds the values of a contestant by
+repeat and fold. Scores are means over complete repeats; differences are tested fold by
+fold.
+"""
 
 from __future__ import annotations
 
@@ -15,27 +20,47 @@ from ..._core import Array
 from .. import measures
 from ..measures import BRIER, COMPARISON_MEASURES, ERROR, LEVEL
 from ..store import FitResult
-from .plan import (
-    COMPARISON,
-    LABELED_CURVE,
-    SUPERVISED,
-    UNLABELED_CURVE,
-    ComparisonSettings,
-    Contestant,
-)
+from .contestants import SUPERVISED, Contestant
+from .settings import ComparisonSettings
+from .splits import COMPARISON, LABELED_CURVE, UNLABELED_CURVE
 
-DECISIVE = BRIER, ERROR  # losses first: counts of wrong rows tie too often to decide by
-CURVE_MEASURES = ERROR, BRIER
-VARIED = {UNLABELED_CURVE: "n_unlabeled", LABELED_CURVE: "n_labeled"}
-_TIE = 1e-12  # relative differences below this are none
-Grid = Mapping[
-    str, Array
-]  # by stored measure, and n_test: (repeats, folds), NaN where missing
+# Measures by which contestants are ranked: counts of wrong rows tie too often to come
+# first.
+DECISIVE_MEASURES = (BRIER, ERROR)
+CURVE_MEASURES = (ERROR, BRIER)
+# The field of a point that varies along a curve.
+VARIED_COUNTS = {UNLABELED_CURVE: "n_unlabeled", LABELED_CURVE: "n_labeled"}
+# Relative differences up to this size are ties.
+_TIE_TOLERANCE = 1e-12
+# Means are ranked to this many decimals, so that ties stay ties.
+_RANK_DECIMALS = 12
+# Values of a contestant by measure, and the number of test rows under ``_N_TEST``:
+# arrays of shape (repeats, folds) with NaN where a fit is missing.
+Grid = Mapping[str, Array]
+_N_TEST = "n_test"
 
 
 @dataclass(frozen=True)
 class Score:
-    """A measure of a contestant over its complete repeats; ``se`` allows for overlapping splits."""
+    """A measure of a contestant over its complete repeats.
+
+    Attributes
+    ----------
+    method, measure : str
+        Names of the contestant and of the measure.
+    mean : float or None
+        Mean over repeats; None if no repeat is complete.
+    se : float or None
+        Standard error of the mean, corrected for training sets that overlap.
+    share_worse_than_supervised : float or None
+        Share of the repeats in which the contestant was worse than the supervised one.
+    repeats : int
+        Number of complete repeats.
+    low, high : float or None
+        90 % interval, of an error only.
+    n_rows : int or None
+        Tested rows behind the interval.
+    """
 
     method: str
     measure: str
@@ -43,9 +68,9 @@ class Score:
     se: float | None
     share_worse_than_supervised: float | None
     repeats: int
-    low: float | None = None  # of an error: its 90 % interval,
+    low: float | None = None
     high: float | None = None
-    n_rows: int | None = None  # and the rows behind it
+    n_rows: int | None = None
 
     @property
     def n_worse(self) -> int | None:
@@ -56,9 +81,11 @@ class Score:
 
 @dataclass(frozen=True)
 class Difference:
-    """A contestant less the supervised one, paired by split; Holm's correction over contestants.
+    """A contestant minus the supervised one, paired by split.
 
-    The interval has it too, so that it excludes 0 exactly where the difference is clear.
+    ``p_holm`` is corrected for the number of contestants by Holm's method. So is the
+    interval from ``low`` to ``high``: it excludes 0 exactly where the difference is
+    clear.
     """
 
     method: str
@@ -72,125 +99,156 @@ class Difference:
     @property
     def verdict(self) -> str:
         """``better``, ``worse``, or an empty string for no clear difference."""
-        return measures.verdict(
-            self.difference, self.p_holm, COMPARISON_MEASURES[self.measure]
-        )
+        measure = COMPARISON_MEASURES[self.measure]
+        return measures.verdict(self.difference, self.p_holm, measure)
 
 
 @dataclass(frozen=True)
 class ComparisonSummary:
-    """Scores of all contestants, and their differences to the baseline."""
+    """Scores of all contestants, and their differences from the baseline.
 
-    baseline: str | None  # the best supervised contestant
+    Attributes
+    ----------
+    baseline : str or None
+        The best supervised contestant; None if none could be fitted.
+    scores, differences : tuple
+        One for every contestant and measure.
+    best : mapping
+        The best contestant of every method that has numbers.
+    repeats : mapping
+        Values of all repeats, by contestant and measure.
+    """
+
+    baseline: str | None
     scores: tuple[Score, ...]
     differences: tuple[Difference, ...]
-    best: Mapping[
-        str, str
-    ]  # for every method that has numbers, the contestant that did best
-    repeats: Mapping[tuple[str, str], Array] = field(
-        compare=False
-    )  # by contestant and measure
+    best: Mapping[str, str]
+    repeats: Mapping[tuple[str, str], Array] = field(compare=False)
 
     def score(self, method: str | None, measure: str) -> Score | None:
+        """Return the score of a contestant, if there is one."""
         return _find(self.scores, method, measure)
 
     def difference(self, method: str, measure: str) -> Difference | None:
+        """Return the difference of a contestant from the baseline, if there is one."""
         return _find(self.differences, method, measure)
 
     def mean(self, method: str | None, measure: str) -> float | None:
+        """Return the mean of a measure, None if there is none."""
         score = self.score(method, measure)
         return score.mean if score else None
 
     def rank(self, method: str) -> tuple[float, ...]:
-        """Means of the decisive measures, infinite where there are none: the lowest is best."""
+        """Return the means of the decisive measures: the lowest tuple is the best."""
         return _rank(self.repeats, method)
 
     def verdict(self, method: str, measure: str) -> str:
-        """``better`` or ``worse`` than the baseline, or an empty string."""
+        """Return ``better`` or ``worse`` than the baseline, or an empty string."""
         difference = self.difference(method, measure)
         return difference.verdict if difference else ""
 
 
 def _find(records: Iterable[Any], method: str | None, measure: str) -> Any:
-    return next(
-        (r for r in records if (r.method, r.measure) == (method, measure)), None
-    )
+    for record in records:
+        if record.method == method and record.measure == measure:
+            return record
+    return None
 
 
 def summarize_comparison(
     results: Iterable[FitResult], contestants: Sequence[Contestant], n_folds: int
 ) -> ComparisonSummary:
-    """Scores and differences of all contestants in the comparison."""
-    fits: dict[str, list[FitResult]] = {
-        contestant.name: [] for contestant in contestants
-    }
+    """Return scores and differences of all contestants in the comparison."""
+    fits: dict[str, list[FitResult]] = {each.name: [] for each in contestants}
     for result in results:
         is_compared = result.experiment == COMPARISON and result.failure is None
         if is_compared and result.method in fits:
             fits[result.method].append(result)
-    n_repeats = 1 + max(
-        (r.repeat for group in fits.values() for r in group), default=-1
-    )
+    all_fits = [fit for group in fits.values() for fit in group]
+    n_repeats = 1 + max((fit.repeat for fit in all_fits), default=-1)
+
     grids = {name: _grid(fits[name], (n_repeats, n_folds)) for name in fits}
     repeats = {
-        (name, m): _repeat_values(grids[name], m)
-        for name in fits
-        for m in COMPARISON_MEASURES
+        (name, measure): _repeat_values(grid, measure)
+        for name, grid in grids.items()
+        for measure in COMPARISON_MEASURES
     }
-
-    best: dict[str, str] = {}
-    for contestant in contestants:
-        name, method = contestant.name, contestant.method.name
-        rank = _rank(repeats, name)
-        if rank[0] < inf and (
-            method not in best or rank < _rank(repeats, best[method])
-        ):
-            best[method] = name
+    best = _best_contestants(contestants, repeats)
     baseline = best.get(SUPERVISED)
+
     scores = []
     for (name, measure), values in repeats.items():
-        supervised = repeats.get((baseline or "", measure), np.full(n_repeats, np.nan))
+        supervised = np.full(n_repeats, np.nan)
+        if baseline is not None:
+            supervised = repeats[baseline, measure]
         score = _score(name, measure, values, supervised, grids[name])
+        # Every contestant has an error, even if only to show that all its fits failed.
         if score.mean is not None or measure == ERROR:
             scores.append(score)
-    rivals = [
-        c.name for c in contestants if c.method.uses_unlabeled or c.method.is_outside
-    ]
-    differences = [
-        difference
-        for measure in COMPARISON_MEASURES
-        if baseline
-        for difference in _differences(measure, rivals, grids, baseline)
-    ]
+
+    rivals = []
+    for contestant in contestants:
+        method = contestant.method
+        if method.uses_unlabeled or method.is_outside:
+            rivals.append(contestant.name)
+    differences = []
+    if baseline is not None:
+        for measure in COMPARISON_MEASURES:
+            differences += _differences(measure, rivals, grids, baseline)
     return ComparisonSummary(baseline, tuple(scores), tuple(differences), best, repeats)
 
 
+def _best_contestants(
+    contestants: Sequence[Contestant], repeats: Mapping[tuple[str, str], Array]
+) -> dict[str, str]:
+    """Return the contestant of the lowest rank for every method that has numbers."""
+    best: dict[str, str] = {}
+    for contestant in contestants:
+        method = contestant.method.name
+        rank = _rank(repeats, contestant.name)
+        has_numbers = rank[0] < inf
+        is_lowest = method not in best or rank < _rank(repeats, best[method])
+        if has_numbers and is_lowest:
+            best[method] = contestant.name
+    return best
+
+
 def _rank(repeats: Mapping[tuple[str, str], Array], name: str) -> tuple[float, ...]:
-    """Means of the decisive measures, rounded so that ties stay ties."""
-    known = [COMPARISON_MEASURES[m].sign * _finite(repeats[name, m]) for m in DECISIVE]
-    return tuple(
-        round(float(values.mean()), 12) if values.size else inf for values in known
-    )
+    """Return the means of the decisive measures, infinite where there are none."""
+    means = []
+    for measure in DECISIVE_MEASURES:
+        values = _finite(repeats[name, measure])
+        values = COMPARISON_MEASURES[measure].sign * values
+        mean = round(float(values.mean()), _RANK_DECIMALS) if values.size else inf
+        means.append(mean)
+    return tuple(means)
 
 
 def overlap(n_folds: int) -> float:
-    """Test rows over training rows of known label; unlabeled ones are in every training set."""
+    """Return the ratio of test rows to training rows of known label.
+
+    Unlabeled rows do not count: they are the same in every training set.
+    """
     return 1 / (n_folds - 1)
 
 
 def _grid(results: Sequence[FitResult], shape: tuple[int, int]) -> Grid:
-    grid = {name: np.full(shape, np.nan) for name in (*COMPARISON_MEASURES, "n_test")}
+    names = (*COMPARISON_MEASURES, _N_TEST)
+    grid = {name: np.full(shape, np.nan) for name in names}
     for result in results:
-        place = result.repeat, result.part
-        grid["n_test"][place] = result.n_test
+        split = (result.repeat, result.part)
+        grid[_N_TEST][split] = result.n_test
         for name in COMPARISON_MEASURES:
-            grid[name][place] = result.number(name)
+            grid[name][split] = result.number(name)
     return grid
 
 
 def _repeat_values(grid: Grid, measure: str) -> Array:
-    """Value of every repeat, folds weighted by their test rows; NaN for an incomplete one."""
-    n_test = grid["n_test"]
+    """Return the value of every repeat, NaN for an incomplete one.
+
+    Folds are weighted by their test rows, so that every row counts alike.
+    """
+    n_test = grid[_N_TEST]
     return (n_test * grid[measure]).sum(axis=1) / n_test.sum(axis=1)
 
 
@@ -199,53 +257,68 @@ def _finite(values: Array) -> Array:
 
 
 def _weighted(values: Array, n_test: Array) -> Array:
-    """Finite values of splits times their test rows: the plain mean is then that of all rows."""
+    """Return the finite values of splits, weighted by their test rows.
+
+    The plain mean of the weighted values is the mean over all test rows.
+    """
     is_known = np.isfinite(values)
     weights = n_test[is_known]
-    return values[is_known] * weights / weights.mean() if weights.size else weights
+    if not weights.size:
+        return weights
+    return values[is_known] * weights / weights.mean()
 
 
 def _score(
     name: str, measure: str, values: Array, supervised: Array, grid: Grid
 ) -> Score:
-    """Score of a contestant by its values in the repeats, beside those of the supervised one."""
+    """Score a contestant by its values in the repeats and the supervised ones."""
     known = _finite(values)
     if not known.size:
-        return Score(name, measure, None, None, None, 0)
+        return Score(name, measure, None, None, None, repeats=0)
+    mean = float(known.mean())
+
     excess = (values - supervised) / np.maximum(1, np.abs(supervised))
     excess = _finite(COMPARISON_MEASURES[measure].sign * excess)
-    share = float((excess > _TIE).mean()) if excess.size else None
-    splits = _weighted(grid[measure], grid["n_test"])
-    se = _statistics.corrected_standard_error(splits, overlap(grid["n_test"].shape[1]))
-    mean = float(known.mean())
-    score = Score(name, measure, mean, se if isfinite(se) else None, share, len(known))
+    share_worse = float((excess > _TIE_TOLERANCE).mean()) if excess.size else None
+
+    n_test = grid[_N_TEST]
+    n_folds = n_test.shape[1]
+    split_values = _weighted(grid[measure], n_test)
+    se = _statistics.corrected_standard_error(split_values, overlap(n_folds))
+    known_se = se if isfinite(se) else None
+    score = Score(name, measure, mean, known_se, share_worse, len(known))
     if measure != ERROR:
         return score
-    n_rows = int(np.nanmax(grid["n_test"].sum(axis=1)))
-    low, high = _statistics.error_interval(
-        min(max(mean, 0.0), 1.0) * n_rows, n_rows, _statistics.CONFIDENCE
-    )
+
+    n_rows = int(np.nanmax(n_test.sum(axis=1)))
+    # Rounding may put the mean of an error just outside of 0 to 1.
+    n_wrong = min(max(mean, 0.0), 1.0) * n_rows
+    low, high = _statistics.error_interval(n_wrong, n_rows, _statistics.CONFIDENCE)
     return replace(score, low=low, high=high, n_rows=n_rows)
 
 
 def _differences(
     measure: str, rivals: Sequence[str], grids: Mapping[str, Grid], baseline: str
 ) -> list[Difference]:
+    """Test the differences of all rivals from the baseline, fold by fold."""
     supervised = grids[baseline][measure]
-    ratio = overlap(supervised.shape[1])
-    paired = {
-        name: _weighted(grids[name][measure] - supervised, grids[name]["n_test"])
-        for name in rivals
-    }
-    paired = {name: values for name, values in paired.items() if len(values) > 1}
+    ratio = overlap(n_folds=supervised.shape[1])
+    paired = {}
+    for name in rivals:
+        values = grids[name][measure] - supervised
+        values = _weighted(values, grids[name][_N_TEST])
+        if len(values) > 1:
+            paired[name] = values
     p_values = [
         _statistics.corrected_t_test(values, ratio)[1] for values in paired.values()
     ]
-    corrected, differences = _statistics.holm(p_values), []
-    for (name, values), p, p_holm in zip(
-        paired.items(), p_values, corrected, strict=True
-    ):
-        # At the level that Holm's method gives this test: zero is outside if the mark is set.
+
+    differences = []
+    corrected = _statistics.holm(p_values)
+    tested = zip(paired.items(), p_values, corrected, strict=True)
+    for (name, values), p, p_holm in tested:
+        # The interval has the level that Holm's method gives this test: it excludes
+        # zero exactly where the corrected p-value is below the common level.
         level = LEVEL * p / p_holm if p_holm else LEVEL
         low, high = _statistics.mean_interval(values, 1 - level, ratio)
         mean = float(values.mean())
@@ -255,61 +328,79 @@ def _differences(
 
 @dataclass(frozen=True)
 class SplitCurvePoint:
-    """Mean over the splits of a learning curve."""
+    """Mean over the splits of a learning curve.
 
-    curve: str  # what varies: UNLABELED_CURVE or LABELED_CURVE
+    Attributes
+    ----------
+    curve : str
+        What varies: ``UNLABELED_CURVE`` or ``LABELED_CURVE``.
+    n_labeled, n_unlabeled : int
+        Training rows.
+    method, measure : str
+        Names of the contestant and of the measure.
+    mean : float
+        Mean over splits.
+    se : float or None
+        Standard error over splits, as if they were independent.
+    splits : int
+        Number of splits.
+    """
+
+    curve: str
     n_labeled: int
     n_unlabeled: int
     method: str
     measure: str
     mean: float
-    se: float | None  # over splits, as if these were independent
+    se: float | None
     splits: int
 
     @property
     def size(self) -> int:
         """The number of rows that varies."""
-        return int(getattr(self, VARIED[self.curve]))
+        return int(getattr(self, VARIED_COUNTS[self.curve]))
 
 
 def split_curve_points(
     results: Sequence[FitResult], methods: Sequence[str], settings: ComparisonSettings
 ) -> list[SplitCurvePoint]:
-    """Points of both curves, including that of the comparison.
+    """Return the points of both curves, including that of the comparison.
 
-    The curve of labeled rows leaves it out where curves use fewer unlabeled rows than there are.
+    The curve of labeled rows leaves out the point of the comparison where curves use
+    fewer unlabeled rows than there are.
     """
-    compared = {
-        UNLABELED_CURVE: settings.n_unlabeled,
-        LABELED_CURVE: settings.size.n_labeled,
-    }
+    fitted = [r for r in results if r.failure is None and r.method in methods]
     points = []
-    for curve, n_rows in compared.items():
+    for curve in VARIED_COUNTS:
         n_splits = 1 + max(
             (r.repeat for r in results if r.experiment == curve), default=-1
         )
-        n_compared = (
-            n_splits if curve == UNLABELED_CURVE or not settings.is_capped else 0
-        )
+        if curve == UNLABELED_CURVE:
+            compared_size = settings.n_unlabeled
+            n_compared = n_splits
+        else:
+            compared_size = settings.size.n_labeled
+            n_compared = 0 if settings.is_capped else n_splits
+
+        # Fits by contestant and size; a curve ends with the same splits of the
+        # comparison.
         groups: dict[tuple[str, int], list[FitResult]] = defaultdict(list)
-        for r in results:
-            if r.failure is None and r.method in methods:
-                if r.experiment == curve:
-                    groups[r.method, r.part].append(r)
-                elif (
-                    r.experiment == COMPARISON
-                    and r.repeat * settings.folds + r.part < n_compared
-                ):
-                    groups[r.method, n_rows].append(r)
+        for result in fitted:
+            if result.experiment == curve:
+                groups[result.method, result.part].append(result)
+            elif result.experiment == COMPARISON:
+                split = result.repeat * settings.folds + result.part
+                if split < n_compared:
+                    groups[result.method, compared_size].append(result)
+
         order = sorted(groups, key=lambda key: (methods.index(key[0]), key[1]))
-        points += [
-            _point(curve, m, groups[key]) for key in order for m in CURVE_MEASURES
-        ]
+        for key in order:
+            points += [_point(curve, name, groups[key]) for name in CURVE_MEASURES]
     return points
 
 
 def _point(curve: str, measure: str, fits: Sequence[FitResult]) -> SplitCurvePoint:
-    """Mean over a method's fits of one size."""
+    """Return the mean over the fits of a contestant to one size."""
     values = [fit.values[measure] for fit in fits]
     se = _statistics.corrected_standard_error(values)
     return SplitCurvePoint(

@@ -1,4 +1,4 @@
-"""Checks of a table before a comparison: their order, and those that depend on the splits."""
+"""Remarks on a table before a comparison: their order, and those on its splits."""
 
 from dataclasses import replace
 
@@ -9,8 +9,10 @@ from tables_of_results import make_table, table_of
 
 from iclda import ColumnError
 from iclda._checks import FINE, NOTE, WARNING, first_copies
-from iclda.studies.compare.plan import ComparisonPlan, Splits
-from iclda.studies.compare.run import check_table, choose_settings, encode_sample
+from iclda.studies.compare.plan import ComparisonPlan
+from iclda.studies.compare.remarks import check_table, encode_sample
+from iclda.studies.compare.settings import choose_settings
+from iclda.studies.compare.splits import Splits
 
 
 def remarks(table, n_labeled=None):

@@ -1,0 +1,208 @@
+"""The command ``compare``: whether unlabeled rows help, and with which method."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Option
+
+from .._messages import printable
+from .._progress import show_cells
+from ..methods import COMPARED, FITTED
+from . import messages, options
+
+if TYPE_CHECKING:
+    from ..studies.compare.api import Findings
+    from ..studies.compare.run import ComparisonRun
+    from ..studies.compare.terminal import Terminal
+
+# Exit code of a comparison that had nothing to compare with.
+NO_ANSWER = 1
+# Lines are not longer, however wide the terminal.
+_MAX_LINE_WIDTH = 100
+# How parts of lines are styled, by the kinds of ``Terminal``.
+_STYLES: dict[str, dict[str, Any]] = {
+    "better": {"fg": "green", "bold": True},
+    "worse": {"fg": "red", "bold": True},
+    "fine": {"fg": "green"},
+    "warning": {"fg": "yellow", "bold": True},
+    "answer": {"bold": True},
+}
+
+_METHOD_NAMES = ", ".join(
+    method.name for method in COMPARED if method.name != "supervised"
+)
+_Methods = Annotated[
+    str | None,
+    Option(
+        metavar="NAMES",
+        help=f"{_METHOD_NAMES}; supervised always takes part. Default: all up to "
+        f"{FITTED[-1].name}, and those of scikit-learn.",
+    ),
+]
+_Repeats = Annotated[
+    int | None,
+    Option(
+        min=2, max=10_000, metavar="N", help="Divisions into folds. Default: 2 to 10."
+    ),
+]
+_Folds = Annotated[
+    int | None, Option(min=2, metavar="N", help="Default: 10, or labels of a class.")
+]
+_Labeled = Annotated[
+    int | None, Option(min=1, metavar="N", help="Labels to keep; others are hidden.")
+]
+_Shrinkages = Annotated[
+    str | None,
+    Option(
+        metavar="NUMBERS",
+        help="0, 0.1, auto or 0,auto. Default: by the number of labels.",
+    ),
+]
+_Fast = Annotated[
+    bool, Option("--fast", help="An answer soon: 3 repeats, no learning curves.")
+]
+_Out = Annotated[
+    Path | None, Option(metavar="FOLDER", help="Default: DATA-comparison.")
+]
+
+
+def compare(
+    data: options.TableFile,
+    target: options.Target = None,
+    labels: options.LabelsFile = None,
+    id: options.Id = None,
+    methods: _Methods = None,
+    repeats: _Repeats = None,
+    folds: _Folds = None,
+    labeled: _Labeled = None,
+    unlabeled: options.Unlabeled = None,
+    unlabeled_file: options.UnlabeledFile = None,
+    drop: options.Drop = None,
+    keep: options.Keep = None,
+    drop_unusable: options.DropUnusable = False,
+    shrinkage: _Shrinkages = None,
+    fast: _Fast = False,
+    jobs: options.Jobs = 0,
+    seed: options.Seed = 0,
+    out: _Out = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+) -> None:
+    """Find out whether unlabeled rows help, and with which method."""
+    is_quiet = quiet or json
+    if not is_quiet:
+        # Printed before the imports below, which take a second or two.
+        what = "" if target is None else f", target {target!r}"
+        typer.echo(printable(f"Comparing methods on {data.name}{what}") + "\n")
+    with ExitStack() as stack:
+        with show_cells(is_quiet, title="Reading the table"):
+            from ..studies.compare.contestants import find_compared, parse_shrinkages
+            from ..studies.compare.plan import ComparisonPlan
+            from ..studies.compare.run import open_run
+            from ..studies.page import check_can_report
+            from ..tabular.table import ReadOptions, read_file
+
+            check_can_report()
+            with messages.noted_warnings():
+                names = options.split_names(methods or "")
+                named_methods = find_compared(names) if names else None
+            reading = ReadOptions(
+                target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
+            )
+            plan = ComparisonPlan(
+                table=read_file(data, reading).framed(),
+                out=out or Path(f"{data.name.partition('.')[0]}-comparison"),
+                methods=named_methods,
+                shrinkages=None if shrinkage is None else parse_shrinkages(shrinkage),
+                repeats=repeats,
+                folds=folds,
+                n_labeled=labeled,
+                seed=seed,
+                jobs=jobs or options.n_cores(),
+                command=options.command_line(),
+                reading=reading.to_json(),
+                is_fast=fast,
+            )
+            run = stack.enter_context(open_run(plan))
+        _run(run, is_quiet)
+        findings = draw_comparison(plan.out, quiet=quiet, json=json, is_answered=True)
+        if findings.verdict.method is None:
+            error = messages.in_options(findings.verdict.sentence)
+            typer.echo(f"Error: {error}", err=True)
+            raise typer.Exit(NO_ANSWER)
+
+
+def _run(run: ComparisonRun, quiet: bool) -> None:
+    """Compute what is missing; print the answer before the curves are computed."""
+    from ..studies.compare.api import read_findings
+    from ..studies.compare.terminal import protocol, remark_lines
+
+    if not quiet:
+        terminal = make_terminal()
+        echo_lines([*remark_lines(run.settings.remarks, terminal), ""])
+        echo_lines(["How", *terminal.wrap(protocol(run.settings)), ""])
+    with show_cells(quiet, "splits") as advance:
+        run.compare(advance)
+    if not quiet:
+        _print_answer(read_findings(run.plan.out))
+    if run.plan.is_fast:
+        return
+    if not quiet:
+        note = "Learning curves, for the report; the answer does not depend on them."
+        echo_lines(["", note, ""])
+    with show_cells(quiet, "splits") as advance:
+        run.add_curves(advance)
+
+
+def draw_comparison(
+    out: Path, *, quiet: bool, json: bool, is_answered: bool = False
+) -> Findings:
+    """Write the files of a comparison from its rows, and print what is not printed yet.
+
+    ``is_answered`` tells whether the answer has been printed.
+    """
+    with show_cells(quiet or json, title="Writing the report"):
+        from ..studies.compare.api import read_findings
+        from ..studies.compare.report import json_summary, write_files
+        from ..studies.compare.terminal import fit_command
+
+        findings = read_findings(out)
+        command = messages.in_options(fit_command(findings))
+        paths = write_files(out, findings, messages.in_options, command)
+    if json:
+        messages.print_json(json_summary(findings, paths, messages.in_options))
+    elif not quiet:
+        if not is_answered:
+            _print_answer(findings)
+        echo_lines(["", f"Report: {paths['report']}   Numbers: {paths['comparison']}"])
+    return findings
+
+
+def _print_answer(findings: Findings) -> None:
+    from ..studies.compare.terminal import answer_lines, score_lines
+
+    terminal = make_terminal()
+    scores = score_lines(findings.summary, terminal)
+    echo_lines(["", *scores, "", *answer_lines(findings, terminal)])
+
+
+def make_terminal() -> Terminal:
+    """Return the terminal that this process prints to."""
+    from ..studies.compare.terminal import Terminal
+
+    width = min(shutil.get_terminal_size().columns, _MAX_LINE_WIDTH)
+    return Terminal(width, messages.in_options, _style)
+
+
+def _style(text: str, kind: str) -> str:
+    return typer.style(text, **_STYLES.get(kind, {}))
+
+
+def echo_lines(lines: list[str]) -> None:
+    """Print lines."""
+    typer.echo("\n".join(lines))

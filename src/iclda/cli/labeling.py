@@ -1,0 +1,133 @@
+"""The commands that ask for labels: ``ask`` in a file, ``label`` on a page."""
+
+from __future__ import annotations
+
+import shlex
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Option
+
+from .._messages import printable
+from .._progress import show_cells
+from .._system import check_installed, check_writable
+from . import messages, options
+from .playground import NoBrowser, Port, serve_page
+
+if TYPE_CHECKING:
+    from .._local_server import Site
+    from ..labeling import LabelingSession
+    from ..tabular.ask import Pool, Round
+    from ..tabular.table_files import Answers
+
+_AnswersFile = Annotated[
+    Path, Option(metavar="FILE", help="CSV of rows to label; it is extended.")
+]
+_ClassColumn = Annotated[str, Option(metavar="COLUMN", help="Column of classes.")]
+_RowId = Annotated[
+    str,
+    Option(
+        metavar="COLUMN", help="Column of ids; row numbers if there is none named row."
+    ),
+]
+_Number = Annotated[
+    int, Option(min=0, metavar="N", help="Rows to choose for labeling.")
+]
+_Test = Annotated[
+    int, Option(min=0, metavar="N", help="Rows to draw at random, for the error.")
+]
+_Images = Annotated[
+    str | None,
+    Option(metavar="COLUMN|FOLDER", help="Column of paths, or a folder of images."),
+]
+
+
+def ask(
+    data: options.TableFile,
+    n: _Number = 20,
+    target: _ClassColumn = "label",
+    id: _RowId = "row",
+    labels: _AnswersFile = Path("to_label.csv"),
+    test: _Test = 0,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+) -> None:
+    """Choose rows to label next, and state the error that the labels so far show."""
+    with show_cells(quiet or json, title="Choosing rows"):
+        from ..tabular.ask import ask_for_labels
+
+        asked = ask_for_labels(
+            data, n, target=target, id=id, labels=labels, n_test=test, seed=seed
+        )
+    next_step = _after_round(asked)
+    if json:
+        messages.print_json({**asked.to_json(), "next": next_step})
+    elif not quiet:
+        for line in (*asked.lines, f"Next: {next_step}"):
+            typer.echo(printable(line))
+
+
+def label(
+    data: options.TableFile,
+    labels: _AnswersFile = Path("to_label.csv"),
+    target: _ClassColumn = "label",
+    id: _RowId = "row",
+    images: _Images = None,
+    port: Port = 0,
+    no_browser: NoBrowser = False,
+) -> None:
+    """Open a page on which you label the rows that help a model most.
+
+    It is served on this machine only, until you press Ctrl-C. Every answer is written
+    at once.
+    """
+    check_installed(("starlette", "uvicorn"), "the page to label on", "playground")
+    from ..labeling import LabelingSession, ShownRows, labeling_site
+    from ..tabular.ask import Pool
+
+    check_writable(labels)
+    pool = Pool(data, id, target)
+
+    # A session writes the first rows to label: not before the server has its port.
+    @cache
+    def session() -> LabelingSession:
+        return LabelingSession(pool, ShownRows(pool, images), labels)
+
+    def make_site() -> Site:
+        return labeling_site(session())
+
+    note = f"Answers are written to {labels}. "
+    serve_page(make_site, port, no_browser, "Labeling", note=note)
+    answers = session().answers
+    typer.echo(f"{answers}. Next: {_fit_step(pool, answers, 'again')}")
+
+
+def _after_round(asked: Round) -> str:
+    """Say what to do after a round of questions."""
+    answers = asked.answers
+    fit = _fit_step(asked.pool, answers, "with --n 20")
+    if not answers.open_ids:
+        return fit
+    fill = f"fill in the column {answers.target!r} of {answers.path}"
+    if not asked.n_left:
+        return f"{fill}, then {fit}"
+    test = ", with --test 50 to know the error" if asked.needs_random_rows else ""
+    return f"{fill}, then run the same command again{test}"
+
+
+def _fit_step(pool: Pool, answers: Answers, how_to_repeat: str) -> str:
+    """Return the command that fits a model, or how to get labels of two classes."""
+    classes = {*pool.labels.values(), *answers.labels.values()}
+    if len(classes) < 2:
+        return (
+            f"run the same command {how_to_repeat}, since a fit needs labels of two "
+            "classes"
+        )
+    command = ["iclda", "fit", str(pool.file.path)]
+    command += ["--labels", str(answers.path), "--id", pool.id, "--target", pool.target]
+    if pool.table.dropped:
+        command.append("--drop-unusable")
+    return shlex.join(command)

@@ -1,0 +1,113 @@
+"""What commands print: messages that name options, errors in one line, JSON.
+
+The library speaks of parameters. This module alone knows what the command line calls
+them.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import shlex
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import typer
+
+from .._messages import Hint, Text, message_of
+from .._system import file_numbers, written_files
+
+# Exit codes of errors that a user can correct, and of an interruption by Ctrl-C.
+USAGE_ERROR = 2
+INTERRUPTED = 130
+# What is said after an interruption.
+NOT_WRITTEN = "Nothing was written."
+RESUMABLE = "What was computed is kept: run the same command to go on."
+
+# Options that are not called like the parameter.
+_OPTION_NAMES = {"data_dir": "data", "n_labeled": "labeled", "priors": "prior"}
+# Errors of the file system after which another place or more room helps.
+_NOT_WRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
+
+
+@contextmanager
+def noted_warnings() -> Iterator[None]:
+    """Print each warning in a line, without the place in the code that Python shows."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        typer.echo(f"Note: {warning.message}", err=True)
+
+
+def in_options(message: str) -> str:
+    """Word a message for the command line: options in place of parameters."""
+    if not isinstance(message, Text):
+        return message
+    words = [
+        option(part) if isinstance(part, Hint) else str(part) for part in message.parts
+    ]
+    return "".join(words)
+
+
+def option(hint: Hint) -> str:
+    """Word a parameter as the option of its name, with the values to pass."""
+    name = _OPTION_NAMES.get(hint.parameter, hint.parameter)
+    flag = f"--{name.replace('_', '-')}"
+    if hint.value is None or hint.value is True:
+        return flag
+    values = hint.value if isinstance(hint.value, (list, tuple)) else [hint.value]
+    return " ".join(f"{flag} {shlex.quote(str(value))}" for value in values)
+
+
+def print_json(value: Any, *, ensure_ascii: bool = True) -> None:
+    """Print a value for other programs."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=ensure_ascii))
+
+
+def explained(
+    command: Callable[..., None], after_interruption: str
+) -> Callable[..., None]:
+    """Return a command whose correctable errors are one line and exit code 2.
+
+    An interruption ends with exit code 130, and with what it means for the files.
+    """
+
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        file_numbers.clear()
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt:
+            written = ", ".join(map(str, written_files()))
+            ending = after_interruption
+            if written and after_interruption == NOT_WRITTEN:
+                ending = f"{written} was written before."
+            typer.echo(f"Interrupted. {ending}", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        # The reader of the output has closed it, as ``head`` does: typer exits
+        # silently.
+        except BrokenPipeError:
+            raise
+        except (ValueError, OSError, ImportError, MemoryError) as error:
+            typer.echo(error_line(error), err=True)
+            raise typer.Exit(USAGE_ERROR) from None
+
+    return run
+
+
+def error_line(error: Exception) -> str:
+    """Return the line that is shown for an error that a user can correct."""
+    text = in_options(message_of(error))
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        details = f" ({text.rstrip('.')})" if text else ""
+        text = f"There is not enough memory{details}: use fewer rows or columns."
+    elif isinstance(error, OSError) and error.strerror and error.filename:
+        way_out = ""
+        if error.errno in _NOT_WRITABLE:
+            way_out = ": make room there, or name another place"
+        text = f"{error.filename}: {error.strerror}{way_out}."
+    return f"Error: {' '.join(text.split())}"

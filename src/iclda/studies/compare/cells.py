@@ -1,0 +1,157 @@
+"""Cells of a comparison: fit contestants to training rows, measure on test rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+
+from ..._core import AnyArray, Array
+from ..._estimators.labels import FREE, Labels
+from ..._statistics import row_losses
+from ...tabular.encoders import pipeline, preprocessing
+from .. import measures, record_fits
+from ..store import Cell, FitResult
+from .contestants import Contestant, Size
+from .splits import COMPARISON, CellRows, Splits
+
+# Stored losses of rows have this many decimals.
+_LOSS_DECIMALS = 9
+
+
+@dataclass(frozen=True)
+class CellData:
+    """What the cells of a comparison are computed from."""
+
+    features: Any
+    splits: Splits
+    contestants: Sequence[Contestant]
+
+    @cached_property
+    def steps(self) -> list[Any]:
+        """Unfitted encoder and scaler; kinds of columns are those of the whole file.
+
+        They return arrays: data frames between the steps take longer than a small fit.
+        """
+        encoder = preprocessing(self.features)
+        steps = pipeline(encoder, DummyClassifier(), scale=True)[:-1]
+        return list(steps.set_output(transform="default").named_steps.values())
+
+
+@dataclass(frozen=True)
+class EncodedRows:
+    """Rows of a cell as numbers, encoded and scaled by what the training rows show.
+
+    ``y`` has the classes of the training rows, None where a row is unlabeled.
+    """
+
+    train: Array
+    y: AnyArray
+    test: Array
+    size: Size
+
+
+def fit_cell(
+    cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]
+) -> list[FitResult]:
+    """Fit the named contestants to the rows of a cell."""
+    data = sets[cell.dataset]
+    splits = data.splits
+    contestants = {each.name: each for each in data.contestants}
+    rows = splits.cell_rows(cell)
+
+    # Encoding happens inside the first fit, so that its error is a failure of the fits.
+    @cache
+    def encoded() -> EncodedRows:
+        return encode(data, rows)
+
+    def fit(name: str) -> dict[str, Any]:
+        model = build_classifier(
+            contestants[name],
+            splits.seed,
+            encoded().size,
+            has_chosen_rows=splits.always_train is not None,
+        )
+        model.fit(encoded().train, encoded().y)
+        values = measure_fit(model, encoded(), splits.labels, rows)
+        # The losses of rows decide what is recommended: curves do not need them.
+        if cell.experiment != COMPARISON:
+            del values["rows"]
+        return values
+
+    n_labeled = int(rows.is_labeled.sum())
+    sizes = (n_labeled, len(rows.train) - n_labeled, len(rows.test))
+    return record_fits(cell, names, sizes, splits.seed, fit)
+
+
+def build_classifier(
+    contestant: Contestant, seed: int, size: Size, has_chosen_rows: bool = False
+) -> Any:
+    """Return an unfitted classifier.
+
+    ``has_chosen_rows`` tells whether rows were chosen to be labeled: the proportions of
+    their classes are not those of other rows then, and are left free.
+    """
+    method = contestant.method
+    classifier = method.classifier(
+        shrinkage=contestant.shrinkage,
+        proportions=FREE if has_chosen_rows else None,
+        seed=seed,
+    )
+    classifier.set_params(unlabeled=None)
+    # Where every start takes seconds, a search begins at the supervised fit alone.
+    if "n_starts" in method.parameters and size.is_slow:
+        classifier.set_params(n_starts=1)
+    return classifier
+
+
+def encode(data: CellData, rows: CellRows) -> EncodedRows:
+    """Train the steps before the classifier on the training rows; apply them to all.
+
+    They do not depend on the contestant: one fit serves all of them.
+    """
+    encoder, scaler = (clone(step) for step in data.steps)
+    train_cells = data.features.iloc[rows.train]
+    test_cells = data.features.iloc[rows.test]
+    train = scaler.fit_transform(encoder.fit_transform(train_cells))
+    test = scaler.transform(encoder.transform(test_cells))
+
+    y = data.splits.y[rows.train]
+    y[~rows.is_labeled] = None
+    n_labeled = int(rows.is_labeled.sum())
+    n_classes = len(data.splits.labels.classes)
+    return EncodedRows(train, y, test, Size(n_labeled, n_classes, train.shape[1]))
+
+
+def measure_fit(
+    model: Any, encoded: EncodedRows, labels: Labels, rows: CellRows
+) -> dict[str, Any]:
+    """Return all values of a fitted classifier that are stored.
+
+    These are its measures, the confusion matrix, and for every test row its index, its
+    Brier score and whether its class is wrong.
+    """
+    codes = labels.codes[rows.test]
+    probabilities = model.predict_proba(encoded.test)
+    is_wrong = model.predict(encoded.test) != labels.classes[codes]
+    predictions = measures.Predictions(codes, is_wrong, probabilities)
+    confusion = measures.count_confusion(
+        codes, probabilities.argmax(axis=1), len(labels.classes)
+    )
+    losses, is_row_wrong = row_losses(probabilities, codes)
+    row_values = zip(
+        rows.test.tolist(),
+        losses.round(_LOSS_DECIMALS).tolist(),
+        [int(wrong) for wrong in is_row_wrong],
+        strict=True,
+    )
+    return {
+        **measures.compute_measures(predictions, measures.COMPARISON_MEASURES),
+        "confusion": measures.write_confusion(confusion),
+        "rows": json.dumps(list(row_values)),
+    }

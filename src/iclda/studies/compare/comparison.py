@@ -1,0 +1,160 @@
+"""A comparison that was run: settings and stored rows, and what follows from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from ..._checks import WARNING
+from ..._messages import and_list, say
+from ..measures import Confusion, mean_confusion
+from ..store import FitResult
+from .contestants import Contestant
+from .recommendation import Recommendation, recommend
+from .settings import ComparisonSettings
+from .splits import COMPARISON
+from .summary import (
+    ComparisonSummary,
+    SplitCurvePoint,
+    split_curve_points,
+    summarize_comparison,
+)
+from .verdict import Verdict, decide, title_of
+
+# Up to this many methods are all on the learning curves.
+_MAX_METHODS_ON_CURVES = 6
+
+_CAUTION = "Before you rely on this, read the {warnings} about the table: {subjects}."
+_BALANCED_ERROR = (
+    "Classes are of uneven size: with each class counting alike, {name} gets "
+    "{balanced} wrong (balanced error)."
+)
+
+
+class Failures(NamedTuple):
+    """Fits of a contestant that failed, and why the first one did."""
+
+    n_failed: int
+    n_fits: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Settings and stored rows of a comparison; ``seconds`` is the time of all runs."""
+
+    settings: ComparisonSettings
+    results: Sequence[FitResult]
+    seconds: float
+
+    @cached_property
+    def compared(self) -> list[FitResult]:
+        """Results of the comparison, without those of the learning curves."""
+        return [result for result in self.results if result.experiment == COMPARISON]
+
+    @cached_property
+    def summary(self) -> ComparisonSummary:
+        """Scores and differences of all contestants."""
+        settings = self.settings
+        return summarize_comparison(self.results, settings.contestants, settings.folds)
+
+    @cached_property
+    def advice(self) -> Recommendation | None:
+        """What the rule recommends; None if there is nothing to compare with."""
+        if self.summary.baseline is None:
+            return None
+        return recommend(self.results, self.settings.contestants)
+
+    @property
+    def chosen(self) -> Contestant | None:
+        """The contestant to use."""
+        return self.advice.chosen if self.advice else None
+
+    @cached_property
+    def confusion(self) -> Confusion | None:
+        """Confusion matrix of the contestant to use, a mean over the repeats."""
+        if self.chosen is None:
+            return None
+        fitted = [
+            result
+            for result in self.compared
+            if result.method == self.chosen.name and result.failure is None
+        ]
+        n_repeats = len({result.repeat for result in fitted})
+        texts = [result.values["confusion"] for result in fitted]
+        return mean_confusion(texts, self.settings.classes, n_repeats)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The answer; where labels were hidden, for as many labels as were kept."""
+        return decide(self.summary, self.advice, self.settings.n_kept, self.confusion)
+
+    @cached_property
+    def on_curves(self) -> list[str]:
+        """Contestants on the learning curves; if there are few methods, one of each.
+
+        Otherwise these are the recommended contestant, the best of the other methods,
+        the baseline, and the best method of scikit-learn.
+        """
+        best = sorted(self.summary.best.values(), key=self.summary.rank)
+        if len(best) <= _MAX_METHODS_ON_CURVES:
+            return best
+        recommended = self.verdict.method
+        others = [name for name in best if name != recommended]
+        outside = {
+            each.name for each in self.settings.contestants if each.method.is_outside
+        }
+        best_outside = [name for name in best if name in outside]
+        names = [recommended, *others[:1], self.summary.baseline, *best_outside[:1]]
+        return list(dict.fromkeys(name for name in names if name))
+
+    @cached_property
+    def points(self) -> list[SplitCurvePoint]:
+        """Points of the learning curves."""
+        return split_curve_points(self.results, self.on_curves, self.settings)
+
+    @cached_property
+    def caution(self) -> str:
+        """A sentence that names the warnings about the table; empty without any."""
+        subjects = [
+            remark.subject.lower()
+            for remark in self.settings.remarks
+            if remark.level == WARNING
+        ]
+        if not subjects:
+            return ""
+        warnings = "warning" if len(subjects) == 1 else f"{len(subjects)} warnings"
+        names = and_list(list(dict.fromkeys(subjects)))
+        return say(_CAUTION, warnings=warnings, subjects=names)
+
+    @cached_property
+    def balanced(self) -> str:
+        """A sentence with the balanced error where classes are uneven, else empty."""
+        confusion = self.confusion
+        if self.chosen is None or confusion is None or not confusion.is_uneven:
+            return ""
+        error = f"{100 * confusion.balanced_error:.1f} %"
+        return say(_BALANCED_ERROR, name=title_of(self.chosen), balanced=error)
+
+    @cached_property
+    def failures(self) -> dict[str, Failures]:
+        """Failures by contestant, without those that never failed."""
+        n_fits = Counter(result.method for result in self.compared)
+        failed = [result for result in self.compared if result.failure is not None]
+        n_failed = Counter(result.method for result in failed)
+        reasons: dict[str, str] = {}
+        for result in failed:
+            reasons.setdefault(result.method, last_line(result.failure or ""))
+        return {
+            name: Failures(count, n_fits[name], reasons[name])
+            for name, count in n_failed.items()
+        }
+
+
+def last_line(traceback: str) -> str:
+    """Return the message at the end of a traceback."""
+    lines = traceback.strip().splitlines()
+    return lines[-1] if lines else ""

@@ -1,0 +1,95 @@
+"""What a comparison recommends: the rule of ``iclda._statistics`` on stored losses.
+
+Every labeled row was predicted in each repeat by fits that did not know its class. The
+rule compares the mean losses of the same rows under all contestants, from the safest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._core import Array
+from ..._statistics import ErrorEstimate, estimate_error, safest_choice
+from ..store import FitResult
+from .contestants import Contestant
+from .splits import COMPARISON
+
+# The rule looks at the losses of at most this many rows: more change nothing.
+_MAX_RULE_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The contestant to use, and that of the lowest loss.
+
+    ``estimate`` is the error to expect, None if ``n_rows`` rows are too few to estimate
+    it.
+    """
+
+    chosen: Contestant
+    lowest: Contestant
+    estimate: ErrorEstimate | None
+    n_rows: int
+
+
+def recommend(
+    results: Iterable[FitResult], contestants: Sequence[Contestant]
+) -> Recommendation | None:
+    """Apply the rule to eligible contestants; None if none has a fit of every split."""
+    eligible = [each for each in contestants if each.is_eligible]
+    eligible.sort(key=lambda contestant: contestant.risk)
+    means = means_of_rows(results, [each.name for each in eligible])
+    complete = [each for each in eligible if each.name in means]
+    if not complete:
+        return None
+    losses, is_wrong = np.stack([means[each.name] for each in complete], axis=1)
+    return Recommendation(
+        chosen=complete[safest_choice(losses, is_wrong)],
+        lowest=complete[int(losses.mean(axis=1).argmin())],
+        estimate=estimate_error(losses, is_wrong),
+        n_rows=losses.shape[1],
+    )
+
+
+def means_of_rows(
+    results: Iterable[FitResult], names: Sequence[str]
+) -> dict[str, Array]:
+    """Return means over repeats of every tested row, by contestant: (2, rows).
+
+    They are the Brier score and the share of wrong classes. A contestant is left out if
+    it lacks a split that any other one has.
+    """
+    tested_rows: dict[str, list[list[float]]] = {name: [] for name in names}
+    splits: dict[str, set[tuple[int, int]]] = {name: set() for name in names}
+    for result in results:
+        is_compared = result.experiment == COMPARISON and result.method in splits
+        if is_compared and "rows" in result.values:
+            splits[result.method].add((result.repeat, result.part))
+            tested_rows[result.method] += json.loads(result.values["rows"])
+
+    all_splits = set().union(*splits.values())
+    if not all_splits:
+        return {}
+    return {
+        name: _means_by_row(rows)
+        for name, rows in tested_rows.items()
+        if splits[name] == all_splits
+    }
+
+
+def _means_by_row(tested_rows: Sequence[Sequence[float]]) -> Array:
+    """Average the losses and mistakes of every row over its tests.
+
+    A tested row is its index, its loss, and 1 if its class is wrong.
+    """
+    indices, losses, is_wrong = np.array(tested_rows).T
+    indices = indices.astype(int)
+    known, counts = np.unique(indices, return_counts=True)
+    loss_sums = np.bincount(indices, losses)[known]
+    wrong_sums = np.bincount(indices, is_wrong)[known]
+    means = np.stack([loss_sums, wrong_sums]) / counts
+    return means[:, :_MAX_RULE_ROWS]

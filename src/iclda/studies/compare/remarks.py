@@ -1,0 +1,164 @@
+"""Remarks on a table before its comparison: what a person would look at first.
+
+Checks that need no splits are in ``iclda._checks``; the ones here depend on how the
+table is divided, or word a count for the report.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ... import _checks
+from ..._checks import FINE, NOTE, WARNING, Remark
+from ..._core import AnyArray
+from ..._messages import plural
+from ...tabular.encoders import BOOLEAN, CATEGORY, kinds_of, preprocessing
+from ...tabular.table import Table
+from .contestants import Size
+
+# Unlabeled rows that the checks look at, drawn at random from all of them.
+_MAX_CHECKED_UNLABELED_ROWS = 5_000
+# With more classes, a range of counts stands for the count of every class.
+_MAX_COUNTED_CLASSES = 12
+# Fewer labels say little about a class.
+_MIN_LABELS_PER_CLASS = 5
+# A class with a smaller share of the labels is called rare.
+_RARE_CLASS_SHARE = 0.02
+# From this share of the rows on, "nearly all" of them are unlabeled.
+_NEARLY_ALL_SHARE = 0.995
+# Singular and plural of kinds of columns; other kinds get an s.
+_NOUNS = {
+    BOOLEAN: ("yes-or-no column", "yes-or-no columns"),
+    CATEGORY: ("category", "categories"),
+}
+
+
+def encode_sample(table: Table, copies: AnyArray) -> Any:
+    """Return a frame of numbers: all labeled rows, then a sample of the unlabeled ones.
+
+    ``copies`` are those of ``first_copies``, of which only the first is taken. Rows are
+    encoded as a fit to all rows would; errors name what cannot be encoded.
+    """
+    is_first = copies == np.arange(len(copies))
+    labeled = np.flatnonzero(is_first & table.is_labeled)
+    unlabeled = np.flatnonzero(is_first & ~table.is_labeled)
+    if len(unlabeled) > _MAX_CHECKED_UNLABELED_ROWS:
+        unlabeled = np.random.default_rng(0).choice(
+            unlabeled, _MAX_CHECKED_UNLABELED_ROWS, replace=False
+        )
+    sample = table.features.iloc[np.concatenate([labeled, unlabeled])]
+    encoder = preprocessing(table.features)
+    return encoder.fit(table.features).transform(sample)
+
+
+def check_table(
+    table: Table, sample: Any, n_labeled: int, size: Size, *, is_hidden: bool
+) -> list[Remark]:
+    """Return all remarks, in the order in which a person would look.
+
+    Parameters
+    ----------
+    table : Table
+        The table to check.
+    sample : DataFrame
+        What ``encode_sample`` returns.
+    n_labeled : int
+        Number of labeled rows, the first ones of the sample.
+    size : Size
+        Size of the training rows of a split.
+    is_hidden : bool
+        Whether the comparison hides labels.
+    """
+    return [
+        _check_rows(table),
+        _check_classes(table, is_hidden=is_hidden),
+        _check_kinds(table, size),
+        *(Remark(NOTE, "Columns", text) for text in table.notes),
+        *(Remark(WARNING, "Columns", text) for text in table.warnings),
+        *_checks.check_gaps(table.features),
+        *_checks.check_constants(table.features),
+        *_check_chosen(table),
+        _check_labels(size),
+        *_checks.check_shift(sample.iloc[:n_labeled], sample.iloc[n_labeled:]),
+        *_checks.check_duplicates(table.features, table.labels),
+    ]
+
+
+def _check_rows(table: Table) -> Remark:
+    n_rows = len(table.labels)
+    n_labeled = int(table.is_labeled.sum())
+    n_unlabeled = n_rows - n_labeled
+    if not n_unlabeled:
+        return Remark(FINE, "Rows", f"{n_rows:,}, all of them labeled.")
+    share = "nearly all"
+    if n_unlabeled < _NEARLY_ALL_SHARE * n_rows:
+        share = f"{100 * n_unlabeled / n_rows:.0f} %"
+    counts = f"{n_labeled:,} labeled, {n_unlabeled:,} unlabeled ({share})"
+    return Remark(FINE, "Rows", f"{n_rows:,}: {counts}.")
+
+
+def _check_classes(table: Table, *, is_hidden: bool) -> Remark:
+    counts = Counter(table.labels[table.is_labeled].tolist())
+    text = f"{len(counts)} in {table.target!r}: {_counts_text(counts)}."
+    rarest = min(counts, key=lambda name: (counts[name], name))
+    n_rarest = counts[rarest]
+    # Labels that are hidden can be used: there is no need to label more rows.
+    if n_rarest < _MIN_LABELS_PER_CLASS and not is_hidden:
+        advice = (
+            f"{n_rarest} labels say little about class {rarest!r}: label more of it if "
+            "you can"
+        )
+        return Remark(WARNING, "Classes", f"{text} {advice}.")
+    if n_rarest < _RARE_CLASS_SHARE * counts.total():
+        return Remark(NOTE, "Classes", f"{text} Class {rarest!r} is rare.")
+    return Remark(FINE, "Classes", text)
+
+
+def _counts_text(counts: Counter[str]) -> str:
+    """Word the number of labels of every class, or their range if there are many."""
+    if len(counts) <= _MAX_COUNTED_CLASSES:
+        pairs = sorted(counts.items())
+        return ", ".join(f"{count:,} of {name!r}" for name, count in pairs)
+    fewest = min(counts.values())
+    most = max(counts.values())
+    span = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    return f"{span} labels each"
+
+
+def _check_kinds(table: Table, size: Size) -> Remark:
+    counts = Counter(kinds_of(table.features).values())
+    parts = [plural(n, *_NOUNS.get(kind, (kind,))) for kind, n in counts.items()]
+    n_columns = len(table.features.columns)
+    text = f"{parts[0]}." if len(parts) == 1 else f"{n_columns}: {', '.join(parts)}."
+    if size.n_features != n_columns:
+        text += f" As numbers they make {size.n_features} features."
+    return Remark(FINE, "Columns", text)
+
+
+def _check_chosen(table: Table) -> Iterator[Remark]:
+    """Note that rows which were chosen to be labeled train and are not tested."""
+    if table.n_chosen:
+        n_random = int(table.is_random.sum())
+        text = (
+            f"{table.n_chosen:,} are of rows that were chosen: they train in every "
+            f"split, and all numbers are those of the {n_random:,} that were drawn at "
+            "random."
+        )
+        yield Remark(NOTE, "Labels", text)
+
+
+def _check_labels(size: Size) -> Remark:
+    n_labels = f"{size.n_labeled:,} train in each fold"
+    text = f"{n_labels}, for {plural(size.n_features, 'feature')}"
+    if size.is_degenerate:
+        text += ": too few for a fit without shrinkage"
+        if size.n_labeled < size.n_features:
+            text += ", or for ICLDA of free class sizes"
+        return Remark(NOTE, "Labels", f"{text}.")
+    if size.is_small:
+        return Remark(NOTE, "Labels", f"{text}: few, so that shrinkage is of use.")
+    return Remark(FINE, "Labels", f"{text}.")

@@ -1,0 +1,303 @@
+"""Settings of a comparison: chosen by the table where not given, stored as JSON."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from ..._checks import Remark
+from ..._estimators.labels import LABELED
+from ..._messages import Text
+from ..._system import versions
+from ...methods import (
+    BASELINES,
+    COMPARED,
+    FITTED,
+    Method,
+    affordable,
+    find_method,
+    without_free_search,
+)
+from ...tabular.table import Source, Table
+from ..store import COMPARISON_FORMAT
+from .contestants import (
+    Contestant,
+    Size,
+    default_shrinkages,
+    line_up,
+    shrinkage_text,
+)
+from .plan import DEFAULT_REPEATS, ComparisonPlan
+from .remarks import check_table, encode_sample
+from .splits import COMPARISON, MAX_CURVE_UNLABELED_ROWS
+
+# Repeats of a fast comparison.
+_FAST_REPEATS = 3
+# With more cells, a fit to the table takes about a second.
+_MAX_QUICK_CELLS = 200_000
+# With more cells times classes, a fit to the table takes seconds.
+_MAX_CELLS_TIMES_CLASSES = 10_000_000
+# The graph along which scikit-learn spreads labels takes minutes with more rows.
+_MAX_SPREAD_ROWS = 10_000
+_LABEL_SPREADING = "sklearn-label-spreading"
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """Repeats of a comparison, and splits of its learning curves."""
+
+    repeats: int
+    curve_splits: int
+
+
+_EFFORT_IF_QUICK = _Effort(DEFAULT_REPEATS, 10)
+_EFFORT_IF_LARGE = _Effort(5, 10)
+_EFFORT_IF_SLOW = _Effort(2, 5)
+
+# Settings that stored rows depend on, in the order in which they are compared with
+# those of an earlier run.
+_AGREED = (
+    "iclda",
+    "data",
+    "target",
+    "unlabeled",
+    "drop",
+    "seed",
+    "folds",
+    "labeled",
+    "shrinkage",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonSettings:
+    """Settings of a comparison, and facts about its table and its runs for the report.
+
+    Attributes
+    ----------
+    iclda : str
+        Version of this package.
+    data : mapping
+        SHA-256 of the table, by its name.
+    target : str
+        Name of the column of classes.
+    unlabeled : str
+        Value that marks unlabeled rows, besides empty cells.
+    drop : str
+        Columns that were left out, separated by commas.
+    seed, folds : int
+        As in the plan.
+    labeled : int or "all"
+        Labels kept in every split.
+    shrinkage : str
+        Shrinkages, separated by commas.
+    repeats : int
+        Random divisions into folds.
+    curve_splits : int
+        Splits that learning curves are averaged over.
+    contestants : sequence of Contestant
+        What is compared.
+    left_out : sequence of str
+        Methods that would take too long.
+    classes : sequence of str
+        Names of the classes.
+    size : Size
+        Size of the training rows of every split.
+    n_unlabeled : int
+        Rows that every split trains on without a label.
+    n_labels : int
+        Distinct labeled rows.
+    remarks : sequence of Remark
+        What was noticed about the table.
+    sources : sequence of Source
+        Files that the rows came from.
+    reading : mapping
+        Parameters that the table was read with.
+    run : mapping
+        Command, processes, machine and time of the last run.
+    versions : mapping
+        Versions of the packages.
+    """
+
+    iclda: str
+    data: Mapping[str, str]
+    target: str
+    unlabeled: str
+    drop: str
+    seed: int
+    folds: int
+    labeled: int | str
+    shrinkage: str
+    repeats: int
+    curve_splits: int
+    contestants: Sequence[Contestant]
+    left_out: Sequence[str]
+    classes: Sequence[str]
+    size: Size
+    n_unlabeled: int
+    n_labels: int
+    remarks: Sequence[Remark]
+    sources: Sequence[Source]
+    reading: Mapping[str, Any]
+    run: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+    @property
+    def n_kept(self) -> int | None:
+        """Labels kept where others were hidden, else None."""
+        return None if self.labeled == "all" else self.size.n_labeled
+
+    @property
+    def is_capped(self) -> bool:
+        """Tell whether there are more unlabeled rows than curves use."""
+        return self.n_unlabeled > MAX_CURVE_UNLABELED_ROWS
+
+    @property
+    def is_slow(self) -> bool:
+        """Tell whether a search takes seconds from each start, and so starts once."""
+        methods = [contestant.method for contestant in self.contestants]
+        return self.size.is_slow and _any_search(methods)
+
+    def n_repeats(self, experiment: str) -> int:
+        """Return the repeats of an experiment; that of a curve is a single split."""
+        return self.repeats if experiment == COMPARISON else self.curve_splits
+
+    @property
+    def agreed(self) -> dict[str, Any]:
+        """Settings that stored rows depend on."""
+        settings = {name: getattr(self, name) for name in _AGREED}
+        return {"kind": COMPARISON, "format": COMPARISON_FORMAT, **settings}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all settings as values that JSON has."""
+        remarks = [
+            {**vars(remark), "text": Text(remark.text).to_json()}
+            for remark in self.remarks
+        ]
+        contestants = [
+            (each.name, each.method.name, each.shrinkage, each.is_eligible)
+            for each in self.contestants
+        ]
+        return {
+            **vars(self),
+            "size": asdict(self.size),
+            "remarks": remarks,
+            "contestants": contestants,
+            "sources": [asdict(source) for source in self.sources],
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> ComparisonSettings:
+        """Invert ``to_json``; KeyError, TypeError or ValueError for other versions."""
+        known = {each.name: stored[each.name] for each in fields(cls)}
+        known["size"] = Size(**known["size"])
+        known["remarks"] = [
+            Remark(**{**remark, "text": Text.from_json(remark["text"])})
+            for remark in known["remarks"]
+        ]
+        known["sources"] = [Source(**source) for source in known["sources"]]
+        known["contestants"] = [
+            Contestant(name, find_method(method, COMPARED), shrinkage, is_eligible)
+            for name, method, shrinkage, is_eligible in known["contestants"]
+        ]
+        return cls(**known)
+
+
+def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
+    """Check the table, and choose what was not given; ValueError without any fit."""
+    table = plan.table
+    splits = plan.splits
+    sample = encode_sample(table, plan.copies)
+    size = splits.size(n_features=sample.shape[1])
+    n_labels = int(splits.is_distinct.sum())
+    is_hidden = plan.n_labeled is not None
+
+    shrinkages = plan.shrinkages or default_shrinkages(size)
+    methods, left_out = _choose_methods(plan, size)
+    effort = _choose_effort(table, size, methods)
+    repeats = effort.repeats
+    if plan.is_fast:
+        repeats = min(repeats, _FAST_REPEATS)
+    repeats = plan.repeats or repeats
+
+    return ComparisonSettings(
+        iclda=versions()["iclda"],
+        data={plan.name: " ".join(source.sha256 for source in table.sources)},
+        target=table.target,
+        unlabeled=plan.reading.get("unlabeled") or "",
+        drop=", ".join(sorted(table.dropped)),
+        seed=plan.seed,
+        folds=splits.n_folds,
+        labeled=plan.n_labeled or "all",
+        shrinkage=shrinkage_text(shrinkages),
+        repeats=repeats,
+        curve_splits=min(effort.curve_splits, splits.n_folds * repeats),
+        contestants=line_up(methods, shrinkages, size),
+        left_out=left_out,
+        classes=table.classes,
+        size=size,
+        n_unlabeled=splits.n_unlabeled,
+        n_labels=n_labels,
+        remarks=check_table(table, sample, n_labels, size, is_hidden=is_hidden),
+        sources=table.sources,
+        reading=plan.reading,
+        run={
+            "Command": plan.command,
+            "jobs": plan.jobs,
+            "machine": f"{platform.machine()}, {platform.system()}",
+            "last run began": time.strftime("%Y-%m-%d %H:%M"),
+        },
+        versions=versions(),
+    )
+
+
+def _choose_methods(
+    plan: ComparisonPlan, size: Size
+) -> tuple[tuple[Method, ...], list[str]]:
+    """Return the methods to compare, and the names of those left out because slow.
+
+    Methods that were named are never left out for their time.
+    """
+    methods = plan.methods or (*FITTED, *BASELINES)
+    if plan.table.n_chosen:
+        # Rows that were chosen to be labeled do not have the class shares of other
+        # rows.
+        methods = tuple(
+            method
+            for method in methods
+            if dict(method.options).get("proportions") != LABELED
+        )
+    if plan.methods is not None:
+        return methods, []
+
+    candidates = without_free_search(methods, size.n_labeled, size.n_features)
+    n_rows = len(plan.table.labels)
+    # A fit to fewer rows than features searches in the space that the rows span.
+    searched = replace(size, n_features=min(size.n_features, n_rows))
+    methods = affordable(candidates, size.n_features, searched.n_unknowns)
+    if n_rows > _MAX_SPREAD_ROWS:
+        methods = tuple(each for each in methods if each.name != _LABEL_SPREADING)
+    if plan.is_fast:
+        # The search with given proportions is the slowest method.
+        methods = tuple(
+            each for each in methods if "proportions" not in dict(each.options)
+        )
+    return methods, [each.name for each in candidates if each not in methods]
+
+
+def _choose_effort(table: Table, size: Size, methods: Sequence[Method]) -> _Effort:
+    """Return fewer repeats and splits where a fit takes longer."""
+    n_cells = table.features.size
+    if n_cells * size.n_classes > _MAX_CELLS_TIMES_CLASSES:
+        return _EFFORT_IF_SLOW
+    if size.is_slow and _any_search(methods):
+        return _EFFORT_IF_SLOW
+    return _EFFORT_IF_LARGE if n_cells > _MAX_QUICK_CELLS else _EFFORT_IF_QUICK
+
+
+def _any_search(methods: Sequence[Method]) -> bool:
+    """Tell whether any method searches over labels, from several starts."""
+    return any("n_starts" in method.parameters for method in methods)

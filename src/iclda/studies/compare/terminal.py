@@ -1,0 +1,274 @@
+"""A comparison as text: lines for a terminal, and the sentences of its report.
+
+Messages name parameters, which every interface calls differently. Functions here
+therefore take a ``Word``, or a ``Terminal`` that has one.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from ..._checks import FINE, NOTE, WARNING, Remark
+from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
+from ..._statistics import CLEAR
+from ..._statistics import NOTHING as NOTHING_LEARNED
+from .. import page
+from ..measures import COMPARISON_MEASURES, ERROR
+from ..page import NOTHING as NO_NUMBER
+from .comparison import Comparison
+from .contestants import SUPERVISED
+from .settings import ComparisonSettings
+from .splits import MAX_CURVE_UNLABELED_ROWS
+from .summary import ComparisonSummary, Score
+from .verdict import title_of
+
+# Words a message for its reader: ``str`` names parameters as in Python, and the command
+# line passes a function that names options instead.
+Word = Callable[[str], str]
+
+# The mark in front of a remark, by its level.
+_MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}
+# Lines are not broken at fewer characters, however narrow the terminal.
+_MIN_WRAP_WIDTH = 30
+
+# How the comparison is made.
+_FOLDS = (
+    "{repeats} times the {n_labels:,} labeled rows are divided at random into {folds} "
+    "folds, and each fold is tested once while the others train."
+)
+_UNLABELED_ROWS = (
+    "All {n_unlabeled:,} unlabeled rows train every time and are never tested."
+)
+_HIDDEN_LABELS = (
+    "Of the rows that train {n_kept:,} keep their labels, drawn at random each time; "
+    "the labels of the rest are hidden, so that {n_unlabeled:,} rows train without. "
+    "Test rows take no part in training."
+)
+_ENCODING = (
+    "Filling gaps, encoding categories and scaling are learned from the training rows "
+    "of each fold. Shrinkage: {how}."
+)
+_SLOW_SEARCH = (
+    "So many classes and columns make iclda slow: it starts once, from the supervised "
+    "fit, instead of 32 times."
+)
+_LEFT_OUT = "Left out, because slow here: {names} ({@methods} includes them)."
+_CAPPED_CURVES = "Learning curves use at most {most:,} unlabeled rows."
+# How methods are shrunk, by the setting.
+_SHRINKAGES = {
+    "0": "none ({@shrinkage} changes that)",
+    "auto": (
+        "all methods have it. It draws the covariance of the columns toward a plainer "
+        "one, which steadies a fit where labels are few ({@shrinkage} changes that)"
+    ),
+    "0,auto": (
+        "methods run with it and without. It draws the covariance of the columns "
+        "toward a plainer one, which steadies a fit where labels are few"
+    ),
+}
+_OTHER_SHRINKAGES = "{numbers}, as asked for"
+
+# Shown below the command that fits the recommended method.
+_ABOUT_FIT = (
+    "It states the error of this method alone, by fewer repeats: that may differ a "
+    "little from the one above."
+)
+
+
+def _without_style(text: str, kind: str) -> str:
+    return text
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """Terminal output: line width, and functions that word and color parts of a line.
+
+    ``style`` gets a text and its kind: "better", "worse", "answer", or the level of a
+    remark.
+    """
+
+    width: int = 100
+    word: Word = str
+    style: Callable[[str, str], str] = _without_style
+
+    def wrap(self, texts: Iterable[str], indent: int = 2) -> list[str]:
+        """Break messages into indented lines; empty messages have none."""
+        width = max(self.width - indent, _MIN_WRAP_WIDTH)
+        lines = []
+        for text in texts:
+            lines += wrap(printable(self.word(text)), width)
+        return [" " * indent + line for line in lines]
+
+
+def remark_lines(remarks: Sequence[Remark], terminal: Terminal) -> list[str]:
+    """Show every remark: mark, subject, and text in a column of its own."""
+    # Two spaces, a mark, a space, the longest subject, two spaces.
+    indent = 6 + max(len(remark.subject) for remark in remarks)
+    lines = ["Before comparing"]
+    for remark in remarks:
+        first, *rest = terminal.wrap([remark.text], indent)
+        mark = terminal.style(_MARKS[remark.level], remark.level)
+        subject = remark.subject.ljust(indent - 4)
+        lines += [f"  {mark} {subject}{first[indent:]}", *rest]
+    return lines
+
+
+def protocol(settings: ComparisonSettings) -> list[Text]:
+    """Explain how the comparison is made, in sentences."""
+    rows = _UNLABELED_ROWS if settings.n_kept is None else _HIDDEN_LABELS
+    sentences = [f"{_FOLDS} {rows}", _ENCODING]
+    if settings.is_slow:
+        sentences.append(_SLOW_SEARCH)
+    if settings.left_out:
+        sentences.append(_LEFT_OUT)
+    if settings.is_capped:
+        sentences.append(_CAPPED_CURVES)
+
+    shrinkage = settings.shrinkage
+    how = say(
+        _SHRINKAGES.get(shrinkage, _OTHER_SHRINKAGES),
+        numbers=shrinkage.replace(",", ", "),
+    )
+    values = {
+        **vars(settings),
+        "n_kept": settings.n_kept,
+        "most": MAX_CURVE_UNLABELED_ROWS,
+        "names": and_list(settings.left_out),
+        "how": how,
+    }
+    return [say(sentence, **values) for sentence in sentences]
+
+
+def score_lines(summary: ComparisonSummary, terminal: Terminal) -> list[str]:
+    """Show the table of scores, with a legend below."""
+    names = known_measures(summary)
+    if not names:
+        return terminal.wrap(["No method has numbers: every fit failed."])
+    measures = [COMPARISON_MEASURES[name] for name in names]
+    legend = "; ".join(f"{each.heading}: {each.explanation}" for each in measures)
+    note = f"Lower is better. {legend}. In brackets: {interval_source(summary)}."
+    return [*_table_lines(summary, names, terminal), "", *terminal.wrap([note])]
+
+
+def _table_lines(
+    summary: ComparisonSummary, measures: Sequence[str], terminal: Terminal
+) -> list[str]:
+    """Format a line for every contestant, below a line of headings."""
+    headings = [COMPARISON_MEASURES[name].heading for name in measures]
+    rows = [["", *headings, "worse in"]]
+    for name in ranked(summary):
+        numbers = {m: number_text(summary.mean(name, m), m) for m in measures}
+        numbers[ERROR] += f" ({interval_text(summary.score(name, ERROR))})"
+        rows.append([name, *numbers.values(), worse_text(summary, name)])
+
+    sides = "l" + "r" * (len(rows[0]) - 1)
+    lines = []
+    for row, line in zip(rows, page.align(rows, sides), strict=True):
+        verdict = summary.verdict(row[0], ERROR)
+        styled = f"  {terminal.style(verdict, verdict)}" if verdict else ""
+        lines.append(f"  {line}{styled}")
+    return lines
+
+
+def known_measures(summary: ComparisonSummary) -> list[str]:
+    """Return the measures that any contestant has."""
+    known = {score.measure for score in summary.scores if score.mean is not None}
+    return [name for name in COMPARISON_MEASURES if name in known]
+
+
+def ranked(summary: ComparisonSummary) -> list[str]:
+    """Return the supervised contestants, then the others, by error and Brier score."""
+
+    def key(name: str) -> tuple[bool, tuple[float, ...]]:
+        # The rank of a contestant has its Brier score first.
+        return not name.startswith(SUPERVISED), summary.rank(name)[::-1]
+
+    return sorted(dict.fromkeys(score.method for score in summary.scores), key=key)
+
+
+def interval_text(score: Score | None) -> str:
+    """Word the interval of an error: 0.04-0.27."""
+    if score is None or score.low is None or score.high is None:
+        return NO_NUMBER
+    return f"{score.low:.2f}-{score.high:.2f}"
+
+
+def interval_source(summary: ComparisonSummary) -> str:
+    """Say what intervals in brackets are, and how many rows are behind them."""
+    counts = [score.n_rows for score in summary.scores if score.n_rows is not None]
+    return f"90 % interval from {plural(max(counts, default=0), 'labeled row')}"
+
+
+def number_text(value: float | None, measure: str) -> str:
+    """Write a number with the decimals of its measure; a dash for None."""
+    if value is None:
+        return NO_NUMBER
+    return f"{value:.{COMPARISON_MEASURES[measure].decimals}f}"
+
+
+def worse_text(summary: ComparisonSummary, name: str) -> str:
+    """Say in how many repeats the error was above that of the supervised one."""
+    if name == summary.baseline:
+        return "baseline"
+    score = summary.score(name, ERROR)
+    if score is None or score.n_worse is None:
+        return NO_NUMBER
+    return f"{score.n_worse} of {score.repeats}"
+
+
+def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
+    """Show the recommendation, the command that follows it, and errors by class.
+
+    Learning curves are not needed for it.
+    """
+    verdict = comparison.verdict
+    lines = ["Answer"]
+    sentence_lines = terminal.wrap([verdict.sentence])
+    lines += [terminal.style(line, "answer") for line in sentence_lines]
+    lines += terminal.wrap([comparison.caution])
+    for name, failures in comparison.failures.items():
+        counts = f"{failures.n_failed:,} of {failures.n_fits:,} splits"
+        lines += terminal.wrap([f"{name} failed in {counts}: {failures.reason}"])
+
+    command = fit_command(comparison)
+    if command:
+        lines += ["", f"Next: {printable(terminal.word(command))}"]
+        lines += terminal.wrap([_ABOUT_FIT])
+
+    chosen = comparison.chosen
+    confusion = comparison.confusion
+    if chosen and confusion:
+        lines += ["", f"Errors of {title_of(chosen)} by class"]
+        lines += [f"  {printable(line)}" for line in page.class_error_lines(confusion)]
+        # Unless it is clear what was learned, the answer has compared with the most
+        # frequent class already.
+        base = verdict.base if verdict.learned == CLEAR else ""
+        lines += terminal.wrap([base, comparison.balanced])
+    return lines
+
+
+def fit_command(comparison: Comparison) -> str:
+    """Return the command that fits the recommended method, its options to be worded.
+
+    Empty if there is none, if labels were hidden, or if nothing was learned.
+    """
+    chosen = comparison.chosen
+    settings = comparison.settings
+    is_useful = comparison.verdict.learned != NOTHING_LEARNED
+    if chosen is None or settings.n_kept is not None or not is_useful:
+        return ""
+    parameters = {
+        **settings.reading,
+        "target": settings.target,
+        "method": chosen.method.name,
+    }
+    hints = [Hint(name, value) for name, value in parameters.items() if value]
+    if not chosen.method.is_outside:
+        hints.append(Hint("shrinkage", chosen.shrinkage or 0))
+
+    parts: list[str | Hint] = [f"iclda fit {shlex.quote(settings.sources[0].path)}"]
+    for hint in hints:
+        parts += [" ", hint]
+    return Text(*parts)
