@@ -50,8 +50,8 @@ def test_many_classes_limit_the_rounds_and_max_iter_is_not_advised(
     classifier, monkeypatch
 ):
     monkeypatch.setattr(problem, "_MANY_CLASSES", 1)
-    monkeypatch.setattr(problem, "_MOST_SHARES", 1)
-    monkeypatch.setattr(problem, "_LEAST_ROUNDS", 1)
+    monkeypatch.setattr(problem, "_MAX_SHARES_OF_FIT", 1)
+    monkeypatch.setattr(problem, "_MIN_ROUNDS_OF_MANY_CLASSES", 1)
     fitted = fit_with_warning(classifier(), "pass fewer unlabeled rows, or raise tol")
     assert fitted.outcome_ == "many_classes"
 

@@ -14,19 +14,21 @@ from .likelihood import FLOOR
 from .moments import Whitening, factor
 
 LOG_2PI = float(np.log(2 * np.pi))
-_LARGEST_DISTANCE = 1e150  # from zero, in standard deviations
+# Class means farther from zero than this, in standard deviations, are not squared.
+_MAX_DISTANCE_FROM_ZERO = 1e150
 
 
 @dataclass(frozen=True)
 class Complement:
-    """Directions in which no row of the fit varied; shrinkage gives all of them one variance.
+    """Directions in which no row of the fit varied; shrinkage gives them one variance.
 
-    They are those orthogonal to the basis, for rows (x - origin) / units in the user's units.
+    They are orthogonal to the basis (d, m), for rows (x - origin) / units with x in the
+    user's units.
     """
 
-    origin: Array  # (d,)
-    units: Array  # (d,)
-    basis: Array  # (d, m)
+    origin: Array
+    units: Array
+    basis: Array
     variance: float
 
     @property
@@ -34,30 +36,53 @@ class Complement:
         return int(self.basis.shape[0] - self.basis.shape[1])
 
     def outside(self, rows: AnyArray) -> Array:
-        """Components of rows in these directions, in units of the features."""
+        """Return the components of rows in these directions, in feature units."""
         centered = (rows - self.origin) / self.units
         return np.asarray(centered - (centered @ self.basis) @ self.basis.T)
+
+    def covariance(self, frame: Frame) -> Array:
+        """Return the covariance (d, d) of these directions, in frame coordinates."""
+        covariance = -self.variance * (self.basis @ self.basis.T)
+        covariance[np.diag_indices(len(covariance))] += self.variance
+        units = self.units / frame.scale
+        return np.asarray(covariance * units[:, None] * units)
+
+    def variances(self, frame: Frame) -> Array:
+        """Return the diagonal (d,) of ``covariance``."""
+        units = self.units / frame.scale
+        return np.asarray(self.variance * (1 - (self.basis**2).sum(axis=1)) * units**2)
 
 
 @dataclass(frozen=True)
 class Gaussians:
-    """A fitted model. Standardized rows s = projection (u - center) have unit covariance."""
+    """A fitted model: rows s = projection (u - center) have unit covariance in a class.
+
+    Attributes
+    ----------
+    center : (d,) origin of the standardized coordinates, in frame coordinates
+    class_weights, log_priors : (K,)
+    means : (K, d) in frame coordinates
+    covariance : (d, d) in frame coordinates; None for few rows of many features
+    projection : (rank, d)
+    class_points : (K, rank) the means in standardized coordinates
+    log_det : log determinant of the covariance in the user's units
+    is_floored : whether an eigenvalue of the covariance was raised to its floor
+    half : (d, m) with half half' in place of the covariance, for few rows of many
+        features
+    complement : directions that ``half`` leaves out and shrinkage fills
+    """
 
     frame: Frame
-    center: Array  # (d,) frame coordinates
-    class_weights: Array  # (K,)
-    log_priors: Array  # (K,)
-    means: Array  # (K, d) frame coordinates
-    covariance: (
-        Array | None
-    )  # (d, d) frame coordinates; None for few rows of many features
-    projection: Array  # (rank, d)
-    class_points: Array  # (K, rank): the means in standardized coordinates
-    log_det: float  # of the covariance in the user's units
+    center: Array
+    class_weights: Array
+    log_priors: Array
+    means: Array
+    covariance: Array | None
+    projection: Array
+    class_points: Array
+    log_det: float
     is_floored: bool
-    half: Array | None = (
-        None  # (d, m), in place of the covariance: half half', and the complement
-    )
+    half: Array | None = None
     complement: Complement | None = None
 
     @property
@@ -71,91 +96,92 @@ class Gaussians:
         assert self.half is not None
         covariance = self.half @ self.half.T
         if self.complement is not None:
-            units, basis = (
-                self.complement.units / self.frame.scale,
-                self.complement.basis,
-            )
-            rest = -self.complement.variance * (basis @ basis.T)
-            rest[np.diag_indices(len(rest))] += self.complement.variance
-            covariance += rest * units[:, None] * units
+            covariance += self.complement.covariance(self.frame)
         return covariance
 
     @property
     def variances(self) -> Array:
-        """(d,): the diagonal of the covariance."""
+        """The diagonal (d,) of the covariance."""
         if self.covariance is not None:
             return np.diag(self.covariance)
         assert self.half is not None
         variances = (self.half**2).sum(axis=1)
         if self.complement is not None:
-            units, basis = (
-                self.complement.units / self.frame.scale,
-                self.complement.basis,
-            )
-            variances += (
-                self.complement.variance * (1 - (basis**2).sum(axis=1)) * units**2
-            )
+            variances += self.complement.variances(self.frame)
         return np.asarray(variances)
 
     def score_rule(self, *, is_soft: bool = True) -> LinearRule:
-        """Scores log prior + mu' Sigma^-1 u - mu' Sigma^-1 mu / 2 of rows u in the frame."""
+        """Return scores log prior + (mu' Sigma^-1)(u - mu / 2) of rows u in the frame.
+
+        Both u and mu are taken about the center.
+        """
         coef = self.projection.T @ self.class_points.T
         intercept = self.log_priors - (self.class_points**2).sum(axis=1) / 2
         return LinearRule(coef, intercept - self.center @ coef, is_soft)
 
     @property
     def linear_scores(self) -> tuple[Array, Array]:
-        """Coefficients (K, d) and intercepts (K,) in the user's units: Sigma^-1 mu_k, as is usual.
+        """Coefficients (K, d) and intercepts (K,) in the user's units.
 
-        They differ from the scores of ``score_rule`` by a term common to all classes. Those of
-        ``score_rule``, which are about the center, are returned where zero is too far away to
-        square the distance.
+        Coefficients are Sigma^-1 mu_k, as is usual: these scores differ from those of
+        ``score_rule``, which are about the center, by a term common to all classes.
+        Where zero is too far away to square the distance, ``score_rule`` is returned.
         """
         zero = -self.frame.origin / self.frame.scale
         from_zero = self.class_points + (self.center - zero) @ self.projection.T
-        if not np.abs(from_zero).max(initial=0.0) < _LARGEST_DISTANCE:
+        if not np.abs(from_zero).max(initial=0.0) < _MAX_DISTANCE_FROM_ZERO:
             rule = self.score_rule().folded(self.frame)
             return rule.coef.T.copy(), rule.intercept
         coef = from_zero @ self.projection / self.frame.scale
         intercept = self.log_priors - (from_zero**2).sum(axis=1) / 2
-        if (rest := self.complement) is not None:  # zero may lie outside the basis
-            offset = rest.outside(np.zeros((1, len(zero))))[0]
-            coef = coef - offset / (rest.units * rest.variance)
-            intercept = intercept - offset @ offset / (2 * rest.variance)
+        if self.complement is not None:
+            # Zero may lie outside the basis.
+            units = self.complement.units
+            variance = self.complement.variance
+            offset = self.complement.outside(np.zeros((1, len(zero))))[0]
+            coef = coef - offset / (units * variance)
+            intercept = intercept - offset @ offset / (2 * variance)
         return coef, intercept
 
     def log_joint(self, rows: AnyArray) -> Array:
-        """(n, K): log of prior times density of every row in every class."""
+        """Return the log of prior times density of rows in every class, (n, K)."""
         s = (self.frame.apply(rows) - self.center) @ self.projection.T
         scores = s @ self.class_points.T - (self.class_points**2).sum(axis=1) / 2
         constant = -(self.rank * LOG_2PI + self.log_det) / 2
         scores += self.log_priors + constant
-        with np.errstate(over="ignore"):  # so far away the density is zero
+        # A square overflows only where the density is zero.
+        with np.errstate(over="ignore"):
             distances = (s**2).sum(axis=1)
-        if (rest := self.complement) is not None:
-            distances = (
-                distances + (rest.outside(rows) ** 2).sum(axis=1) / rest.variance
-            )
+        if self.complement is not None:
+            outside = self.complement.outside(rows)
+            distances = distances + (outside**2).sum(axis=1) / self.complement.variance
         return np.asarray(scores - distances[:, None] / 2)
 
     def discriminants(self, n_components: int) -> Array:
-        """(d, n_components): directions that separate the class means best, within unit spread."""
-        # At the floor all directions separate equally well under the class weights: order them
-        # by the plain spread of the means instead.
+        """Return the directions (d, n_components) that separate the class means best.
+
+        Rows have unit variance within classes along each of them.
+        """
         weights = self.class_weights
         if self.is_floored:
+            # At the floor all directions separate equally well under the class weights:
+            # order them by the plain spread of the means instead.
             weights = np.full(len(weights), 1 / len(weights))
-        between = np.sqrt(weights)[:, None] * (
-            self.class_points - weights @ self.class_points
-        )
-        axes = np.zeros((n_components, len(self.projection)))
-        found = scipy.linalg.svd(between, full_matrices=False)[2][:n_components]
-        # The sign of a singular vector is arbitrary: let the class furthest from the first one
-        # lie on the positive side.
-        ahead = (self.class_points - self.class_points[0]) @ found.T
-        furthest = ahead[np.abs(ahead).argmax(axis=0), np.arange(len(found))]
-        axes[: len(found)] = found * np.where(furthest < 0, -1.0, 1.0)[:, None]
-        return self.projection.T @ axes.T
+        centered = self.class_points - weights @ self.class_points
+        between = np.sqrt(weights)[:, None] * centered
+        axes = scipy.linalg.svd(between, full_matrices=False)[2][:n_components]
+
+        # The sign of a singular vector is arbitrary: let the class farthest from the
+        # first one lie on the positive side.
+        positions = (self.class_points - self.class_points[0]) @ axes.T
+        farthest = np.abs(positions).argmax(axis=0)
+        is_turned = positions[farthest, np.arange(len(axes))] < 0
+        signs = np.where(is_turned, -1.0, 1.0)
+
+        # Components beyond the rank of the means are zero.
+        components = np.zeros((n_components, len(self.projection)))
+        components[: len(axes)] = axes * signs[:, None]
+        return self.projection.T @ components.T
 
 
 def gaussians(
@@ -167,10 +193,11 @@ def gaussians(
     log_priors: Array | None,
     floor: float = FLOOR,
 ) -> Gaussians:
-    """Model from class weights, means (K, rank) and covariance in whitened coordinates."""
+    """Return a model from class weights, means (K, rank) and covariance.
+
+    Means and covariance are in whitened coordinates.
+    """
     root, inverse_root, is_floored = _floored_root(covariance, floor)
-    projection = inverse_root @ whitening.transform
-    class_points = means @ inverse_root.T
     half = whitening.inverse @ root
     return Gaussians(
         frame=frame,
@@ -179,22 +206,22 @@ def gaussians(
         log_priors=np.log(class_weights) if log_priors is None else log_priors,
         means=means @ whitening.inverse.T + whitening.mean,
         covariance=half @ half.T,
-        projection=projection,
-        class_points=class_points,
+        projection=inverse_root @ whitening.transform,
+        class_points=means @ inverse_root.T,
         log_det=whitening.log_det + 2 * float(np.log(np.diag(root)).sum()),
         is_floored=is_floored,
     )
 
 
 def _floored_root(covariance: Array, floor: float) -> tuple[Array, Array, bool]:
-    """Lower triangular root of a covariance whose eigenvalues are kept at or above the floor.
+    """Return a lower triangular root of a covariance with its eigenvalues floored.
 
-    Also its inverse, and whether the floor was needed.
+    Also return the inverse of the root, and whether the floor was needed.
     """
     covariance = (covariance + covariance.T) / 2
-    found = factor(covariance, floor)
-    if found is not None:
-        return found.lower, found.inverse, False
+    cholesky = factor(covariance, floor)
+    if cholesky is not None:
+        return cholesky.lower, cholesky.inverse, False
     eigenvalues, vectors = scipy.linalg.eigh(covariance)
     half = vectors * np.sqrt(np.maximum(eigenvalues, floor))
     root = scipy.linalg.qr(half.T, mode="r")[0].T

@@ -1,4 +1,9 @@
-"""Class counts and class sums of rows under a labeling rule: additive over blocks of rows."""
+"""Rules that label rows, and the class weights and class sums of rows under a rule.
+
+A rule gives every row a share in each class. What a fit needs of the shares are sums
+over rows, ``LabelSums``, which are additive over blocks of rows; a ``Tally`` collects
+them.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +17,16 @@ from . import AnyArray, Array
 from .frame import Frame
 from .moments import SumsFromZero
 
-_MANY_CLASSES = 32  # from which on the scatter of hard labels is summed at once
-# Largest difference of scores: labels are hard there, and exponentials not yet denormal (slow).
-_LARGEST_LEAD = 300.0
-_SCORES_BY_ROWS = 6  # up to so many scores a row BLAS is faster at rows x classes
-ROUNDING = 16 * float(
-    np.finfo(np.float64).eps
-)  # of a score, over the size of its terms
+# With more classes than this the scatter of hard labels is summed in one product.
+_MANY_CLASSES = 32
+# Differences of scores are cut here: labels are hard by then, and exponentials are not
+# yet denormal, which would be slow.
+_MAX_LEAD = 300.0
+# Up to this many scores per row, BLAS is faster at (rows, classes) than at its
+# transpose.
+_MAX_SCORES_BY_ROWS = 6
+# Rounding of a score, relative to the size of its terms.
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
 class Rule(Protocol):
@@ -30,24 +38,27 @@ class Rule(Protocol):
     def shares(
         self, rows: AnyArray, index: slice | AnyArray
     ) -> tuple[Array, Array | None]:
-        """(K, n) shares and (n,) log-sum-exp of the scores of the rows at ``index``.
+        """Return shares (K, n) and log-sum-exp of the scores (n,) of rows at ``index``.
 
-        For two classes, (1, n) shares in the second are enough where only that is summed. Classes
-        come first: reducing over them is then a sum of long contiguous vectors. A part of the
-        scores common to all classes, or log-sum-exp, may be left out for ``complete_sums`` to add.
+        For two classes the shares in the second, (1, n), are enough where only these
+        are summed. Classes come first: reducing over them is then a sum of long
+        contiguous vectors. A part of the scores that is common to all classes, or the
+        log-sum-exp, may be left out for ``complete_sums`` to add.
         """
 
 
 @dataclass(frozen=True)
 class LinearRule:
-    """Label rows by the scores ``rows @ coef + intercept``: the largest, or softly by softmax."""
+    """Label rows by the scores ``rows @ coef + intercept``.
 
-    coef: Array  # (d, K)
-    intercept: Array  # (K,)
+    A soft rule shares a row by softmax of its scores. A hard rule gives it to the class
+    with the largest score; of classes within ``tie`` of the largest the first is taken.
+    """
+
+    coef: Array
+    intercept: Array
     is_soft: bool
-    tie: float = (
-        0.0  # hard labels: of classes this near to the best one the first is taken
-    )
+    tie: float = 0.0
 
     @property
     def n_classes(self) -> int:
@@ -59,37 +70,45 @@ class LinearRule:
 
     @property
     def _is_finite(self) -> bool:
+        # A class with a prior of 0 has the intercept minus infinity.
         return bool(np.isfinite(self.intercept).all())
 
     @property
-    def _is_lead_enough(self) -> bool:
+    def _has_one_lead(self) -> bool:
+        """Whether the difference of two finite scores determines the labels."""
         return self.n_classes == 2 and self._is_finite
 
     @property
     def ahead_of_first(self) -> tuple[Array, Array]:
-        """Coefficients and intercepts of the leads of all other classes over the first."""
-        return self.coef[:, 1:] - self.coef[:, :1], self.intercept[1:] - self.intercept[
-            :1
-        ]
+        """Coefficients and intercepts of the leads of other classes over the first."""
+        coef = self.coef[:, 1:] - self.coef[:, :1]
+        intercept = self.intercept[1:] - self.intercept[:1]
+        return coef, intercept
+
+    def lead_of_first(self, rows: AnyArray) -> Array:
+        """Return how far the first of two classes is ahead, (1, n).
+
+        This takes one product per row instead of two.
+        """
+        coef, intercept = self.ahead_of_first
+        return _linear(rows, -coef, -intercept)
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
-        if not self._is_lead_enough:
+        if not self._has_one_lead:
             return label(self.scores(rows), is_soft=self.is_soft, tie=self.tie)
         lead = self.lead_of_first(rows)
         if self.is_soft:
-            second, log_sums = lead, soft_second_of_two(lead[0], out=lead[0])
+            # The shares of the second class are written over the leads.
+            log_sums = soft_second_of_two(lead[0], out=lead[0])
+            second = lead
         else:
             log_sums = np.maximum(lead[0], 0)
             second = (lead < -self.tie).astype(np.float64)
         return np.concatenate([1 - second, second]), log_sums
 
-    def lead_of_first(self, rows: AnyArray) -> Array:
-        """(1, n): how far the first of two classes is ahead; one product a row instead of two."""
-        coef, intercept = self.ahead_of_first
-        return _linear(rows, -coef, -intercept)
-
     def completed(self, sums: LabelSums) -> LabelSums:
-        if not self._is_lead_enough:
+        """Add the scores of the second class, which leads leave out of log-sum-exp."""
+        if not self._has_one_lead:
             return sums
         second = (
             self.coef[:, 1] @ sums.sums.sum(axis=0)
@@ -98,60 +117,66 @@ class LinearRule:
         return replace(sums, log_sum=sums.log_sum + float(second))
 
     def knowing(self, total: SumsFromZero | None) -> Rule:
-        """Equivalent rule with less work a row, where the sum of all rows is known."""
-        return (
-            AllButFirst(self, total) if total is not None and self._is_finite else self
-        )
+        """Return an equivalent rule with less work if the sum of all rows is known."""
+        if total is None or not self._is_finite:
+            return self
+        return AllButFirst(self, total)
 
     def folded(self, frame: Frame) -> LinearRule:
-        """Equivalent rule for rows in the user's units."""
+        """Return the equivalent rule for rows in the user's units."""
         coef = self.coef / frame.scale[:, None]
         return replace(self, coef=coef, intercept=self.intercept - frame.origin @ coef)
 
     def moved(self, offset: Array) -> LinearRule:
-        """Equivalent rule for rows less an offset."""
+        """Return the equivalent rule for rows from which an offset was subtracted."""
         return replace(self, intercept=self.intercept + offset @ self.coef)
 
     def tied_at_rounding(self, offset: Array | float = 0.0) -> LinearRule:
-        """The rule with a tie so wide that rounding of the scores does not change labels.
+        """Return the rule with a tie so wide that rounding does not change labels.
 
-        Rows are in frame coordinates, of order 1 plus ``offset``. BLAS rounds the score of a row
-        differently at another place in a block.
+        Rows are in frame coordinates, of order 1 plus ``offset``. BLAS rounds the score
+        of a row differently at another position in a block.
         """
         if self.is_soft:
             return self
-        size = (np.broadcast_to(1 + offset, len(self.coef)) @ np.abs(self.coef)).max()
-        common = np.abs(self.intercept[np.isfinite(self.intercept)]).max(initial=0)
-        return replace(self, tie=ROUNDING * float(size + common))
+        row_size = np.broadcast_to(1 + offset, len(self.coef))
+        largest_product = (row_size @ np.abs(self.coef)).max()
+        finite = self.intercept[np.isfinite(self.intercept)]
+        largest_intercept = np.abs(finite).max(initial=0)
+        return replace(self, tie=ROUNDING * float(largest_product + largest_intercept))
 
 
 @dataclass(frozen=True)
 class LexicographicRule:
-    """Label rows by the largest first score; classes that tie share a row by the second ones."""
+    """Label rows by the largest first score, and ties by softmax of the second ones.
+
+    Classes within ``margin`` of the largest first score tie.
+    """
 
     first: LinearRule
     second: LinearRule
-    margin: float  # classes this near to the largest first score tie
+    margin: float
 
     @property
     def n_classes(self) -> int:
         return self.first.n_classes
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, None]:
-        first, second = self.first.scores(rows), self.second.scores(rows)
+        first = self.first.scores(rows)
+        second = self.second.scores(rows)
         return lexicographic_shares(first, second, self.margin), None
 
 
 def lexicographic_shares(
     first: Any, second: Any, margin: float, xp: Any = np, axis: int = 0
 ) -> Any:
-    """Shares of the classes along an axis, by the scores of a lexicographic rule."""
+    """Return shares of the classes along an axis, by scores of a lexicographic rule."""
     is_tied = first >= xp.max(first, axis=axis, keepdims=True) - margin
     return tied_shares(second, is_tied, xp, axis)
 
 
 def tied_shares(scores: Any, is_tied: Any, xp: Any = np, axis: int = 0) -> Any:
-    """Softmax over those classes, along an axis, that tie; the others have no share."""
+    """Return the softmax over the classes that tie, along an axis; others get 0."""
     scores = xp.where(is_tied, scores, -xp.inf)
     shares = xp.exp(scores - xp.max(scores, axis=axis, keepdims=True))
     return shares / xp.sum(shares, axis=axis, keepdims=True)
@@ -159,10 +184,13 @@ def tied_shares(scores: Any, is_tied: Any, xp: Any = np, axis: int = 0) -> Any:
 
 @dataclass(frozen=True)
 class AllButFirst:
-    """A linear rule that sums rows for all classes but the first, which gets what is left."""
+    """A linear rule that sums rows for all classes but the first.
+
+    The first class gets what is left of ``total``, the known sums of all rows.
+    """
 
     rule: LinearRule
-    total: SumsFromZero  # of all rows
+    total: SumsFromZero
 
     @property
     def n_classes(self) -> int:
@@ -171,50 +199,55 @@ class AllButFirst:
     def shares(
         self, rows: AnyArray, index: slice | AnyArray
     ) -> tuple[Array, Array | None]:
-        is_soft, tie = self.rule.is_soft, self.rule.tie
+        is_soft = self.rule.is_soft
+        tie = self.rule.tie
         if self.n_classes == 2:
             lead = self.rule.lead_of_first(rows)
             if not is_soft:
                 return (lead < -tie).astype(np.float64), None
-            return lead, soft_second_of_two(lead[0], out=lead[0])
+            log_sums = soft_second_of_two(lead[0], out=lead[0])
+            return lead, log_sums
+        # Scores relative to those of the first class.
         scores = np.zeros((self.n_classes, len(rows)))
         _linear(rows, *self.rule.ahead_of_first, out=scores[1:])
         shares, log_sums = label(scores, is_soft=is_soft, tie=tie, out=scores)
         return shares, log_sums if is_soft else None
 
     def completed(self, sums: LabelSums) -> LabelSums:
-        rule, total = self.rule, self.total
-        counts = np.concatenate([[total.weight - sums.counts.sum()], sums.counts])
-        class_sums = np.vstack([total.sums - sums.sums.sum(axis=0), sums.sums])
+        """Add the first class, and the scores that were left out of log-sum-exp."""
+        rule = self.rule
+        total = self.total
+        first_count = total.weight - sums.counts.sum()
+        first_sum = total.sums - sums.sums.sum(axis=0)
+        counts = np.concatenate([[first_count], sums.counts])
+        class_sums = np.vstack([first_sum, sums.sums])
         if rule.is_soft:
-            common = (
-                1 if self.n_classes == 2 else 0
-            )  # the class whose scores were left out
-            left_out = (
-                rule.coef[:, common] @ total.sums
-                + rule.intercept[common] * total.weight
-            )
+            # Scores were relative to those of this class, which every row has to get.
+            k = 1 if self.n_classes == 2 else 0
+            left_out = rule.coef[:, k] @ total.sums + rule.intercept[k] * total.weight
         else:
+            # With hard labels, log-sum-exp is the score of the row's own class.
             left_out = (rule.coef.T * class_sums).sum() + rule.intercept @ counts
-        return replace(
-            sums, counts=counts, sums=class_sums, log_sum=sums.log_sum + float(left_out)
-        )
+        log_sum = sums.log_sum + float(left_out)
+        return replace(sums, counts=counts, sums=class_sums, log_sum=log_sum)
 
 
 def _linear(
     rows: AnyArray, coef: Array, intercept: Array, out: Array | None = None
 ) -> Array:
-    """(K, n): scores of rows."""
+    """Return the scores (K, n) of rows."""
+    n_scores = coef.shape[1]
     if out is None:
-        out = np.empty((coef.shape[1], len(rows)))
+        out = np.empty((n_scores, len(rows)))
     if len(rows) == 1:
-        # A single row would go through another routine of BLAS, which rounds ties differently.
+        # A single row would go through another routine of BLAS, which rounds ties
+        # differently.
         out[...] = _linear(np.repeat(rows, 2, axis=0), coef, intercept)[:, :1]
         return out
     # Unlike ``@``, ``dot`` lets other threads run whatever the size of its result.
-    if coef.shape[1] == 1:
+    if n_scores == 1:
         np.dot(rows, coef[:, 0], out=out[0])
-    elif coef.shape[1] <= _SCORES_BY_ROWS:
+    elif n_scores <= _MAX_SCORES_BY_ROWS:
         np.add(np.dot(rows, coef).T, intercept[:, None], out=out)
         return out
     else:
@@ -224,68 +257,74 @@ def _linear(
 
 
 def fold(rule: Rule, frame: Frame) -> tuple[Rule, bool]:
-    """Express a rule in the user's units if that loses no digits; also return whether it was."""
+    """Express a rule in the user's units if that loses no digits.
+
+    Also return whether it was.
+    """
     if not isinstance(rule, LinearRule):
         return rule, False
     if not frame.is_foldable:
         return rule.tied_at_rounding(), False
-    return rule.tied_at_rounding(np.abs(frame.origin / frame.scale)).folded(frame), True
+    offset = np.abs(frame.origin / frame.scale)
+    return rule.tied_at_rounding(offset).folded(frame), True
 
 
 def label(
     scores: Array, *, is_soft: bool, tie: float = 0.0, out: Array | None = None
 ) -> tuple[Array, Array]:
-    """Shares (..., K, n) and log-sum-exp (hard: maximum) over the classes of scores (..., K, n).
+    """Return shares (..., K, n) and log-sum-exp over the classes of scores (..., K, n).
 
-    Soft shares may be written to ``out``, which may be ``scores``.
+    Hard labels have the maximum in place of log-sum-exp. Soft shares may be written to
+    ``out``, which may be ``scores``.
     """
-    top = scores.max(axis=-2)
+    largest = scores.max(axis=-2)
     if not is_soft:
-        is_best = scores >= (top - tie)[..., None, :]
-        if (
-            np.count_nonzero(is_best) > top.size
-        ):  # of classes that tie for a row the first
+        is_best = scores >= (largest - tie)[..., None, :]
+        if np.count_nonzero(is_best) > largest.size:
+            # Of classes that tie for a row, the first gets it.
             is_best &= is_best.cumsum(axis=-2) == 1
-        return is_best.astype(np.float64), top
-    shares = np.subtract(scores, top[..., None, :], out=out)
-    np.maximum(shares, -_LARGEST_LEAD, out=shares)
+        return is_best.astype(np.float64), largest
+    shares = np.subtract(scores, largest[..., None, :], out=out)
+    np.maximum(shares, -_MAX_LEAD, out=shares)
     np.exp(shares, out=shares)
     total = shares.sum(axis=-2)
     shares *= (1 / total)[..., None, :]
-    return shares, top + np.log(total)
+    return shares, largest + np.log(total)
 
 
 def soften(scores: Array) -> Array:
-    """Softmax over the classes (..., K, n)."""
+    """Return the softmax over the classes of scores (..., K, n)."""
     return label(scores, is_soft=True)[0]
 
 
 def second_of_two(lead: Array, out: Array | None = None) -> Array:
-    """Soft share of the second of two classes, from how far the first is ahead."""
+    """Return the soft share of the second of two classes, by the lead of the first."""
     share = _odds(lead, np.empty(lead.shape) if out is None else out)
     share += 1
     return np.reciprocal(share, out=share)
 
 
 def soft_second_of_two(lead: Array, out: Array) -> Array:
-    """Write the soft share of the second of two classes; return log-sum-exp less its score.
+    """Write the soft share of the second of two classes to ``out``, maybe ``lead``.
 
-    ``out`` may be ``lead``.
+    Return log-sum-exp of both scores less the second one.
     """
-    is_far = np.maximum.reduce(lead, axis=None, initial=0) > _LARGEST_LEAD
-    far = lead.copy() if is_far else None
+    # Where leads are cut, log-sum-exp is the lead itself.
+    is_cut = np.maximum.reduce(lead, axis=None, initial=0) > _MAX_LEAD
+    uncut_lead = lead.copy() if is_cut else None
     _odds(lead, out)
     out += 1
     log_sums = np.asarray(np.log(out))
-    if far is not None:
-        np.maximum(log_sums, far, out=log_sums)
+    if uncut_lead is not None:
+        np.maximum(log_sums, uncut_lead, out=log_sums)
     np.reciprocal(out, out=out)
     return log_sums
 
 
 def _odds(lead: Array, out: Array) -> Array:
-    np.minimum(lead, _LARGEST_LEAD, out=out)
-    np.maximum(out, -_LARGEST_LEAD, out=out)
+    """Write exp(lead) to ``out``, with the lead cut on both sides."""
+    np.minimum(lead, _MAX_LEAD, out=out)
+    np.maximum(out, -_MAX_LEAD, out=out)
     return np.exp(out, out=out)
 
 
@@ -309,11 +348,11 @@ class GivenLabels:
 
 @dataclass(frozen=True)
 class LabelSums:
-    """Per class: weight and sum of rows; over all rows: sum of log-sum-exp; more on request.
+    """Per class the weight and the sum of rows; over all rows the sum of log-sum-exp.
 
-    ``scatter`` (d, d) is about ``centers`` (K, d): every row counts with its distance from the
-    center of each class, times its share in it. ``near`` (n, 1 + d) are rows near class
-    boundaries, after their weights.
+    On request also ``scatter`` (d, d) about ``centers`` (K, d): every row counts with
+    its distance from the center of each class, times its share in that class. And
+    ``near`` (n, 1 + d): rows near class boundaries, after their weights.
     """
 
     counts: Array
@@ -328,34 +367,40 @@ class LabelSums:
             self.sums + other.sums,
             self.log_sum + other.log_sum,
             _joined(self.scatter, other.scatter, np.add),
-            _joined(self.near, other.near, lambda *parts: np.concatenate(parts)),
+            _joined(self.near, other.near, _concatenated),
         )
 
 
 def _joined(
-    one: Array | None, other: Array | None, join: Callable[..., Any]
+    first: Array | None, second: Array | None, join: Callable[[Array, Array], Array]
 ) -> Array | None:
     """Join two arrays, either of which may be None."""
-    if one is None or other is None:
-        return other if one is None else one
-    return np.asarray(join(one, other))
+    if first is None:
+        return second
+    if second is None:
+        return first
+    return np.asarray(join(first, second))
+
+
+def _concatenated(first: Array, second: Array) -> Array:
+    return np.concatenate([first, second])
 
 
 def with_weights(rows: AnyArray, weights: Array) -> Array:
-    """(n, 1 + d): rows after their weights."""
+    """Return rows after their weights, (n, 1 + d)."""
     return np.column_stack([weights, rows])
 
 
 def scaled(sums: LabelSums, factor: float) -> LabelSums:
-    """Label sums with all weights multiplied."""
+    """Return label sums with all weights multiplied by a factor."""
+    scatter = sums.scatter
+    if scatter is not None:
+        scatter = scatter * factor
+    near = sums.near
+    if near is not None:
+        near = with_weights(near[:, 1:], near[:, 0] * factor)
     return LabelSums(
-        sums.counts * factor,
-        sums.sums * factor,
-        sums.log_sum * factor,
-        None if sums.scatter is None else sums.scatter * factor,
-        None
-        if sums.near is None
-        else with_weights(sums.near[:, 1:], sums.near[:, 0] * factor),
+        sums.counts * factor, sums.sums * factor, sums.log_sum * factor, scatter, near
     )
 
 
@@ -364,8 +409,10 @@ def no_label_sums(n_classes: int, n_features: int) -> LabelSums:
 
 
 def complete_sums(rule: Rule, sums: LabelSums) -> LabelSums:
-    """Complete the sums of all rows by the terms that a linear rule leaves out of each row."""
-    return rule.completed(sums) if isinstance(rule, LinearRule | AllButFirst) else sums
+    """Add the terms that a linear rule leaves out of each row to the sums of all."""
+    if isinstance(rule, LinearRule | AllButFirst):
+        return rule.completed(sums)
+    return sums
 
 
 class Tally:
@@ -374,10 +421,10 @@ class Tally:
     def __init__(
         self, rule: Rule, n_features: int, centers: Array | None = None
     ) -> None:
+        n_summed = rule.n_classes
+        if isinstance(rule, AllButFirst):
+            n_summed -= 1
         self._rule = rule
-        n_summed = (
-            rule.n_classes - 1 if isinstance(rule, AllButFirst) else rule.n_classes
-        )
         self._counts = np.zeros(n_summed)
         self._sums = np.zeros((n_summed, n_features))
         self._log_sum = 0.0
@@ -391,18 +438,21 @@ class Tally:
         weights: Array | None,
         index: slice | AnyArray,
     ) -> Array:
-        """Label ``rows``, add ``used`` (the same rows in other coordinates), return the shares."""
+        """Label ``rows`` and add them to the sums; return their shares.
+
+        The sums are of ``used``, which are these rows in other coordinates.
+        """
         shares, log_sums = self._rule.shares(rows, index)
+        # All classes, or all but the first.
         summed = shares[-len(self._counts) :]
         if weights is not None:
             summed = summed * weights
         if log_sums is not None:
-            total = (
-                np.add.reduce(log_sums)
-                if weights is None
-                else np.dot(weights, log_sums)
-            )
-            self._log_sum += float(total)
+            if weights is None:
+                log_sum = np.add.reduce(log_sums)
+            else:
+                log_sum = np.dot(weights, log_sums)
+            self._log_sum += float(log_sum)
         self._counts += np.add.reduce(summed, axis=1)
         self._sums += np.dot(summed, used)
         if self._scatter is not None and self._centers is not None:
@@ -414,11 +464,12 @@ class Tally:
 
 
 def _scatter_about(rows: AnyArray, shares: Array, centers: Array) -> Array:
+    """Return the scatter (d, d) of rows about the centers of their classes."""
     if len(centers) > _MANY_CLASSES and (np.count_nonzero(shares, axis=0) <= 1).all():
-        # One product for all classes: with a thousand of them, one for each takes seconds.
-        deviations = (rows - centers[shares.argmax(axis=0)]) * np.sqrt(
-            shares.sum(axis=0)
-        )[:, None]
+        # Hard labels take one product for all classes. With a thousand classes, one
+        # product for each would take seconds.
+        deviations = rows - centers[shares.argmax(axis=0)]
+        deviations = deviations * np.sqrt(shares.sum(axis=0))[:, None]
         return np.asarray(deviations.T @ deviations)
     scatter = np.zeros((rows.shape[1], rows.shape[1]))
     for share, center in zip(shares, centers, strict=True):
@@ -429,7 +480,7 @@ def _scatter_about(rows: AnyArray, shares: Array, centers: Array) -> Array:
 
 
 def unfolded(sums: LabelSums, frame: Frame) -> LabelSums:
-    """Label sums of rows in the user's units, turned into frame coordinates."""
+    """Turn label sums of rows in the user's units into frame coordinates."""
     in_frame = (sums.sums - sums.counts[:, None] * frame.origin) / frame.scale
     near = sums.near
     if near is not None:
@@ -438,9 +489,10 @@ def unfolded(sums: LabelSums, frame: Frame) -> LabelSums:
 
 
 def within_scatter(about_centers: LabelSums, centers: Array) -> tuple[Array, Array]:
-    """Class means and scatter about them, from label sums with scatter about nearby centers."""
+    """Return class means and scatter about them, from scatter about nearby centers."""
     assert about_centers.scatter is not None
     counts = about_centers.counts
+    # A class without rows keeps its center as its mean.
     divisor = np.where(counts > 0, counts, 1.0)[:, None]
     means = np.where(counts[:, None] > 0, about_centers.sums / divisor, centers)
     shift = (means - centers) * np.sqrt(counts)[:, None]

@@ -1,7 +1,8 @@
-"""Log likelihood of the labeled rows as a function of the point (r, B), and its derivatives.
+"""Log likelihood of the labeled rows as a function of the point (r, B).
 
-A point is an array (..., K, 1 + rank): class weight r_k, then class sum b_k of z, both over N.
-All functions take stacks of points. Notation and formulas: docs/notation.md.
+A point is an array (..., K, 1 + rank): class weight r_k, then class sum b_k of z, both
+over N. Its covariance within classes is M = I - B D^-1 B' with D = diag(r). All
+functions take stacks of points. Symbols and formulas are those of docs/notation.md.
 """
 
 from __future__ import annotations
@@ -17,36 +18,48 @@ import numpy as np
 
 from . import AnyArray, Array
 
-# Smallest eigenvalue allowed to I - B D^-1 B': below it the likelihood counts as unbounded.
+# Smallest eigenvalue allowed to M: below it the likelihood counts as unbounded.
 FLOOR = 1e-10
-_FACTORED = (
-    128  # rows of a matrix, above which a factor takes the place of its eigenvalues
-)
-_COMPLEX_STEP = 1e-30  # its square is lost to rounding beside the point
-_POINTS_ONE_BY_ONE = (
-    6  # stacks of two classes up to this length are faster point by point
-)
+# For matrices with more rows than this, a Cholesky factor takes the place of
+# eigenvalues.
+_MAX_EIGENVALUE_ROWS = 128
+# A step into the complex plane, whose square is lost to rounding against any number.
+_COMPLEX_STEP = 1e-30
+# Stacks of up to this many points of two classes are faster point by point.
+_MAX_POINTS_ONE_BY_ONE = 6
 
 
 class Objective:
-    """A smooth function of the point that is maximized over the attainable set."""
+    """A smooth function of the point that is maximized over the attainable set.
 
-    weight: float  # the unit of values and gaps
+    ``weight`` is the unit of its values and gaps.
+    """
+
+    weight: float
 
     def is_bounded(self, point: Array) -> bool:
         """Whether the model at a point is far enough from a singular one to go on."""
         return bool(smallest_eigenvalue(point) > 2 * FLOOR)
 
     def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
-        """Value, minus infinity at the floor, and gradient, up to a shift common to all classes."""
+        """Return the value, minus infinity at the floor, and the gradient.
+
+        The gradient is determined up to a shift common to all classes.
+        """
         raise NotImplementedError
 
     def hessian_product(self, point: Array) -> Callable[[Array], Array]:
-        """Map directions (..., K, 1 + rank), whose classes balance, to changes of the gradient."""
+        """Map directions (..., K, 1 + rank) to changes of the gradient.
+
+        The classes of a direction add up to zero.
+        """
         raise NotImplementedError
 
     def hessian(self, point: Array) -> Array:
-        """Second derivative with respect to all classes but the last, whose row balances them."""
+        """Return the second derivative with respect to all classes but the last.
+
+        The last class balances the others, so that the sums over classes stay fixed.
+        """
         n_classes, width = point.shape
         size = (n_classes - 1) * width
         directions = np.zeros((size, n_classes, width))
@@ -59,119 +72,153 @@ class Objective:
 
 @dataclass
 class LabeledLikelihood(Objective):
-    """The log likelihood of the labeled rows, summarized in whitened coordinates."""
+    """The log likelihood of the labeled rows, summarized in whitened coordinates.
 
-    counts: Array  # (K,) class weights n_k
-    means: Array  # (K, rank)
-    within: Array  # (rank, rank) scatter about the class means
-    log_priors: Array | None  # (K,) when fixed by the user
-    shrinkage: float  # Sigma = (1 - shrinkage) (I - B D^-1 B')
-    constant: float  # per unit of labeled weight: 2 pi and the change of units
+    Attributes
+    ----------
+    counts : (K,) labeled weights n_k
+    means : (K, rank) labeled class means
+    within : (rank, rank) scatter W of the labeled rows about their class means
+    log_priors : (K,) priors if fixed by the user; None for the class weights r
+    shrinkage : s in Sigma = (1 - s) M
+    constant : log of 2 pi and of the change of units, per unit of labeled weight
+    """
+
+    counts: Array
+    means: Array
+    within: Array
+    log_priors: Array | None
+    shrinkage: float
+    constant: float
     weight: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.weight = float(self.counts.sum())
 
     @cached_property
-    def _two(self) -> _TwoClasses | None:
+    def _two_classes(self) -> _TwoClasses | None:
         return _TwoClasses(self) if len(self.counts) == 2 else None
 
     def value(self, point: Array) -> Array:
-        """Log likelihood, minus infinity at the floor."""
+        """Return the log likelihood, minus infinity at the floor."""
         is_floored, lifted = _above_floor(point)
-        value = (
-            _Terms(self, lifted).value()
-            if self._two is None
-            else self._two.value(lifted)
-        )
+        if self._two_classes is None:
+            value = _Terms(self, lifted).value()
+        else:
+            value = self._two_classes.value(lifted)
         return np.where(is_floored, -np.inf, value)
 
     def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
-        if (
-            self._two is not None
-            and point.ndim == 3
-            and 0 < len(point) <= _POINTS_ONE_BY_ONE
-        ):
-            values, gradients = zip(*map(self.value_and_gradient, point), strict=True)
-            return np.array(values), np.array(gradients)
-        if (
-            self._two is not None
-            and point.ndim == 2
-            and smallest_eigenvalue(point) > FLOOR
-        ):
-            return self._two.value_and_gradient(point)
+        two_classes = self._two_classes
+        if two_classes is not None:
+            if point.ndim == 2 and smallest_eigenvalue(point) > FLOOR:
+                return two_classes.value_and_gradient(point)
+            if point.ndim == 3 and 0 < len(point) <= _MAX_POINTS_ONE_BY_ONE:
+                pairs = [self.value_and_gradient(each) for each in point]
+                values = np.array([value for value, _ in pairs])
+                return values, np.array([gradient for _, gradient in pairs])
         is_floored, lifted = _above_floor(point)
-        if self._two is None:
+        if two_classes is None:
             terms = _Terms(self, lifted)
-            value, gradient = terms.value(), terms.gradient()
+            value = terms.value()
+            gradient = terms.gradient()
         else:
-            value, gradient = self._two.value_and_gradient(lifted)
+            value, gradient = two_classes.value_and_gradient(lifted)
         return np.where(is_floored, -np.inf, value), gradient
 
     def hessian_product(self, point: Array) -> Callable[[Array], Array]:
         return _Terms(self, point).change_of_gradient
 
     def hessian(self, point: Array) -> Array:
-        return super().hessian(point) if self._two is None else self._two.hessian(point)
+        if self._two_classes is None:
+            return super().hessian(point)
+        return self._two_classes.hessian(point)
 
 
 class _Terms:
-    """Terms that value and derivatives share, at a point or a stack of points."""
+    """Terms that value and derivatives share, at a point or a stack of points.
+
+    Every attribute is an array of rows, one per class (docs/notation.md, "Likelihood
+    and gradient"):
+
+        mu           mu_k = b_k / r_k
+        deviations   zbar_k - mu_k, with the labeled class means zbar_k
+        pulled       s_k - n_k mu_k = n_k (zbar_k - mu_k)
+        precise      M^-1 mu_k, and log|M|
+        scattered    S M^-1 mu_k, with the scatter S of the labeled rows about the mu_k
+    """
 
     def __init__(self, labeled: LabeledLikelihood, point: Array) -> None:
-        self.labeled, self.keep, self.point = labeled, 1 - labeled.shrinkage, point
-        self.r, self.b = point[..., 0], point[..., 1:]
+        self.labeled = labeled
+        self.keep = 1 - labeled.shrinkage
+        self.point = point
+        self.r = point[..., 0]
+        self.b = point[..., 1:]
         self.mu = self.b / self.r[..., None]
         self.deviations = labeled.means - self.mu
         self.pulled = labeled.counts[:, None] * self.deviations
         self.precise = precise_means(point)
-        # Rows of `scattered` are S v_k, S the scatter of the labeled rows about the mu_k.
+        # S = W + sum_k n_k (zbar_k - mu_k) (zbar_k - mu_k)'
         self.scattered = self.precise.rows @ labeled.within + _chain(
             self.precise.rows, self.pulled.mT, self.deviations
         )
 
     def value(self) -> Array:
         labeled = self.labeled
-        log_priors = (
-            np.log(self.r) if labeled.log_priors is None else labeled.log_priors
-        )
-        spread = np.trace(labeled.within) + (self.pulled * self.deviations).sum(
-            axis=(-2, -1)
-        )
-        spread = spread + np.einsum("...kd,...kd->...", self.b, self.scattered)
+        log_priors = labeled.log_priors
+        if log_priors is None:
+            log_priors = np.log(self.r)
+        # tr(M^-1 S) = tr S + sum_k b_k' S M^-1 mu_k
+        trace = np.trace(labeled.within)
+        trace = trace + (self.pulled * self.deviations).sum(axis=(-2, -1))
+        trace = trace + np.einsum("...kd,...kd->...", self.b, self.scattered)
         log_det = self.precise.log_det + self.b.shape[-1] * np.log(self.keep)
         return np.asarray(
             (labeled.counts * log_priors).sum(axis=-1)
             + labeled.weight * (labeled.constant - log_det / 2)
-            - spread / (2 * self.keep)
+            - trace / (2 * self.keep)
         )
 
     def _solve(self, rows: Array) -> Array:
-        """M^-1 applied to rows: M^-1 = I + B (D - B'B)^-1 B'."""
+        """Apply M^-1 = I + B (D - B'B)^-1 B' to rows."""
         return np.asarray(rows + _chain(rows, self.b.mT, self.precise.rows))
 
     @cached_property
     def _e_and_g_mu(self) -> tuple[Array, Array]:
+        """Rows e_k = M^-1 (s_k - n_k mu_k) and G mu_k, of which gradients consist."""
+        e = self._solve(self.pulled) / self.keep
         g_mu = self._solve(self.scattered) / (2 * self.keep)
         g_mu -= self.labeled.weight / 2 * self.precise.rows
-        return self._solve(self.pulled) / self.keep, g_mu
+        return e, g_mu
 
     def gradient(self) -> Array:
-        (e, g_mu), r = self._e_and_g_mu, self.r
+        """Return alpha_k, the derivatives by r_k, in column 0, then beta_k."""
+        e, g_mu = self._e_and_g_mu
+        r = self.r
         gradient = np.empty(self.point.shape)
         gradient[..., 1:] = e / r[..., None] - 2 * g_mu
-        gradient[..., 0] = (self.mu * g_mu).sum(axis=-1) - (self.mu * e).sum(
-            axis=-1
-        ) / r
+        gradient[..., 0] = (self.mu * g_mu).sum(axis=-1)
+        gradient[..., 0] -= (self.mu * e).sum(axis=-1) / r
         if self.labeled.log_priors is None:
             gradient[..., 0] += self.labeled.counts / r
         return gradient
 
     def change_of_gradient(self, direction: Array) -> Array:
-        """Derivative of the gradient at one point along directions (..., K, 1 + rank)."""
-        labeled, r, b, mu, keep = self.labeled, self.r, self.b, self.mu, self.keep
-        (e, g_mu), precise = self._e_and_g_mu, self.precise.rows
-        dr, db = direction[..., 0], direction[..., 1:]
+        """Differentiate the gradient at one point along directions (..., K, 1 + rank).
+
+        A name with a leading d is the change of the term of that name; the formulas are
+        those of docs/notation.md, "Likelihood and gradient".
+        """
+        labeled = self.labeled
+        keep = self.keep
+        r = self.r
+        mu = self.mu
+        precise = self.precise.rows
+        e, g_mu = self._e_and_g_mu
+
+        # Changes of the terms.
+        dr = direction[..., 0]
+        db = direction[..., 1:]
         dmu = (db - mu * dr[..., None]) / r[:, None]
         dpulled = -labeled.counts[:, None] * dmu
         dprecise = change_of_precise_means(self.point, self.precise, direction)
@@ -179,14 +226,12 @@ class _Terms:
         dscattered += _chain(dprecise, self.pulled.T, self.deviations)
         dscattered += _chain(precise, dpulled.mT, self.deviations)
         dscattered -= _chain(precise, self.pulled.T, dmu)
-
-        def change_of_solved(rows: Array, drows: Array) -> Array:
-            seen = _chain(drows, b.T, precise) + _chain(rows, b.T, dprecise)
-            return np.asarray(drows + seen + _chain(rows, db.mT, precise))
-
-        de = change_of_solved(self.pulled, dpulled) / keep
-        dg_mu = change_of_solved(self.scattered, dscattered) / (2 * keep)
+        de = self._change_of_solved(self.pulled, dpulled, db, dprecise) / keep
+        dg_mu = self._change_of_solved(self.scattered, dscattered, db, dprecise)
+        dg_mu = dg_mu / (2 * keep)
         dg_mu -= labeled.weight / 2 * dprecise
+
+        # Changes of beta, then of alpha.
         change = np.empty(direction.shape)
         change[..., 1:] = (de - e * (dr / r)[..., None]) / r[:, None] - 2 * dg_mu
         change[..., 0] = (dmu * g_mu + mu * dg_mu).sum(axis=-1)
@@ -196,123 +241,208 @@ class _Terms:
             change[..., 0] -= labeled.counts * dr / r**2
         return change
 
+    def _change_of_solved(
+        self, rows: Array, drows: Array, db: Array, dprecise: Array
+    ) -> Array:
+        """Differentiate ``_solve(rows)`` where rows change by ``drows``."""
+        b = self.b
+        precise = self.precise.rows
+        change = _chain(drows, b.T, precise) + _chain(rows, b.T, dprecise)
+        return np.asarray(drows + change + _chain(rows, db.mT, precise))
+
 
 class _TwoClasses:
     """Likelihood of the labeled rows of two classes, in closed form.
 
-    With r and b those of the first class, q = r (1 - r) and t = b'b the covariance is I - b b' / q,
-    and the likelihood depends on b through four numbers only: t, x = b'm_1, y = b'm_2 and
-    w = b'W b, where m_k are the class means of the labeled rows and W their scatter within classes.
-    One point is evaluated in plain floats: arrays of one number cost ten times as much.
+    With r and b those of the first class, mu_1 = b / r, mu_2 = -b / (1 - r) and M = I -
+    b b' / (r (1 - r)). The likelihood depends on b through four numbers only, b'b,
+    b'm_1, b'm_2 and b'W b, where m_1 and m_2 are the labeled class means and W is the
+    scatter of the labeled rows about them. One point is evaluated in plain floats:
+    arrays of one number cost ten times as much.
     """
 
     def __init__(self, labeled: LabeledLikelihood) -> None:
-        self._means, self._within = labeled.means, labeled.within
+        self._means = labeled.means
+        self._within = labeled.within
         self._counts: list[float] = labeled.counts.tolist()
-        self._keep, self._has_free_priors = (
-            1 - labeled.shrinkage,
-            labeled.log_priors is None,
-        )
+        self._keep = 1 - labeled.shrinkage
+        self._has_free_priors = labeled.log_priors is None
+        # Sum of the squared lengths of the labeled rows: the trace of S for b = 0.
         squares = labeled.counts @ (labeled.means**2).sum(axis=1)
-        self._about_zero = float(np.trace(labeled.within) + squares)
+        self._trace_about_zero = float(np.trace(labeled.within) + squares)
         log_det = labeled.means.shape[1] * np.log(self._keep)
         self._constant = labeled.weight * (labeled.constant - float(log_det) / 2)
         if labeled.log_priors is not None:
             self._constant += float(labeled.counts @ labeled.log_priors)
 
     def value(self, point: Array) -> Any:
-        return self._value_and_slopes(np.log, *self._numbers(point)[0])[0]
+        numbers, _ = self._numbers(point)
+        value, _ = self._value_and_slopes(np.log, *numbers)
+        return value
 
     def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
-        """At a point (2, 1 + rank) or a stack of them; the gradient is that of the first class."""
-        numbers, turns = self._numbers(point)
+        """Evaluate a point (2, 1 + rank) or a stack of points.
+
+        The gradient of the first class is returned, with the second one balancing it.
+        """
+        numbers, rows = self._numbers(point)
         log = math.log if point.ndim == 2 else np.log
-        value, (by_r, by_t, by_x, by_y, by_w) = self._value_and_slopes(log, *numbers)
+        value, slopes = self._value_and_slopes(log, *numbers)
+        by_share, by_square, by_first, by_second, by_scatter = slopes
         gradient = np.zeros(point.shape)
-        gradient[..., 0, 0] = by_r
+        gradient[..., 0, 0] = by_share
+        # b'b and b'W b are quadratic in b, hence the factors 2.
         if point.ndim == 2:
-            np.dot([2 * by_t, by_x, by_y, 2 * by_w], turns, out=gradient[0, 1:])
+            factors = [2 * by_square, by_first, by_second, 2 * by_scatter]
+            np.dot(factors, rows, out=gradient[0, 1:])
             return value, gradient
         by_b = gradient[..., 0, 1:]
-        by_b += (2 * by_t)[..., None] * point[..., 0, 1:]
-        by_b += (2 * by_w)[..., None] * turns
-        by_b += np.stack([by_x, by_y], axis=-1) @ self._means
+        by_b += (2 * by_square)[..., None] * point[..., 0, 1:]
+        by_b += (2 * by_scatter)[..., None] * rows
+        by_b += np.stack([by_first, by_second], axis=-1) @ self._means
         return value, gradient
 
     def _numbers(self, point: Array) -> tuple[tuple[Any, ...], Array]:
-        """Return r, t, x, y, w, and the rows b, m_1, m_2 and W b (for a stack only W b)."""
+        """Return r, b'b, b'm_1, b'm_2 and b'W b, and their derivatives by b.
+
+        These are the rows b, m_1, m_2 and W b, up to factors 2; for a stack only W b.
+        """
         b = point[..., 0, 1:]
         if point.ndim == 2:
-            turns = np.empty((4, len(b)))
-            turns[0] = b
-            turns[1:3] = self._means
-            np.dot(b, self._within, out=turns[3])
-            return (float(point[0, 0]), *np.dot(turns, b).tolist()), turns
-        turns, along = b @ self._within, b @ self._means.T
-        t, w = (np.einsum("...d,...d->...", b, rows) for rows in (b, turns))
-        return (point[..., 0, 0], t, along[..., 0], along[..., 1], w), turns
+            rows = np.empty((4, len(b)))
+            rows[0] = b
+            rows[1:3] = self._means
+            np.dot(b, self._within, out=rows[3])
+            return (float(point[0, 0]), *np.dot(rows, b).tolist()), rows
+        scattered = b @ self._within
+        along_means = b @ self._means.T
+        square = np.einsum("...d,...d->...", b, b)
+        along_scatter = np.einsum("...d,...d->...", b, scattered)
+        first_mean = along_means[..., 0]
+        second_mean = along_means[..., 1]
+        numbers = (point[..., 0, 0], square, first_mean, second_mean, along_scatter)
+        return numbers, scattered
 
     def _value_and_slopes(
-        self, log: Callable[[Any], Any], r: Any, t: Any, x: Any, y: Any, w: Any
+        self,
+        log: Callable[[Any], Any],
+        r: Any,
+        square: Any,
+        first_mean: Any,
+        second_mean: Any,
+        scatter: Any,
     ) -> tuple[Any, tuple[Any, ...]]:
-        """Likelihood, and its derivatives by r, t, x, y and w."""
-        n, m = self._counts
-        s, keep, half = 1 - r, self._keep, (n + m) / 2
-        q = r * s
-        g = q - t
-        h, per_g = 1 - 2 * r, 1 / g
-        first, second = n / r, m / s
-        p, o = (
-            x - t / r,
-            y + t / s,
-        )  # how far the labeled means are from the model's, by b
-        pull, push = first * p, second * o
-        near = first / r + second / s
-        spread = self._about_zero - 2 * (first * x - second * y) + t * near
-        along = (w + n * p * p + m * o * o) * per_g
-        value = self._constant - half * log(g / q) - (spread + along) / (2 * keep)
-        by_r = (along * h / 2 - (pull / r + push / s) * q) / keep - half * h * (
-            1 - g / q
+        """Return the likelihood and its derivatives by the five numbers it depends on.
+
+        The numbers are r, b'b, b'm_1, b'm_2 and b'W b. Let D = diag(r, 1 - r). Then
+
+            |D| = r (1 - r)        |D - B'B| = |D| - b'b
+            log|M| = log(|D - B'B| / |D|)        M^-1 = I + b b' / |D - B'B|
+
+        S = W + sum_k n_k (m_k - mu_k) (m_k - mu_k)' is the scatter of the labeled rows
+        about the mu_k. With offset_k = b'(m_k - mu_k), which is b'm_1 - b'b / r for the
+        first class and b'm_2 + b'b / (1 - r) for the second,
+
+            tr(M^-1 S) = trace + along
+            trace = tr S = tr W + sum_k n_k |m_k|^2 - 2 (n_1/r b'm_1 - n_2/(1-r) b'm_2)
+                           + b'b (n_1/r^2 + n_2/(1-r)^2)
+            along = b'S b / |D - B'B| = (b'W b + sum_k n_k offset_k^2) / |D - B'B|
+            L = n_1 log r + n_2 log(1 - r) - N_l/2 log|M| - (trace + along) / (2 (1-s))
+
+        up to a constant; s is the shrinkage. With pull_1 = n_1/r offset_1,
+        pull_2 = n_2/(1-r) offset_2 and |D| = |D - B'B| + b'b, differentiation gives
+
+            d(trace + along)/dr = (2 |D| (pull_1/r + pull_2/(1-r)) - (1-2r) along)
+                                  / |D - B'B|
+            d along/d b'b = (along + 2 (pull_2 - pull_1)) / |D - B'B|
+
+        and the other derivatives at sight.
+        """
+        n_first, n_second = self._counts
+        keep = self._keep
+        half_weight = (n_first + n_second) / 2
+        rest = 1 - r
+        det_shares = r * rest
+        det_core = det_shares - square
+        # The derivative of |D| and of |D - B'B| by r.
+        det_slope = 1 - 2 * r
+        per_det = 1 / det_core
+
+        first_ratio = n_first / r
+        second_ratio = n_second / rest
+        first_offset = first_mean - square / r
+        second_offset = second_mean + square / rest
+        first_pull = first_ratio * first_offset
+        second_pull = second_ratio * second_offset
+        trace_by_square = first_ratio / r + second_ratio / rest
+        trace = (
+            self._trace_about_zero
+            - 2 * (first_ratio * first_mean - second_ratio * second_mean)
+            + square * trace_by_square
         )
-        by_r = by_r * per_g
+        along = (
+            scatter
+            + n_first * first_offset * first_offset
+            + n_second * second_offset * second_offset
+        ) * per_det
+
+        # Determinants are divided before the logarithm and in the slope alike.
+        det = det_core / det_shares
+        value = self._constant - half_weight * log(det) - (trace + along) / (2 * keep)
+        pulls = (first_pull / r + second_pull / rest) * det_shares
+        by_r = (along * det_slope / 2 - pulls) / keep
+        by_r = by_r - half_weight * det_slope * (1 - det)
+        by_r = by_r * per_det
         if self._has_free_priors:
-            value = value + n * log(r) + m * log(s)
-            by_r = by_r + first - second
-        by_t = per_g * (half - (push - pull + along / 2) / keep) - near / (2 * keep)
-        by_x = (first - n * p * per_g) / keep
-        by_y = -(second + m * o * per_g) / keep
-        return value, (by_r, by_t, by_x, by_y, per_g / (-2 * keep))
+            value = value + n_first * log(r) + n_second * log(rest)
+            by_r = by_r + first_ratio - second_ratio
+        pushed = second_pull - first_pull + along / 2
+        by_square = per_det * (half_weight - pushed / keep)
+        by_square = by_square - trace_by_square / (2 * keep)
+        by_first_mean = (first_ratio - n_first * first_offset * per_det) / keep
+        by_second_mean = -(second_ratio + n_second * second_offset * per_det) / keep
+        by_scatter = per_det / (-2 * keep)
+        return value, (by_r, by_square, by_first_mean, by_second_mean, by_scatter)
 
     def hessian(self, point: Array) -> Array:
-        """(1 + rank, 1 + rank): second derivative, the second class balancing the first."""
-        numbers, turns = self._numbers(point)
-        slopes = self._value_and_slopes(math.log, *numbers)[1]
+        """Return the second derivative (1 + rank, 1 + rank) by r and b.
+
+        The second derivatives by the five numbers are complex steps of the first ones,
+        Im f'(x + ih) / h, which are exact to rounding.
+        """
+        numbers, rows = self._numbers(point)
+        _, slopes = self._value_and_slopes(math.log, *numbers)
         second = np.empty((5, 5))
         for i in range(5):
-            steps = [
-                each + 1j * _COMPLEX_STEP * (i == j) for j, each in enumerate(numbers)
-            ]
-            ahead = self._value_and_slopes(cmath.log, *steps)[1]
-            second[i] = [slope.imag / _COMPLEX_STEP for slope in ahead]
-        # t and w are quadratic in b, hence the factors 2.
+            stepped = [complex(number) for number in numbers]
+            stepped[i] += 1j * _COMPLEX_STEP
+            _, stepped_slopes = self._value_and_slopes(cmath.log, *stepped)
+            second[i] = [slope.imag / _COMPLEX_STEP for slope in stepped_slopes]
+
+        # First derivatives of the five numbers by (r, b).
         by_point = np.zeros((5, point.shape[1]))
         by_point[0, 0] = 1
-        by_point[1:, 1:] = np.array([2.0, 1.0, 1.0, 2.0])[:, None] * turns
+        by_point[1:, 1:] = np.array([2.0, 1.0, 1.0, 2.0])[:, None] * rows
         half = by_point.T @ (second / 2) @ by_point
+        # Second derivatives of b'b and of b'W b are 2 I and 2 W; this is half of them.
         half[1:, 1:] += slopes[4] * self._within
-        half.ravel()[len(half) + 1 :: len(half) + 1] += slopes[1]
+        inner = np.arange(1, len(half))
+        half[inner, inner] += slopes[1]
         return np.asarray(half + half.T)
 
 
 def _chain(rows: Array, columns: Array, other: Array) -> Array:
-    """rows @ columns @ other, of K x d, d x K and K x d, by the smaller of K x K and d x d."""
+    """Return rows @ columns @ other, of K x d, d x K and K x d.
+
+    The smaller of the K x K and the d x d matrix is formed.
+    """
     if rows.shape[-2] <= rows.shape[-1]:
         return np.asarray((rows @ columns) @ other)
     return np.asarray(rows @ (columns @ other))
 
 
 def _above_floor(point: Array) -> tuple[AnyArray, Array]:
-    """Mask of points at the floor or below, and the points, moved above it where masked."""
+    """Return a mask of points at or below the floor, and all points moved above it."""
     is_floored = np.logical_not(smallest_eigenvalue(point) > FLOOR)
     if not is_floored.any():
         return is_floored, point
@@ -320,6 +450,7 @@ def _above_floor(point: Array) -> tuple[AnyArray, Array]:
     # Outside the set of all points a class may have no weight at all.
     lifted[..., 0] = np.maximum(lifted[..., 0], FLOOR)
     lifted[..., 0] /= lifted[..., 0].sum(axis=-1, keepdims=True)
+    # Shorter class sums raise the smallest eigenvalue to twice the floor.
     eigenvalue = smallest_eigenvalue(lifted)
     shrink = np.sqrt((1 - 2 * FLOOR) / (1 - np.minimum(eigenvalue, 2 * FLOOR)))
     lifted[..., 1:] *= shrink[..., None, None]
@@ -327,48 +458,73 @@ def _above_floor(point: Array) -> tuple[AnyArray, Array]:
 
 
 class PreciseMeans(NamedTuple):
-    """Class means of points times the inverse of their covariance M = I - B D^-1 B'."""
+    """Class means of points times M^-1, the inverse of their covariance.
 
-    rows: Array  # (..., K, rank): M^-1 mu_k
-    along: Array  # (..., K): b_k' M^-1 mu_k
-    log_det: Any  # log |M|
+    Attributes
+    ----------
+    rows : (..., K, rank) with rows M^-1 mu_k
+    along : (..., K) with b_k' M^-1 mu_k
+    log_det : log |M|
+    """
+
+    rows: Array
+    along: Array
+    log_det: Any
 
 
 def precise_means(point: Array, *, is_for_newton: bool = False) -> PreciseMeans:
-    """Precise means of a point above the floor, or of a stack of them.
+    """Return the precise means of a point above the floor, or of a stack of points.
 
-    The two halves of an inverse round differently. Newton steps are self-adjoint only if they
-    agree: ``is_for_newton`` averages them, without which paths take more steps and end at larger
-    gaps.
+    The two halves of an inverse round differently. Newton steps are self-adjoint only
+    if they agree: ``is_for_newton`` averages them, without which paths take more steps
+    and end at larger gaps.
     """
-    r, b = point[..., 0], point[..., 1:]
+    r = point[..., 0]
+    b = point[..., 1:]
     n_classes, rank = b.shape[-2:]
-    if r.shape == (2,):  # in closed form
-        (first, second), t = r.tolist(), float(b[0] @ b[0])
-        q = (
-            first * second
-        )  # as ``smallest_eigenvalue`` has it, which says whether q > t
-        slope, other = second / (q - t), first / (q - t)
-        rows = np.multiply.outer([slope, -other], b[0])
-        return PreciseMeans(rows, np.array([slope * t, other * t]), np.log((q - t) / q))
-    if n_classes > 1 + rank:  # M itself is the smaller matrix
+    if r.shape == (2,):
+        return _precise_means_of_two(r, b)
+    if n_classes > 1 + rank:
+        # M itself is smaller than D - B'B.
         means = b / r[..., None]
         covariance = np.eye(rank) - means.mT @ b
         log_det = _log_det(covariance)
         rows = means @ np.linalg.inv(covariance)
-    else:  # M^-1 B D^-1 = B (D - B'B)^-1
+    else:
+        # M^-1 B D^-1 = B (D - B'B)^-1 needs only a K x K inverse.
         core = -(b @ b.mT)
         classes = np.arange(n_classes)
         core[..., classes, classes] += r
         log_det = np.linalg.slogdet(core)[1] - np.log(r).sum(axis=-1)
         inverse = np.linalg.inv(core)
-        rows = ((inverse + inverse.mT) / 2 if is_for_newton else inverse) @ b
+        if is_for_newton:
+            inverse = (inverse + inverse.mT) / 2
+        rows = inverse @ b
     return PreciseMeans(rows, np.einsum("...kd,...kd->...k", rows, b), log_det)
 
 
+def _precise_means_of_two(r: Array, b: Array) -> PreciseMeans:
+    """Return the precise means of one point of two classes, in closed form.
+
+    M^-1 mu_1 = b_1 (1 - r) / |D - B'B| and M^-1 mu_2 = -b_1 r / |D - B'B|, with
+    |D - B'B| = r (1 - r) - b_1'b_1.
+    """
+    first, second = r.tolist()
+    square = float(b[0] @ b[0])
+    # The product is formed as in ``smallest_eigenvalue``, which says whether it is
+    # larger than the square.
+    det_shares = first * second
+    det_core = det_shares - square
+    first_slope = second / det_core
+    second_slope = first / det_core
+    rows = np.multiply.outer([first_slope, -second_slope], b[0])
+    along = np.array([first_slope * square, second_slope * square])
+    return PreciseMeans(rows, along, np.log(det_core / det_shares))
+
+
 def _log_det(covariance: Array) -> Any:
-    """Log determinant of a positive definite matrix, or of a stack of them."""
-    if covariance.ndim == 2 and len(covariance) > _FACTORED:
+    """Return the log determinant of a positive definite matrix or of a stack."""
+    if covariance.ndim == 2 and len(covariance) > _MAX_EIGENVALUE_ROWS:
         return 2 * np.log(np.linalg.cholesky(covariance).diagonal()).sum()
     return np.linalg.slogdet(covariance)[1]
 
@@ -376,50 +532,65 @@ def _log_det(covariance: Array) -> Any:
 def change_of_precise_means(
     point: Array, precise: PreciseMeans, direction: Array
 ) -> Array:
-    """Derivative of the rows of precise means at one point along directions."""
-    r, b, db = point[:, 0], point[:, 1:], direction[..., 1:]
-    # The rows are P b with P = (D - B'B)^-1 = D^-1 (I + B M^-1 mu'): P changes by
-    # -P (diag(dr) - db b' - b db') P.
-    change = db - direction[..., :1] * precise.rows + _chain(db, b.T, precise.rows)
-    change += _chain(b, db.mT, precise.rows)
+    """Differentiate the rows of precise means at one point along directions.
+
+    The rows are V = P b with P = (D - B'B)^-1. P changes by -P d(D - B'B) P, hence dV =
+    P (db - d(D - B'B) V) with d(D - B'B) = diag(dr) - db b' - b db'. P is not formed: P
+    = D^-1 (I + B M^-1 mu').
+    """
+    r = point[:, 0]
+    b = point[:, 1:]
+    dr = direction[..., :1]
+    db = direction[..., 1:]
+    rows = precise.rows
+    change = db - dr * rows + _chain(db, b.T, rows)
+    change += _chain(b, db.mT, rows)
     return np.asarray(
-        (change + _chain(precise.rows * r[:, None], b.T / r, change)) / r[:, None]
+        (change + _chain(rows * r[:, None], b.T / r, change)) / r[:, None]
     )
 
 
 def smallest_eigenvalue(point: Array) -> Any:
-    """Smallest eigenvalue of I - B D^-1 B'; minus infinity where a class has no weight."""
-    r, b = point[..., 0], point[..., 1:]
-    if r.shape == (2,):  # one point, in plain floats
+    """Return the smallest eigenvalue of M, minus infinity if a class has no weight."""
+    r = point[..., 0]
+    b = point[..., 1:]
+    if r.shape == (2,):
+        # One point of two classes, in plain floats.
         first, second = r.tolist()
-        is_shared = first > 0 and second > 0
-        return 1 - float(b[0] @ b[0]) / (first * second) if is_shared else -math.inf
+        if not (first > 0 and second > 0):
+            return -math.inf
+        return 1 - float(b[0] @ b[0]) / (first * second)
     if not r.min(initial=1) > 0:
         is_shared = (r > 0).all(axis=-1)
         filled = np.where(r[..., None] > 0, point, 1.0)
         return np.where(is_shared, smallest_eigenvalue(filled), -np.inf)
-    if point.shape[-2] == 2:  # the class sums of z balance: one eigenvalue is zero
-        first = b[..., 0, :]
-        squares = np.einsum("...d,...d->...", first, first)
+    if point.shape[-2] == 2:
+        # The class sums of z balance: B D^-1 B' has one eigenvalue that is not zero.
+        first_sum = b[..., 0, :]
+        squares = np.einsum("...d,...d->...", first_sum, first_sum)
         return np.asarray(1 - squares / (r[..., 0] * r[..., 1]))
     return np.asarray(1 - np.linalg.eigvalsh(_between(point))[..., -1])
 
 
 def _between(point: Array) -> Array:
-    """B D^-1 B', or D^-1/2 B'B D^-1/2 where there are fewer classes: of the same eigenvalues."""
+    """Return B D^-1 B', or D^-1/2 B'B D^-1/2 where there are fewer classes.
+
+    Both have the same eigenvalues other than zero.
+    """
     scaled = point[..., 1:] / np.sqrt(point[..., :1])
     is_tall = point.shape[-2] > point.shape[-1] > 1
     return np.asarray(scaled.mT @ scaled if is_tall else scaled @ scaled.mT)
 
 
 def is_above_floor(point: Array) -> bool:
-    """Whether all classes have weight and the smallest eigenvalue is above the floor."""
-    if min(point.shape) <= _FACTORED:
+    """Whether all classes have weight and all eigenvalues of M are above the floor."""
+    if min(point.shape) <= _MAX_EIGENVALUE_ROWS:
         return bool(smallest_eigenvalue(point) > FLOOR)
     if not point[:, 0].min() > 0:
         return False
+    # A Cholesky factor costs a tenth of the eigenvalues of a large matrix.
     between = _between(point)
-    try:  # a factor costs a tenth of the eigenvalues of a large matrix
+    try:
         np.linalg.cholesky((1 - FLOOR) * np.eye(len(between)) - between)
     except np.linalg.LinAlgError:
         return False

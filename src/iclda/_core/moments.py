@@ -1,7 +1,7 @@
-"""Weight, mean and scatter of rows, and coordinates in which their covariance is the identity.
+"""Weight, mean and scatter of rows, and coordinates of unit covariance.
 
-Moments are additive: any split of the rows gives the same. Whitened coordinates of a row u in the
-frame are z = transform (u - mean).
+Moments are additive: any split of the rows into blocks gives the same sums. Whitened
+coordinates of a row u in the frame are z = transform (u - mean).
 """
 
 from __future__ import annotations
@@ -15,17 +15,24 @@ from scipy.linalg import lapack
 from . import Array
 from .frame import Frame
 
-# Squared mean over variance, of any feature, up to which sums from zero keep their digits: tried
-# where the first rows lie well within it.
-_FAR_FROM_ZERO, _NEAR_ZERO = 100.0, 10.0
-# Directions of the correlation matrix below this share of its largest eigenvalue are rounding.
+# Sums from zero keep their digits while the squared mean of every feature is at most
+# this multiple of its variance.
+_MAX_SQUARED_OFFSET = 100.0
+# Sums from zero are tried only if the first rows lie well within that limit.
+_MAX_SQUARED_OFFSET_OF_FIRST_ROWS = 10.0
+# Directions of the correlation matrix below this share of its largest eigenvalue are
+# rounding.
 RANK_TOLERANCE = 1e-12
-_SAFE_EIGENVALUE = 1e-9  # share of the largest possible one: above it no rank is lost
+# A correlation matrix whose eigenvalues lie above this share of the largest possible
+# one, the number of features, has full rank.
+_SAFE_EIGENVALUE_SHARE = 1e-9
+# Stands in for zero in logarithms and divisors.
+_TINY = 1e-300
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Total weight, mean and scatter (sum of squares about the mean) in frame coordinates."""
+    """Weight, mean and scatter (squares about the mean) of rows, in the frame."""
 
     weight: float
     mean: Array
@@ -36,7 +43,8 @@ class Moments:
         if weight == 0:
             return self
         shift = other.mean - self.mean
-        share = other.weight / weight  # first: products of weights may overflow
+        # Divide first: the product of both weights may overflow.
+        share = other.weight / weight
         mean = self.mean + shift * share
         between = np.outer(shift, shift) * (self.weight * share)
         return Moments(weight, mean, self.scatter + other.scatter + between)
@@ -55,12 +63,13 @@ def no_moments(n_features: int) -> Moments:
 
 
 def moments_of_block(u: Array, weights: Array | None) -> Moments:
-    """Moments of one block of rows in frame coordinates."""
+    """Return the moments of one block of rows in frame coordinates."""
     weight = float(len(u)) if weights is None else float(weights.sum())
     if weight == 0:
         return no_moments(u.shape[1])
     # A product with ones is several times faster than a sum over short rows.
-    mean = np.dot(np.ones(len(u)) if weights is None else weights, u) / weight
+    row_weights = np.ones(len(u)) if weights is None else weights
+    mean = np.dot(row_weights, u) / weight
     centered = u - mean
     if weights is not None:
         centered *= np.sqrt(weights)[:, None]
@@ -69,11 +78,14 @@ def moments_of_block(u: Array, weights: Array | None) -> Moments:
 
 @dataclass(frozen=True)
 class SumsFromZero:
-    """Weight, sum and sum of squares of rows in the user's units: no copy of the rows is made."""
+    """Weight, sum and sum of squares (d, d) of rows in the user's units.
+
+    Summing about zero needs no centered copy of the rows.
+    """
 
     weight: float
     sums: Array
-    squares: Array  # (d, d)
+    squares: Array
 
     def __add__(self, other: SumsFromZero) -> SumsFromZero:
         return SumsFromZero(
@@ -83,21 +95,26 @@ class SumsFromZero:
         )
 
     def moments(self, frame: Frame) -> Moments | None:
-        """Moments in frame coordinates; None where they lie too far from zero for that."""
+        """Return moments in frame coordinates, or None if rows lie too far from zero.
+
+        Far from zero the difference between ``squares`` and the square of the mean has
+        lost its digits.
+        """
         mean = self.sums / self.weight
         scatter = self.squares - np.outer(self.sums, mean)
-        if not np.all(self.weight * mean**2 <= _FAR_FROM_ZERO * np.diag(scatter)):
+        largest_offset = _MAX_SQUARED_OFFSET * np.diag(scatter)
+        if not np.all(self.weight * mean**2 <= largest_offset):
             return None
         scaled = scatter / frame.scale[:, None] / frame.scale
         return Moments(self.weight, (mean - frame.origin) / frame.scale, scaled)
 
 
 def sums_from_zero(rows: Array) -> SumsFromZero:
-    """Sums of one block of rows in the user's units."""
+    """Return the sums of one block of rows in the user's units."""
     # Unlike ``@``, ``dot`` lets other threads run whatever the size of its result.
-    return SumsFromZero(
-        float(len(rows)), np.dot(np.ones(len(rows)), rows), np.dot(rows.T, rows)
-    )
+    sums = np.dot(np.ones(len(rows)), rows)
+    squares = np.dot(rows.T, rows)
+    return SumsFromZero(float(len(rows)), sums, squares)
 
 
 def is_near_zero(rows: Array, frame: Frame) -> bool:
@@ -106,12 +123,12 @@ def is_near_zero(rows: Array, frame: Frame) -> bool:
         return False
     mean = rows.mean(axis=0) / frame.scale
     variance = ((rows / frame.scale - mean) ** 2).mean(axis=0)
-    return bool(np.all(mean**2 <= _NEAR_ZERO * variance))
+    return bool(np.all(mean**2 <= _MAX_SQUARED_OFFSET_OF_FIRST_ROWS * variance))
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A = lower lower', and the inverse of lower."""
+    """Cholesky factor of a matrix, ``lower @ lower.T``, and the inverse of it."""
 
     lower: Array
     inverse: Array
@@ -122,89 +139,109 @@ class Factor:
 
 
 def factor(matrix: Array, floor: float) -> Factor | None:
-    """Cholesky's factor, if it shows that all eigenvalues lie above the floor.
+    """Return the Cholesky factor if it shows that all eigenvalues lie above the floor.
 
-    LAPACK is called directly: checks around it cost more than the work on small matrices.
+    LAPACK is called directly: for small matrices, SciPy's checks cost more than the
+    factorization.
     """
     if len(matrix) == 0:
         return Factor(matrix, matrix)
-    lower, failed = lapack.dpotrf(matrix, lower=1, clean=1)
-    if failed:
+    lower, is_failed = lapack.dpotrf(matrix, lower=1, clean=1)
+    if is_failed:
         return None
-    inverse, failed = lapack.dtrtri(lower, lower=1)
+    inverse, is_failed = lapack.dtrtri(lower, lower=1)
+    if is_failed:
+        return None
+    # The inverse of the matrix has trace |inverse|^2, which its largest eigenvalue does
+    # not exceed: 1 / trace is a lower bound of the eigenvalues of the matrix.
     flat = inverse.ravel("K")
-    # The inverse of the matrix has trace |inverse|^2, which no eigenvalue of it exceeds.
-    if failed or not 1 / float(flat @ flat) > floor:
+    if not 1 / float(flat @ flat) > floor:
         return None
     return Factor(lower, inverse)
 
 
 @dataclass(frozen=True)
 class Whitening:
-    """Map to coordinates of unit covariance, restricted to the directions in which rows vary."""
+    """Map to coordinates of unit covariance, in the directions in which rows vary.
 
-    mean: Array  # (d,) in frame coordinates
-    transform: Array  # (rank, d)
-    inverse: Array  # (d, rank): u - mean = inverse z
-    basis: Array  # (d, rank) orthonormal directions, up to the scale of each feature
-    log_det: float  # of the covariance of all rows (and ridge) in the user's units, in its range
+    Attributes
+    ----------
+    mean : (d,) the mean of the rows in frame coordinates
+    transform : (rank, d) with z = transform (u - mean)
+    inverse : (d, rank) with u - mean = inverse z
+    basis : (d, rank) orthonormal directions, up to the scale of each feature
+    log_det : log determinant of the covariance (with its ridge) in the user's units,
+        over the directions in which rows vary
+    """
+
+    mean: Array
+    transform: Array
+    inverse: Array
+    basis: Array
+    log_det: float
 
     @property
     def rank(self) -> int:
         return len(self.transform)
 
     def points(self, u: Array) -> Array:
-        """Rows in whitened coordinates."""
+        """Return rows in whitened coordinates."""
         return (u - self.mean) @ self.transform.T
 
     def class_sums(self, counts: Array, sums: Array) -> Array:
-        """(K, 1 + rank): class weights and class sums of z, from sums in frame coordinates."""
+        """Return class weights and class sums of z, from sums in frame coordinates.
+
+        The result has the shape (K, 1 + rank).
+        """
         z = (sums - counts[:, None] * self.mean) @ self.transform.T
         return np.column_stack([counts, z])
 
 
 def whiten(moments: Moments, frame: Frame, ridge: Array | None = None) -> Whitening:
-    """Whitening of the covariance of ``moments``, plus ``ridge`` (d,) on its diagonal."""
+    """Whiten the covariance of ``moments`` plus ``ridge`` (d,) on its diagonal."""
     covariance = moments.covariance
     if ridge is not None:
         covariance = covariance + np.diag(ridge)
-    found = safe_whitening(moments.mean, covariance, frame)
-    if found is not None:
-        return found
+    whitening = safe_whitening(moments.mean, covariance, frame)
+    if whitening is not None:
+        return whitening
+
+    # Some direction may not vary: keep the eigenvectors of the correlations that do.
     spread = np.sqrt(covariance.diagonal())
     inverse_spread = 1 / np.where(spread > 0, spread, np.inf)
     correlation = covariance * inverse_spread[:, None] * inverse_spread
     eigenvalues, vectors = scipy.linalg.eigh(correlation)
-    is_kept = eigenvalues > RANK_TOLERANCE * max(eigenvalues[-1], 1e-300)
-    eigenvalues, vectors = eigenvalues[is_kept], vectors[:, is_kept]
+    is_kept = eigenvalues > RANK_TOLERANCE * max(eigenvalues[-1], _TINY)
+    eigenvalues = eigenvalues[is_kept]
+    vectors = vectors[:, is_kept]
     root = np.sqrt(eigenvalues)
+    log_det_of_correlation = float(np.sum(np.log(eigenvalues)))
     return Whitening(
         mean=moments.mean,
         transform=(vectors * inverse_spread[:, None] / root).T,
         inverse=vectors * spread[:, None] * root,
         basis=vectors,
-        log_det=float(np.sum(np.log(eigenvalues)))
-        + _log_volume(vectors, spread, frame),
+        log_det=log_det_of_correlation + _log_volume(vectors, spread, frame),
     )
 
 
 def safe_whitening(mean: Array, covariance: Array, frame: Frame) -> Whitening | None:
-    """Whitening by Cholesky's factor, where the correlations are safely positive definite."""
+    """Whiten by a Cholesky factor; None unless the correlations are safely positive."""
     spread = np.sqrt(covariance.diagonal())
     if not spread.min(initial=np.inf) > 0:
         return None
     inverse_spread = 1 / spread
     correlation = covariance * inverse_spread[:, None]
     correlation *= inverse_spread
-    found = factor(correlation, len(correlation) * _SAFE_EIGENVALUE)
-    if found is None:
+    cholesky = factor(correlation, len(correlation) * _SAFE_EIGENVALUE_SHARE)
+    if cholesky is None:
         return None
     return Whitening(
         mean=mean,
-        transform=found.inverse * inverse_spread,
-        inverse=found.lower * spread[:, None],
+        transform=cholesky.inverse * inverse_spread,
+        inverse=cholesky.lower * spread[:, None],
         basis=np.eye(len(spread)),
-        log_det=found.log_det + 2 * float(np.log(spread * frame.scale).sum()),
+        log_det=cholesky.log_det + 2 * float(np.log(spread * frame.scale).sum()),
     )
 
 
@@ -214,9 +251,9 @@ def _log_volume(vectors: Array, spread: Array, frame: Frame) -> float:
     log_spread = np.log(spread[is_varying]) + np.log(frame.scale[is_varying])
     if vectors.shape[1] == is_varying.sum():
         return 2 * float(log_spread.sum())
-    top = log_spread.max(initial=0.0)
-    scaled = vectors[is_varying] * np.exp(log_spread - top)[:, None]
+    # The largest spread is taken out, so that no exponential overflows.
+    largest = log_spread.max(initial=0.0)
+    scaled = vectors[is_varying] * np.exp(log_spread - largest)[:, None]
     diagonal = np.abs(np.diag(scipy.linalg.qr(scaled, mode="r")[0]))
-    return 2 * float(
-        np.sum(np.log(np.maximum(diagonal, 1e-300))) + top * vectors.shape[1]
-    )
+    log_diagonal = np.log(np.maximum(diagonal, _TINY))
+    return 2 * float(np.sum(log_diagonal) + largest * vectors.shape[1])

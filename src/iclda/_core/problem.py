@@ -1,8 +1,9 @@
 """A semi-supervised problem, reduced to what every method needs of it.
 
-Classes of a ``SphericalProblem`` share one variance in all directions of the user's units: nearest
-mean. Coordinates z = (x - m) / sqrt(nu) have the mean variance 1, with nu that of all rows. The fit
-of any labeling is still a point (r, B), with Sigma = sigma^2 I in place of I - B D^-1 B':
+Classes of a ``SphericalProblem`` share one variance in all directions of the user's
+units: nearest mean. Coordinates z = (x - m) / sqrt(nu) have the mean variance 1, with
+nu that of all rows. The fit of any labeling is still a point (r, B), with Sigma =
+sigma^2 I in place of I - B D^-1 B':
 
     sigma^2 = 1 - sum_k |b_k|^2 / (r_k d)
 
@@ -34,24 +35,36 @@ from .likelihood import (
 from .moments import Factor, Moments, Whitening, factor, whiten
 from .rows import Rows
 
-_MANY_CLASSES = (
-    1_000  # above which labels are sparse and the rounds of a fit are limited
-)
-_MOST_SHARES = 2e9  # rows x classes x rounds of a fit with many classes: some minutes
-_LEAST_ROUNDS = 10  # of a fit with many classes
-_MOST_WORK = 7e10  # rows x classes x features x rounds of ten seconds
-_SOFTMAX = 64  # features that take as long as the softmax of the scores
-_QUOTA_FACTOR = 5  # by which quotas make a round longer
-_DEFAULT_ROUNDS = 32, 10_000
-# Below this eigenvalue I - B D^-1 B' has lost too many digits: the scatter is summed anew.
-_DOWNDATE_IS_SAFE = 1e-6
-_LABELED_ROWS_HELD = 4096  # labeled rows that are copied at once
+# With more classes than this, labels are sparse and the rounds of a fit are limited.
+_MANY_CLASSES = 1_000
+# Rows times classes times rounds of a fit with many classes, which take some minutes
+# ...
+_MAX_SHARES_OF_FIT = 2e9
+# ... but at least this many rounds.
+_MIN_ROUNDS_OF_MANY_CLASSES = 10
+# Rows times classes times features times rounds that take about ten seconds.
+_MAX_DEFAULT_WORK = 7e10
+# The softmax of a row takes as long as the products of this many features.
+_FEATURES_PER_SOFTMAX = 64
+# Class proportions make a round longer by this factor.
+_QUOTA_FACTOR = 5
+# Limits of the default number of rounds.
+_MIN_DEFAULT_ROUNDS = 32
+_MAX_DEFAULT_ROUNDS = 10_000
+# The scatter is summed from the rows if an eigenvalue of I - B D^-1 B' is below this:
+# the difference has lost too many digits.
+_SAFE_DOWNDATE_EIGENVALUE = 1e-6
+# Up to this many labeled rows are copied and summarized in memory.
+_MAX_LABELED_ROWS_HELD = 4096
 # Share of the total variance below which a spread within classes is rounding.
 WITHIN_TOLERANCE = 1e-13
 
 
 def within_rank(within: Array) -> int:
-    """Rank of a covariance within classes, in coordinates where that of all rows is of order 1."""
+    """Return the rank of a covariance within classes.
+
+    The covariance of all rows is of order 1 in its coordinates.
+    """
     if factor(within, WITHIN_TOLERANCE) is not None:
         return len(within)
     return int(np.sum(np.linalg.eigvalsh(within) > WITHIN_TOLERANCE))
@@ -59,11 +72,14 @@ def within_rank(within: Array) -> int:
 
 @dataclass(frozen=True)
 class LabeledSummary:
-    """Class weights, class means and scatter about them of the labeled rows (frame units)."""
+    """Class weights (K,), class means (K, d) and scatter (d, d) of the labeled rows.
 
-    counts: Array  # (K,)
-    means: Array  # (K, d)
-    within: Array  # (d, d)
+    The scatter is about the class means; all are in frame coordinates.
+    """
+
+    counts: Array
+    means: Array
+    within: Array
     n_rows: int = 0
 
     @cached_property
@@ -85,7 +101,8 @@ class LabeledSummary:
 
 def summarize_labeled(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledSummary:
     """Summarize labeled rows in two passes, or in memory if they are few."""
-    if rows.n_rows <= _LABELED_ROWS_HELD and labels.labels.shape == (rows.n_rows,):
+    has_codes = labels.labels.shape == (rows.n_rows,)
+    if rows.n_rows <= _MAX_LABELED_ROWS_HELD and has_codes:
         held, weights = rows.sample(rows.n_rows, 0)
         return summarize_rows(
             frame.apply(held), labels.labels, weights, labels.n_classes
@@ -93,17 +110,18 @@ def summarize_labeled(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledS
     sums = rows.label_sums(labels, frame)
     centers = sums.sums / sums.counts[:, None]
     about = rows.label_sums(labels, frame, centers)
-    return LabeledSummary(about.counts, *within_scatter(about, centers), rows.n_rows)
+    means, within = within_scatter(about, centers)
+    return LabeledSummary(about.counts, means, within, rows.n_rows)
 
 
 def summarize_rows(
     u: Array, codes: AnyArray, weights: Array, n_classes: int
 ) -> LabeledSummary:
-    """Summary of rows in frame coordinates."""
-    if n_classes > _MANY_CLASSES:  # next to all entries of the matrix would be 0
-        shares = csr_array(
-            (weights, (codes, np.arange(len(u)))), shape=(n_classes, len(u))
-        )
+    """Summarize labeled rows in frame coordinates."""
+    if n_classes > _MANY_CLASSES:
+        # Almost all entries of a dense matrix would be 0.
+        positions = (codes, np.arange(len(u)))
+        shares = csr_array((weights, positions), shape=(n_classes, len(u)))
     else:
         shares = weights * (codes == np.arange(n_classes)[:, None])
     counts = shares.sum(axis=1)
@@ -118,23 +136,28 @@ Kind = TypeVar("Kind", bound="Problem")
 
 @dataclass(frozen=True)
 class Problem:
-    """Labeled rows in summary, unlabeled rows to be read, and the settings all methods share."""
+    """Labeled rows in summary, unlabeled rows to be read, and shared settings.
+
+    Attributes
+    ----------
+    log_priors : (K,) priors if fixed by the user
+    unlabeled_moments : None to read them when they are used
+    n_left_out : number of further features in which no row varies; only shrinkage
+        depends on it
+    proportions : (K, 2) smallest and largest shares of the classes in the unlabeled
+        weight
+    start : scores that iterations begin with; None for those of the supervised fit
+    """
 
     frame: Frame
     labeled: LabeledSummary
     unlabeled: Rows
     log_priors: Array | None = None
     shrinkage: float = 0.0
-    unlabeled_moments: Moments | None = None  # None: read when they are used
-    n_left_out: int = (
-        0  # further features in which no row varies, which only shrinkage sees
-    )
-    proportions: Array | None = (
-        None  # (K, 2): least and largest shares of the unlabeled weight
-    )
-    start: LinearRule | None = (
-        None  # scores that iterations begin with; None: the supervised fit's
-    )
+    unlabeled_moments: Moments | None = None
+    n_left_out: int = 0
+    proportions: Array | None = None
+    start: LinearRule | None = None
 
     @property
     def n_classes(self) -> int:
@@ -142,7 +165,7 @@ class Problem:
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether rows vary in so many directions that every labeling separates them perfectly."""
+        """Whether every labeling separates the rows perfectly: too many directions."""
         n_rows = self.labeled.n_rows + self.unlabeled.n_rows
         return self.shrinkage == 0 and self.whitening.rank > n_rows - self.n_classes
 
@@ -152,30 +175,32 @@ class Problem:
         return self.whitening.rank + (self.n_left_out if self.shrinkage else 0)
 
     def recast(self, kind: type[Kind]) -> Kind:
-        """The same rows and labels under another model of the classes."""
+        """Return the rows and labels under another model of the classes."""
         if isinstance(self, kind):
             return self
         return kind(**{each.name: getattr(self, each.name) for each in fields(self)})
 
     def rounds(self, max_iter: int) -> int:
-        """Return ``max_iter``, or fewer rounds for very many classes: a fit takes minutes."""
-        n_shares = self.n_classes * max(1, self.unlabeled.n_rows)
+        """Return ``max_iter``, or fewer rounds for very many classes.
+
+        A fit with so many classes takes minutes.
+        """
         if self.n_classes <= _MANY_CLASSES:
             return max_iter
-        return min(max_iter, max(_LEAST_ROUNDS, int(_MOST_SHARES / n_shares)))
+        n_shares = self.n_classes * max(1, self.unlabeled.n_rows)
+        affordable = int(_MAX_SHARES_OF_FIT / n_shares)
+        return min(max_iter, max(_MIN_ROUNDS_OF_MANY_CLASSES, affordable))
 
     @property
     def default_rounds(self) -> int:
-        """Rounds of a fit that reads all rows in each: about ten seconds' worth on two cores."""
-        work = (
-            max(1, self.unlabeled.n_rows)
-            * self.n_classes
-            * (len(self.frame.scale) + _SOFTMAX)
-        )
+        """Rounds that take about ten seconds on two cores, if each reads all rows."""
+        n_shares = max(1, self.unlabeled.n_rows) * self.n_classes
+        work = n_shares * (len(self.frame.scale) + _FEATURES_PER_SOFTMAX)
         if self.proportions is not None:
             work *= _QUOTA_FACTOR
-        rounds = int(np.clip(_MOST_WORK / work, *_DEFAULT_ROUNDS))
-        # To find a start took most of the time.
+        affordable = _MAX_DEFAULT_WORK / work
+        rounds = int(np.clip(affordable, _MIN_DEFAULT_ROUNDS, _MAX_DEFAULT_ROUNDS))
+        # Finding a start has already taken most of the time.
         return rounds if self.start is None else max(1, rounds // 4)
 
     @cached_property
@@ -207,7 +232,8 @@ class Problem:
 
     @cached_property
     def likelihood(self) -> LabeledLikelihood:
-        labeled, whitening = self.labeled, self.whitening
+        labeled = self.labeled
+        whitening = self.whitening
         return LabeledLikelihood(
             counts=labeled.counts,
             means=whitening.points(labeled.means),
@@ -240,26 +266,24 @@ class Problem:
 
     @cached_property
     def labeled_point(self) -> Array:
-        """Share of the labeled rows in every attainable point, (K, 1 + rank)."""
+        """Contribution (K, 1 + rank) of the labeled rows to every attainable point."""
         likelihood = self.likelihood
         sums = likelihood.counts[:, None] * likelihood.means
         return np.column_stack([likelihood.counts, sums]) / self.moments.weight
 
     def point_of(self, counts: Array, sums: Array) -> Array:
-        """Attainable point from the label sums of the unlabeled rows in frame coordinates."""
-        return (
-            self.labeled_point
-            + self.whitening.class_sums(counts, sums) / self.moments.weight
-        )
+        """Return the attainable point of label sums of the unlabeled rows."""
+        class_sums = self.whitening.class_sums(counts, sums)
+        return self.labeled_point + class_sums / self.moments.weight
 
     def rule_of(self, scores: Array, *, is_soft: bool) -> LinearRule:
-        """Rule with scores (K, 1 + rank) in whitened coordinates, for rows in the frame."""
+        """Turn scores (K, 1 + rank) of whitened rows into a rule for rows in the frame."""
         whitening = self.whitening
         coef = whitening.transform.T @ scores[:, 1:].T
         return LinearRule(coef, scores[:, 0] - whitening.mean @ coef, is_soft)
 
     def scores_of(self, rule: LinearRule) -> Array:
-        """Scores (K, 1 + rank) in whitened coordinates of a rule for rows in the frame."""
+        """Turn a rule for rows in the frame into scores (K, 1 + rank) of whitened rows."""
         whitening = self.whitening
         intercept = rule.intercept + whitening.mean @ rule.coef
         return np.column_stack([intercept, rule.coef.T @ whitening.inverse])
@@ -274,12 +298,14 @@ class Problem:
     def posterior_scores(
         self, point: Array, precise: PreciseMeans | None = None
     ) -> Array:
-        """(K, 1 + rank): linear scores whose softmax are the posteriors of the model at a point.
+        """Return the scores (K, 1 + rank) whose softmax are the posteriors at a point.
 
-        ``precise`` are its precise means, if they are known.
+        ``precise`` are the precise means of the point, if they are known.
         """
-        r, keep = point[:, 0], 1 - self.shrinkage
-        precise = self.precise_means(point) if precise is None else precise
+        r = point[:, 0]
+        keep = 1 - self.shrinkage
+        if precise is None:
+            precise = self.precise_means(point)
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
         scores = np.empty(point.shape)
         scores[:, 0] = log_priors - precise.along / (2 * keep * r)
@@ -287,11 +313,13 @@ class Problem:
         return scores
 
     def model_of(self, point: Array, rule: Rule | None = None) -> Gaussians:
-        """The model at an attainable point; ``rule`` is the labeling that attains it."""
-        r, means = point[:, 0], point[:, 1:] / point[:, :1]
+        """Return the model at a point; ``rule`` is the labeling that attains it."""
+        r = point[:, 0]
+        means = point[:, 1:] / point[:, :1]
         between = (point[:, 1:].T / r) @ point[:, 1:]
         unit = np.eye(self.whitening.rank) - between
-        if rule is not None and smallest_eigenvalue(point) < _DOWNDATE_IS_SAFE:
+        is_unsafe = smallest_eigenvalue(point) < _SAFE_DOWNDATE_EIGENVALUE
+        if rule is not None and is_unsafe:
             unit = self._summed_unit_covariance(means, rule)
         covariance = (1 - self.shrinkage) * unit
         return gaussians(
@@ -299,8 +327,9 @@ class Problem:
         )
 
     def _summed_unit_covariance(self, means: Array, rule: Rule) -> Array:
-        """I - B D^-1 B' summed from the rows, where the difference would lose its digits."""
-        whitening, weight = self.whitening, self.moments.weight
+        """Sum I - B D^-1 B' from the rows, where the difference would lose its digits."""
+        whitening = self.whitening
+        weight = self.moments.weight
         centers = means @ whitening.inverse.T + whitening.mean
         sums = self.unlabeled.label_sums(rule, self.frame, centers)
         shift = (self.labeled.means - centers) * np.sqrt(self.labeled.counts)[:, None]
@@ -309,9 +338,8 @@ class Problem:
         scatter = scatter + sums.scatter
         if self.ridge is not None:
             scatter = scatter + weight * np.diag(self.ridge)
-        return np.asarray(
-            whitening.transform @ scatter @ whitening.transform.T / weight
-        )
+        whitened = whitening.transform @ scatter @ whitening.transform.T
+        return np.asarray(whitened / weight)
 
 
 @dataclass(frozen=True)
@@ -320,7 +348,8 @@ class SphericalProblem(Problem):
 
     @property
     def is_unbounded(self) -> bool:
-        return False  # however many features there are
+        # One variance can be estimated however many features there are.
+        return False
 
     @cached_property
     def whitening(self) -> Whitening:
@@ -330,13 +359,14 @@ class SphericalProblem(Problem):
     def labeled_covariance(self) -> Array:
         """Covariance of the labeled rows within classes, in whitened coordinates."""
         labeled = self.likelihood
-        variance = float(np.trace(labeled.within)) / (
-            labeled.weight * len(labeled.within)
-        )
-        return variance * np.eye(len(labeled.within))
+        rank = len(labeled.within)
+        variance = float(np.trace(labeled.within)) / (labeled.weight * rank)
+        return variance * np.eye(rank)
 
     def precise_means(self, point: Array) -> PreciseMeans:
-        r, b, variance = point[:, 0], point[:, 1:], self._variance(point)
+        r = point[:, 0]
+        b = point[:, 1:]
+        variance = self._variance(point)
         along = (b**2).sum(axis=1) / (r * variance)
         rows = b / (r * variance)[:, None]
         return PreciseMeans(rows, along, b.shape[1] * float(np.log(variance)))
@@ -345,8 +375,9 @@ class SphericalProblem(Problem):
         return self._variance(point) > FLOOR
 
     def _variance(self, point: Array) -> float:
-        """Variance of the model at a point; minus infinity where a class has no weight."""
-        r, b = point[:, 0], point[:, 1:]
+        """Return the variance at a point; minus infinity if a class has no weight."""
+        r = point[:, 0]
+        b = point[:, 1:]
         if not r.min() > 0:
             return -math.inf
         return 1 - float(((b**2).sum(axis=1) / r).sum() / b.shape[1])
@@ -358,16 +389,17 @@ class SphericalProblem(Problem):
     def match_mean(self, *, variance_anew: bool) -> Gaussians:
         """Shift the labeled means together so that their mean is that of all rows.
 
-        The variance is that of the labeled rows about their own means or, ``variance_anew``, about
-        the shifted ones.
+        The variance is that of the labeled rows about their own means or,
+        ``variance_anew``, about the shifted ones.
         """
         labeled = self.likelihood
         weights = labeled.counts / labeled.weight
-        mean, variance = weights @ labeled.means, self.labeled_covariance[0, 0]
+        mean = weights @ labeled.means
+        variance = self.labeled_covariance[0, 0]
         if not variance > WITHIN_TOLERANCE:
             raise ValueError(
-                f"The {self.labeled.n_rows} labeled rows do not vary within their classes, which "
-                "leaves no variance to estimate: label more rows."
+                f"The {self.labeled.n_rows} labeled rows do not vary within their "
+                "classes, which leaves no variance to estimate: label more rows."
             )
         if variance_anew:
             variance = variance + float(mean @ mean) / len(mean)
@@ -383,18 +415,19 @@ class SphericalProblem(Problem):
 def fit_nearest_mean(
     frame: Frame, labeled: LabeledSummary, log_priors: Array | None = None
 ) -> Gaussians:
-    """Priors, means and one variance of the labeled rows."""
+    """Fit priors, means and one variance to the labeled rows."""
     whitening = _one_scale(labeled.moments.mean, labeled.within / labeled.weight, frame)
-    weights, means = labeled.counts / labeled.weight, whitening.points(labeled.means)
-    return gaussians(
-        frame, whitening, weights, means, np.eye(whitening.rank), log_priors
-    )
+    weights = labeled.counts / labeled.weight
+    means = whitening.points(labeled.means)
+    covariance = np.eye(whitening.rank)
+    return gaussians(frame, whitening, weights, means, covariance, log_priors)
 
 
 def _one_scale(mean: Array, covariance: Array, frame: Frame) -> Whitening:
-    """Coordinates in units of the mean standard deviation, in the user's units."""
+    """Return coordinates in units of the mean standard deviation of the features."""
     spread = np.sqrt(mean_variance_in_frame(covariance, frame))
-    if not spread.min(initial=1.0) > 0:  # rows that do not vary
+    if not spread.min(initial=1.0) > 0:
+        # No row varies.
         spread = 1 / frame.scale
     log_det = 2 * float(np.log(spread * frame.scale).sum())
     return Whitening(

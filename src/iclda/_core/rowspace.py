@@ -1,9 +1,10 @@
 """Few rows of many features: the problem in the directions in which the rows vary.
 
-n rows span at most n directions, whatever the number of features d. A fit in coordinates along
-these is the fit in all features: without shrinkage the other directions are left out anyway, and
-with it their variance is that of the target of the shrinkage, the same for every labeling. No
-matrix of d x d numbers is formed. ``prepare`` reduces the rows, and lifts the fitted model.
+n rows span at most n directions, whatever the number of features d. A fit in
+coordinates along these is the fit in all features: without shrinkage the other
+directions are left out anyway, and with it their variance is that of the target of the
+shrinkage, the same for every labeling. No matrix of d x d numbers is formed.
+``prepare`` reduces the rows, and lifts the fitted model.
 """
 
 from __future__ import annotations
@@ -20,49 +21,61 @@ from .gaussian import LOG_2PI, Complement, Gaussians
 from .labelsums import LexicographicRule, LinearRule
 from .moments import RANK_TOLERANCE
 
-_LARGEST_NUMBER = 1e100  # beyond, squares may overflow
+# Squares of numbers beyond this one may overflow.
+_MAX_SQUARED_NUMBER = 1e100
 
 
 @dataclass(frozen=True)
 class FeatureSpace:
-    """The space of all features: rows are fitted as they are."""
+    """The space of all features: rows are fitted as they are.
 
-    frame: Frame  # of the features
+    ``frame`` is that of the features.
+    """
+
+    frame: Frame
 
     @property
     def n_left_out(self) -> int:
-        """Number of directions in which no row varies, and that rows have no coordinates for."""
+        """Number of directions in which no row varies, without coordinates."""
         return 0
 
     def features(self, rows: AnyArray) -> AnyArray:
-        """Rows of this space in the user's units."""
+        """Return rows of this space in the user's units."""
         return rows
 
     def points(self, u: Array) -> Array:
-        """Points in frame coordinates of the features."""
+        """Return points in frame coordinates of the features."""
         return u
 
     def variances(self, covariance: Array) -> Array:
-        """(d,): variances of the features, in their frame coordinates."""
+        """Return the variances (d,) of the features, in their frame coordinates."""
         return np.diag(covariance)
 
     def rule(self, rule: Any) -> Any:
-        """A rule for rows in frame coordinates of the features."""
+        """Return a rule for rows in frame coordinates of the features."""
         return rule
 
     def model(self, model: Gaussians, variance: float | None) -> Gaussians:
-        """A model of the features; ``variance`` is that of the directions left out, if any."""
+        """Return a model of the features.
+
+        ``variance`` is that of the directions left out, if any.
+        """
         return model
 
 
 @dataclass(frozen=True)
 class RowSpace(FeatureSpace):
-    """The space of few rows x of many features: coordinates c = ((x - origin) / units) basis."""
+    """The span of few rows x of many features.
 
-    origin: Array  # (d,) in the user's units, as are the units
-    units: Array  # (d,)
-    basis: Array  # (d, m) orthonormal
-    reduced: Frame  # the frame of the coordinates
+    Coordinates are c = ((x - origin) / units) basis, with an orthonormal basis (d, m);
+    origin and units (d,) are in the user's units. ``reduced`` is the frame of the
+    coordinates.
+    """
+
+    origin: Array
+    units: Array
+    basis: Array
+    reduced: Frame
 
     @property
     def n_left_out(self) -> int:
@@ -76,22 +89,19 @@ class RowSpace(FeatureSpace):
 
     def _lift(self) -> Array:
         """Return the linear map (d, m) from this space to the features, in frame coordinates."""
-        return (
-            (self.units / self.frame.scale)[:, None] * self.basis * self.reduced.scale
-        )
+        units = self.units / self.frame.scale
+        return units[:, None] * self.basis * self.reduced.scale
 
     def _into(self) -> tuple[Array, Array]:
         """Return the map, (d, m) and (m,), from features to this space, in frame coordinates."""
-        into = (
-            (self.frame.scale / self.units)[:, None] * self.basis / self.reduced.scale
-        )
+        units = self.frame.scale / self.units
+        into = units[:, None] * self.basis / self.reduced.scale
         start = ((self.frame.origin - self.origin) / self.units) @ self.basis
         return into, (start - self.reduced.origin) / self.reduced.scale
 
     def points(self, u: Array) -> Array:
-        shift = (
-            self.units * (self.basis @ self.reduced.origin) + self.origin
-        ) - self.frame.origin
+        origin = self.units * (self.basis @ self.reduced.origin) + self.origin
+        shift = origin - self.frame.origin
         return u @ self._lift().T + shift / self.frame.scale
 
     def variances(self, covariance: Array) -> Array:
@@ -102,21 +112,23 @@ class RowSpace(FeatureSpace):
         self, rule: LinearRule | LexicographicRule
     ) -> LinearRule | LexicographicRule:
         if isinstance(rule, LexicographicRule):
-            return replace(
-                rule, first=self.rule(rule.first), second=self.rule(rule.second)
-            )  # type: ignore[arg-type]
+            first = self._lifted_rule(rule.first)
+            second = self._lifted_rule(rule.second)
+            return replace(rule, first=first, second=second)
+        return self._lifted_rule(rule)
+
+    def _lifted_rule(self, rule: LinearRule) -> LinearRule:
         into, shift = self._into()
-        return replace(
-            rule, coef=into @ rule.coef, intercept=rule.intercept + shift @ rule.coef
-        )
+        intercept = rule.intercept + shift @ rule.coef
+        return replace(rule, coef=into @ rule.coef, intercept=intercept)
 
     def model(self, model: Gaussians, variance: float | None) -> Gaussians:
         assert model.covariance is not None
-        eigenvalues, vectors = scipy.linalg.eigh(
-            model.covariance
-        )  # singular to rounding, maybe
+        # The covariance may be singular to rounding: hence no Cholesky factor.
+        eigenvalues, vectors = scipy.linalg.eigh(model.covariance)
         root = vectors * np.sqrt(np.maximum(eigenvalues, 0))
-        complement, log_det = None, model.log_det
+        complement = None
+        log_det = model.log_det
         if variance is None:
             volume = self.basis.T @ (self.basis * (self.units**2)[:, None])
             log_det += float(np.linalg.slogdet(volume)[1])
@@ -139,21 +151,23 @@ class RowSpace(FeatureSpace):
 
 @dataclass(frozen=True)
 class LogLikelihood:
-    """A log likelihood in coordinates along the basis, of rows of this weight.
+    """A log likelihood, or an array of them, in coordinates along the basis.
 
-    With shrinkage less its penalty N0/2 (log|Sigma| + nu tr Sigma^-1), N0 = N s / (1 - s). The
-    variance of every direction left out is s nu, so that each adds log(s nu) + 1 / s to it.
+    ``weight`` is that of the rows. Shrinkage subtracts the penalty
+    N0/2 (log|Sigma| + nu tr Sigma^-1) with N0 = N s / (1 - s). The variance of every
+    direction left out is s nu, so that each adds log(s nu) + 1 / s to the parenthesis.
     """
 
-    value: Any  # a number, or an array of them
+    value: Any
     weight: float
     shrinkage: float = 0.0
 
     def lifted(self, model: Gaussians, reduced: Gaussians) -> Any:
-        """The log likelihood under the model of the features."""
+        """Return the log likelihood under the model of the features."""
         if model is reduced:
             return self.value
-        n_left_out, log_det = model.rank - reduced.rank, model.log_det - reduced.log_det
+        n_left_out = model.rank - reduced.rank
+        log_det = model.log_det - reduced.log_det
         added = -self.weight * (n_left_out * LOG_2PI + log_det) / 2
         if self.shrinkage > 0:
             penalty = log_det + n_left_out / self.shrinkage
@@ -162,16 +176,17 @@ class LogLikelihood:
 
 
 def row_space(rows: Array, frame: Frame, *, is_shrunk: bool) -> RowSpace | None:
-    """Space of some rows; None where numbers are too extreme to square.
+    """Return the space of some rows; None where numbers are too extreme to square.
 
-    Shrinkage is toward equal variances in the user's units. Without it, directions left out are
-    those orthogonal to the rows in units of their spread, as in ``whiten``.
+    Shrinkage is toward equal variances in the user's units. Without it, directions left
+    out are those orthogonal to the rows in units of their spread, as in ``whiten``.
     """
-    if max(np.abs(rows).max(initial=0.0), 1 / frame.scale.min()) > _LARGEST_NUMBER:
+    largest = np.abs(rows).max(initial=0.0)
+    if max(largest, 1 / frame.scale.min()) > _MAX_SQUARED_NUMBER:
         return None
     deviations = np.sqrt(((rows - frame.origin) ** 2).mean(axis=0))
     if is_shrunk:
-        # One factor for all of them keeps the numbers near 1.
+        # One common unit keeps the directions, and the numbers near 1.
         units = np.full(len(deviations), deviations.max(initial=0.0) or 1.0)
         return _spanned(rows, frame, units, np.finfo(float).eps * max(rows.shape))
     units = np.where(deviations > 0, deviations, 1.0)
@@ -181,11 +196,16 @@ def row_space(rows: Array, frame: Frame, *, is_shrunk: bool) -> RowSpace | None:
 def _spanned(
     rows: Array, frame: Frame, units: Array, tolerance: float
 ) -> RowSpace | None:
-    """Return the space that rows span; singular values below the tolerance are rounding."""
+    """Return the space that rows span, None if they do not vary.
+
+    Singular values below the tolerance, relative to the largest, are rounding.
+    """
     centered = (rows - frame.origin) / units
     _, lengths, axes = scipy.linalg.svd(centered, full_matrices=False)
     axes = axes[lengths > tolerance * max(lengths[0], 1e-300)]
-    varies = np.asarray(centered.any(axis=0))
-    basis = np.where(varies[:, None], axes.T, 0.0)
+    if not len(axes):
+        return None
+    is_varying = np.asarray(centered.any(axis=0))
+    basis = np.where(is_varying[:, None], axes.T, 0.0)
     unscaled = Frame(np.zeros(len(axes)), np.ones(len(axes)))
-    return RowSpace(frame, frame.origin, units, basis, unscaled) if len(axes) else None
+    return RowSpace(frame, frame.origin, units, basis, unscaled)

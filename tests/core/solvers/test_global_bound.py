@@ -25,7 +25,7 @@ def solve(problem, n_starts=32, seed=0):
 
 
 def draw_points(problem, rng, n):
-    """Attainable points with soft and hard labels, and their places (r, v)."""
+    """Attainable points with soft and hard labels, and their pairs (r, v)."""
     held, width = hold_all(problem), problem.labeled_point.shape[1]
     for i in range(n):
         scores = rng.normal(size=(2, width)) * np.exp(rng.uniform(-2, 3))
@@ -62,7 +62,9 @@ def test_no_attainable_point_of_a_cell_is_above_its_bound(seed, options):
         multipliers[-1] = abs(multipliers[-1])
         value, places = problem.likelihood.value(point), (np.array([r]), np.array([v]))
         rounding = 1e-12 * abs(value)
-        assert bounds.at_places(multipliers, *places, size).worst >= value - rounding
+        assert (
+            bounds.largest_bound(multipliers, *places, size).largest >= value - rounding
+        )
         assert bounds.bound(multipliers, cell).value >= value - rounding
 
 
@@ -71,7 +73,7 @@ def test_no_attainable_point_of_a_cell_is_above_its_bound(seed, options):
 def test_cells_cover_all_points_above_the_target(seed, options):
     problem, rng = draw_problem(seed, **options), np.random.default_rng(seed)
     bounds, edge = UpperBounds(problem, solve(problem).point), 1e-12
-    target = bounds.found - 2 * bounds.weight  # so low that many points are above it
+    target = bounds.maximum - 2 * bounds.weight  # so low that many points are above it
     cells = np.array(bounds.cells(target))
     for point, r, v in draw_points(problem, rng, 200):
         place = np.array([logit(r), np.log(v)])
@@ -83,8 +85,10 @@ def test_cells_cover_all_points_above_the_target(seed, options):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_bound_at_the_maximum_is_the_maximum_where_it_is_tight(seed, options):
     bounds = UpperBounds(problem := draw_problem(seed, **options), solve(problem).point)
-    at = bounds.at_places(bounds.start, np.array([bounds.r]), np.array([bounds.v]), 1.0)
-    assert not bounds.are_tight or at.worst == pytest.approx(bounds.found, abs=1e-6)
+    at = bounds.largest_bound(
+        bounds.start, np.array([bounds.r]), np.array([bounds.v]), 1.0
+    )
+    assert not bounds.are_tight or at.largest == pytest.approx(bounds.maximum, abs=1e-6)
 
 
 @pytest.mark.parametrize("number", [22, 46])

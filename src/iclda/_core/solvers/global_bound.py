@@ -1,10 +1,11 @@
 """Prove that a maximum of the likelihood of the labeled rows of two classes is global.
 
-The proof is branch and bound over two numbers, the class weight r and v = 1 - b'b / (r (1 - r)).
-For fixed r and v the likelihood is a quadratic function of b, which lies on a sphere and in the
-attainable set. Any multipliers of these two constraints give an upper bound, a closed form in r
-and v. A cell, an interval of r and one of v, whose bound is not above the maximum holds nothing
-better; the others are split. The formulas are in docs/solvers.md.
+The proof is branch and bound over two numbers, the class weight r and v = 1 - b'b / (r
+(1 - r)). For fixed r and v the likelihood is a quadratic function of b, which lies on a
+sphere and in the attainable set. Any multipliers of these two constraints give an upper
+bound, a closed form in r and v. A cell, an interval of r and one of v, whose bound is
+not above the maximum holds nothing better; the others are split. The formulas are in
+docs/solvers.md.
 """
 
 from __future__ import annotations
@@ -22,30 +23,41 @@ from ..problem import Problem
 from . import settings
 from .attainable import hold_all
 
-_COLUMNS = 8  # intervals of r at the beginning
-_STEPS = (
-    6,
-    15,
-)  # Newton steps for the multipliers of a cell: of a large one, of a small one
-_SMALL = 0.1  # width of small cells, in logit(r) and log(v)
-_SMALLEST = 1e-4  # width of cells that are not split
-_LEAST_SPREAD = 1e-6  # of the labeled rows in any direction, per unit of weight
-_BARRIER = 0.02  # over tau; it keeps the bound concave in b
+# Intervals of r at the beginning.
+_N_COLUMNS = 8
+# Newton steps for the multipliers of a large and of a small cell.
+_MAX_STEPS_OF_LARGE_CELL = 6
+_MAX_STEPS_OF_SMALL_CELL = 15
+# Width in logit(r) and log(v) below which a cell is small.
+_SMALL_CELL_WIDTH = 0.1
+# Cells narrower than this are not split: the proof is given up.
+_MIN_CELL_WIDTH = 1e-4
+# Smallest spread of the labeled rows in any direction, per unit of weight, that counts.
+_MIN_LABELED_SPREAD = 1e-6
+# Weight, over tau, of the logarithmic barrier that keeps the bound concave in b.
+_BARRIER_PER_TAU = 0.02
+# Step in log(v) by which the lower end of the cells is sought.
+_LOG_V_STEP = 0.2
+# Relative damping of Newton steps: the smallest one, and the first after a failed step.
+_MIN_DAMPING = 1e-9
+_DAMPING_AFTER_FAILURE = 1e-5
 
 
 def is_proved_global(problem: Problem, point: Array) -> bool:
-    """Whether no attainable point has a higher likelihood than a maximum, up to a tolerance.
+    """Whether no attainable point has a higher likelihood than a maximum.
 
-    The tolerance is ``settings.GLOBAL_GAP`` per unit of labeled weight. False says nothing: the
-    proof may take too long, or the bounds may be too weak.
+    The tolerance is ``settings.GLOBAL_GAP`` per unit of labeled weight. False says
+    nothing: the proof may take too long, or the bounds may be too weak.
     """
-    n_rows, width = problem.unlabeled.n_rows, point.shape[1]
-    is_small = n_rows <= settings.HELD_ROWS and width <= settings.PROVED_WIDTH
-    if len(point) != 2 or problem.proportions is not None or not is_small:
+    n_rows = problem.unlabeled.n_rows
+    width = point.shape[1]
+    if len(point) != 2 or problem.proportions is not None:
+        return False
+    if n_rows > settings.HELD_ROWS or width > settings.PROVED_WIDTH:
         return False
     bounds = UpperBounds(problem, point)
-    most_steps = settings.PROOF_WORK / (n_rows * width**2 + settings.PROOF_OVERHEAD)
-    return bounds.are_tight and _Search(bounds).run(most_steps)
+    max_steps = settings.PROOF_WORK / (n_rows * width**2 + settings.PROOF_OVERHEAD)
+    return bounds.are_tight and _Search(bounds).run(max_steps)
 
 
 class ProofCell(NamedTuple):
@@ -56,285 +68,396 @@ class ProofCell(NamedTuple):
 
     @property
     def ends(self) -> tuple[list[float], list[float]]:
-        """Ends of r and of v."""
+        """Both ends of r, and both ends of v."""
         return expit(self.r).tolist(), np.exp(self.v).tolist()
+
+    def halves(self, *, is_split_in_r: bool) -> list[ProofCell]:
+        """Split the cell in the middle of one of its intervals."""
+        low, high = self.r if is_split_in_r else self.v
+        middle = (low + high) / 2
+        intervals = [(low, middle), (middle, high)]
+        if is_split_in_r:
+            return [ProofCell(interval, self.v) for interval in intervals]
+        return [ProofCell(self.r, interval) for interval in intervals]
 
 
 class CellBound(NamedTuple):
-    """Upper bound of the likelihood in a cell, and where it is attained."""
+    """Upper bound of the likelihood in a cell, and where in (r, v) it is attained.
+
+    ``error_of_r`` is the part of the bound that is due to the width of the cell in r.
+    """
 
     value: float
     r: float
     v: float
-    error_of_r: float  # part of the bound that is due to the width of the cell in r
+    error_of_r: float
 
 
 class _Softened(NamedTuple):
-    """The largest of several bounds, and a smooth upper bound of it with two derivatives."""
+    """The largest of several bounds, and a smooth bound of it with derivatives."""
 
-    worst: float
+    largest: float
     value: float
     gradient: Array
     hessian: Array
 
 
 class UpperBounds:
-    """Upper bounds of the likelihood by multipliers (1 + rank + 1,): scores, and one for b'b.
+    """Upper bounds of the likelihood, one for every vector of multipliers.
 
-    Coordinates of b are those in which the square term of the likelihood is diagonal.
+    Multipliers are an array (1 + rank + 1,): the scores (c_0, c_b) of the support
+    function, and the multiplier l of b'b. For fixed r and v the likelihood is
+
+        level(r) - N/2 log v - Q / k        k = 2 (1 - s) r (1 - r) v
+
+    with the squared residuals Q = loss(r) + b'G b - 2 b'(first - r total). Coordinates
+    of b are those in which G, the sum of z z' over the labeled rows, is diagonal: its
+    eigenvalues are the ``curvatures``. ``first`` is the sum of z over the labeled rows
+    of the first class, ``total`` that over all labeled rows. docs/solvers.md derives
+    this.
     """
 
     def __init__(self, problem: Problem, point: Array) -> None:
-        likelihood, held = problem.likelihood, hold_all(problem)
-        counts, means = likelihood.counts, likelihood.means
-        self.weight, self._keep = likelihood.weight, 1 - likelihood.shrinkage
-        self._n, self._m = counts.tolist()
-        self._prior = (
-            (self._n, self._m) if likelihood.log_priors is None else (0.0, 0.0)
-        )
-        self._curvatures, axes = np.linalg.eigh(
-            likelihood.within + (counts * means.T) @ means
-        )
-        self._first, self._total = counts[0] * means[0] @ axes, counts @ means @ axes
-        self._row_weights, self._z = held.weights, held.z.copy()
+        likelihood = problem.likelihood
+        counts = likelihood.counts
+        means = likelihood.means
+        self.weight = likelihood.weight
+        self._keep = 1 - likelihood.shrinkage
+        self._n_first, self._n_second = counts.tolist()
+        # With fixed priors the likelihood has no terms in log r and log(1 - r).
+        has_free_priors = likelihood.log_priors is None
+        self._first_log_weight = self._n_first if has_free_priors else 0.0
+        self._second_log_weight = self._n_second if has_free_priors else 0.0
+
+        # The labeled rows, then the unlabeled ones, in coordinates that make G
+        # diagonal.
+        labeled_squares = likelihood.within + (counts * means.T) @ means
+        self._curvatures, axes = np.linalg.eigh(labeled_squares)
+        self._first = counts[0] * means[0] @ axes
+        self._total = counts @ means @ axes
+        held = hold_all(problem)
+        self._row_weights = held.weights
+        self._z = held.z.copy()
         self._z[:, 1:] = held.z[:, 1:] @ axes
-        self._labeled = np.append(
-            held.labeled_point[0, 0], held.labeled_point[0, 1:] @ axes
-        )
+        labeled_point = held.labeled_point[0]
+        self._labeled = np.append(labeled_point[0], labeled_point[1:] @ axes)
+
+        # The maximum, and the constant with which the formula above attains it.
         value, gradient = likelihood.value_and_gradient(point)
-        self.found, self.r, b = float(value), float(point[0, 0]), point[0, 1:] @ axes
-        free = self.r * (1 - self.r) - float(b @ b)
-        self.v = free / (self.r * (1 - self.r))
+        self.maximum = float(value)
+        self.r = float(point[0, 0])
+        b = point[0, 1:] @ axes
+        det_core = self.r * (1 - self.r) - float(b @ b)
+        self.v = det_core / (self.r * (1 - self.r))
         loss = float(self._loss(self.r) + b @ (self._curvatures * b))
         loss -= 2 * float(b @ (self._first - self.r * self._total))
         self._constant = 0.0
-        self._constant = (
-            self.found + self.weight / 2 * math.log(self.v) - self._level(self.r)
-        )
-        self._constant += loss / (2 * self._keep * free)
-        least = _LEAST_SPREAD * self.weight
-        lead, pull = gradient[0] - gradient[1], loss / free - self._keep * self.weight
-        self.start = np.concatenate([lead[:1], lead[1:] @ axes, [pull]])
-        gram = np.diag(np.append(self.weight, self._curvatures.clip(least)))
-        gram[0, 1:] = gram[1:, 0] = self._total
-        along = np.append(self._n, self._first)
-        self._least_loss = self._n - float(along @ np.linalg.solve(gram, along))
+        half_log_v = self.weight / 2 * math.log(self.v)
+        self._constant = self.maximum + half_log_v - self._level(self.r)
+        self._constant += loss / (2 * self._keep * det_core)
+
+        # Multipliers whose bound touches the likelihood at the maximum.
+        lead = gradient[0] - gradient[1]
+        multiplier = loss / det_core - self._keep * self.weight
+        self.start = np.concatenate([lead[:1], lead[1:] @ axes, [multiplier]])
+
+        # The squared residuals of the least squares fit to the labeled rows alone.
+        min_curvature = _MIN_LABELED_SPREAD * self.weight
+        gram = np.diag(np.append(self.weight, self._curvatures.clip(min_curvature)))
+        gram[0, 1:] = self._total
+        gram[1:, 0] = self._total
+        right = np.append(self._n_first, self._first)
+        self._least_loss = self._n_first - float(right @ np.linalg.solve(gram, right))
+
         # At the maximum the bound has to be concave in b.
         smallest = float(self._curvatures[0])
-        self.are_tight = min(self._least_loss, smallest) > least and smallest + pull > 0
+        is_regular = min(self._least_loss, smallest) > min_curvature
+        self.are_tight = is_regular and smallest + multiplier > 0
 
     def _loss(self, r: Any) -> Any:
-        """Squared residuals of the constant r for the indicator of the first class."""
-        return self.weight * r**2 - 2 * self._n * r + self._n
+        """Return the squared residuals of the constant r: Q for b = 0."""
+        return self.weight * r**2 - 2 * self._n_first * r + self._n_first
 
     def _level(self, r: Any) -> Any:
-        """Part of the likelihood that depends on r alone."""
-        (n, m), near = self._prior, self._n / r + self._m / (1 - r)
+        """Return the part of the likelihood that depends on r alone."""
+        inverse = self._n_first / r + self._n_second / (1 - r)
         return (
-            self._constant + n * np.log(r) + m * np.log(1 - r) + near / (2 * self._keep)
+            self._constant
+            + self._first_log_weight * np.log(r)
+            + self._second_log_weight * np.log(1 - r)
+            + inverse / (2 * self._keep)
         )
 
     def cells(self, target: float) -> list[ProofCell]:
-        """Cells that cover all attainable points with a likelihood above ``target``."""
-        ends = logit([self._labeled[0], self._labeled[0] + self._row_weights.sum()])
+        """Return cells that cover all attainable points that are above the target."""
+        smallest_r = self._labeled[0]
+        ends = logit([smallest_r, smallest_r + self._row_weights.sum()])
+        # The maximum lies on an edge, where bounds touch the likelihood.
         middle = np.clip(logit(self.r), *ends)
-        loss = 2 * self._least_loss / self._keep
+        cuts = np.unique([middle, *np.linspace(ends[0], ends[1], _N_COLUMNS + 1)])
         cells = []
-        for cut in pairwise(
-            np.unique([middle, *np.linspace(ends[0], ends[1], _COLUMNS + 1)])
-        ):
-            # The least loss bounds the likelihood for small v.
-            first, last = expit(cut).tolist()
-            most = self._constant + (self._n / first + self._m / (1 - last)) / (
-                2 * self._keep
-            )
-            most += self._prior[0] * math.log(last) + self._prior[1] * math.log(
-                1 - first
-            )
-            v = math.log(min(1.0, 2 * loss / self.weight))
-            while most - self.weight / 2 * v - loss * math.exp(-v) > target:
-                v -= 0.2
-            cells += [
-                ProofCell(cut, pair)
-                for pair in pairwise(np.linspace(v, 0, 2 + int(-v)))
-            ]
+        for column in pairwise(cuts):
+            lowest = self._lowest_log_v(column, target)
+            edges = np.linspace(lowest, 0, 2 + int(-lowest))
+            cells += [ProofCell(column, interval) for interval in pairwise(edges)]
         return cells
 
-    def at_places(
+    def _lowest_log_v(self, column: tuple[float, float], target: float) -> float:
+        """Return a log(v) below which no point of a column is above the target.
+
+        There the least squared residuals of the labeled rows bound the likelihood.
+        """
+        first, last = expit(column).tolist()
+        largest = self._constant + (
+            self._n_first / first + self._n_second / (1 - last)
+        ) / (2 * self._keep)
+        largest += self._first_log_weight * math.log(
+            last
+        ) + self._second_log_weight * math.log(1 - first)
+        loss = 2 * self._least_loss / self._keep
+        log_v = math.log(min(1.0, 2 * loss / self.weight))
+        while largest - self.weight / 2 * log_v - loss * math.exp(-log_v) > target:
+            log_v -= _LOG_V_STEP
+        return log_v
+
+    def largest_bound(
         self, multipliers: Array, r: Array, v: Array, tau: float
     ) -> _Softened:
-        """Largest bound at places (r, v); tau softens the attainable set and the maximum."""
-        scores, given = multipliers[:-1], self._curvatures + multipliers[-1]
-        if not given[0] > 0:
+        """Return the largest bound at several pairs (r, v), with derivatives.
+
+        tau softens the support function of the attainable set and the maximum over
+        pairs.
+        """
+        scores = multipliers[:-1]
+        size = len(scores)
+        curvatures = self._curvatures + multipliers[-1]
+        smallest = curvatures[0]
+        if not smallest > 0:
             return _Softened(math.inf, math.inf, multipliers, multipliers)
-        q, size = r * (1 - r), len(scores)
-        k = 2 * self._keep * q * v
+        det_shares = r * (1 - r)
+        k = 2 * self._keep * det_shares * v
+
+        # The bound at each pair, with the b that maximizes it.
         b = self._first - np.outer(r, self._total) - np.outer(k, scores[1:] / 2)
-        b /= given
-        by_pull = q * (1 - v) / k
+        b /= curvatures
+        sphere = det_shares * (1 - v) / k
         values = self._level(r) - self.weight / 2 * np.log(v) - scores[0] * r
-        values += (b**2 @ given - self._loss(r)) / k + multipliers[-1] * by_pull
+        values += (b**2 @ curvatures - self._loss(r)) / k + multipliers[-1] * sphere
+        largest = float(values.max())
+
+        # The support function: every row goes to the class with the larger score.
         leads = self._z @ scores
+        decay = np.exp(-np.abs(leads) / tau)
         support = float(
             scores @ self._labeled + self._row_weights @ np.maximum(leads, 0)
         )
-        decay, top = np.exp(-np.abs(leads) / tau), float(values.max())
-        shares, barrier = np.exp((values - top) / tau), _BARRIER * tau
-        value = support + top + tau * float(self._row_weights @ np.log1p(decay))
+
+        # The softened value.
+        shares = np.exp((values - largest) / tau)
+        barrier = _BARRIER_PER_TAU * tau
+        value = support + largest + tau * float(self._row_weights @ np.log1p(decay))
         value += tau * math.log(shares.sum()) - barrier * math.log(
-            given[0] / self.weight
+            smallest / self.weight
         )
+
+        # Its gradient: of the maximum over pairs, the support function and the barrier.
         shares /= shares.sum()
-        by_place = np.column_stack([-r, -b, by_pull - (b**2).sum(axis=1) / k])
-        gradient = shares @ by_place
-        apart = (by_place - gradient) * np.sqrt(shares / tau)[:, None]
+        by_pair = np.column_stack([-r, -b, sphere - (b**2).sum(axis=1) / k])
+        gradient = shares @ by_pair
+        apart = (by_pair - gradient) * np.sqrt(shares / tau)[:, None]
         labels = np.where(leads >= 0, 1, decay) / (1 + decay)
         gradient[:size] += self._labeled + (self._row_weights * labels) @ self._z
-        gradient[size] -= barrier / given[0]
+        gradient[size] -= barrier / smallest
+
+        # Its Hessian, in the same order.
+        hessian = apart.T @ apart
         spread = self._row_weights * decay / (1 + decay) ** 2 / tau
-        hessian, inner = apart.T @ apart, np.arange(1, size)
         hessian[:size, :size] += (self._z * spread[:, None]).T @ self._z
-        hessian[inner, inner] += shares @ k / (2 * given)
-        hessian[inner, size] += shares @ b / given
-        hessian[size, inner] += shares @ b / given
-        hessian[size, size] += shares @ (2 / k * (b**2 / given).sum(axis=1))
-        hessian[size, size] += barrier / given[0] ** 2
-        return _Softened(support + top, value, gradient, hessian)
+        inner = np.arange(1, size)
+        hessian[inner, inner] += shares @ k / (2 * curvatures)
+        hessian[inner, size] += shares @ b / curvatures
+        hessian[size, inner] += shares @ b / curvatures
+        hessian[size, size] += shares @ (2 / k * (b**2 / curvatures).sum(axis=1))
+        hessian[size, size] += barrier / smallest**2
+        return _Softened(support + largest, value, gradient, hessian)
 
     def improve(
-        self, now: Array, r: Array, v: Array, target: float, most_steps: int
+        self, multipliers: Array, r: Array, v: Array, target: float, max_steps: int
     ) -> tuple[float, Array, int]:
-        """Lower the largest bound at places by Newton steps, to ``target`` if they suffice.
+        """Lower the largest bound at pairs (r, v) by Newton steps, down to ``target``.
 
         Return the bound, its multipliers and the number of steps.
         """
-        unit, damping = self.weight, 1e-9
-        lack = max(self.at_places(now, r, v, unit).worst - target, 1e-6 * unit)
-        least = min(max(0.03 * lack, 2e-7 * unit), 0.03 * unit)
-        at, tau = self.at_places(now, r, v, lack), lack
-        best, n_steps = (at.worst, now), 0
-        while best[0] > target and n_steps < most_steps:
+        unit = self.weight
+        lack = self.largest_bound(multipliers, r, v, unit).largest - target
+        # tau begins at what is lacking and falls to a small part of it.
+        tau = max(lack, 1e-6 * unit)
+        min_tau = min(max(0.03 * tau, 2e-7 * unit), 0.03 * unit)
+        current = self.largest_bound(multipliers, r, v, tau)
+        best_bound = current.largest
+        best_multipliers = multipliers
+        damping = _MIN_DAMPING
+        n_steps = 0
+        while best_bound > target and n_steps < max_steps:
             n_steps += 1
-            diagonal = at.hessian.diagonal()
-            scale = np.append(np.full(len(now) - 1, diagonal[:-1].max()), diagonal[-1])
-            step = -np.linalg.solve(at.hessian + np.diag(damping * scale), at.gradient)
-            slope, ahead = (
-                float(at.gradient @ step),
-                self.at_places(now + step, r, v, tau),
-            )
-            if not ahead.value <= at.value + 0.1 * slope:
-                damping = max(10 * damping, 1e-5)
+            step = _newton_step(current, damping)
+            slope = float(current.gradient @ step)
+            ahead = self.largest_bound(multipliers + step, r, v, tau)
+            if not ahead.value <= current.value + 0.1 * slope:
+                damping = max(10 * damping, _DAMPING_AFTER_FAILURE)
                 continue
-            now, at, damping = now + step, ahead, max(0.1 * damping, 1e-9)
-            best = min(best, (at.worst, now), key=lambda pair: pair[0])
-            if -slope < 0.2 * (at.value + slope - tau - target):
+            multipliers = multipliers + step
+            current = ahead
+            damping = max(0.1 * damping, _MIN_DAMPING)
+            if current.largest < best_bound:
+                best_bound = current.largest
+                best_multipliers = multipliers
+            # Stop where the predicted fall is far too small to reach the target.
+            if -slope < 0.2 * (current.value + slope - tau - target):
                 break
-            if damping <= 1e-5 and tau > least:
-                tau = max(least, 0.3 * tau)
-                at = self.at_places(now, r, v, tau)
-        return *best, n_steps
+            if damping <= _DAMPING_AFTER_FAILURE and tau > min_tau:
+                tau = max(min_tau, 0.3 * tau)
+                current = self.largest_bound(multipliers, r, v, tau)
+        return best_bound, best_multipliers, n_steps
 
     def bound(self, multipliers: Array, cell: ProofCell) -> CellBound:
-        """Upper bound in a cell by multipliers at which it is concave in b."""
-        scores, pull, (n, m), keep = (
-            multipliers[:-1],
-            multipliers[-1],
-            self._prior,
-            self._keep,
+        """Return an upper bound in a cell, by multipliers that make it concave in b.
+
+        With b eliminated the bound is, in r and v,
+
+            level(r) - N/2 log v + (a_0 + a_1 r + a_2 r^2) / k + intercept + slope r +
+            rise k
+
+        It is exact in v. In r it is bounded by the chord between both ends of the cell
+        plus the largest second derivative times width^2 / 8, which has a part that is
+        constant in v, one over v and one times v.
+        """
+        keep = self._keep
+        scores = multipliers[:-1]
+        multiplier = multipliers[-1]
+        curvatures = self._curvatures + multiplier
+        first = self._first / curvatures
+        total = self._total / curvatures
+        a_0 = self._first @ first - self._n_first
+        a_1 = 2 * (self._n_first - self._first @ total) + multiplier
+        a_2 = self._total @ total - self.weight - multiplier
+        intercept = (
+            scores @ self._labeled - scores[1:] @ first - multiplier / (2 * keep)
         )
-        given = self._curvatures + pull
-        over, across = self._first / given, self._total / given
-        # level(r) - N/2 log v + (a + b r + c r^2) / k + intercept + slope r + rise k bounds L.
-        a, b = self._first @ over - self._n, 2 * (self._n - self._first @ across) + pull
-        c = self._total @ across - self.weight - pull
-        intercept = scores @ self._labeled - scores[1:] @ over - pull / (2 * keep)
         intercept += self._row_weights @ np.maximum(self._z @ scores, 0)
-        slope, rise = (
-            scores[1:] @ across - scores[0],
-            scores[1:] @ (scores[1:] / given) / 4,
+        slope = scores[1:] @ total - scores[0]
+        rise = scores[1:] @ (scores[1:] / curvatures) / 4
+
+        # The excess over the chord.
+        (low_r, high_r), (low_v, high_v) = cell.ends
+        bend = (high_r - low_r) ** 2 / 8
+        inverse = (self._n_first / high_r**3 + self._n_second / (1 - low_r) ** 3) / keep
+        logarithms = (
+            self._first_log_weight / low_r**2
+            + self._second_log_weight / (1 - high_r) ** 2
         )
-        # Above its chord from end to end of r the bound is curved by a part that is constant in
-        # v, one over v and one times v.
-        (first, last), ends_of_v = cell.ends
-        bend = (last - first) ** 2 / 8
-        near = (self._n / last**3 + self._m / (1 - first) ** 3) / keep
-        fixed = bend * max(0.0, n / first**2 + m / (1 - last) ** 2 - near)
-        over_v = max(0.0, -a) / first**3 + max(0.0, -a - b - c) / (1 - last) ** 3
-        over_v, times_v = bend * over_v / keep, bend * 4 * keep * rise
-        found = []
-        for r in (first, last):
+        fixed = bend * max(0.0, logarithms - inverse)
+        over_v = max(0.0, -a_0) / low_r**3
+        over_v = over_v + max(0.0, -a_0 - a_1 - a_2) / (1 - high_r) ** 3
+        over_v = bend * over_v / keep
+        times_v = bend * 4 * keep * rise
+
+        # At each end of r the bound is level - N/2 log v + fall / v + growth v, whose
+        # maximum lies at an end of v or where the derivative vanishes.
+        candidates = []
+        for r in (low_r, high_r):
             k = 2 * keep * r * (1 - r)
             level = self._level(r) + intercept + slope * r + fixed
-            fall, growth = (a + b * r + c * r**2) / k + over_v, k * rise + times_v
+            fall = (a_0 + a_1 * r + a_2 * r**2) / k + over_v
+            growth = k * rise + times_v
             root = self.weight**2 / 4 + 4 * growth * fall
             peak = -2 * fall / (self.weight / 2 + math.sqrt(root)) if root >= 0 else 0.0
-            for v in (*ends_of_v, min(max(peak, ends_of_v[0]), ends_of_v[1])):
+            for v in (low_v, high_v, min(max(peak, low_v), high_v)):
                 value = level - self.weight / 2 * math.log(v) + fall / v + growth * v
-                found.append((float(value), r, v))
-        value, r, v = max(found)
+                candidates.append((float(value), r, v))
+        value, r, v = max(candidates)
         return CellBound(value, r, v, fixed + over_v / v + times_v * v)
 
 
+def _newton_step(current: _Softened, damping: float) -> Array:
+    """Return a Newton step with damping relative to the diagonal of the Hessian."""
+    diagonal = current.hessian.diagonal()
+    scale = np.full(len(diagonal), diagonal[:-1].max())
+    scale[-1] = diagonal[-1]
+    damped = current.hessian + np.diag(damping * scale)
+    return np.asarray(-np.linalg.solve(damped, current.gradient))
+
+
 class _Search:
-    """Cells whose bounds are above the target, the largest bound first."""
+    """Branch and bound over the cells whose bounds are above the target."""
 
     def __init__(self, bounds: UpperBounds) -> None:
-        self._bounds, self._nothing = bounds, np.zeros(len(bounds.start))
+        self._bounds = bounds
         self._tolerance = settings.GLOBAL_GAP * bounds.weight
-        self._target, self._order = bounds.found + self._tolerance, count()
+        self._target = bounds.maximum + self._tolerance
+        # A heap with the largest bound first; the counter decides between equal bounds.
         self._cells: list[tuple[float, int, ProofCell, Array, CellBound]] = []
+        self._order = count()
         for cell in bounds.cells(self._target):
             self._add(cell, bounds.start)
 
     def _add(self, cell: ProofCell, multipliers: Array) -> None:
         bound = self._bounds.bound(multipliers, cell)
         if not bound.value <= self._target:
-            entry = -bound.value, next(self._order), cell, multipliers, bound
+            entry = (-bound.value, next(self._order), cell, multipliers, bound)
             heapq.heappush(self._cells, entry)
 
-    def run(self, most_steps: float) -> bool:
-        """Split cells until none is left; False if that takes too many steps."""
-        while self._cells and most_steps > 0:
+    def run(self, max_steps: float) -> bool:
+        """Split cells until none is left; return False if that takes too many steps."""
+        while self._cells and max_steps > 0:
             _, _, cell, multipliers, bound = heapq.heappop(self._cells)
-            widths = np.ptp(cell, axis=1)
-            is_small = bool(widths.max() < _SMALL)
+            width_in_r, width_in_v = np.ptp(cell, axis=1)
+            width = max(width_in_r, width_in_v)
+            is_small = bool(width < _SMALL_CELL_WIDTH)
             multipliers, n_steps = self._improved(
                 cell, multipliers, bound, is_small=is_small
             )
-            most_steps -= 1 + n_steps
+            max_steps -= 1 + n_steps
             bound = self._bounds.bound(multipliers, cell)
             lack = bound.value - self._target
             if lack <= 0:
                 continue
-            if widths.max() < _SMALLEST:
+            if width < _MIN_CELL_WIDTH:
                 return False
-            kind = (
-                "r" if bound.error_of_r > 0.5 * lack or widths[0] > widths[1] else "v"
-            )
-            low, high = getattr(cell, kind)
-            for half in pairwise((low, (low + high) / 2, high)):
-                self._add(cell._replace(**{kind: half}), multipliers)
+            is_split_in_r = bound.error_of_r > 0.5 * lack or width_in_r > width_in_v
+            for half in cell.halves(is_split_in_r=bool(is_split_in_r)):
+                self._add(half, multipliers)
         return not self._cells
 
     def _improved(
         self, cell: ProofCell, multipliers: Array, bound: CellBound, *, is_small: bool
     ) -> tuple[Array, int]:
-        """Multipliers that bound a cell better, and the number of Newton steps to them."""
-        places = dict.fromkeys([*product(*cell.ends), (bound.r, bound.v)])
-        r, v = (np.array(each) for each in zip(*places, strict=True))
-        choices = [multipliers, self._bounds.start, self._nothing]
+        """Return multipliers with a lower bound, and the number of Newton steps."""
+        # Bounds are lowered at the corners and where the bound of the cell is attained.
+        pairs = dict.fromkeys([*product(*cell.ends), (bound.r, bound.v)])
+        r = np.array([pair[0] for pair in pairs])
+        v = np.array([pair[1] for pair in pairs])
+        starts = [multipliers, self._bounds.start, np.zeros(len(multipliers))]
         values = [
-            self._bounds.at_places(x, r, v, self._tolerance).worst for x in choices
+            self._bounds.largest_bound(start, r, v, self._tolerance).largest
+            for start in starts
         ]
-        aim, worst, n_all = self._target - 0.1 * self._tolerance, math.inf, 0
+        aim = self._target - 0.1 * self._tolerance
+        max_steps = _MAX_STEPS_OF_SMALL_CELL if is_small else _MAX_STEPS_OF_LARGE_CELL
+        lowest = math.inf
+        n_steps = 0
         for i in np.argsort(values):
-            lack = worst - self._target
-            if lack <= 0 or (not is_small and values[i] - self._target > 5 * lack):
+            lack = lowest - self._target
+            # A large cell is split sooner than improved from a start that is far
+            # behind.
+            is_behind = values[i] - self._target > 5 * lack
+            if lack <= 0 or (not is_small and is_behind):
                 break
-            lowered, changed, n_steps = self._bounds.improve(
-                choices[i], r, v, aim, _STEPS[is_small]
+            value, improved, n_more = self._bounds.improve(
+                starts[i], r, v, aim, max_steps
             )
-            n_all += n_steps
-            if lowered < worst:
-                worst, multipliers = lowered, changed
-        return multipliers, n_all
+            n_steps += n_more
+            if value < lowest:
+                lowest = value
+                multipliers = improved
+        return multipliers, n_steps
