@@ -268,7 +268,7 @@ def test_class_sizes_are_not_free_with_fewer_labels_than_features(tmp_path):
 def test_labels_are_not_spread_to_many_rows(tmp_path, monkeypatch):
     plan = comparison(tmp_path, methods=None)
     assert choose_settings(plan).left_out == []
-    monkeypatch.setattr("iclda.studies.compare.settings._MAX_SPREAD_ROWS", 60)
+    monkeypatch.setattr("iclda._cost._MAX_SPREAD_ROWS", 60)
     assert choose_settings(plan).left_out == ["sklearn-label-spreading"]
 
 

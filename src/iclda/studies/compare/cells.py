@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
 from ..._core import AnyArray, Array
+from ..._cost import COMPARISON_BUDGET, limit_starts
 from ..._estimators.labels import FREE, Labels
 from ..._statistics import row_losses
 from ...tabular.encoders import pipeline, preprocessing
@@ -97,16 +98,13 @@ def build_classifier(
     ``has_chosen_rows`` tells whether rows were chosen to be labeled: the proportions of
     their classes are not those of other rows then, and are left free.
     """
-    method = contestant.method
-    classifier = method.classifier(
+    classifier = contestant.method.classifier(
         shrinkage=contestant.shrinkage,
         proportions=FREE if has_chosen_rows else None,
         seed=seed,
     )
     classifier.set_params(unlabeled=None)
-    # Where every start takes seconds, a search begins at the supervised fit alone.
-    if "n_starts" in method.parameters and size.is_slow:
-        classifier.set_params(n_starts=1)
+    limit_starts(classifier, size.n_classes, size.n_features, COMPARISON_BUDGET)
     return classifier
 
 
