@@ -61,7 +61,7 @@ def test_a_search_is_slow_by_its_unknowns_and_for_auto_by_its_classes(
 )
 def test_methods_that_take_minutes_are_left_out(size, for_compare, for_auto):
     assert left_out(size, COMPARISON_BUDGET) == for_compare
-    # AutoLDA compares on a sample of the rows, where a long search ends soon.
+    # AutoLDA compares on a sample of the rows, and has no limit on unknowns.
     assert left_out(size, AUTO_BUDGET) == for_auto
 
 

@@ -1,7 +1,7 @@
 """What a fit costs, and what a caller can afford: the one place that says what is slow.
 
 Three things make a fit slow. A search over the labels of the unlabeled rows has
-(classes - 1) x (features + 1) unknowns, and its time grows faster than their number.
+(classes - 1) x (features + 1) unknowns, and takes longer the more there are.
 Some methods take long with many features. Any fit sums over the cells of its table.
 
 How long is too long depends on who waits. ``AutoLDA`` compares methods inside one fit,
@@ -71,8 +71,7 @@ class Budget:
     max_quick_classes : int or None
         With more classes it does so, however few its unknowns. None: no such limit.
     max_unknowns : int or None
-        With more unknowns a search takes minutes. None: the caller has few rows, and
-        never waits that long.
+        With more unknowns a search takes minutes. None: it is never left out for them.
     n_starts : int or None
         Starts of a search that is quick; None leaves them to the method.
     """

@@ -19,7 +19,7 @@ from ...tabular.encoders import pipeline, preprocessing
 from .. import measures, record_fits
 from ..store import Cell, FitResult
 from .contestants import Contestant, Size
-from .splits import COMPARISON, CellRows, Splits
+from .splits import COMPARISON, SplitRows, Splits
 
 # Stored losses of rows have this many decimals.
 _LOSS_DECIMALS = 9
@@ -108,7 +108,7 @@ def build_classifier(
     return classifier
 
 
-def encode(data: CellData, rows: CellRows) -> EncodedRows:
+def encode(data: CellData, rows: SplitRows) -> EncodedRows:
     """Train the steps before the classifier on the training rows; apply them to all.
 
     They do not depend on the contestant: one fit serves all of them.
@@ -127,7 +127,7 @@ def encode(data: CellData, rows: CellRows) -> EncodedRows:
 
 
 def measure_fit(
-    model: Any, encoded: EncodedRows, labels: Labels, rows: CellRows
+    model: Any, encoded: EncodedRows, labels: Labels, rows: SplitRows
 ) -> dict[str, Any]:
     """Return all values of a fitted classifier that are stored.
 
