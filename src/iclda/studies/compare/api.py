@@ -50,6 +50,7 @@ class Findings(Comparison):
         names = ranked(self.summary)
         scores = self.scores
         means = scores.pivot(index="method", columns="measure", values="mean")
+        # Without the measures that no method has.
         table = means.loc[names, known_measures(self.summary)]
         table = table.rename_axis(None, axis=1)
         errors = scores[scores["measure"] == ERROR].set_index("method")
@@ -218,6 +219,7 @@ def compare(
         ``findings.curves`` (pandas frames), ``findings.figures()`` and
         ``findings.save(folder)``. Notebooks show answer and table.
     """
+    # Wrong parameters are refused before the table is read.
     names = [methods] if isinstance(methods, str) else methods
     chosen_methods = None if names is None else find_compared(names)
     shrinkages = None
@@ -225,6 +227,7 @@ def compare(
         values: Any = shrinkage
         if not isinstance(shrinkage, (list, tuple)):
             values = [shrinkage]
+        # As text they are checked, and without repetitions, as on the command line.
         shrinkages = parse_shrinkages(shrinkage_text(values))
     options = ReadOptions(
         target=target,
@@ -247,6 +250,7 @@ def compare(
         rows = read_file(Path(table), options)
     else:
         rows = read_frame(table, options)
+    # Without a folder to keep them in, fits are stored until the findings are read.
     with tempfile.TemporaryDirectory() as folder:
         plan = ComparisonPlan(
             table=rows.framed(),

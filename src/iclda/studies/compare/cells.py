@@ -119,6 +119,7 @@ def encode(data: CellData, rows: SplitRows) -> EncodedRows:
     train = scaler.fit_transform(encoder.fit_transform(train_cells))
     test = scaler.transform(encoder.transform(test_cells))
 
+    # Indexing has made a copy, in which labels are hidden.
     y = data.splits.y[rows.train]
     y[~rows.is_labeled] = None
     n_labeled = int(rows.is_labeled.sum())
@@ -141,6 +142,7 @@ def measure_fit(
     confusion = measures.count_confusion(
         codes, probabilities.argmax(axis=1), len(labels.classes)
     )
+    # By the rule, a row is wrong if its class does not have the largest probability.
     losses, is_row_wrong = row_losses(probabilities, codes)
     row_values = zip(
         rows.test.tolist(),
