@@ -27,12 +27,16 @@ ELSEWHERE = {
     "_system.py": "test_model_files, tests/cli/test_models and the tests of missing extras",
     "model_selection/_scores.py": "tests/model_selection/test_scorers and test_learning_curve",
     "plots/_scores.py": "tests/plots: test_learning_curve_display, test_reliability and others",
-    "cli/studies.py": "tests/cli/test_compare and tests/cli/test_paper",
+    "cli/labeling.py": "tests/cli/test_ask and tests/cli/test_label",
+    "cli/messages.py": "tests/cli/test_options and tests/cli/test_command_line",
+    "cli/studies.py": "tests/cli/test_paper",
     "_rows/kernels.py": "tests/rows/test_device_sums; it needs Triton",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
 }
 # Names that modules of one kind have in common on purpose.
 COMMON = {"open_rows", "apply_to_rows", "compare", "label"}
+# AutoLDA has these of the table of methods, everything else those of ``_cost``.
+COMMON |= {"affordable", "without_free_search"}
 
 
 def pair_of(module):

@@ -99,6 +99,7 @@ def compare(
         # Printed before the imports below, which take a second or two.
         what = "" if target is None else f", target {target!r}"
         typer.echo(printable(f"Comparing methods on {data.name}{what}") + "\n")
+    # The folder stays locked until its report is written.
     with ExitStack() as stack:
         with show_cells(is_quiet, title="Reading the table"):
             from ..studies.compare.contestants import find_compared, parse_shrinkages

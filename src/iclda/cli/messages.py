@@ -78,6 +78,7 @@ def explained(
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
+        # Tests run several commands in one process: forget the files of earlier ones.
         file_numbers.clear()
         try:
             command(*arguments, **options)

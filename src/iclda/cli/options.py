@@ -9,6 +9,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+# The table, its classes and its columns.
 TableFile = Annotated[
     Path,
     Argument(metavar="DATA", help="A .csv, .parquet, .npy or .npz file, or a folder."),
@@ -38,6 +39,7 @@ Keep = Annotated[
 DropUnusable = Annotated[
     bool, Option("--drop-unusable", help="Leave out names, remarks and such.")
 ]
+# How fits are made.
 Repeats = Annotated[
     int, Option(min=2, max=10_000, metavar="N", help="Repeats of every fit.")
 ]
@@ -45,6 +47,7 @@ Jobs = Annotated[int, Option(min=0, metavar="N", help="Processes; 0 takes all co
 Seed = Annotated[
     int, Option(min=0, max=2**32 - 1, metavar="N", help="Of splits and starts.")
 ]
+# What is printed.
 Quiet = Annotated[bool, Option("--quiet", help="Print nothing but errors.")]
 Json = Annotated[
     bool, Option("--json", help="Print a summary for programs at the end.")

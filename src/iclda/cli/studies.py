@@ -14,6 +14,7 @@ from .._progress import show_cells
 from . import messages, options
 from .compare import draw_comparison, echo_lines, make_terminal
 
+# Folders that commands write to unless told otherwise.
 _RESULTS = Path("results")
 _ANSWERS = Path("answers")
 
@@ -219,6 +220,7 @@ def datasets(data: _Data = None, json: options.Json = False) -> None:
 
 
 def _find_methods(text: str | None) -> tuple[str, ...]:
+    """Return the methods named, or those of the paper."""
     from ..studies.paper import EVERY_METHOD, METHOD_NAMES
     from ..studies.paper.run import choose
 

@@ -23,6 +23,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from .._core import AnyArray, Array
+from .._cost import DRAG_BUDGET, limit_starts
 from .._local_server import Site
 from .._messages import NoUnlabeledRowsWarning, Text, message_of
 from ..datasets import Sample, make_gaussians, make_violated_gaussians
@@ -35,7 +36,6 @@ N_UNLABELED = 1_000
 LARGEST_COORDINATE = 4.5  # on the page
 DECIMALS = 3  # of coordinates, so that a link holds them exactly
 _AXES = ("x", "y")
-_DRAGGED_STARTS = 8  # of a search while a point is dragged
 _DECIMALS = 4  # of shares, which are only drawn
 _STATIC = Path(__file__).parent / "static"
 _SHARED = "A link that somebody shared is opened by `iclda playground LINK`, or pasted under Share."
@@ -108,8 +108,8 @@ def fit_scene(scene: Scene) -> dict[str, Any]:
 def _fit(method: Method, scene: Scene) -> dict[str, Any]:
     """Fit a method; the result has only ``error`` if it cannot be fitted."""
     classifier = method.classifier(shrinkage=scene.shrinkage)
-    if scene.is_dragged and "n_starts" in method.parameters:
-        classifier.set_params(n_starts=_DRAGGED_STARTS)
+    if scene.is_dragged:
+        limit_starts(classifier, len(CLASS_NAMES), len(_AXES), DRAG_BUDGET)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

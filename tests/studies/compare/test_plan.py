@@ -1,162 +1,47 @@
+"""Folds follow from the labels, or an error says why there are none."""
+
 import numpy as np
+import pandas as pd
 import pytest
+from tables_of_results import make_table, table_of
 
-from iclda.methods import FURTHER, METHODS, find_method
-from iclda.model_selection import SemiSupervisedKFold
-from iclda.studies.compare.contestants import (
-    Size,
-    default_shrinkages,
-    line_up,
-    parse_shrinkages,
-    shrinkage_text,
-)
-from iclda.studies.compare.splits import (
-    COMPARISON,
-    LABELED_CURVE,
-    MAX_CURVE_UNLABELED_ROWS,
-    UNLABELED_CURVE,
-    Splits,
-)
-from iclda.studies.store import cells_of
+from iclda.methods import find_method
+from iclda.studies.compare.plan import ComparisonPlan, choose_n_folds
 
-FEW = Size(30, 2, 10)
-Y = np.array((["a"] * 9 + ["b"] * 12 + ["c"] * 6 + [None] * 23), dtype=object)[
-    np.random.default_rng(1).permutation(50)
-]
-IS_LABELED = np.array([label is not None for label in Y])
-SPLITS = Splits(Y, 3, 2, seed=4)
-HIDDEN = Splits(Y, 3, 2, n_labeled=8, seed=4)
+METHODS = (find_method("em"), find_method("supervised"))
 
 
-def names(*arguments):
-    return [contestant.name for contestant in line_up(*arguments)]
+def comparison(out, table=None, **settings):
+    settings = {"methods": METHODS, "repeats": 3, "folds": 2, **settings}
+    return ComparisonPlan(
+        make_table(n_features=3) if table is None else table, out, **settings
+    )
 
 
-def test_supervised_comes_first_and_one_shrinkage_needs_no_mention():
-    assert names(METHODS, ["auto"], FEW)[0] == "supervised"
-    assert set(names(METHODS, [0.3], FEW)) == {method.name for method in METHODS}
-
-
-def test_names_tell_several_shrinkages_apart():
-    chosen = [find_method("iclda"), find_method("supervised")]
-    assert names(chosen, [None, "auto", 0.2], FEW) == [
-        "supervised without shrinkage", "supervised", "supervised with shrinkage 0.2",
-        "iclda without shrinkage", "iclda", "iclda with shrinkage 0.2",
-    ]  # fmt: skip
-
-
-def test_fits_without_shrinkage_take_part_where_labels_are_many():
-    assert default_shrinkages(Size(49, 2, 10)) == ("auto",)
-    assert default_shrinkages(Size(50, 2, 10)) == (None, "auto")
+def test_the_folds_are_as_many_as_the_rarest_class_allows(tmp_path):
+    labels = ["a"] * 9 + ["b"] * 3 + [None] * 12
+    table = table_of(pd.DataFrame({"x": np.arange(24.0) ** 2}), labels)
+    assert comparison(tmp_path, table, folds=None).splits.n_folds == 3
+    assert comparison(tmp_path, folds=None).splits.n_folds == 10
 
 
 @pytest.mark.parametrize(
-    ("text", "values"),
-    [("0", (None,)), ("auto", ("auto",)), (" 0, 0.25 ,auto,0", (None, 0.25, "auto"))],
+    ("labels", "settings", "message"),
+    [
+        (["a"] * 5 + ["b"] + [None] * 4, {}, "Class 'b' has 1 labeled row"),
+        (["a", "b"] * 5, {}, "All 10 rows are labeled.*n_labeled=30"),
+        (["a", "b"] * 3 + [None] * 4, {"folds": 4}, "folds=4 must lie between 2 and 3"),
+        (
+            ["a", "b"] * 5,
+            {"n_labeled": 1},
+            "n_labeled=1 must lie between 2, one label a class",
+        ),
+        (["a", "b"] * 5, {"n_labeled": 9}, "n_labeled=9 must lie between 2.* and 4"),
+    ],
 )
-def test_shrinkages_are_read_as_they_are_written(text, values):
-    assert parse_shrinkages(text) == values
-    assert parse_shrinkages(shrinkage_text(values)) == values
-
-
-@pytest.mark.parametrize("text", ["1", "-0.1", "some", "0.1,nan"])
-def test_what_is_no_shrinkage_is_named(text):
-    with pytest.raises(
-        ValueError, match=rf"^shrinkage must be .* got '{text.split(',')[-1]}'"
-    ):
-        parse_shrinkages(text)
-
-
-def takes(splits, cells=None):
-    return [
-        splits.cell_rows(cell)
-        for cell in cells or cells_of(COMPARISON, {"t": range(3)}, splits.n_repeats)
-    ]
-
-
-def test_the_splits_are_those_of_the_semi_supervised_folds():
-    folds = SemiSupervisedKFold(3, n_repeats=2, unlabeled=None, random_state=4)
-    for take, (train, test) in zip(takes(SPLITS), folds.split(Y, Y), strict=True):
-        assert np.array_equal(take.train, train)
-        assert np.array_equal(take.test, test)
-        assert np.array_equal(take.is_labeled, IS_LABELED[train])
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_hidden_labels_are_those_of_training_rows_and_every_class_keeps_two(seed):
-    splits = Splits(Y, 3, 2, n_labeled=8, seed=seed)
-    for take in takes(splits):
-        kept = Y[take.train[take.is_labeled]].tolist()
-        assert len(kept) == 8
-        assert min(kept.count(name) for name in "abc") >= 2
-        assert not np.isin(take.train, take.test).any()
-
-
-def test_one_label_a_class_is_enough_where_there_are_no_more():
-    assert Splits(Y, 3, 2, n_labeled=4).min_per_class == 1
-    rare = np.array(["a"] * 2 + ["b"] * 8 + [None] * 4, dtype=object)
-    assert Splits(rare, 2, 1).min_per_class == 1
-    assert SPLITS.min_per_class == 2
-
-
-def test_more_unlabeled_rows_are_added_to_fewer_and_nothing_else_changes():
-    cells = cells_of(UNLABELED_CURVE, {"t": [4, 9, 16]}, 6)
-    for split in range(6):
-        few, more, most = takes(
-            SPLITS, [cell for cell in cells if cell.repeat == split]
-        )
-        assert set(few.train) < set(more.train) < set(most.train)
-        assert [(~take.is_labeled).sum() for take in (few, more, most)] == [4, 9, 16]
-        assert set(few.train[few.is_labeled]) == set(most.train[most.is_labeled])
-        assert np.array_equal(few.test, most.test)
-
-
-@pytest.mark.parametrize("splits", [SPLITS, HIDDEN])
-def test_rows_train_unlabeled_where_their_labels_are_not_used(splits):
-    for cell in cells_of(LABELED_CURVE, {"t": [6, 9]}, 6):
-        take, whole = splits.cell_rows(cell), takes(splits)[cell.repeat]
-        assert take.is_labeled.sum() == cell.part
-        assert np.array_equal(take.train, whole.train)
-        assert np.array_equal(take.test, whole.test)
-
-
-def test_sizes_of_curves_leave_out_those_of_the_comparison():
-    assert SPLITS.unlabeled_sizes() == [0, 10, 13, 17]
-    assert SPLITS.labeled_sizes() == [6, 9, 12]
-    assert SPLITS.n_used == 18
-
-
-def test_curves_go_on_beyond_the_labels_kept_while_half_of_the_rows_stay_unlabeled():
-    y = np.array(["a", "b"] * 100, dtype=object)
-    assert Splits(y, 10, 2, n_labeled=20).labeled_sizes() == [4, 7, 12, 33, 55, 90]
-    assert Splits(y, 10, 2, n_labeled=4).labeled_sizes() == [9, 19, 40]
-    assert Splits(y, 10, 2, n_labeled=120).labeled_sizes() == [4, 12, 39]
-
-
-def test_curves_of_many_rows_end_where_more_would_take_long():
-    many = Splits(np.concatenate([Y, np.full(9000, None)]), 3, 2)
-    assert many.unlabeled_sizes()[-1] == MAX_CURVE_UNLABELED_ROWS
-    assert many.labeled_sizes()[-1] == many.n_used
-    take = many.cell_rows(cells_of(LABELED_CURVE, {"t": [6]}, 1)[0])
-    assert (~take.is_labeled).sum() == MAX_CURVE_UNLABELED_ROWS
-
-
-def test_further_methods_are_compared_but_never_recommended():
-    lined_up = line_up((*FURTHER, *METHODS), [None, "auto"], FEW)
-    assert {
-        c.method.name for c in lined_up if not c.is_eligible and c.shrinkage == "auto"
-    } == {method.name for method in FURTHER if "shrinkage" in method.parameters}
-    assert {c.method for c in lined_up} == {*FURTHER, *METHODS}
-
-
-def test_copies_are_tested_once_and_do_not_train_where_one_is_tested():
-    y, copies = np.tile(Y, 2), np.tile(np.arange(50), 2)
-    splits = Splits(y, 3, 2, seed=4, first_copies=copies)
-    assert [test.tolist() for test in splits.tests] == [
-        test.tolist() for test in SPLITS.tests
-    ]
-    assert splits.n_training == 2 * SPLITS.n_training
-    for cell in cells_of(COMPARISON, {"t": range(3)}, 2):
-        take = splits.cell_rows(cell)
-        assert not np.isin(copies[take.train[take.is_labeled]], copies[take.test]).any()
-        assert take.is_labeled.sum() >= splits.n_used
+def test_labels_that_allow_no_comparison_are_explained(
+    labels, settings, message, tmp_path
+):
+    table = table_of(pd.DataFrame({"x": np.arange(10.0)}), labels)
+    with pytest.raises(ValueError, match=message):
+        choose_n_folds(comparison(tmp_path, table, **settings))

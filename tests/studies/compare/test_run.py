@@ -2,12 +2,10 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from tables_of_results import make_table, table_of
+from tables_of_results import make_table
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
@@ -16,24 +14,23 @@ from iclda._progress import show_nothing
 from iclda.cli.messages import in_options
 from iclda.methods import find_method
 from iclda.studies.compare.api import read_findings
-from iclda.studies.compare.plan import ComparisonPlan, choose_n_folds
+from iclda.studies.compare.plan import ComparisonPlan
 from iclda.studies.compare.report import write_files
 from iclda.studies.compare.run import open_run
-from iclda.studies.compare.settings import choose_settings
 from iclda.studies.compare.summary import Score, SplitCurvePoint
 from iclda.studies.compare.terminal import (
     Terminal,
     answer_lines,
     fit_command,
     protocol,
-    score_lines,
 )
 from iclda.studies.page import records_csv
 from iclda.studies.store import Store, StoreError, stored_kind
 from iclda.tabular import Source, Table
-from iclda.tabular.table import ReadOptions
 
 WIDE = Terminal(300)
+
+
 METHODS = (find_method("em"), find_method("supervised"))
 
 
@@ -81,17 +78,6 @@ def test_the_page_is_self_contained_and_says_the_recommendation(done):
     assert page.count("<svg") >= 5
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
-
-
-def test_the_words_name_every_contestant_and_the_next_step(done):
-    findings, _ = done
-    table = score_lines(findings.summary, Terminal())
-    for contestant in findings.settings.contestants:
-        assert any(line.startswith(f"  {contestant.name}  ") for line in table)
-    assert table[1].split()[0] == "supervised"
-    answer = "\n".join(answer_lines(findings, Terminal(80, in_options)))
-    assert "Next: iclda fit data/table.csv --target class --method" in answer
-    assert max(len(line) for line in answer.splitlines() if "Next: " not in line) <= 80
 
 
 def test_more_repeats_go_on_where_fewer_ended_and_fewer_use_those_only(done):
@@ -149,127 +135,6 @@ def test_where_labels_are_hidden_the_answer_is_for_as_many_as_are_kept(tmp_path)
     assert fit_command(findings) == ""
     words = " ".join(protocol(findings.settings))
     assert "10 keep their labels" in words
-
-
-def test_the_folds_are_as_many_as_the_rarest_class_allows(tmp_path):
-    labels = ["a"] * 9 + ["b"] * 3 + [None] * 12
-    table = table_of(pd.DataFrame({"x": np.arange(24.0) ** 2}), labels)
-    assert comparison(tmp_path, table, folds=None).splits.n_folds == 3
-    assert comparison(tmp_path, folds=None).splits.n_folds == 10
-
-
-@pytest.mark.parametrize(
-    ("labels", "settings", "message"),
-    [
-        (["a"] * 5 + ["b"] + [None] * 4, {}, "Class 'b' has 1 labeled row"),
-        (["a", "b"] * 5, {}, "All 10 rows are labeled.*n_labeled=30"),
-        (["a", "b"] * 3 + [None] * 4, {"folds": 4}, "folds=4 must lie between 2 and 3"),
-        (
-            ["a", "b"] * 5,
-            {"n_labeled": 1},
-            "n_labeled=1 must lie between 2, one label a class",
-        ),
-        (["a", "b"] * 5, {"n_labeled": 9}, "n_labeled=9 must lie between 2.* and 4"),
-    ],
-)
-def test_labels_that_allow_no_comparison_are_explained(
-    labels, settings, message, tmp_path
-):
-    table = table_of(pd.DataFrame({"x": np.arange(10.0)}), labels)
-    with pytest.raises(ValueError, match=message):
-        choose_n_folds(comparison(tmp_path, table, **settings))
-
-
-def test_the_command_to_fit_repeats_how_the_table_was_read(done):
-    findings, _ = done
-    sources = [
-        Source(path, "0" * 64, 9) for path in ("my data.csv", "l.csv", "more.csv")
-    ]
-    options = ReadOptions(
-        "class", "?", Path("more.csv"), ["a b"], labels="l.csv", id="name"
-    )
-    given = {"reading": options.to_json(), "sources": sources}
-    settings = replace(findings.settings, **given)
-    command = in_options(fit_command(replace(findings, settings=settings)))
-    assert command.startswith(
-        "iclda fit 'my data.csv' --target class --unlabeled '?' --unlabeled-file "
-        "more.csv --drop 'a b' --labels l.csv --id name --method "
-    )
-
-
-def test_where_fits_take_longer_there_are_fewer_by_default(tmp_path):
-    labels = [f"class {k % 9}" for k in range(90)] + [None] * 200
-    wide = pd.DataFrame(np.random.default_rng(0).standard_normal((290, 30)))
-    table = table_of(wide.rename(columns=str), labels)
-    slow = comparison(
-        tmp_path, table, methods=(find_method("iclda"), *METHODS), repeats=None
-    )
-    known = choose_settings(slow)
-    assert (known.repeats, known.is_slow, known.curve_splits) == (2, True, 4)
-    assert "it starts once" in " ".join(protocol(known))
-    assert choose_settings(replace(slow, methods=METHODS)).repeats == 10
-    large = comparison(
-        tmp_path, make_table(n_unlabeled=110_000), repeats=None, folds=None
-    )
-    assert (choose_settings(large).repeats, choose_settings(large).curve_splits) == (
-        5,
-        10,
-    )
-    assert choose_settings(replace(large, repeats=7)).repeats == 7
-
-
-def test_a_fast_comparison_leaves_out_the_slowest_method_unless_it_is_named(tmp_path):
-    named = (*METHODS, find_method("iclda-proportions"))
-    fast, asked, full = (
-        choose_settings(comparison(tmp_path, methods=methods, is_fast=is_fast))
-        for methods, is_fast in ((None, True), (named, True), (None, False))
-    )
-    names = [
-        {each.method.name for each in settings.contestants}
-        for settings in (fast, asked, full)
-    ]
-    assert ["iclda-proportions" in each for each in names] == [False, True, True]
-    said = " ".join(map(in_options, protocol(fast)))
-    assert (
-        "Left out, because slow here: iclda-proportions (--methods includes them)."
-        in said
-    )
-    assert "Left out" not in " ".join(protocol(asked))
-
-
-def test_searches_over_very_many_unknowns_are_left_out_and_named(tmp_path):
-    labels = [f"class {k % 80}" for k in range(160)] + [None] * 40
-    wide = pd.DataFrame(np.random.default_rng(0).standard_normal((200, 70)))
-    plan = comparison(
-        tmp_path, table_of(wide.rename(columns=str), labels), methods=None
-    )
-    settings = choose_settings(replace(plan, folds=2))
-    assert settings.left_out == ["iclda", "pessimistic", "iclda-proportions"]
-    assert "80 in 'class': 2 labels each" in settings.remarks[1].text
-    named = replace(plan, folds=2, methods=(find_method("iclda"), *METHODS))
-    assert choose_settings(named).left_out == []
-
-
-def test_class_sizes_are_not_free_with_fewer_labels_than_features(tmp_path):
-    wide = pd.DataFrame(np.random.default_rng(0).standard_normal((60, 20))).rename(
-        columns=str
-    )
-    plan = comparison(
-        tmp_path, table_of(wide, ["a", "b"] * 8 + [None] * 44), methods=None
-    )
-    settings = choose_settings(plan)
-    names = {each.method.name for each in settings.contestants}
-    assert ("iclda" in names, "iclda-proportions" in names) == (False, True)
-    assert any(
-        "or for ICLDA of free class sizes" in each.text for each in settings.remarks
-    )
-
-
-def test_labels_are_not_spread_to_many_rows(tmp_path, monkeypatch):
-    plan = comparison(tmp_path, methods=None)
-    assert choose_settings(plan).left_out == []
-    monkeypatch.setattr("iclda.studies.compare.settings._MAX_SPREAD_ROWS", 60)
-    assert choose_settings(plan).left_out == ["sklearn-label-spreading"]
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,14 @@
+"""The answer in words."""
+
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tables_of_results import changed, contestants, results, rows_json
 
-from iclda.methods import BASELINES, FITTED, METHODS
-from iclda.studies.compare.comparison import Comparison
+from iclda.methods import BASELINES, FITTED
 from iclda.studies.compare.contestants import UNSHRUNK, Size, line_up
-from iclda.studies.compare.recommendation import means_of_rows, recommend
+from iclda.studies.compare.recommendation import recommend
 from iclda.studies.compare.summary import summarize_comparison
 from iclda.studies.compare.verdict import (
     HELPS,
@@ -23,7 +23,11 @@ from iclda.studies.compare.verdict import (
 from iclda.studies.measures import Confusion
 
 RNG = np.random.default_rng(3)
+
+
 HIGH = RNG.integers(3, 6, (10, 5)) / 10
+
+
 LOW = RNG.integers(0, 2, (10, 5)) / 10
 
 
@@ -134,65 +138,3 @@ def test_the_rule_names_all_candidates_in_the_order_in_which_they_are_preferred(
     assert order.replace(
         " (of em, self-training, pessimistic and supervised)", ""
     ) == ", ".join(names)
-
-
-ERRORS = [[0.2, 0.4], [0.4, 0.4], [0.2, 0.2]]
-
-
-def test_losses_are_means_over_repeats_of_every_row():
-    means = means_of_rows(results(supervised=ERRORS, em=ERRORS), ["em", "supervised"])
-    losses, is_wrong = means["em"]
-    assert losses.shape == is_wrong.shape == (10,)
-    assert is_wrong.mean() == pytest.approx(np.mean(ERRORS))
-    assert losses[:5] == pytest.approx([1, 1 / 3, 0, 0, 0])
-
-
-def test_a_contestant_that_lacks_a_split_has_no_losses_and_is_not_chosen():
-    both = results(supervised=ERRORS, em=ERRORS)
-    lacking = [r for r in both if (r.method, r.repeat, r.part) != ("supervised", 1, 0)]
-    assert set(means_of_rows(lacking, ["supervised", "em"])) == {"em"}
-    assert recommend(lacking, contestants("supervised", "em")).chosen.name == "em"
-    assert recommend([], contestants("supervised", "em")) is None
-
-
-def test_equal_losses_go_to_the_safest_and_shrunk_before_unshrunk():
-    safest = ["average", "self-training", "sklearn-logistic", "em", "iclda"]
-    safest += ["sklearn-self-training"]
-    names = [*safest, "em without shrinkage", "supervised without shrinkage"]
-    rows = [changed(r, rows=rows_json(0, [0.1] * 9)) for r in results(em=ERRORS)]
-    rows = [type(r)(**{**vars(r), "method": name}) for r in rows for name in names]
-    for k, expected in enumerate(safest):
-        found = recommend(rows, contestants(*reversed(names[k:])))
-        assert found.chosen.name == expected
-
-
-def test_unshrunk_variants_are_not_eligible_where_labels_are_few():
-    few, many = Size(20, 2, 10), Size(500, 2, 10)
-    methods = (*METHODS, *BASELINES)
-    eligible = {c.name for c in line_up(methods, (None, "auto"), few) if c.is_eligible}
-    assert {"em", *(each.name for each in BASELINES)} <= eligible
-    assert "em without shrinkage" not in eligible
-    assert all(c.is_eligible for c in line_up(methods, (None, "auto"), many))
-    assert all(c.is_eligible for c in line_up(methods, (None,), few))
-
-
-def test_curves_show_the_recommended_the_runner_up_the_baseline_and_the_best_outside():
-    errors = {"supervised": 0.3, "em": 0.0, "iclda": 0.1, "self_learning": 0.2}
-    few = {**errors, "sklearn_lda": 0.4}
-    errors = {**few, "sklearn_logistic": 0.15, "moment": 0.5}
-    rows = results(
-        **{name: [[error, error + 0.1]] * 2 for name, error in errors.items()}
-    )
-    lined_up = contestants(*(name.replace("_", "-") for name in errors))
-    settings = SimpleNamespace(
-        contestants=lined_up, folds=2, n_kept=None, classes=("a", "b")
-    )
-    rows = [changed(each, confusion="[[0, 0, 3], [1, 1, 2]]") for each in rows]
-    found = Comparison(settings, rows, 0.0)
-    assert found.verdict.method == "em"
-    assert found.on_curves == ["em", "iclda", "supervised", "sklearn-logistic"]
-    names = [name.replace("_", "-") for name in few]
-    some = Comparison(settings, [r for r in rows if r.method in names], 0.0)
-    assert set(some.on_curves) == set(names)
-    alone = Comparison(settings, [r for r in rows if r.method == "supervised"], 0.0)
-    assert alone.on_curves == ["supervised"]

@@ -15,8 +15,8 @@ from ..._progress import show_nothing
 from ...methods import Shrinkage
 from ...model_selection._splitters import check_count
 from ...tabular.encoders import require_for_tables
-from ...tabular.table import ReadOptions, read_opened
-from ...tabular.table_files import DataReader, ParquetReader, open_data
+from ...tabular.frames import read_frame
+from ...tabular.table import ReadOptions, read_file
 from ..measures import ERROR
 from ..page import check_can_report
 from ..store import STORE, FitResult, Store, StoreError
@@ -29,9 +29,6 @@ from .settings import ComparisonSettings
 from .splits import EXPERIMENT_TITLES
 from .summary import Difference, Score, SplitCurvePoint
 from .terminal import known_measures, ranked, worse_text
-
-# What messages and reports call a frame, which has no path.
-_FRAME_NAME = Path("The table")
 
 _OTHER_VERSION = (
     "{path} was written by another version of iclda ({version}), whose settings this "
@@ -53,6 +50,7 @@ class Findings(Comparison):
         names = ranked(self.summary)
         scores = self.scores
         means = scores.pivot(index="method", columns="measure", values="mean")
+        # Without the measures that no method has.
         table = means.loc[names, known_measures(self.summary)]
         table = table.rename_axis(None, axis=1)
         errors = scores[scores["measure"] == ERROR].set_index("method")
@@ -221,6 +219,7 @@ def compare(
         ``findings.curves`` (pandas frames), ``findings.figures()`` and
         ``findings.save(folder)``. Notebooks show answer and table.
     """
+    # Wrong parameters are refused before the table is read.
     names = [methods] if isinstance(methods, str) else methods
     chosen_methods = None if names is None else find_compared(names)
     shrinkages = None
@@ -228,6 +227,7 @@ def compare(
         values: Any = shrinkage
         if not isinstance(shrinkage, (list, tuple)):
             values = [shrinkage]
+        # As text they are checked, and without repetitions, as on the command line.
         shrinkages = parse_shrinkages(shrinkage_text(values))
     options = ReadOptions(
         target=target,
@@ -246,10 +246,14 @@ def compare(
         "seed": check_count("seed", seed, 0),
         "jobs": check_count("n_jobs", n_jobs, 1),
     }
+    if isinstance(table, (str, Path)):
+        rows = read_file(Path(table), options)
+    else:
+        rows = read_frame(table, options)
+    # Without a folder to keep them in, fits are stored until the findings are read.
     with tempfile.TemporaryDirectory() as folder:
-        file = _open(table, Path(folder), options.ids)
         plan = ComparisonPlan(
-            table=read_opened(file, options).framed(),
+            table=rows.framed(),
             out=Path(folder) / "comparison" if out is None else Path(out),
             methods=chosen_methods,
             shrinkages=shrinkages,
@@ -267,31 +271,3 @@ def compare(
 def _optional_count(name: str, value: Any, minimum: int) -> int | None:
     """Return a whole number of at least ``minimum``, or None if none is given."""
     return None if value is None else check_count(name, value, minimum)
-
-
-def _open(table: Any, folder: Path, ids: Sequence[str]) -> DataReader:
-    """Open a table; a frame is written to a file, so that both are read alike."""
-    if isinstance(table, (str, Path)):
-        return open_data(Path(table), ids)
-    pandas = require_for_tables("pandas")
-    require_for_tables("pyarrow")
-    if not isinstance(table, pandas.DataFrame):
-        raise TypeError(
-            "table must be a pandas DataFrame or the path of a file, got "
-            f"{type(table).__name__}: for arrays make a frame, "
-            "pandas.DataFrame(X).assign(y=y)."
-        )
-    table = table.rename(columns=str).reset_index(drop=True)
-    path = folder / "table.parquet"
-    try:
-        table.to_parquet(path)
-    # Arrow raises errors of many classes for what it cannot store.
-    except Exception as error:
-        problem = ". ".join(map(str, error.args))
-        raise ValueError(
-            f"A column of the table cannot be read: {problem}. Make all its values "
-            "numbers or all of them text, give no two columns the same name, or drop "
-            "the column."
-        ) from error
-    # Errors name the frame and not a file that nobody knows.
-    return ParquetReader(_FRAME_NAME, path)

@@ -12,13 +12,14 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
 from ..._core import AnyArray, Array
+from ..._cost import COMPARISON_BUDGET, limit_starts
 from ..._estimators.labels import FREE, Labels
 from ..._statistics import row_losses
 from ...tabular.encoders import pipeline, preprocessing
 from .. import measures, record_fits
 from ..store import Cell, FitResult
 from .contestants import Contestant, Size
-from .splits import COMPARISON, CellRows, Splits
+from .splits import COMPARISON, SplitRows, Splits
 
 # Stored losses of rows have this many decimals.
 _LOSS_DECIMALS = 9
@@ -97,20 +98,17 @@ def build_classifier(
     ``has_chosen_rows`` tells whether rows were chosen to be labeled: the proportions of
     their classes are not those of other rows then, and are left free.
     """
-    method = contestant.method
-    classifier = method.classifier(
+    classifier = contestant.method.classifier(
         shrinkage=contestant.shrinkage,
         proportions=FREE if has_chosen_rows else None,
         seed=seed,
     )
     classifier.set_params(unlabeled=None)
-    # Where every start takes seconds, a search begins at the supervised fit alone.
-    if "n_starts" in method.parameters and size.is_slow:
-        classifier.set_params(n_starts=1)
+    limit_starts(classifier, size.n_classes, size.n_features, COMPARISON_BUDGET)
     return classifier
 
 
-def encode(data: CellData, rows: CellRows) -> EncodedRows:
+def encode(data: CellData, rows: SplitRows) -> EncodedRows:
     """Train the steps before the classifier on the training rows; apply them to all.
 
     They do not depend on the contestant: one fit serves all of them.
@@ -121,6 +119,7 @@ def encode(data: CellData, rows: CellRows) -> EncodedRows:
     train = scaler.fit_transform(encoder.fit_transform(train_cells))
     test = scaler.transform(encoder.transform(test_cells))
 
+    # Indexing has made a copy, in which labels are hidden.
     y = data.splits.y[rows.train]
     y[~rows.is_labeled] = None
     n_labeled = int(rows.is_labeled.sum())
@@ -129,7 +128,7 @@ def encode(data: CellData, rows: CellRows) -> EncodedRows:
 
 
 def measure_fit(
-    model: Any, encoded: EncodedRows, labels: Labels, rows: CellRows
+    model: Any, encoded: EncodedRows, labels: Labels, rows: SplitRows
 ) -> dict[str, Any]:
     """Return all values of a fitted classifier that are stored.
 
@@ -143,6 +142,7 @@ def measure_fit(
     confusion = measures.count_confusion(
         codes, probabilities.argmax(axis=1), len(labels.classes)
     )
+    # By the rule, a row is wrong if its class does not have the largest probability.
     losses, is_row_wrong = row_losses(probabilities, codes)
     row_values = zip(
         rows.test.tolist(),

@@ -108,6 +108,7 @@ class Comparison:
             each.name for each in self.settings.contestants if each.method.is_outside
         }
         best_outside = [name for name in best if name in outside]
+        # One contestant may be several of them; there may be no recommendation.
         names = [recommended, *others[:1], self.summary.baseline, *best_outside[:1]]
         return list(dict.fromkeys(name for name in names if name))
 

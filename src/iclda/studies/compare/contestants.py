@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..._cost import COMPARISON_BUDGET, is_search_slow
 from ..._messages import Hint, ParameterError, say
 from ...methods import (
     COMPARED,
@@ -29,8 +30,6 @@ UNSHRUNK = " without shrinkage"
 
 # With fewer labels per feature, fits without shrinkage overfit.
 _MIN_LABELS_PER_FEATURE = 5
-# With more unknowns, every start of a search over labels takes seconds.
-_MAX_QUICK_UNKNOWNS = 200
 
 
 @dataclass(frozen=True)
@@ -42,14 +41,9 @@ class Size:
     n_features: int
 
     @property
-    def n_unknowns(self) -> int:
-        """Count the unknowns of a search over the labels of the unlabeled rows."""
-        return (self.n_classes - 1) * (self.n_features + 1)
-
-    @property
     def is_slow(self) -> bool:
-        """Tell whether each start of such a search takes seconds."""
-        return self.n_unknowns > _MAX_QUICK_UNKNOWNS
+        """Tell whether a search over labels takes seconds from each start."""
+        return is_search_slow(self.n_classes, self.n_features, COMPARISON_BUDGET)
 
     @property
     def is_degenerate(self) -> bool:

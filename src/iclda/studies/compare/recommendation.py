@@ -46,6 +46,7 @@ def recommend(
     complete = [each for each in eligible if each.name in means]
     if not complete:
         return None
+    # Arrays of contestants by rows, the safest first, as the rule expects them.
     losses, is_wrong = np.stack([means[each.name] for each in complete], axis=1)
     return Recommendation(
         chosen=complete[safest_choice(losses, is_wrong)],

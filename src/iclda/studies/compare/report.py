@@ -212,6 +212,7 @@ def _draw_difference(
         return None
     supervised = supervised_name(comparison.summary)
     text = f"{display.score_name} minus that of {supervised}."
+    # In inches: the axis and its label, and a line for each method.
     height = 1.2 + 0.38 * len(display.differences)
     return page.draw_display(display, 5.8, height, text)
 
@@ -224,6 +225,7 @@ def _draw_curve(comparison: Comparison, curve: str, measure: str) -> Figure | No
     ]
     axis = COMPARISON_MEASURES[measure].axis
     display = display_points(points, VARIED_COUNTS[curve], axis)
+    # A single point of each method is not a curve.
     has_lines = any(len(sizes) > 1 for sizes in display.sizes.values())
     if not has_lines:
         return None
@@ -247,6 +249,7 @@ def differences(
     for each in summary.differences:
         if each.measure != measure or each.method not in methods:
             continue
+        # Repeats that either of the two lacks are left out.
         supervised = summary.repeats[baseline, measure]
         values = summary.repeats[each.method, measure] - supervised
         values = values[np.isfinite(values)]

@@ -48,6 +48,7 @@ def open_run(plan: ComparisonPlan) -> Iterator[ComparisonRun]:
             _FOREIGN_FILES, "out", out, files=and_list(foreign), store=STORE
         )
     with closing(Store(out / STORE, kind=COMPARISON)) as store:
+        # Rows of two tables in one store would be averaged together.
         stored_tables = store.settings().get("data", {})
         others = ", ".join(name for name in stored_tables if name != plan.name)
         if others:
@@ -73,6 +74,7 @@ class ComparisonRun:
 
     def add_curves(self, advance: Advance) -> None:
         """Compute the missing points of the curves, for the contestants on them."""
+        # Which contestants are on the curves depends on what the comparison shows.
         compared = self.store.rows(COMPARISON)
         names = Comparison(self.settings, compared, seconds=0).on_curves
         splits = self.plan.splits
@@ -87,6 +89,7 @@ class ComparisonRun:
         advance: Advance,
     ) -> None:
         """Compute the missing cells of an experiment: its parts in every repeat."""
+        # A curve has no points besides that of the comparison if there are few rows.
         if not parts:
             return
         plan = self.plan

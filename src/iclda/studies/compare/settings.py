@@ -5,10 +5,12 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from ... import _cost
 from ..._checks import Remark
+from ..._cost import Cost, ProblemSize
 from ..._estimators.labels import LABELED
 from ..._messages import Text
 from ..._system import versions
@@ -17,9 +19,7 @@ from ...methods import (
     COMPARED,
     FITTED,
     Method,
-    affordable,
     find_method,
-    without_free_search,
 )
 from ...tabular.table import Source, Table
 from ..store import COMPARISON_FORMAT
@@ -36,13 +36,6 @@ from .splits import COMPARISON, MAX_CURVE_UNLABELED_ROWS
 
 # Repeats of a fast comparison.
 _FAST_REPEATS = 3
-# With more cells, a fit to the table takes about a second.
-_MAX_QUICK_CELLS = 200_000
-# With more cells times classes, a fit to the table takes seconds.
-_MAX_CELLS_TIMES_CLASSES = 10_000_000
-# The graph along which scikit-learn spreads labels takes minutes with more rows.
-_MAX_SPREAD_ROWS = 10_000
-_LABEL_SPREADING = "sklearn-label-spreading"
 
 
 @dataclass(frozen=True)
@@ -53,9 +46,12 @@ class _Effort:
     curve_splits: int
 
 
-_EFFORT_IF_QUICK = _Effort(DEFAULT_REPEATS, 10)
-_EFFORT_IF_LARGE = _Effort(5, 10)
-_EFFORT_IF_SLOW = _Effort(2, 5)
+# What is computed, by the cost of a fit.
+_EFFORTS = {
+    Cost.QUICK: _Effort(DEFAULT_REPEATS, 10),
+    Cost.SECOND: _Effort(5, 10),
+    Cost.SECONDS: _Effort(2, 5),
+}
 
 # Settings that stored rows depend on, in the order in which they are compared with
 # those of an earlier run.
@@ -159,7 +155,7 @@ class ComparisonSettings:
     def is_slow(self) -> bool:
         """Tell whether a search takes seconds from each start, and so starts once."""
         methods = [contestant.method for contestant in self.contestants]
-        return self.size.is_slow and _any_search(methods)
+        return self.size.is_slow and _cost.has_starts(methods)
 
     def n_repeats(self, experiment: str) -> int:
         """Return the repeats of an experiment; that of a curve is a single split."""
@@ -273,13 +269,9 @@ def _choose_methods(
     if plan.methods is not None:
         return methods, []
 
-    candidates = without_free_search(methods, size.n_labeled, size.n_features)
-    n_rows = len(plan.table.labels)
-    # A fit to fewer rows than features searches in the space that the rows span.
-    searched = replace(size, n_features=min(size.n_features, n_rows))
-    methods = affordable(candidates, size.n_features, searched.n_unknowns)
-    if n_rows > _MAX_SPREAD_ROWS:
-        methods = tuple(each for each in methods if each.name != _LABEL_SPREADING)
+    candidates = _cost.without_free_search(methods, size.n_labeled, size.n_features)
+    problem = ProblemSize(len(plan.table.labels), size.n_features, size.n_classes)
+    methods = _cost.affordable(candidates, problem, _cost.COMPARISON_BUDGET)
     if plan.is_fast:
         # The search with given proportions is the slowest method.
         methods = tuple(
@@ -290,14 +282,6 @@ def _choose_methods(
 
 def _choose_effort(table: Table, size: Size, methods: Sequence[Method]) -> _Effort:
     """Return fewer repeats and splits where a fit takes longer."""
-    n_cells = table.features.size
-    if n_cells * size.n_classes > _MAX_CELLS_TIMES_CLASSES:
-        return _EFFORT_IF_SLOW
-    if size.is_slow and _any_search(methods):
-        return _EFFORT_IF_SLOW
-    return _EFFORT_IF_LARGE if n_cells > _MAX_QUICK_CELLS else _EFFORT_IF_QUICK
-
-
-def _any_search(methods: Sequence[Method]) -> bool:
-    """Tell whether any method searches over labels, from several starts."""
-    return any("n_starts" in method.parameters for method in methods)
+    if size.is_slow and _cost.has_starts(methods):
+        return _EFFORTS[Cost.SECONDS]
+    return _EFFORTS[_cost.table_cost(table.features.size, size.n_classes)]

@@ -47,7 +47,7 @@ _GUARANTEED_LABELS_PER_CLASS = 2
 
 
 @dataclass(frozen=True)
-class CellRows:
+class SplitRows:
     """Indices of the rows of a cell.
 
     Attributes
@@ -175,7 +175,7 @@ class Splits:
         seed = int(rng_of(self.seed, "rows", index).integers(2**31))
         return order_split(self.labels, train, test, self.min_per_class, seed)
 
-    def cell_rows(self, cell: Cell) -> CellRows:
+    def cell_rows(self, cell: Cell) -> SplitRows:
         """Return the rows of a cell."""
         n_labeled = self.n_labeled
         n_unlabeled = None
@@ -189,7 +189,7 @@ class Splits:
             n_unlabeled = MAX_CURVE_UNLABELED_ROWS
         split = self.split(index)
         train, is_labeled = split.take(n_labeled, n_unlabeled)
-        return CellRows(train, is_labeled, split.test)
+        return SplitRows(train, is_labeled, split.test)
 
     def unlabeled_sizes(self) -> list[int]:
         """Return increasing numbers of unlabeled rows for a curve, from none.

@@ -358,7 +358,7 @@ class SplitCurvePoint:
     @property
     def size(self) -> int:
         """The number of rows that varies."""
-        return int(getattr(self, VARIED_COUNTS[self.curve]))
+        return self.n_unlabeled if self.curve == UNLABELED_CURVE else self.n_labeled
 
 
 def split_curve_points(

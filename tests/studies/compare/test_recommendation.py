@@ -1,0 +1,48 @@
+"""What is recommended follows from the losses of rows."""
+
+import numpy as np
+import pytest
+from tables_of_results import changed, contestants, results, rows_json
+
+from iclda.methods import BASELINES, METHODS
+from iclda.studies.compare.contestants import Size, line_up
+from iclda.studies.compare.recommendation import means_of_rows, recommend
+
+ERRORS = [[0.2, 0.4], [0.4, 0.4], [0.2, 0.2]]
+
+
+def test_losses_are_means_over_repeats_of_every_row():
+    means = means_of_rows(results(supervised=ERRORS, em=ERRORS), ["em", "supervised"])
+    losses, is_wrong = means["em"]
+    assert losses.shape == is_wrong.shape == (10,)
+    assert is_wrong.mean() == pytest.approx(np.mean(ERRORS))
+    assert losses[:5] == pytest.approx([1, 1 / 3, 0, 0, 0])
+
+
+def test_a_contestant_that_lacks_a_split_has_no_losses_and_is_not_chosen():
+    both = results(supervised=ERRORS, em=ERRORS)
+    lacking = [r for r in both if (r.method, r.repeat, r.part) != ("supervised", 1, 0)]
+    assert set(means_of_rows(lacking, ["supervised", "em"])) == {"em"}
+    assert recommend(lacking, contestants("supervised", "em")).chosen.name == "em"
+    assert recommend([], contestants("supervised", "em")) is None
+
+
+def test_equal_losses_go_to_the_safest_and_shrunk_before_unshrunk():
+    safest = ["average", "self-training", "sklearn-logistic", "em", "iclda"]
+    safest += ["sklearn-self-training"]
+    names = [*safest, "em without shrinkage", "supervised without shrinkage"]
+    rows = [changed(r, rows=rows_json(0, [0.1] * 9)) for r in results(em=ERRORS)]
+    rows = [type(r)(**{**vars(r), "method": name}) for r in rows for name in names]
+    for k, expected in enumerate(safest):
+        found = recommend(rows, contestants(*reversed(names[k:])))
+        assert found.chosen.name == expected
+
+
+def test_unshrunk_variants_are_not_eligible_where_labels_are_few():
+    few, many = Size(20, 2, 10), Size(500, 2, 10)
+    methods = (*METHODS, *BASELINES)
+    eligible = {c.name for c in line_up(methods, (None, "auto"), few) if c.is_eligible}
+    assert {"em", *(each.name for each in BASELINES)} <= eligible
+    assert "em without shrinkage" not in eligible
+    assert all(c.is_eligible for c in line_up(methods, (None, "auto"), many))
+    assert all(c.is_eligible for c in line_up(methods, (None,), few))
