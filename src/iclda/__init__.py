@@ -45,23 +45,28 @@ if _TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
+# The module of every public name. Names are imported when they are first used, so that
+# the command line starts without scikit-learn.
 _HOME = {
-    **{
-        method.class_name: f"._estimators.{method.module}"
-        for method in (*_FITTED, *_FURTHER)
-    },
-    **dict.fromkeys(
-        ("ColumnError", "ParameterError", "DegenerateFitWarning"), "._messages"
-    ),
-    **dict.fromkeys(("NoUnlabeledRowsWarning", "NothingLearnedWarning"), "._messages"),
-    **dict.fromkeys(("load_model", "save_model"), ".model_files"),
     "AutoLDA": "._estimators.auto",
+    "ColumnError": "._messages",
+    "DegenerateFitWarning": "._messages",
+    "NoUnlabeledRowsWarning": "._messages",
     "NotConvergedWarning": "._estimators.diagnosis",
+    "NothingLearnedWarning": "._messages",
+    "ParameterError": "._messages",
     "compare": ".studies.compare.api",
+    "load_model": ".model_files",
+    "save_model": ".model_files",
 }
-_MODULES = ("model_selection", "plots", "rows", "tabular")
+for _method in (*_FITTED, *_FURTHER):
+    _HOME[_method.class_name] = f"._estimators.{_method.module}"
 __all__ = sorted(_HOME)
-# The command line starts without scikit-learn.
-__getattr__, __dir__ = _lazy_names(
-    __name__, {**_HOME, **{name: f".{name}" for name in _MODULES}}
-)
+
+_MODULES = {
+    "model_selection": ".model_selection",
+    "plots": ".plots",
+    "rows": ".rows",
+    "tabular": ".tabular",
+}
+__getattr__, __dir__ = _lazy_names(__name__, {**_HOME, **_MODULES})

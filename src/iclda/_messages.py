@@ -1,4 +1,15 @@
-"""Errors, warnings, messages with parameters and columns as values, and phrases for messages."""
+"""Errors, warnings, and messages whose parameters and columns stay values.
+
+A message often names a parameter as the way out: "pass shrinkage='auto'". Somebody who
+uses the command line has to pass ``--shrinkage auto`` instead. Messages are therefore
+made of parts, and the interface in front of the reader words them:
+
+>>> text = say("{n:,} rows: pass {@shrinkage=auto}.", n=1200)
+>>> str(text)
+"1,200 rows: pass shrinkage='auto'."
+>>> text.parts[-2]
+Hint(parameter='shrinkage', value='auto')
+"""
 
 from __future__ import annotations
 
@@ -14,13 +25,19 @@ from typing import Any
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
+# A cell that begins with one of these may be a formula to a spreadsheet.
+_FORMULA_STARTS = "=+-@\t\r"
+
+_PERCENT_SIGN = " %"
+_UNBREAKABLE_PERCENT_SIGN = "\N{NO-BREAK SPACE}%"
+
 
 @dataclass(frozen=True)
 class Hint:
     """A parameter that a message mentions, as a rule to keep or as a way out.
 
-    In Python it reads ``name`` or ``name=value``; the command line words it as an option
-    (``iclda.cli``).
+    In Python it reads ``name`` or ``name=value``; the command line words it as an
+    option (``iclda.cli``).
     """
 
     parameter: str
@@ -29,7 +46,9 @@ class Hint:
     def __str__(self) -> str:
         if self.value is None:
             return self.parameter
-        value = str(self.value) if isinstance(self.value, PurePath) else self.value
+        value = self.value
+        if isinstance(value, PurePath):
+            value = str(value)
         return f"{self.parameter}={value!r}"
 
 
@@ -42,7 +61,7 @@ class Column:
 
     @property
     def label(self) -> str | int:
-        """Its name, or its number where it has none."""
+        """The name of the column, or its number if it has no name."""
         return self.number if self.name is None else self.name
 
     def __str__(self) -> str:
@@ -50,61 +69,64 @@ class Column:
 
 
 class Text(str):
-    """A message made of parts: words, hints and columns. As a string it is worded for Python."""
+    """A message of words, hints and columns; as a string it is worded for Python."""
 
     parts: tuple[str | Hint | Column, ...]
 
     def __new__(cls, *parts: str | Hint | Column) -> Text:
-        """Join parts; those of texts among them are kept."""
-        text = super().__new__(cls, "".join(map(str, parts)))
-        text.parts = tuple(
-            inner
-            for part in parts
-            for inner in (part.parts if isinstance(part, Text) else (part,))
-        )
+        """Join parts; a text among them contributes its own parts."""
+        text = super().__new__(cls, "".join(str(part) for part in parts))
+        flat: list[str | Hint | Column] = []
+        for part in parts:
+            if isinstance(part, Text):
+                flat.extend(part.parts)
+            else:
+                flat.append(part)
+        text.parts = tuple(flat)
         return text
 
     def to_json(self) -> list[Any]:
-        """Parts as values that JSON has, with the parameters still to be worded."""
+        """Return the parts as JSON values; parameters are still to be worded."""
         return [
             vars(part) if isinstance(part, Hint) else str(part) for part in self.parts
         ]
 
     @classmethod
-    def from_json(cls, parts: Sequence[Any]) -> Text:
-        """Inverse of ``to_json``."""
-        return cls(*(part if isinstance(part, str) else Hint(**part) for part in parts))
+    def from_json(cls, values: Sequence[Any]) -> Text:
+        """Restore a text from what ``to_json`` returned."""
+        parts = [value if isinstance(value, str) else Hint(**value) for value in values]
+        return cls(*parts)
 
     def with_names(self, names: Sequence[str]) -> Text:
-        """The same message with the names of columns, for X without names."""
-        named = (
-            replace(p, name=names[p.number]) if isinstance(p, Column) else p
-            for p in self.parts
-        )
-        return Text(*named)
+        """Return the message with the names of columns, for X that has none itself."""
+        parts: list[str | Hint | Column] = []
+        for part in self.parts:
+            if isinstance(part, Column):
+                part = replace(part, name=names[part.number])
+            parts.append(part)
+        return Text(*parts)
 
 
 def say(sentence: str, /, **values: Any) -> Text:
     """Fill the fields of a sentence.
 
-    ``{name}`` is a value, ``{@name}`` a parameter, and ``{@name=value}`` a parameter with the value
-    to pass, which the reader's interface words.
+    ``{name}`` is a value, ``{@name}`` a parameter, and ``{@name=value}`` a parameter
+    with the value to pass, which the reader's interface words.
     """
+    formatter = Formatter()
     parts: list[str | Hint | Column] = []
-    for words, name, form, conversion in Formatter().parse(sentence):
+    for words, field, form, conversion in formatter.parse(sentence):
         parts.append(words)
-        if name is None:
+        if field is None:
             continue
-        if name.startswith("@"):
-            parameter, _, given = name[1:].partition("=")
-            parts.append(Hint(parameter, given or None))
+        if field.startswith("@"):
+            parameter, _, suggested = field[1:].partition("=")
+            parts.append(Hint(parameter, suggested or None))
             continue
-        value = Formatter().convert_field(values[name], conversion)
-        parts.append(
-            value
-            if isinstance(value, Hint | Text | Column)
-            else format(value, form or "")
-        )
+        value = formatter.convert_field(values[field], conversion)
+        if not isinstance(value, Hint | Text | Column):
+            value = format(value, form or "")
+        parts.append(value)
     return Text(*parts)
 
 
@@ -115,11 +137,12 @@ class ParameterError(ValueError):
         self, message: str, *, parameter: str | None = None, value: Any = None
     ) -> None:
         super().__init__(message)
-        self.parameter, self.value = parameter, value
+        self.parameter = parameter
+        self.value = value
 
 
 class ColumnError(ValueError):
-    """A column holds what cannot be computed with: ``column``, its name, or its number in X."""
+    """A column cannot be used in a fit: ``column``, its name, or its number in X."""
 
     def __init__(self, message: str, *, column: str | int | None = None) -> None:
         super().__init__(message)
@@ -127,7 +150,7 @@ class ColumnError(ValueError):
 
 
 class NoUnlabeledRowsWarning(UserWarning):
-    """A semi-supervised classifier got labeled rows only: ``estimator``, the name of its class."""
+    """A semi-supervised classifier got labeled rows only: ``estimator``, its class."""
 
     def __init__(self, message: str, *, estimator: str | None = None) -> None:
         super().__init__(message)
@@ -135,23 +158,25 @@ class NoUnlabeledRowsWarning(UserWarning):
 
 
 class DegenerateFitWarning(UserWarning):
-    """A fit gives hardly any unlabeled row to a class of many labels: ``label``, ``share``."""
+    """A fit assigns hardly any unlabeled row to a class: ``label``, ``share``."""
 
     def __init__(
         self, message: str, *, label: Any = None, share: float | None = None
     ) -> None:
         super().__init__(message)
-        self.label, self.share = label, share
+        self.label = label
+        self.share = share
 
 
 class NothingLearnedWarning(UserWarning):
-    """A fit is no better than the most frequent class for all rows: ``majority``, ``base_rate``."""
+    """A fit does not beat the most frequent class: ``majority``, ``base_rate``."""
 
     def __init__(
         self, message: str, *, majority: Any = None, base_rate: float = 1.0
     ) -> None:
         super().__init__(message)
-        self.majority, self.base_rate = majority, base_rate
+        self.majority = majority
+        self.base_rate = base_rate
 
 
 def warn(*found: Warning | str) -> None:
@@ -161,50 +186,61 @@ def warn(*found: Warning | str) -> None:
 
 
 def _frames_to_user() -> int:
-    """The stack level of the first caller outside of this package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
-        ("iclda.", "sklearn.base")
-    ):
-        level, frame = level + 1, frame.f_back
+    """Return the stack level of the first caller outside of this package."""
+    level = 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith(("iclda.", "sklearn.base")):
+            break
+        level += 1
+        frame = frame.f_back
     return level
 
 
 def message_of(raised: BaseException) -> str:
-    """The message of an error or a warning: a ``Text`` where it was raised with one."""
-    first = raised.args[0] if len(raised.args) == 1 else None
-    return first if isinstance(first, Text) else str(raised)
+    """Return the message of an error or a warning, as a ``Text`` if it has one."""
+    if len(raised.args) == 1 and isinstance(raised.args[0], Text):
+        return raised.args[0]
+    return str(raised)
 
 
 def and_list(names: Sequence[str]) -> str:
-    """Names as in a sentence: a, b and c."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+    """Join names as in a sentence: a, b and c."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def quoted_list(names: Sequence[str], most: int) -> str:
-    """The first names in quotes, and how many more there are: 'a', 'b' and 3 more."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(map(repr, names[:most])) + more
+    """Quote the first ``most`` names and count the others: 'a', 'b' and 3 more."""
+    quoted = ", ".join(repr(name) for name in names[:most])
+    if len(names) <= most:
+        return quoted
+    return f"{quoted} and {len(names) - most:,} more"
 
 
 def plural(count: int, noun: str, nouns: str | None = None) -> str:
-    """A count and its noun: 1 fit, 2 fits."""
-    return f"{count:,} {noun if count == 1 else nouns or f'{noun}s'}"
+    """Write a count with its noun: 1 fit, 2 fits."""
+    if count == 1:
+        return f"{count:,} {noun}"
+    return f"{count:,} {nouns or f'{noun}s'}"
 
 
 def printable(text: str) -> str:
-    """Text with control characters escaped, which a terminal would obey."""
+    """Escape the control characters of a text, which a terminal would obey."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most so many characters; a number and its percent sign stay together."""
-    lines = textwrap.wrap(text.replace(" %", "\N{NO-BREAK SPACE}%"), width)
-    return [line.replace("\N{NO-BREAK SPACE}%", " %") for line in lines]
+    """Break a text into lines, but never between a number and its percent sign."""
+    unbreakable = text.replace(_PERCENT_SIGN, _UNBREAKABLE_PERCENT_SIGN)
+    lines = textwrap.wrap(unbreakable, width)
+    return [line.replace(_UNBREAKABLE_PERCENT_SIGN, _PERCENT_SIGN) for line in lines]
 
 
 def is_formula(cell: object) -> bool:
-    """Whether a spreadsheet that opens a CSV file would run a cell instead of showing it."""
-    if not isinstance(cell, str) or len(cell) < 2 or cell[0] not in "=+-@\t\r":
+    """Return whether a spreadsheet that opens a CSV file would run a cell."""
+    if not isinstance(cell, str) or len(cell) < 2:
         return False
-    return _NUMBER.fullmatch(cell) is None
+    return cell[0] in _FORMULA_STARTS and _NUMBER.fullmatch(cell) is None

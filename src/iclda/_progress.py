@@ -1,4 +1,4 @@
-"""Progress of long commands on the error stream: bars on a terminal, lines elsewhere."""
+"""Progress of long commands on standard error: a bar on a terminal, else lines."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ._messages import plural
 from ._system import require
 
 SECONDS_BETWEEN_LINES = 10.0
-Advance = Callable[
-    [str, int, int, int], None
-]  # experiment, cells done, cells in all, failed fits
+
+# Called with the name of an experiment, its cells done, its cells in all, and its
+# failed fits.
+Advance = Callable[[str, int, int, int], None]
 
 
 @contextmanager
@@ -25,11 +26,21 @@ def show_cells(quiet: bool, unit: str = "cells", title: str = "") -> Iterator[Ad
     """
     if quiet:
         yield show_nothing
-        return
-    if not sys.stderr.isatty():
+    elif sys.stderr.isatty():
+        with _bar(unit, title) as advance:
+            yield advance
+    else:
         with _lines(unit, title) as advance:
             yield advance
-        return
+
+
+def show_nothing(experiment: str, done: int, total: int, failed: int) -> None:
+    """Ignore progress: an ``Advance`` for callers that show nothing."""
+
+
+@contextmanager
+def _bar(unit: str, title: str) -> Iterator[Advance]:
+    """Draw one bar, which begins again with every experiment."""
     progress = require("rich.progress", "bars of progress", "experiments")
     columns = (
         progress.SpinnerColumn(finished_text="[green]✓"),
@@ -43,61 +54,84 @@ def show_cells(quiet: bool, unit: str = "cells", title: str = "") -> Iterator[Ad
     )
     screen = progress.Console(stderr=True)
     with progress.Progress(*columns, console=screen, expand=True) as shown:
-        task, current = shown.add_task(title, total=None, text="", left=""), title
+        task = shown.add_task(title, total=None, text="", left="")
+        current = title
 
-        def advance_bar(experiment: str, done: int, total: int, failed: int) -> None:
+        def advance(experiment: str, done: int, total: int, failed: int) -> None:
             nonlocal current
-            if experiment != current:  # times are of this experiment
+            if experiment != current:
+                # The times shown are those of one experiment.
                 shown.tasks[0].total = total
                 shown.reset(task, description=experiment)
                 current = experiment
-            note = (
-                f" [red]{plural(failed, 'fit')} failed[/red]" if failed else f" {unit}"
-            )
-            text = f"{done:,} of {total:,}{note}"
+            note = unit
+            if failed:
+                note = f"[red]{plural(failed, 'fit')} failed[/red]"
+            text = f"{done:,} of {total:,} {note}"
             shown.update(task, total=total, completed=done, text=text, left="left")
 
         try:
-            yield advance_bar
+            yield advance
         finally:
-            if current == title:  # nothing was counted: leave nothing on the screen
+            if current == title:
+                # Nothing was counted: leave nothing on the screen.
                 shown.remove_task(task)
-
-
-def show_nothing(experiment: str, done: int, total: int, failed: int) -> None:
-    """Take the place of what ``show_cells`` yields and show nothing."""
 
 
 @contextmanager
 def _lines(unit: str, title: str) -> Iterator[Advance]:
-    """Write a line every ten seconds: what is done, the time spent, and about the time left."""
-    name, done, total, failed, first = title, 0, 0, 0, 0
-    start, ended = time.monotonic(), Event()
-
-    def advance(experiment: str, n_done: int, n_all: int, n_failed: int) -> None:
-        nonlocal name, done, total, failed, first, start
-        if experiment != name and name != title:
-            start = time.monotonic()
-        if experiment != name:
-            first = n_done
-        name, done, total, failed = experiment, n_done, n_all, n_failed
+    """Write a line every ten seconds: cells done, time elapsed and time left."""
+    progress = _Progress(unit, title)
+    is_over = Event()
 
     def write() -> None:
-        while not ended.wait(SECONDS_BETWEEN_LINES):
-            elapsed = time.monotonic() - start
-            counted = f" {done:,} of {total:,} {unit}," if total else ""
-            left = ""
-            if first < done < total:
-                left = f", about {elapsed / (done - first) * (total - done):.0f} s left"
-            note = f", {plural(failed, 'fit')} failed" if failed else ""
-            sys.stderr.write(
-                f"{name or 'beginning'}:{counted} {elapsed:.0f} s elapsed{left}{note}\n"
-            )
+        while not is_over.wait(SECONDS_BETWEEN_LINES):
+            sys.stderr.write(f"{progress}\n")
 
     thread = Thread(target=write, daemon=True)
     thread.start()
     try:
-        yield advance
+        yield progress.advance
     finally:
-        ended.set()
+        is_over.set()
         thread.join()
+
+
+class _Progress:
+    """How far the current experiment is; as a string, the line that says so."""
+
+    def __init__(self, unit: str, title: str) -> None:
+        self.unit = unit
+        self.title = title
+        self.experiment = title
+        self.n_done = 0
+        self.n_total = 0
+        self.n_failed = 0
+        # Cells that a resumed run had done before: they took no time in this one.
+        self.n_done_before = 0
+        self.start = time.monotonic()
+
+    def advance(self, experiment: str, done: int, total: int, failed: int) -> None:
+        if experiment != self.experiment:
+            # The first experiment includes the time before it, spent under the title.
+            if self.experiment != self.title:
+                self.start = time.monotonic()
+            self.n_done_before = done
+        self.experiment = experiment
+        self.n_done = done
+        self.n_total = total
+        self.n_failed = failed
+
+    def __str__(self) -> str:
+        elapsed = time.monotonic() - self.start
+        line = f"{self.experiment or 'beginning'}:"
+        if self.n_total:
+            line += f" {self.n_done:,} of {self.n_total:,} {self.unit},"
+        line += f" {elapsed:.0f} s elapsed"
+        if self.n_done_before < self.n_done < self.n_total:
+            seconds_per_cell = elapsed / (self.n_done - self.n_done_before)
+            left = seconds_per_cell * (self.n_total - self.n_done)
+            line += f", about {left:.0f} s left"
+        if self.n_failed:
+            line += f", {plural(self.n_failed, 'fit')} failed"
+        return line

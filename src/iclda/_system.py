@@ -1,4 +1,4 @@
-"""Optional packages and names, imported when used; versions; threads; atomic writes of files."""
+"""Optional packages, lazy names, versions, BLAS threads, and atomic writes of files."""
 
 from __future__ import annotations
 
@@ -13,104 +13,125 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any
 
-_NUMERICAL = ("numpy", "scipy", "scikit-learn")
-_SMALL = 1_000  # features: a matrix of 384 was solved in 8 ms, on two threads of busy cores in 740
+_NUMERICAL_PACKAGES = ("numpy", "scipy", "scikit-learn")
+
+# With up to this many features many fits are faster on one BLAS thread: a matrix of
+# 384 columns was solved in 8 ms on one, and in 740 ms on two threads of busy cores.
+_MAX_ONE_THREAD_FEATURES = 1_000
 
 
 def require(module: str, use: str, extra: str) -> Any:
     """Import a module, or raise an ImportError that says what to install.
 
-    ``use`` completes the sentence "... is needed for"; ``extra`` is the extra that installs it.
+    ``use`` completes the sentence "... is needed for"; ``extra`` is the extra that
+    installs it.
     """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
         package = module.partition(".")[0]
-        if (error.name or package).partition(".")[0] != package:
-            raise  # the package is installed, but one of its own requirements is not
-        raise _missing(package, use, extra) from error
+        missing = (error.name or package).partition(".")[0]
+        if missing != package:
+            # The package is installed, but one of its own requirements is not.
+            raise
+        raise _missing_package(package, use, extra) from error
 
 
 def check_installed(packages: Iterable[str], use: str, extra: str) -> None:
-    """Raise an ImportError for the first package that is missing, without importing any."""
+    """Raise an ImportError for the first missing package, without importing any."""
     for package in packages:
         if find_spec(package) is None:
-            raise _missing(package, use, extra)
+            raise _missing_package(package, use, extra)
 
 
-def _missing(package: str, use: str, extra: str) -> ImportError:
+def _missing_package(package: str, use: str, extra: str) -> ImportError:
     return ImportError(
-        f"{package} is needed for {use} and is not installed: pip install 'iclda[{extra}]'."
+        f"{package} is needed for {use} and is not installed: "
+        f"pip install 'iclda[{extra}]'."
     )
 
 
 def lazy_names(
     package: str, homes: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package that imports a module when a name is used.
+    """Return ``__getattr__`` and ``__dir__`` of a package that imports names when used.
 
-    ``homes`` has the module of every name; a module by its own name is itself what is meant.
+    ``homes`` maps every name to its module, relative to the package. A name whose
+    module has the same name stands for that module itself.
     """
 
-    def get(name: str) -> Any:
+    def get_name(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = import_module(homes[name], package)
         value = module if homes[name] == f".{name}" else getattr(module, name)
+        # Python does not call __getattr__ again for a name that the module has.
         setattr(sys.modules[package], name, value)
         return value
 
-    return get, lambda: sorted({*vars(sys.modules[package]), *homes})
+    def list_names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *homes})
+
+    return get_name, list_names
 
 
 @cache
 def versions() -> dict[str, str]:
+    """Return the versions of Python, iclda and the numerical packages."""
     from importlib.metadata import version
 
-    own = {"python": sys.version.split()[0], "iclda": sys.modules["iclda"].__version__}
-    return {**own, **{name: version(name) for name in _NUMERICAL}}
+    found = {
+        "python": sys.version.split()[0],
+        "iclda": sys.modules["iclda"].__version__,
+    }
+    for name in _NUMERICAL_PACKAGES:
+        found[name] = version(name)
+    return found
 
 
 @cache
 def versions_text() -> str:
-    """All versions in one line, as stored in every row of results."""
+    """Return all versions in one line, as stored in every row of results."""
     return ", ".join(f"{name} {number}" for name, number in versions().items())
 
 
 def one_blas_thread() -> Any:
-    """Return a context in which BLAS has one thread: blocks are summed by threads already.
+    """Return a context in which BLAS has one thread, for blocks summed in threads.
 
-    Whoever starts threads opens it around them: the last one to leave must not leave it changed.
+    Enter it once around a thread pool, not in its threads: overlapping contexts would
+    restore each other's limit.
     """
     return _blas_threads().limit(limits=1, user_api="blas")
 
 
 def one_thread_if_small(n_features: int) -> Any:
-    """Return a context for many fits: small matrices take longer on several BLAS threads.
+    """Return a context for many fits: BLAS threads slow small matrices down.
 
-    Limits of BLAS hold for all threads of a process, so that only the main thread sets them.
+    The limit holds for all threads of a process, so that only the main thread sets it.
     """
-    is_limited = n_features <= _SMALL and current_thread() is main_thread()
-    return one_blas_thread() if is_limited else nullcontext()
+    is_main = current_thread() is main_thread()
+    if n_features <= _MAX_ONE_THREAD_FEATURES and is_main:
+        return one_blas_thread()
+    return nullcontext()
 
 
 @cache
 def _blas_threads() -> Any:
-    from threadpoolctl import (
-        ThreadpoolController,
-    )  # inspects all loaded libraries: once
+    # The controller inspects all loaded libraries, which is worth doing once.
+    from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
-file_numbers: dict[Path, int] = {}  # of the files that ``atomic_write`` puts into place
+# Inodes of the files that ``atomic_write`` puts into place.
+file_numbers: dict[Path, int] = {}
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Yield a path beside this one to write to; rename it at the end, remove it on failure.
+    """Yield a path to write to, which is renamed at the end and removed on failure.
 
-    What a process that was killed left there is overwritten.
+    It is in the folder of ``path``. What a killed process left there is overwritten.
     """
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
@@ -118,23 +139,27 @@ def atomic_write(path: Path) -> Iterator[Path]:
         file_numbers[path] = unfinished.stat().st_ino
         os.replace(unfinished, path)
     except OSError as error:
-        # The error of a full disk names no file, and the name of the unfinished one is of no use.
+        # The error of a full disk names no file, and the user does not know the name of
+        # the unfinished one: name the file that was to be written.
         if error.filename in (None, str(unfinished), unfinished):
-            raise OSError(
-                error.errno, error.strerror or str(error), str(path)
-            ) from error
+            reason = error.strerror or str(error)
+            raise OSError(error.errno, reason, str(path)) from error
         raise
     finally:
-        with suppress(OSError):  # a name that is too long is no file to remove
+        # A name that is too long for the file system raises here as well.
+        with suppress(OSError):
             unfinished.unlink()
 
 
 def written_files() -> list[Path]:
-    """Return the files that are in their places, also if the process was interrupted just then."""
-    numbers = file_numbers.items()
+    """Return the files that were written completely.
+
+    An interruption may come between the renaming and the next statement: a file is
+    complete if the inode of the unfinished file is now found under its final name.
+    """
     return [
         path
-        for path, number in numbers
+        for path, number in file_numbers.items()
         if path.exists() and path.stat().st_ino == number
     ]
 

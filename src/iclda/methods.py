@@ -1,7 +1,7 @@
-"""The table of methods: a row a method. Everything that lists methods reads it.
+"""The table of methods. Everything that lists methods reads it.
 
-A new classifier is a module in ``_estimators`` and a row here: the command line, the comparison,
-tables, curves, colors and reports follow.
+A new classifier is a module in ``_estimators`` and an entry here: the command line,
+comparisons, tables, curves, colors and reports follow.
 """
 
 from __future__ import annotations
@@ -19,45 +19,55 @@ from ._messages import ParameterError, say
 
 Shrinkage = float | str | None
 
-INK, FAINT = "#1f2328", "#8b949e"
+# Colors of text and of less important lines.
+INK = "#1f2328"
+FAINT = "#8b949e"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Method:
-    """A classifier, its names, what it does in one sentence, and how it is drawn."""
+    """A classifier, its names, what it does in one sentence, and how it is drawn.
 
-    name: str  # on the command line; methods of other packages begin with the package
-    paper_name: str  # in tables and figures of the paper
+    Attributes
+    ----------
+    name : str
+        Name on the command line; methods of other packages begin with the package.
+    paper_name : str
+        Name in tables and figures of the paper.
+    title : str
+        What it is called in a text.
+    sentence : str
+        What it does.
+    color : str
+        Color of its lines. All are distinct to color-blind readers (after Okabe and
+        Ito), on white and on near-black.
+    dash_lengths : tuple of float
+        Lengths of the dashes and gaps of its lines; empty for solid lines.
+    module : str
+        Module of its class in ``iclda._estimators``.
+    class_name : str
+        Name of its class.
+    uses_unlabeled : bool
+        Whether it learns from unlabeled rows.
+    options : tuple of (str, value)
+        Parameters that make the class this method.
+    """
+
+    name: str
+    paper_name: str
     title: str
     sentence: str
-    # Color, distinct to color-blind readers (after Okabe and Ito) on white and near-black, then
-    # lengths of dashes and gaps; a color alone is a solid line.
-    line: tuple[Any, ...]
-    path: str  # module of iclda._estimators and class
+    color: str
+    dash_lengths: tuple[float, ...] = ()
+    module: str
+    class_name: str
     uses_unlabeled: bool = True
-    options: tuple[
-        tuple[str, Any], ...
-    ] = ()  # parameters that make the class this method
-
-    @property
-    def module(self) -> str:
-        """Name of its module in ``iclda._estimators``."""
-        return self.path.partition(".")[0]
-
-    @property
-    def class_name(self) -> str:
-        """Name of its class in ``iclda``."""
-        return self.path.partition(".")[2]
-
-    @property
-    def color(self) -> str:
-        """Color of its lines."""
-        return self.line[0]
+    options: tuple[tuple[str, Any], ...] = ()
 
     @property
     def dashes(self) -> Any:
         """Style of its lines for matplotlib."""
-        return (0, self.line[1:]) if self.line[1:] else "solid"
+        return (0, self.dash_lengths) if self.dash_lengths else "solid"
 
     @property
     def is_outside(self) -> bool:
@@ -82,282 +92,415 @@ class Method:
         proportions: Any = None,
         seed: int = 0,
     ) -> Any:
-        """Return an unfitted classifier with those of the values that its class takes."""
-        given = {"shrinkage": shrinkage, "priors": priors, "proportions": proportions}
-        given |= {"random_state": seed, "method": self.name}
-        known = self.parameters
-        chosen = {
-            name: v for name, v in given.items() if name in known and v is not None
+        """Return an unfitted classifier, with the values that its class takes."""
+        values = {
+            "shrinkage": shrinkage,
+            "priors": priors,
+            "proportions": proportions,
+            "random_state": seed,
+            "method": self.name,
         }
-        return self.load_class()(**{**dict(self.options), **chosen})
+        arguments = dict(self.options)
+        for name in self.parameters:
+            if values.get(name) is not None:
+                arguments[name] = values[name]
+        return self.load_class()(**arguments)
 
 
 # Methods of the paper's tables and of the playground.
 METHODS = (
     Method(
-        "iclda",
-        "ICLDA",
-        "implicitly constrained LDA",
-        "It labels the unlabeled rows such that the labeled rows are likeliest under the fit.",
-        line=("#c0509f",),
-        path="implicitly_constrained.ImplicitlyConstrainedLDA",
+        name="iclda",
+        paper_name="ICLDA",
+        title="implicitly constrained LDA",
+        sentence=(
+            "It labels the unlabeled rows such that the labeled rows are "
+            "likeliest under the fit."
+        ),
+        color="#c0509f",
+        module="implicitly_constrained",
+        class_name="ImplicitlyConstrainedLDA",
     ),
     Method(
-        "em",
-        "EMLDA",
-        "LDA by expectation maximization",
-        "It maximizes the likelihood of all rows, the unlabeled ones without a class.",
-        line=("#d55e00",),
-        path="expectation_maximization.ExpectationMaximizationLDA",
+        name="em",
+        paper_name="EMLDA",
+        title="LDA by expectation maximization",
+        sentence=(
+            "It maximizes the likelihood of all rows, the unlabeled ones without "
+            "a class."
+        ),
+        color="#d55e00",
+        module="expectation_maximization",
+        class_name="ExpectationMaximizationLDA",
     ),
     Method(
-        "self-training",
-        "STLDA",
-        "self-training LDA",
-        "It adds the unlabeled rows that it is sure of to the labeled ones, and repeats that.",
-        line=("#7f6bd1", 5, 1.5),
-        path="self_training.SelfTrainingLDA",
+        name="self-training",
+        paper_name="STLDA",
+        title="self-training LDA",
+        sentence=(
+            "It adds the unlabeled rows that it is sure of to the labeled ones, "
+            "and repeats that."
+        ),
+        color="#7f6bd1",
+        dash_lengths=(5, 1.5),
+        module="self_training",
+        class_name="SelfTrainingLDA",
     ),
     Method(
-        "self-learning",
-        "SLLDA",
-        "self-learning LDA",
-        "It labels the unlabeled rows, learns from them, and repeats that until nothing changes.",
-        line=("#009e73",),
-        path="self_learning.SelfLearningLDA",
+        name="self-learning",
+        paper_name="SLLDA",
+        title="self-learning LDA",
+        sentence=(
+            "It labels the unlabeled rows, learns from them, and repeats that "
+            "until nothing changes."
+        ),
+        color="#009e73",
+        module="self_learning",
+        class_name="SelfLearningLDA",
     ),
     Method(
-        "moment",
-        "MCLDA",
-        "moment constrained LDA",
-        "Its fit to the labeled rows is moved to the mean and the covariance of all rows.",
-        line=("#1f82c9",),
-        path="moment_constrained.MomentConstrainedLDA",
+        name="moment",
+        paper_name="MCLDA",
+        title="moment constrained LDA",
+        sentence=(
+            "Its fit to the labeled rows is moved to the mean and the covariance "
+            "of all rows."
+        ),
+        color="#1f82c9",
+        module="moment_constrained",
+        class_name="MomentConstrainedLDA",
     ),
     Method(
-        "pessimistic",
-        "MCPLDA",
-        "pessimistic LDA",
-        "It gains most on supervised LDA under the least favorable classes of unlabeled rows.",
-        line=("#a05a2c",),
-        path="pessimistic.PessimisticLDA",
+        name="pessimistic",
+        paper_name="MCPLDA",
+        title="pessimistic LDA",
+        sentence=(
+            "It gains most on supervised LDA under the least favorable classes "
+            "of unlabeled rows."
+        ),
+        color="#a05a2c",
+        module="pessimistic",
+        class_name="PessimisticLDA",
     ),
     Method(
-        "supervised",
-        "LDA",
-        "supervised LDA",
-        "It learns from the labeled rows alone.",
-        line=(INK, 6, 1.5),
-        path="supervised.SupervisedLDA",
+        name="supervised",
+        paper_name="LDA",
+        title="supervised LDA",
+        sentence="It learns from the labeled rows alone.",
+        color=INK,
+        dash_lengths=(6, 1.5),
+        module="supervised",
+        class_name="SupervisedLDA",
         uses_unlabeled=False,
     ),
 )
+
 # Methods that ``iclda fit`` offers and comparisons include by default.
 FITTED = (
     *METHODS,
     Method(
-        "average",
-        "AVLDA",
-        "the average of four fits",
-        "It averages the scores of three kinds of EM and of logistic regression.",
-        line=("#3f8f8a", 8, 1.5),
-        path="average.AverageLDA",
+        name="average",
+        paper_name="AVLDA",
+        title="the average of four fits",
+        sentence=(
+            "It averages the scores of three kinds of EM and of logistic regression."
+        ),
+        color="#3f8f8a",
+        dash_lengths=(8, 1.5),
+        module="average",
+        class_name="AverageLDA",
     ),
     Method(
-        "iclda-proportions",
-        "ICLDA-proportions",
-        "implicitly constrained LDA with the class proportions of the labels",
-        "It labels as iclda does, with classes in the proportions of the labeled rows.",
-        line=("#7b4fb5", 4, 1),
-        path="implicitly_constrained.ImplicitlyConstrainedLDA",
-        # With proportions more starts end at the same labels, and take most of the time.
+        name="iclda-proportions",
+        paper_name="ICLDA-proportions",
+        title="implicitly constrained LDA with the class proportions of the labels",
+        sentence=(
+            "It labels as iclda does, with classes in the proportions of the "
+            "labeled rows."
+        ),
+        color="#7b4fb5",
+        dash_lengths=(4, 1),
+        module="implicitly_constrained",
+        class_name="ImplicitlyConstrainedLDA",
+        # With proportions most starts end at the same labels: eight are enough.
         options=(("proportions", "labeled"), ("n_starts", 8)),
     ),
 )
-# The rest of the family: in comparisons and tables if they are named.
+
+# The rest of the family, in comparisons and tables if they are named.
 FURTHER = (
     Method(
-        "moment-likelihood",
-        "MCLDA-likelihood",
-        "moment constrained LDA of highest likelihood",
-        "It maximizes the likelihood of labeled rows, given the mean and covariance of all rows.",
-        line=("#1f82c9", 2, 1),
-        path="moment_constrained.MomentConstrainedLDA",
+        name="moment-likelihood",
+        paper_name="MCLDA-likelihood",
+        title="moment constrained LDA of highest likelihood",
+        sentence=(
+            "It maximizes the likelihood of labeled rows, given the mean and "
+            "covariance of all rows."
+        ),
+        color="#1f82c9",
+        dash_lengths=(2, 1),
+        module="moment_constrained",
+        class_name="MomentConstrainedLDA",
         options=(("variant", "likelihood"),),
     ),
     Method(
-        "normalized",
-        "NLDA",
-        "normalized LDA",
-        "Its class means are those of the labeled rows, its covariance is that of all rows.",
-        line=("#4b3f9e",),
-        path="normalized.NormalizedLDA",
+        name="normalized",
+        paper_name="NLDA",
+        title="normalized LDA",
+        sentence=(
+            "Its class means are those of the labeled rows, its covariance is "
+            "that of all rows."
+        ),
+        color="#4b3f9e",
+        module="normalized",
+        class_name="NormalizedLDA",
     ),
     Method(
-        "nearest-mean",
-        "NM",
-        "nearest mean",
-        "It learns means from the labeled rows alone; classes vary equally in all directions.",
-        line=("#57606a", 2, 2),
-        path="nearest_mean.NearestMean",
+        name="nearest-mean",
+        paper_name="NM",
+        title="nearest mean",
+        sentence=(
+            "It learns means from the labeled rows alone; classes vary equally "
+            "in all directions."
+        ),
+        color="#57606a",
+        dash_lengths=(2, 2),
+        module="nearest_mean",
+        class_name="NearestMean",
         uses_unlabeled=False,
     ),
     Method(
-        "em-nearest-mean",
-        "EMNM",
-        "nearest mean by expectation maximization",
-        "It maximizes the likelihood of all rows; classes vary equally in all directions.",
-        line=("#d55e00", 2, 2),
-        path="nearest_mean.ExpectationMaximizationNearestMean",
+        name="em-nearest-mean",
+        paper_name="EMNM",
+        title="nearest mean by expectation maximization",
+        sentence=(
+            "It maximizes the likelihood of all rows; classes vary equally in "
+            "all directions."
+        ),
+        color="#d55e00",
+        dash_lengths=(2, 2),
+        module="nearest_mean",
+        class_name="ExpectationMaximizationNearestMean",
     ),
     Method(
-        "moment-nearest-mean",
-        "MCNM",
-        "moment constrained nearest mean",
-        "The means of the labeled rows are shifted so that their mean is that of all rows.",
-        line=("#1f82c9", 1, 2),
-        path="nearest_mean.MomentConstrainedNearestMean",
+        name="moment-nearest-mean",
+        paper_name="MCNM",
+        title="moment constrained nearest mean",
+        sentence=(
+            "The means of the labeled rows are shifted so that their mean is "
+            "that of all rows."
+        ),
+        color="#1f82c9",
+        dash_lengths=(1, 2),
+        module="nearest_mean",
+        class_name="MomentConstrainedNearestMean",
         options=(("variant", "variance-kept"),),
     ),
     Method(
-        "moment-nearest-mean-anew",
-        "MCNM-anew",
-        "moment constrained nearest mean, variance anew",
-        "As moment-nearest-mean, but the variance is estimated about the shifted means.",
-        line=("#1f82c9", 3, 2, 1, 2),
-        path="nearest_mean.MomentConstrainedNearestMean",
+        name="moment-nearest-mean-anew",
+        paper_name="MCNM-anew",
+        title="moment constrained nearest mean, variance anew",
+        sentence=(
+            "As moment-nearest-mean, but the variance is estimated about the "
+            "shifted means."
+        ),
+        color="#1f82c9",
+        dash_lengths=(3, 2, 1, 2),
+        module="nearest_mean",
+        class_name="MomentConstrainedNearestMean",
     ),
     Method(
-        "least-squares",
-        "LS",
-        "least squares",
-        "It learns from the labeled rows alone, by linear predictions of 0 and 1.",
-        line=("#57606a", 5, 2, 1, 2),
-        path="least_squares.LeastSquaresClassifier",
+        name="least-squares",
+        paper_name="LS",
+        title="least squares",
+        sentence=(
+            "It learns from the labeled rows alone, by linear predictions of 0 and 1."
+        ),
+        color="#57606a",
+        dash_lengths=(5, 2, 1, 2),
+        module="least_squares",
+        class_name="LeastSquaresClassifier",
         uses_unlabeled=False,
     ),
     Method(
-        "implicit-least-squares",
-        "ICLS",
-        "implicitly constrained least squares",
-        "It labels the unlabeled rows such that the loss on the labeled rows is smallest.",
-        line=("#c0509f", 2, 1),
-        path="least_squares.ImplicitlyConstrainedLeastSquares",
+        name="implicit-least-squares",
+        paper_name="ICLS",
+        title="implicitly constrained least squares",
+        sentence=(
+            "It labels the unlabeled rows such that the loss on the labeled rows "
+            "is smallest."
+        ),
+        color="#c0509f",
+        dash_lengths=(2, 1),
+        module="least_squares",
+        class_name="ImplicitlyConstrainedLeastSquares",
     ),
     Method(
-        "projected-least-squares",
-        "ICLS-projected",
-        "projected least squares",
-        "It labels the unlabeled rows such that the fit is nearest to the supervised one.",
-        line=("#c0509f", 1, 2),
-        path="least_squares.ImplicitlyConstrainedLeastSquares",
+        name="projected-least-squares",
+        paper_name="ICLS-projected",
+        title="projected least squares",
+        sentence=(
+            "It labels the unlabeled rows such that the fit is nearest to the "
+            "supervised one."
+        ),
+        color="#c0509f",
+        dash_lengths=(1, 2),
+        module="least_squares",
+        class_name="ImplicitlyConstrainedLeastSquares",
         options=(("variant", "projected"),),
     ),
     Method(
-        "self-learning-least-squares",
-        "SLLS",
-        "self-learning least squares",
-        "It is self-learning with least squares in place of LDA.",
-        line=("#009e73", 2, 1),
-        path="least_squares.SelfLearningLeastSquares",
+        name="self-learning-least-squares",
+        paper_name="SLLS",
+        title="self-learning least squares",
+        sentence="It is self-learning with least squares in place of LDA.",
+        color="#009e73",
+        dash_lengths=(2, 1),
+        module="least_squares",
+        class_name="SelfLearningLeastSquares",
     ),
     Method(
-        "soft-least-squares",
-        "SLLS-soft",
-        "self-learning least squares with soft labels",
-        "It gives the unlabeled rows the soft labels that agree best with the fit.",
-        line=("#009e73", 1, 2),
-        path="least_squares.SelfLearningLeastSquares",
+        name="soft-least-squares",
+        paper_name="SLLS-soft",
+        title="self-learning least squares with soft labels",
+        sentence=(
+            "It gives the unlabeled rows the soft labels that agree best with the fit."
+        ),
+        color="#009e73",
+        dash_lengths=(1, 2),
+        module="least_squares",
+        class_name="SelfLearningLeastSquares",
         options=(("labels", "soft"),),
     ),
     Method(
-        "sda",
-        "SDA",
-        "discriminant analysis by a graph of neighbors",
-        "Its directions separate the labeled classes and change little between neighboring rows.",
-        line=("#7a8b00",),
-        path="graph_regularized.SemiSupervisedDiscriminantAnalysis",
+        name="sda",
+        paper_name="SDA",
+        title="discriminant analysis by a graph of neighbors",
+        sentence=(
+            "Its directions separate the labeled classes and change little "
+            "between neighboring rows."
+        ),
+        color="#7a8b00",
+        module="graph_regularized",
+        class_name="SemiSupervisedDiscriminantAnalysis",
     ),
 )
-_OUTSIDE = "outside.OutsideClassifier"
-# Methods of scikit-learn that comparisons include by default, and ``iclda fit`` fits if named.
+
+# Methods of scikit-learn that comparisons include by default, and that ``iclda fit``
+# fits if they are named.
 BASELINES = (
     Method(
-        "sklearn-self-training",
-        "sklearn-SelfTraining",
-        "scikit-learn's self-training around its LDA",
-        "It adds unlabeled rows that it is sure of to the labeled ones.",
-        line=("#56b4e9",),
-        path=_OUTSIDE,
+        name="sklearn-self-training",
+        paper_name="sklearn-SelfTraining",
+        title="scikit-learn's self-training around its LDA",
+        sentence="It adds unlabeled rows that it is sure of to the labeled ones.",
+        color="#56b4e9",
+        module="outside",
+        class_name="OutsideClassifier",
     ),
     Method(
-        "sklearn-label-spreading",
-        "sklearn-LabelSpreading",
-        "scikit-learn's label spreading",
-        "It spreads the labels along a graph that joins each row to its nearest ones.",
-        line=("#0072b2", 4, 1.5),
-        path=_OUTSIDE,
+        name="sklearn-label-spreading",
+        paper_name="sklearn-LabelSpreading",
+        title="scikit-learn's label spreading",
+        sentence=(
+            "It spreads the labels along a graph that joins each row to its "
+            "nearest ones."
+        ),
+        color="#0072b2",
+        dash_lengths=(4, 1.5),
+        module="outside",
+        class_name="OutsideClassifier",
     ),
     Method(
-        "sklearn-lda",
-        "sklearn-LDA",
-        "scikit-learn's LDA with shrinkage",
-        "It learns from the labeled rows alone, with Ledoit and Wolf's shrinkage.",
-        line=("#6e7781", 1, 1),
-        path=_OUTSIDE,
+        name="sklearn-lda",
+        paper_name="sklearn-LDA",
+        title="scikit-learn's LDA with shrinkage",
+        sentence=(
+            "It learns from the labeled rows alone, with Ledoit and Wolf's shrinkage."
+        ),
+        color="#6e7781",
+        dash_lengths=(1, 1),
+        module="outside",
+        class_name="OutsideClassifier",
         uses_unlabeled=False,
     ),
     Method(
-        "sklearn-logistic",
-        "sklearn-Logistic",
-        "scikit-learn's logistic regression",
-        "It learns from the labeled rows alone, without a model of the columns.",
-        line=("#b3641f", 3, 1, 1, 1),
-        path=_OUTSIDE,
+        name="sklearn-logistic",
+        paper_name="sklearn-Logistic",
+        title="scikit-learn's logistic regression",
+        sentence=(
+            "It learns from the labeled rows alone, without a model of the columns."
+        ),
+        color="#b3641f",
+        dash_lengths=(3, 1, 1, 1),
+        module="outside",
+        class_name="OutsideClassifier",
         uses_unlabeled=False,
     ),
 )
-CHOSEN_BY_NAME = (*FITTED, *BASELINES)  # what ``iclda fit`` offers
-COMPARED = (*FITTED, *FURTHER, *BASELINES)  # what a comparison offers
-# Methods from the safest, by their errors on many tables; others come last.
-FROM_THE_SAFEST = (
-    *("average", "self-training", "pessimistic", "supervised", "sklearn-logistic"),
-    *("em", "iclda", "self-learning", "moment"),
-)
-_SLOW_IF_WIDE = ("self-training", "pessimistic", "sklearn-self-training", "sklearn-lda")
-_SEARCHES = ("iclda", "iclda-proportions", "pessimistic")
-_MOST_UNKNOWNS = 5_000  # (classes - 1) x (features + 1), above which these take minutes
-_WIDE = 400  # columns, above which these take minutes
 
+# What ``iclda fit`` offers.
+CHOSEN_BY_NAME = (*FITTED, *BASELINES)
+
+# What a comparison offers.
+COMPARED = (*FITTED, *FURTHER, *BASELINES)
+
+# Methods from the safest to the riskiest, by their errors on many tables. Methods that
+# are not listed come last.
+FROM_THE_SAFEST = (
+    "average",
+    "self-training",
+    "pessimistic",
+    "supervised",
+    "sklearn-logistic",
+    "em",
+    "iclda",
+    "self-learning",
+    "moment",
+)
+
+# Methods that take minutes with more than ``_MAX_FAST_FEATURES`` features.
+_SLOW_IF_WIDE = ("self-training", "pessimistic", "sklearn-self-training", "sklearn-lda")
+_MAX_FAST_FEATURES = 400
+
+# Methods that search, which takes minutes with more than ``_MAX_SEARCH_UNKNOWNS``
+# unknowns, (classes - 1) x (features + 1).
+_SEARCHES = ("iclda", "iclda-proportions", "pessimistic")
+_MAX_SEARCH_UNKNOWNS = 5_000
 
 # Names before version 0.2, when ``self-training`` was scikit-learn's.
 _RENAMED = {"confident": "self-training", "logistic": "sklearn-logistic"}
 
 
-def _plain(name: str) -> str:
+def _normalized(name: str) -> str:
     """Return a name in lower case without hyphens and spaces."""
     return "".join(filter(str.isalnum, name.casefold()))
 
 
-def _names_of(method: Method) -> set[str]:
-    """Return names here, in the paper and in Python, of a class that is this method alone."""
-    is_shared = method.options or method.is_outside
-    in_python = (
-        () if is_shared else (method.class_name, method.class_name.removesuffix("LDA"))
-    )
-    return {
-        _plain(name) for name in (method.name, method.paper_name, *in_python) if name
-    }
+def _methods_by_name() -> dict[str, Method]:
+    """Return all methods by their normalized names here, in the paper and in Python.
+
+    A class names a method only if no options are needed to make it that method. The
+    first of several methods with one name has it.
+    """
+    methods: dict[str, Method] = {}
+    for method in COMPARED:
+        names = [method.name, method.paper_name]
+        if not method.options and not method.is_outside:
+            names += [method.class_name, method.class_name.removesuffix("LDA")]
+        for name in names:
+            methods.setdefault(_normalized(name), method)
+    return methods
 
 
-# The first of several methods with a name has it.
-_BY_NAME = {name: method for method in reversed(COMPARED) for name in _names_of(method)}
+_METHODS_BY_NAME = _methods_by_name()
 
 
 def known_method(name: str) -> Method | None:
-    """Return a method by any of its names, old ones too; what stands in brackets is ignored."""
-    plain = _plain(str(name).partition("(")[0])
-    return _BY_NAME.get(_plain(_RENAMED.get(plain, plain)))
+    """Return a method by any of its names; what stands in brackets is ignored."""
+    normalized = _normalized(str(name).partition("(")[0])
+    normalized = _normalized(_RENAMED.get(normalized, normalized))
+    return _METHODS_BY_NAME.get(normalized)
 
 
 def find_method(
@@ -365,23 +508,27 @@ def find_method(
 ) -> Method:
     """Return a method by its name here, in the paper or in Python.
 
-    A ValueError lists the methods to choose from, and ``others``, further names that the caller
-    takes. A FutureWarning gives the new name of a method that was renamed.
+    A ValueError lists the methods to choose from, and ``others``, further names that
+    the caller takes. A FutureWarning gives the new name of a method that was renamed.
     """
-    method = known_method(name)
-    if method is None or method not in among or "(" in name:
-        names = [*others, *(each.name for each in among)]
-        close = get_close_matches(str(name), names, n=1)
-        what = (
-            f"Unknown method {name!r}.{f' Did you mean {close[0]!r}?' if close else ''}"
-        )
-        if method is not None and "(" not in name:
-            what = f"The method {method.name!r} can be compared, but not chosen here."
+    method = None if "(" in str(name) else known_method(name)
+    if method is None or method not in among:
+        if method is None:
+            names = [*others, *(each.name for each in among)]
+            close = get_close_matches(str(name), names, n=1)
+            problem = f"Unknown method {name!r}."
+            if close:
+                problem += f" Did you mean {close[0]!r}?"
+        else:
+            problem = (
+                f"The method {method.name!r} can be compared, but not chosen here."
+            )
         known = [*others, *(f"{each.name} ({each.paper_name})" for each in among)]
-        raise ValueError(f"{what} There are: {', '.join(known)}.")
-    if _plain(name) in _RENAMED:
+        raise ValueError(f"{problem} There are: {', '.join(known)}.")
+    if _normalized(name) in _RENAMED:
         warnings.warn(
-            f"The method {name!r} is named {method.name!r} now; {name!r} will be an error in 0.3.",
+            f"The method {name!r} is named {method.name!r} now; {name!r} will be an "
+            "error in 0.3.",
             FutureWarning,
             stacklevel=2,
         )
@@ -389,34 +536,40 @@ def find_method(
 
 
 def safety_rank(name: str) -> int:
-    """Rank of a method from the safest, 0; those without a rank are last."""
-    return (
-        FROM_THE_SAFEST.index(name) if name in FROM_THE_SAFEST else len(FROM_THE_SAFEST)
-    )
+    """Return the rank of a method from the safest, 0; unlisted methods are last."""
+    if name not in FROM_THE_SAFEST:
+        return len(FROM_THE_SAFEST)
+    return FROM_THE_SAFEST.index(name)
 
 
 def affordable(
     methods: Sequence[Method], n_features: int, n_unknowns: int = 0
 ) -> tuple[Method, ...]:
-    """Methods without those that take minutes, if others are left.
+    """Leave out methods that would take minutes, if others remain.
 
-    These are slow with many columns, or with many unknowns of a search: classes x columns.
+    Some are slow with many features, others with many unknowns of a search.
     """
-    slow = {*(_SLOW_IF_WIDE if n_features > _WIDE else ())}
-    slow |= {*(_SEARCHES if n_unknowns > _MOST_UNKNOWNS else ())}
-    return tuple(each for each in methods if each.name not in slow) or tuple(methods)
+    slow: set[str] = set()
+    if n_features > _MAX_FAST_FEATURES:
+        slow.update(_SLOW_IF_WIDE)
+    if n_unknowns > _MAX_SEARCH_UNKNOWNS:
+        slow.update(_SEARCHES)
+    fast = tuple(method for method in methods if method.name not in slow)
+    return fast or tuple(methods)
 
 
 def without_free_search(
     methods: Sequence[Method], n_labeled: int, n_features: int
 ) -> tuple[Method, ...]:
-    """Methods without ICLDA of free class sizes, if labels are fewer than features.
+    """Leave out ICLDA with free class sizes if labels are fewer than features.
 
-    Its likelihood is then highest where a class has hardly more rows than its labeled ones.
+    Its likelihood is then highest where a class has hardly any rows but its labeled
+    ones.
     """
     if n_labeled >= n_features:
         return tuple(methods)
-    return tuple(each for each in methods if each.name != "iclda") or tuple(methods)
+    others = tuple(method for method in methods if method.name != "iclda")
+    return others or tuple(methods)
 
 
 def parse_shrinkage(text: str) -> Shrinkage:

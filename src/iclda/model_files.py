@@ -1,8 +1,8 @@
-"""Model files: fitted classifiers stored by skops, with details that can be read without loading.
+"""Model files: fitted classifiers, and details that can be read without loading them.
 
-A model file is a zip archive as skops writes it, with one more member, ``iclda.json``, that holds
-the details. skops loads only types that it trusts itself (scikit-learn, NumPy), those of this
-package, and those that the caller names.
+A model file is a zip archive as skops writes it, with one more member, ``iclda.json``,
+that holds the details. skops loads only types that it trusts itself (scikit-learn,
+NumPy), those of this package, and those that the caller names.
 """
 
 from __future__ import annotations
@@ -29,11 +29,20 @@ from ._system import atomic_write, check_writable, require, versions
 __all__ = ["load_model", "model_details", "save_model"]
 
 FORMAT = 1
-_DETAILS = "iclda.json"
-_DIAGNOSIS = (
-    *("converged_", "n_iter_", "gap_", "n_optima_", "n_passes_"),
-    *("objective_", "rank_", "shrinkage_"),
+_DETAILS_MEMBER = "iclda.json"
+
+# Fitted attributes that the details repeat where a classifier has them.
+_DIAGNOSIS_ATTRIBUTES = (
+    "converged_",
+    "n_iter_",
+    "gap_",
+    "n_optima_",
+    "n_passes_",
+    "objective_",
+    "rank_",
+    "shrinkage_",
 )
+
 # Modules whose types are trusted.
 _OWN_MODULES = ("iclda._core.", "iclda._estimators.", "iclda.tabular.encoders.")
 
@@ -53,28 +62,32 @@ def save_model(
     Parameters
     ----------
     model : classifier or Pipeline
-        Fitted. It may hold the classifiers and encoders of iclda, and the scalers, imputers and
-        encoders of scikit-learn.
+        Fitted. It may hold the classifiers and encoders of iclda, and the scalers,
+        imputers and encoders of scikit-learn.
     path : str or Path
         File to write, by custom named ``*.skops``; it is a valid file of skops.
     about : mapping, default=None
-        Anything to store beside the model that JSON can hold; ``iclda show`` prints it.
+        Any JSON values to store with the model; ``iclda show`` prints them.
     trusted : iterable of str, default=()
-        Further types the model may hold, by their full names; to be given to ``load_model`` too.
+        Full names of further types that the model may hold; ``load_model`` needs them
+        too.
     """
     path = Path(path)
     check_can_save(path)
     check_is_fitted(model)
     archive = _skops().dumps(_without_rows(model))
-    untrusted = _types_in(archive)[1] - set(trusted)
+    _, foreign_types = _types_in(archive)
+    untrusted = foreign_types - set(trusted)
     if untrusted:
         raise ValueError(
-            f"The model holds types that load_model does not trust. {path} was not written. If "
-            f"they are yours, pass trusted={sorted(untrusted)} here and to load_model."
+            f"The model holds types that load_model does not trust. {path} was not "
+            f"written. If they are yours, pass trusted={sorted(untrusted)} here and to "
+            "load_model."
         )
     buffer = io.BytesIO(archive)
+    details = json.dumps(_describe(model, about or {}), indent=2)
     with zipfile.ZipFile(buffer, "a") as file:
-        file.writestr(_DETAILS, json.dumps(_describe(model, about or {}), indent=2))
+        file.writestr(_DETAILS_MEMBER, details)
     with atomic_write(path) as unfinished:
         unfinished.write_bytes(buffer.getvalue())
 
@@ -82,15 +95,15 @@ def save_model(
 def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
     """Read a fitted classifier or pipeline from a file.
 
-    A file that is damaged, cut off, written by a newer version, or that holds anything but the
-    types this package allows is refused, and nothing in it is run.
+    A file that is damaged, cut off, written by a newer version, or that holds anything
+    but the types this package allows is refused, and nothing in it is run.
 
     Parameters
     ----------
     path : str or Path
         File written by ``save_model`` or ``iclda fit``.
     trusted : iterable of str, default=()
-        Further types the file may hold, by their full names. Give only those you know.
+        Full names of further types that the file may hold. Give only those you know.
 
     Returns
     -------
@@ -100,23 +113,24 @@ def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
     path = Path(path)
     data, details = _read(path)
     try:
-        own, others = _types_in(data)
-        if untrusted := others - set(trusted):
+        own_types, foreign_types = _types_in(data)
+        untrusted = foreign_types - set(trusted)
+        if untrusted:
             raise ValueError(
-                f"it holds types that iclda {versions()['iclda']} does not trust. Nothing was "
-                f"loaded. It was written by iclda {details.get('iclda')}: fit it again if that is "
-                "an earlier version. If you know who made the file and what these types are, pass "
+                f"it holds types that iclda {versions()['iclda']} does not trust. "
+                "Nothing was loaded. It was written by iclda "
+                f"{details.get('iclda')}: fit it again if that is an earlier version. "
+                "If you know who made the file and what these types are, pass "
                 f"trusted={sorted(untrusted)}."
             )
-        return _skops().loads(data, trusted=[*own, *trusted])
+        return _skops().loads(data, trusted=[*own_types, *trusted])
     except ImportError:
         raise
-    except Exception as error:  # skops raises errors of many types for a malformed file
-        reason = (
-            str(error)
-            if type(error) is ValueError
-            else f"{type(error).__name__}: {error}"
-        )
+    # skops raises errors of many types for a malformed file.
+    except Exception as error:
+        reason = str(error)
+        if type(error) is not ValueError:
+            reason = f"{type(error).__name__}: {error}"
         raise ValueError(f"{path} cannot be loaded as a model: {reason}") from error
 
 
@@ -131,7 +145,8 @@ def model_details(path: str | Path) -> dict[str, Any]:
     Returns
     -------
     details : dict
-        Format, versions, parameters, classes, columns, diagnosis, and the checksum of the file.
+        Format, versions, parameters, classes, columns, diagnosis, and the checksum of
+        the file.
     """
     return _read(Path(path))[1]
 
@@ -143,7 +158,7 @@ def check_can_save(path: Path) -> None:
 
 
 def column_kinds(model: Any) -> dict[str, str] | None:
-    """Return the kind of every column of a model; None if it was fitted without names."""
+    """Return the kind of every column of a model; None if columns have no names."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         return None
@@ -157,14 +172,15 @@ def column_kinds(model: Any) -> dict[str, str] | None:
 def _skops() -> Any:
     """Import skops without packages that it does not use.
 
-    It imports every package within scikit-learn to list the estimators, and these two of them
-    import Dask and torch, which takes seconds.
+    It imports every package within scikit-learn to list the estimators, and these two
+    of them import Dask and torch, which takes seconds.
     """
     unused = [
         f"sklearn.externals.array_api_compat.{name}" for name in ("dask", "torch")
     ]
     unused = [name for name in unused if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(unused))  # type: ignore[arg-type] # None: not to be imported
+    # None: not to be imported.
+    sys.modules.update(dict.fromkeys(unused))  # type: ignore[arg-type]
     try:
         return require("skops.io", "model files", "data")
     finally:
@@ -179,13 +195,14 @@ def _without_rows(model: Any) -> Any:
         model.steps = [(name, _without_rows(step)) for name, step in model.steps]
     if hasattr(model, "_responsibilities_"):
         model._responsibilities_ = None
-    if hasattr(model, "estimator_"):  # what AutoLDA chose
+    # AutoLDA holds the classifier that it chose.
+    if hasattr(model, "estimator_"):
         model.estimator_ = _without_rows(model.estimator_)
     return model
 
 
 def _types_in(archive: bytes) -> tuple[set[str], set[str]]:
-    """Return the types in an archive that skops does not trust: those of iclda, and others."""
+    """Return the types that skops does not trust: those of iclda, and foreign ones."""
     types = set(_skops().get_untrusted_types(data=archive))
     own = {name for name in types if name.startswith(_OWN_MODULES)}
     return own, types - own
@@ -196,22 +213,26 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
     data = path.read_bytes()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
-            # Nothing small unpacks to something huge.
+            # Members are stored uncompressed. Larger ones would be a file that is small
+            # on disk and fills the memory when it is read.
             if sum(member.file_size for member in file.infolist()) > len(data):
                 raise ValueError("its members are larger than the file")
-            if damaged := file.testzip():
+            damaged = file.testzip()
+            if damaged:
                 raise ValueError(f"{damaged} is damaged")
-            details = dict(json.loads(file.read(_DETAILS)))
-            written = details["format"]
-    except Exception as error:  # zipfile and json raise errors of many types
+            details = dict(json.loads(file.read(_DETAILS_MEMBER)))
+            file_format = details["format"]
+    # zipfile and json raise errors of many types.
+    except Exception as error:
         raise ValueError(
-            f"{path} is no model file, or damaged ({error}): `iclda fit` and iclda.save_model "
-            "write such files. Copy or fit it again."
+            f"{path} is no model file, or damaged ({error}): `iclda fit` and "
+            "iclda.save_model write such files. Copy or fit it again."
         ) from error
-    if written != FORMAT:
+    if file_format != FORMAT:
         raise ValueError(
-            f"{path} was written by iclda {details.get('iclda')} in format {written}; this is "
-            f"iclda {versions()['iclda']}, which reads format {FORMAT}. Update iclda."
+            f"{path} was written by iclda {details.get('iclda')} in format "
+            f"{file_format}; this is iclda {versions()['iclda']}, which reads format "
+            f"{FORMAT}. Update iclda."
         )
     return data, {**details, "sha256": hashlib.sha256(data).hexdigest()}
 
@@ -219,9 +240,11 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
 def _describe(model: Any, about: Mapping[str, Any]) -> dict[str, Any]:
     """Collect details of a fitted model that can be written as JSON."""
     classifier = model[-1] if isinstance(model, Pipeline) else model
-    diagnosis = {
-        name.rstrip("_"): getattr(classifier, name, None) for name in _DIAGNOSIS
-    }
+    diagnosis = {}
+    for attribute in _DIAGNOSIS_ATTRIBUTES:
+        value = getattr(classifier, attribute, None)
+        if value is not None:
+            diagnosis[attribute.rstrip("_")] = value
     return {
         "format": FORMAT,
         "iclda": versions()["iclda"],
@@ -232,16 +255,14 @@ def _describe(model: Any, about: Mapping[str, Any]) -> dict[str, Any]:
         "priors": _to_json(getattr(classifier, "priors_", None)),
         "columns": column_kinds(model),
         "n_features": int(classifier.n_features_in_),
-        "diagnosis": _to_json(
-            {k: value for k, value in diagnosis.items() if value is not None}
-        ),
+        "diagnosis": _to_json(diagnosis),
         "versions": {**versions(), "skops": version("skops")},
         "about": dict(about),
     }
 
 
 def _to_json(value: Any) -> Any:
-    """Return a value that JSON can hold; text as Python writes it for any other value."""
+    """Return a value that JSON can hold; other values as Python writes them."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -249,8 +270,6 @@ def _to_json(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_to_json(entry) for entry in value]
     value = plain(value)
-    return (
-        value
-        if value is None or isinstance(value, (bool, int, float, str))
-        else repr(value)
-    )
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return repr(value)
