@@ -16,7 +16,7 @@ FOR_RELEASE := $(VENV)/.for-release
 OLDEST := .venv-oldest
 AUDIT := .venv-audit
 
-.PHONY: audit bench clean docs lint pictures release-check reproduce setup test test-browser test-cpus \
+.PHONY: audit bench clean docs lint pictures release-check reproduce setup study test test-browser test-cpus \
 	test-oldest test-slow
 .DEFAULT_GOAL := test
 
@@ -50,6 +50,10 @@ $(FOR_RELEASE): pyproject.toml
 
 reproduce: $(FOR_EXPERIMENTS)
 	$(BIN)/iclda reproduce --out results
+
+# The questions that the paper leaves open: about five minutes on two cores.
+study: $(FOR_EXPERIMENTS)
+	$(BIN)/python -m research --out answers
 
 lint: $(FOR_TESTS)
 	$(BIN)/ruff check .

@@ -21,7 +21,7 @@ import numpy as np
 
 from iclda import PessimisticLDA
 from iclda.datasets import BENCHMARKS
-from iclda.studies.paper import N_FOLDS, TABLES, n_labeled_of
+from iclda.studies.paper.design import N_FOLDS, TABLES, n_labeled_of
 from iclda.studies.paper.run import (
     CellRows,
     CodedSet,

@@ -28,7 +28,7 @@ FLOORS = [
         "edge",
         [
             ("studies/compare/", "methods compared on a table"),
-            ("studies/paper/", "the paper: experiments, open questions"),
+            ("studies/paper/", "the experiments of the paper"),
         ],
     ),
     ("edge", [("studies/", "runs of cells, store, measures, pages of all studies")]),

@@ -13,7 +13,7 @@ from iclda._core.solvers import Limits
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
 from iclda._core.solvers.supervised import labeled_log_likelihood
 from iclda.datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
-from iclda.studies.paper import TABLES, n_labeled_of
+from iclda.studies.paper.design import TABLES, n_labeled_of
 from iclda.studies.paper.run import CellRows, fit_method, fold_split
 from iclda.studies.store import Cell
 

@@ -89,7 +89,6 @@ def make_app() -> Any:
         studies.reproduce,
         studies.tables,
         studies.curves,
-        studies.study,
         studies.report,
         studies.datasets,
         playground.playground,

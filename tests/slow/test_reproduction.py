@@ -5,7 +5,7 @@ import math
 import pytest
 
 from iclda.datasets import BENCHMARKS, find_benchmark
-from iclda.studies.paper import TABLES
+from iclda.studies.paper.design import TABLES
 from iclda.studies.paper.run import Study, run_study
 from iclda.studies.paper.summary import summarize_tables
 from iclda.studies.store import STORE, Store

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from iclda.studies.paper import CURVES, METHOD_NAMES, N_FOLDS, TABLES
+from iclda.studies.paper.design import CURVES, METHOD_NAMES, N_FOLDS, TABLES
 from iclda.studies.paper.run import CodedSet
 from iclda.studies.store import FitResult
 

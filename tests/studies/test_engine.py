@@ -6,7 +6,7 @@ from functools import partial
 from cloudpickle import register_pickle_by_value
 from result_rows import coded_set
 
-from iclda.studies import run_tasks
+from iclda.studies.engine import run_tasks
 from iclda.studies.paper.run import CodedSet, run_cell
 from iclda.studies.store import cells_of
 

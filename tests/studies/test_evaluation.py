@@ -59,7 +59,8 @@ def test_the_terminal_shows_error_base_rate_classes_and_matrix(model, tmp_path):
     for words in (
         "300 of 300 rows of",
         "with 90 % confidence.",
-        "Base rate: to call every row 'iris' would get 66.7 % wrong; the model is clearly better.",
+        "Base rate: to call every row 'iris' would get 66.7 % wrong; "
+        "the model is clearly better.",
         "Brier score: 0.",
         "Calibration: on average ",
         "class  rows  wrong  error   90 % interval",
@@ -80,8 +81,8 @@ def test_rare_classes_have_a_balanced_error_and_a_single_one_shows_nothing(
     single = frame.assign(species="iris", p=0.0, q=9.0)
     said = call("evaluate", model, write(tmp_path, single, "n.csv"))[1]
     assert (
-        "would get 0.0 % wrong; rows of one class cannot show what the model has learned."
-        in said
+        "would get 0.0 % wrong; "
+        "rows of one class cannot show what the model has learned." in said
     )
 
 
@@ -149,8 +150,8 @@ def test_what_cannot_be_evaluated_is_refused_with_the_way_out(model, tmp_path):
     code, _, error = call("evaluate", model, data)
     assert code == 2
     assert (
-        "has no column 'species', which should hold the classes: name it by --target. Did you mean "
-        "'Species' for 'species'?" in error
+        "has no column 'species', which should hold the classes: name it by "
+        "--target. Did you mean 'Species' for 'species'?" in error
     )
     assert call("evaluate", model, data, "--target", "Species")[0] == 0
     assert (

@@ -12,11 +12,10 @@ from typer import Argument, Option
 from .._messages import plural, wrap
 from .._progress import show_cells
 from . import messages, options
-from .compare import draw_comparison, echo_lines, make_terminal
+from .compare import draw_comparison
 
-# Folders that commands write to unless told otherwise.
+# The folder that commands write to unless told otherwise.
 _RESULTS = Path("results")
-_ANSWERS = Path("answers")
 
 _Names = Annotated[
     str | None, Option(metavar="NAMES", help="Separated by commas. Default: all ten.")
@@ -32,12 +31,6 @@ _Out = Annotated[
 ]
 _Data = Annotated[
     Path | None, Option(metavar="FOLDER", help="Of NAME.csv. Default: ICLDA_DATA.")
-]
-_Quick = Annotated[
-    bool, Option("--quick", help="Few sets and repeats: under a minute.")
-]
-_Features = Annotated[
-    Path | None, Option(metavar="FOLDER", help="Of NAME.npz files with X and y.")
 ]
 _Folder = Annotated[Path, Argument(metavar="FOLDER", help="Folder of an earlier run.")]
 
@@ -123,7 +116,7 @@ def curves(
 ) -> None:
     """Error and loss against the number of unlabeled rows."""
     from ..datasets import BENCHMARKS
-    from ..studies.paper import TOYS
+    from ..studies.paper.design import TOYS
     from ..studies.paper.run import choose, default_curves
 
     if datasets is None:
@@ -143,41 +136,6 @@ def curves(
     )
 
 
-def study(
-    quick: _Quick = False,
-    features: _Features = None,
-    jobs: options.Jobs = 0,
-    seed: options.Seed = 0,
-    out: _Out = _ANSWERS,
-    data: _Data = None,
-    quiet: options.Quiet = False,
-    json: options.Json = False,
-) -> None:
-    """Answer the open questions of the paper by experiments, with a report."""
-    if not quiet:  # before anything else is imported, which takes seconds
-        minutes = "half a minute" if quick else "five minutes"
-        _announce(
-            f"Answers go to {out}: about {minutes} on two cores. {messages.RESUMABLE}"
-        )
-    from ..studies.page import check_can_report
-    from ..studies.paper.questions import EXPERIMENTS, StudySettings, run_questions
-
-    check_can_report()
-    jobs, command = jobs or options.n_cores(), options.command_line()
-    settings = StudySettings(out, seed, jobs, data, features, command, quick)
-    steps = {
-        name: f"{name} ({i} of {len(EXPERIMENTS)})"
-        for i, name in enumerate(EXPERIMENTS, 1)
-    }
-    with show_cells(quiet) as advance:
-        run_questions(settings, lambda name, *counts: advance(steps[name], *counts))
-    _draw(out, quiet, json)
-    if quick and not quiet:
-        typer.echo(
-            "A quick run shows how it works: its numbers are of too few fits.", err=True
-        )
-
-
 def report(
     folder: _Folder, quiet: options.Quiet = False, json: options.Json = False
 ) -> None:
@@ -191,21 +149,13 @@ def report(
 
 
 def _draw(out: Path, quiet: bool, json: bool) -> None:
-    """Draw the experiments of the paper, or the answers to its open questions."""
-    from ..studies.paper import QUESTIONS
-    from ..studies.paper.answers import draw_answers
     from ..studies.paper.report import draw_everything
-    from ..studies.store import stored_kind
 
     with show_cells(quiet or json, title="Writing the report"):
-        summary = (
-            draw_answers(out) if stored_kind(out) == QUESTIONS else draw_everything(out)
-        )
+        summary = draw_everything(out)
     if json:
         messages.print_json(summary)
     elif not quiet:
-        for each in summary.get("answers", {}).values():
-            echo_lines([*make_terminal().wrap(each, indent=0), ""])
         typer.echo(f"Report: {summary['report']}")
 
 
@@ -221,7 +171,7 @@ def datasets(data: _Data = None, json: options.Json = False) -> None:
 
 def _find_methods(text: str | None) -> tuple[str, ...]:
     """Return the methods named, or those of the paper."""
-    from ..studies.paper import EVERY_METHOD, METHOD_NAMES
+    from ..studies.paper.design import EVERY_METHOD, METHOD_NAMES
     from ..studies.paper.run import choose
 
     if text is None:

@@ -1,4 +1,9 @@
-"""Evaluation of a model on rows of known class: numbers, lines for the terminal, a page."""
+"""Evaluation of a model on rows of known class: numbers, terminal output, a page.
+
+``evaluate_file`` predicts the rows of a file block by block and returns an
+``Evaluation``. ``evaluation_lines`` shows it on a terminal, ``evaluation_page`` in
+HTML.
+"""
 
 from __future__ import annotations
 
@@ -36,25 +41,39 @@ from .page import class_error_lines, confusion_lines, percent
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Errors and probabilities of a model on rows of known class."""
+    """Errors and probabilities of a model on rows of known class.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows of the file, also of those without a class.
+    unknown : mapping of str to int
+        Numbers of rows of the classes that the model does not know. Their predictions
+        are always wrong.
+    is_training : bool
+        Whether the model learned from this file.
+    n_chosen : int
+        Number of labels that are left out because their rows were chosen for being
+        informative.
+    warning : str
+        A warning about rows far from the training data, or empty.
+    """
 
     model: str
     data: str
     target: str
-    n_rows: int  # of the file
+    n_rows: int
     confusion: Confusion
     brier: float
     bins: Bins
-    unknown: Mapping[
-        str, int
-    ]  # rows of classes that the model does not know: always wrong
-    is_training: bool  # whether the model learned from this file
-    n_chosen: int = 0  # labels of rows that were chosen: they are left out
+    unknown: Mapping[str, int]
+    is_training: bool
+    n_chosen: int = 0
     warning: str = ""
 
     @property
     def learned(self) -> str:
-        """Whether the model beats the most frequent class: clear, unclear or nothing."""
+        """Whether it beats the most frequent class: clear, unclear or nothing."""
         confusion = self.confusion
         return confusion.base.judge(confusion.error, confusion.interval[1], self.brier)
 
@@ -68,11 +87,7 @@ class Evaluation:
         return float(self.bins[:, 1].sum() / self.bins[:, 0].sum())
 
     def to_json(self) -> dict[str, Any]:
-        curve, edges = self.curve, EDGES.round(6)
-        names = ("from", "to", "rows", "predicted", "observed")
-        columns = (edges[:-1], edges[1:], curve.counts, curve.predicted, curve.observed)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        bins = [dict(zip(names, row, strict=True)) for row in rows]
+        curve = self.curve
         return {
             "model": self.model,
             "data": self.data,
@@ -83,11 +98,29 @@ class Evaluation:
             "brier": self.brier,
             "mean_confidence": self.confidence,
             "calibration_error": curve.calibration_error,
-            "calibration": [each for each in bins if each["rows"]],
+            "calibration": _bins_to_json(curve),
             "unknown_classes": dict(self.unknown),
             "n_chosen_labels_left_out": self.n_chosen,
             "is_training_data": self.is_training,
         }
+
+
+def _bins_to_json(curve: ReliabilityCurve) -> list[dict[str, Any]]:
+    """List the bins of probabilities that have rows."""
+    edges = EDGES.round(6)
+    columns = {
+        "from": edges[:-1],
+        "to": edges[1:],
+        "rows": curve.counts,
+        "predicted": curve.predicted,
+        "observed": curve.observed,
+    }
+    lists = {name: column.tolist() for name, column in columns.items()}
+    return [
+        {name: values[i] for name, values in lists.items()}
+        for i, n_rows in enumerate(lists["rows"])
+        if n_rows
+    ]
 
 
 def evaluate_file(
@@ -102,31 +135,33 @@ def evaluate_file(
     """Predict the rows of a file and compare with their classes, block by block.
 
     Classes are in the target of the file, or in another file, ``options.labels``.
+    ``kinds`` are the kinds of the columns that the model takes, ``about`` the details
+    of its file.
     """
-    file, labels = open_data(data, options.ids), options.labels
+    file = open_data(data, options.ids)
     check_columns(file, kinds)
-    usual = about.get("target")
-    if options.target is None and (
-        labels is None or usual in open_table(Path(labels)).columns
-    ):
-        options = replace(options, target=usual)
+    options = _with_target(options, about.get("target"))
     known = read_classes(file, options)
     names = texts_of(known.cells.to_pylist(), empty=("",))
+
+    # Rows that were chosen for being informative do not show the error on others.
     table = Table(file, names, known.target, (), is_chosen=known.is_chosen)
-    if table.n_chosen and (withheld := why_withheld(table)):
-        raise ValueError(
-            f"The error of {model_path} on {data} is not known: {withheld}."
-        )
+    if table.n_chosen and (reason := why_withheld(table)):
+        raise ValueError(f"The error of {model_path} on {data} is not known: {reason}.")
     names[~table.is_random] = None
+
     classes = [str(name) for name in model.classes_]
-    counts, sums = PredictionCounts(), _Sums(classes, options.unlabeled)
+    sums = _Sums(classes, options.unlabeled)
+    counts = PredictionCounts()
     for rows, probabilities, share in predicted_blocks(model, kinds, file, [], counts):
-        sums.add(names[counts.n_rows - rows.num_rows : counts.n_rows], probabilities)
+        first_row = counts.n_rows - rows.num_rows
+        sums.add(names[first_row : counts.n_rows], probabilities)
         advance(share, counts.n_rows)
     if not sums.n_known:
         raise ValueError(
-            f"{labels or data}: no row has a class of the model in column {known.target!r} "
-            f"({quoted_list(classes, 5)}), so that there is nothing to compare with."
+            f"{options.labels or data}: no row has a class of the model in column "
+            f"{known.target!r} ({quoted_list(classes, 5)}), so that there is nothing "
+            "to compare with."
         )
     digests = {source.get("sha256") for source in about.get("sources", ())}
     return Evaluation(
@@ -144,46 +179,76 @@ def evaluate_file(
     )
 
 
+def _with_target(options: ReadOptions, trained_target: str | None) -> ReadOptions:
+    """Take the target that the model was trained on, unless another one is given.
+
+    A file of labels need not have a column of that name.
+    """
+    if options.target is not None:
+        return options
+    labels = options.labels
+    if labels is None or trained_target in open_table(Path(labels)).columns:
+        return replace(options, target=trained_target)
+    return options
+
+
 class _Sums:
-    """Sums over blocks of rows; classes that the model does not know are one further class."""
+    """Sums over blocks of rows.
+
+    All classes that the model does not know are counted as one, which follows those of
+    the model.
+    """
 
     def __init__(self, classes: list[str], unlabeled: str | float | None) -> None:
         self.unlabeled = unlabeled
         self.codes = {name: code for code, name in enumerate(classes)}
         self.matrix = np.zeros((len(classes) + 1, len(classes) + 1))
         self.unknown: Counter[str] = Counter()
-        self.brier, self.bins, self.n_known = 0.0, np.zeros((len(EDGES) - 1, 3)), 0
+        # Sum of Brier scores, and bins, of the rows of known classes.
+        self.brier = 0.0
+        self.bins = np.zeros((len(EDGES) - 1, 3))
+        self.n_known = 0
 
     def add(self, texts: AnyArray, probabilities: Array) -> None:
-        labels = [self._label(text) for text in texts]
-        other = len(self.codes)
-        codes = np.array(
-            [-1 if name is None else self.codes.get(name, other) for name in labels]
-        )
-        self.unknown.update(
-            name for name in labels if name is not None and name not in self.codes
-        )
-        is_labeled, is_known = codes >= 0, (codes >= 0) & (codes < other)
+        """Add a block of rows: the cells of their classes, and their probabilities."""
+        unknown_code = len(self.codes)
+        codes = np.full(len(texts), -1)
+        for i, text in enumerate(texts):
+            label = self._label(text)
+            if label is None:
+                continue
+            codes[i] = self.codes.get(label, unknown_code)
+            if label not in self.codes:
+                self.unknown[label] += 1
+
+        is_labeled = codes >= 0
         predicted = probabilities.argmax(axis=1)
         self.matrix += count_confusion(
-            codes[is_labeled], predicted[is_labeled], other + 1
+            codes[is_labeled], predicted[is_labeled], unknown_code + 1
         )
-        if is_known.any():
-            known = probabilities[is_known], codes[is_known]
-            self.brier += brier_score(*known) * len(known[1])
-            self.bins += bins_of(*known)
-            self.n_known += len(known[1])
+        is_known = is_labeled & (codes < unknown_code)
+        n_known = int(is_known.sum())
+        if n_known:
+            known_probabilities = probabilities[is_known]
+            known_codes = codes[is_known]
+            self.brier += brier_score(known_probabilities, known_codes) * n_known
+            self.bins += bins_of(known_probabilities, known_codes)
+            self.n_known += n_known
 
     def _label(self, text: str | None) -> str | None:
-        """The class that a cell names; None if the row is unlabeled."""
+        """Return the class that a cell names; None if the row is unlabeled."""
         if text is None or text == self.unlabeled:
             return None
-        if text not in self.codes and short_number(text) in self.codes:
+        if text in self.codes:
+            return text
+        # 1.0 in this file may be the class 1 of the model.
+        if short_number(text) in self.codes:
             return short_number(text)
-        return None if text not in self.codes and may_mean_nothing(text) else text
+        return None if may_mean_nothing(text) else text
 
     @property
     def confusion(self) -> Confusion:
+        """The confusion matrix, with the unknown classes if there are any."""
         if self.unknown:
             return Confusion((*self.codes, "any other"), self.matrix)
         return Confusion(tuple(self.codes), self.matrix[:-1, :-1])
@@ -194,34 +259,38 @@ def evaluation_lines(result: Evaluation) -> list[str]:
     confusion = result.confusion
     low, high = confusion.interval
     lines = [
-        f"{result.model} on the {confusion.n_rows:,} of {result.n_rows:,} rows of {result.data} "
-        f"whose class is in {result.target!r}.",
+        f"{result.model} on the {confusion.n_rows:,} of {result.n_rows:,} rows of "
+        f"{result.data} whose class is in {result.target!r}.",
         "",
-        f"Error: {percent(confusion.error)}, {confusion.n_wrong:,.0f} of {confusion.n_rows:,} rows "
-        f"wrong; between {percent(low)} and {percent(high)} with 90 % confidence.",
+        f"Error: {percent(confusion.error)}, {confusion.n_wrong:,.0f} of "
+        f"{confusion.n_rows:,} rows wrong; between {percent(low)} and {percent(high)} "
+        "with 90 % confidence.",
         base_rate_sentence(result),
     ]
     if confusion.is_uneven:
         lines.append(
-            f"Balanced error: {percent(confusion.balanced_error)}, the mean of the errors of the "
-            "classes, which are of uneven size."
+            f"Balanced error: {percent(confusion.balanced_error)}, the mean of the "
+            "errors of the classes, which are of uneven size."
         )
     lines += [
         f"Brier score: {result.brier:.3f} "
         "(how far probabilities are from the truth; 0 is perfect).",
         f"Calibration: on average {percent(result.confidence)} sure, and right in "
-        f"{percent(1 - confusion.error)}; calibration error {result.curve.calibration_error:.3f}.",
+        f"{percent(1 - confusion.error)}; calibration error "
+        f"{result.curve.calibration_error:.3f}.",
         "",
         *(f"  {line}" for line in class_error_lines(confusion)),
         "",
         *(f"  {line}" for line in confusion_lines(confusion)),
     ]
-    notes = [f"Warning: {text}" for text in evaluation_notes(result)]
-    return [printable(line) for line in [*lines, *([""] if notes else []), *notes]]
+    notes = evaluation_notes(result)
+    if notes:
+        lines += ["", *(f"Warning: {note}" for note in notes)]
+    return [printable(line) for line in lines]
 
 
 def base_rate_sentence(result: Evaluation) -> str:
-    """Compare the model with the most frequent class for all rows."""
+    """Compare the model with giving the most frequent class to all rows."""
     base = result.confusion.base
     if base.error == 0:
         end = "; rows of one class cannot show what the model has learned."
@@ -242,20 +311,23 @@ def evaluation_notes(result: Evaluation) -> list[str]:
     notes = []
     if result.is_training:
         notes.append(
-            "The model learned from this very file: on rows whose class it was given it errs less "
-            "than on new ones. Use rows that it has not seen, or `iclda compare`."
+            "The model learned from this very file: on rows whose class it was given "
+            "it errs less than on new ones. Use rows that it has not seen, or "
+            "`iclda compare`."
         )
     if result.n_chosen:
         notes.append(
-            f"{plural(result.n_chosen, 'label')} of rows that were chosen for being informative "
-            "are left out: they are no random sample."
+            f"{plural(result.n_chosen, 'label')} of rows that were chosen for being "
+            "informative are left out: they are no random sample."
         )
     if result.unknown:
         names = ", ".join(
             f"{name!r} ({plural(n, 'row')})" for name, n in result.unknown.items()
         )
         notes.append(f"Classes that the model does not know count as wrong: {names}.")
-    return [*notes, result.warning] if result.warning else notes
+    if result.warning:
+        notes.append(result.warning)
+    return notes
 
 
 def evaluation_page(result: Evaluation) -> str:
@@ -265,7 +337,8 @@ def evaluation_page(result: Evaluation) -> str:
 
     description = (
         f"Reliability: on average {result.confidence:.0%} sure and right in "
-        f"{1 - result.confusion.error:.0%}, calibration error {result.curve.calibration_error:.3f}"
+        f"{1 - result.confusion.error:.0%}, calibration error "
+        f"{result.curve.calibration_error:.3f}"
     )
     display = ReliabilityDisplay(curves={"model": result.curve})
     figure = draw_display(display, 4.6, 4.4, description)

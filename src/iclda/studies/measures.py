@@ -1,7 +1,8 @@
-"""Table of the measures of a fit, which everything that lists measures reads; confusion matrices.
+"""The measures of a fit, in one table; confusion matrices.
 
-A new measure is a function and a row of the table: stored results, tables, curves, tests, figures,
-the terminal and the reports of both studies follow.
+A new measure is a function and a row of ``_TABLE``. Everything that lists measures
+reads this table: stored rows, tables, curves, tests, figures, the terminal and the
+reports of both studies.
 """
 
 from __future__ import annotations
@@ -16,68 +17,117 @@ import numpy as np
 from .._core import AnyArray, Array
 from .._statistics import BaseRate, bin_sums, error_interval
 
-LEVEL = 0.05  # of significance tests
+# Significance level of tests.
+LEVEL = 0.05
+# Confidence level of intervals of an error.
 LEVEL_OF_INTERVALS = 0.9
-_UNEVEN = 2  # ratio of class sizes from which the balanced error is shown
-PAPER, COMPARISON = STUDIES = ("paper", "comparison")
-EDGES = np.linspace(0, 1, 11)  # of the bins of probabilities
-Bins = (
-    Array  # (10, 3): number of rows, sum of their probabilities, number of right ones
-)
-ERROR, BRIER = "error", "brier"
+# The balanced error is shown if one class is this many times as large as another.
+_UNEVEN_SIZE_RATIO = 2
+# The studies that a measure may belong to.
+PAPER = "paper"
+COMPARISON = "comparison"
+STUDIES = (PAPER, COMPARISON)
+# Names of the measures that both studies refer to.
+ERROR = "error"
+BRIER = "brier"
+# Edges of the bins of probabilities.
+EDGES = np.linspace(0, 1, 11)
+# Shape (10, 3): number of rows, sum of their probabilities, number of right ones.
+Bins = Array
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions of a fitted classifier for rows whose classes are known."""
+    """Predictions of a fitted classifier for rows whose classes are known.
 
-    truth: AnyArray  # codes of the classes
+    ``truth`` has the codes of their classes. ``log_likelihood`` is log(prior x density
+    of the class) of every row, ``log_likelihood_labeled`` that of the labeled training
+    rows; both are None for a classifier without a density.
+    """
+
+    truth: AnyArray
     is_wrong: AnyArray
     probabilities: Array
-    log_likelihood: Array | None = (
-        None  # log(prior x density of the class) of every row
-    )
-    log_likelihood_labeled: Array | None = None  # of the labeled training rows
+    log_likelihood: Array | None = None
+    log_likelihood_labeled: Array | None = None
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Computation, comparison and presentation of a measure."""
+    """How a measure is computed, compared and shown.
 
-    name: str  # in stored results, CSV files and JSON
-    heading: str  # of columns
-    axis: str  # of figures
-    explanation: str  # in reports of comparisons
+    Attributes
+    ----------
+    name : str
+        Name in stored rows, CSV files and JSON.
+    heading : str
+        Heading of columns.
+    axis : str
+        Label of the axis of a figure.
+    explanation : str
+        Explanation in the reports of comparisons.
+    function : function
+        Computes the measure; None if the predictions do not have it.
+    paper_name : str
+        Name in rows and files of the paper's experiments, if it differs.
+    studies : tuple of str
+        The studies that compute it.
+    is_only_on_curves : bool
+        Whether the tables of the paper's experiments leave it out.
+    """
+
+    name: str
+    heading: str
+    axis: str
+    explanation: str
     function: Callable[[Predictions], float | None] = lambda predictions: None
-    paper_name: str = (
-        ""  # in rows and CSV files of the paper's experiments, if it differs
-    )
-    studies: tuple[str, ...] = STUDIES  # that compute it
+    paper_name: str = ""
+    studies: tuple[str, ...] = STUDIES
     decimals: int = 3
     lower_is_better: bool = True
-    is_only_on_curves: bool = False  # of the paper's experiments
+    is_only_on_curves: bool = False
 
     @property
     def sign(self) -> int:
-        """Factor by which lower values are better."""
+        """1 if lower values are better, -1 otherwise."""
         return 1 if self.lower_is_better else -1
 
 
 def brier_score(probabilities: Array, codes: AnyArray) -> float:
-    """Half the mean squared distance from the truth: the error if probabilities are 0 or 1."""
+    """Return half the mean squared distance of probabilities from the truth.
+
+    It is the error if all probabilities are 0 or 1.
+    """
     truth = np.eye(probabilities.shape[1])[codes]
     return float(np.square(probabilities - truth).sum(axis=1).mean() / 2)
 
 
 def bins_of(probabilities: Array, codes: AnyArray) -> Bins:
-    """Sums over rows in bins of equal width of the probability of the predicted class."""
-    predicted = probabilities.argmax(axis=1)
-    surest = np.clip(probabilities.max(axis=1), 0, 1)
-    return bin_sums(surest, predicted == codes, EDGES)
+    """Sum over rows in bins of the probability of their predicted class."""
+    is_right = probabilities.argmax(axis=1) == codes
+    # Rounding may take a probability slightly above 1.
+    confidence = np.clip(probabilities.max(axis=1), 0, 1)
+    return bin_sums(confidence, is_right, EDGES)
 
 
-def _mean(values: AnyArray | None, sign: int = 1) -> float | None:
-    return None if values is None else sign * float(np.mean(values))
+def _error(predictions: Predictions) -> float:
+    return float(np.mean(predictions.is_wrong))
+
+
+def _brier(predictions: Predictions) -> float:
+    return brier_score(predictions.probabilities, predictions.truth)
+
+
+def _loss(predictions: Predictions) -> float | None:
+    return _negative_mean(predictions.log_likelihood)
+
+
+def _loss_labeled(predictions: Predictions) -> float | None:
+    return _negative_mean(predictions.log_likelihood_labeled)
+
+
+def _negative_mean(values: Array | None) -> float | None:
+    return None if values is None else -float(np.mean(values))
 
 
 _TABLE = (
@@ -86,19 +136,17 @@ _TABLE = (
         "error",
         "Error",
         explanation="share of test rows that get the wrong class",
-        function=lambda predictions: _mean(predictions.is_wrong),
+        function=_error,
     ),
     Measure(
         BRIER,
         "Brier",
         "Brier score",
         explanation=(
-            "how far the probabilities are from the truth (half of the squared differences, summed "
-            "over all classes)"
+            "how far the probabilities are from the truth (half of the squared "
+            "differences, summed over all classes)"
         ),
-        function=lambda predictions: brier_score(
-            predictions.probabilities, predictions.truth
-        ),
+        function=_brier,
         studies=(COMPARISON,),
     ),
     Measure(
@@ -106,10 +154,10 @@ _TABLE = (
         "loss",
         "Loss",
         explanation=(
-            "mean of -log(share of the class x its density) of a test row: how well the fitted "
-            "classes describe new rows"
+            "mean of -log(share of the class x its density) of a test row: how well "
+            "the fitted classes describe new rows"
         ),
-        function=lambda predictions: _mean(predictions.log_likelihood, -1),
+        function=_loss,
         paper_name="nll",
         studies=(PAPER,),
         decimals=2,
@@ -118,8 +166,10 @@ _TABLE = (
         "loss_labeled",
         "loss on the labeled rows",
         "Loss on the labeled rows",
-        explanation="mean over the labeled rows of -log(share of their class x density)",
-        function=lambda predictions: _mean(predictions.log_likelihood_labeled, -1),
+        explanation=(
+            "mean over the labeled rows of -log(share of their class x density)"
+        ),
+        function=_loss_labeled,
         paper_name="nll_labeled",
         studies=(PAPER,),
         decimals=2,
@@ -128,14 +178,16 @@ _TABLE = (
 )
 MEASURES = {measure.name: measure for measure in _TABLE}
 COMPARISON_MEASURES = {
-    name: m for name, m in MEASURES.items() if COMPARISON in m.studies
+    name: measure for name, measure in MEASURES.items() if COMPARISON in measure.studies
 }
 
 
 def paper_measures() -> dict[str, Measure]:
-    """Measures of the paper's experiments by their names in its rows and files."""
+    """Return the measures of the paper's experiments, by their names in its rows."""
     return {
-        m.paper_name or name: m for name, m in MEASURES.items() if PAPER in m.studies
+        measure.paper_name or name: measure
+        for name, measure in MEASURES.items()
+        if PAPER in measure.studies
     }
 
 
@@ -143,12 +195,17 @@ def compute_measures(
     predictions: Predictions, measures: Mapping[str, Measure]
 ) -> dict[str, float]:
     """Compute measures, except those that the predictions do not have."""
-    values = {name: m.function(predictions) for name, m in measures.items()}
-    return {name: value for name, value in values.items() if value is not None}
+    values = {}
+    for name, measure in measures.items():
+        value = measure.function(predictions)
+        if value is not None:
+            values[name] = value
+    return values
 
 
 def verdict(difference: float, p: float, measure: Measure) -> str:
-    """``better``, ``worse``, or an empty string for no significant difference."""
+    """Return ``better``, ``worse``, or "" for a difference that is not significant."""
+    # NaN is not significant either.
     if not p < LEVEL:
         return ""
     return "better" if measure.sign * difference < 0 else "worse"
@@ -156,11 +213,14 @@ def verdict(difference: float, p: float, measure: Measure) -> str:
 
 @dataclass(frozen=True)
 class ClassError:
-    """Error of the rows of one class, with its interval."""
+    """Error of the rows of one class, with its interval.
+
+    ``n_wrong`` may have a fraction, since it can be a mean over repeats.
+    """
 
     name: str
     n_rows: int
-    n_wrong: float  # a mean over repeats may have a fraction
+    n_wrong: float
     error: float
     low: float
     high: float
@@ -168,9 +228,9 @@ class ClassError:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Numbers of rows by true class (down) and predicted class, shape (K, K).
+    """A confusion matrix: counts of rows by true class (down) and predicted class.
 
-    For several repeats on the same rows they are means over the repeats.
+    With several repeats on the same rows, counts are means over the repeats.
     """
 
     classes: tuple[str, ...]
@@ -196,15 +256,16 @@ class Confusion:
     def by_class(self) -> list[ClassError]:
         """Errors of the classes that have rows."""
         errors = []
-        for name, row, n_right in zip(
-            self.classes, self.counts, np.diag(self.counts), strict=True
-        ):
-            n_rows, n_wrong = round(float(row.sum())), float(row.sum() - n_right)
-            if n_rows:
-                ends = error_interval(round(n_wrong), n_rows, LEVEL_OF_INTERVALS)
-                errors.append(
-                    ClassError(name, n_rows, n_wrong, n_wrong / n_rows, *ends)
-                )
+        for k, name in enumerate(self.classes):
+            row = self.counts[k]
+            n_rows = round(float(row.sum()))
+            n_wrong = float(row.sum() - row[k])
+            if n_rows == 0:
+                continue
+            low, high = error_interval(round(n_wrong), n_rows, LEVEL_OF_INTERVALS)
+            errors.append(
+                ClassError(name, n_rows, n_wrong, n_wrong / n_rows, low, high)
+            )
         return errors
 
     @property
@@ -214,13 +275,13 @@ class Confusion:
 
     @property
     def is_uneven(self) -> bool:
-        """Whether classes differ so much in size that the balanced error says more."""
+        """Whether sizes of classes differ so much that the balanced error says more."""
         sizes = [each.n_rows for each in self.by_class]
-        return len(sizes) > 1 and max(sizes) >= _UNEVEN * min(sizes)
+        return len(sizes) > 1 and max(sizes) >= _UNEVEN_SIZE_RATIO * min(sizes)
 
     @property
     def base(self) -> BaseRate:
-        """Error of the most frequent class for all rows."""
+        """Error of giving the most frequent class to all rows."""
         sizes = self.counts.sum(axis=1).tolist()
         return BaseRate.of_counts(dict(zip(self.classes, sizes, strict=True)))
 
@@ -251,20 +312,25 @@ def count_confusion(truth: AnyArray, predicted: AnyArray, n_classes: int) -> Any
 
 
 def write_confusion(counts: AnyArray) -> str:
-    """Write counts above zero as JSON: codes of true and predicted class, number of rows."""
-    return json.dumps(
-        [[i, j, int(counts[i, j])] for i, j in np.argwhere(counts).tolist()]
-    )
+    """Write the counts above zero as JSON.
+
+    Each is a list: code of the true class, of the predicted class, number of rows.
+    """
+    cells = np.argwhere(counts).tolist()
+    return json.dumps([[i, j, int(counts[i, j])] for i, j in cells])
 
 
 def mean_confusion(
     texts: Iterable[str], classes: Sequence[str], n_repeats: int
 ) -> Confusion | None:
-    """Mean over repeats on the same rows; ``texts`` are by ``write_confusion``. None if empty."""
+    """Return the mean over repeats on the same rows; None if there is no row.
+
+    ``texts`` were written by ``write_confusion``.
+    """
     counts = np.zeros((len(classes), len(classes)))
     for text in texts:
         for true, predicted, n_rows in json.loads(text):
             counts[true, predicted] += n_rows
-    return (
-        Confusion(tuple(classes), counts / max(n_repeats, 1)) if counts.any() else None
-    )
+    if not counts.any():
+        return None
+    return Confusion(tuple(classes), counts / max(n_repeats, 1))

@@ -1,4 +1,10 @@
-"""Pages from templates, their figures, tables of text, and numbers in words."""
+"""Reports as HTML pages, their figures, tables of text, and numbers as text.
+
+``fill`` makes a page of a template that extends ``page.html.j2``. Figures are drawn
+inside ``styled``, so that all look alike, and put into a page by ``to_inline_svg``. A
+report needs the extra ``experiments``: matplotlib and Jinja are imported when they are
+used.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +29,29 @@ from .store import FitResult
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NOTHING = "\N{EN DASH}"  # stands where there is no number
-_MOST_FAILURES = 20  # on a page
-_MOST_CLASSES = 12  # of a matrix on a terminal
-_MOST_ERRORS = 20  # classes whose errors a terminal shows
-_USE, _EXTRA = "figures and reports", "experiments"
+# Stands where there is no number.
+NOTHING = "\N{EN DASH}"
+# A page shows the tracebacks of at most this many failed fits.
+_MAX_FAILURES = 20
+# A terminal shows a confusion matrix of at most this many classes.
+_MAX_MATRIX_CLASSES = 12
+# A terminal shows the errors of at most this many classes.
+_MAX_ERROR_CLASSES = 20
+# The error of a missing package says what it is needed for, and the extra to install.
+_USE = "figures and reports"
+_EXTRA = "experiments"
 _STYLE = Path(__file__).with_name("figures.mplstyle")
+# The entry in the metadata of each format of figures that varies from run to run.
+_VARYING_METADATA = {"svg": "Date", "png": "Software", "pdf": "CreationDate"}
+_DPI = 200
 
 
 def csv_text(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    """Format lines as CSV: floats to ten digits, None as an empty field, formulas as text."""
+    """Format lines as CSV.
+
+    Floats have ten digits, None is an empty field, and a text that a spreadsheet would
+    run as a formula is quoted.
+    """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     for line in (header, *lines):
@@ -49,19 +68,23 @@ def _csv_cell(value: object) -> object:
 def records_csv(
     kind: type, records: Iterable[object], left_out: Sequence[str] = ()
 ) -> str:
-    """Format the fields of instances of a dataclass as CSV, one instance a line."""
+    """Format instances of a dataclass as CSV, with a column for each field."""
     names = [each.name for each in fields(kind) if each.name not in left_out]
-    return csv_text(
-        names, ([getattr(each, name) for name in names] for each in records)
-    )
+    lines = ([getattr(record, name) for name in names] for record in records)
+    return csv_text(names, lines)
 
 
 def align(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
-    """Format rows as lines with aligned columns; ``sides`` has l or r for each column."""
+    """Format rows as lines with aligned columns; ``sides`` is a text of l and r."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    signs = [{"l": "<", "r": ">"}[side] for side in sides]
-    lines = (map("{:{}{}}".format, row, signs, widths) for row in rows)
-    return ["  ".join(line).rstrip() for line in lines]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if side == "l" else cell.rjust(width)
+            for cell, side, width in zip(row, sides, widths, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def write_texts(folder: Path, contents: Mapping[str, str]) -> list[Path]:
@@ -80,7 +103,10 @@ def fill(
     results: Sequence[FitResult],
     **filters: Callable[..., Any],
 ) -> str:
-    """Fill in a template of a package that extends ``page.html.j2`` of this one."""
+    """Fill in a template of a package; it may extend ``page.html.j2`` of this one.
+
+    ``results`` are the fits of the study: the page says how many of them failed.
+    """
     jinja2 = import_for_reports("jinja2")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([str(files(package)), str(files(__package__))]),
@@ -91,40 +117,45 @@ def fill(
     )
     environment.filters.update(_FILTERS, **filters)
     failed = [result for result in results if result.failure is not None]
-    counts = {"n_failed": len(failed), "n_fits": len(results)}
-    view = {**view, "failures": failed[:_MOST_FAILURES], **counts}
-    text: str = environment.get_template(template).render(view)
+    text: str = environment.get_template(template).render(
+        {
+            **view,
+            "failures": failed[:_MAX_FAILURES],
+            "n_failed": len(failed),
+            "n_fits": len(results),
+        }
+    )
     return text
 
 
 def with_minus(number: str) -> str:
-    """A number with a proper minus sign."""
+    """Replace the hyphen of a number by a minus sign."""
     return number.replace("-", "\N{MINUS SIGN}")
 
 
 def share(value: float) -> str:
-    """A share in percent, without the percent sign."""
+    """Format a share in percent, without the percent sign."""
     return with_minus(f"{100 * value:.1f}")
 
 
 def percent(value: float) -> str:
-    """A share with its sign: 4.5 %."""
+    """Format a share with the percent sign: 4.5 %."""
     return f"{share(value)} %"
 
 
 def signed(value: float, decimals: int = 1) -> str:
-    """A value with its sign, and a proper minus sign; zero has none."""
+    """Format a value with plus or minus; zero has neither."""
     text = f"{value:+.{decimals}f}"
     return with_minus(text) if text.strip("+-0.") else text[1:]
 
 
 def p_text(p: float) -> str:
-    """A p-value to three decimals."""
+    """Format a p-value to three decimals."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words: 4.2 s, 3 min 20 s, 2 h 5 min."""
+    """Format seconds: 4.2 s, 3 min 20 s, 2 h 5 min."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -134,63 +165,62 @@ def duration(seconds: float) -> str:
 
 
 def rows_text(count: float) -> str:
-    """A number of rows; a mean over repeats with one decimal."""
+    """Format a number of rows; a mean over repeats has one decimal."""
     return f"{count:,.0f}" if count == round(count) else f"{count:,.1f}"
 
 
 def arrow(verdict: str, measure: Measure) -> str:
-    """Triangle that points down for lower values and up for higher ones."""
+    """Return a triangle that points down for lower values and up for higher ones."""
     is_lower = (verdict == "better") == measure.lower_is_better
-    return (
-        "\N{BLACK DOWN-POINTING TRIANGLE}"
-        if is_lower
-        else "\N{BLACK UP-POINTING TRIANGLE}"
-    )
+    if is_lower:
+        return "\N{BLACK DOWN-POINTING TRIANGLE}"
+    return "\N{BLACK UP-POINTING TRIANGLE}"
 
 
 def class_error_lines(confusion: Confusion) -> list[str]:
     """Format the errors by class as a table; of many classes, the largest errors."""
+    errors = confusion.by_class
+    n_hidden = len(errors) - _MAX_ERROR_CLASSES
+    if n_hidden > 0:
+        errors = sorted(errors, key=lambda each: -each.error)[:_MAX_ERROR_CLASSES]
     rows = [["class", "rows", "wrong", "error", "90 % interval"]]
-    shown, n_more = confusion.by_class, len(confusion.by_class) - _MOST_ERRORS
-    if n_more > 0:
-        shown = sorted(shown, key=lambda each: -each.error)[:_MOST_ERRORS]
-    for each in shown:
-        counts = rows_text(each.n_rows), rows_text(each.n_wrong)
-        rows.append(
-            [
-                each.name,
-                *counts,
-                f"{each.error:.1%}",
-                f"{each.low:.1%} to {each.high:.1%}",
-            ]
-        )
-    more = [f"and {n_more} classes with smaller errors"] if n_more > 0 else []
-    return [*align(rows, "lrrrr"), *more]
+    for each in errors:
+        row = [
+            each.name,
+            rows_text(each.n_rows),
+            rows_text(each.n_wrong),
+            f"{each.error:.1%}",
+            f"{each.low:.1%} to {each.high:.1%}",
+        ]
+        rows.append(row)
+    lines = align(rows, "lrrrr")
+    if n_hidden > 0:
+        lines.append(f"and {n_hidden} classes with smaller errors")
+    return lines
 
 
 def confusion_lines(confusion: Confusion) -> list[str]:
-    """Format the matrix as a table, true classes down; empty if it would be too wide."""
+    """Format the matrix as a table, true classes down; empty if it is too wide."""
     classes = confusion.classes
-    if len(classes) > _MOST_CLASSES:
+    if len(classes) > _MAX_MATRIX_CLASSES:
         return []
-    counts = zip(classes, confusion.counts.tolist(), strict=True)
-    rows = [[name, *map(rows_text, row)] for name, row in counts]
-    return align([["true \\ predicted", *classes], *rows], "l" + "r" * len(classes))
+    rows = [["true \\ predicted", *classes]]
+    for name, counts in zip(classes, confusion.counts.tolist(), strict=True):
+        rows.append([name, *map(rows_text, counts)])
+    return align(rows, "l" + "r" * len(classes))
 
 
+# Functions that all templates may call, by the names they have there.
 _FILTERS: dict[str, Callable[..., Any]] = {
-    each.__name__: each
-    for each in (
-        and_list,
-        arrow,
-        duration,
-        p_text,
-        percent,
-        plural,
-        rows_text,
-        share,
-        signed,
-    )
+    "and_list": and_list,
+    "arrow": arrow,
+    "duration": duration,
+    "p_text": p_text,
+    "percent": percent,
+    "plural": plural,
+    "rows_text": rows_text,
+    "share": share,
+    "signed": signed,
 }
 
 
@@ -210,9 +240,8 @@ def _house_style() -> Iterator[None]:
         yield
 
 
-styled = (
-    _house_style()
-)  # a decorator: a function runs in the style, settings are restored after it
+# A decorator: a function draws in the style, and settings are restored after it.
+styled = _house_style()
 
 
 def new_figure(width: float, height: float, n_rows: int = 1, n_columns: int = 1) -> Any:
@@ -234,37 +263,44 @@ def draw_display(display: Any, width: float, height: float, description: str) ->
 @styled
 def save(figure: Figure, path_without_suffix: Path) -> list[Path]:
     """Write SVG, PNG and PDF files, the same bytes every time; return their paths."""
-    path = Path(path_without_suffix)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path_without_suffix.parent.mkdir(parents=True, exist_ok=True)
     paths = []
-    for kind, varying in {
-        "svg": "Date",
-        "png": "Software",
-        "pdf": "CreationDate",
-    }.items():
-        paths.append(path.with_name(f"{path.name}.{kind}"))
-        # Files have a white ground, unlike the figures inside a page.
-        look: Any = {"metadata": {varying: None}, "facecolor": "white", "dpi": 200}
-        with atomic_write(paths[-1]) as unfinished:
-            figure.savefig(unfinished, format=kind, **look)
+    for kind, varying_entry in _VARYING_METADATA.items():
+        # The name may contain dots, so that ``with_suffix`` would cut it off.
+        path = path_without_suffix.with_name(f"{path_without_suffix.name}.{kind}")
+        with atomic_write(path) as unfinished:
+            figure.savefig(
+                unfinished,
+                format=kind,
+                metadata={varying_entry: None},
+                # Files have a white ground, unlike the figures inside a page.
+                facecolor="white",
+                dpi=_DPI,
+            )
+        paths.append(path)
     return paths
 
 
 @styled
 def to_inline_svg(figure: Figure, name: str) -> Any:
-    """Return an <svg> element: text stays text, and ink has the color of the page's text.
+    """Return a figure as an <svg> element.
 
-    ``name`` keeps the ids of several figures on one page apart. The label of the figure describes
-    it to those who do not see it.
+    Text stays text, and ink has the color of the text of the page. ``name`` keeps the
+    ids of several figures on one page apart. The label of the figure describes it to
+    those who do not see it.
     """
     buffer = io.StringIO()
     with import_for_reports("matplotlib").rc_context({"svg.fonttype": "none"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None}, dpi=200)
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, dpi=_DPI)
     svg = re.sub(r"<metadata>.*?</metadata>", "", buffer.getvalue(), flags=re.DOTALL)
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+
+    # Make ids unique on the page, and follow in what refers to them.
     prefix = re.sub(r"[^A-Za-z0-9]+", "-", name)
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = re.sub(r"(url\(|href=\")#", rf"\g<1>#{prefix}-", svg)
+
+    # Without a size of its own the figure takes the width of the page.
     for size in ("height", "width"):
         svg = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", svg, count=1)
     label = f' role="img" aria-label="{escape(str(figure.get_label()))}"'

@@ -1,4 +1,10 @@
-"""Results in an SQLite file, where every row is stored as soon as it is computed."""
+"""Rows of results in an SQLite file.
+
+A row is one fit: the cell, the method, the measures on the test rows. A study adds rows
+as soon as they are computed, so that an interruption loses nothing, and asks for the
+cells that are ``missing``. The settings that the rows depend on are stored with them: a
+run with other settings is refused.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +20,27 @@ from typing import Any
 
 from .._messages import Hint, say
 
-STORE = "rows.sqlite"  # in the folder of a study
+# Name of the file in the folder of a study.
+STORE = "rows.sqlite"
+# Formats of the rows: a store of another format is refused.
 PAPER_FORMAT = 1
-COMPARISON_FORMAT = (
-    2  # in format 1 methods had other names, and self-training another meaning
-)
-_FIRST_KIND = "paper"  # early versions did not store it
+COMPARISON_FORMAT = 2
+# Columns that identify a row.
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
-_FORMER_SETTING, _FORMER_COLUMNS = (
-    "checksum",
-    ("checksum", "remarks"),
-)  # of earlier versions
-_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
-_CLOSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+# Errors of SQLite that call for more room ...
+_FULL_ERRORS = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+# ... and for permission to write.
+_ACCESS_ERRORS = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+# The lowest byte of an error code is its kind; the others say where it occurred.
+_KIND_OF_ERROR = 0xFF
 
 
 @dataclass(frozen=True, order=True)
 class Cell:
     """One split of one data set, on which every method is fitted once.
 
-    ``part`` is the fold of a cross-validation, or the number of rows that varies on a curve.
+    ``part`` is the fold of a cross-validation, or the number of rows that varies along
+    a curve.
     """
 
     experiment: str
@@ -45,19 +52,20 @@ class Cell:
 def cells_of(
     experiment: str, parts: Mapping[str, Iterable[int]], n_repeats: int
 ) -> list[Cell]:
-    """Return the cells of all repeats and parts; ``parts`` has those of every data set."""
+    """Return the cells of all repeats and parts; ``parts`` is by data set."""
     return [
         Cell(experiment, dataset, repeat, part)
-        for dataset, theirs in parts.items()
-        for repeat, part in product(range(n_repeats), theirs)
+        for dataset, parts_of_set in parts.items()
+        for repeat, part in product(range(n_repeats), parts_of_set)
     ]
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """One fit, a row of the store: its inputs and measures, or the reason of its failure.
+    """One fit, a row of the store.
 
-    ``values`` holds the measures that the fit has, by their names; each is a column of the store.
+    ``values`` holds the measures by name; each is a column of the store. ``failure`` is
+    the traceback of a fit that failed.
     """
 
     experiment: str
@@ -70,7 +78,7 @@ class FitResult:
     n_test: int = 0
     values: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
-    failure: str | None = None  # traceback of a fit that failed
+    failure: str | None = None
     seed: int = 0
     versions: str = ""
 
@@ -79,29 +87,31 @@ class FitResult:
         return Cell(self.experiment, self.dataset, self.repeat, self.part)
 
     def number(self, measure: str) -> float | None:
-        """The value of a measure if it is a finite number."""
+        """Return the value of a measure if it is a finite number, None otherwise."""
         value = self.values.get(measure)
         return value if value is not None and isfinite(value) else None
 
 
+# Columns that every store has; those of measures are added when they are needed.
 _FIELDS = [each.name for each in fields(FitResult) if each.name != "values"]
 
 
 class StoreError(ValueError):
-    """A store that cannot be used, with the way out."""
+    """A store cannot be used; the message says what to do."""
 
 
 def stored_kind(out: Path) -> str:
-    """The study whose rows a folder holds."""
+    """Return the study whose rows a folder holds; empty if it does not hold any yet."""
     with closing(Store(out / STORE, read_only=True)) as store:
-        return str(store.settings().get("kind", _FIRST_KIND))
+        return str(store.settings().get("kind", ""))
 
 
 class Store:
     """Results of one folder.
 
-    ``kind`` names the study; StoreError if the folder holds another one. A writer locks the folder,
-    so that two runs never compute the same rows. A measure gets a column when it is first stored.
+    ``kind`` names the study; a StoreError is raised if the folder holds another one. A
+    writer locks the folder, so that two runs never compute the same rows. A measure
+    gets a column when it is first stored.
     """
 
     def __init__(
@@ -111,9 +121,8 @@ class Store:
         self._lock: Any = None
         self._connection: Any = None
         if read_only and not path.exists():
-            out = Hint("out", path.parent)
             sentence = "{path} does not exist: run an experiment with {out} first."
-            raise StoreError(say(sentence, path=path, out=out))
+            raise StoreError(say(sentence, path=path, out=Hint("out", path.parent)))
         try:
             with _explained_errors(path):
                 if not read_only:
@@ -127,54 +136,62 @@ class Store:
             raise
 
     def _open_tables(self, read_only: bool) -> None:
-        run, key = self._connection.execute, ", ".join(_KEY)
-        # SQLite takes a file of a few bytes for a new one, and reads zeros where one is cut off.
-        if self.path.stat().st_size % run("PRAGMA page_size").fetchone()[0]:
+        """Create the tables where there are none, and check the file."""
+        run = self._connection.execute
+        # SQLite takes a file of a few bytes for a new one, and reads zeros where a file
+        # is cut off.
+        [page_size] = run("PRAGMA page_size").fetchone()
+        if self.path.stat().st_size % page_size:
             raise ValueError("its last page is incomplete")
         if not read_only:
             run("PRAGMA journal_mode=WAL")
             run("PRAGMA synchronous=NORMAL")
-        # A run that was killed at its very start leaves no tables: a reader gets empty ones.
-        if not read_only or not run("SELECT name FROM sqlite_master").fetchall():
-            table = f"CREATE {'TEMP ' if read_only else ''}TABLE IF NOT EXISTS"
-            run("BEGIN")  # both or none
-            run(f"{table} settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-            run(
-                f"{table} rows ({', '.join(_FIELDS)}, PRIMARY KEY ({key})) WITHOUT ROWID"
-            )
+
+        # A run that was killed at its very start leaves no tables: a reader gets empty
+        # ones, which are not written to the file.
+        key = ", ".join(_KEY)
+        has_tables = bool(run("SELECT name FROM sqlite_master").fetchall())
+        if not (read_only and has_tables):
+            create = f"CREATE {'TEMP ' if read_only else ''}TABLE IF NOT EXISTS"
+            columns = ", ".join(_FIELDS)
+            # One transaction: both tables exist, or none.
+            run("BEGIN")
+            run(f"{create} settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            run(f"{create} rows ({columns}, PRIMARY KEY ({key})) WITHOUT ROWID")
             run("COMMIT")
+
+        # An error here says that the file is not a store.
         run(f"SELECT {key}, failure FROM rows LIMIT 1")
-        problem = run("PRAGMA quick_check(1)").fetchone()[0]
-        if problem != "ok":  # SQLite may skip rows silently
+        # Without this check SQLite may skip damaged rows silently.
+        [problem] = run("PRAGMA quick_check(1)").fetchone()
+        if problem != "ok":
             raise ValueError(problem)
 
     def _check_kind(self, kind: str | None) -> None:
+        """Raise a StoreError if the store is of another study or format."""
         settings = self.settings()
-        found = settings.get("kind", _FIRST_KIND if settings else kind)
-        if kind is not None and found != kind:
+        stored_kind = settings.get("kind", kind)
+        if kind is not None and stored_kind != kind:
             sentence = (
                 "{path} is a store of another study ({found}): use another {@out}."
             )
-            raise StoreError(say(sentence, path=self.path, found=found))
-        known = COMPARISON_FORMAT if found == "comparison" else PAPER_FORMAT
-        if (stored := settings.get("format", known)) != known:
+            raise StoreError(say(sentence, path=self.path, found=stored_kind))
+        is_comparison = stored_kind == "comparison"
+        known_format = COMPARISON_FORMAT if is_comparison else PAPER_FORMAT
+        stored_format = settings.get("format", known_format)
+        if stored_format != known_format:
             sentence = (
-                "{path} has format {stored}, and this version reads {known}: use the version of "
-                "iclda that wrote it, or another {@out}."
+                "{path} has format {stored}, and this version reads {known}: use the "
+                "version of iclda that wrote it, or another {@out}."
             )
-            raise StoreError(say(sentence, path=self.path, stored=stored, known=known))
+            formats = {"stored": stored_format, "known": known_format}
+            raise StoreError(say(sentence, path=self.path, **formats))
 
     def settings(self) -> dict[str, Any]:
-        """Settings that the rows depend on, and notes about the runs that made them."""
+        """Return the settings that rows depend on, and notes about the runs."""
         with _explained_errors(self.path):
-            stored = self._connection.execute(
-                "SELECT name, value FROM settings"
-            ).fetchall()
-            return {
-                name: json.loads(value)
-                for name, value in stored
-                if name != _FORMER_SETTING
-            }
+            stored = self._connection.execute("SELECT name, value FROM settings")
+            return {name: json.loads(value) for name, value in stored}
 
     def note(self, **values: Any) -> None:
         """Write settings, replacing those of the same name."""
@@ -182,105 +199,116 @@ class Store:
         self._write("INSERT OR REPLACE INTO settings VALUES (?, ?)", pairs)
 
     def merge_settings(self, **values: Any) -> dict[str, Any]:
-        """Settings joined with those that rows were made with; StoreError if they differ."""
-        stored, folder = self.settings(), self.path.parent
+        """Return settings, with dictionaries joined with the stored ones.
+
+        A StoreError is raised if the rows were made with other settings.
+        """
+        stored = self.settings()
+        folder = self.path.parent
         for name, value in values.items():
             if isinstance(value, dict) and isinstance(stored.get(name), dict):
-                both = value.keys() & stored[name].keys()
-                changed = ", ".join(
-                    sorted(k for k in both if value[k] != stored[name][k])
+                shared = value.keys() & stored[name].keys()
+                changed = sorted(
+                    key for key in shared if value[key] != stored[name][key]
                 )
                 if changed:
                     sentence = (
-                        "{folder} holds rows of other data for {changed}: use another {@out}, or "
-                        "remove the folder."
+                        "{folder} holds rows of other data for {changed}: use another "
+                        "{@out}, or remove the folder."
                     )
-                    raise StoreError(say(sentence, folder=folder, changed=changed))
+                    names = ", ".join(changed)
+                    raise StoreError(say(sentence, folder=folder, changed=names))
                 values[name] = {**stored[name], **value}
             elif name in stored and stored[name] != value:
                 sentence = (
-                    "{folder} holds rows made with {name} {stored}, and this run asks for {name} "
-                    "{value}: use another {@out}, or {setting}."
+                    "{folder} holds rows made with {name} {stored}, and this run asks "
+                    "for {name} {value}: use another {@out}, or {setting}."
                 )
-                known = {"name": name, "stored": stored[name], "value": value}
-                setting = Hint(name, stored[name])
-                raise StoreError(say(sentence, folder=folder, setting=setting, **known))
+                message = say(
+                    sentence,
+                    folder=folder,
+                    name=name,
+                    stored=stored[name],
+                    value=value,
+                    setting=Hint(name, stored[name]),
+                )
+                raise StoreError(message)
         return values
 
     def add(self, rows: Iterable[FitResult]) -> None:
         """Store rows, all or none of them."""
-        entries = [
-            {**{name: getattr(row, name) for name in _FIELDS}, **row.values}
-            for row in rows
-        ]
-        columns = list(
-            dict.fromkeys((*_FIELDS, *(name for entry in entries for name in entry)))
-        )
-        known = {each["name"] for each in self.query("PRAGMA table_info(rows)")}
+        entries = []
+        columns = dict.fromkeys(_FIELDS)
+        for row in rows:
+            entry = {name: getattr(row, name) for name in _FIELDS}
+            entry |= row.values
+            columns |= dict.fromkeys(entry)
+            entries.append(entry)
+
+        existing = {column["name"] for column in self.query("PRAGMA table_info(rows)")}
         for column in columns:
-            if column not in known:
+            if column not in existing:
                 self._write(f'ALTER TABLE rows ADD COLUMN "{column}"', [()])
         names = ", ".join(f'"{column}"' for column in columns)
+        marks = ", ".join("?" for _ in columns)
         self._write(
-            f"INSERT OR REPLACE INTO rows ({names}) VALUES ({', '.join('?' * len(columns))})",
+            f"INSERT OR REPLACE INTO rows ({names}) VALUES ({marks})",
             [tuple(entry.get(column) for column in columns) for entry in entries],
         )
 
     def _write(self, statement: str, values: Sequence[tuple[Any, ...]]) -> None:
+        """Execute a statement for each tuple of values, in one transaction."""
         with _explained_errors(self.path), self._connection:
             self._connection.execute("BEGIN")
             for each in values:
                 self._connection.execute(statement, each)
 
     def rows(self, experiment: str) -> list[FitResult]:
-        """All rows of an experiment, in the order of their keys."""
+        """Return all rows of an experiment, in the order of their keys."""
+        order = ", ".join(_KEY)
+        statement = f"SELECT * FROM rows WHERE experiment = ? ORDER BY {order}"
         results = []
-        statement = (
-            f"SELECT * FROM rows WHERE experiment = ? ORDER BY {', '.join(_KEY)}"
-        )
         for entry in self.query(statement, experiment):
-            values = {
-                k: v
-                for k, v in entry.items()
-                if v is not None and k not in _FORMER_COLUMNS
-            }
+            values = {name: value for name, value in entry.items() if value is not None}
             known = {name: values.pop(name) for name in _FIELDS if name in values}
             results.append(FitResult(**known, values=values))
         return results
 
     def query(self, sql: str, *values: Any) -> list[dict[str, Any]]:
-        """Answer a query of the table ``rows``."""
+        """Answer a query of the table ``rows``, a dictionary for each line."""
         with _explained_errors(self.path):
-            answered = self._connection.execute(sql, values)
-            names = [column[0] for column in answered.description]
-            return [dict(zip(names, entry, strict=True)) for entry in answered]
+            cursor = self._connection.execute(sql, values)
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, line, strict=True)) for line in cursor]
 
     def missing(
         self, cells: Sequence[Cell], methods: Sequence[str]
     ) -> list[tuple[Cell, tuple[str, ...]]]:
-        """Cells with the methods that have no row yet; a failed fit is a row."""
+        """Return cells with the methods that have no row yet; a failed fit is a row."""
         with _explained_errors(self.path):
             done = set(self._connection.execute(f"SELECT {', '.join(_KEY)} FROM rows"))
-        left = (
-            (cell, tuple(m for m in methods if (*vars(cell).values(), m) not in done))
-            for cell in cells
-        )
-        return [(cell, lacking) for cell, lacking in left if lacking]
+        missing = []
+        for cell in cells:
+            key = tuple(vars(cell).values())
+            lacking = tuple(method for method in methods if (*key, method) not in done)
+            if lacking:
+                missing.append((cell, lacking))
+        return missing
 
     def close(self) -> None:
         """Close the file and release the lock."""
-        for held in (self._connection, self._lock):
-            if held is not None:
-                held.close()
+        if self._connection is not None:
+            self._connection.close()
+        if self._lock is not None:
+            self._lock.close()
 
 
 def _lock(path: Path) -> Any:
-    """Lock the folder until the process ends, however it ends."""
+    """Lock the folder until the process ends, in whatever way."""
     try:
         import fcntl
-    except (
-        ImportError
-    ):  # no such locks on this system; SQLite still keeps single rows whole
+    except ImportError:
+        # This system has no such locks. SQLite still keeps single rows whole.
         return None
     file = path.open("w")
     try:
@@ -296,7 +324,7 @@ def _lock(path: Path) -> Any:
 
 @contextmanager
 def _explained_errors(path: Path) -> Iterator[None]:
-    """Raise errors of SQLite and of the file system as StoreError, with the way out."""
+    """Turn errors of SQLite and the file system into a StoreError with the way out."""
     try:
         yield
     except StoreError:
@@ -309,16 +337,21 @@ def _explained_errors(path: Path) -> Iterator[None]:
         problem = error.strerror or error
         raise StoreError(say(sentence, folder=path.parent, problem=problem)) from error
     except (sqlite3.Error, ValueError) as error:
-        # The lowest byte is the kind of the error; the rest says where it occurred.
-        code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-        sentence = (
-            "{path} is no store of this version of iclda, or it is damaged ({problem}): restore it "
-            "from a copy, or use another {@out}."
-        )
-        if code in (*_FULL, *_CLOSED):
-            way_out = "make room" if code in _FULL else "make it writable"
+        code = (getattr(error, "sqlite_errorcode", None) or 0) & _KIND_OF_ERROR
+        if code in _FULL_ERRORS:
+            sentence = _cannot_write("make room")
+        elif code in _ACCESS_ERRORS:
+            sentence = _cannot_write("make it writable")
+        else:
             sentence = (
-                "Cannot write to {path}: {problem}. What is stored there is intact: "
-                f"{way_out} and run again, or use another {{@out}}."
+                "{path} is no store of this version of iclda, or it is damaged "
+                "({problem}): restore it from a copy, or use another {@out}."
             )
         raise StoreError(say(sentence, path=path, problem=error)) from error
+
+
+def _cannot_write(way_out: str) -> str:
+    return (
+        "Cannot write to {path}: {problem}. What is stored there is intact: "
+        f"{way_out} and run again, or use another {{@out}}."
+    )

@@ -1,4 +1,4 @@
-"""The paper's numbers as they stand in the project, and its rules for bold and underline."""
+"""The numbers of the paper, and the difference from them in standard errors."""
 
 import csv
 import os
@@ -9,20 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from iclda.methods import FURTHER, METHODS
-from iclda.studies.paper import (
-    EVERY_METHOD,
-    FURTHER_METHODS,
+from iclda.studies.paper.design import (
     METHOD_NAMES,
-    PRINTED_FEATURES,
     PUBLISHED_METHODS,
     TABLE_REPEATS,
+    table_measures,
+)
+from iclda.studies.paper.published import (
+    PRINTED_FEATURES,
     PublishedMean,
     counterpart_of,
-    method_rank,
     read_cells,
     read_points,
-    table_measures,
     z_score,
 )
 
@@ -83,10 +81,3 @@ def test_z_is_the_difference_in_standard_errors_of_both_means():
     assert z_score(0.23, 0.03 / sqrt(9), published) == pytest.approx(2.2360679775)
     assert z_score(0.23, None, published) is None
     assert z_score(0.2, 0.0, PublishedMean(0.2, 0.0)) is None
-
-
-def test_all_methods_are_those_of_the_paper_first_and_then_the_rest_of_the_family():
-    assert EVERY_METHOD[: len(METHOD_NAMES)] == METHOD_NAMES
-    assert {method.paper_name for method in (*METHODS, *FURTHER)} <= set(EVERY_METHOD)
-    assert not set(FURTHER_METHODS) & set(METHOD_NAMES)
-    assert sorted(EVERY_METHOD, key=method_rank) == list(EVERY_METHOD)

@@ -1,4 +1,4 @@
-"""The page: self-contained, escaped, and true to what was run; and what its figures show."""
+"""The page: self-contained, escaped and true to what was run; its figures."""
 
 import dataclasses
 import re
@@ -11,7 +11,8 @@ from result_rows import curve_rows, fail, table_row, table_rows
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 from iclda.studies.page import signed
-from iclda.studies.paper import METHOD_NAMES, StoredSettings, read_points
+from iclda.studies.paper.design import METHOD_NAMES
+from iclda.studies.paper.published import read_points
 from iclda.studies.paper.report import (
     draw_all_figures,
     draw_curves,
@@ -19,6 +20,7 @@ from iclda.studies.paper.report import (
     draw_toy,
     render_report,
 )
+from iclda.studies.paper.stored_settings import StoredSettings
 from iclda.studies.paper.summary import summarize_curves, summarize_tables
 from iclda.studies.store import STORE, Store
 
@@ -195,7 +197,10 @@ def test_stored_rows_become_a_report_figures_and_files(tmp_path):
     )
     assert len(lines) == 1 + 2 * len(METHOD_NAMES)
     lines = (tmp_path / "curves" / "points.csv").read_text().splitlines()
-    columns = "dataset,n_unlabeled,method,measure,mean,se,repeats,published_mean,published_se,z"
+    columns = (
+        "dataset,n_unlabeled,method,measure,mean,se,repeats,"
+        "published_mean,published_se,z"
+    )
     assert lines[0] == columns
     assert len(lines) == 1 + len(METHOD_NAMES) * 4 * 3
 

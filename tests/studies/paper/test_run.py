@@ -7,7 +7,7 @@ from result_rows import coded_set
 import iclda
 from iclda.methods import FURTHER
 from iclda.methods import METHODS as MAIN
-from iclda.studies.paper import CURVES, GAUSSIAN, N_FOLDS, TABLES, n_labeled_of
+from iclda.studies.paper.design import CURVES, GAUSSIAN, N_FOLDS, TABLES
 from iclda.studies.paper.run import (
     CellRows,
     curve_sizes,
@@ -63,7 +63,7 @@ def test_the_oracle_knows_every_label():
 
 
 def em_as_the_original_code(training, n_rounds):
-    """The two faults written out on raw rows: means subtracted twice, no 1/2 in the exponent."""
+    """The two faults on raw rows: means subtracted twice, no 1/2 in the exponent."""
     rows, n_labeled = training.rows, len(training.codes)
     center = rows.mean(axis=0)
     shares = np.eye(2)[training.codes]
@@ -101,7 +101,7 @@ def test_em_as_published_has_the_two_faults_of_the_original_code(n_rounds):
     np.testing.assert_allclose(fit.covariance * scales, covariance, rtol=1e-7)
 
 
-def test_a_column_that_no_labeled_row_varies_in_does_not_stop_the_moment_constrained_fit():
+def test_a_column_that_no_labeled_row_varies_in_does_not_stop_the_moment_fit():
     training = draw(4)
     X = training.X.copy()
     X[:, 1] = 1.0
@@ -158,15 +158,6 @@ def test_a_split_depends_on_seed_and_cell_alone():
         fold_split(CODES, 10, 1, Cell(TABLES, "b", 4, 7)),
     ]
     assert all(not np.array_equal(alone.labeled, other.labeled) for other in others)
-
-
-@pytest.mark.parametrize(
-    ("n_features", "n_labeled"), [(3, 10), (5, 10), (6, 12), (117, 234)]
-)
-def test_the_paper_labels_twice_as_many_rows_as_features_but_ten_at_least(
-    n_features, n_labeled
-):
-    assert n_labeled_of(n_features) == n_labeled
 
 
 METHODS = ("LDA", "ICLDA")

@@ -10,7 +10,7 @@ import pytest
 from result_rows import curve_rows, fail, replace_values, table_row, table_rows
 
 from iclda._statistics import holm
-from iclda.studies.paper import read_cells, read_points
+from iclda.studies.paper.published import read_cells, read_points
 from iclda.studies.paper.summary import (
     compare_with_baseline,
     find_gaps,

@@ -16,7 +16,8 @@ from ..._cost import COMPARISON_BUDGET, limit_starts
 from ..._estimators.labels import FREE, Labels
 from ..._statistics import row_losses
 from ...tabular.encoders import pipeline, preprocessing
-from .. import measures, record_fits
+from .. import measures
+from ..engine import record_fits
 from ..store import Cell, FitResult
 from .contestants import Contestant, Size
 from .splits import COMPARISON, SplitRows, Splits

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..._messages import and_list, say
 from ..._progress import Advance
-from .. import run_missing
+from ..engine import run_missing
 from ..store import STORE, Store, StoreError, cells_of
 from .cells import CellData, fit_cell
 from .comparison import Comparison

@@ -17,7 +17,7 @@ import numpy as np
 from ..._core import AnyArray
 from ..._estimators.labels import Labels, draw_folds, encode_labels
 from ...model_selection._splitters import OrderedSplit, order_split
-from .. import rng_of
+from ..engine import rng_of
 from ..store import Cell
 from .contestants import Size
 

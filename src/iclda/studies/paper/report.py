@@ -1,4 +1,8 @@
-"""Tables, figures and report of the paper's experiments, from their stored results."""
+"""Tables, figures and report of the paper's experiments, drawn from stored rows.
+
+``draw_everything`` writes all files of a folder. The report is the template
+``report.html.j2``, filled in by ``render_report``.
+"""
 
 from __future__ import annotations
 
@@ -19,48 +23,61 @@ from ...datasets import BENCHMARKS, make_gaussians, make_violated_gaussians
 from ...methods import find_method
 from ...plots._decision_boundary import DecisionBoundaryDisplay
 from ...plots._scores import display_points
-from .. import page, paper, rng_of
+from .. import page
+from ..engine import rng_of
 from ..measures import paper_measures
 from ..store import STORE, FitResult, Store
-from . import summary
+from . import design, summary
+from .published import read_cells
+from .stored_settings import StoredSettings, read_settings
 from .summary import ReproducedPoint, TableCell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_TOY_ROWS, _TOY_LABELS_OF_CLASS = 1000, 5
-_BEST_GAUSSIAN_ERROR = NormalDist().cdf(
-    -math.sqrt(2 / 0.8)
-)  # means at (1, 1), (-1, -1)
-Means = Mapping[tuple[str, str], float]  # by data set and method
+_TOY_ROWS = 1000
+_TOY_LABELS_PER_CLASS = 5
+# Error of the best rule on the toy problem, whose classes have the variance 0.8 and the
+# means (1, 1) and (-1, -1).
+_BEST_GAUSSIAN_ERROR = NormalDist().cdf(-math.sqrt(2 / 0.8))
+
+# Means by data set and method.
+Means = Mapping[tuple[str, str], float]
 
 
 def draw_everything(out: Path) -> dict[str, Any]:
-    """Write tables, figures and report of the results of a folder; return a summary as JSON.
+    """Write tables, figures and report of the rows of a folder.
 
-    Only the toy figure is fitted.
+    Returns a summary that can be written as JSON. Nothing is fitted except for the toy
+    figure.
     """
-    with closing(Store(out / STORE, kind=paper.KIND, read_only=True)) as store:
-        settings = paper.read_settings(store)
-        results = [r for name in (paper.TABLES, paper.CURVES) for r in store.rows(name)]
-    own = _own_sets(settings)
-    results = [replace(r, dataset=own.get(r.dataset, r.dataset)) for r in results]
-    shapes = {own.get(name, name): shape for name, shape in settings.shapes.items()}
+    with closing(Store(out / STORE, kind=design.KIND, read_only=True)) as store:
+        settings = read_settings(store)
+        results = [*store.rows(design.TABLES), *store.rows(design.CURVES)]
+    own_names = _own_sets(settings)
+    results = [
+        replace(result, dataset=own_names.get(result.dataset, result.dataset))
+        for result in results
+    ]
+    shapes = {
+        own_names.get(name, name): shape for name, shape in settings.shapes.items()
+    }
     settings = replace(settings, shapes=shapes)
-    cells, points = summary.summarize_tables(results), summary.summarize_curves(results)
+
+    cells = summary.summarize_tables(results)
+    points = summary.summarize_curves(results)
     figures = draw_all_figures(points, settings.seed)
     for name, figure in figures.items():
         page.save(figure, out / "figures" / name)
-    page.write_texts(out / "tables", {"cells.csv": page.records_csv(TableCell, cells)})
-    page.write_texts(
-        out / "curves", {"points.csv": page.records_csv(ReproducedPoint, points)}
-    )
-    [path] = page.write_texts(
-        out, {"report.html": render_report(results, settings, figures)}
-    )
+    cells_text = page.records_csv(TableCell, cells)
+    page.write_texts(out / "tables", {"cells.csv": cells_text})
+    points_text = page.records_csv(ReproducedPoint, points)
+    page.write_texts(out / "curves", {"points.csv": points_text})
+    report = render_report(results, settings, figures)
+    [report_path] = page.write_texts(out, {"report.html": report})
     return {
-        "report": str(path),
+        "report": str(report_path),
         "cells": [vars(cell) for cell in cells],
         "points": [vars(point) for point in points],
         "incomplete": list(summary.find_gaps(cells).values()),
@@ -69,23 +86,24 @@ def draw_everything(out: Path) -> dict[str, Any]:
     }
 
 
-def _own_sets(settings: paper.StoredSettings) -> dict[str, str]:
-    """Names to show for the user's own files that have the name of a benchmark.
+def _own_sets(settings: StoredSettings) -> dict[str, str]:
+    """Return the names to show for users' own files that have the name of a benchmark.
 
     Nothing published is compared with these.
     """
-    hashes = settings.data.items()
     return {
-        name: f"{name} (own data)" for name, h in hashes if h != BENCHMARKS[name].sha256
+        name: f"{name} (own data)"
+        for name, sha256 in settings.data.items()
+        if sha256 != BENCHMARKS[name].sha256
     }
 
 
 def draw_all_figures(points: Sequence[ReproducedPoint], seed: int) -> dict[str, Figure]:
-    """Draw the toy figure and the curves of all data sets."""
-    datasets = dict.fromkeys(point.dataset for point in points)
-    return {"toy": draw_toy(seed)} | {
-        _curve_name(d): draw_curves(points, d) for d in datasets
-    }
+    """Draw the toy figure and the curves of all data sets, by name of file."""
+    figures = {"toy": draw_toy(seed)}
+    for dataset in dict.fromkeys(point.dataset for point in points):
+        figures[_curve_name(dataset)] = draw_curves(points, dataset)
+    return figures
 
 
 def _curve_name(dataset: str) -> str:
@@ -94,22 +112,26 @@ def _curve_name(dataset: str) -> str:
 
 def render_report(
     results: Sequence[FitResult],
-    settings: paper.StoredSettings | None = None,
+    settings: StoredSettings | None = None,
     figures: Mapping[str, Figure] | None = None,
 ) -> str:
     """Return the report as HTML, with all names and messages escaped."""
-    settings = settings or paper.StoredSettings()
-    cells, points = summary.summarize_tables(results), summary.summarize_curves(results)
-    measures = paper.table_measures()
-    comparisons = {
-        name: summary.compare_with_baseline(results, name) for name in measures
+    settings = settings or StoredSettings()
+    figures = figures or {}
+    cells = summary.summarize_tables(results)
+    points = summary.summarize_curves(results)
+    measures = design.table_measures()
+    errors = _means(cells, "error")
+    losses = _means(cells, "nll")
+    origins = settings.origins.items()
+    shapes = {
+        cell.dataset: settings.shapes[cell.dataset]
+        for cell in cells
+        if cell.dataset in settings.shapes
     }
-    errors, losses = (_means(cells, measure) for measure in ("error", "nll"))
     view = {
         "settings": settings,
-        "origins": [
-            (f"{name} from", origin) for name, origin in settings.origins.items()
-        ],
+        "origins": [(f"{name} from", origin) for name, origin in origins],
         "own": sorted(_own_sets(settings)),
         "made_by": sorted({result.versions for result in results if result.versions}),
         "cells": cells,
@@ -121,8 +143,7 @@ def render_report(
         "errors": errors,
         "iclda": {"error": _above_lda(errors), "loss": _above_lda(losses)},
         "figures": {
-            name: page.to_inline_svg(figure, name)
-            for name, figure in (figures or {}).items()
+            name: page.to_inline_svg(figure, name) for name, figure in figures.items()
         },
         "curves": {point.dataset: _curve_name(point.dataset) for point in points},
         "tables": [
@@ -130,71 +151,79 @@ def render_report(
             for name, measure in measures.items()
             if any(cell.measure == name for cell in cells)
         ],
-        "comparisons": comparisons,
+        "comparisons": {
+            name: summary.compare_with_baseline(results, name) for name in measures
+        },
         "gaps": summary.find_gaps(cells),
-        "datasets": summary.dataset_table(
-            {
-                c.dataset: settings.shapes[c.dataset]
-                for c in cells
-                if c.dataset in settings.shapes
-            }
-        ),
+        "datasets": summary.dataset_table(shapes),
     }
-    filters: Any = {"number": _number, "heading": _heading}
-    return page.fill("report.html.j2", view, __package__, results, **filters)
+    return page.fill(
+        "report.html.j2",
+        view,
+        __package__,
+        results,
+        number=_number,
+        heading=_heading,
+    )
 
 
 def _heading(measure: str) -> str:
-    """Name of a measure in a sentence: error, loss."""
+    """Return the name of a measure in a sentence: error, loss."""
     return paper_measures()[measure].heading
 
 
 def _number(value: float, measure: str = "error") -> str:
-    """A value with the decimals of its measure."""
+    """Format a value with the decimals of its measure."""
     return page.with_minus(f"{value:.{paper_measures()[measure].decimals}f}")
 
 
 def _means(cells: Sequence[TableCell], measure: str) -> Means:
     return {
-        (c.dataset, c.method): c.mean
-        for c in cells
-        if c.measure == measure and c.mean is not None
+        (cell.dataset, cell.method): cell.mean
+        for cell in cells
+        if cell.measure == measure and cell.mean is not None
     }
 
 
 def _furthest(compared: Sequence[Any]) -> list[Any]:
-    """Cells or points that the paper has too, those furthest from it first."""
-    return sorted(
-        (each for each in compared if each.z is not None), key=lambda e: -abs(e.z)
-    )
+    """Return the cells or points that the paper has too, the furthest from it first."""
+    published = [each for each in compared if each.z is not None]
+    return sorted(published, key=lambda each: -abs(each.z))
 
 
 def _em_pairs(errors: Means) -> list[dict[str, Any]]:
-    """Errors of EM as defined and as published (emulated, else as printed), by data set."""
+    """Return the errors of EM as defined and as published, by data set.
+
+    The latter is that of the EM that repeats the faults; if it was not run, the printed
+    one.
+    """
     pairs = []
-    for dataset in (name for name, method in errors if method == "EMLDA"):
-        cell = paper.read_cells().get((dataset, "EMLDA", "error"))
+    for dataset, method in errors:
+        if method != "EMLDA":
+            continue
+        defined = errors[dataset, "EMLDA"]
+        cell = read_cells().get((dataset, "EMLDA", "error"))
         printed = cell.mean if cell else None
-        faulty = errors.get((dataset, paper.PUBLISHED_EM), printed)
+        faulty = errors.get((dataset, design.PUBLISHED_EM), printed)
         if faulty is not None:
-            defined = errors[dataset, "EMLDA"]
-            lda = errors.get((dataset, paper.BASELINE))
             pair = {
                 "dataset": dataset,
                 "defined": defined,
                 "faulty": faulty,
                 "printed": printed,
+                "lda": errors.get((dataset, design.BASELINE)),
+                "fall": faulty - defined,
             }
-            pairs.append({**pair, "lda": lda, "fall": faulty - defined})
+            pairs.append(pair)
     return pairs
 
 
 def _above_lda(means: Means) -> dict[str, float]:
-    """By data set, the mean of ICLDA less that of LDA."""
+    """Return the mean of ICLDA less that of LDA, by data set."""
     return {
-        name: mean - means[name, paper.BASELINE]
-        for (name, method), mean in means.items()
-        if method == "ICLDA" and (name, paper.BASELINE) in means
+        dataset: mean - means[dataset, design.BASELINE]
+        for (dataset, method), mean in means.items()
+        if method == "ICLDA" and (dataset, design.BASELINE) in means
     }
 
 
@@ -203,19 +232,20 @@ def _above_lda(means: Means) -> dict[str, float]:
 
 @page.styled
 def draw_toy(seed: int) -> Figure:
-    """Draw the toy figure: labels that LDA, ICLDA and EM give, on rows that help or mislead."""
-    toys = {
+    """Draw the labels that LDA, ICLDA and EM give to rows that help or mislead."""
+    problems = {
         "Class boundary between the clusters": ("between", make_gaussians),
         "Class boundary across the clusters": ("across", make_violated_gaussians),
     }
+    # Method of each panel, and whether the labels it gives to rows are shown by color.
     panels = {
         "Labels and LDA": ("supervised", None),
         "ICLDA": ("iclda", "auto"),
         "EMLDA": ("em", "auto"),
     }
-    figure, grid = page.new_figure(8.4, 6.0, len(toys), len(panels))
+    figure, grid = page.new_figure(8.4, 6.0, len(problems), len(panels))
     figure.set_label("Labels that LDA, ICLDA and EMLDA give to rows")
-    for row, (title, (name, make)) in zip(grid, toys.items(), strict=True):
+    for row, (title, (name, make)) in zip(grid, problems.items(), strict=True):
         X, codes = make(_TOY_ROWS, rng_of(seed, "toy", name))
         y = _keep_first_labels(codes)
         for axes, (panel, (method, shares)) in zip(row, panels.items(), strict=True):
@@ -223,8 +253,9 @@ def draw_toy(seed: int) -> Figure:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 classifier.fit(X, y)
-            options: Any = {"responsibilities": shares, "legend": False, "ax": axes}
-            DecisionBoundaryDisplay.from_estimator(classifier, X, y, **options)
+            DecisionBoundaryDisplay.from_estimator(
+                classifier, X, y, responsibilities=shares, legend=False, ax=axes
+            )
             axes.set(title=panel, xlabel="", ylabel="", xticks=[], yticks=[])
             axes.spines[:].set_visible(False)
         row[0].set_ylabel(title)
@@ -232,44 +263,51 @@ def draw_toy(seed: int) -> Figure:
 
 
 def _keep_first_labels(codes: AnyArray) -> AnyArray:
-    """Return the classes of five rows of each class, -1 for all others."""
+    """Return the classes of the first rows of each class, -1 for all others."""
     y = np.full(len(codes), -1)
     for code in (0, 1):
-        y[np.flatnonzero(codes == code)[:_TOY_LABELS_OF_CLASS]] = code
+        rows = np.flatnonzero(codes == code)
+        y[rows[:_TOY_LABELS_PER_CLASS]] = code
     return y
 
 
 @page.styled
 def draw_curves(points: Iterable[ReproducedPoint], dataset: str) -> Figure:
-    """Draw the measures of one data set side by side, against the number of unlabeled rows."""
-    measures = paper.table_measures()
+    """Draw the measures of a data set against the number of unlabeled rows."""
+    measures = design.table_measures()
     figure, grid = page.new_figure(4.7 * len(measures), 3.3, 1, len(measures))
     figure.set_label(
         f"Error and loss on {dataset} against the number of unlabeled rows"
     )
-    ours = [point for point in points if point.dataset == dataset]
+    points = [point for point in points if point.dataset == dataset]
     for axes, (name, measure) in zip(grid[0], measures.items(), strict=True):
-        _plot_curves(axes, [point for point in ours if point.measure == name])
+        _plot_curves(axes, [point for point in points if point.measure == name])
         axes.set(title=measure.axis, ylabel="")
     return figure
 
 
-def _plot_curves(axes: Axes, ours: Sequence[ReproducedPoint]) -> None:
-    """Draw means with a band of one standard error, and published means as open circles."""
-    display = display_points(ours, "n_unlabeled", "")
-    # The faults of the published EM may take it so far up that the others would be one line.
+def _plot_curves(axes: Axes, points: Sequence[ReproducedPoint]) -> None:
+    """Draw means with bands of one standard error, published means as circles."""
+    display = display_points(points, "n_unlabeled", "")
+    # With its faults the published EM may rise so far that the others would be one
+    # line: the others determine the limits of the axis.
     others = [
-        mean for method, mean in display.means.items() if method != paper.PUBLISHED_EM
+        mean for method, mean in display.means.items() if method != design.PUBLISHED_EM
     ]
     if others:
-        low, high = np.min(others), np.max(others)
+        low = np.min(others)
+        high = np.max(others)
         axes.set_ylim(low - 0.08 * (high - low), high + 0.3 * (high - low))
     display.plot(ax=axes)
-    circles: Any = {"linestyle": "none", "marker": "o", "markersize": 3.4}
-    circles |= {"markerfacecolor": "none", "markeredgewidth": 0.8}
     for method, line in display.lines_.items():
-        published = [p.published_mean for p in ours if p.method == method]
-        means = np.array(published, dtype=float)  # NaN for None
+        published = [point.published_mean for point in points if point.method == method]
         axes.plot(
-            display.sizes[method], means, markeredgecolor=line.get_color(), **circles
+            display.sizes[method],
+            np.array(published, dtype=float),  # None becomes NaN, which is not drawn.
+            linestyle="none",
+            marker="o",
+            markersize=3.4,
+            markerfacecolor="none",
+            markeredgecolor=line.get_color(),
+            markeredgewidth=0.8,
         )

@@ -1,4 +1,8 @@
-"""Cells of the tables and points of the curves beside the published ones, and tests."""
+"""Turn stored rows into the cells of the tables and the points of the curves.
+
+Every cell and point stands next to the published one. Methods are compared with LDA by
+paired tests. ``list_sets`` describes the ten benchmark sets.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +15,45 @@ from typing import Any
 
 from ..._statistics import corrected_standard_error, corrected_t_test, holm
 from ...datasets import BENCHMARKS, find_benchmark
-from .. import paper
 from ..measures import paper_measures, verdict
 from ..page import NOTHING
 from ..store import FitResult
+from . import design
+from .published import (
+    PRINTED_FEATURES,
+    PublishedMean,
+    counterpart_of,
+    read_cells,
+    read_points,
+    z_score,
+)
 
-_SET = """{name}: {n_rows} rows, {n_features} features, {license}, {source}
+_SET_TEXT = """{name}: {n_rows} rows, {n_features} features, {license}, {source}
   {citation}.
   Changes: {changes}
   Read from: {at_hand}"""
 _LICENSES = (
-    "CC BY 4.0: https://creativecommons.org/licenses/by/4.0/. The notices that come with the data "
-    "are in iclda/datasets/data/LICENSES.md."
+    "CC BY 4.0: https://creativecommons.org/licenses/by/4.0/. "
+    "The notices that come with the data are in iclda/datasets/data/LICENSES.md."
 )
-_NONE = paper.PublishedMean()
-Key = tuple[str, str]  # data set and method
+# Stands for a number that the paper does not have.
+_NOT_PUBLISHED = PublishedMean()
+
+# Data set and method.
+Key = tuple[str, str]
+# Repeat and fold.
+_Split = tuple[int, int]
+
+
+# Tables.
 
 
 @dataclass(frozen=True)
 class TableCell:
-    """One cell of a table: mean and standard deviation over its complete repeats."""
+    """Mean and standard deviation over complete repeats, and the published ones.
+
+    ``z`` is the difference of both means in standard errors.
+    """
 
     dataset: str
     method: str
@@ -43,14 +66,108 @@ class TableCell:
     z: float | None
 
 
+def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
+    """Return the cells of the tables of all measures, by data set and method."""
+    cells = []
+    for measure in design.table_measures():
+        values_by_method = repeat_values_by_method(results, measure)
+        for dataset, method in sorted(values_by_method, key=_rank):
+            values = values_by_method[dataset, method]
+            mean, se = _mean_and_error(values)
+            key = dataset, counterpart_of(method), measure
+            published = read_cells().get(key, _NOT_PUBLISHED)
+            cell = TableCell(
+                dataset=dataset,
+                method=method,
+                measure=measure,
+                mean=mean,
+                sd=None if se is None else se * sqrt(len(values)),
+                repeats=len(values),
+                published_mean=published.mean,
+                published_sd=published.sd,
+                z=z_score(mean, se, published),
+            )
+            cells.append(cell)
+    return cells
+
+
+def repeat_values_by_method(
+    results: Sequence[FitResult], measure: str
+) -> dict[Key, list[float]]:
+    """Return the value of each complete repeat, by data set and method.
+
+    It is the mean of the folds, weighted by their test rows. A method that does not
+    have the measure is left out; one whose fits failed has an empty list.
+    """
+    values: dict[Key, list[float]] = {}
+    for result in results:
+        has_measure = measure in result.values or result.failure is not None
+        if result.experiment == design.TABLES and has_measure:
+            values[result.dataset, result.method] = []
+
+    for key, splits in _results_by_split(results, measure).items():
+        folds_by_repeat: dict[int, list[FitResult]] = defaultdict(list)
+        for (repeat, _), result in sorted(splits.items()):
+            folds_by_repeat[repeat].append(result)
+        for folds in folds_by_repeat.values():
+            if len(folds) == design.N_FOLDS:
+                total = fsum(fold.n_test * fold.values[measure] for fold in folds)
+                values[key].append(total / sum(fold.n_test for fold in folds))
+    return values
+
+
+def _results_by_split(
+    results: Iterable[FitResult], measure: str
+) -> dict[Key, dict[_Split, FitResult]]:
+    """Return the results that have a measure, by data set and method, then by split."""
+    splits: dict[Key, dict[_Split, FitResult]] = defaultdict(dict)
+    for result in results:
+        if result.experiment == design.TABLES and result.number(measure) is not None:
+            splits[result.dataset, result.method][result.repeat, result.part] = result
+    return splits
+
+
+def _mean_and_error(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Return mean and standard error of values, None where there are too few."""
+    mean = fsum(values) / len(values) if values else None
+    se = corrected_standard_error(values)
+    return mean, se if isfinite(se) else None
+
+
+def _rank(key: Key) -> tuple[str, int, str]:
+    dataset, method = key
+    return dataset.casefold(), *design.method_rank(method)
+
+
+def find_gaps(cells: Sequence[TableCell]) -> dict[Key, str]:
+    """Return a sentence for each cell that lacks repeats of its data set."""
+    n_repeats: dict[str, int] = defaultdict(int)
+    for cell in cells:
+        n_repeats[cell.dataset] = max(n_repeats[cell.dataset], cell.repeats)
+
+    gaps = {}
+    for cell in cells:
+        n_wanted = n_repeats[cell.dataset]
+        if cell.repeats < n_wanted:
+            gaps[cell.dataset, cell.method] = (
+                f"{cell.dataset}, {cell.method}: {cell.repeats} of {n_wanted} repeats "
+                "are complete"
+            )
+    return gaps
+
+
 @dataclass(frozen=True)
 class PairedComparison:
-    """A method against LDA on one data set, paired by split; ``p_holm`` is over the table."""
+    """A method against LDA on one data set, paired by split.
+
+    ``difference`` is the mean over splits of the method less LDA. ``p_holm`` is
+    adjusted for all comparisons of a table.
+    """
 
     dataset: str
     method: str
     measure: str
-    difference: float  # mean over splits of method - LDA
+    difference: float
     t: float
     p: float
     n_splits: int
@@ -59,144 +176,66 @@ class PairedComparison:
     @property
     def verdict(self) -> str:
         """``better``, ``worse``, or an empty string for no significant difference."""
-        return verdict(
-            self.difference, self.p_holm, paper.table_measures()[self.measure]
-        )
-
-
-def _rank(key: Key) -> tuple[str, int, str]:
-    dataset, method = key
-    return dataset.casefold(), *paper.method_rank(method)
-
-
-def _results_by_split(
-    results: Iterable[FitResult], measure: str
-) -> dict[Key, dict[tuple[int, int], FitResult]]:
-    """Results that have a measure, by data set and method, then by repeat and fold."""
-    splits: dict[Key, dict[tuple[int, int], FitResult]] = defaultdict(dict)
-    for result in results:
-        if result.experiment == paper.TABLES and result.number(measure) is not None:
-            splits[result.dataset, result.method][result.repeat, result.part] = result
-    return splits
-
-
-def repeat_values_by_method(
-    results: Sequence[FitResult], measure: str
-) -> dict[Key, list[float]]:
-    """Value of each complete repeat, the mean of its folds weighted by their test rows.
-
-    A measure that a method does not have leaves the method out; failed fits do not.
-    """
-    values: dict[Key, list[float]] = {
-        (r.dataset, r.method): []
-        for r in results
-        if r.experiment == paper.TABLES
-        and (measure in r.values or r.failure is not None)
-    }
-    for key, splits in _results_by_split(results, measure).items():
-        folds: dict[int, list[FitResult]] = defaultdict(list)
-        for (repeat, _), result in sorted(splits.items()):
-            folds[repeat].append(result)
-        for each in folds.values():
-            if len(each) == paper.N_FOLDS:
-                total = fsum(fold.n_test * fold.values[measure] for fold in each)
-                values[key].append(total / sum(fold.n_test for fold in each))
-    return values
-
-
-def _mean_and_error(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """Mean and standard error of values, None where there are too few."""
-    mean, se = (
-        fsum(values) / len(values) if values else None,
-        corrected_standard_error(values),
-    )
-    return mean, se if isfinite(se) else None
-
-
-def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
-    """Cells of all measures, by data set and method, beside the published ones."""
-    cells = []
-    for measure in paper.table_measures():
-        by_method = repeat_values_by_method(results, measure)
-        for dataset, method in sorted(by_method, key=_rank):
-            values = by_method[dataset, method]
-            mean, se = _mean_and_error(values)
-            sd = None if se is None else se * sqrt(len(values))
-            theirs = paper.read_cells().get(
-                (dataset, paper.counterpart_of(method), measure), _NONE
-            )
-            beside = theirs.mean, theirs.sd, paper.z_score(mean, se, theirs)
-            cells.append(
-                TableCell(dataset, method, measure, mean, sd, len(values), *beside)
-            )
-    return cells
-
-
-def find_gaps(cells: Sequence[TableCell]) -> dict[Key, str]:
-    """Sentences about data sets and methods that have fewer complete repeats than others."""
-    most: dict[str, int] = defaultdict(int)
-    for cell in cells:
-        most[cell.dataset] = max(most[cell.dataset], cell.repeats)
-    return {
-        (
-            c.dataset,
-            c.method,
-        ): f"{c.dataset}, {c.method}: {c.repeats} of {most[c.dataset]} repeats "
-        "are complete"
-        for c in cells
-        if c.repeats < most[c.dataset]
-    }
+        measure = design.table_measures()[self.measure]
+        return verdict(self.difference, self.p_holm, measure)
 
 
 def compare_with_baseline(
     results: Iterable[FitResult], measure: str
 ) -> dict[Key, PairedComparison]:
-    """Compare every method with LDA on every data set, paired by split, Holm over the table."""
+    """Compare every method with LDA on every data set, over the splits that both have.
+
+    p-values are adjusted by Holm's method over all data sets and methods.
+    """
     splits = _results_by_split(results, measure)
-    tests = []
+    comparisons = []
     for dataset, method in sorted(splits, key=lambda key: (key[0].casefold(), key[1])):
-        ours, baseline = (
-            splits[dataset, method],
-            splits.get((dataset, paper.BASELINE), {}),
-        )
+        ours = splits[dataset, method]
+        baseline = splits.get((dataset, design.BASELINE), {})
         shared = sorted(ours.keys() & baseline.keys())
-        if method in (paper.BASELINE, paper.ORACLE) or len(shared) < 2:
+        if method in (design.BASELINE, design.ORACLE) or len(shared) < 2:
             continue
-        fits = [ours[split] for split in shared]
-        differences = [
-            ours[s].values[measure] - baseline[s].values[measure] for s in shared
-        ]
-        n, ratios = (
-            len(shared),
-            [fit.n_test / (fit.n_labeled + fit.n_unlabeled) for fit in fits],
+        differences = []
+        test_shares = []
+        for split in shared:
+            fit = ours[split]
+            value = fit.values[measure]
+            differences.append(value - baseline[split].values[measure])
+            test_shares.append(fit.n_test / (fit.n_labeled + fit.n_unlabeled))
+        n_splits = len(shared)
+        # Training sets overlap: the ratio of test and training rows corrects for it.
+        t, p = corrected_t_test(differences, fsum(test_shares) / n_splits)
+        difference = fsum(differences) / n_splits
+        comparison = PairedComparison(
+            dataset, method, measure, difference, t, p, n_splits
         )
-        t, p = corrected_t_test(differences, fsum(ratios) / n)
-        tests.append(
-            PairedComparison(dataset, method, measure, fsum(differences) / n, t, p, n)
-        )
-    adjusted = zip(tests, holm([test.p for test in tests]), strict=True)
+        comparisons.append(comparison)
+
+    adjusted = holm([comparison.p for comparison in comparisons])
     return {
-        (test.dataset, test.method): replace(test, p_holm=p) for test, p in adjusted
+        (comparison.dataset, comparison.method): replace(comparison, p_holm=p)
+        for comparison, p in zip(comparisons, adjusted, strict=True)
     }
 
 
 def arrange(
     cells: Iterable[TableCell], measure: str
 ) -> tuple[list[str], list[str], dict[Key, TableCell]]:
-    """Data sets and methods in the order of the tables, and the cells of a measure by both."""
-    by_key = {(c.dataset, c.method): c for c in cells if c.measure == measure}
-    datasets = sorted(
-        {dataset for dataset, _ in by_key}, key=lambda name: (name.casefold(), name)
-    )
+    """Return data sets and methods in their order in a table, and its cells by both."""
+    cells_by_key = {
+        (cell.dataset, cell.method): cell for cell in cells if cell.measure == measure
+    }
+    datasets = {dataset for dataset, _ in cells_by_key}
+    methods = {method for _, method in cells_by_key}
     return (
-        datasets,
-        sorted({method for _, method in by_key}, key=paper.method_rank),
-        by_key,
+        sorted(datasets, key=lambda name: (name.casefold(), name)),
+        sorted(methods, key=design.method_rank),
+        cells_by_key,
     )
 
 
 def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
-    """The paper's Table I, with the number of features it printed beside the true one."""
+    """Return Table I of the paper, with the true and the printed number of features."""
     header = [
         "Data set",
         "Rows",
@@ -206,15 +245,24 @@ def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
         "Features as printed",
     ]
     table = [header]
-    for name, shape in sorted(shapes.items(), key=lambda item: item[0].casefold()):
-        printed = paper.PRINTED_FEATURES.get(name, NOTHING)
-        table.append([name, *map(str, (*shape, paper.n_labeled_of(shape[1]), printed))])
+    for name in sorted(shapes, key=str.casefold):
+        n_rows, n_features, n_classes = shapes[name]
+        n_labeled = design.n_labeled_of(n_features)
+        n_printed = PRINTED_FEATURES.get(name, NOTHING)
+        numbers = (n_rows, n_features, n_classes, n_labeled, n_printed)
+        table.append([name, *map(str, numbers)])
     return table
+
+
+# Curves.
 
 
 @dataclass(frozen=True)
 class ReproducedPoint:
-    """Mean and standard error over the repeats whose fit succeeded, beside the published ones."""
+    """Mean and standard error over successful repeats, and the published ones.
+
+    ``z`` is the difference of both means in standard errors.
+    """
 
     dataset: str
     n_unlabeled: int
@@ -225,59 +273,73 @@ class ReproducedPoint:
     repeats: int
     published_mean: float | None
     published_se: float | None
-    z: float | None  # their difference in combined standard errors
+    z: float | None
 
 
 def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
-    """Points of all curves, by data set, measure, method and number of unlabeled rows."""
+    """Return the points of all curves.
+
+    They are sorted by data set, measure, method and number of unlabeled rows.
+    """
     measures = list(paper_measures())
+    # Values by repeat, for every point.
     values: dict[tuple[str, str, str, int], dict[int, float]] = defaultdict(dict)
     for result in results:
+        if result.experiment != design.CURVES:
+            continue
         for measure in measures:
             value = result.number(measure)
-            if result.experiment == paper.CURVES and value is not None:
-                values[result.dataset, measure, result.method, result.part][
-                    result.repeat
-                ] = value
+            if value is not None:
+                key = result.dataset, measure, result.method, result.part
+                values[key][result.repeat] = value
 
     def rank(key: tuple[str, str, str, int]) -> tuple[Any, ...]:
-        dataset, measure, method, size = key
-        return (
-            dataset.casefold(),
-            measures.index(measure),
-            paper.method_rank(method),
-            size,
-        )
+        dataset, measure, method, n_unlabeled = key
+        method_rank = design.method_rank(method)
+        return dataset.casefold(), measures.index(measure), method_rank, n_unlabeled
 
     points = []
-    for dataset, measure, method, size in sorted(values, key=rank):
-        repeats = list(values[dataset, measure, method, size].values())
+    for key in sorted(values, key=rank):
+        dataset, measure, method, n_unlabeled = key
+        repeats = list(values[key].values())
         mean, se = _mean_and_error(repeats)
-        key = dataset, size, paper.counterpart_of(method), measure
-        theirs = paper.read_points().get(key, _NONE)
-        beside = theirs.mean, theirs.se, paper.z_score(mean, se, theirs)
-        points.append(
-            ReproducedPoint(
-                dataset, size, method, measure, mean, se, len(repeats), *beside
-            )
+        published_key = dataset, n_unlabeled, counterpart_of(method), measure
+        published = read_points().get(published_key, _NOT_PUBLISHED)
+        point = ReproducedPoint(
+            dataset=dataset,
+            n_unlabeled=n_unlabeled,
+            method=method,
+            measure=measure,
+            mean=mean,
+            se=se,
+            repeats=len(repeats),
+            published_mean=published.mean,
+            published_se=published.se,
+            z=z_score(mean, se, published),
         )
+        points.append(point)
     return points
 
 
+# Benchmark sets.
+
+
 def describe_sets(data_dir: Path | None) -> list[dict[str, Any]]:
-    """Shape, origin and place of the ten sets, for programs."""
+    """Describe the ten sets for programs.
+
+    ``at_hand`` says where a set is read from; None if it cannot be loaded.
+    """
     return [
-        {**vars(each), "at_hand": find_benchmark(name, data_dir)}
-        for name, each in BENCHMARKS.items()
+        {**vars(benchmark), "at_hand": find_benchmark(name, data_dir)}
+        for name, benchmark in BENCHMARKS.items()
     ]
 
 
 def list_sets(data_dir: Path | None) -> str:
-    """A line for each of the ten sets; below it citation, changes, and where it is read from."""
+    """Describe the ten sets in a paragraph each."""
     paragraphs = []
-    for each in describe_sets(data_dir):
-        each["at_hand"] = (
-            each["at_hand"] or "nowhere (pip install 'iclda[experiments]')"
-        )
-        paragraphs.append(_SET.format_map(each))
+    for described in describe_sets(data_dir):
+        if described["at_hand"] is None:
+            described["at_hand"] = "nowhere (pip install 'iclda[experiments]')"
+        paragraphs.append(_SET_TEXT.format_map(described))
     return "\n\n".join([*paragraphs, _LICENSES])

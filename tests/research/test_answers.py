@@ -1,4 +1,4 @@
-"""Answers from stored rows: tables, sentences, figures and the page; runs that go on."""
+"""Answers from stored rows: tables, sentences, figures, the page; runs that go on."""
 
 import json
 import re
@@ -9,13 +9,13 @@ pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 from contextlib import closing
 
-from typer.testing import CliRunner
-
-from iclda.__main__ import make_app
-from iclda.studies.paper import EXPERIMENTS, PLAN, QUESTIONS
-from iclda.studies.paper.answers import draw_answers, spread_table
-from iclda.studies.paper.questions import StudySettings, run_questions
 from iclda.studies.store import STORE, FitResult, Store, StoreError
+from research.__main__ import main
+from research.answers import draw_answers, spread_table
+from research.plan import EXPERIMENTS, KIND, PLAN
+from research.questions import StudySettings, run_questions
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +27,15 @@ def finished(tmp_path_factory):
         patch.setitem(
             PLAN, "quick", ["labels 4", "classes 3", "Haberman", "across clusters"]
         )
-        patch.setattr(
-            "iclda.studies.paper.questions._FEW_COLUMNS", 3
-        )  # AutoLDA on one table only
+        # AutoLDA is fitted on one table only.
+        patch.setattr("research.fits._AUTO_COLUMNS", 3)
         for asked in EXPERIMENTS.values():
             patch.setitem(asked, "repeats", 1)
         for name, part in {"maxima": 200, "proportions": 8, "methods": 20}.items():
             patch.setitem(EXPERIMENTS[name], "parts", [part])
-        settings = StudySettings(out, is_quick=True, command="iclda study --quick")
+        settings = StudySettings(
+            out, is_quick=True, command="python -m research --quick"
+        )
         run_questions(settings, lambda *counts: said.append(counts))
         n_first = len(said)
         run_questions(settings, lambda *counts: said.append(counts))
@@ -68,13 +69,15 @@ def test_every_question_has_an_answer_a_table_and_a_figure(finished):
 
 def test_numbers_are_those_of_the_rows(finished):
     out, summary, *_ = finished
-    with closing(Store(out / STORE, kind=QUESTIONS, read_only=True)) as store:
+    with closing(Store(out / STORE, kind=KIND, read_only=True)) as store:
         rows = [row for row in store.rows("em") if row.dataset == "across clusters"]
         errors = [row.values["error"] for row in rows if row.method == "em"]
         [worse] = store.query(
-            "SELECT COUNT(*) AS n FROM rows AS i JOIN rows AS b USING (dataset, repeat, part) "
+            "SELECT COUNT(*) AS n FROM rows AS i "
+            "JOIN rows AS b USING (dataset, repeat, part) "
             "WHERE i.experiment = 'safety' AND b.experiment = 'safety' AND "
-            "i.method = 'iclda' AND b.method = 'supervised' AND i.error > b.error AND part = 50"
+            "i.method = 'iclda' AND b.method = 'supervised' AND i.error > b.error "
+            "AND part = 50"
         )
     [heading, *lines] = summary["tables"]["em"][next(iter(summary["tables"]["em"]))]
     line = next(each for each in lines if each[0] == "across clusters")
@@ -85,13 +88,21 @@ def test_numbers_are_those_of_the_rows(finished):
     assert f"iclda {100 * worse['n']:.0f} %" in sentence
 
 
-def test_the_command_draws_stored_rows(finished):
+@pytest.fixture
+def no_fits(monkeypatch):
+    """The command finds all rows in the store."""
+    monkeypatch.setattr("research.__main__.run_questions", lambda *_: None)
+
+
+@pytest.mark.usefixtures("no_fits")
+def test_the_command_draws_stored_rows(finished, capsys):
     out, summary, *_ = finished
-    shown = CliRunner().invoke(make_app(), ["report", str(out), "--json"])
-    assert json.loads(shown.stdout)["answers"] == summary["answers"]
-    told = CliRunner().invoke(make_app(), ["report", str(out)])
-    assert "Is the optimum unique?\nNo.\n" in told.stdout
-    assert told.stdout.endswith(f"Report: {out / 'report.html'}\n")
+    assert main(["--out", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["answers"] == summary["answers"]
+    assert main(["--out", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert "Is the optimum unique?\nNo.\n" in told
+    assert told.endswith(f"Report: {out / 'report.html'}\n")
 
 
 def test_another_seed_is_refused(finished):
@@ -99,16 +110,17 @@ def test_another_seed_is_refused(finished):
         run_questions(StudySettings(finished[0], seed=1, is_quick=True))
 
 
-def test_a_folder_that_is_not_complete_says_what_is_missing(tmp_path):
-    with closing(Store(tmp_path / STORE, kind=QUESTIONS)) as store:
-        store.note(kind=QUESTIONS)
+@pytest.mark.usefixtures("no_fits")
+def test_a_folder_that_is_not_complete_says_what_is_missing(tmp_path, capsys):
+    with closing(Store(tmp_path / STORE, kind=KIND)) as store:
+        store.note(kind=KIND)
         store.add(
             [FitResult("example", "deep", 0, 0, "objective", values={"grid": "[]"})]
         )
-    shown = CliRunner().invoke(make_app(), ["report", str(tmp_path)])
-    assert shown.exit_code == 2
-    assert "has no rows of maxima, constraints, safety" in shown.stderr
-    assert f"--out {tmp_path}" in shown.stderr
+    assert main(["--out", str(tmp_path), "--quiet"]) == 2
+    error = capsys.readouterr().err
+    assert "has no rows of maxima, constraints, safety" in error
+    assert f"--out {tmp_path}" in error
 
 
 def test_a_table_of_three_columns_is_spread():

@@ -1,4 +1,4 @@
-"""The experiments on the open questions: counterexamples, widths, splits, places of maxima."""
+"""The experiments on the open questions: counterexamples, widths, splits, maxima."""
 
 from fractions import Fraction
 from itertools import combinations, product
@@ -9,20 +9,15 @@ from numpy.testing import assert_allclose
 
 from iclda import ImplicitlyConstrainedLDA
 from iclda.datasets import load_benchmark
-from iclda.studies.paper import EXPERIMENTS, PLAN
-from iclda.studies.paper.questions import (
-    StudySettings,
-    answer_cell,
-    example_rows,
-    find_maxima,
-    load_tables,
-    objective_of,
-    plan_cells,
-    prove_maxima,
-    width_ratio,
-)
 from iclda.studies.paper.run import CodedSet
 from iclda.studies.store import Cell
+from research.fits import width_ratio
+from research.maxima import find_maxima, objective_of, prove_maxima
+from research.plan import EXPERIMENTS, PLAN
+from research.problems import example_rows, load_tables
+from research.questions import answer_cell, plan_cells
+
+pytestmark = pytest.mark.slow
 
 
 def exact_slope(g):
@@ -35,10 +30,8 @@ def exact_slope(g):
         -(mean_a**2) + 2 * a * mean_a * turn_a + mean_b**2 + 2 * b * mean_b * turn_b
     )
     bend = -weighted / 4
-    spread, opening = (
-        2 + 2 * mean_a**2 + mean_b**2,
-        4 * mean_a * turn_a + 2 * mean_b * turn_b,
-    )
+    spread = 2 + 2 * mean_a**2 + mean_b**2
+    opening = 4 * mean_a * turn_a + 2 * mean_b * turn_b
     slope = -2 / a + 1 / b - Fraction(3, 2) * bend / variance
     return slope - opening / (2 * variance) + spread * bend / (2 * variance**2)
 
@@ -148,8 +141,8 @@ def test_true_proportions_are_kept():
     assert one("em", "Haberman", 200, "em x cv").values["weight"] <= 1
 
 
-def test_every_experiment_has_cells_and_quick_ones_are_among_them(tmp_path):
-    loaded = load_tables(StudySettings(tmp_path))
+def test_every_experiment_has_cells_and_quick_ones_are_among_them():
+    loaded = load_tables(None, None)
     sets = {
         n: CodedSet(d.X, np.unique(d.y, return_inverse=True)[1])
         for n, d in loaded.items()
@@ -165,12 +158,10 @@ def test_every_experiment_has_cells_and_quick_ones_are_among_them(tmp_path):
 
 def test_features_of_a_folder_take_part(tmp_path):
     np.savez(tmp_path / "mine.npz", X=np.eye(6), y=np.arange(6) % 2)
-    assert load_tables(StudySettings(tmp_path, features=tmp_path))["mine"].X.shape == (
-        6,
-        6,
-    )
+    assert load_tables(None, tmp_path)["mine"].X.shape == (6, 6)
     np.savez(tmp_path / "other.npz", Z=np.eye(6))
     with pytest.raises(ValueError, match=r"other\.npz must hold X and y, and holds Z"):
-        load_tables(StudySettings(tmp_path, features=tmp_path))
-    with pytest.raises(ValueError, match=r"empty is no folder, and has no \.npz file"):
-        load_tables(StudySettings(tmp_path, features=tmp_path / "empty"))
+        load_tables(None, tmp_path)
+    absent = tmp_path / "empty"
+    with pytest.raises(ValueError, match=r"empty is not a folder, and has no \.npz"):
+        load_tables(None, absent)

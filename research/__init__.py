@@ -1,0 +1,1 @@
+"""Experiments on the questions that the paper leaves open; see ``README.md``."""

@@ -1,0 +1,66 @@
+"""Design of the paper's experiments: data sets, methods, sizes and measures.
+
+There are two experiments. The *tables* cross-validate every method on ten benchmark
+sets. The *curves* vary the number of unlabeled rows on two toy problems and three
+benchmark sets.
+"""
+
+from __future__ import annotations
+
+from ... import methods
+from ..measures import Measure, paper_measures
+
+# Name of this study in the settings of its store.
+KIND = "paper"
+
+# Names of the two experiments in stored rows.
+TABLES = "tables"
+CURVES = "curves"
+
+TABLE_REPEATS = 20
+CURVE_REPEATS = 500
+N_FOLDS = 10
+
+# Toy problems: the boundary of the classes runs between two clusters, or across both.
+GAUSSIAN = "2DGaussian"
+VIOLATED = "2DGaussianViolated"
+TOYS = (GAUSSIAN, VIOLATED)
+PUBLISHED_CURVES = (GAUSSIAN, "Parkinsons", "Pima", "Sonar")
+
+# Methods have the paper's names: the columns of its tables, in its order.
+PUBLISHED_METHODS = ("LDA", "LDAoracle", "MCLDA", "EMLDA", "SLLDA", "ICLDA")
+# All methods are compared with supervised LDA.
+BASELINE = "LDA"
+# Supervised LDA that knows the labels of all training rows.
+ORACLE = "LDAoracle"
+# EM with the faults of the code behind the published numbers.
+PUBLISHED_EM = "EMLDA-as-published"
+
+_COLUMNS = ("LDA", "LDAoracle", "MCLDA", "EMLDA", PUBLISHED_EM, "SLLDA", "ICLDA")
+_MAIN_METHODS = [method.paper_name for method in methods.METHODS]
+_FURTHER_METHODS = [method.paper_name for method in methods.FURTHER]
+# Methods of a run by default, each once: those of the paper, then the other main ones.
+METHOD_NAMES = tuple(dict.fromkeys((*_COLUMNS, *_MAIN_METHODS)))
+# Methods that can be named.
+EVERY_METHOD = (*METHOD_NAMES, "AVLDA", *_FURTHER_METHODS)
+
+
+def n_labeled_of(n_features: int) -> int:
+    """Return the number of labeled rows: two for each feature, and at least ten."""
+    return max(2 * n_features, 10)
+
+
+def table_measures() -> dict[str, Measure]:
+    """Return the measures of the tables, by their names in the stored rows."""
+    return {
+        name: measure
+        for name, measure in paper_measures().items()
+        if not measure.is_only_on_curves
+    }
+
+
+def method_rank(method: str) -> tuple[int, str]:
+    """Return a sort key of methods: as in the tables, then unknown ones by name."""
+    if method in EVERY_METHOD:
+        return EVERY_METHOD.index(method), method
+    return len(EVERY_METHOD), method
