@@ -22,7 +22,6 @@ from ...methods import (
     find_method,
 )
 from ...tabular.table import Source, Table
-from ..store import COMPARISON_FORMAT
 from .contestants import (
     Contestant,
     Size,
@@ -164,8 +163,7 @@ class ComparisonSettings:
     @property
     def agreed(self) -> dict[str, Any]:
         """Settings that stored rows depend on."""
-        settings = {name: getattr(self, name) for name in _AGREED}
-        return {"kind": COMPARISON, "format": COMPARISON_FORMAT, **settings}
+        return {"kind": COMPARISON, **{name: getattr(self, name) for name in _AGREED}}
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings as values that JSON has."""
@@ -187,7 +185,7 @@ class ComparisonSettings:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> ComparisonSettings:
-        """Invert ``to_json``; KeyError, TypeError or ValueError for other versions."""
+        """Invert ``to_json``."""
         known = {each.name: stored[each.name] for each in fields(cls)}
         known["size"] = Size(**known["size"])
         known["remarks"] = [

@@ -41,7 +41,7 @@ from ...datasets import (
 from ...methods import COMPARED, find_method
 from ..engine import record_fits, rng_of, run_missing
 from ..measures import Predictions, compute_measures, paper_measures
-from ..store import PAPER_FORMAT, STORE, Cell, FitResult, Store, cells_of
+from ..store import STORE, Cell, FitResult, Store, cells_of
 from . import design
 from .stored_settings import read_settings
 
@@ -511,7 +511,6 @@ def _note_run(store: Store, kind: str, study: Any, sets: Mapping[str, Dataset]) 
     """
     agreed = store.merge_settings(
         kind=kind,
-        format=PAPER_FORMAT,
         seed=study.seed,
         iclda=versions()["iclda"],
         data={name: data.sha256 for name, data in sets.items()},
