@@ -1,6 +1,6 @@
 """Write models of this version, and what they predict: later versions must load them.
 
-Run once a release: `python tools/store_models.py tests/stored_models`. Files that exist
+Run once a release: `python -m tools.store_models tests/stored_models`. Files that exist
 are left as they are.
 """
 
