@@ -1,1 +1,1 @@
-"""What several test modules share: problems, independent answers, assertions, sources."""
+"""What several test modules share: problems, answers, assertions, sources of rows."""
