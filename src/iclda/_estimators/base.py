@@ -33,7 +33,7 @@ from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import LogLikelihood
 from .._core.solvers import Limits, Outcome
 from .._core.solvers.supervised import fit_labeled, gains_over, supervised_reference
-from .._messages import plural, say, warn
+from .._messages import FitError, plural, say, warn
 from .._rows import backend_of
 from .._rows.backends import MANY_FEATURES, in_memory, is_device_array, place_of
 from . import predictions
@@ -551,7 +551,7 @@ class LinearGaussianClassifier(
         )
         n_left_out = inputs.space.n_left_out if shrinkage else 0
         if rank == 0 and model.rank > 0:
-            raise ValueError(
+            raise FitError(
                 say(
                     "The {n} labeled rows do not vary within their classes, which leaves {name} no "
                     "covariance to estimate: label more rows, or pass {@shrinkage}, for example "
