@@ -44,7 +44,6 @@ from .diagnosis import (
     check_span,
     check_unlabeled_mean,
     unbounded_warning,
-    warn_if_scored_wrong,
     warn_of_no_unlabeled,
 )
 from .export import to_onnx, to_sklearn
@@ -380,7 +379,6 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             Classes, in the dtype of ``classes_``.
         """
-        warn_if_scored_wrong(self.unlabeled)
         return self._from_scores(
             X,
             "predict",
