@@ -16,7 +16,7 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
-from ..._messages import say
+from ..._messages import FitError, say
 from .. import Array
 from ..gaussian import Gaussians, gaussians
 from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
@@ -60,7 +60,7 @@ def supervised_moments(
     weights = labeled.counts / labeled.weight
     within, rank = problem.labeled_covariance, problem.labeled_rank
     if rank < whitening.rank:
-        raise ValueError(
+        raise FitError(
             say(
                 "The labeled rows are too few, or too alike within their classes, for these "
                 "columns (they span {rank} of {n_dimensions} dimensions), and matching moments "
@@ -113,7 +113,7 @@ def _orthogonal_factor(half: Array) -> Array:
     """Q in half = (half half')^(1/2) Q, by the singular vectors of half."""
     left, singular, right = np.linalg.svd(half, full_matrices=False)
     if singular.size and singular[-1] < _SMALLEST_SINGULAR_RATIO * singular[0]:
-        raise ValueError(
+        raise FitError(
             f"The directions in which rows vary most and least differ by a factor of "
             f"{singular[0] / max(singular[-1], 1e-300):.1g} in the units of the features, too much "
             "for a map formed in these units: rescale the features, or use variant='invariant'."
@@ -129,7 +129,7 @@ def maximize_under_moments(problem: Problem) -> tuple[Gaussians, Outcome]:
     """
     n_unknowns = problem.labeled_point[:-1].size
     if n_unknowns > _MOST_UNKNOWNS:
-        raise ValueError(
+        raise FitError(
             f"The fit of highest likelihood has (classes - 1) x (features + 1) = {n_unknowns:,} "
             f"unknowns, whose dense systems would take {4 * 8 * n_unknowns**2 / 2**30:.3g} GiB; at "
             f"most {_MOST_UNKNOWNS:,} are solved. Use the variant 'invariant', or fewer features "

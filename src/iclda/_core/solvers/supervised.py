@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..._messages import say
+from ..._messages import FitError, say
 from .. import Array
 from ..frame import Frame, mean_variance_in_frame
 from ..gaussian import LOG_2PI, Gaussians, gaussians
@@ -91,7 +91,7 @@ def supervised_reference(problem: Problem) -> Gaussians:
     model, rank = fit_labeled(frame, labeled, problem.log_priors, shrunk)
     needed = problem.whitening.rank
     if rank < needed:
-        raise ValueError(
+        raise FitError(
             say(
                 "The labeled rows are too few, or too alike within their classes, for these "
                 "columns (they span {rank} of {needed} dimensions): there is no supervised fit to "
