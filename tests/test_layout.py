@@ -40,8 +40,6 @@ ELSEWHERE = {
 }
 # Names that modules of one kind have in common on purpose.
 COMMON = {"open_rows", "apply_to_rows", "compare", "label"}
-# AutoLDA has these of the table of methods, everything else those of ``_cost``.
-COMMON |= {"affordable", "without_free_search"}
 
 
 def pair_of(module):
