@@ -156,6 +156,10 @@ class Comparison:
 
 
 def last_line(traceback: str) -> str:
-    """Return the message at the end of a traceback."""
+    """Return the message at the end of a traceback, without the module of its class."""
     lines = traceback.strip().splitlines()
-    return lines[-1] if lines else ""
+    if not lines:
+        return ""
+    error, colon, message = lines[-1].partition(": ")
+    is_class = error.replace(".", "").isidentifier()
+    return error.rpartition(".")[2] + colon + message if is_class else lines[-1]
