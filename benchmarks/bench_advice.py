@@ -1,4 +1,4 @@
-"""How good the advice is: what `iclda compare` recommends and `iclda fit` chooses, on fresh rows.
+"""How good the advice of `iclda compare` and the choice of `iclda fit` are on new rows.
 
 For every table, number of labels and seed, some rows are labeled, others unlabeled, and
 the rest is fresh: nothing is told about it. The recommendation, the choice of AutoLDA
@@ -88,7 +88,7 @@ def heavy_tails() -> Columns:
 def real(
     package: str, name: str, target: str, *drop: str, keep: Any = None
 ) -> Callable[[], Columns]:
-    """A table of a package of R, or the rows of some of its classes; at most 4,000 of them."""
+    """At most 4,000 rows of a table of a package of R, or of some of its classes."""
 
     def load() -> Columns:
         try:
@@ -332,7 +332,8 @@ def summarize(runs: list[dict[str, Any]]) -> str:
         worst = regret[name].idxmax()
         where = f"{worst[0]}, {worst[1]} labels"
         lines.append(
-            f"| {name} | {errors[name].mean():.1%} | {100 * regret[name].max():.1f} | {where} |"
+            f"| {name} | {errors[name].mean():.1%} "
+            f"| {100 * regret[name].max():.1f} | {where} |"
         )
     best = errors[policies].mean().min()
     covered = _coverage(runs, "interval", "recommended")

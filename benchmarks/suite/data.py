@@ -16,7 +16,10 @@ _BLOCK = 1 << 14
 
 @dataclass(frozen=True)
 class Size:
-    """Rows, features, classes. Class means are ``spread`` (one, or one a class) x N(0, I)."""
+    """Sizes of a problem; ``spread`` is one number, or one for each class.
+
+    Class means are ``spread`` times standard normal numbers.
+    """
 
     n_unlabeled: int
     n_features: int
