@@ -138,7 +138,7 @@ def test_targets_that_run_pytest_install_the_plugins_that_its_options_need():
         plugins.add("pytest-timeout")
     checked = []
     for target, (_, recipe) in rules.items():
-        if re.search(r"/pytest|-m pytest|/kernels\.py", recipe):
+        if re.search(r"/pytest|-m pytest|tools\.kernels", recipe):
             parallel = (
                 {"pytest-xdist"}
                 if "-n auto" in recipe or "kernels" in recipe
