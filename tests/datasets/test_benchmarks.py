@@ -77,7 +77,7 @@ def test_every_set_equals_that_of_the_data_directory_to_the_last_bit(name):
     assert "not the paper's" not in own.origin
 
 
-def test_the_package_holds_the_nine_sets_the_features_and_their_licenses_and_no_other_file():
+def test_the_package_holds_nine_sets_the_features_their_licenses_and_nothing_else():
     files = {file.name: file.read_bytes() for file in FILES.iterdir()}
     features = len(files.pop("fashion_features.npz"))
     assert set(files) == {"LICENSES.md", *(f"{name}.csv.bz2" for name in SHIPPED)}
@@ -111,10 +111,11 @@ def test_50_a_packaged_set_that_has_changed_is_refused(tmp_path, monkeypatch):
     changed = bz2.compress(text.replace("33.6", "33.7", 1).encode())
     (tmp_path / "data" / "Pima.csv.bz2").write_bytes(changed)
     monkeypatch.setattr(datasets, "_HERE", tmp_path)
+    expected = BENCHMARKS["Pima"].sha256
     message = (
-        f"^Pima of the package iclda is not the paper's set: sha256 {BENCHMARKS['Pima'].sha256} is "
-        r"expected, got [0-9a-f]{64}\. Install the package again, or set ICLDA_DATA to a directory "
-        r"that holds Pima\.csv\.$"
+        f"^Pima of the package iclda is not the paper's set: sha256 {expected} is "
+        r"expected, got [0-9a-f]{64}\. Install the package again, or set ICLDA_DATA to "
+        r"a directory that holds Pima\.csv\.$"
     )
     with pytest.raises(ValueError, match=message):
         load_benchmark("Pima")

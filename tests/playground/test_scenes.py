@@ -1,4 +1,4 @@
-"""Fits of a scene are the library's own, and a scene that cannot be fitted gets a sentence."""
+"""Fits of a scene are the library's; a scene that cannot be fitted gets a sentence."""
 
 import json
 import re
@@ -83,7 +83,8 @@ def test_labels_of_the_unlabeled_points_are_those_of_the_method_that_is_shown():
     [
         (
             [],
-            "There are no labeled points. Choose a class and add points of two classes.",
+            "There are no labeled points. "
+            "Choose a class and add points of two classes.",
         ),
         (
             [[0, 0, 1]],

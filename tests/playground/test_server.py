@@ -1,4 +1,4 @@
-"""The server: who is answered, with which headers, and that nothing sent makes it fail."""
+"""The server: who is answered, with which headers; nothing sent makes it fail."""
 
 import http.client
 import json
