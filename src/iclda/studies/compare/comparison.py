@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from ..._checks import WARNING
 from ..._messages import and_list, say
+from ...tabular.checks import WARNING
 from ..measures import Confusion, mean_confusion
 from ..store import FitResult
 from .contestants import Contestant
