@@ -41,7 +41,7 @@ ELSEWHERE = {
     "cli/studies.py": "tests/cli/test_paper",
     "_rows/dispatch.py": "tests/rows/test_backends, by every kind of rows",
     "_rows/kernels.py": "tests/rows/test_device_sums; it needs Triton",
-    "_rows/parquet.py": "tests/rows/test_readers and tests/tabular/test_table_files",
+    "_rows/parquet.py": "tests/rows/test_readers and tests/tabular/test_parquet_files",
     "_rows/progress.py": "tests/rows/test_passes and tests/test_progress",
     "_rows/threads.py": "tests/rows/test_passes and tests/estimators/test_threads",
     "_rows/weighted_rows.py": "tests/rows/test_backends, by the rows of every backend",
