@@ -20,6 +20,7 @@ from typing import TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from .._messages import FitError
 from . import AnyArray, Array
 from .frame import Frame, mean_variance_in_frame
 from .gaussian import LOG_2PI, Gaussians, gaussians
@@ -406,7 +407,7 @@ class SphericalProblem(Problem):
         mean = weights @ labeled.means
         variance = self.labeled_covariance[0, 0]
         if not variance > WITHIN_TOLERANCE:
-            raise ValueError(
+            raise FitError(
                 f"The {self.labeled.n_rows} labeled rows do not vary within their "
                 "classes, which leaves no variance to estimate: label more rows."
             )

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
-from ..._messages import say
+from ..._messages import FitError, say
 from .. import Array
 from ..gaussian import Gaussians, gaussians
 from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
@@ -82,7 +82,7 @@ def supervised_moments(
             "matching moments needs them all: label more rows, or pass {@shrinkage}, "
             "for example 0.1 or 'auto'."
         )
-        raise ValueError(say(sentence, rank=rank, n_dimensions=whitening.rank))
+        raise FitError(say(sentence, rank=rank, n_dimensions=whitening.rank))
     mean = weights @ labeled.means
     shifted = labeled.means - mean
     total = within + (weights[:, None] * shifted).T @ shifted
@@ -135,7 +135,7 @@ def _orthogonal_factor(half: Array) -> Array:
     left, singular, right = np.linalg.svd(half, full_matrices=False)
     if singular.size and singular[-1] < _MIN_SINGULAR_RATIO * singular[0]:
         ratio = singular[0] / max(singular[-1], 1e-300)
-        raise ValueError(
+        raise FitError(
             "The directions in which rows vary most and least differ by a factor of "
             f"{ratio:.1g} in the units of the features, too much for a map formed in "
             "these units: rescale the features, or use variant='invariant'."
@@ -153,7 +153,7 @@ def maximize_under_moments(problem: Problem) -> tuple[Gaussians, Outcome]:
     n_unknowns = problem.labeled_point[:-1].size
     if n_unknowns > _MAX_UNKNOWNS:
         n_gib = 4 * 8 * n_unknowns**2 / 2**30
-        raise ValueError(
+        raise FitError(
             "The fit of highest likelihood has (classes - 1) x (features + 1) = "
             f"{n_unknowns:,} unknowns, whose dense systems would take {n_gib:.3g} GiB; "
             f"at most {_MAX_UNKNOWNS:,} are solved. Use the variant 'invariant', or "

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..._messages import say
+from ..._messages import FitError, say
 from .. import Array
 from ..frame import Frame, mean_variance_in_frame
 from ..gaussian import LOG_2PI, Gaussians, gaussians
@@ -103,7 +103,7 @@ def supervised_reference(problem: Problem) -> Gaussians:
             "supervised fit to compare with. Label more rows, or pass {@shrinkage}, "
             "for example 0.1 or 'auto'."
         )
-        raise ValueError(say(sentence, rank=rank, needed=needed))
+        raise FitError(say(sentence, rank=rank, needed=needed))
     return model
 
 
