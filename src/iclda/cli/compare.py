@@ -106,7 +106,8 @@ def compare(
             from ..studies.compare.plan import ComparisonPlan
             from ..studies.compare.run import open_run
             from ..studies.page import check_can_report
-            from ..tabular.table import ReadOptions, read_file
+            from ..tabular.read_options import ReadOptions
+            from ..tabular.table import read_file
 
             check_can_report()
             names = options.split_names(methods or "")

@@ -13,9 +13,9 @@ from typing import Any
 from ..._progress import show_nothing
 from ...methods import Shrinkage
 from ...model_selection._splitters import check_count
-from ...tabular.encoders import require_for_tables
-from ...tabular.frames import read_frame
-from ...tabular.table import ReadOptions, read_file
+from ...tabular.cells import require_for_tables
+from ...tabular.read_options import ReadOptions
+from ...tabular.table import read_file, read_frame
 from ..measures import ERROR
 from ..page import check_can_report
 from ..store import STORE, FitResult, Store

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ... import _cost
-from ..._checks import Remark
 from ..._cost import Cost, ProblemSize
 from ..._estimators.labels import LABELED
 from ..._messages import Text
@@ -21,7 +20,9 @@ from ...methods import (
     Method,
     find_method,
 )
-from ...tabular.table import Source, Table
+from ...tabular.checks import Remark
+from ...tabular.readers import Source
+from ...tabular.table import Table
 from .contestants import (
     Contestant,
     Size,

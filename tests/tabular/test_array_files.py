@@ -6,7 +6,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from iclda.tabular import read_table
-from iclda.tabular.table_files import FeatureFile, open_data
+from iclda.tabular.array_files import FeatureFile
+from iclda.tabular.files import open_data
 
 X = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float16)
 
@@ -108,7 +109,7 @@ def test_an_npz_file_must_hold_one_array_of_rows(tmp_path):
 
 
 def test_nan_is_named_with_its_row_in_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("iclda.tabular.table_files._BATCH_ROWS", 10)
+    monkeypatch.setattr("iclda.tabular.array_files.BATCH_ROWS", 10)
     bad = X.copy()
     bad[37, 2] = np.nan
     file = FeatureFile(saved(tmp_path, bad))

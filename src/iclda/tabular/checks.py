@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ._core import AnyArray
-from ._messages import Hint, and_list, plural, say
-from ._statistics import find_copies
-from ._system import require
+from .._core import AnyArray
+from .._messages import Hint, and_list, plural, say
+from .._statistics import find_copies
+from .cells import require_for_tables
 
 # Levels of a remark.
 FINE = "fine"
@@ -230,7 +230,7 @@ def check_shift(labeled: Any, unlabeled: Any) -> Iterator[Remark]:
 
 def first_copies(features: Any, labels: AnyArray) -> AnyArray:
     """Index of the first copy of every row, with the same cells and the same label."""
-    pandas = require("pandas", use="reading tables", extra="data")
+    pandas = require_for_tables("pandas")
     names = pandas.Series(labels, dtype=object).fillna("").astype(str).to_numpy()
     rows = features.assign(**{"label of the row": names})
     keys = pandas.util.hash_pandas_object(rows, index=False).to_numpy()
@@ -252,7 +252,7 @@ def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
         )
         yield Remark(WARNING, "Duplicates", text)
 
-    pandas = require("pandas", use="reading tables", extra="data")
+    pandas = require_for_tables("pandas")
     keys = pandas.util.hash_pandas_object(features, index=False).to_numpy()
     is_labeled = np.array([label is not None for label in labels], dtype=bool)
     labeled_keys = keys[is_labeled]

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from iclda._checks import (
+from iclda.tabular import read_table
+from iclda.tabular.checks import (
     FINE,
     NOTE,
     WARNING,
@@ -16,7 +17,6 @@ from iclda._checks import (
     first_copies,
     is_id,
 )
-from iclda.tabular import read_table
 
 RNG = np.random.default_rng(0)
 IDS = {

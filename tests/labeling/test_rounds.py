@@ -6,11 +6,12 @@ import pytest
 
 from iclda import AverageLDA, ParameterError
 from iclda._statistics import ErrorEstimate
+from iclda.labeling.answers import Answers
+from iclda.labeling.rounds import Progress, ask_for_labels
 from iclda.methods import find_method
-from iclda.tabular.ask import CHOSEN, RANDOM, Answers, Progress, ask_for_labels
-from iclda.tabular.encoders import pipeline, preprocessing
-from iclda.tabular.fit_predict import fit_table, wrong_on_random
-from iclda.tabular.table import Table, read_table
+from iclda.tabular import pipeline, preprocessing, read_table
+from iclda.tabular.answer_files import CHOSEN, RANDOM
+from iclda.tabular.fit import fit_table
 
 NAMES = np.array(["cat", "dog", "owl"])
 
@@ -114,35 +115,6 @@ def test_what_more_labels_bring_follows_a_power_law():
         0.2 * 40 / 50
     )  # half the error at twice the labels
     assert "lower it by about 4.0 points" in str(progress)
-
-
-def test_held_out_labels_train_no_fit_and_chosen_ones_are_not_tested():
-    """The classes of random rows are noise that only a fit with their labels knows."""
-    rng = np.random.default_rng(0)
-    labels = np.full(80, None, dtype=object)
-    labels[:40] = rng.choice(["a", "b"], 40)
-    is_chosen = np.arange(80) < 10
-    X = pd.DataFrame(rng.normal(size=(80, 3)))
-    seen = []
-
-    class Watched(find_method("supervised").load_class()):
-        def fit(self, X, y):
-            seen.append(
-                {k for k, label in zip(X.index, y, strict=True) if label is not None}
-            )
-            return super().fit(X, y)
-
-    table = Table(X, labels, "label", (), is_chosen=is_chosen)
-    is_wrong = wrong_on_random(pipeline(None, Watched()), table)
-    assert len(is_wrong) == 30
-    assert all(set(range(10)) <= each for each in seen)
-    assert sorted(k for each in seen for k in set(range(40)) - each) == list(
-        range(10, 40)
-    )
-    seen.clear()
-    is_training = np.arange(80) >= 5
-    wrong_on_random(pipeline(None, Watched()), table, is_training)
-    assert not any(each & set(range(5)) for each in seen)
 
 
 def test_rows_that_are_left_are_all_asked_for_and_then_nothing_is(table):
@@ -266,63 +238,3 @@ def test_ids_that_do_not_identify_the_rows_are_refused_before_anything_is_writte
     with pytest.raises(ValueError, match="must identify the rows, and a cell is empty"):
         ask_for_labels(path, 2, id="name", labels=labels)
     assert not labels.exists()
-
-
-# The file of answers.
-
-
-@pytest.fixture
-def asked(tmp_path):
-    """Three chosen rows with a column to look at, and two random ones."""
-    answers = Answers.read(tmp_path / "to_label.csv", "row", "kind")
-    answers = answers.asking(
-        ["4", "7", "01"], CHOSEN, shown={"text": ["a, b", 'a "c"', "d\ne"]}
-    )
-    return answers.asking(["2", "3"], RANDOM, guesses=["x", "y"])
-
-
-def test_what_is_written_is_read_again(asked):
-    asked.write()
-    again = Answers.read(asked.path, "row", "kind")
-    pd.testing.assert_frame_equal(again.frame, asked.frame)
-    assert again.ids() == ["4", "7", "01", "2", "3"]
-    assert (again.ids(CHOSEN), again.ids(RANDOM)) == (["4", "7", "01"], ["2", "3"])
-    assert again.n_rounds == 2
-
-
-def test_what_a_spreadsheet_saves_is_read_again(asked):
-    """With semicolons, a byte order mark and lines of empty cells."""
-    text = asked.frame.to_csv(index=False, sep=";") + ";;;;;\n"
-    asked.path.write_text(text, encoding="utf-8-sig")
-    pd.testing.assert_frame_equal(
-        Answers.read(asked.path, "row", "kind").frame, asked.frame
-    )
-
-
-def test_answers_are_taken_and_taken_back(asked):
-    answered = asked.answering("7", " cat ").answering("2", "dog")
-    assert answered.labels == {"7": "cat", "2": "dog"}
-    assert answered.open_ids == ["4", "01", "3"]
-    assert answered.answering("7", "").open_ids == ["4", "7", "01", "3"]
-    assert str(answered).startswith("2 labels in")
-    with pytest.raises(ValueError, match="does not ask for the row row = '99'"):
-        answered.answering("99", "cat")
-
-
-def test_rows_that_were_asked_for_are_not_asked_for_again(asked):
-    again = asked.asking(["7", "8"], CHOSEN)
-    assert again.ids() == [*asked.ids(), "8"]
-
-
-def test_another_file_is_not_taken_for_one(tmp_path):
-    path = tmp_path / "wine.csv"
-    path.write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match="is not a file of rows to label"):
-        Answers.read(path, "row", "kind")
-    path.write_text("row,kind,how,round,guess\n")
-    with pytest.raises(
-        ValueError, match=r"wine.csv holds no rows below .*, or delete it"
-    ):
-        Answers.read(path, "row", "kind")
-    path.write_text("")
-    assert Answers.read(path, "row", "kind").ids() == []

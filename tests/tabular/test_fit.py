@@ -6,7 +6,7 @@ import pytest
 
 from iclda.methods import find_method
 from iclda.tabular import read_table
-from iclda.tabular.fit_predict import FitReport, fit_table
+from iclda.tabular.fit import FitReport, fit_table
 
 
 @pytest.fixture(scope="module")
