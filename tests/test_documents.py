@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import iclda
-from docstrings import bare_signature
 from iclda import methods
+from tests.helpers.docstrings import bare_signature
 from tests.helpers.documents import BLOCK, assert_same_output, blocks
 
 ROOT = Path(__file__).parents[1]

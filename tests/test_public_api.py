@@ -13,15 +13,15 @@ import pandas as pd
 import pytest
 
 import iclda
-from docstrings import (
+from iclda import rows
+from iclda.methods import FITTED, FURTHER
+from iclda.model_selection import _rows_to_label, _scores, _splitters
+from tests.helpers.docstrings import (
     assert_parameters_are_documented,
     bare_signature,
     entries,
     parameters_of,
 )
-from iclda import rows
-from iclda.methods import FITTED, FURTHER
-from iclda.model_selection import _rows_to_label, _scores, _splitters
 
 NAMES = [*{method.class_name: None for method in (*FITTED, *FURTHER)}, "AutoLDA"]
 FUNCTIONS = ["compare", "load_model", "save_model"]

@@ -5,7 +5,8 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from pages import overflow, running_page
+
+from tests.helpers.browser import overflow, running_page
 
 pytestmark = pytest.mark.browser
 

@@ -6,11 +6,11 @@ import re
 
 import numpy as np
 import pytest
-from pages import overflow, running_playground
 
 import iclda
 from iclda.playground.toys import LARGEST_COORDINATE as LARGEST
 from iclda.playground.toys import PROBLEMS, draw_toy_scene
+from tests.helpers.browser import overflow, running_playground
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,8 @@ What is refused, and why, is tested in tests/tabular; here is what commands make
 import numpy as np
 import pandas as pd
 import pytest
-from table_files import call, flowers, write
+
+from tests.helpers.table_files import call, flowers, write
 
 
 def fit(folder, frame, *options, name="data.csv"):

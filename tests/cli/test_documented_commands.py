@@ -6,7 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from table_files import call
+
+from tests.helpers.table_files import call
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "models.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from table_files import call, flowers, write, write_model
 
 from iclda import SupervisedLDA, load_model, save_model
 from iclda._system import atomic_write
 from iclda.methods import BASELINES
+from tests.helpers.table_files import call, flowers, write, write_model
 
 METHODS = {
     "EMLDA": "LDA by expectation maximization",

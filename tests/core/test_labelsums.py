@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule, label, within_scatter
 from iclda._rows.memory import MemoryRows
-from problems import one_hot, random_shares
+from tests.helpers.problems import one_hot, random_shares
 
 RNG = np.random.default_rng(3)
 ROWS = np.array([1.0, -2.0, 4.0]) + RNG.standard_normal((30, 3))

@@ -10,7 +10,7 @@ from iclda._core.likelihood import (
     smallest_eigenvalue,
 )
 from iclda._core.solvers.pessimistic import Contrast
-from problems import (
+from tests.helpers.problems import (
     draw_sample,
     fit_shares,
     labeled_log_likelihood,

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from changes import assert_close, assert_same_fit
 from iclda import ExpectationMaximizationLDA, SelfLearningLDA
-from problems import draw_sample, fit_shares, one_hot, total_covariance
+from tests.helpers.changes import assert_close, assert_same_fit
+from tests.helpers.problems import draw_sample, fit_shares, one_hot, total_covariance
 
 # Likelihoods are known to about 14 digits, hence maxima of it to about 7.
 FINISHED = ExpectationMaximizationLDA(tol=1e-15)

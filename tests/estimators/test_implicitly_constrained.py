@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from changes import assert_close
 from iclda import ImplicitlyConstrainedLDA
 from iclda._estimators import implicitly_constrained as _implicitly_constrained
-from problems import (
+from tests.helpers.changes import assert_close
+from tests.helpers.problems import (
     Sample,
     best_value_known,
     draw_apart,

@@ -10,9 +10,9 @@ import pyarrow.dataset
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from changes import assert_same_fit
 from iclda import SelfLearningLDA
-from problems import every_classifier, semi_supervised
+from tests.helpers.changes import assert_same_fit
+from tests.helpers.problems import every_classifier, semi_supervised
 
 NAMES = ["width", "height", "depth"]
 

@@ -8,7 +8,7 @@ from iclda import (
     LeastSquaresClassifier,
     SelfLearningLeastSquares,
 )
-from problems import draw_sample, one_hot
+from tests.helpers.problems import draw_sample, one_hot
 
 FORMS = {
     "supervised": LeastSquaresClassifier(),

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from changes import assert_close, assert_same_fit
 from iclda import (
     ImplicitlyConstrainedLDA,
     MomentConstrainedLDA,
     NormalizedLDA,
     SupervisedLDA,
 )
-from problems import (
+from tests.helpers.changes import assert_close, assert_same_fit
+from tests.helpers.problems import (
     draw_sample,
     fit_shares,
     labeled_log_likelihood,

@@ -2,13 +2,18 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from changes import assert_close
 from iclda import (
     ExpectationMaximizationNearestMean,
     MomentConstrainedNearestMean,
     NearestMean,
 )
-from problems import draw_sample, fit_shares, labeled_log_likelihood, one_hot
+from tests.helpers.changes import assert_close
+from tests.helpers.problems import (
+    draw_sample,
+    fit_shares,
+    labeled_log_likelihood,
+    one_hot,
+)
 
 FORMS = {
     "supervised": NearestMean(),

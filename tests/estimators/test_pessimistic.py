@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from iclda import PessimisticLDA, SupervisedLDA
-from problems import draw_sample
+from tests.helpers.problems import draw_sample
 
 
 def worst_change(fitted, sample):

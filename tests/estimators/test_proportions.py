@@ -3,7 +3,6 @@ import warnings
 import numpy as np
 import pytest
 
-from changes import assert_same_fit
 from iclda import (
     AverageLDA,
     DegenerateFitWarning,
@@ -13,7 +12,8 @@ from iclda import (
     PessimisticLDA,
     SelfTrainingLDA,
 )
-from problems import draw_sample
+from tests.helpers.changes import assert_same_fit
+from tests.helpers.problems import draw_sample
 
 SAMPLE = draw_sample(41, n_labeled=16, n_unlabeled=60, separation=1.0)
 CLASSIFIERS = [ImplicitlyConstrainedLDA, PessimisticLDA, ExpectationMaximizationLDA]

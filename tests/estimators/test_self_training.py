@@ -6,9 +6,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from changes import assert_close, assert_same_fit
 from iclda import SelfLearningLDA, SelfTrainingLDA, SupervisedLDA
-from problems import draw_sample
+from tests.helpers.changes import assert_close, assert_same_fit
+from tests.helpers.problems import draw_sample
 
 
 @pytest.mark.parametrize("threshold", [0.6, 0.75, 0.95])

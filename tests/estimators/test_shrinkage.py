@@ -13,7 +13,7 @@ from iclda import (
     SelfLearningLDA,
     SupervisedLDA,
 )
-from problems import draw_sample, fit_shares, one_hot, oracle_shrinkage
+from tests.helpers.problems import draw_sample, fit_shares, one_hot, oracle_shrinkage
 
 OF_ALL_ROWS = [
     ExpectationMaximizationLDA,

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from changes import assert_close, assert_same_fit
 from iclda import MomentConstrainedLDA, SupervisedLDA
 from iclda._core.solvers import supervised
-from problems import fit_shares, log_joint, one_hot, rising_shares
+from tests.helpers.changes import assert_close, assert_same_fit
+from tests.helpers.problems import fit_shares, log_joint, one_hot, rising_shares
 
 
 @pytest.fixture(params=[None, 0.1, 0.9])

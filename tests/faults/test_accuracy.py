@@ -9,7 +9,7 @@ from iclda import SupervisedLDA
 from iclda._core.frame import frame_of
 from iclda._core.moments import whiten
 from iclda._rows.memory import MemoryRows
-from problems import problem_of, random_shares, small_sample
+from tests.helpers.problems import problem_of, random_shares, small_sample
 
 EPSILON = np.finfo(float).eps
 RATIO = 30  # LAPACK's: errors in units of what rounding of the input alone may cost

@@ -12,7 +12,8 @@ import subprocess
 from contextlib import closing, contextmanager
 
 import pytest
-from table_files import call, write_model
+
+from tests.helpers.table_files import call, write_model
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 

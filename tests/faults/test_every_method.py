@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from changes import assert_finite, assert_same_fit
 from iclda import AutoLDA
 from iclda.methods import FITTED, FURTHER, METHODS
+from tests.helpers.changes import assert_finite, assert_same_fit
 
 METHODS_BY_NAME = {method.name: method for method in (*FITTED, *FURTHER)}
 CLASSIFIERS = {name: method.classifier for name, method in METHODS_BY_NAME.items()} | {

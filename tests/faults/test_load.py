@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA
-from problems import draw_sample, every_classifier
+from tests.helpers.problems import draw_sample, every_classifier
 
 N_FITS = 4
 

@@ -10,7 +10,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from changes import assert_finite, assert_same_fit
 from iclda import (
     AverageLDA,
     ExpectationMaximizationLDA,
@@ -21,7 +20,8 @@ from iclda import (
     SelfLearningLDA,
     SupervisedLDA,
 )
-from problems import (
+from tests.helpers.changes import assert_finite, assert_same_fit
+from tests.helpers.problems import (
     by_labeling,
     draw_marked,
     every_classifier,

@@ -6,7 +6,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from changes import assert_finite
 from iclda import (
     ExpectationMaximizationLDA,
     ImplicitlyConstrainedLDA,
@@ -17,7 +16,8 @@ from iclda import (
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows.memory import MemoryRows
-from problems import by_labeling, draw_marked, every_classifier
+from tests.helpers.changes import assert_finite
+from tests.helpers.problems import by_labeling, draw_marked, every_classifier
 
 # 30. Ties at the threshold.
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from backends import SOURCES, assert_equal_passes, opened
-from changes import assert_same_fit
 from iclda import ExpectationMaximizationLDA, MomentConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows.backends import in_memory
 from iclda._rows.memory import MemoryRows
-from problems import FAMILY, WHOLE_FAMILY, draw_sample
+from tests.helpers.changes import assert_same_fit
+from tests.helpers.problems import FAMILY, WHOLE_FAMILY, draw_sample
+from tests.helpers.row_sources import SOURCES, assert_equal_passes, opened
 
 RNG = np.random.default_rng(66)
 N_ROWS, N_FEATURES = 700, 3

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from backends import array_rows
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows import device_sums
 from iclda._rows.memory import MemoryRows
-from problems import draw_sample, near_all
+from tests.helpers.problems import draw_sample, near_all
+from tests.helpers.row_sources import array_rows
 
 torch = pytest.importorskip("torch")
 

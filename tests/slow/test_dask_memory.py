@@ -8,9 +8,9 @@ import pytest
 from distributed import Client
 from numpy.testing import assert_allclose
 
-from dask_blocks import read_by, two_workers
 from iclda import MomentConstrainedLDA
 from iclda.rows import from_dask
+from tests.helpers.dask_blocks import read_by, two_workers
 
 N_BLOCKS, N_ROWS, N_FEATURES = 16, 100_000, 40  # 32 MB a block
 Y = np.arange(100) % 2

@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
-from table_files import flowers, write, write_model
 from typer.testing import CliRunner
 
 from iclda.__main__ import make_app
+from tests.helpers.table_files import flowers, write, write_model
 
 BUDGET = 150  # seconds for each of the two kinds of cases
 LONGEST = 60  # seconds that one case may take on a busy machine

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 import pytest
-from table_files import call, write
 
-from marked_processes import assert_all_end, start
+from tests.helpers.processes import assert_all_end, start
+from tests.helpers.table_files import call, write
 
 N_MOMENTS = 32  # of each command, and half as many for SIGTERM
 EARLIER = b"what was there"

@@ -8,9 +8,9 @@ import subprocess
 import time
 
 import pytest
-from table_files import write
 
-from marked_processes import assert_all_end, start, workers_of
+from tests.helpers.processes import assert_all_end, start, workers_of
+from tests.helpers.table_files import write
 
 N_ROUNDS, N_KILLS = 4, 25  # a hundred of each study
 STUDIES = {

@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from table_files import flowers, write, write_model
+
+from tests.helpers.table_files import flowers, write, write_model
 
 MEGABYTES = [4, 64, 256]  # beyond what Python and the packages take
 COMMANDS = {

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import brier_score_loss
-from table_files import call, flowers, write, write_model
 
 from iclda import load_model
 from iclda.studies.evaluation import Evaluation, base_rate_sentence
 from iclda.studies.measures import Confusion
+from tests.helpers.table_files import call, flowers, write, write_model
 
 SPECIES = np.array(["iris", "lily", "rose"], dtype=object)
 

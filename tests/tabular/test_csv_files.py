@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from iclda.tabular import read_table
-from table_texts import TEXT, read, write
+from tests.helpers.table_texts import TEXT, read, write
 
 SPELLINGS = {
     "semicolons": TEXT.replace(",", ";").encode(),

@@ -10,7 +10,7 @@ from iclda._core.solvers import Limits, Outcome, continuation, settings
 from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.continuation import Effort, Follower, Work, _System
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
-from problems import (
+from tests.helpers.problems import (
     Sample,
     change_settings,
     climb,

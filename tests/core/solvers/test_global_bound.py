@@ -6,7 +6,7 @@ from iclda._core.solvers import Limits, settings
 from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.global_bound import ProofCell, UpperBounds, is_proved_global
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
-from problems import (
+from tests.helpers.problems import (
     climb_shares,
     draw_sample,
     point_of_shares,

@@ -14,7 +14,7 @@ from iclda._core.solvers.implicit import (
     maximize_labeled_likelihood,
 )
 from iclda._core.solvers.settings import SETTINGS
-from problems import draw_apart, draw_sample, problem_of
+from tests.helpers.problems import draw_apart, draw_sample, problem_of
 
 
 def _problem(n_classes=3, seed=0):

@@ -7,7 +7,7 @@ from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.pessimistic import contrast_with, maximize_worst_gain
 from iclda._core.solvers.supervised import supervised_reference
-from problems import (
+from tests.helpers.problems import (
     draw_sample,
     fit_shares,
     log_joint,

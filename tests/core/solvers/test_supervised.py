@@ -16,7 +16,7 @@ from iclda._core.solvers.supervised import (
     supervised_reference,
 )
 from iclda._rows.memory import MemoryRows
-from problems import (
+from tests.helpers.problems import (
     draw_sample,
     log_joint,
     one_hot,

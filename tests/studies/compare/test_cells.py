@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.model_selection import cross_val_score
-from tables_of_results import contestants, make_table
 
 from iclda.methods import COMPARED, Method, find_method
 from iclda.model_selection import SemiSupervisedKFold
@@ -14,6 +13,7 @@ from iclda.studies.compare.contestants import UNSHRUNK, Size, line_up
 from iclda.studies.compare.splits import COMPARISON, UNLABELED_CURVE, Splits
 from iclda.studies.store import cells_of
 from iclda.tabular import pipeline, preprocessing
+from tests.helpers.comparisons import contestants, make_table
 
 CELL = cells_of(COMPARISON, {"t": range(4)}, 1)[0]
 NAMES = (

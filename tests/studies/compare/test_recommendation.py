@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from tables_of_results import changed, contestants, results, rows_json
 
 from iclda.methods import BASELINES, METHODS
 from iclda.studies.compare.contestants import Size, line_up
 from iclda.studies.compare.recommendation import means_of_rows, recommend
+from tests.helpers.comparisons import changed, contestants, results, rows_json
 
 ERRORS = [[0.2, 0.4], [0.4, 0.4], [0.2, 0.2]]
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from tables_of_results import make_table, table_of
 
 from iclda import ColumnError
 from iclda.studies.compare.plan import ComparisonPlan
@@ -13,6 +12,7 @@ from iclda.studies.compare.remarks import check_table, encode_sample
 from iclda.studies.compare.settings import choose_settings
 from iclda.studies.compare.splits import Splits
 from iclda.tabular.checks import FINE, NOTE, WARNING, first_copies
+from tests.helpers.comparisons import make_table, table_of
 
 
 def remarks(table, n_labeled=None):

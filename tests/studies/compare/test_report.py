@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
-from table_files import call, write
+
+from tests.helpers.table_files import call, write
 
 
 def test_the_terminal_shows_errors_by_class_of_what_is_recommended(tmp_path):
