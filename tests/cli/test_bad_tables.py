@@ -12,7 +12,8 @@ from tests.helpers.table_files import call, flowers, write
 
 def fit(folder, frame, *options, name="data.csv"):
     """Fit a table in an empty folder; what it says, and whether it leaves a file."""
-    data, out = write(folder, frame, name), folder / "m.skops"
+    data = write(folder, frame, name)
+    out = folder / "m.skops"
     out.unlink(missing_ok=True)
     options = ("--target", "species", "--method", "moment", "--out", out, *options)
     code, said, error = call("fit", data, *options)  # to choose a method takes seconds

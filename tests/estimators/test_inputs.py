@@ -73,7 +73,8 @@ def select(table, names):
 @every_classifier
 @pytest.mark.parametrize("kind", TABLES)
 def test_34_tables_keep_their_names_and_change_no_result(classifier, kind):
-    table, column = TABLES[kind](X), COLUMNS[kind](Y)
+    table = TABLES[kind](X)
+    column = COLUMNS[kind](Y)
     model = classifier().fit(table, column)
     assert_array_equal(model.feature_names_in_, NAMES)
     values = np.float32(X).astype(float) if kind == "pandas mixed" else X

@@ -15,10 +15,8 @@ from tests.helpers.problems import draw_sample
 @pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
 def test_with_shrinkage_it_is_that_of_scikit_learn(load, threshold):
     X, y = load(return_X_y=True)
-    X, order = (
-        StandardScaler().fit_transform(X),
-        np.random.default_rng(1).permutation(len(y)),
-    )
+    X = StandardScaler().fit_transform(X)
+    order = np.random.default_rng(1).permutation(len(y))
     y[order[20:]] = -1
     ours = SelfTrainingLDA(shrinkage=0.1, threshold=threshold).fit(X, y)
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1)

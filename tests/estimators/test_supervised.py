@@ -44,7 +44,8 @@ def test_features_of_very_different_size_leave_the_fit_scikit_learns(sample):
     theirs.fit(sample.X * units, sample.y)
     ours = SupervisedLDA().fit(sample.X * units, sample.y)
     for name in ("coef_", "intercept_"):
-        found, expected = getattr(ours, name), getattr(theirs, name)
+        found = getattr(ours, name)
+        expected = getattr(theirs, name)
         sizes = units if name == "coef_" else 1.0
         assert_close(
             (found - found[-1]) * sizes, (expected - expected[-1]) * sizes, 1e-8

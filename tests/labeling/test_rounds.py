@@ -20,7 +20,8 @@ NAMES = np.array(["cat", "dog", "owl"])
 def table(tmp_path, monkeypatch):
     """150 rows of three classes with a remark on each, and their classes by row."""
     monkeypatch.chdir(tmp_path)
-    rng, codes = np.random.default_rng(0), np.arange(150) % 3
+    rng = np.random.default_rng(0)
+    codes = np.arange(150) % 3
     frame = pd.DataFrame(rng.normal(size=(150, 10)) + 2 * np.eye(3, 10)[codes])
     frame.columns = [f"v{k}" for k in range(10)]
     frame.insert(3, "remark", [f"number {k}, {'a' * (k % 7)}" for k in range(150)])
@@ -228,7 +229,8 @@ def test_a_column_named_row_identifies_rows(table):
 def test_ids_that_do_not_identify_the_rows_are_refused_before_anything_is_written(
     tmp_path,
 ):
-    path, labels = tmp_path / "t.csv", tmp_path / "to_label.csv"
+    path = tmp_path / "t.csv"
+    labels = tmp_path / "to_label.csv"
     path.write_text("name,x\n" + "".join(f"n{k % 9},{k}\n" for k in range(10)))
     with pytest.raises(
         ValueError, match="must identify the rows, and 'n0' occurs 2 times"

@@ -21,7 +21,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A run of a few cells, and what it said about its progress."""
-    out, said = tmp_path_factory.mktemp("answers"), []
+    out = tmp_path_factory.mktemp("answers")
+    said = []
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("ICLDA_DATA", raising=False)
         patch.setitem(

@@ -17,7 +17,8 @@ from tests.helpers.problems import FAMILY, WHOLE_FAMILY, draw_sample
 from tests.helpers.row_sources import SOURCES, assert_equal_passes, opened
 
 RNG = np.random.default_rng(66)
-N_ROWS, N_FEATURES = 700, 3
+N_ROWS = 700
+N_FEATURES = 3
 X = RNG.standard_normal((N_ROWS, N_FEATURES)) * [1, 10, 100] + 5
 X = X.astype(np.float32).astype(np.float64)  # the same numbers in either precision
 WEIGHTS = RNG.uniform(0.1, 2, N_ROWS)
@@ -248,7 +249,8 @@ def outcome_of(rows, y, weights):
         try:
             model = ExpectationMaximizationLDA().fit(rows, y, weights)
         except ValueError as error:
-            model, said = None, [str(error)]
+            model = None
+            said = [str(error)]
         else:
             said = [str(warning.message) for warning in caught]
     said = [

@@ -114,7 +114,8 @@ def kernels(request, monkeypatch):
 
 def assert_equal_sums(found, expected, rtol=1e-6):
     for name in vars(expected):
-        x, y = getattr(found, name), getattr(expected, name)
+        x = getattr(found, name)
+        y = getattr(expected, name)
         if y is not None:
             assert_allclose(x, y, rtol=rtol, atol=rtol * np.abs(y).max() + 1e-9)
 

@@ -142,7 +142,8 @@ def test_every_row_is_as_likely_to_be_drawn_as_any_other():
 
 def test_a_first_look_at_a_file_reads_little_of_it(tmp_path, monkeypatch):
     write_parquet(X, tmp_path, row_group_size=5_000)
-    n_read, read = [], ParquetFiles.spans
+    n_read = []
+    read = ParquetFiles.spans
 
     def counted(self, *arguments):
         for span in read(self, *arguments):

@@ -120,7 +120,8 @@ NEAR_RULES = {
 
 @pytest.mark.parametrize("rule", NEAR_RULES.values(), ids=NEAR_RULES)
 def test_rows_near_a_boundary_are_those_whose_labels_are_not_hard(rule):
-    rows, weights = RNG.standard_normal((5_000, 3)), RNG.uniform(0.5, 2, 5_000)
+    rows = RNG.standard_normal((5_000, 3))
+    weights = RNG.uniform(0.5, 2, 5_000)
     frame = frame_of(rows)
     for known in (None, weights):
         memory = MemoryRows(rows, known, tile_rows=64)
@@ -149,7 +150,8 @@ def test_every_nth_row_near_a_boundary_stands_for_n(rule, n):
 
 def test_boundaries_may_be_thinned_each_on_its_own():
     rows = RNG.standard_normal((20_000, 3))
-    frame, rule = frame_of(rows), NEAR_RULES[4]
+    frame = frame_of(rows)
+    rule = NEAR_RULES[4]
     every = np.full((4, 4), 16)
     every[0, 1] = every[1, 0] = 1
     near = MemoryRows(rows).label_sums(rule, frame, near=Near(every)).near
@@ -212,7 +214,8 @@ def test_of_tied_classes_the_first_is_taken_also_where_it_is_not_summed(tied):
     coef[:, [k for k in range(3) if k not in tied]] = RNG.standard_normal(
         (2, 3 - len(tied))
     )
-    rule, frame = LinearRule(coef, np.zeros(3), is_soft=False), frame_of(rows)
+    rule = LinearRule(coef, np.zeros(3), is_soft=False)
+    frame = frame_of(rows)
     knowing = MemoryRows(rows, tile_rows=64)
     knowing.moments(frame)
     scores = frame.apply(rows) @ coef
@@ -230,7 +233,8 @@ def chained(factor=1.0):
 
 @pytest.mark.parametrize("factor", [1.0, 0.25])
 def test_a_chain_is_its_rows_with_all_weights_multiplied(factor):
-    chain, whole = chained(factor), MemoryRows(X, factor * WEIGHTS)
+    chain = chained(factor)
+    whole = MemoryRows(X, factor * WEIGHTS)
     assert (chain.n_rows, chain.n_features) == (100, 3)
     for centers in (None, CENTERS[:2]):
         sums = (rows.label_sums(PAIR, FRAME, centers) for rows in (chain, whole))

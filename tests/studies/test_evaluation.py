@@ -127,7 +127,8 @@ def test_classes_that_the_model_does_not_know_count_as_wrong_and_marks_as_unknow
 
 
 def test_a_page_is_written_on_request(model, tmp_path):
-    data, page = write(tmp_path, known(), "<b>.csv"), tmp_path / "page.html"
+    data = write(tmp_path, known(), "<b>.csv")
+    page = tmp_path / "page.html"
     code, said, _ = call("evaluate", model, data, "--out", page)
     assert code == 0
     assert f"Wrote {page}." in said

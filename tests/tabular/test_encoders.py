@@ -109,10 +109,8 @@ def test_other_columns_than_in_training_are_refused(encoder):
 
 @pytest.mark.parametrize(("size", "shown"), [(9e200, r"9e\+200"), (-np.inf, "inf")])
 def test_19_numbers_whose_squares_overflow_are_refused(size, shown):
-    fitted, odd = (
-        NumberEncoder().fit(frame(far=[1.0, 2.0])),
-        frame(far=[1.0, None, size]),
-    )
+    fitted = NumberEncoder().fit(frame(far=[1.0, 2.0]))
+    odd = frame(far=[1.0, None, size])
     for method in (clone(fitted).fit, fitted.transform):
         with pytest.raises(
             ValueError, match=f"'far' holds numbers up to {shown} in size"

@@ -20,7 +20,8 @@ from iclda.tabular.summaries import (
 
 
 def rows(n_classes):
-    rng, y = np.random.default_rng(0), np.arange(120) % n_classes
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % n_classes
     X = rng.normal(size=(120, 3)) * [1, 100, 0.01]
     X[:, 1] += 250 * y
     X[:, 2] += 0.02 * (y == 1)

@@ -21,7 +21,8 @@ def scores_of(problem, seed=2):
 
 
 def test_rows_read_anew_give_the_points_of_rows_held(problem, held):
-    scores, reader = scores_of(problem), StreamedSet(problem, held)
+    scores = scores_of(problem)
+    reader = StreamedSet(problem, held)
     point, log_sum = held.soft_point(scores)
     read_point, read_log_sum = reader.soft_point(scores)
     np.testing.assert_allclose(read_point, point, rtol=1e-11, atol=1e-12)
@@ -42,7 +43,8 @@ def test_a_stack_of_scores_gives_the_points_of_each(problem, held):
 def test_no_labeling_lies_further_in_a_direction_than_the_support(
     sample, problem, held, seed
 ):
-    direction, rng = scores_of(problem, seed), np.random.default_rng(seed)
+    direction = scores_of(problem, seed)
+    rng = np.random.default_rng(seed)
     reach = held.support(direction)
     for sharpness in (0.5, 1, 10):
         shares = random_shares(
@@ -67,7 +69,8 @@ def derivative(held, scores, step):
 
 
 def test_products_with_j_are_derivatives_of_the_soft_point(problem, held):
-    scores, step = scores_of(problem) / 3, scores_of(problem, 5)
+    scores = scores_of(problem) / 3
+    step = scores_of(problem, 5)
     found = held.label(scores).product(step)
     np.testing.assert_allclose(
         found, derivative(held, scores, step), rtol=1e-6, atol=1e-8
@@ -85,7 +88,8 @@ def test_the_matrix_gives_the_same_products(problem, held):
 
 
 def test_rows_far_from_a_boundary_may_be_left_out(problem, held):
-    labeling, step = held.label(100 * scores_of(problem)), scores_of(problem, 5)
+    labeling = held.label(100 * scores_of(problem))
+    step = scores_of(problem, 5)
     assert len(labeling.near[0]) < 0.6 * len(held.z)
     whole = Labeling(AllSums(labeling.point, labeling.log_sum), held, labeling.shares)
     whole.near = held.z, held.weights, labeling.shares
@@ -94,8 +98,10 @@ def test_rows_far_from_a_boundary_may_be_left_out(problem, held):
 
 def test_rows_read_anew_give_the_labeling_of_rows_held(problem, held):
     for scale in (1 / 3, 10):
-        scores, step = scale * scores_of(problem), scores_of(problem, 5)
-        expected, found = held.label(scores), StreamedSet(problem, held).label(scores)
+        scores = scale * scores_of(problem)
+        step = scores_of(problem, 5)
+        expected = held.label(scores)
+        found = StreamedSet(problem, held).label(scores)
         np.testing.assert_allclose(found.point, expected.point, rtol=1e-11, atol=1e-12)
         np.testing.assert_allclose(found.log_sum, expected.log_sum, rtol=1e-11)
         product = expected.product(step)
@@ -105,21 +111,25 @@ def test_rows_read_anew_give_the_labeling_of_rows_held(problem, held):
 def test_the_set_of_rows_near_boundaries_agrees_where_it_was_made_and_near_by(
     problem, held
 ):
-    scores, step = 3 * scores_of(problem), scores_of(problem, 5)
+    scores = 3 * scores_of(problem)
+    step = scores_of(problem, 5)
     labeling = StreamedSet(problem, held).label(scores)
     local = labeling.local_set
     np.testing.assert_allclose(
         local.soft_point(scores)[0], labeling.point, rtol=1e-11, atol=1e-12
     )
     near_by = scores + 0.1 * step
-    found, expected = local.soft_point(near_by)[0], held.soft_point(near_by)[0]
+    found = local.soft_point(near_by)[0]
+    expected = held.soft_point(near_by)[0]
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
 def test_rows_near_boundaries_are_read_again_only_if_others_are_near(problem, held):
-    scores, reader = 20 * scores_of(problem), StreamedSet(problem, held)
+    scores = 20 * scores_of(problem)
+    reader = StreamedSet(problem, held)
     reader._least = 0  # only rows whose labels are soft: fewer, the larger the scores
-    first, same = reader.label(scores), reader.label(1.001 * scores)
+    first = reader.label(scores)
+    same = reader.label(1.001 * scores)
     assert same.rows is first.rows
     np.testing.assert_allclose(same.point, held.label(1.001 * scores).point)
     softer = reader.label(scores / 20)
@@ -130,7 +140,8 @@ def test_rows_near_boundaries_are_read_again_only_if_others_are_near(problem, he
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_gap_is_never_negative_and_zero_at_the_furthest_point(problem, held, seed):
-    scores, direction = scores_of(problem, seed), scores_of(problem, seed + 10)
+    scores = scores_of(problem, seed)
+    direction = scores_of(problem, seed + 10)
     point = held.soft_point(scores)[0]
     assert gap(held, point, direction) > 0
     furthest = held.soft_point(1e9 * direction)[0]

@@ -173,7 +173,8 @@ def test_products_alone_reach_the_maximum_of_the_factor(
 def test_a_wrong_step_is_made_up_for(monkeypatch, n_classes, can_hold_all):
     sample = draw(n_classes, 2000)
     expected = maximize_labeled_likelihood(problem_of(sample), **OPTIONS)
-    follow, wrong = Follower.follow, []
+    follow = Follower.follow
+    wrong = []
 
     def wrong_once(self, state, effort, least=0.0):
         path = follow(self, state, effort, least)
@@ -305,7 +306,8 @@ def test_of_two_symmetric_maxima_rounding_chooses_none(seed):
     half = rng.standard_normal((int(rng.integers(8, 40)), 2))
     half[:, 0] += rng.choice([0.3, 1, 2])
     rows = np.vstack([half, half * [-1, 1]])
-    X, y = np.array([[0, 1.0], [0, 1.5], [0, -1.0], [0, -0.5]]), [0, 0, 1, 1]
+    X = np.array([[0, 1.0], [0, 1.5], [0, -1.0], [0, -0.5]])
+    y = [0, 0, 1, 1]
     coefs = []
     for draw in range(6):
         order = np.random.default_rng(draw).permutation(len(rows))

@@ -56,10 +56,8 @@ def test_no_step_of_the_annealing_loses_merit(n_classes):
 def test_the_annealing_ends_where_scores_are_gradients_over_tau():
     problem, held = _problem()
     annealing = _Annealing(problem.likelihood, held)
-    members, tau = (
-        annealing._evaluate(np.zeros((1, *held.labeled_point.shape))),
-        annealing.spread,
-    )
+    members = annealing._evaluate(np.zeros((1, *held.labeled_point.shape)))
+    tau = annealing.spread
     for _ in range(200):
         members = annealing._step(members, tau)
     np.testing.assert_allclose(members.scores, members.gradients / tau, atol=1e-6)
@@ -114,7 +112,8 @@ def test_a_search_cut_short_is_never_below_the_labels_of_the_supervised_fit(
     problem = problem_of(MANY, shrinkage=0.1)
     found = maximize_labeled_likelihood(problem, Limits(1, 1e-6), n_starts=32, seed=0)
     assert found.outcome in (Outcome.NOT_FOUND, Outcome.MAX_ITERATIONS)
-    held, likelihood = hold_all(problem), problem.likelihood
+    held = hold_all(problem)
+    likelihood = problem.likelihood
     start = held.soft_point(start_scores(problem))[0]
     assert found.objective >= float(likelihood.value(start)) / likelihood.weight - 1e-12
     value, gradient = likelihood.value_and_gradient(found.point)

@@ -47,7 +47,8 @@ def test_the_labeled_fit_is_moved_by_the_printed_map(sample, variant):
 @pytest.mark.parametrize("number", range(24))
 def test_a_maximum_is_found_from_wherever_the_closed_form_lies(number):
     """Few labels, classes near and far: Newton's method tries steps outside the set."""
-    n_classes, n_features = 2 + number % 3, 1 + number // 3 % 4
+    n_classes = 2 + number % 3
+    n_features = 1 + number // 3 % 4
     sample = draw_sample(
         [2012, number],
         n_classes=n_classes,

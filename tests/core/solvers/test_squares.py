@@ -47,10 +47,12 @@ def test_losses_are_those_of_the_rows(sample, labeled):
 @pytest.mark.parametrize("make", [labeled_loss, distance_from_supervised])
 def test_derivatives_are_those_of_differences(labeled, make):
     problem, _, point, _ = labeled
-    loss, rng = make(problem), np.random.default_rng(2)
+    loss = make(problem)
+    rng = np.random.default_rng(2)
     direction = rng.standard_normal(point.shape)
     direction -= direction.mean(axis=0)
-    (_, gradient), h = loss.value_and_gradient(point), 1e-4
+    (_, gradient) = loss.value_and_gradient(point)
+    h = 1e-4
     ahead, behind = (loss.value_and_gradient(point + s * direction) for s in (h, -h))
     slope = (ahead[0] - behind[0]) / (2 * h)
     assert np.vdot(gradient, direction) == pytest.approx(slope, rel=1e-6)

@@ -98,7 +98,8 @@ def test_rows_that_cannot_be_encoded_fail_every_fit_of_their_cell():
 
 
 def test_a_search_over_many_unknowns_starts_once():
-    many, slow = Size(500, 2, 10), Size(500, 11, 99)
+    many = Size(500, 2, 10)
+    slow = Size(500, 11, 99)
     (contestant,) = line_up(
         [replace(find_method("iclda"), name="my iclda")], [None], many
     )

@@ -18,7 +18,8 @@ from tests.helpers.comparisons import make_table, table_of
 def remarks(table, n_labeled=None):
     copies = first_copies(table.features, table.labels)
     splits = Splits(table.labels, 3, 2, n_labeled, first_copies=copies)
-    sample, n_labels = encode_sample(table, copies), splits.is_distinct.sum()
+    sample = encode_sample(table, copies)
+    n_labels = splits.is_distinct.sum()
     size = splits.size(sample.shape[1])
     return check_table(table, sample, n_labels, size, is_hidden=n_labeled is not None)
 

@@ -33,7 +33,10 @@ class Page(HTMLParser):
 
     def __init__(self, html):
         super().__init__()
-        self.open, self.ids, self.attributes, self.words = [], [], [], []
+        self.open = []
+        self.ids = []
+        self.attributes = []
+        self.words = []
         self.feed(html)
         self.text = " ".join(" ".join(self.words).split())
 
