@@ -38,7 +38,8 @@ from iclda._core.solvers.continuation import Effort, Follower
 from iclda._core.solvers.implicit import _Annealing, _Starts
 from iclda.datasets import BENCHMARKS, load_benchmark
 
-SIZES = (  # unlabeled rows, features, classes, labeled rows
+# Unlabeled rows, features, classes, labeled rows.
+SIZES = (
     (5_000, 50, 2, 20),
     (5_000, 50, 5, 50),
     (5_000, 100, 2, 20),
@@ -48,7 +49,8 @@ SIZES = (  # unlabeled rows, features, classes, labeled rows
     (20_000, 384, 2, 20),
 )
 LARGE = ((50_000, 384, 10, 100), (20_000, 768, 100, 1_000))
-MISSED = 1e-6  # per labeled row
+# Per labeled row.
+MISSED = 1e-6
 DEFAULTS = settings.SETTINGS
 
 
@@ -79,7 +81,8 @@ def digits(shrinkage: float | None) -> Rows:
 def random_rows(number: int) -> Rows:
     """2 to 5 classes, 2 to 20 features, 1 to 5 labels a class, 50 to 3,000 rows."""
     rng = np.random.default_rng([77, number])
-    n_classes, d = int(rng.integers(2, 6)), int(rng.integers(2, 21))
+    n_classes = int(rng.integers(2, 6))
+    d = int(rng.integers(2, 21))
     n_labeled = int(rng.integers(n_classes, 5 * n_classes + 1))
     n = int(np.exp(rng.uniform(np.log(50), np.log(3000))))
     means = rng.normal(size=(n_classes, d)) * rng.uniform(0.3, 3) / np.sqrt(d) * 1.5
@@ -97,12 +100,14 @@ def set_rows(n_splits: int, n_per_feature: int = 2) -> Iterator[tuple[str, Rows]
     """
     for name in BENCHMARKS:
         found = load_benchmark(name)
-        X, y = found.X, found.y
+        X = found.X
+        y = found.y
         rng = np.random.default_rng(0)
         for split in range(n_splits):
             order = rng.permutation(len(X))
             n_labeled = max(n_per_feature * X.shape[1], 10)
-            first, rest = order[:n_labeled], order[n_labeled:]
+            first = order[:n_labeled]
+            rest = order[n_labeled:]
             if len(np.unique(y[first])) == 2 and n_labeled <= 0.6 * len(X):
                 yield f"{name} {split}", Rows(X[first], y[first], X[rest], None)
 
@@ -128,7 +133,8 @@ def table(*, is_all: bool, n_repeats: int) -> None:
     )
     print("|---|---|---|---|---|---|---|")
     for size, rows in problems:
-        base, ours = [], []
+        base = []
+        ours = []
         for _ in range(n_repeats):
             start = time.process_time()
             em = ExpectationMaximizationLDA(shrinkage=rows.shrinkage)
@@ -136,7 +142,8 @@ def table(*, is_all: bool, n_repeats: int) -> None:
             base.append(time.process_time() - start)
             model, seconds = fit(rows)
             ours.append(seconds)
-        em_time, our_time = median(base), median(ours)
+        em_time = median(base)
+        our_time = median(ours)
         print(
             f"| {size} | {em_time:.3f} | {our_time:.3f} | {our_time / em_time:.1f} "
             f"| {model.gap_:.1e} | {model.objective_:.6f} | {model.n_passes_} |",
@@ -150,7 +157,9 @@ def misses(*, n_problems: int, n_splits: int, n_seeds: int) -> None:
         "sets": list(set_rows(n_splits)),
     }
     for kind, problems in kinds.items():
-        missed, n_fits, times = {}, 0, []
+        missed = {}
+        n_fits = 0
+        times = []
         for name, rows in problems:
             found = []
             for seed in range(n_seeds):
@@ -179,9 +188,11 @@ def misses(*, n_problems: int, n_splits: int, n_seeds: int) -> None:
 
 def found_by(problem: Problem, scores: Any, height: float) -> float:
     """Anneal starts from a height of tau; return the objective of the best of them."""
-    held, likelihood = hold_all(problem), problem.likelihood
+    held = hold_all(problem)
+    likelihood = problem.likelihood
     annealing = _Annealing(likelihood, held)
-    members, tau = annealing._evaluate(scores), height * annealing.spread
+    members = annealing._evaluate(scores)
+    tau = height * annealing.spread
     while tau > annealing.coolest:
         members = annealing._step(members, tau)
         tau *= settings.COOLING_OF_MANY
@@ -244,7 +255,9 @@ def proofs(*, n_splits: int, n_per_feature: int) -> None:
         for name, each in set_rows(n_splits, n_per_feature)
     ]
     for kind in [*dict.fromkeys(name for name, _ in rows), None]:
-        proved, plain, more = [], [], []
+        proved = []
+        plain = []
+        more = []
         for _, each in ((name, each) for name, each in rows if kind in (name, None)):
             plain.append(fit(each)[1])
             model, seconds = fit(each, certify=True)
@@ -281,7 +294,8 @@ def effects(*, n_problems: int) -> None:
         value = getattr(DEFAULTS, field.name)
         for factor in (0.5, 2.0):
             changed = scaled(value, factor)
-            if field.name == "cooling":  # a factor of tau: half and twice as many steps
+            # A factor of tau: half and twice as many steps.
+            if field.name == "cooling":
                 changed = value ** (1 / factor)
             trials.append((field.name, changed, {field.name: changed}))
     for name, value, changes in trials:

@@ -76,9 +76,8 @@ def test_a_method_is_judged_by_what_the_most_frequent_class_would_get(
     )
     assert base.judge(error, high, brier) == learned
     assert BaseRate.of_counts({"a": 9}).judge(0.5, 0.6, 0.5) == "unclear"
-    assert (
-        base.judge(0.4, 0.5, 0.2) == "unclear"
-    )  # probabilities that say something all the same
+    # Probabilities that say something all the same.
+    assert base.judge(0.4, 0.5, 0.2) == "unclear"
 
 
 def test_a_clearly_lower_loss_is_chosen_however_risky():
@@ -87,7 +86,8 @@ def test_a_clearly_lower_loss_is_chosen_however_risky():
 
 
 def test_a_loss_within_half_a_standard_error_of_the_lowest_gives_the_safer_one():
-    noise = np.resize([0.3, -0.3], 20)  # a standard error of 0.069
+    # A standard error of 0.069.
+    noise = np.resize([0.3, -0.3], 20)
     is_wrong = np.repeat([[0.3], [0.2]], 20, axis=1)
     assert safest_choice(np.array([0.5 + noise, np.full(20, 0.47)]), is_wrong) == 0
     assert safest_choice(np.array([0.5 + noise, np.full(20, 0.46)]), is_wrong) == 1

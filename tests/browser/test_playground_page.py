@@ -85,7 +85,8 @@ def rows_of(sent):
 
 def pixels(page):
     """The colors of the plane, pixel by pixel, and the coordinates of their centers."""
-    from matplotlib.image import imread  # reads PNG without a further package
+    # Reads PNG without a further package.
+    from matplotlib.image import imread
 
     image = imread(io.BytesIO(page.screenshot()))[..., :3] * 255
     box = page.locator("#plane canvas").bounding_box()

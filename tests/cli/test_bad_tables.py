@@ -16,7 +16,8 @@ def fit(folder, frame, *options, name="data.csv"):
     out = folder / "m.skops"
     out.unlink(missing_ok=True)
     options = ("--target", "species", "--method", "moment", "--out", out, *options)
-    code, said, error = call("fit", data, *options)  # to choose a method takes seconds
+    # To choose a method takes seconds.
+    code, said, error = call("fit", data, *options)
     assert {path.name for path in folder.iterdir()} <= {name, "m.skops"}
     assert out.exists() == (code in (0, 3))
     return code, said, error

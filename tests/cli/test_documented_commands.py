@@ -11,7 +11,8 @@ from tests.helpers.table_files import call
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "models.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-STEPS = re.compile(r"in \d+ steps")  # how many depends on the machine
+# How many depends on the machine.
+STEPS = re.compile(r"in \d+ steps")
 
 
 def session():

@@ -71,7 +71,8 @@ def on_a_terminal(folder, *arguments):
         env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
     ) as process:
         os.close(stderr)
-        with contextlib.suppress(OSError):  # once nobody can write to it any more
+        # Once nobody can write to it any more.
+        with contextlib.suppress(OSError):
             while piece := os.read(terminal, 2**16):
                 shown += piece
         said = process.stdout.read()
@@ -89,7 +90,8 @@ def test_a_fit_to_many_rows_shows_its_passes_on_a_terminal(tmp_path):
     assert said.startswith("Moment constrained LDA for 'species'")
     assert "pass 1" not in said
     about = json.loads(call("show", tmp_path / "model.skops", "--json")[1])["about"]
-    assert about["command"] == f"iclda {' '.join(command)}"  # as it was typed
+    # As it was typed.
+    assert about["command"] == f"iclda {' '.join(command)}"
 
 
 def test_predictions_are_those_of_the_model_whatever_the_order_of_columns(
@@ -299,7 +301,8 @@ def test_proportions_are_used(tmp_path, given, kept):
         if is_labeled
         else kept.items() <= fitted.proportions.items()
     )
-    share = (90 * fitted.class_weights_[0] - 10) / 60  # of the unlabeled rows
+    # Of the unlabeled rows.
+    share = (90 * fitted.class_weights_[0] - 10) / 60
     assert share == pytest.approx(1 / 3 if is_labeled else 0.2, abs=1e-4)
 
 

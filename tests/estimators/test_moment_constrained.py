@@ -38,7 +38,8 @@ def test_mean_and_covariance_of_all_rows_are_matched_exactly(sample, variant, we
     assert_close(fit.class_weights_ @ fit.means_, mean, 1e-12)
     total = total_covariance(fit.class_weights_, fit.means_, fit.covariance_)
     assert_close(total, np.cov(sample.rows.T, aweights=weights, bias=True), 1e-11)
-    if variant != "likelihood":  # where they are a parameter
+    # Where they are a parameter.
+    if variant != "likelihood":
         shares = np.bincount(sample.y, weights[:n_labeled]) / weights[:n_labeled].sum()
         assert_close(fit.class_weights_, shares, 1e-12)
 

@@ -52,7 +52,8 @@ def test_learned_proportions_are_those_that_the_average_predicts(classifier):
     average = SAMPLE.fit(AverageLDA(shrinkage=0.2))
     shares = (np.bincount(average.predict(SAMPLE.X_unlabeled), minlength=2) + 0.5) / 61
     learned = SAMPLE.fit(classifier(shrinkage=0.2, proportions="auto"))
-    if classifier is SelfTrainingLDA:  # which leaves rows out
+    # Which leaves rows out.
+    if classifier is SelfTrainingLDA:
         given = SAMPLE.fit(classifier(shrinkage=0.2, proportions=shares))
         np.testing.assert_allclose(learned.coef_, given.coef_, rtol=1e-9)
     else:

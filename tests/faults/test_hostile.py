@@ -116,7 +116,8 @@ BYTES = {
 
 
 if parse_version(pa.__version__) < parse_version("20"):
-    del BYTES["an endless line"]  # ends Arrow itself, in C++
+    # Ends Arrow itself, in C++.
+    del BYTES["an endless line"]
 
 
 @pytest.mark.parametrize("content", BYTES.values(), ids=BYTES)

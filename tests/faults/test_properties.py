@@ -60,9 +60,8 @@ CLASSIFIERS_BY_NAME = {each.name: each.classifier for each in (*FITTED, *FURTHER
     f"moment-{variant}": partial(MomentConstrainedLDA, variant=variant)
     for variant in ("symmetric", "means-shifted")
 }
-LONGEST = (
-    15  # seconds of processor time for a fit, on a busy machine; AutoLDA makes forty
-)
+# Seconds of processor time for a fit, on a busy machine; AutoLDA makes forty.
+LONGEST = 15
 names = st.sampled_from(list(CLASSIFIERS_BY_NAME))
 
 

@@ -112,9 +112,8 @@ def test_without_a_clear_fall_nothing_is_predicted(n_right, n_wrong):
 def test_what_more_labels_bring_follows_a_power_law():
     error = ErrorEstimate(0.2, 0.1, 0.3, 50)
     progress = Progress(error, "", 0.4, n_right=10, n_wrong=0, n_labels=40, n_last=20)
-    assert progress.after_more == pytest.approx(
-        0.2 * 40 / 50
-    )  # half the error at twice the labels
+    # Half the error at twice the labels.
+    assert progress.after_more == pytest.approx(0.2 * 40 / 50)
     assert "lower it by about 4.0 points" in str(progress)
 
 
@@ -142,7 +141,8 @@ def test_labels_of_the_file_count_and_join_the_answers(table):
     frame.to_csv(path, index=False)
     asked = ask_for_labels(path, 5, target="kind")
     assert asked.n_labels == 20
-    assert asked.progress.estimate.n_rows == 20  # taken for a random sample
+    # Taken for a random sample.
+    assert asked.progress.estimate.n_rows == 20
     assert not {int(row) for row in asked.answers.ids()} & set(range(20))
     answers = asked.answers
     for row in answers.ids():

@@ -64,7 +64,8 @@ def test_every_question_has_an_answer_a_table_and_a_figure(finished):
     html = (out / "report.html").read_text()
     assert html.count("<svg") == 7
     assert "<script" not in html
-    assert not re.search("EMLDA|SLLDA|MCP?LDA|STLDA", html)  # names of the paper
+    # Names of the paper.
+    assert not re.search("EMLDA|SLLDA|MCP?LDA|STLDA", html)
     assert "A quick run" in html
 
 

@@ -20,7 +20,8 @@ RNG = np.random.default_rng(66)
 N_ROWS = 700
 N_FEATURES = 3
 X = RNG.standard_normal((N_ROWS, N_FEATURES)) * [1, 10, 100] + 5
-X = X.astype(np.float32).astype(np.float64)  # the same numbers in either precision
+# The same numbers in either precision.
+X = X.astype(np.float32).astype(np.float64)
 WEIGHTS = RNG.uniform(0.1, 2, N_ROWS)
 IS_MEMBER = RNG.uniform(size=N_ROWS) < 0.6
 FRAME = frame_of(X)

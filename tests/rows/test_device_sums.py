@@ -177,7 +177,8 @@ def test_a_kernel_that_cannot_be_built_is_replaced_with_a_warning(kernels, monke
     ):
         found = rows.label_sums(rule, FRAME)
     assert_equal_sums(found, MemoryRows(X).label_sums(rule, FRAME), 1e-11)
-    rows.label_sums(rule, FRAME)  # no second warning
+    # No second warning.
+    rows.label_sums(rule, FRAME)
 
 
 @pytest.mark.parametrize(

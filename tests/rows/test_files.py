@@ -108,7 +108,8 @@ def test_what_is_held_of_a_file_stays_within_its_memory(folder, file, n_threads)
     read.label_sums(SOFT, FRAME)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    blocks = 8192 * 3 * 8 * 4  # in float64, and what is made of them: one a thread
+    # In float64, and what is made of them: one a thread.
+    blocks = 8192 * 3 * 8 * 4
     assert X.nbytes > 1.7 * memory
     assert kept < memory
     assert peak < memory + n_threads * blocks

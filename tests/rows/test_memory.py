@@ -181,16 +181,19 @@ def test_softened_rules_return_rows_further_from_a_boundary(rule):
 @pytest.mark.parametrize("is_soft", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3, 9])
 @pytest.mark.parametrize(
-    "steepness", [1.0, 300.0]
-)  # scores with and beyond exponentials
+    "steepness",
+    [1.0, 300.0],
+    # Scores with and beyond exponentials.
+)
 def test_classes_are_summed_alike_once_the_sum_of_all_rows_is_known(
     is_soft, n_classes, steepness
 ):
+    # A last block of one row.
     rows = 1 + RNG.standard_normal((64 * 47 + 1, 3)) * [
         1,
         10,
         100,
-    ]  # a last block of one row
+    ]
     frame = frame_of(rows)
     coef = steepness * RNG.standard_normal((3, n_classes))
     rule = LinearRule(coef, RNG.standard_normal(n_classes), is_soft)

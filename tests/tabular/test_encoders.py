@@ -140,7 +140,8 @@ def test_dates_become_year_month_and_weekday(tmp_path, suffix):
     assert column_kinds(model) == {"visit": "date", "age": "number"}
     encoded = model[:-1].transform(table.features)
     assert list(encoded) == ["age", "visit year", "visit month", "visit weekday"]
-    assert encoded.iloc[0, 1:].tolist() == [2023, 6, 4]  # a Thursday
+    # A Thursday.
+    assert encoded.iloc[0, 1:].tolist() == [2023, 6, 4]
     assert encoded.iloc[5, 1:].tolist() == encoded.drop(5).iloc[:, 1:].median().tolist()
     counts = predict_file(model, column_kinds(model), data, tmp_path / "p.csv")
     assert counts.filled == {"visit": 1}

@@ -127,7 +127,8 @@ def test_the_set_of_rows_near_boundaries_agrees_where_it_was_made_and_near_by(
 def test_rows_near_boundaries_are_read_again_only_if_others_are_near(problem, held):
     scores = 20 * scores_of(problem)
     reader = StreamedSet(problem, held)
-    reader._least = 0  # only rows whose labels are soft: fewer, the larger the scores
+    # Only rows whose labels are soft: fewer, the larger the scores.
+    reader._least = 0
     first = reader.label(scores)
     same = reader.label(1.001 * scores)
     assert same.rows is first.rows

@@ -53,9 +53,8 @@ def test_passes_reach_what_a_dense_optimization_over_all_labels_does(
 ):
     sample = draw(2, n_unlabeled, separation=separation)
     problem, found = read(monkeypatch, sample)
-    assert (
-        problem.unlabeled._total is not None
-    )  # of two classes one is what the other leaves
+    # Of two classes one is what the other leaves.
+    assert problem.unlabeled._total is not None
     assert found.outcome is Outcome.CONVERGED
     rule = found.rule
     shares = problem.unlabeled.responsibilities(rule, problem.frame)
@@ -72,10 +71,11 @@ def follower_of(sample):
 def test_conjugate_gradients_and_a_factor_solve_the_same_system(monkeypatch, n_classes):
     problem, follower = follower_of(draw(n_classes, 400))
     scores = 3 * np.random.default_rng(0).standard_normal(problem.labeled_point.shape)
+    # Where the system is definite.
     anchor, tau = (
         0.5 * scores,
         100 * problem.likelihood.weight,
-    )  # where the system is definite
+    )
     state = follower.state(scores, tau, anchor)
     exact = _System(problem.likelihood, state, Work()).solve(state.residual, np.inf)
     monkeypatch.setattr(settings, "DENSE_UNKNOWNS", 0)
@@ -314,5 +314,6 @@ def test_of_two_symmetric_maxima_rounding_chooses_none(seed):
         noise = 1 + 1e-15 * np.random.default_rng(draw).standard_normal(rows.shape)
         fit = ImplicitlyConstrainedLDA().fit(X, y, X_unlabeled=(rows * noise)[order])
         coefs.append(fit.coef_)
-    assert abs(coefs[0][0, 0]) > 0.1  # not symmetric itself
+    # Not symmetric itself.
+    assert abs(coefs[0][0, 0]) > 0.1
     assert_allclose(coefs, [coefs[0]] * 6, rtol=1e-6)
