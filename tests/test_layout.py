@@ -1,4 +1,4 @@
-"""Tests mirror src: every module has its test module, or a reason why not; names are unique."""
+"""Tests mirror src: every module has its test module, or a reason; names are unique."""
 
 import ast
 from collections import defaultdict
@@ -16,9 +16,9 @@ MODULES = sorted(
 # Modules without a test module of the same name, and where they are tested.
 ELSEWHERE = {
     "__main__.py": "tests/cli run it, tests/slow/test_interruptions interrupt it",
-    "_estimators/base.py": "test_common, test_sklearn_integration, and every classifier",
+    "_estimators/base.py": "test_common, test_sklearn_integration, every classifier",
     "_estimators/labels.py": "tests/faults/test_labels",
-    "_estimators/predictions.py": "test_supervised, tests/faults and tests/rows/test_backends",
+    "_estimators/predictions.py": "test_supervised, tests/faults, tests/rows",
     "_estimators/prepare.py": "tests/faults/test_numbers",
     "_estimators/normalized.py": "tests/estimators/test_moment_constrained",
     "_estimators/self_learning.py": "tests/estimators/test_self_training",

@@ -13,7 +13,7 @@ from problems import draw_sample, fit_shares, one_hot, problem_of
 
 
 def maps_of(sample):
-    """The map A of every variant in the units of the features, as the formulas are printed."""
+    """The map A of every variant in the units of the features, as printed."""
     _, means, within = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))
     labeled = np.cov(sample.X.T, bias=True)
     everything = np.cov(sample.rows.T, bias=True)
@@ -46,7 +46,7 @@ def test_the_labeled_fit_is_moved_by_the_printed_map(sample, variant):
 
 @pytest.mark.parametrize("number", range(24))
 def test_a_maximum_is_found_from_wherever_the_closed_form_lies(number):
-    """Few labels, classes near and far: Newton's method tries steps far outside the set."""
+    """Few labels, classes near and far: Newton's method tries steps outside the set."""
     n_classes, n_features = 2 + number % 3, 1 + number // 3 % 4
     sample = draw_sample(
         [2012, number],

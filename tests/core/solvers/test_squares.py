@@ -12,7 +12,7 @@ from problems import one_hot, point_of_shares, problem_of, random_shares
 
 @pytest.fixture
 def labeled(sample):
-    """A problem, a labeling of its unlabeled rows, its point, and whitened rows with a one."""
+    """A problem, a labeling, its point, and whitened rows with a one."""
     problem = problem_of(sample)
     shares = random_shares(
         np.random.default_rng(1), len(sample.X_unlabeled), sample.n_classes
