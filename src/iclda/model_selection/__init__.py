@@ -1,4 +1,4 @@
-"""Cross-validation, scores, learning curves and rows to label, for data with unlabeled rows."""
+"""Splits, scores, learning curves and rows to label, for data with unlabeled rows."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
