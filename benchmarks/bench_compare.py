@@ -1,9 +1,9 @@
 """How long `iclda compare` takes on the wines of the README, and on what it spends the time.
 
-The command is run once as people run it, for the wall-clock time to its first line and to its
-answer and the processor time of all its processes. The same comparison is then run in this
-process, phase by phase, where processor time can be divided: encoding a fold, fitting each method,
-measuring the fits, and the rest.
+The command is run once as people run it, for the wall-clock time to its first line and
+to its answer and the processor time of all its processes. The same comparison is then
+run in this process, phase by phase, where processor time can be divided: encoding a
+fold, fitting each method, measuring the fits, and the rest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-# The command sets the same for its fits; libraries read these variables when they are loaded.
+# The command sets the same for its fits; libraries read these variables when they are
+# loaded.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 ARGUMENTS = ("--target", "target", "--labeled", "9")

@@ -1,7 +1,8 @@
 """Measure the cost of a Dask cluster against threads, and estimate that of a fit of 1e12 rows.
 
-Two worker processes against two threads on the same rows: whole fits, single passes, the price of
-a block. The constants found are put together for a large cluster, on paper.
+Two worker processes against two threads on the same rows: whole fits, single passes,
+the price of a block. The constants found are put together for a large cluster, on
+paper.
 """
 
 from __future__ import annotations

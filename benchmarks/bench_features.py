@@ -2,11 +2,12 @@
 
     python benchmarks/bench_features.py FOLDER --draws 2 --jobs 2
 
-FOLDER holds .npz files with arrays ``X`` (rows x features) and ``y`` (classes). Features are
-projected on 128 principal components. Situations: balanced or random labels, from a pool in which
-classes are as frequent as in the set or fall tenfold. Errors in percent, with the standard error
-over cells; sets named by --kept are reported apart. Without FOLDER, on the set of the package.
---large prints the seconds of fits to 10,000 x 256 rows instead.
+FOLDER holds .npz files with arrays ``X`` (rows x features) and ``y`` (classes).
+Features are projected on 128 principal components. Situations: balanced or random
+labels, from a pool in which classes are as frequent as in the set or fall tenfold.
+Errors in percent, with the standard error over cells; sets named by --kept are reported
+apart. Without FOLDER, on the set of the package. --large prints the seconds of fits to
+10,000 x 256 rows instead.
 """
 
 import argparse

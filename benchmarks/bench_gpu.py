@@ -6,11 +6,11 @@ By hand, on a machine with an NVIDIA GPU, torch and Triton:
     python benchmarks/bench_gpu.py --rows 500000000 --features 32
     python benchmarks/bench_gpu.py --rows 100000000 --features 128 --out results/gpu.json
 
-Rows are two Gaussian classes (``--classes`` for more) in float32, made on the card; 64 more are
-labeled (``--labels``). The fit ends at a gap of 1e-5 per labeled row. Times are medians with the
-kernels built; "first" is the first fit of the process, which builds them unless they are cached.
-Pin BLAS to one thread (OPENBLAS_NUM_THREADS=1): what is left on the CPU is small, and many threads
-only slow it down.
+Rows are two Gaussian classes (``--classes`` for more) in float32, made on the card; 64
+more are labeled (``--labels``). The fit ends at a gap of 1e-5 per labeled row. Times
+are medians with the kernels built; "first" is the first fit of the process, which
+builds them unless they are cached. Pin BLAS to one thread (OPENBLAS_NUM_THREADS=1):
+what is left on the CPU is small, and many threads only slow it down.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python benchmarks/bench_playground.py
 
-A labeled point is dragged around among 1,000 unlabeled points with all methods chosen. ``frame`` is
-the time from sending the points to the frame that shows their fits; ``lag`` begins at the first
-movement that the frame includes, also one that waited for the frame before. Needs the extras
-``playground`` and ``browser``, and a Chromium.
+A labeled point is dragged around among 1,000 unlabeled points with all methods chosen.
+``frame`` is the time from sending the points to the frame that shows their fits;
+``lag`` begins at the first movement that the frame includes, also one that waited for
+the frame before. Needs the extras ``playground`` and ``browser``, and a Chromium.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """How often methods are worse than supervised LDA in the cross-validation of the paper.
 
-For every fold: the log likelihood of the training rows with their TRUE labels, the loss and the
-error on the test rows, each compared with supervised LDA on the same fold. Pessimistic LDA must
-never be worse in the first; nothing is promised of the others. ``--large`` times its fit to
-1,000,000 x 50 rows instead, against X'X in the same run.
+For every fold: the log likelihood of the training rows with their TRUE labels, the loss
+and the error on the test rows, each compared with supervised LDA on the same fold.
+Pessimistic LDA must never be worse in the first; nothing is promised of the others.
+``--large`` times its fit to 1,000,000 x 50 rows instead, against X'X in the same run.
 """
 
 from __future__ import annotations

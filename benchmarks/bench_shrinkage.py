@@ -1,8 +1,9 @@
 """Automatic shrinkage against Ledoit and Wolf's on the labeled rows alone, on the benchmark sets.
 
-For half, once and twice as many labeled rows as features: error and loss of test rows, paired by
-split, with the variance corrected for overlapping splits and p-values by Holm's method over the
-sets. Clearly better or worse is p < 0.05. Units of the features are left as they are.
+For half, once and twice as many labeled rows as features: error and loss of test rows,
+paired by split, with the variance corrected for overlapping splits and p-values by
+Holm's method over the sets. Clearly better or worse is p < 0.05. Units of the features
+are left as they are.
 """
 
 from __future__ import annotations

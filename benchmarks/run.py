@@ -1,8 +1,9 @@
 """Measure the fits against X'X and against others, and compare with a stored run.
 
-Prints tables and writes rows (JSON), tables (Markdown) and a figure (SVG, PNG) into a folder.
-The exit code is 1 if something of ours became slower than in the stored run, see suite/compare.py,
-and 0 otherwise: a case that fails or is left out is said, not punished.
+Prints tables and writes rows (JSON), tables (Markdown) and a figure (SVG, PNG) into a
+folder. The exit code is 1 if something of ours became slower than in the stored run,
+see suite/compare.py, and 0 otherwise: a case that fails or is left out is said, not
+punished.
 """
 
 from __future__ import annotations

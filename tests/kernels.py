@@ -1,8 +1,9 @@
 """Run the numerical tests with other kernels than those that suit this processor.
 
-OpenBLAS and NumPy choose their instructions by the processor, and so the last digits of every sum.
-Neither a test nor a result may depend on them. This script runs the tests once with each kernel of
-OpenBLAS that the processor can execute, in processes of their own:
+OpenBLAS and NumPy choose their instructions by the processor, and so the last digits of
+every sum. Neither a test nor a result may depend on them. This script runs the tests
+once with each kernel of OpenBLAS that the processor can execute, in processes of their
+own:
 
     python tests/kernels.py           the kernel that differs most: no vectors beyond SSE
     python tests/kernels.py --all     all of them, each with NumPy's vector instructions on and off,
@@ -35,7 +36,8 @@ NUMERICAL = [
     "test_reference.py",
     "estimators/test_supervised.py",
 ]
-# The same numbers once more: from other sources, of other classifiers, of random problems.
+# The same numbers once more: from other sources, of other classifiers, of random
+# problems.
 REPEATED = ["rows/test_backends.py", "faults/test_properties.py"]
 # Oldest instructions first; OpenBLAS takes the nearest one that it was built with.
 KERNELS = {

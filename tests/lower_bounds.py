@@ -3,7 +3,8 @@
     python tests/lower_bounds.py > constraints.txt
     pip install --constraint constraints.txt --editable '.[test]'
 
-All bounds of pyproject.toml count, those of the extras too: the highest one of a package holds.
+All bounds of pyproject.toml count, those of the extras too: the highest one of a
+package holds.
 """
 
 import re

@@ -23,8 +23,9 @@ METHOD_OF = {
     method.name: method for method in (*FITTED, *FURTHER) if not method.options
 }
 WHOLE_FAMILY = {name: method.load_class() for name, method in METHOD_OF.items()}
-# Linear discriminant analysis with shrinkage; without unlabeled rows all equal supervised LDA.
-# The average has other defaults, a member that depends on the units, and tests of its own.
+# Linear discriminant analysis with shrinkage; without unlabeled rows all equal
+# supervised LDA. The average has other defaults, a member that depends on the units,
+# and tests of its own.
 ALL = {
     name: WHOLE_FAMILY[name]
     for name in METHOD_OF
@@ -231,8 +232,8 @@ def labeled_log_likelihood(sample, priors, means, covariance):
 def value_of_shares(sample, shares):
     """Labeled log likelihood per labeled row of the fit that the shares give, and its gradient.
 
-    The gradient is that of the chain rule through priors, means and covariance in the units of the
-    features, with the number of rows held.
+    The gradient is that of the chain rule through priors, means and covariance in the
+    units of the features, with the number of rows held.
     """
     n_rows, n_labeled = len(sample.rows), len(sample.X)
     everything = np.vstack([one_hot(sample.y, sample.n_classes), shares])

@@ -184,7 +184,8 @@ def run(command):
 
 
 def test_importing_the_package_imports_nothing_optional():
-    # scikit-learn itself imports pandas where it is installed: what counts is what we add.
+    # scikit-learn itself imports pandas where it is installed: what counts is what we
+    # add.
     before = run(
         "import sys, sklearn.base, sklearn.metrics, scipy.stats; print(*sys.modules)"
     )

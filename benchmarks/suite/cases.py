@@ -39,7 +39,8 @@ HUGE = Size(10_000_000, 20)
 STEPS = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
 SMALL = Size(100_000, 10, n_labeled=20)
 SMALL_STEPS = (100, 1_000, 4_000, 10_000, 100_000)
-# Most unlabeled rows for scikit-learn's methods: beyond, they take too long or too much memory.
+# Most unlabeled rows for scikit-learn's methods: beyond, they take too long or too much
+# memory.
 PEERS = {"LDA lsqr": 10_000_000, "SelfTraining": 1_000_000, "LabelSpreading": 10_000}
 _THREAD_SEEDS = 3
 

@@ -1,11 +1,12 @@
 """Compare a run with a stored one.
 
-X'X takes another time on another machine, and on the same one on another day. So what is expected
-now is the stored time, stretched by how much longer X'X took now than then: for the row itself or,
-if that is more, for the run as a whole (X'X of few rows is too short to be trusted alone). A row is
-slow if it takes more than 1.3 times what is expected and 20 ms longer. Nothing else counts: not a
-row without a partner, nor another method's slowness, nor a run on another machine, where the
-balance of arithmetic and memory differs and slow rows are only shown.
+X'X takes another time on another machine, and on the same one on another day. So what
+is expected now is the stored time, stretched by how much longer X'X took now than then:
+for the row itself or, if that is more, for the run as a whole (X'X of few rows is too
+short to be trusted alone). A row is slow if it takes more than 1.3 times what is
+expected and 20 ms longer. Nothing else counts: not a row without a partner, nor another
+method's slowness, nor a run on another machine, where the balance of arithmetic and
+memory differs and slow rows are only shown.
 """
 
 from __future__ import annotations

@@ -68,8 +68,9 @@ class Data:
 def make_data(size: Size, seed: int) -> Data:
     """Classes with unit covariance; labels are dealt out in turn.
 
-    Every block of rows has random numbers of its own: the number of threads changes nothing.
-    Nothing of the size of the rows is made beside them, so that memory can be measured after it.
+    Every block of rows has random numbers of its own: the number of threads changes
+    nothing. Nothing of the size of the rows is made beside them, so that memory can be
+    measured after it.
     """
     rng = np.random.default_rng([seed, 0])
     shape = (size.n_classes, size.n_features)

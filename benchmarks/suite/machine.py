@@ -53,7 +53,8 @@ def _processor() -> str:
     }
     name = keys.get("model name") or platform.processor() or platform.machine()
     numbers = [keys[key] for key in ("cpu family", "model", "stepping") if key in keys]
-    # Virtual machines give several processors one name: family and model distinguish them.
+    # Virtual machines give several processors one name: family and model distinguish
+    # them.
     return f"{name} ({'/'.join(numbers)})" if numbers else name
 
 

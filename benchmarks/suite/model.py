@@ -13,8 +13,8 @@ _OTHER_PASSES = 1  # for the moments
 def pass_costs(rows: Sequence[Row], case: str = "large") -> dict[str, float]:
     """Moments, a hard and a soft labeling pass, and what ICLDA spends beside its passes.
 
-    The moment-constrained fit is one pass for the moments and next to nothing else; all further
-    passes of self-learning label hard, all of EM softly. Medians over seeds.
+    The moment-constrained fit is one pass for the moments and next to nothing else; all
+    further passes of self-learning label hard, all of EM softly. Medians over seeds.
     """
     prices: dict[str, list[float]] = {
         "moments": [],

@@ -59,8 +59,9 @@ def take_turns(
 ) -> tuple[dict[str, Timing], float]:
     """Timings of all functions, and the median seconds of the unit.
 
-    A run of the unit comes before every run of a function: whatever slows down the machine slows
-    down both. A function is run until it has had ``most`` runs or ``patience`` seconds.
+    A run of the unit comes before every run of a function: whatever slows down the
+    machine slows down both. A function is run until it has had ``most`` runs or
+    ``patience`` seconds.
     """
     unit()
     units = [seconds_of(unit)[0] for _ in range(_LEAST_UNITS)]

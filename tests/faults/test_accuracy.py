@@ -88,7 +88,8 @@ def test_likelihood_and_posterior_are_those_of_60_digits(kind, condition, cost):
     joint = [exact_log_joint(exact(x), fit) for x in X]
     likelihood = np.array([float(row[k]) for row, k in zip(joint, y, strict=True)])
     log_odds = np.array([float(row[1] - row[0]) for row in joint])
-    # Units cost nothing; correlations what a change of the rows in their last digit may cost.
+    # Units cost nothing; correlations what a change of the rows in their last digit may
+    # cost.
     slack = RATIO * EPSILON * cost
     assert_allclose(model.log_likelihood(X, y), likelihood, rtol=slack, atol=slack)
     assert_allclose(model.decision_function(X), log_odds, rtol=slack, atol=slack)

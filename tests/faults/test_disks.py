@@ -1,6 +1,7 @@
 """Full disks and read-only folders for real: small file systems, and the system's limit of a file.
 
-Root may mount file systems; others have the limit, and folders whose permissions bind them.
+Root may mount file systems; others have the limit, and folders whose permissions bind
+them.
 """
 
 import os

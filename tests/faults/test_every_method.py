@@ -31,7 +31,8 @@ CLASSIFIERS["auto"] = lambda priors=None, **_: AutoLDA(
 IN_USERS_UNITS = {name for name in CLASSIFIERS if "nearest-mean" in name} | {"sda"}
 
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
-# Logistic regression, a member of the average, depends on the units, and shrinkage is its default.
+# Logistic regression, a member of the average, depends on the units, and shrinkage is
+# its default.
 unit_free = pytest.mark.parametrize("name", [n for n in CLASSIFIERS if n != "average"])
 semi_supervised = pytest.mark.parametrize(
     "name", [n for n in CLASSIFIERS if n not in SUPERVISED]

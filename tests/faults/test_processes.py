@@ -12,7 +12,8 @@ from iclda.methods import METHODS
 
 PATIENCE = 30  # seconds for what takes one
 
-# Workers that compute forever, each holding a lock that the system releases when it ends.
+# Workers that compute forever, each holding a lock that the system releases when it
+# ends.
 ENDLESS = """
 import fcntl, os, sys
 from pathlib import Path
@@ -63,7 +64,8 @@ def test_40_workers_of_a_killed_run_end_too(tmp_path):
     wait_until(lambda: all(map(is_free, held())), "a worker outlives its parent")
 
 
-# Memory enough for Python, and by far not for the matrices of so many features or classes.
+# Memory enough for Python, and by far not for the matrices of so many features or
+# classes.
 WITHIN_4_GIB = """
 import resource, sys
 import numpy as np

@@ -102,8 +102,8 @@ def test_an_odd_problem_has_a_finite_fit_or_one_clear_error(name, problem):
     fit(name, problem)
 
 
-# Found by hunts: a class of hardly any weight, a spread that overflows with the terms of the graph,
-# and quotas that took half a minute.
+# Found by hunts: a class of hardly any weight, a spread that overflows with the terms
+# of the graph, and quotas that took half a minute.
 FOUND = {
     "sda": OddProblem(
         ("class", "tied", "heavy tails", "collinear", "tied"),

@@ -77,7 +77,8 @@ def test_a_point_trains_on_as_many_rows_as_it_says():
         assert (y != -1).sum() == n_labeled == 30
         assert (y == -1).sum() == n_unlabeled
     assert_array_equal(curve.n_unlabeled, np.repeat([[0], [7], [60]], 3, axis=1))
-    # All training rows take part where labels vary: those without a label are unlabeled.
+    # All training rows take part where labels vary: those without a label are
+    # unlabeled.
     curve = curve_of(Witness(), numbered(), n_labeled=[3, 30])
     assert_array_equal(curve.n_labeled + curve.n_unlabeled, np.full((2, 3), 105))
 

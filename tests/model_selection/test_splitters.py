@@ -14,7 +14,8 @@ from iclda.model_selection import SemiSupervisedKFold as KFold
 
 a_search = settings(deadline=None, max_examples=30, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
-# scikit-learn's folds of groups warn if a class has fewer labeled rows than there are folds.
+# scikit-learn's folds of groups warn if a class has fewer labeled rows than there are
+# folds.
 pytestmark = pytest.mark.filterwarnings("ignore:The least populated class")
 
 
@@ -80,7 +81,8 @@ def test_the_same_seed_gives_the_same_splits_and_the_order_of_rows_changes_no_co
 @a_search
 @given(y=labels(), seed=seeds)
 def test_unlabeled_rows_change_nothing_for_the_labeled_ones(y, seed):
-    # Whatever the number of unlabeled rows and wherever they stand among the labeled ones.
+    # Whatever the number of unlabeled rows and wherever they stand among the labeled
+    # ones.
     labeled_only = y[y != -1]
     tested_alone = [
         test for _, test in splits(KFold(3, random_state=seed), labeled_only)
@@ -195,7 +197,8 @@ def test_an_unlabeled_row_without_a_group_always_trains(groups):
         (KFold(2), [0, 1, 0, 1], [0, 0, 0, 0], "2 folds need .*groups.*, got 1: label"),
         (KFold(5), [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2],
          "5 groups with labeled rows, got 3: label rows of more groups"),
-        # Three classes, each in another two of three groups: two folds take one class whole.
+        # Three classes, each in another two of three groups: two folds take one class
+        # whole.
         (KFold(2), list("aabbcc"), [0, 1, 1, 2, 0, 2], "tests all labeled rows of class"),
         (KFold(2), [0, 1, 0, 1], [0, 1, 2], "X has 4 rows, y has 4 labels, groups has 3 entries"),
         (KFold(2), [0, 1, 0, 1], np.array(["p", 1, "q", 2], dtype=object),

@@ -1,6 +1,7 @@
 """Write models of this version, and what they predict: later versions must load them.
 
-Run once a release: `python tests/stored_models/store.py`. Files that exist are left as they are.
+Run once a release: `python tests/stored_models/store.py`. Files that exist are left as
+they are.
 """
 
 from pathlib import Path
