@@ -69,7 +69,7 @@ def assert_same_fit(a, b, tol=1e-9):
 
 
 def assert_finite(model, rows):
-    """No NaN and no infinity in anything fitted, nor in any prediction; probabilities are such."""
+    """Assert that fitted numbers and predictions are finite, probabilities valid."""
     values = {name: value for name, value in vars(model).items() if name.endswith("_")}
     methods = (
         "decision_function",

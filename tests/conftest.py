@@ -1,4 +1,4 @@
-"""Fixtures shared by all tests. Problems and independent answers are in ``problems``."""
+"""Fixtures of all tests; problems and independent answers are in ``problems``."""
 
 import pytest
 

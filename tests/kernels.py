@@ -5,9 +5,10 @@ every sum. Neither a test nor a result may depend on them. This script runs the 
 once with each kernel of OpenBLAS that the processor can execute, in processes of their
 own:
 
-    python tests/kernels.py           the kernel that differs most: no vectors beyond SSE
-    python tests/kernels.py --all     all of them, each with NumPy's vector instructions on and off,
-                                      and with tests of the same sums in other places
+    python tests/kernels.py          the kernel that differs most: no vectors beyond SSE
+    python tests/kernels.py --all    all of them, each with NumPy's vector instructions
+                                     on and off, and with tests of the same sums in
+                                     other places
 
 Further arguments go to pytest. The exit code is 1 if any run failed.
 """
@@ -56,7 +57,8 @@ PROBE = """
 import numpy, scipy.linalg, threadpoolctl
 scipy.linalg.eigh(numpy.ones((40, 60)) @ numpy.ones((60, 40)))
 libraries = threadpoolctl.threadpool_info()
-print(*sorted({each["architecture"] for each in libraries if each["internal_api"] == "openblas"}))
+libraries = [each for each in libraries if each["internal_api"] == "openblas"]
+print(*sorted({each["architecture"] for each in libraries}))
 """
 
 
@@ -71,7 +73,10 @@ def environment(kernel, *, is_vectorized):
 
 
 def kernels():
-    """Kernels that run here, oldest first, without those that OpenBLAS takes for another one."""
+    """Kernels that run here, oldest first.
+
+    Kernels that OpenBLAS takes for another one are left out.
+    """
     found = {}
     for kernel in KERNELS.get(os.uname().machine, []):
         settings = environment(kernel, is_vectorized=True)
@@ -85,9 +90,8 @@ def kernels():
 def main(arguments):
     found = kernels()
     if not found:
-        print(
-            f"No kernels of OpenBLAS are known for {os.uname().machine}, or NumPy uses none."
-        )
+        machine = os.uname().machine
+        print(f"No kernels of OpenBLAS are known for {machine}, or NumPy uses none.")
         return 0
     runs, names = [(found[0], False)], NUMERICAL
     if "--all" in arguments:

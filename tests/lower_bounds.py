@@ -1,4 +1,4 @@
-"""Print the lowest supported version of every dependency, as constraints for pip and uv.
+"""Print the lowest supported version of every dependency, as constraints of pip.
 
     python tests/lower_bounds.py > constraints.txt
     pip install --constraint constraints.txt --editable '.[test]'

@@ -1,4 +1,4 @@
-"""Print the newest version of every package that ``iclda[all]`` brings, for `make audit`.
+"""Print the newest versions of all packages of ``iclda[all]``, for `make audit`.
 
     python tests/newest_versions.py > audited.txt
     pip-audit --requirement audited.txt --no-deps --disable-pip --strict
@@ -26,7 +26,7 @@ NOT_INSTALLED = (
 
 
 def pinned(report, project):
-    """Lines name==version of a report of pip; ValueError if a dependency is not among them."""
+    """Lines name==version of a report of pip, which must have every dependency."""
     found = {
         _plain(each["metadata"]["name"]): each["metadata"]["version"]
         for each in report["install"]

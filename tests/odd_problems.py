@@ -1,4 +1,4 @@
-"""Odd problems: what tables of the world hold, and what random generators seldom draw."""
+"""Odd problems, as real tables hold them and random generators seldom draw them."""
 
 from dataclasses import dataclass
 

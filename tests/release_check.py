@@ -1,4 +1,4 @@
-"""Is the release ready? Builds it twice, installs it in empty environments, follows the README.
+"""Build the release twice, install it in empty environments, follow the README.
 
 Run by `make release-check`. Wheel and sdist are left in dist/.
 """
@@ -112,10 +112,8 @@ def main():
 
         began = time.perf_counter()
         follow_python(new_environment(folder / "plain", str(wheel)), empty)
-        report(
-            "Installed in an empty environment, the code of the README printed the same",
-            began,
-        )
+        done = "Installed in an empty environment, the code of the README printed"
+        report(f"{done} the same", began)
 
         began = time.perf_counter()
         programs = new_environment(folder / "all", f"{wheel}[all]")

@@ -1,4 +1,4 @@
-"""The documents are true: their code runs, their links lead somewhere, their tables agree."""
+"""The documents are true: code runs, links lead somewhere, tables agree."""
 
 import ast
 import contextlib
@@ -41,7 +41,7 @@ def last_digit(number):
 
 
 def assert_same_output(printed, shown):
-    """Words and integers agree, other numbers up to one in the last digit, or a millionth."""
+    """Words and integers agree, other numbers up to their last digit or a millionth."""
     assert NUMBER.sub("#", printed) == NUMBER.sub("#", shown)
     for found, expected in zip(
         NUMBER.findall(printed), NUMBER.findall(shown), strict=True

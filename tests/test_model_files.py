@@ -143,8 +143,11 @@ def test_44_a_file_of_a_newer_format_is_refused_with_its_version(saved):
 
 
 def test_a_file_of_a_version_that_is_not_compatible_says_what_to_do():
-    words = r"was written by iclda 0\.1\.0\.dev0: fit it again if that is an earlier version"
-    with pytest.raises(ValueError, match=words):
+    message = (
+        r"was written by iclda 0\.1\.0\.dev0: fit it again if that is an earlier "
+        "version"
+    )
+    with pytest.raises(ValueError, match=message):
         load_model(STORED / "0.1.0.dev0-table-MomentConstrainedLDA.skops")
 
 

@@ -19,7 +19,7 @@ TREE = re.compile(r"^:::\{toctree\}\n(.*?)^:::$", re.DOTALL | re.MULTILINE)
 
 
 def entries(page):
-    """Pages in the tables of contents of a page, relative to docs, without extension."""
+    """Pages in the tables of contents of a page, relative to docs, no extension."""
     lines = "\n".join(TREE.findall(page.read_text())).splitlines()
     names = [line for line in lines if line and not line.startswith(":")]
     names = [
@@ -102,7 +102,7 @@ RULE = re.compile(r"^([^\s#:][^:=]*):(?!=) ?(.*)\n((?:\t.*\n)*)", re.MULTILINE)
 
 
 def installed_for(target, rules, extras):
-    """Packages that a target installs, by its prerequisites, as its requirements name them."""
+    """Packages that a target installs by its prerequisites, by their names."""
     needed, recipe = rules[target]
     found = set().union(
         *(installed_for(each, rules, extras) for each in needed if each in rules)

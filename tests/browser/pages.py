@@ -26,7 +26,10 @@ or name one that you have: ICLDA_CHROMIUM=/path/to/chrome make test-browser"""
 
 
 def find_chromium():
-    """Path of a Chromium: that of ICLDA_CHROMIUM, or the first on the PATH; None without one."""
+    """Path of a Chromium, None without one.
+
+    It is that of ICLDA_CHROMIUM, or the first on the PATH.
+    """
     named = os.environ.get("ICLDA_CHROMIUM")
     if named:
         return named if Path(named).exists() else None
@@ -64,7 +67,7 @@ def running_page(*arguments):
 
 
 def watch(page):
-    """What a page must not do, listed as it happens: errors, and requests to other hosts."""
+    """A list of what a page must not do: errors, and requests to other hosts."""
     problems = []
     page.on("pageerror", lambda error: problems.append(f"error: {error}"))
 

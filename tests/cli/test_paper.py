@@ -178,10 +178,8 @@ def test_datasets_are_listed_with_shape_license_citation_and_changes(tmp_path):
     said = " ".join(done.stdout.split())
     for name, each in BENCHMARKS.items():
         shape = f"{name}: {each.n_rows} rows, {each.n_features} features"
-        assert (
-            f"{shape}, {each.license}, {each.source} {each.citation}. Changes: {each.changes}"
-            in said
-        )
+        origin = f"{each.license}, {each.source} {each.citation}"
+        assert f"{shape}, {origin}. Changes: {each.changes}" in said
     assert said.count("Read from: data directory") == 1
 
 

@@ -30,8 +30,8 @@ CLASSIFIERS = [getattr(iclda, name) for name in (*CLASS_NAMES, "AutoLDA")]
 def expected_failed_checks(estimator):
     return {
         "check_classifiers_classes": (
-            "It fits y in {-1, 1}, where -1 is our marker of unlabeled rows; scikit-learn "
-            "excuses only its own three semi-supervised classes, by name."
+            "It fits y in {-1, 1}, where -1 is our marker of unlabeled rows; "
+            "scikit-learn excuses only its own three semi-supervised classes, by name."
         )
     }
 

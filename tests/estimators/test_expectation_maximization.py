@@ -11,8 +11,9 @@ FINISHED = ExpectationMaximizationLDA(tol=1e-15)
 
 
 class MarginalLikelihood:
-    """Labeled log joint plus unlabeled log marginal, free in (log priors, means, Cholesky root).
+    """Labeled log joint plus unlabeled log marginal likelihood.
 
+    It is a function of log priors, means and a Cholesky root, without constraints.
     Every step is analytic, so that a step along the imaginary axis gives exact
     derivatives.
     """

@@ -1,4 +1,4 @@
-"""Tables of pandas, polars and pyarrow: names kept and checked, values and classes as they are."""
+"""Tables of pandas, polars and pyarrow: names are checked, values and classes kept."""
 
 from datetime import date, timedelta
 

@@ -1,4 +1,4 @@
-"""Where rows and labels come from changes no result, and nothing the user passes is written to."""
+"""The container of rows and labels changes no result, and is never written to."""
 
 import numpy as np
 import pytest

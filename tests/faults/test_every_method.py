@@ -1,4 +1,4 @@
-"""Rows, weights and priors that break careless arithmetic, met by every method of the registry."""
+"""Rows, weights and priors that break careless arithmetic, for every method."""
 
 import re
 import warnings
@@ -59,7 +59,7 @@ def fit(name, rows=X, y=Y, weights=None, **settings):
 
 
 def tolerance(name):
-    """How alike fits of equal data are: iterations end within a tolerance of the maximum."""
+    """How close fits of equal data are: iterations end near the maximum."""
     if name in ("em", "average"):
         return 1e-8
     is_exact = name != "iclda" and name in {method.name for method in METHODS}
@@ -79,11 +79,11 @@ def fit_or_clear_error(name, rows, y):
         try:
             model = fit(name, rows, y)
         except ValueError as error:
-            assert re.search(
-                r"label more rows|pass shrinkage|rescale", str(error), re.IGNORECASE
-            )  # noqa: PT017
+            message = str(error)
+        else:
+            assert_finite(model, np.asarray(rows, dtype=float))
             return
-    assert_finite(model, np.asarray(rows, dtype=float))
+    assert re.search("label more rows|pass shrinkage|rescale", message, re.IGNORECASE)
 
 
 @unit_free

@@ -28,7 +28,7 @@ NAMES = np.array(["ant", "bee", "cat"])[TRUE]
 
 
 class Witness(ClassifierMixin, BaseEstimator):
-    """Scores by what it was trained on: a class attribute keeps the rows of every fit."""
+    """Scores by what it was trained on: a list keeps the rows of every fit."""
 
     def __init__(self, unlabeled=-1):
         self.unlabeled = unlabeled
@@ -128,7 +128,7 @@ def test_the_points_equal_fits_by_hand():
         assert len(train) == curve.n_labeled[0, fold] + 75
 
 
-def test_without_unlabeled_rows_the_curve_of_any_classifier_starts_at_the_supervised_one():
+def test_without_unlabeled_rows_any_curve_starts_at_the_supervised_one():
     # And no warning says that there are none: they were not asked for.
     supervised = curve_of(SupervisedLDA(), n_unlabeled=[0, 75])
     learning = curve_of(SelfLearningLDA(), n_unlabeled=[0, 75])

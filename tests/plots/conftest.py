@@ -1,4 +1,4 @@
-"""Figures without a window, closed after every test; one small problem that all displays draw."""
+"""Figures without a window, closed after every test, of one small problem."""
 
 import matplotlib
 import matplotlib.pyplot as plt

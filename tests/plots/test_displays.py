@@ -1,4 +1,4 @@
-"""What all displays promise: documented as they are, drawn where asked, nothing else touched."""
+"""All displays are documented as they are, and draw only where they are asked to."""
 
 import inspect
 import sys
