@@ -1,4 +1,4 @@
-"""How good the advice is: what `iclda compare` recommends and `iclda fit` chooses, on fresh rows.
+"""How good the advice of `iclda compare` and `iclda fit` is on fresh rows.
 
 For every table, number of labels and seed, some rows are labeled, others unlabeled, and
 the rest is fresh: nothing is told about it. The recommendation, the choice of AutoLDA
@@ -6,8 +6,8 @@ and every single policy (always the same method) are fitted to the labeled and u
 rows and judged on the fresh ones. Three bars:
 
 - the mean error of what is recommended is at most that of the best single policy,
-- its worst regret, the mean error on a table beyond that of the best method there in hindsight, is
-  at most 8 points,
+- its worst regret, the mean error on a table beyond that of the best method there in
+  hindsight, is at most 8 points,
 - the stated 90 % interval holds the fresh error in at least 85 % of runs.
 
 Order and margin of the rule come from TUNED, the average of methods from its first 40.
@@ -88,7 +88,7 @@ def heavy_tails() -> Columns:
 def real(
     package: str, name: str, target: str, *drop: str, keep: Any = None
 ) -> Callable[[], Columns]:
-    """A table of a package of R, or the rows of some of its classes; at most 4,000 of them."""
+    """At most 4,000 rows of a table of a package of R, or of some of its classes."""
 
     def load() -> Columns:
         try:
@@ -331,9 +331,9 @@ def summarize(runs: list[dict[str, Any]]) -> str:
     ]:
         worst = regret[name].idxmax()
         where = f"{worst[0]}, {worst[1]} labels"
-        lines.append(
-            f"| {name} | {errors[name].mean():.1%} | {100 * regret[name].max():.1f} | {where} |"
-        )
+        mean_error = f"{errors[name].mean():.1%}"
+        worst_regret = f"{100 * regret[name].max():.1f}"
+        lines.append(f"| {name} | {mean_error} | {worst_regret} | {where} |")
     best = errors[policies].mean().min()
     covered = _coverage(runs, "interval", "recommended")
     auto = _coverage([r for r in runs if r["auto_interval"]], "auto_interval", "auto")

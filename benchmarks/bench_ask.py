@@ -1,4 +1,4 @@
-"""Rounds of labeling on features: which rows to label, and whether stated intervals cover.
+"""Rounds of labeling on features: which rows to label, and whether intervals cover.
 
     python benchmarks/bench_ask.py FOLDER --draws 2 --jobs 2
     python benchmarks/bench_ask.py FOLDER --draws 2 --jobs 2 --coverage
@@ -44,7 +44,7 @@ TUNED = {
 
 
 class Frame:
-    """Rows with the indexer of a pandas frame, which is all that the estimate of errors uses."""
+    """Rows with the indexer of a pandas frame: the estimate of errors uses no more."""
 
     def __init__(self, X):
         self.X = X
@@ -74,7 +74,7 @@ def fit(X, y, rows, classifier):
 
 
 def medoids(X, n, seed):
-    """The rows nearest to n centers; a row that is the nearest to two is completed by others."""
+    """The rows nearest to n centers, completed by others if two centers share one."""
     nearest = KMeans(n, n_init=1, random_state=seed).fit(X).transform(X).argmin(axis=0)
     others = np.random.default_rng(seed).permutation(len(X))
     return np.array([*dict.fromkeys([*nearest, *others])][:n])
@@ -114,7 +114,7 @@ def errors_of(path, draw, strategy):
 
 
 def covers(path, draw):
-    """Whether intervals from random labels beside chosen ones cover the error, by budget."""
+    """Whether intervals from random labels cover the error, by chosen labels."""
     warnings.simplefilter("ignore")
     X, y = load(path, draw)
     n_classes, rows, covered = len(np.unique(y)), np.zeros(0, dtype=int), []
@@ -144,9 +144,8 @@ def name_of(path):
 
 def print_errors(title, values):
     """Print mean errors; ``values`` has shape (sets, draws, strategies, budgets)."""
-    print(
-        f"\n{title}: error in % of AutoLDA at {', '.join(f'{m} x K' for m in BUDGETS)} labels"
-    )
+    budgets = ", ".join(f"{m} x K" for m in BUDGETS)
+    print(f"\n{title}: error in % of AutoLDA at {budgets} labels")
     spread = values.mean(axis=0).std(axis=0, ddof=1) / np.sqrt(values.shape[1])
     for name, means, ends in zip(
         STRATEGIES, values.mean(axis=(0, 1)), spread, strict=True
@@ -179,10 +178,8 @@ def count_covered(paths, draws, jobs):
             for n, m in zip(values.sum(axis=0), BUDGETS[:3], strict=True)
         )
         print(f"{name_of(path)}: 90 % intervals cover in {counts} of {draws} runs")
-    share = f"{covered.mean():.1%}"
-    print(
-        f"All sets: 90 % intervals cover in {covered.sum()} of {covered.size} runs, {share}"
-    )
+    count = f"{covered.sum()} of {covered.size} runs, {covered.mean():.1%}"
+    print(f"All sets: 90 % intervals cover in {count}")
 
 
 def time_large():

@@ -1,10 +1,10 @@
-"""Fit rows that lie on a GPU: passes, seconds, share of the card's memory speed, memory, agreement.
+"""Fit rows on a GPU: passes, seconds, share of the memory's speed, memory, agreement.
 
 By hand, on a machine with an NVIDIA GPU, torch and Triton:
 
-    python benchmarks/bench_gpu.py                                       what fits the card
+    python benchmarks/bench_gpu.py                   what fits the card
     python benchmarks/bench_gpu.py --rows 500000000 --features 32
-    python benchmarks/bench_gpu.py --rows 100000000 --features 128 --out results/gpu.json
+    python benchmarks/bench_gpu.py --rows 100000000 --features 128 --out gpu.json
 
 Rows are two Gaussian classes (``--classes`` for more) in float32, made on the card; 64
 more are labeled (``--labels``). The fit ends at a gap of 1e-5 per labeled row. Times
@@ -243,12 +243,15 @@ def measure(size: argparse.Namespace) -> dict[str, Any]:
 
 def show_fit(found: dict[str, Any]) -> None:
     fitted = found["fit"]
+    terabytes_per_second = fitted["gigabytes_per_second"] / 1e3
     print(
-        f"{found['rows']:,} x {found['features']}, {found['classes']} classes, {found['labels']} "
-        f"labels, {found['gigabytes']:.1f} GB: fit {fitted['seconds']:.3f} s "
-        f"({fitted['passes']} passes, {fitted['gigabytes_per_second'] / 1e3:.2f} TB/s, gap "
-        f"{fitted['gap']:.1e}, {fitted['memory_beyond_rows_megabytes']:.0f} MB beyond the rows), "
-        f"first {fitted['first']:.2f} s, {fitted['seconds_elsewhere']:.3f} s of it on the CPU\n"
+        f"{found['rows']:,} x {found['features']}, {found['classes']} classes, "
+        f"{found['labels']} labels, {found['gigabytes']:.1f} GB: "
+        f"fit {fitted['seconds']:.3f} s ({fitted['passes']} passes, "
+        f"{terabytes_per_second:.2f} TB/s, gap {fitted['gap']:.1e}, "
+        f"{fitted['memory_beyond_rows_megabytes']:.0f} MB beyond the rows), "
+        f"first {fitted['first']:.2f} s, "
+        f"{fitted['seconds_elsewhere']:.3f} s of it on the CPU\n"
         f"    reads: {fitted['reads']}",
         flush=True,
     )

@@ -29,9 +29,8 @@ def main() -> None:
         "--steps", type=int, default=150, help="movements of the pointer"
     )
     steps = parser.parse_args().steps
-    print(
-        f"{'problem':10}{'frames':>8}{'frame, ms':>18}{'lag, ms':>18}   (10 %, median, 95 %)"
-    )
+    head = f"{'problem':10}{'frames':>8}{'frame, ms':>18}{'lag, ms':>18}"
+    print(f"{head}   (10 %, median, 95 %)")
     with running_playground() as address, open_browser() as browser:
         for toy in ("between", "across", "three", "four"):
             page = browser.new_page(viewport={"width": 1280, "height": 860})
@@ -46,7 +45,8 @@ def main() -> None:
             found = {
                 name: np.array(
                     page.evaluate(
-                        "name => performance.getEntriesByName(name).map((each) => each.duration)",
+                        "name => performance.getEntriesByName(name)"
+                        ".map((each) => each.duration)",
                         f"drag {name}",
                     )
                 )

@@ -1,4 +1,4 @@
-"""Automatic shrinkage against Ledoit and Wolf's on the labeled rows alone, on the benchmark sets.
+"""Automatic shrinkage against Ledoit and Wolf's on the labeled rows alone.
 
 For half, once and twice as many labeled rows as features: error and loss of test rows,
 paired by split, with the variance corrected for overlapping splits and p-values by
@@ -51,7 +51,7 @@ def numbers_of(classifier, X, known, test, truth):
 
 
 def compare_set(make, X, codes, n_labeled, repeats, seed):
-    """(repeats, 2, 3): error, loss and shrinkage, by labeled rows alone and by all rows."""
+    """Error, loss and shrinkage, by labeled rows alone and by all: (repeats, 2, 3)."""
     found = []
     for repeat in range(repeats):
         train, known, test = split_of(codes, n_labeled, [seed, repeat])
@@ -100,8 +100,9 @@ def main():
                 (error, loss, s), (new_error, new_loss, new_s) = table.mean(axis=0)
                 p_error, p_loss = (each[k] for each in p_values)
                 print(
-                    f"| {size} | {name} | {s:.2f} -> {new_s:.2f} | {error:.3f} -> {new_error:.3f} "
-                    f"| {p_error:.2g} | {loss:.2f} -> {new_loss:.2f} | {p_loss:.2g} |",
+                    f"| {size} | {name} | {s:.2f} -> {new_s:.2f} "
+                    f"| {error:.3f} -> {new_error:.3f} | {p_error:.2g} "
+                    f"| {loss:.2f} -> {new_loss:.2f} | {p_loss:.2g} |",
                     flush=True,
                 )
 

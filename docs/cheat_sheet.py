@@ -1,4 +1,4 @@
-"""Fill the table of docs/choosing.md from a report: `python docs/cheat_sheet.py results`."""
+"""Fill the table of docs/choosing.md: `python docs/cheat_sheet.py results`."""
 
 import csv
 import re
@@ -13,7 +13,7 @@ BLOCK = re.compile(r"(<!-- from the report -->\n).*?(?=<!-- end -->)", re.DOTALL
 
 
 def table(cells: Path) -> str:
-    """A row a method, best mean error first; changes are to supervised LDA on the same folds."""
+    """Rows of methods, best mean error first; changes are from supervised LDA."""
     errors = defaultdict(dict)
     with cells.open() as rows:
         for row in csv.DictReader(rows):

@@ -89,7 +89,7 @@ def draw_sample(
     separation=2.0,
     freedom=None,
 ):
-    """Classes of equal covariance, all with labels; ``freedom`` is that of Student's t."""
+    """Classes of equal covariance, all with labels; ``freedom`` is Student's."""
     rng = np.random.default_rng(seed)
     centers = separation * rng.standard_normal((n_classes, n_features))
     mix = rng.standard_normal((n_features, n_features)) + 2 * np.eye(n_features)

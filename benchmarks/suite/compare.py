@@ -41,7 +41,8 @@ class Change:
 
     def __str__(self) -> str:
         name = " ".join(str(word) for word in self.group)
-        return f"{name}: {self.seconds:.3f} s, expected {self.expected:.3f} s ({self.factor:.2f}x)"
+        expected = f"expected {self.expected:.3f} s ({self.factor:.2f}x)"
+        return f"{name}: {self.seconds:.3f} s, {expected}"
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def compare(now: Run, stored: Run) -> Comparison:
 
 
 def confirmed(first: Comparison, second: Comparison) -> Comparison:
-    """Return the smaller change of two measurements: only what is slow in both counts as slow."""
+    """Return the smaller change of two measurements: slow is what is slow in both."""
     again = {change.group: change for change in second.changes}
     changes = tuple(
         min(change, again.get(change.group, change), key=lambda one: one.factor)
@@ -123,7 +124,7 @@ def _change(group: tuple[Any, ...], members: list[Pair], stretch: float) -> Chan
 
 
 def _remarks(group: tuple[Any, ...], members: list[Pair]) -> Iterator[str]:
-    """Yield remarks on answers that are worse than the stored ones; they fail no comparison."""
+    """Yield remarks on answers that are worse than the stored ones."""
     name = " ".join(str(word) for word in group)
     losses = [
         stored.objective - now.objective

@@ -16,7 +16,7 @@ _BLOCK = 1 << 14
 
 @dataclass(frozen=True)
 class Size:
-    """Rows, features, classes. Class means are ``spread`` (one, or one a class) x N(0, I)."""
+    """Rows, features, classes; ``spread`` times N(0, I) gives the class means."""
 
     n_unlabeled: int
     n_features: int

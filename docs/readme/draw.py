@@ -1,4 +1,4 @@
-"""Make the pictures and the output of `iclda compare` in the README: `make pictures` runs this."""
+"""Make the pictures and the output in the README: `make pictures` runs this."""
 
 import io
 import os
@@ -43,7 +43,7 @@ def example(name: str) -> None:
 
 
 def compare_wines(folder: Path) -> str:
-    """Run the example of the README in a folder; what the README shows of its output."""
+    """Run the example of the README in a folder, and return what it shows of it."""
     load_wine(as_frame=True).frame.to_csv(folder / "wine.csv", index=False)
     command = [
         sys.executable,
@@ -71,7 +71,7 @@ def compare_wines(folder: Path) -> str:
 
 @styled
 def compare() -> None:
-    """Differences in error, and error against unlabeled rows, side by side; the table."""
+    """Differences in error, and error against unlabeled rows, side by side."""
     with tempfile.TemporaryDirectory() as folder:
         shown = compare_wines(Path(folder))
         findings = read_findings(Path(folder) / "wine-comparison")
