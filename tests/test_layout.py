@@ -30,6 +30,7 @@ ELSEWHERE = {
     "cli/labeling.py": "tests/cli/test_ask and tests/cli/test_label",
     "cli/messages.py": "tests/cli/test_options and tests/cli/test_command_line",
     "cli/studies.py": "tests/cli/test_paper",
+    "_core/solvers/on_device.py": "tests/rows/test_device, beside the other sums there",
     "_rows/kernels.py": "tests/rows/test_device_sums; it needs Triton",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
 }

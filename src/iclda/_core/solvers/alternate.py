@@ -22,15 +22,10 @@ from ..labelsums import LinearRule
 from ..likelihood import PreciseMeans
 from ..problem import Problem
 from . import Limits, Outcome
-from .attainable import AttainableSet, Shift, StreamedSet, shifted
-from .quotas import QuotaSet, QuotaStreamedSet, hold_rows, read_rows
+from .attainable import AttainableSet, SoftLabels
+from .sets import attainable_sets
 
 _STEPS_REMEMBERED = 8  # steps of EM that an extrapolation is made from
-_HELD_IN_ROUNDS = 4096  # unlabeled rows held in memory
-_HELD_WITH_QUOTAS = (
-    2**23
-)  # numbers, 64 MB: to fill quotas of many classes takes many reads
-_SLACK_SHARPNESS = 1e6  # of quotas that are intervals: slacks have next to no entropy
 _LAPACK_WORKSPACE = 1024  # entries for LAPACK's least squares
 _LARGE_SYSTEM = (
     20_000  # rows of a least squares problem, solved by its normal equations
@@ -64,38 +59,28 @@ def alternate(
     ``start`` are the scores of the first labels; by default those of the supervised fit.
     """
     loop = _maximize_marginal if is_soft else _repeat_labels
-    rows, start = _rows_of(problem), start_scores(problem) if start is None else start
+    rows = attainable_sets(problem).open_for_rounds()
+    start = start_scores(problem) if start is None else start
     limits = replace(limits, max_iter=problem.rounds(limits.max_iter))
     found = loop(problem, rows, start, limits)
-    return replace(
-        found, n_passes=1 + (rows.n_passes if isinstance(rows, StreamedSet) else 0)
-    )
+    return replace(found, n_passes=1 + rows.n_passes)
 
 
 class _Round(NamedTuple):
-    """One pass: rows labeled by the model at ``point`` give the next point, ``refitted``."""
+    """One pass: rows labeled by the model at a point give the next point.
+
+    Attributes
+    ----------
+    point : the point of the model
+    labels : the labels by it, which attain the next point
+    """
 
     point: Array
-    scores: Array
-    refitted: Array
-    log_sum: float = 0.0  # of the posterior scores, over N
-    shift: Shift | None = None  # of the scores, with quotas
+    labels: SoftLabels
 
-
-def _rows_of(problem: Problem) -> AttainableSet:
-    """Hold few rows in memory, whitened once; read many rows in every round."""
-    most = _HELD_IN_ROUNDS
-    if problem.proportions is not None:
-        n_numbers = 1 + problem.whitening.rank + 4 * problem.n_classes
-        most = max(most, _HELD_WITH_QUOTAS // n_numbers)
-    is_held = problem.unlabeled.n_rows <= most
-    if is_held or problem.proportions is not None:
-        rows, weights = problem.unlabeled.sample(
-            most if is_held else _HELD_IN_ROUNDS, 0
-        )
-        held = hold_rows(problem, rows, weights, _SLACK_SHARPNESS)
-        return held if is_held else read_rows(problem, held)
-    return StreamedSet(problem)
+    @property
+    def refitted(self) -> Array:
+        return self.labels.point
 
 
 def _repeat_labels(
@@ -135,7 +120,7 @@ def _maximize_marginal(
     problem: Problem, rows: AttainableSet, start: Array, limits: Limits
 ) -> Alternation:
     """EM with Anderson's extrapolation wherever that does not lose likelihood."""
-    first = _label(rows, problem.labeled_point, start)
+    first = _Round(problem.labeled_point, rows.soft_labels(start))
     state = _State(first, _History(first.point.size))
     state.is_bounded = problem.is_admissible(first.refitted)
     rounding = _LIKELIHOOD_ROUNDING * (1 + problem.whitening.rank)
@@ -147,10 +132,7 @@ def _maximize_marginal(
         state.path.append(value)
         state.last, state.is_bounded = this, problem.is_admissible(this.refitted)
     # The labels of the last round attain the point that they lead to, not the one they come from.
-    scores = state.last.scores
-    if state.last.shift is not None:
-        scores = shifted(scores, state.last.shift.values)
-    rule = problem.rule_of(scores, is_soft=True)
+    rule = problem.rule_of(state.last.labels.scores, is_soft=True)
     n_iter = max(1, len(state.path))
     return Alternation(state.last.refitted, rule, n_iter, outcome, path=state.path)
 
@@ -167,16 +149,6 @@ def _why_it_stops(state: _State, max_iter: int) -> Outcome | None:
     return Outcome.MAX_ITERATIONS if len(state.path) == max_iter else None
 
 
-def _label(
-    rows: AttainableSet, point: Array, scores: Array, start: Shift | None = None
-) -> _Round:
-    """Label rows by the scores of the model at a point; ``start``: shift of an earlier round."""
-    if isinstance(rows, (QuotaSet, QuotaStreamedSet)):
-        found = rows.label(scores, start)
-        return _Round(point, scores, found.point, found.log_sum, found.shift)
-    return _Round(point, scores, *rows.soft_point(scores))
-
-
 def _next_round(
     problem: Problem, rows: AttainableSet, state: _State
 ) -> tuple[_Round, float]:
@@ -186,8 +158,9 @@ def _next_round(
         """A round, and the likelihood of the model that labels in it."""
         precise = problem.precise_means(point)
         scores = problem.posterior_scores(point, precise)
-        labeled = _label(rows, point, scores, state.last.shift)
-        log_sum = labeled.log_sum * problem.moments.weight
+        labels = rows.soft_labels(scores, state.last.labels)
+        log_sum = labels.log_sum * problem.moments.weight
+        labeled = _Round(point, labels)
         return labeled, marginal_log_likelihood(problem, point, log_sum, precise)
 
     guess = state.history.extrapolate(state.last) if state.path else None

@@ -21,17 +21,9 @@ from scipy.special import expit, logit
 from .. import Array
 from ..problem import Problem
 from . import settings
-from .attainable import hold_all
+from .held import hold_all
+from .sets import attainable_sets
 
-# Intervals of r at the beginning.
-_N_COLUMNS = 8
-# Newton steps for the multipliers of a large and of a small cell.
-_MAX_STEPS_OF_LARGE_CELL = 6
-_MAX_STEPS_OF_SMALL_CELL = 15
-# Width in logit(r) and log(v) below which a cell is small.
-_SMALL_CELL_WIDTH = 0.1
-# Cells narrower than this are not split: the proof is given up.
-_MIN_CELL_WIDTH = 1e-4
 # Smallest spread of the labeled rows in any direction, per unit of weight, that counts.
 _MIN_LABELED_SPREAD = 1e-6
 # Weight, over tau, of the logarithmic barrier that keeps the bound concave in b.
@@ -46,17 +38,19 @@ _DAMPING_AFTER_FAILURE = 1e-5
 def is_proved_global(problem: Problem, point: Array) -> bool:
     """Whether no attainable point has a higher likelihood than a maximum.
 
-    The tolerance is ``settings.GLOBAL_GAP`` per unit of labeled weight. False says
+    The tolerance is ``settings.Proof.gap`` per unit of labeled weight. False says
     nothing: the proof may take too long, or the bounds may be too weak.
     """
+    chosen = settings.PROOF
     n_rows = problem.unlabeled.n_rows
     width = point.shape[1]
-    if len(point) != 2 or problem.proportions is not None:
+    if len(point) != 2 or not attainable_sets(problem).are_free:
         return False
-    if n_rows > settings.HELD_ROWS or width > settings.PROVED_WIDTH:
+    if n_rows > settings.HOLDING.max_rows or width > chosen.max_width:
         return False
     bounds = UpperBounds(problem, point)
-    max_steps = settings.PROOF_WORK / (n_rows * width**2 + settings.PROOF_OVERHEAD)
+    numbers_per_step = n_rows * width**2 + chosen.overhead_numbers_of_step
+    max_steps = chosen.max_numbers_read / numbers_per_step
     return bounds.are_tight and _Search(bounds).run(max_steps)
 
 
@@ -194,7 +188,9 @@ class UpperBounds:
         ends = logit([smallest_r, smallest_r + self._row_weights.sum()])
         # The maximum lies on an edge, where bounds touch the likelihood.
         middle = np.clip(logit(self.r), *ends)
-        cuts = np.unique([middle, *np.linspace(ends[0], ends[1], _N_COLUMNS + 1)])
+        cuts = np.unique(
+            [middle, *np.linspace(ends[0], ends[1], settings.PROOF.n_columns + 1)]
+        )
         cells = []
         for column in pairwise(cuts):
             lowest = self._lowest_log_v(column, target)
@@ -393,7 +389,7 @@ class _Search:
 
     def __init__(self, bounds: UpperBounds) -> None:
         self._bounds = bounds
-        self._tolerance = settings.GLOBAL_GAP * bounds.weight
+        self._tolerance = settings.PROOF.gap * bounds.weight
         self._target = bounds.maximum + self._tolerance
         # A heap with the largest bound first; the counter decides between equal bounds.
         self._cells: list[tuple[float, int, ProofCell, Array, CellBound]] = []
@@ -413,7 +409,7 @@ class _Search:
             _, _, cell, multipliers, bound = heapq.heappop(self._cells)
             width_in_r, width_in_v = np.ptp(cell, axis=1)
             width = max(width_in_r, width_in_v)
-            is_small = bool(width < _SMALL_CELL_WIDTH)
+            is_small = bool(width < settings.PROOF.small_cell_width)
             multipliers, n_steps = self._improved(
                 cell, multipliers, bound, is_small=is_small
             )
@@ -422,7 +418,7 @@ class _Search:
             lack = bound.value - self._target
             if lack <= 0:
                 continue
-            if width < _MIN_CELL_WIDTH:
+            if width < settings.PROOF.min_cell_width:
                 return False
             is_split_in_r = bound.error_of_r > 0.5 * lack or width_in_r > width_in_v
             for half in cell.halves(is_split_in_r=bool(is_split_in_r)):
@@ -443,7 +439,9 @@ class _Search:
             for start in starts
         ]
         aim = self._target - 0.1 * self._tolerance
-        max_steps = _MAX_STEPS_OF_SMALL_CELL if is_small else _MAX_STEPS_OF_LARGE_CELL
+        max_steps = settings.PROOF.max_steps_of_large_cell
+        if is_small:
+            max_steps = settings.PROOF.max_steps_of_small_cell
         lowest = math.inf
         n_steps = 0
         for i in np.argsort(values):

@@ -24,7 +24,7 @@ from ..likelihood import Objective, PreciseMeans
 from ..moments import Whitening
 from ..problem import LabeledSummary, Problem
 from . import Limits, Outcome
-from .attainable import HeldSet, hold_all
+from .held import HeldSet, hold_all
 
 _DEPENDENT_RATIO = (
     1e-12  # eigenvalue of the labeled covariance, over the largest, that is rounding
