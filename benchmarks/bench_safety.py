@@ -22,13 +22,8 @@ import numpy as np
 from iclda import PessimisticLDA
 from iclda.datasets import BENCHMARKS
 from iclda.studies.paper.design import N_FOLDS, TABLES, n_labeled_of
-from iclda.studies.paper.run import (
-    CellRows,
-    CodedSet,
-    fit_method,
-    fold_split,
-    load_sets,
-)
+from iclda.studies.paper.fits import CellRows, fit_method
+from iclda.studies.paper.splits import CodedSet, fold_split, load_sets
 from iclda.studies.store import cells_of
 
 TOLERANCE = 1e-9  # per row

@@ -20,7 +20,7 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
 from iclda._statistics import corrected_t_test, holm
 from iclda.datasets import BENCHMARKS
-from iclda.studies.paper.run import load_sets
+from iclda.studies.paper.splits import load_sets
 
 CLASSIFIERS = {"EMLDA": ExpectationMaximizationLDA, "ICLDA": ImplicitlyConstrainedLDA}
 SIZES = {"d/2": 0.5, "d": 1.0, "2d": 2.0}  # labeled rows

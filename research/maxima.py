@@ -13,7 +13,7 @@ from iclda._core.solvers.attainable import gap
 from iclda._core.solvers.continuation import Effort, Follower
 from iclda._core.solvers.held import hold_all
 from iclda.studies.engine import rng_of
-from iclda.studies.paper.run import CellRows
+from iclda.studies.paper.fits import CellRows
 
 # Shares 0, 1/3, 2/3 and 1 of every unlabeled row are starts of ``prove_maxima``.
 _N_START_SHARES = 4

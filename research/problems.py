@@ -25,7 +25,8 @@ from iclda.datasets import BENCHMARKS, Dataset
 from iclda.studies.engine import rng_of
 from iclda.studies.measures import compute_measures, paper_measures
 from iclda.studies.paper.design import n_labeled_of
-from iclda.studies.paper.run import CellRows, CodedSet, predict_rows
+from iclda.studies.paper.fits import CellRows, predict_rows
+from iclda.studies.paper.splits import CodedSet
 from iclda.studies.store import Cell
 
 from .plan import EXPERIMENTS, PLAN

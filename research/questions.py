@@ -11,7 +11,8 @@ from typing import Any
 from iclda._progress import Advance
 from iclda.datasets import BENCHMARKS
 from iclda.studies.engine import record_fits
-from iclda.studies.paper.run import CodedSet, Plan, run_experiments
+from iclda.studies.paper.run import Plan, run_experiments
+from iclda.studies.paper.splits import CodedSet
 from iclda.studies.store import Cell, FitResult, cells_of
 
 from .fits import FITS

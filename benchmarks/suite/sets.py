@@ -14,7 +14,8 @@ from iclda._core.solvers.implicit import maximize_labeled_likelihood
 from iclda._core.solvers.supervised import labeled_log_likelihood
 from iclda.datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
 from iclda.studies.paper.design import TABLES, n_labeled_of
-from iclda.studies.paper.run import CellRows, fit_method, fold_split
+from iclda.studies.paper.fits import CellRows, fit_method
+from iclda.studies.paper.splits import fold_split
 from iclda.studies.store import Cell
 
 from .rows import Note, Row

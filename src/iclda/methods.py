@@ -459,15 +459,6 @@ FROM_THE_SAFEST = (
     "moment",
 )
 
-# Methods that take minutes with more than ``_MAX_FAST_FEATURES`` features.
-_SLOW_IF_WIDE = ("self-training", "pessimistic", "sklearn-self-training", "sklearn-lda")
-_MAX_FAST_FEATURES = 400
-
-# Methods that search, which takes minutes with more than ``_MAX_SEARCH_UNKNOWNS``
-# unknowns, (classes - 1) x (features + 1).
-_SEARCHES = ("iclda", "iclda-proportions", "pessimistic")
-_MAX_SEARCH_UNKNOWNS = 5_000
-
 # Names before version 0.2, when ``self-training`` was scikit-learn's.
 _RENAMED = {"confident": "self-training", "logistic": "sklearn-logistic"}
 
@@ -540,36 +531,6 @@ def safety_rank(name: str) -> int:
     if name not in FROM_THE_SAFEST:
         return len(FROM_THE_SAFEST)
     return FROM_THE_SAFEST.index(name)
-
-
-def affordable(
-    methods: Sequence[Method], n_features: int, n_unknowns: int = 0
-) -> tuple[Method, ...]:
-    """Leave out methods that would take minutes, if others remain.
-
-    Some are slow with many features, others with many unknowns of a search.
-    """
-    slow: set[str] = set()
-    if n_features > _MAX_FAST_FEATURES:
-        slow.update(_SLOW_IF_WIDE)
-    if n_unknowns > _MAX_SEARCH_UNKNOWNS:
-        slow.update(_SEARCHES)
-    fast = tuple(method for method in methods if method.name not in slow)
-    return fast or tuple(methods)
-
-
-def without_free_search(
-    methods: Sequence[Method], n_labeled: int, n_features: int
-) -> tuple[Method, ...]:
-    """Leave out ICLDA with free class sizes if labels are fewer than features.
-
-    Its likelihood is then highest where a class has hardly any rows but its labeled
-    ones.
-    """
-    if n_labeled >= n_features:
-        return tuple(methods)
-    others = tuple(method for method in methods if method.name != "iclda")
-    return others or tuple(methods)
 
 
 def parse_shrinkage(text: str) -> Shrinkage:

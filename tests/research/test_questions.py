@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from iclda import ImplicitlyConstrainedLDA
 from iclda.datasets import load_benchmark
-from iclda.studies.paper.run import CodedSet
+from iclda.studies.paper.splits import CodedSet
 from iclda.studies.store import Cell
 from research.fits import width_ratio
 from research.maxima import find_maxima, objective_of, prove_maxima

@@ -6,7 +6,7 @@ import pytest
 from iclda import ImplicitlyConstrainedLeastSquares
 from iclda.datasets import BENCHMARKS
 from iclda.studies.paper.design import N_FOLDS, TABLES, n_labeled_of
-from iclda.studies.paper.run import CodedSet, fold_split, load_sets
+from iclda.studies.paper.splits import CodedSet, fold_split, load_sets
 from iclda.studies.store import cells_of
 from problems import one_hot
 
