@@ -22,30 +22,18 @@ from ..gaussian import LOG_2PI, Gaussians
 from ..labelsums import LinearRule
 from ..likelihood import PreciseMeans
 from ..problem import Problem
-from . import Limits, Outcome
+from . import Limits, Outcome, settings
 from .attainable import AttainableSet, SoftLabels
 from .sets import attainable_sets
 
-# An extrapolation of EM uses this many of its last steps.
-_REMEMBERED_STEPS = 8
-# A least squares problem with more rows than this is solved by its normal equations.
-_MAX_LAPACK_ROWS = 20_000
 # Relative cutoff for the singular values of the normal equations ...
 _GRAM_RCOND = 1e-12
 # ... and of the problem itself.
 _LEAST_SQUARES_RCOND = 1e-8
 # Size of the workspace for LAPACK's least squares, in numbers.
 _LAPACK_WORKSPACE_SIZE = 1024
-# A step that leads away from a saddle is stretched by this factor.
-_SADDLE_STRETCH = 2.0
-
 # Rounding of the likelihood, per row and dimension.
 _LIKELIHOOD_ROUNDING = 64 * float(np.finfo(np.float64).eps)
-# EM has converged after this many small rises of the likelihood in a row.
-_SMALL_RISES_AT_CONVERGENCE = 2
-
-# Self-training computes at most this many scores (32 MB) at once.
-_MAX_HELD_SCORES = 2**22
 # Rounding of the product of a share and the weight of all rows.
 _ROOM_ROUNDING = 1e-9
 # Rows whose leads agree to this many decimals count as equal.
@@ -164,7 +152,7 @@ def _maximize_marginal(
 
 def _why_it_stops(state: _State, max_iter: int) -> Outcome | None:
     """Return the outcome if EM stops here, else None."""
-    if state.n_small_rises == _SMALL_RISES_AT_CONVERGENCE:
+    if state.n_small_rises == settings.ROUNDS.small_rises_at_convergence:
         return Outcome.CONVERGED
     if not state.is_bounded:
         return Outcome.UNBOUNDED
@@ -210,8 +198,9 @@ class _History:
         self._last_step: Array | None = None
         self._last_end: Array | None = None
         self._n_changes = 0
-        self._changes_of_end = np.empty((_REMEMBERED_STEPS, size))
-        self._changes_of_step = np.empty((_REMEMBERED_STEPS, size))
+        n_remembered = settings.ROUNDS.remembered_steps
+        self._changes_of_end = np.empty((n_remembered, size))
+        self._changes_of_step = np.empty((n_remembered, size))
 
     def extrapolate(self, last: _Round) -> Array | None:
         """Return the extrapolated point, admissible or not; None without a history."""
@@ -221,7 +210,7 @@ class _History:
         end = last.refitted.ravel()
         step = end - start
         self._remember(step, end)
-        n_kept = min(self._n_changes, _REMEMBERED_STEPS)
+        n_kept = min(self._n_changes, len(self._changes_of_step))
         if n_kept == 0:
             return None
         shares = _least_squares(self._changes_of_step[:n_kept].T, step)
@@ -230,7 +219,7 @@ class _History:
         move = step - shares @ self._changes_of_end[:n_kept]
         if move @ step < step @ step:
             # Steps lead away from a saddle: extrapolation would return to it.
-            move = _SADDLE_STRETCH * step
+            move = settings.ROUNDS.saddle_stretch * step
         point = (start + move).reshape(last.point.shape)
         # Class weights sum to 1 and class sums to 0, but for rounding.
         excess = np.add.reduce(point)
@@ -240,7 +229,7 @@ class _History:
     def _remember(self, step: Array, end: Array) -> None:
         if self._last_step is not None and self._last_end is not None:
             # The newest change replaces the oldest one.
-            i = self._n_changes % _REMEMBERED_STEPS
+            i = self._n_changes % len(self._changes_of_step)
             np.subtract(end, self._last_end, out=self._changes_of_end[i])
             np.subtract(step, self._last_step, out=self._changes_of_step[i])
             self._n_changes += 1
@@ -254,7 +243,7 @@ def _least_squares(matrix: Array, right: Array) -> Array | None:
     LAPACK is called directly: for small problems, SciPy's checks cost more than the
     solution.
     """
-    if len(matrix) > _MAX_LAPACK_ROWS:
+    if len(matrix) > settings.ROUNDS.max_lapack_rows:
         # LAPACK's pivoting would read the columns many times.
         gram = matrix.T @ matrix
         solution = np.linalg.lstsq(gram, matrix.T @ right, rcond=_GRAM_RCOND)[0]
@@ -403,7 +392,7 @@ def _label_open(
     codes = np.empty(len(rows), dtype=np.intp)
     leads = np.empty(len(rows))
     is_sure = np.empty(len(rows), dtype=bool)
-    n_at_once = max(1, _MAX_HELD_SCORES // len(rule.intercept))
+    n_at_once = max(1, settings.ROUNDS.max_scores_at_once // len(rule.intercept))
     for begin in range(0, len(rows), n_at_once):
         some = slice(begin, begin + n_at_once)
         scores = model.frame.apply(rows[some]) @ rule.coef + rule.intercept

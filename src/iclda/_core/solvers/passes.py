@@ -21,10 +21,6 @@ from .continuation import Effort, Follower, Path, State
 from .sample import moved_scores
 from .streamed import StreamedSet
 
-# Where a pass returns only some of the rows near boundaries, tau falls at least to this
-# share of itself.
-_MAX_TAU_FACTOR = 0.5
-
 
 class SamplePath(NamedTuple):
     """What is left of a path on a sample when it is continued on all rows.
@@ -144,7 +140,7 @@ def _follow_near_boundaries(
         # unknown.
         n_enough = chosen.rows_per_unknown * state.scores[:-1].size
         share = n_enough / max(1, labeling.n_near)
-        min_factor = max(min_factor, min(_MAX_TAU_FACTOR, share))
+        min_factor = max(min_factor, min(chosen.max_tau_factor, share))
     elif labeling.is_thinned:
         min_factor = 1.0
     local = Follower(objective, labeling.local_set)

@@ -42,14 +42,8 @@ _DUAL_ROUNDING = 1e-15
 _SURE_GAIN = 8
 # Divisors and logarithms are kept above this.
 _SMALLEST_DIVISOR = 1e-300
-# Ridge of Newton's equations, over the trace: rounding alone, at first after a failed
-# step, and its factors after failed and successful steps.
+# Ridge that rounding takes, over the trace of Newton's equations.
 _ROUNDING_RIDGE = 1e-12
-_FIRST_RIDGE = 1e-3
-_RAISED_RIDGE_FACTOR = 10
-_LOWERED_RIDGE_FACTOR = 0.1
-# A ridge above this makes steps that change nothing.
-_LARGEST_RIDGE = 1e6
 
 
 @dataclass(frozen=True)
@@ -261,22 +255,23 @@ class _DualNewton:
 
     def step(self, indices: AnyArray) -> None:
         """Take a Newton step at each index or, if it raises the dual, another one."""
-        longest_step = settings.QUOTA_NEWTON.hard_score
+        chosen = settings.QUOTA_NEWTON
         traces = np.trace(self._hessians[indices], axis1=1, axis2=2)
         ridge = self._ridges[indices] + _ROUNDING_RIDGE * traces + _SMALLEST_DIVISOR
         unit = np.eye(len(self._shifted_classes))
         damped = self._hessians[indices] + ridge[:, None, None] * unit
         right = self._gradients[indices][..., None]
         steps = -np.linalg.solve(damped, right)[..., 0]
-        lengths = np.maximum(np.abs(steps).max(axis=1), longest_step)
-        steps *= (longest_step / lengths)[:, None]
+        lengths = np.maximum(np.abs(steps).max(axis=1), chosen.hard_score)
+        steps *= (chosen.hard_score / lengths)[:, None]
         is_lower = self._move(indices, steps, n_roundings=1.0)
 
-        first_ridge = np.maximum(_FIRST_RIDGE * traces, _ROUNDING_RIDGE)
-        lowered = _LOWERED_RIDGE_FACTOR * self._ridges[indices]
-        raised = np.maximum(_RAISED_RIDGE_FACTOR * self._ridges[indices], first_ridge)
+        first_ridge = np.maximum(chosen.first_ridge * traces, _ROUNDING_RIDGE)
+        old_ridge = self._ridges[indices]
+        lowered = chosen.lowered_ridge_factor * old_ridge
+        raised = np.maximum(chosen.raised_ridge_factor * old_ridge, first_ridge)
         self._ridges[indices] = np.where(is_lower, lowered, raised)
-        is_stuck = ~is_lower & (self._ridges[indices] > _LARGEST_RIDGE)
+        is_stuck = ~is_lower & (self._ridges[indices] > chosen.max_ridge)
         self._is_open[indices[is_stuck]] = False
         if not is_lower.all():
             self._scale_odds(indices[~is_lower])

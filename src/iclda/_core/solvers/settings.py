@@ -35,13 +35,23 @@ class Holding:
 
 @dataclass(frozen=True)
 class Rounds:
-    """Rows that self-learning and EM hold, which label all rows in every round."""
+    """Self-learning and EM, which label all rows in every round, and self-training."""
 
     # Unlabeled rows held in memory.
     max_rows: int = 4096
     # The same with quotas, in numbers (64 MB): to fill quotas of many classes takes
     # many reads.
     max_numbers_with_quotas: int = 2**23
+    # An extrapolation of EM uses this many of its last steps.
+    remembered_steps: int = 8
+    # Least squares problems with more rows than this take the normal equations.
+    max_lapack_rows: int = 20_000
+    # A step of EM that leads away from a saddle is stretched by this factor.
+    saddle_stretch: float = 2.0
+    # EM has converged after this many small rises of the likelihood in a row.
+    small_rises_at_convergence: int = 2
+    # Scores that self-training computes at once: 32 MB.
+    max_scores_at_once: int = 2**22
 
 
 @dataclass(frozen=True)
@@ -219,8 +229,10 @@ class Passes:
     steps_over_max_iter: int = 5
     # Smallest factor of tau between two passes.
     min_tau_factor: float = 0.03
-    # The same where the last step was wrong or few rows are near boundaries.
+    # Where a pass returns only some of the rows near boundaries, tau falls less, so
+    # that this many of them are left for each unknown, but at least by this factor.
     rows_per_unknown: int = 10
+    max_tau_factor: float = 0.5
     # On the rows near boundaries, a path ends at this share of the tolerance, or of
     # the gap with which the pass began.
     aimed_share_of_tol: float = 0.3
@@ -247,6 +259,32 @@ class Convex:
 
 
 @dataclass(frozen=True)
+class SoftSquares:
+    """Newton's method for least squares with soft labels."""
+
+    # Relative residual at which Newton's equations count as solved.
+    residual_left: float = 1e-8
+    # A Newton step is halved until it is shorter than this part of the whole.
+    min_step_part: float = 1e-6
+
+
+@dataclass(frozen=True)
+class MomentMatch:
+    """Newton's method for the highest likelihood under the moments of all rows."""
+
+    # Gradient at which it ends, and the ascent that may be predicted at a maximum, per
+    # unit of labeled weight.
+    gradient_left: float = 1e-9
+    max_ascent_left: float = 1e-10
+    max_steps: int = 500
+    first_trust_radius: float = 0.1
+    # With so many unknowns the dense systems take some minutes.
+    max_unknowns: int = 2_500
+    # It starts with the distances between class means times these.
+    start_mean_scales: tuple[float, ...] = (1.0, 0.1)
+
+
+@dataclass(frozen=True)
 class QuotaNewton:
     """Newton's method for the shifts of scores that fill quotas."""
 
@@ -264,6 +302,12 @@ class QuotaNewton:
     # row at the first level, and the factor of tau from level to level.
     soft_range: float = 10.0
     tau_factor: float = 0.3
+    # Ridge of Newton's equations, over the trace, after the first step that fails; its
+    # factors after steps that fail and succeed; and one above which steps are given up.
+    first_ridge: float = 1e-3
+    raised_ridge_factor: float = 10
+    lowered_ridge_factor: float = 0.1
+    max_ridge: float = 1e6
     # Factor of the sharpness of intervals from level to level.
     sharpness_factor: float = 10.0
     # Tau of the linear oracle, over the range of the scores.
@@ -311,6 +355,35 @@ class Proof:
     small_cell_width: float = 0.1
     # Cells narrower than this are not split: the proof is given up.
     min_cell_width: float = 1e-4
+    # A cell is split in r if the width in r costs this share of what is lacking.
+    splitting_share_of_lack: float = 0.5
+    # In a large cell, no Newton steps begin at a start that lacks this many times as
+    # much as the best one.
+    max_lack_over_best: float = 5
+    # Bounds are lowered to this share of the tolerance below the target.
+    aimed_share_of_tol: float = 0.1
+    # Step in log(v) by which the lower end of the cells is sought.
+    log_v_step: float = 0.2
+
+    # Newton steps for the multipliers soften the bound by a tau, per unit of labeled
+    # weight. It begins at what is lacking, or at the first one here, and falls by a
+    # factor to a share of itself, between the two smallest ones.
+    min_first_tau: float = 1e-6
+    last_tau_share: float = 0.03
+    last_tau_limits: tuple[float, float] = (2e-7, 0.03)
+    tau_factor: float = 0.3
+    # Weight, over tau, of the logarithmic barrier that keeps the bound concave in b.
+    barrier_per_tau: float = 0.02
+    # Gain of a step that is accepted, over the one that its slope predicts.
+    sufficient_gain: float = 0.1
+    # Steps end where the predicted fall is below this share of what is lacking.
+    min_fall_over_lack: float = 0.2
+    # Relative damping: the smallest one, the first one after a failed step, and its
+    # factors after steps that fail and succeed.
+    min_damping: float = 1e-9
+    damping_after_failure: float = 1e-5
+    raised_damping_factor: float = 10
+    lowered_damping_factor: float = 0.1
 
 
 HOLDING = Holding()
@@ -323,6 +396,8 @@ GAPS = Gaps()
 WORK = Work()
 PASSES = Passes()
 CONVEX = Convex()
+SOFT_SQUARES = SoftSquares()
+MOMENT_MATCH = MomentMatch()
 QUOTA_NEWTON = QuotaNewton()
 QUOTA_PASSES = QuotaPasses()
 PROOF = Proof()
