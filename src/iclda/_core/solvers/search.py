@@ -32,7 +32,7 @@ from ..labelsums import LexicographicRule, LinearRule
 from ..likelihood import Objective
 from ..problem import Problem
 from . import Outcome, settings
-from .continuation import Effort, Follower, Path
+from .continuation import Effort, Follower, Path, State
 from .held import HeldSet
 from .on_device import DeviceSet
 from .passes import best_on_all_rows, follow_in_passes, leave_sample
@@ -221,24 +221,37 @@ def _follow_candidates(
 ) -> list[Path]:
     """Return a path from each candidate; only those that may be best are followed."""
     paths: list[Path] = []
-    begin_tau = candidates.reheating * candidates.tau
+    reheating = candidates.reheating
     for scores in candidates.scores:
         start = follower.state(scores, candidates.tau)
-        unfollowed = Path(start, follower.gap(start), 0, True, (start,))
-        # To first order a path gains at most its gap.
-        highest_value = max((path.state.value for path in paths), default=-np.inf)
-        may_be_best = not paths or start.value + unfollowed.gap >= highest_value
-        if not may_be_best or effort.is_exhausted:
-            paths.append(unfollowed)
+        if effort.is_exhausted or not _may_be_best(follower, start, paths):
+            paths.append(_unfollowed(follower, start))
             continue
-        # Scores are nearly gradient / tau: at a higher tau they are smaller.
-        begin = follower.state(scores / candidates.reheating, begin_tau)
+        begin = start
+        if reheating != 1:
+            # Scores are nearly gradient / tau: at a higher tau they are smaller.
+            begin = follower.state(scores / reheating, reheating * candidates.tau)
         path = follower.follow(begin, effort)
         has_lost = path.gap > effort.tol and path.state.value < start.value
         if is_whole and path.is_bounded and has_lost:
-            path = replace(unfollowed, n_iter=path.n_iter)
+            path = replace(_unfollowed(follower, start), n_iter=path.n_iter)
         paths.append(path)
     return paths
+
+
+def _may_be_best(follower: Follower, start: State, paths: list[Path]) -> bool:
+    """Return whether a path from a state may end higher than those followed.
+
+    To first order it gains at most its gap.
+    """
+    if not paths:
+        return True
+    highest_value = max(path.state.value for path in paths)
+    return start.value + follower.gap(start) >= highest_value
+
+
+def _unfollowed(follower: Follower, start: State) -> Path:
+    return Path(start, follower.gap(start), 0, True, (start,))
 
 
 def _highest(paths: list[Path]) -> Path:
