@@ -68,6 +68,16 @@ def test_soft_labels_fill_the_quotas(sample, sharpness, width):
 
 
 @intervals
+def test_labels_of_similar_scores_save_time_and_change_nothing(sample, width):
+    held = held_rows(sample, shares_of(sample.n_classes, width))
+    scores = np.random.default_rng(5).standard_normal(held.labeled_point.shape)
+    near = held.label(0.9 * scores)
+    found, expected = held.label(scores, near), held.label(scores)
+    np.testing.assert_allclose(found.point, expected.point, atol=1e-9)
+    assert found.log_sum == pytest.approx(expected.log_sum, abs=1e-9)
+
+
+@intervals
 def test_the_point_and_its_derivative_are_those_of_the_log_sum(sample, width):
     held = held_rows(sample, shares_of(sample.n_classes, width))
     rng = np.random.default_rng(1)

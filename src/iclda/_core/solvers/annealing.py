@@ -18,8 +18,7 @@ import numpy as np
 from .. import AnyArray, Array
 from ..likelihood import LabeledLikelihood
 from . import settings
-from .held import HeldSet
-from .on_device import DeviceSet
+from .attainable import HeldRows
 
 # Rounding of the merit, relative to its size.
 _MERIT_ROUNDING = 1e-12
@@ -70,7 +69,7 @@ class Annealing:
     def __init__(
         self,
         likelihood: LabeledLikelihood,
-        held: HeldSet | DeviceSet,
+        held: HeldRows,
         cooling: float | None = None,
     ) -> None:
         chosen = settings.STARTS

@@ -10,10 +10,10 @@ reached in the limit of large scores. The maximum of a linear function over the 
 labels every row by its largest score, which takes one pass over the rows.
 
 Solvers know an ``AttainableSet`` only by this protocol. It promises the point of a soft
-or a hard labeling, the derivative of that point by the scores, and the linear maximum.
-Whether its rows are in memory (``held``), on a device (``on_device``) or read in every
-pass (``streamed``), and whether the classes have quotas (``quota_sets``), is decided
-once, in ``sets``.
+or a hard labeling, the derivative of that point by the scores, and the linear maximum;
+``HeldRows`` promises a little more. Whether rows are in memory (``held``), on a device
+(``on_device``) or read in every pass (``streamed``), and whether the classes have
+quotas (``quota_sets``), is decided in ``sets`` alone.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class Labeling(SoftLabels):
 class AttainableSet(Protocol):
     """The attainable set of some rows, as solvers see it.
 
-    Where a method takes the labels of earlier scores (``near``), these only save time.
+    Where a method takes the labels of similar scores (``near``), these save time.
     """
 
     @property
@@ -209,9 +209,44 @@ class AttainableSet(Protocol):
     def support(self, direction: Array, near: SoftLabels | None = None) -> float:
         """Return the maximum over the set of direction'(point - labeled point).
 
-        With quotas it may be an upper bound. ``near`` are the labels at the point where
-        the direction is the gradient.
+        ``near`` are the labels at the point where the direction is the gradient. With
+        quotas on rows that are read in passes it is an upper bound, which is infinite
+        without them.
         """
+
+
+class HeldRows(AttainableSet, Protocol):
+    """The attainable set of rows that are held, in memory or on a device."""
+
+    @property
+    def weights(self) -> Array:
+        """Weights (n,) of the rows, over N."""
+
+    @property
+    def n_read_by_labeling(self) -> int:
+        """Numbers that are read to label all rows by softmax."""
+
+    def soft_points(self, scores: Array) -> tuple[Array, Array]:
+        """Return the points and the log sums of a stack of scores (S, K, 1 + rank)."""
+
+    def scores_of_rows(self, scores: Array) -> Array:
+        """Return the score of every row in each class, (K, n)."""
+
+    def shares(self, scores: Array) -> Array:
+        """Return the soft shares (K, n) of the rows.
+
+        For two classes they are (1, n), the shares in the second.
+        """
+
+    def spread(self, gradient: Array) -> float:
+        """Return the spread of a gradient.
+
+        It is the root mean square over rows of the range over classes of
+        gradient_k' z~.
+        """
+
+    def label_among(self, labels: SoftLabels, *, is_thinned: bool) -> Labeling:
+        """Return given labels of all rows with J, formed from the held rows."""
 
 
 def gap(

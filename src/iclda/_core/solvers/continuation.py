@@ -174,9 +174,8 @@ class Follower:
         """Lower tau until the gap is small, progress ends, or it is ``min_tau``."""
         chosen = settings.LEVELS
         aim = min(effort.aim, effort.tol)
-        reached_tau = max(
-            _REACHED_FACTOR * min_tau, chosen.min_tau * self.objective.weight
-        )
+        smallest_tau = chosen.min_tau * self.objective.weight
+        reached_tau = max(_REACHED_FACTOR * min_tau, smallest_tau)
         min_factor = chosen.min_tau_factor
         ascent_left = chosen.ascent_left
         best = Path(state, np.inf, 0, True)
@@ -203,10 +202,10 @@ class Follower:
             is_last = best.gap <= aim or state.tau <= reached_tau
             is_last = is_last or n_iter >= effort.max_iter or effort.is_exhausted
 
-            # 3. Repeat the level where it did not serve.
+            # 3. Repeat a level that did not reach its maximum or left too much ascent.
             if not is_last:
-                is_repeatable = levels and min_factor < chosen.max_repeated_tau_factor
-                if end is _End.UNFINISHED and is_repeatable:
+                can_fall_less = min_factor < chosen.max_repeated_tau_factor
+                if end is _End.UNFINISHED and levels and can_fall_less:
                     # Labels hardened before boundaries could move: take a larger tau.
                     min_factor = float(np.sqrt(min_factor))
                     state = levels[-1].next_level(min_factor * levels[-1].tau)
@@ -242,9 +241,8 @@ class Follower:
 
             # 1. Find a direction.
             rounding = _MERIT_ROUNDING * (abs(state.merit) + self.objective.weight)
-            system = NewtonSystem(
-                self.objective, state.labeling, state.tau, effort.work
-            )
+            labeling = state.labeling
+            system = NewtonSystem(self.objective, labeling, state.tau, effort.work)
             step = system.solve(state.residual, radius)
             small_ascent = ascent_left * state.tau * max(state.entropy, 0.0)
             is_centered = step.slope <= max(small_ascent, rounding)

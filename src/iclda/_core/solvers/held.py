@@ -33,7 +33,6 @@ class HeldSet:
 
     # Rows in memory are never read again.
     n_passes: ClassVar[int] = 0
-    is_in_memory: ClassVar[bool] = True
 
     z: Array
     weights: Array
@@ -45,7 +44,6 @@ class HeldSet:
 
     @property
     def n_read_by_labeling(self) -> int:
-        """Numbers that are read to label all rows by softmax."""
         return len(self.weights) * self.labeled_point.size
 
     @cached_property
@@ -105,10 +103,9 @@ class HeldSet:
         ahead = self.weights @ np.maximum(lead, 0)
         return float(ahead + direction[1] @ self._unlabeled_total)
 
-    # What the search asks of held rows besides.
+    # What held rows promise besides.
 
     def label_among(self, labels: SoftLabels, *, is_thinned: bool) -> Labeling:
-        """Return given labels of all rows with J, formed from the held rows."""
         return Labeling(
             scores=labels.scores,
             point=labels.point,
@@ -127,7 +124,6 @@ class HeldSet:
         return HeldSet(self.z, self.weights, labeling.point - sums)
 
     def soft_points(self, scores: Array) -> tuple[Array, Array]:
-        """Return the points and the log sums of a stack of scores (S, K, 1 + rank)."""
         if not self._has_two_classes:
             shares, log_sums = label(self._scores(scores), is_soft=True)
             shares *= self.weights
@@ -142,22 +138,12 @@ class HeldSet:
         return points, log_sums + scores[:, 1] @ self._unlabeled_total
 
     def scores_of_rows(self, scores: Array) -> Array:
-        """Return the score of every row in each class, (K, n)."""
         return self._scores(scores)
 
     def shares(self, scores: Array) -> Array:
-        """Return the soft shares (K, n) of the rows.
-
-        For two classes they are (1, n), the shares in the second.
-        """
         return self._soft_shares(scores)
 
     def spread(self, gradient: Array) -> float:
-        """Return the spread of a gradient.
-
-        It is the root mean square over rows of the range over classes of
-        gradient_k' z~.
-        """
         ranges = np.ptp(self.scores_of_rows(gradient), axis=0)
         return weighted_spread(ranges, self.weights)
 

@@ -21,11 +21,9 @@ from ..likelihood import LabeledLikelihood
 from ..problem import Problem
 from . import Limits, Outcome, settings
 from .annealing import Annealing, Members, first_of_each, squared_distances
-from .attainable import gap
+from .attainable import HeldRows, gap
 from .continuation import Effort
-from .held import HeldSet
 from .newton import WorkLeft
-from .on_device import DeviceSet
 from .sample import Sample, moved_scores
 from .search import Candidates, Search, Solution
 from .sets import attainable_sets
@@ -137,7 +135,7 @@ def _candidates_on(sample: Sample, n_starts: int, seed: int) -> Candidates:
 
 def find_candidates(
     problem: Problem,
-    held: HeldSet | DeviceSet,
+    held: HeldRows,
     n_starts: int,
     seed: int,
     *,
@@ -159,7 +157,7 @@ def find_candidates(
 
 
 def _anneal_few(
-    problem: Problem, held: HeldSet | DeviceSet, n_starts: int, seed: int
+    problem: Problem, held: HeldRows, n_starts: int, seed: int
 ) -> Candidates:
     """Anneal the supervised posterior and equal shares: with many unknowns."""
     chosen = settings.STARTS
@@ -171,7 +169,7 @@ def _anneal_few(
 
 
 def _anneal_in_rounds(
-    problem: Problem, held: HeldSet | DeviceSet, n_starts: int, seed: int
+    problem: Problem, held: HeldRows, n_starts: int, seed: int
 ) -> tuple[Members, float]:
     """Anneal few starts; while they disagree all of them, then variations of the best.
 

@@ -17,8 +17,8 @@ from ..labelsums import ROUNDING
 from ..problem import Problem
 from ..rows import HARD
 from . import settings
-from .attainable import Labeling, SoftLabels, weighted_spread
-from .held import HeldSet, hold_in_memory
+from .attainable import HeldRows, Labeling, SoftLabels, weighted_spread
+from .held import hold_in_memory
 
 
 @dataclass(eq=False, kw_only=True)
@@ -67,7 +67,6 @@ class DeviceSet:
 
     # Rows on a device are never read again.
     n_passes: ClassVar[int] = 0
-    is_in_memory: ClassVar[bool] = False
 
     z: Any
     weights: Array
@@ -111,7 +110,7 @@ class DeviceSet:
         largest = self.place.xp.max(self._scores(direction), axis=0)
         return float(self._sum(largest))
 
-    # What the search asks of held rows besides; see ``HeldSet``.
+    # What held rows promise besides.
 
     def label_among(self, labels: SoftLabels, *, is_thinned: bool) -> Labeling:
         shares, _ = self.place.label(self._scores(labels.scores), is_soft=True)
@@ -169,7 +168,7 @@ class DeviceSet:
 
 def hold_where_fast(
     problem: Problem, rows: AnyArray, weights: Array, *, is_framed: bool = False
-) -> HeldSet | DeviceSet:
+) -> HeldRows:
     """Hold rows in memory or, if they are worth moving, on the device of the rows.
 
     Rows are in the user's units or, if ``is_framed``, in frame coordinates.

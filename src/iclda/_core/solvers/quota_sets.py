@@ -224,6 +224,8 @@ class QuotaStreamedSet(StreamedSet):
     ) -> QuotaLabeling:
         """Return the labeling whose rows near boundaries fill the quotas left."""
         labeling = returned.label_from(scores, shift)
+        # Its dual is that of the rows near boundaries alone: add what the others have
+        # at the shift of the pass.
         local: HeldSet = free.local_set
         local_log_sum = local.label(shifted(scores, shift.values)).log_sum
         log_sum_of_others = free.log_sum - local_log_sum

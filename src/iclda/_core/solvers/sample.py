@@ -17,8 +17,8 @@ from .. import Array
 from ..moments import Moments, moments_of_block
 from ..problem import Problem
 from . import settings
+from .attainable import HeldRows
 from .held import HeldSet, hold_in_memory
-from .on_device import DeviceSet
 from .sets import attainable_sets
 
 
@@ -38,7 +38,7 @@ class Sample:
     problem: Problem
     rows: Array
     weights: Array
-    held: HeldSet | DeviceSet
+    held: HeldRows
     is_whole: bool
 
     def thinned(self, max_rows: int) -> Sample:

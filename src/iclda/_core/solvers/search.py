@@ -32,9 +32,8 @@ from ..labelsums import LexicographicRule, LinearRule
 from ..likelihood import Objective
 from ..problem import Problem
 from . import Outcome, settings
+from .attainable import HeldRows
 from .continuation import Effort, Follower, Path, State
-from .held import HeldSet
-from .on_device import DeviceSet
 from .passes import best_on_all_rows, follow_in_passes, leave_sample
 from .path_limit import Limit, find_limit
 from .sample import Sample, draw_sample
@@ -93,6 +92,8 @@ class Solution:
 class Search:
     """The search of one problem; its methods are called in the order given above.
 
+    To make it is step 1: it draws the sample.
+
     Parameters
     ----------
     problem : the problem
@@ -134,7 +135,7 @@ class Search:
         self._n_passes = 1
 
     def on_sample(self, candidates: Candidates) -> None:
-        """Follow a path from each candidate that may be best, on the rows held."""
+        """Follow paths from the candidates that may be best, on held rows: step 2."""
         effort = self.effort_on_sample
         self._paths = _follow_candidates(
             self.follower, candidates, effort, is_whole=self.sample.is_whole
@@ -148,7 +149,7 @@ class Search:
             self._best = _highest(self._paths)
 
     def on_all_rows(self) -> None:
-        """Continue the best path on all rows.
+        """Continue the best path on all rows: step 3.
 
         Nothing is done if all rows are held, or if the path is unbounded.
         """
@@ -177,7 +178,7 @@ class Search:
         self._n_passes += reader.n_passes
 
     def solution(self) -> Solution:
-        """Return the end of the best path, or its limit, and why the search ended."""
+        """Return the end of the best path, or its limit, and why it ended: step 4."""
         path = self._best
         limit = self._limit
         weight = self._objective.weight
@@ -309,7 +310,7 @@ def _limit_of(
     return limit
 
 
-def _count_maxima(held: HeldSet | DeviceSet, paths: list[Path]) -> int:
+def _count_maxima(held: HeldRows, paths: list[Path]) -> int:
     """Return the number of ends of paths that differ in the label of some row."""
     shares = [held.shares(path.state.scores) for path in paths]
     min_distance = float(held.weights.min(initial=1)) / 2

@@ -1,7 +1,7 @@
-"""Which attainable set a problem has: the only module that looks at its proportions.
+"""Which attainable sets a problem has: the only module that looks at its proportions.
 
-``attainable_sets`` is asked once for each problem. Solvers use what it returns, and
-never ask whether there are quotas or where rows are held.
+Solvers ask ``attainable_sets`` for them, and never whether there are quotas or where
+rows are held.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import ClassVar, Protocol
 from .. import AnyArray, Array
 from ..problem import Problem
 from . import settings
-from .attainable import AttainableSet
-from .held import HeldSet, hold_in_memory
-from .on_device import DeviceSet, hold_where_fast
+from .attainable import AttainableSet, HeldRows
+from .held import hold_in_memory
+from .on_device import hold_where_fast
 from .quota_sets import QuotaSet, QuotaStreamedSet
 from .quotas import Quotas
 from .streamed import StreamedSet
@@ -33,10 +33,10 @@ class AttainableSets(Protocol):
 
     are_free: ClassVar[bool]
 
-    def hold(self, rows: AnyArray, weights: Array) -> HeldSet | DeviceSet:
+    def hold(self, rows: AnyArray, weights: Array) -> HeldRows:
         """Return the set of rows given in the user's units, whitened once."""
 
-    def stream(self, sample: HeldSet | DeviceSet) -> StreamedSet:
+    def stream(self, sample: HeldRows) -> StreamedSet:
         """Return the set of all rows, read in every pass, given that of some rows."""
 
     def open_for_rounds(self) -> AttainableSet:
@@ -61,10 +61,10 @@ class FreeSets:
 
     problem: Problem
 
-    def hold(self, rows: AnyArray, weights: Array) -> HeldSet | DeviceSet:
+    def hold(self, rows: AnyArray, weights: Array) -> HeldRows:
         return hold_where_fast(self.problem, rows, weights)
 
-    def stream(self, sample: HeldSet | DeviceSet) -> StreamedSet:
+    def stream(self, sample: HeldRows) -> StreamedSet:
         return StreamedSet(self.problem, sample)
 
     def open_for_rounds(self) -> AttainableSet:
@@ -88,7 +88,7 @@ class QuotaSets:
         free = hold_in_memory(self.problem, rows, weights)
         return QuotaSet(free.z, free.weights, free.labeled_point, self.quotas)
 
-    def stream(self, sample: HeldSet | DeviceSet) -> StreamedSet:
+    def stream(self, sample: HeldRows) -> StreamedSet:
         return QuotaStreamedSet(self.problem, sample)
 
     def open_for_rounds(self) -> AttainableSet:

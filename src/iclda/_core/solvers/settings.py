@@ -259,7 +259,7 @@ class Convex:
 
 
 @dataclass(frozen=True)
-class SoftSquares:
+class SoftSquaresNewton:
     """Newton's method for least squares with soft labels."""
 
     # Relative residual at which Newton's equations count as solved.
@@ -396,7 +396,7 @@ GAPS = Gaps()
 WORK = Work()
 PASSES = Passes()
 CONVEX = Convex()
-SOFT_SQUARES = SoftSquares()
+SOFT_SQUARES = SoftSquaresNewton()
 MOMENT_MATCH = MomentMatch()
 QUOTA_NEWTON = QuotaNewton()
 QUOTA_PASSES = QuotaPasses()

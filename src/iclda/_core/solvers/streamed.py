@@ -17,9 +17,8 @@ from ..labelsums import LabelSums, soften
 from ..problem import Problem
 from ..rows import Near, choose_near, near_boundary
 from . import settings
-from .attainable import Labeling, SoftLabels
-from .held import HeldSet
-from .on_device import DeviceSet, hold_where_fast
+from .attainable import HeldRows, Labeling, SoftLabels
+from .on_device import hold_where_fast
 
 
 class _Returned(NamedTuple):
@@ -32,7 +31,7 @@ class _Returned(NamedTuple):
     near_in_sample : indices of the rows of the sample that were near boundaries
     """
 
-    rows: HeldSet | DeviceSet
+    rows: HeldRows
     every: AnyArray
     near_in_sample: AnyArray
 
@@ -57,7 +56,7 @@ class StreamedSet:
     """
 
     problem: Problem
-    held: HeldSet | DeviceSet | None = None
+    held: HeldRows | None = None
     n_passes: int = field(default=0, init=False)
     _returned: _Returned | None = field(default=None, init=False)
 
@@ -113,7 +112,7 @@ class StreamedSet:
         sums = self._read(direction, is_soft=False)
         return sums.log_sum / self.problem.moments.weight
 
-    def _hold(self, u: AnyArray, weights: Array) -> HeldSet | DeviceSet:
+    def _hold(self, u: AnyArray, weights: Array) -> HeldRows:
         """Hold rows in frame coordinates."""
         return hold_where_fast(self.problem, u, weights, is_framed=True)
 
