@@ -39,6 +39,7 @@ ELSEWHERE = {
     "cli/labeling.py": "tests/cli/test_ask and tests/cli/test_label",
     "cli/messages.py": "tests/cli/test_options and tests/cli/test_command_line",
     "cli/studies.py": "tests/cli/test_paper",
+    "_core/solvers/on_device.py": "tests/rows/test_device, beside the other sums there",
     "_rows/dispatch.py": "tests/rows/test_backends, by every kind of rows",
     "_rows/kernels.py": "tests/rows/test_device_sums; it needs Triton",
     "_rows/parquet.py": "tests/rows/test_readers and tests/tabular/test_parquet_files",
