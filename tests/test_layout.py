@@ -30,7 +30,12 @@ ELSEWHERE = {
     "cli/labeling.py": "tests/cli/test_ask and tests/cli/test_label",
     "cli/messages.py": "tests/cli/test_options and tests/cli/test_command_line",
     "cli/studies.py": "tests/cli/test_paper",
+    "_rows/dispatch.py": "tests/rows/test_backends, by every kind of rows",
     "_rows/kernels.py": "tests/rows/test_device_sums; it needs Triton",
+    "_rows/parquet.py": "tests/rows/test_readers and tests/tabular/test_table_files",
+    "_rows/progress.py": "tests/rows/test_passes and tests/test_progress",
+    "_rows/threads.py": "tests/rows/test_passes and tests/estimators/test_threads",
+    "_rows/weighted_rows.py": "tests/rows/test_backends, by the rows of every backend",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
 }
 # Names that modules of one kind have in common on purpose.

@@ -1,8 +1,8 @@
 """Errors, warnings, and messages whose parameters and columns stay values.
 
 A message often names a parameter as the way out: "pass shrinkage='auto'". Somebody who
-uses the command line has to pass ``--shrinkage auto`` instead. Messages are therefore
-made of parts, and the interface in front of the reader words them:
+uses the command line has to pass an option instead. Messages are therefore made of
+parts, and the interface in front of the reader words them:
 
 >>> text = say("{n:,} rows: pass {@shrinkage=auto}.", n=1200)
 >>> str(text)

@@ -31,8 +31,8 @@ def open(
     """Open rows that are read a few at a time.
 
     Parameters
-    ---------- X : path, list of paths, memory map, h5py dataset, pyarrow dataset or
-    table, LazyFrame
+    ----------
+    X : path, paths, memory map, h5py dataset, pyarrow dataset or table, LazyFrame
         A path may be a .npy or Parquet file, a folder of them, or a pattern with
         wildcards. Files of a folder or pattern are read in the order of their names.
     columns : sequence of str, default=None

@@ -154,6 +154,8 @@ def test_many_odd_problems_have_a_finite_fit_or_one_clear_error(name, problem):
 )
 def test_the_unit_of_all_columns_changes_no_fit(name, problem, unit):
     make = partial(CLASSIFIERS_BY_NAME[name], shrinkage=problem.shrinkage)
+    # The weight ``beta`` of SDA is in squared units of the features.
+    make_scaled = partial(make, beta=0.1 * unit**2) if name == "sda" else make
     X, y, _ = problem.draw()
     X /= np.power(10.0, problem.scales)
     with warnings.catch_warnings():
@@ -162,9 +164,9 @@ def test_the_unit_of_all_columns_changes_no_fit(name, problem, unit):
             model = make().fit(X, y)
         except ValueError as error:
             with pytest.raises(type(error)):
-                make().fit(unit * X, y)
+                make_scaled().fit(unit * X, y)
             return
-        scaled = make().fit(unit * X, y)
+        scaled = make_scaled().fit(unit * X, y)
     if getattr(model, "converged_", True):
         assert_allclose(
             scaled.predict_proba(unit * X), model.predict_proba(X), rtol=0, atol=1e-6
