@@ -33,9 +33,10 @@ from iclda._core.solvers.attainable import (
     hold_in_memory,
 )
 from iclda._rows import device, report_as
-from iclda._rows.backends import Request, place_of, to_host
-from iclda._rows.device_sums import DeviceBlock, is_out_of_memory
+from iclda._rows.device_blocks import DeviceBlock
 from iclda._rows.memory import MemoryRows
+from iclda._rows.places import is_out_of_memory, place_of, to_host
+from iclda._rows.protocol import Request
 from iclda.rows import progress
 from problems import STREAMED, draw_sample, problem_of
 

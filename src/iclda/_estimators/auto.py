@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._core import AnyArray, Array
 from .._messages import NoUnlabeledRowsWarning, ParameterError, plural, say
 from .._rows import unreported
-from .._rows.backends import MANY_FEATURES
+from .._rows.unit_length import MANY_FEATURES
 from .._statistics import (
     LEAST_TESTED,
     BaseRate,

@@ -31,7 +31,7 @@ from .._messages import (
     say,
     warn,
 )
-from .._rows.backends import column_of
+from .._rows.checks import column_of
 from .labels import plain, split_marker
 
 _SHIFT_PROBABILITY = 1e-6

@@ -40,7 +40,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._core import AnyArray, Array
 from .._estimators.labels import is_missing
 from .._messages import ColumnError, Hint, say
-from .._rows.backends import MANY_FEATURES
+from .._rows.unit_length import MANY_FEATURES
 from .._system import require
 
 # Names of column types, as model files have them.

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .._rows.backends import refuse_repeated
+from .._rows.checks import refuse_repeated
 from .encoders import require_for_tables
 from .table import ReadOptions, Table, read_opened
 from .table_files import _entries

@@ -33,8 +33,9 @@ import numpy as np
 
 from .._core import AnyArray
 from .._messages import plural, quoted_list
-from .._rows.backends import check_finite, refuse_repeated
-from .._rows.readers import Reader, reader_of
+from .._rows.checks import check_finite, refuse_repeated
+from .._rows.kinds import reader_of
+from .._rows.readers import Reader
 from .._system import atomic_write
 from .encoders import COLUMN_TYPES, EMPTY_WORDS, require_for_tables
 
