@@ -23,7 +23,16 @@ ELSEWHERE = {
     "_estimators/normalized.py": "tests/estimators/test_moment_constrained",
     "_estimators/self_learning.py": "tests/estimators/test_self_training",
     "_local_server.py": "tests/playground/test_server and tests/labeling/test_server",
+    "labeling/pool.py": "tests/labeling/test_rounds and test_shown",
+    "labeling/project.py": "tests/labeling/test_rounds and test_server",
     "labeling/session.py": "tests/labeling/test_server, as the page uses it",
+    "tabular/answer_files.py": "tests/labeling/test_answers",
+    "tabular/cells.py": "test_column_types and test_class_names",
+    "tabular/files.py": "test_csv_files and test_array_files",
+    "tabular/list_columns.py": "test_parquet_files and test_frames",
+    "tabular/predict.py": "tests/cli/test_models and test_features",
+    "tabular/read_options.py": "test_table",
+    "tabular/readers.py": "test_csv_files, test_table and tests/cli/test_bad_tables",
     "_system.py": "test_model_files, tests/cli/test_models and the tests of missing extras",
     "model_selection/_scores.py": "tests/model_selection/test_scorers and test_learning_curve",
     "plots/_scores.py": "tests/plots: test_learning_curve_display, test_reliability and others",
@@ -39,7 +48,7 @@ ELSEWHERE = {
     "_rows/dispatch.py": "tests/rows/test_backends, by every kind of rows",
     "_rows/kernels.py": "tests/rows/test_fused; it needs Triton",
     "_rows/kinds.py": "tests/rows/test_rows",
-    "_rows/parquet.py": "tests/rows/test_readers and tests/tabular/test_table_files",
+    "_rows/parquet.py": "tests/rows/test_readers and tests/tabular/test_parquet_files",
     "_rows/places.py": "tests/rows/test_device",
     "_rows/precision.py": "tests/rows/test_device and tests/rows/test_fused",
     "_rows/progress.py": "tests/rows/test_passes and tests/test_progress",
@@ -51,8 +60,6 @@ ELSEWHERE = {
 }
 # Names that modules of one kind have in common on purpose.
 COMMON = {"open_rows", "apply_to_rows", "compare", "label"}
-# AutoLDA has these of the table of methods, everything else those of ``_cost``.
-COMMON |= {"affordable", "without_free_search"}
 
 
 def pair_of(module):

@@ -26,7 +26,7 @@ from iclda.model_selection import _rows_to_label, _scores, _splitters
 NAMES = [*{method.class_name: None for method in (*FITTED, *FURTHER)}, "AutoLDA"]
 FUNCTIONS = ["compare", "load_model", "save_model"]
 MESSAGES = [
-    *("ColumnError", "DegenerateFitWarning", "NoUnlabeledRowsWarning"),
+    *("ColumnError", "DegenerateFitWarning", "FitError", "NoUnlabeledRowsWarning"),
     *("NotConvergedWarning", "NothingLearnedWarning", "ParameterError"),
 ]
 OPTIONAL = [

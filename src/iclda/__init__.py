@@ -36,6 +36,7 @@ if _TYPE_CHECKING:
     from ._messages import (
         ColumnError,
         DegenerateFitWarning,
+        FitError,
         NothingLearnedWarning,
         NoUnlabeledRowsWarning,
         ParameterError,
@@ -51,6 +52,7 @@ _HOME = {
     "AutoLDA": "._estimators.auto",
     "ColumnError": "._messages",
     "DegenerateFitWarning": "._messages",
+    "FitError": "._messages",
     "NoUnlabeledRowsWarning": "._messages",
     "NotConvergedWarning": "._estimators.diagnosis",
     "NothingLearnedWarning": "._messages",

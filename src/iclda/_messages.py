@@ -141,7 +141,15 @@ class ParameterError(ValueError):
         self.value = value
 
 
-class ColumnError(ValueError):
+class FitError(ValueError):
+    """A classifier cannot be fitted to the rows: labels are too few, or rows too alike.
+
+    A fit raises it, or a subclass, on purpose. Whoever tries several classifiers may
+    catch it and go on; any other error of a fit is a mistake, of the caller or ours.
+    """
+
+
+class ColumnError(FitError):
     """A column cannot be used in a fit: ``column``, its name, or its number in X."""
 
     def __init__(self, message: str, *, column: str | int | None = None) -> None:

@@ -6,7 +6,6 @@ comparisons, tables, curves, colors and reports follow.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -459,18 +458,6 @@ FROM_THE_SAFEST = (
     "moment",
 )
 
-# Methods that take minutes with more than ``_MAX_FAST_FEATURES`` features.
-_SLOW_IF_WIDE = ("self-training", "pessimistic", "sklearn-self-training", "sklearn-lda")
-_MAX_FAST_FEATURES = 400
-
-# Methods that search, which takes minutes with more than ``_MAX_SEARCH_UNKNOWNS``
-# unknowns, (classes - 1) x (features + 1).
-_SEARCHES = ("iclda", "iclda-proportions", "pessimistic")
-_MAX_SEARCH_UNKNOWNS = 5_000
-
-# Names before version 0.2, when ``self-training`` was scikit-learn's.
-_RENAMED = {"confident": "self-training", "logistic": "sklearn-logistic"}
-
 
 def _normalized(name: str) -> str:
     """Return a name in lower case without hyphens and spaces."""
@@ -498,9 +485,7 @@ _METHODS_BY_NAME = _methods_by_name()
 
 def known_method(name: str) -> Method | None:
     """Return a method by any of its names; what stands in brackets is ignored."""
-    normalized = _normalized(str(name).partition("(")[0])
-    normalized = _normalized(_RENAMED.get(normalized, normalized))
-    return _METHODS_BY_NAME.get(normalized)
+    return _METHODS_BY_NAME.get(_normalized(str(name).partition("(")[0]))
 
 
 def find_method(
@@ -509,7 +494,7 @@ def find_method(
     """Return a method by its name here, in the paper or in Python.
 
     A ValueError lists the methods to choose from, and ``others``, further names that
-    the caller takes. A FutureWarning gives the new name of a method that was renamed.
+    the caller takes.
     """
     method = None if "(" in str(name) else known_method(name)
     if method is None or method not in among:
@@ -525,13 +510,6 @@ def find_method(
             )
         known = [*others, *(f"{each.name} ({each.paper_name})" for each in among)]
         raise ValueError(f"{problem} There are: {', '.join(known)}.")
-    if _normalized(name) in _RENAMED:
-        warnings.warn(
-            f"The method {name!r} is named {method.name!r} now; {name!r} will be an "
-            "error in 0.3.",
-            FutureWarning,
-            stacklevel=2,
-        )
     return method
 
 
@@ -540,36 +518,6 @@ def safety_rank(name: str) -> int:
     if name not in FROM_THE_SAFEST:
         return len(FROM_THE_SAFEST)
     return FROM_THE_SAFEST.index(name)
-
-
-def affordable(
-    methods: Sequence[Method], n_features: int, n_unknowns: int = 0
-) -> tuple[Method, ...]:
-    """Leave out methods that would take minutes, if others remain.
-
-    Some are slow with many features, others with many unknowns of a search.
-    """
-    slow: set[str] = set()
-    if n_features > _MAX_FAST_FEATURES:
-        slow.update(_SLOW_IF_WIDE)
-    if n_unknowns > _MAX_SEARCH_UNKNOWNS:
-        slow.update(_SEARCHES)
-    fast = tuple(method for method in methods if method.name not in slow)
-    return fast or tuple(methods)
-
-
-def without_free_search(
-    methods: Sequence[Method], n_labeled: int, n_features: int
-) -> tuple[Method, ...]:
-    """Leave out ICLDA with free class sizes if labels are fewer than features.
-
-    Its likelihood is then highest where a class has hardly any rows but its labeled
-    ones.
-    """
-    if n_labeled >= n_features:
-        return tuple(methods)
-    others = tuple(method for method in methods if method.name != "iclda")
-    return others or tuple(methods)
 
 
 def parse_shrinkage(text: str) -> Shrinkage:

@@ -48,11 +48,9 @@ def test_it_predicts_as_the_classifier_that_it_chose(wine, fitted):
 @pytest.mark.parametrize("methods", [None, ["average"]])
 def test_rows_written_three_times_are_tested_once(wine, methods):
     X, y = wine
-    labels, clf = masked(y, 30), AutoLDA(methods=methods)
-    once, thrice = (
-        clf.fit(X, labels).error_estimate,
-        clf.fit(np.tile(X, (3, 1)), np.tile(labels, 3)),
-    )
+    labels = masked(y, 30)
+    once = AutoLDA(methods=methods).fit(X, labels).error_estimate
+    thrice = AutoLDA(methods=methods).fit(np.tile(X, (3, 1)), np.tile(labels, 3))
     assert thrice.n_tested_ == once.n_rows == 30
     assert thrice.error_interval_[1] > 0.6 * once.high
 
@@ -61,8 +59,9 @@ def test_no_class_sizes_are_free_with_fewer_labels_than_features(wine):
     X, y = wine
     few = AutoLDA(methods=["iclda", "em"]).fit(X, masked(y, 12))
     enough = AutoLDA(methods=["iclda", "em"]).fit(X, masked(y, 13))
-    assert (few.method_, set(enough.losses_)) == ("em", {"iclda", "em"})
-    assert "iclda" not in few.losses_
+    assert few.method_ == "em"
+    assert set(few.losses_) == {"em"}
+    assert set(enough.losses_) == {"em", "iclda"}
     assert AutoLDA(methods=["iclda"]).fit(X, masked(y, 12)).method_ == "iclda"
 
 
@@ -76,13 +75,8 @@ def test_proportions_are_those_of_the_methods_that_take_them(wine):
     assert unlabeled[0] == pytest.approx(0.2, abs=1e-6)
     assert alone.estimator_.proportions == shares
     every = AutoLDA(proportions=shares).fit(X, labels)
-    assert set(every.losses_) == {
-        "average",
-        "em",
-        "iclda",
-        "pessimistic",
-        "self-training",
-    }
+    takers = {"average", "em", "iclda", "pessimistic", "self-training"}
+    assert set(every.losses_) == takers
     named = AutoLDA(methods=["supervised", "em"], proportions="labeled").fit(X, labels)
     assert named.method_ == "em"
 
@@ -90,20 +84,19 @@ def test_proportions_are_those_of_the_methods_that_take_them(wine):
 def test_labels_of_chosen_rows_compare_no_methods_and_estimate_no_error(wine):
     X, y = wine
     fitted = AutoLDA(proportions="free").fit(X, masked(y, 30))
-    assert (fitted.method_, fitted.error_, fitted.losses_) == ("average", None, {})
+    assert fitted.method_ == "average"
+    assert fitted.error_ is None
+    assert fitted.losses_ == {}
     assert "labels of rows that were chosen compare no methods" in fitted.reason_
     assert "labeled shares" not in fitted.estimator_.member_weights_
-    assert (
-        AutoLDA(proportions="free", methods=["moment"]).fit(X, masked(y, 30)).method_
-        == "moment"
-    )
+    named = AutoLDA(proportions="free", methods=["moment"]).fit(X, masked(y, 30))
+    assert named.method_ == "moment"
 
 
 def test_proportions_that_no_method_takes_are_refused(wine):
     X, y = wine
-    with pytest.raises(
-        ParameterError, match=r"proportions is .*self-training.* only, and .* moment"
-    ):
+    match = r"proportions is .*self-training.* only, and .* moment"
+    with pytest.raises(ParameterError, match=match):
         AutoLDA(methods=["moment"], proportions="labeled").fit(X, masked(y, 30))
 
 
@@ -117,22 +110,18 @@ def test_the_reason_names_the_method_and_the_rows_behind_it(fitted):
 def test_every_method_was_compared_and_the_safest_within_reach_taken(fitted):
     candidates = [method for method in FITTED if method.name in FROM_THE_SAFEST]
     assert set(fitted.losses_) == {method.name for method in candidates}
-    ours = fitted.losses_[fitted.method_]
-    riskier = [
-        method.name for method in candidates if fitted.losses_[method.name] < ours
-    ]
-    ranks = {method.name: safety_rank(method.name) for method in candidates}
-    assert all(ranks[name] > ranks[fitted.method_] for name in riskier)
+    own_loss = fitted.losses_[fitted.method_]
+    own_rank = safety_rank(fitted.method_)
+    better = [name for name, loss in fitted.losses_.items() if loss < own_loss]
+    assert all(safety_rank(name) > own_rank for name in better)
 
 
 def test_too_few_labels_have_no_estimate_and_the_safest_method(wine):
     X, y = wine
     fitted = AutoLDA().fit(X, masked(y, 6))
-    assert (fitted.method_, fitted.error_, fitted.error_interval_) == (
-        "average",
-        None,
-        None,
-    )
+    assert fitted.method_ == "average"
+    assert fitted.error_ is None
+    assert fitted.error_interval_ is None
     assert fitted.losses_ == {}
     assert "6 labeled rows" in fitted.reason_
     assert "too few" in fitted.reason_
@@ -148,10 +137,11 @@ def test_a_class_with_one_label_trains_and_is_never_tested(wine):
 
 
 class Spy:
-    """A classifier that keeps what it is fitted to, and gives all classes equal shares."""
+    """Keeps the rows that it is fitted to; all classes are equally probable."""
 
     def __init__(self, n_classes):
-        self.classes_, self.seen = np.arange(n_classes), []
+        self.classes_ = np.arange(n_classes)
+        self.seen = []
 
     def fit(self, X, y, sample_weight):
         self.seen.append((X, y))
@@ -162,7 +152,8 @@ class Spy:
 
 
 def test_unlabeled_rows_are_in_every_training_set():
-    spy, codes = Spy(2), np.arange(20) % 2
+    spy = Spy(2)
+    codes = np.arange(20) % 2
     trial = Trial(np.zeros((20, 1)), codes, np.ones(20), np.zeros((7, 1)), np.ones(7))
     losses, is_wrong = cross_validate(trial, [spy], seed=0)
     assert losses.shape == is_wrong.shape == (1, 20)
@@ -183,8 +174,10 @@ def test_wide_tables_are_compared_too_without_a_covariance(wine):
 
 def test_folds_are_those_of_a_fast_comparison(wine):
     X, y = wine
-    labels, spy = masked(y, 30), Spy(3)
-    is_labeled, n_folds = labels >= 0, int(np.bincount(labels[labels >= 0]).min())
+    labels = masked(y, 30)
+    spy = Spy(3)
+    is_labeled = labels >= 0
+    n_folds = int(np.bincount(labels[is_labeled]).min())
     trial = Trial(
         X[is_labeled], y[is_labeled], np.ones(30), X[~is_labeled], np.ones(148)
     )
@@ -196,10 +189,13 @@ def test_folds_are_those_of_a_fast_comparison(wine):
 
 
 def test_a_sample_of_many_labeled_rows_leaves_no_class_out(monkeypatch):
-    monkeypatch.setattr("iclda._estimators.auto._MOST_LABELED", 40)
-    rng, y = np.random.default_rng(0), np.zeros(500, dtype=int)
-    y[7], y[200:400], y[400:] = 1, 2, -1
-    fitted = AutoLDA().fit(rng.standard_normal((500, 2)) + 2 * y[:, None], y)
+    monkeypatch.setattr("iclda._estimators.auto._MAX_TRIAL_LABELED_ROWS", 40)
+    y = np.zeros(500, dtype=int)
+    y[7] = 1
+    y[200:400] = 2
+    y[400:] = -1
+    noise = np.random.default_rng(0).standard_normal((500, 2))
+    fitted = AutoLDA().fit(noise + 2 * y[:, None], y)
     assert fitted.n_tested_ == 39
     assert fitted.error_ is not None
 
@@ -225,7 +221,8 @@ def test_without_unlabeled_rows_it_is_supervised_and_warns(wine):
 
 def test_nan_among_unlabeled_rows_is_refused_whatever_is_chosen(wine):
     X, y = wine
-    X, labels = X.copy(), masked(y, 30)
+    X = X.copy()
+    labels = masked(y, 30)
     X[np.flatnonzero(labels < 0)[-1], 3] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         AutoLDA(methods=["supervised"]).fit(X, labels)
@@ -236,23 +233,22 @@ def test_models_keep_the_choice_but_no_rows(wine, fitted, tmp_path):
     save_model(fitted, tmp_path / "auto.skops")
     again = load_model(tmp_path / "auto.skops")
     assert np.array_equal(again.predict(X), fitted.predict(X))
-    assert (again.reason_, again.error_) == (fitted.reason_, fitted.error_)
+    assert again.reason_ == fitted.reason_
+    assert again.error_ == fitted.error_
     assert again.error_interval_ == fitted.error_interval_
     assert getattr(again.estimator_, "_responsibilities_", None) is None
 
 
 def test_labels_that_no_column_knows_are_a_warning_with_the_base_rate():
+    # Both values of the column occur in both classes.
     X = np.tile([[-1.0], [1.0]], (20, 1))
-    y = np.where(
-        np.arange(40) < 24, np.repeat([0, 0, 1, 1], 10), -1
-    )  # both values in both classes
-    with pytest.warns(
-        NothingLearnedWarning, match=r"every row 0 gets 17 % wrong"
-    ) as caught:
+    y = np.where(np.arange(40) < 24, np.repeat([0, 0, 1, 1], 10), -1)
+    match = r"every row 0 gets 17 % wrong"
+    with pytest.warns(NothingLearnedWarning, match=match) as caught:
         fitted = AutoLDA(methods=["supervised"]).fit(X, y)
-    (warning,) = [
-        w.message for w in caught if isinstance(w.message, NothingLearnedWarning)
-    ]
-    assert (warning.majority, warning.base_rate) == (0, fitted.base_rate_)
+    messages = [each.message for each in caught]
+    (warning,) = [each for each in messages if isinstance(each, NothingLearnedWarning)]
+    assert warning.majority == 0
+    assert warning.base_rate == fitted.base_rate_
     assert fitted.base_rate_ == pytest.approx(4 / 24)
     assert fitted.error_ >= fitted.base_rate_

@@ -1,3 +1,5 @@
+"""The average of several fits, its weights, and what held-out labels say of it."""
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -38,7 +40,8 @@ def test_members_are_weighed_by_their_errors_on_held_out_labels():
     weights = AverageLDA().fit(rows, labels).member_weights_
     assert list(weights) == ["em", "annealed", "labeled shares", "logistic"]
     assert_allclose(sum(weights.values()), 1)
-    assert weights["em"] > weights["logistic"]  # rows are clusters
+    # Rows are clusters.
+    assert weights["em"] > weights["logistic"]
 
 
 def test_without_labels_to_hold_out_weights_are_fixed():
@@ -48,13 +51,15 @@ def test_without_labels_to_hold_out_weights_are_fixed():
 
 
 def test_probabilities_are_as_sure_as_held_out_labels_allow():
-    rng = np.random.default_rng(1)
+    def mean_confidence(rows):
+        fitted = AverageLDA().fit(rows, labels)
+        return fitted.predict_proba(rows).max(axis=1).mean()
+
     rows, labels, _ = clusters(n_classes=3, n_labels=12)
-    noise = rng.standard_normal(rows.shape)  # that says nothing about the classes
-    sure = AverageLDA().fit(rows, labels).predict_proba(rows).max(axis=1).mean()
-    unsure = AverageLDA().fit(noise, labels).predict_proba(noise).max(axis=1).mean()
-    assert sure > 0.9
-    assert unsure < 0.6
+    # Noise says nothing about the classes.
+    noise = np.random.default_rng(1).standard_normal(rows.shape)
+    assert mean_confidence(rows) > 0.9
+    assert mean_confidence(noise) < 0.6
 
 
 def test_proportions_that_are_known_help():
@@ -67,22 +72,22 @@ def test_proportions_that_are_known_help():
         shares=shares,
         n_unlabeled=1_000,
     )
-    free, known = (AverageLDA(proportions=p).fit(rows, labels) for p in (None, shares))
+    free = AverageLDA().fit(rows, labels)
+    known = AverageLDA(proportions=shares).fit(rows, labels)
     assert known.score(rows, true) > free.score(rows, true)
     assert list(known.member_weights_) == ["em", "annealed", "logistic"]
 
 
 def test_shares_of_chosen_labels_can_be_left_unused():
-    """Four of five labels are of one class, and the other classes have most of the rows."""
+    # Four of five labels are of class 0, and the other classes have most of the rows.
     rows, _, true = clusters(n_classes=3, n_labels=4, separation=0.4)
     kept = np.r_[np.flatnonzero(true == 0)[:16], [5, 6], [9, 10]]
     labels = np.where(np.isin(np.arange(len(true)), kept), true, -1)
     free = AverageLDA(proportions="free").fit(rows, labels)
     assert list(free.member_weights_) == ["em", "annealed", "logistic"]
-    assert list(AverageLDA().fit(rows, labels).member_weights_)[2] == "labeled shares"
-    assert free.predict(rows).tolist().count(0) < AverageLDA().fit(
-        rows, labels
-    ).predict(rows).tolist().count(0)
+    misled = AverageLDA().fit(rows, labels)
+    assert list(misled.member_weights_)[2] == "labeled shares"
+    assert (free.predict(rows) == 0).sum() < (misled.predict(rows) == 0).sum()
 
 
 @pytest.mark.parametrize("n_features", [20, 64])
@@ -103,41 +108,44 @@ def test_few_rows_of_many_features_are_fitted_in_their_own_space():
 
 def test_all_unlabeled_rows_are_read_as_often_as_it_says(monkeypatch):
     counts = []
-    monkeypatch.setattr(
-        MemoryRows,
-        "label_sums",
-        lambda self, *args, _sums=MemoryRows.label_sums, **more: (
-            counts.append(self.n_rows),
-            _sums(self, *args, **more),
-        )[1],
-    )
+    label_sums = MemoryRows.label_sums
+
+    def counted(self, *args, **options):
+        counts.append(self.n_rows)
+        return label_sums(self, *args, **options)
+
+    monkeypatch.setattr(MemoryRows, "label_sums", counted)
     rows, labels, _ = clusters(n_labels=1)
     fitted = AverageLDA().fit(rows, labels)
-    assert fitted.n_passes_ == 1 + sum(n == 400 for n in counts)  # one for the moments
+    # One pass more is that of the moments.
+    assert fitted.n_passes_ == 1 + sum(n == 400 for n in counts)
 
 
 def test_without_unlabeled_rows_it_is_supervised_lda():
     sample = draw_sample(4)
-    X, y = sample.X, sample.y
     with pytest.warns(UserWarning, match="got no unlabeled rows"):
-        fitted = AverageLDA(shrinkage=None).fit(X, y)
-    assert_array_equal(fitted.coef_, SupervisedLDA().fit(X, y).coef_)
+        fitted = AverageLDA(shrinkage=None).fit(sample.X, sample.y)
+    supervised = SupervisedLDA().fit(sample.X, sample.y)
+    assert_array_equal(fitted.coef_, supervised.coef_)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_given_priors_are_those_that_predict(n_classes):
     sample = draw_sample(1, n_classes=n_classes)
-    priors = np.array([0.2, 0.8, 0.5])[:n_classes] / sum([0.2, 0.8, 0.5][:n_classes])
+    weights = np.array([0.2, 0.8, 0.5])[:n_classes]
+    priors = weights / weights.sum()
     assert_allclose(sample.fit(AverageLDA(priors=priors)).priors_, priors, rtol=1e-6)
 
 
 def test_with_many_features_labels_spread_to_neighbors():
-    # Each class is a chain of rows: on half of it the nearer label is that of the other class.
+    # Each class is a chain of rows, and on half of it the nearer label is that of the
+    # other class.
     chain = np.zeros((60, 64))
     chain[:, 0] = np.linspace(0, 6, 60)
     rows = np.concatenate([chain, chain + 3 * np.eye(64)[1]])
     rows += 0.01 * np.random.default_rng(0).standard_normal(rows.shape)
-    true, given = np.repeat([0, 1], 60), [0, 119]
+    true = np.repeat([0, 1], 60)
+    given = [0, 119]
     sample = Sample(rows[given], true[given], np.delete(rows, given, axis=0))
     problem = problem_of(sample, shrinkage=0.1)
     labeled = problem.frame.apply(sample.X), sample.y, np.ones(2)
@@ -151,7 +159,8 @@ def test_with_many_features_labels_spread_to_neighbors():
 
 def test_equal_rows_of_two_classes_do_not_hide_a_class_with_one_label():
     rows, labels, _ = clusters(n_labels=2, n_features=64, n_classes=3)
-    rows[0] = rows[1] = rows[2]  # all labels of class 0, and one of class 1
+    # All labels of class 0, and one of class 1.
+    rows[0] = rows[1] = rows[2]
     fitted = AverageLDA().fit(rows, labels)
     assert fitted.predict_proba(rows).shape == (len(rows), 3)
     assert np.isfinite(fitted.coef_).all()
@@ -160,7 +169,8 @@ def test_equal_rows_of_two_classes_do_not_hide_a_class_with_one_label():
 @pytest.mark.parametrize("n_features", [5, 64])
 @pytest.mark.filterwarnings("ignore:Rows span 0 of")
 def test_rows_that_are_all_equal_get_the_shares_of_the_labels(n_features):
-    rows, labels = np.ones((50, n_features)), np.r_[[0, 1, 2] * 2, [-1] * 44]
+    rows = np.ones((50, n_features))
+    labels = np.r_[[0, 1, 2] * 2, [-1] * 44]
     fitted = AverageLDA().fit(rows, labels)
     assert_allclose(fitted.predict_proba(rows[:1]), np.full((1, 3), 1 / 3))
     learned = ExpectationMaximizationLDA(proportions="auto").fit(rows, labels)
@@ -173,6 +183,5 @@ def test_the_error_does_not_depend_on_the_order_of_the_rows():
     order = np.random.default_rng(1).permutation(len(rows))
     other = AverageLDA().fit(rows[order], labels[order])
     assert 0 < fitted.error_ < 1
-    assert_allclose(
-        [other.error_, *other.error_interval_], [fitted.error_, *fitted.error_interval_]
-    )
+    assert_allclose(other.error_, fitted.error_)
+    assert_allclose(other.error_interval_, fitted.error_interval_)

@@ -14,7 +14,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._core import AnyArray, Array
-from .._messages import NoUnlabeledRowsWarning, ParameterError, plural, say
+from .._cost import (
+    AUTO_BUDGET,
+    ProblemSize,
+    affordable,
+    is_search_slow,
+    limit_starts,
+    without_free_search,
+)
+from .._messages import FitError, NoUnlabeledRowsWarning, ParameterError, plural, say
 from .._rows import unreported
 from .._rows.unit_length import MANY_FEATURES
 from .._statistics import (
@@ -28,36 +36,39 @@ from .._statistics import (
     warn_if_nothing_learned,
 )
 from .._system import one_thread_if_small
-from ..methods import (
-    FITTED,
-    FROM_THE_SAFEST,
-    Method,
-    affordable,
-    find_method,
-    safety_rank,
-    without_free_search,
-)
+from ..methods import FITTED, FROM_THE_SAFEST, Method, find_method, safety_rank
 from .base import LinearGaussianClassifier
 from .diagnosis import warn_of_no_unlabeled
 from .labels import FREE, draw_folds, draw_labeled, plain
 from .prepare import WIDE, FitInputs, find_non_finite, prepare
 
-_FOLDS, _REPEATS = 10, 3  # those of `iclda compare --fast`
-_SLOW_FOLDS = 5  # and one repeat, where a search takes seconds
-_STARTS = 8  # of a search in cross-validation
-_MOST_UNLABELED, _MOST_LABELED = 1_000, 2_000  # rows of the cross-validation
-_MOST_ENTRIES, _FEWEST = 2**19, 100  # numbers, and rows all the same, of either kind
-_MOST_REPEATED = 500  # tested rows: more need no repeats
-_SLOW = 150  # unknowns of a search, above which every start takes seconds
+# Folds and repeats of the cross-validation, as in `iclda compare --fast`.
+_N_FOLDS = 10
+_N_REPEATS = 3
+# If searches take seconds, there are fewer folds and one repeat.
+_N_FOLDS_OF_SLOW_SEARCH = 5
+# With more tested rows than this, one repeat is enough.
+_MAX_REPEATED_ROWS = 500
+# Methods are compared on samples of at most this many rows ...
+_MAX_TRIAL_LABELED_ROWS = 2_000
+_MAX_TRIAL_UNLABELED_ROWS = 1_000
+# ... with at most this many entries, labeled and unlabeled rows each ...
+_MAX_TRIAL_ENTRIES = 2**19
+# ... but of at least this many rows, however many features they have.
+_MIN_TRIAL_ROWS = 100
+
+# The reason for a choice without a comparison.
 _UNCOMPARED = (
     ": labels of rows that were chosen compare no methods, and it is the safest"
 )
-_MANY = 10  # classes, above which it may do so with fewer
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Rows on which methods are compared, in units proportional to those of the user."""
+    """Rows on which methods are compared.
+
+    Features have one unit in common, which is proportional to that of the user.
+    """
 
     labeled: Array
     codes: AnyArray
@@ -66,26 +77,42 @@ class Trial:
     weights_unlabeled: Array
 
     @property
+    def n_classes(self) -> int:
+        return int(self.codes.max()) + 1
+
+    @property
+    def n_features(self) -> int:
+        return int(self.labeled.shape[1])
+
+    @property
+    def size(self) -> ProblemSize:
+        n_rows = len(self.labeled) + len(self.unlabeled)
+        return ProblemSize(n_rows, self.n_features, self.n_classes)
+
+    @property
     def is_slow(self) -> bool:
-        """Whether searches take seconds: they are made fewer times, from one start."""
-        n_classes = int(self.codes.max()) + 1
-        return (
-            n_classes > _MANY or (n_classes - 1) * (self.labeled.shape[1] + 1) > _SLOW
-        )
+        """Whether every start of a search takes seconds."""
+        return is_search_slow(self.n_classes, self.n_features, AUTO_BUDGET)
 
     @property
     def tested(self) -> AnyArray:
-        """Rows of classes with two labels or more; a single label always trains."""
+        """Indices of the rows to test; a row alone in its class always trains."""
         return np.flatnonzero(np.bincount(self.codes)[self.codes] > 1)
 
     @property
     def n_folds(self) -> int:
+        """Folds of the tested rows, at most one for each row of the rarest class."""
         codes = self.codes[self.tested]
-        most = _SLOW_FOLDS if self.is_slow else _FOLDS
-        return min(most, int(np.bincount(codes)[codes].min()))
+        n_rarest = int(np.bincount(codes)[codes].min())
+        return min(_N_FOLDS_OF_SLOW_SEARCH if self.is_slow else _N_FOLDS, n_rarest)
+
+    @property
+    def n_repeats(self) -> int:
+        is_long = self.is_slow or len(self.tested) > _MAX_REPEATED_ROWS
+        return 1 if is_long else _N_REPEATS
 
     def fit(self, classifier: Any, train: AnyArray) -> Any:
-        """Fit to some labeled rows and all unlabeled ones."""
+        """Fit a classifier to some labeled rows and all unlabeled ones."""
         rows = np.concatenate([self.labeled[train], self.unlabeled])
         codes = np.concatenate([self.codes[train], np.full(len(self.unlabeled), -1)])
         weights = np.concatenate([self.weights[train], self.weights_unlabeled])
@@ -94,61 +121,68 @@ class Trial:
 
 
 def draw_trial(inputs: FitInputs, seed: int) -> Trial:
-    """All labeled rows and a sample of the unlabeled ones, or samples of both if there are many."""
-    units = inputs.frame.scale / inputs.frame.scale.max()
+    """Take the rows on which methods are compared, or samples if there are many."""
+    common_units = inputs.frame.scale / inputs.frame.scale.max()
     labeled, codes, weights = inputs.labeled_rows()
-    counted = np.flatnonzero(weights > 0)
-    n_most = max(_FEWEST, _MOST_ENTRIES // labeled.shape[1])
-    n_labeled, n_unlabeled = min(_MOST_LABELED, n_most), min(_MOST_UNLABELED, n_most)
-    counted = draw_labeled(codes, counted, n_labeled, seed)
-    unlabeled, more = inputs.unlabeled.sample(n_unlabeled, seed)
-    unlabeled = inputs.frame.apply(unlabeled) * units
-    labeled, codes, weights = merge_copies(
-        labeled[counted], codes[counted], weights[counted]
+    n_most = max(_MIN_TRIAL_ROWS, _MAX_TRIAL_ENTRIES // labeled.shape[1])
+
+    n_labeled = min(_MAX_TRIAL_LABELED_ROWS, n_most)
+    kept = draw_labeled(codes, np.flatnonzero(weights > 0), n_labeled, seed)
+    labeled, codes, weights = merge_copies(labeled[kept], codes[kept], weights[kept])
+
+    n_unlabeled = min(_MAX_TRIAL_UNLABELED_ROWS, n_most)
+    unlabeled, weights_unlabeled = inputs.unlabeled.sample(n_unlabeled, seed)
+    return Trial(
+        labeled * common_units,
+        codes,
+        weights,
+        inputs.frame.apply(unlabeled) * common_units,
+        weights_unlabeled,
     )
-    return Trial(labeled * units, codes, weights, unlabeled, more)
 
 
 def cross_validate(
     trial: Trial, classifiers: Sequence[Any], seed: int
 ) -> tuple[Array, Array]:
-    """Losses and errors of every tested row under every classifier, means over the repeats.
+    """Return the loss of every tested row under every classifier, and its error.
 
-    (classifiers, tested rows); NaN for a classifier that failed. Unlabeled rows always train.
+    Both are means over the repeats, of shape (classifiers, tested rows), and NaN for a
+    classifier that failed. Unlabeled rows always train.
     """
-    tested, codes = trial.tested, trial.codes[trial.tested]
-    is_slow, n_folds = trial.is_slow, trial.n_folds
-    repeats = 1 if is_slow or len(tested) > _MOST_REPEATED else _REPEATS
-    found = np.zeros((2, len(classifiers), len(tested)))
+    tested = trial.tested
+    codes = trial.codes[tested]
+    n_folds = trial.n_folds
+    n_repeats = trial.n_repeats
+    sums = np.zeros((2, len(classifiers), len(tested)))
     rng = check_random_state(seed)
-    for _ in range(repeats):
+    for _ in range(n_repeats):
         folds = draw_folds(codes, n_folds, rng)
         for fold in (np.flatnonzero(folds == k) for k in range(n_folds)):
             train = np.setdiff1d(np.arange(len(trial.codes)), tested[fold])
             for k, classifier in enumerate(classifiers):
                 probabilities = _predict(trial, classifier, train, tested[fold])
-                found[:, k, fold] += (
-                    np.array(row_losses(probabilities, codes[fold])) / repeats
-                )
-    return found[0], found[1]
+                losses = np.array(row_losses(probabilities, codes[fold]))
+                sums[:, k, fold] += losses / n_repeats
+    return sums[0], sums[1]
 
 
 def _predict(trial: Trial, classifier: Any, train: AnyArray, test: AnyArray) -> Array:
-    """Probabilities of all classes; NaN where the fit fails."""
-    probabilities = np.zeros((len(test), int(trial.codes.max()) + 1))
+    """Return the probabilities of all classes; NaN where rows cannot be fitted."""
+    probabilities = np.zeros((len(test), trial.n_classes))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit to all rows repeats what matters
+            # The fit to all rows repeats what matters.
+            warnings.simplefilter("ignore")
             model = trial.fit(classifier, train)
             probabilities[:, model.classes_] = model.predict_proba(trial.labeled[test])
-    except ValueError:
+    except FitError:
         probabilities[:] = np.nan
     return probabilities
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The method to fit, why, and the error to expect of it."""
+    """The method to fit, the reason for it, and the error to expect of it."""
 
     method: Method
     why: str
@@ -160,64 +194,99 @@ class Choice:
 def choose_method(
     inputs: FitInputs, methods: Sequence[Method], shrinkage: Any, seed: int
 ) -> Choice:
-    """Compare methods, the safest first, and choose by the rule of ``_statistics``."""
+    """Compare methods, the safest first, and choose by ``safest_choice``."""
     trial = draw_trial(inputs, seed)
     n_tested = len(trial.tested)
-    if not len(trial.unlabeled):
-        # All of them would give the supervised fit.
-        methods = [each for each in methods if not each.uses_unlabeled] or methods[:1]
-    n_features = trial.labeled.shape[1]
-    methods = affordable(methods, n_features)
-    if inputs.proportions is None:
-        methods = without_free_search(methods, inputs.n_labeled, n_features)
+    methods = _worth_comparing(methods, trial, inputs)
     if n_tested < LEAST_TESTED:
         rows = plural(inputs.n_labeled, "labeled row")
         why = f": {rows} are too few to compare methods on, and it is the safest"
         return Choice(methods[0], why, n_tested)
-    priors = None if inputs.log_priors is None else np.exp(inputs.log_priors)
-    given = {
-        "shrinkage": shrinkage,
-        "priors": priors,
-        "proportions": inputs.proportions,
-    }
-    classifiers = [each.classifier(**given, seed=seed) for each in methods]
-    for each in classifiers:
-        if "normalize" in each.get_params():
-            each.set_params(normalize=False)  # the rows of a trial are scaled
-        if "n_starts" in each.get_params():
-            each.set_params(n_starts=1 if trial.is_slow else _STARTS)
-    with unreported(), one_thread_if_small(n_features):
+
+    classifiers = _trial_classifiers(methods, trial, inputs, shrinkage, seed)
+    with unreported(), one_thread_if_small(trial.n_features):
         losses, is_wrong = cross_validate(trial, classifiers, seed)
     means = losses.mean(axis=1)
     if not np.isfinite(means).any():
         return Choice(methods[0], ": every fit of the cross-validation failed", 0)
+
     chosen = safest_choice(losses, is_wrong)
-    if len(methods) == 1:
-        why = ""
-    elif chosen == int(np.nanargmin(means)):
-        why = f": it did best of {len(methods)} methods on {n_tested:,} labeled rows"
-    else:
-        why = (
-            f": on {n_tested:,} labeled rows none of {len(methods)} methods is better by more than "
-            "chance explains, and of those that do about as well it is the safest"
-        )
-    known = {
-        m.name: float(v) for m, v in zip(methods, means, strict=True) if np.isfinite(v)
+    is_best = chosen == int(np.nanargmin(means))
+    known_losses = {
+        method.name: float(mean)
+        for method, mean in zip(methods, means, strict=True)
+        if np.isfinite(mean)
     }
-    of_unlabeled = _share_of_unlabeled(trial, inputs)
     estimate = estimate_final_error(
-        losses, is_wrong, np.bincount(trial.codes), trial.n_folds, of_unlabeled, seed
+        losses,
+        is_wrong,
+        np.bincount(trial.codes),
+        trial.n_folds,
+        _share_of_unlabeled(trial, inputs),
+        seed,
     )
-    return Choice(methods[chosen], why, n_tested, known, estimate)
+    why = _why_chosen(len(methods), n_tested, is_best)
+    return Choice(methods[chosen], why, n_tested, known_losses, estimate)
+
+
+def _worth_comparing(
+    methods: Sequence[Method], trial: Trial, inputs: FitInputs
+) -> Sequence[Method]:
+    """Leave out methods that take minutes, or that cannot do better than others."""
+    if not len(trial.unlabeled):
+        # All semi-supervised methods would give the supervised fit.
+        methods = [each for each in methods if not each.uses_unlabeled] or methods[:1]
+    methods = affordable(methods, trial.size, AUTO_BUDGET)
+    if inputs.proportions is None:
+        methods = without_free_search(methods, inputs.n_labeled, trial.n_features)
+    return methods
+
+
+def _trial_classifiers(
+    methods: Sequence[Method],
+    trial: Trial,
+    inputs: FitInputs,
+    shrinkage: Any,
+    seed: int,
+) -> list[Any]:
+    """Return an unfitted classifier of every method, for the rows of a trial."""
+    priors = None if inputs.log_priors is None else np.exp(inputs.log_priors)
+    classifiers = []
+    for method in methods:
+        classifier = method.classifier(
+            shrinkage=shrinkage,
+            priors=priors,
+            proportions=inputs.proportions,
+            seed=seed,
+        )
+        if "normalize" in classifier.get_params():
+            # The rows of a trial were scaled when they were prepared.
+            classifier.set_params(normalize=False)
+        limit_starts(classifier, trial.n_classes, trial.n_features, AUTO_BUDGET)
+        classifiers.append(classifier)
+    return classifiers
+
+
+def _why_chosen(n_methods: int, n_tested: int, is_best: bool) -> str:
+    """Return the end of the sentence that names the chosen method."""
+    if n_methods == 1:
+        return ""
+    if is_best:
+        return f": it did best of {n_methods} methods on {n_tested:,} labeled rows"
+    return (
+        f": on {n_tested:,} labeled rows none of {n_methods} methods is better by more "
+        "than chance explains, and of those that do about as well it is the safest"
+    )
 
 
 def _tested_by_itself(method: Method, fitted: Any) -> Choice:
-    """The choice of the average, with the error that it states."""
+    """Return the choice of the average, with the error that it states."""
     losses = {} if fitted.loss_ is None else {method.name: fitted.loss_}
     return Choice(method, "", fitted.n_tested_, losses, _estimate_of(fitted))
 
 
 def _estimate_of(fitted: Any) -> ErrorEstimate | None:
+    """Return the error that a fitted classifier states, if it does."""
     if fitted.error_ is None:
         return None
     low, high = fitted.error_interval_
@@ -225,52 +294,59 @@ def _estimate_of(fitted: Any) -> ErrorEstimate | None:
 
 
 def _share_of_unlabeled(trial: Trial, inputs: FitInputs) -> float:
-    """The share of the unlabeled rows that are in a trial, where more of them help much."""
-    if trial.labeled.shape[1] < MANY_FEATURES or not len(trial.unlabeled):
+    """Return the share of the unlabeled rows in a trial, where more of them help.
+
+    With few features they hardly do, and the share counts as 1.
+    """
+    if trial.n_features < MANY_FEATURES or not len(trial.unlabeled):
         return 1.0
     return len(trial.unlabeled) / inputs.unlabeled.n_rows
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AutoLDA(LinearGaussianClassifier):
-    """The method that the labeled rows support, with shrinkage and an estimate of its error.
+    """The method that the labels support, with shrinkage and an estimate of its error.
 
-    The methods are compared by cross-validation on the labeled rows; all unlabeled rows train every
-    time. A labeled row that occurs several times is tested once, by fits to none of its copies. Of
-    those whose Brier score is within half a standard error of the lowest, or within 0.02
-    with no more wrong rows, the safest is fitted to all rows: ``AverageLDA``, then self-training,
-    pessimistic, supervised, EM, implicitly constrained, self-learning and moment constrained LDA,
-    an order that comes from errors on many tables.
-    Methods are not compared if fewer than 8 labeled rows can be tested (those of classes with two
-    labels or more); the safest is fitted then. With 64 features or more, as features of a network
-    have, it is the average unless ``methods`` names others. With ``proportions`` the choice is
-    among those that take them. Shrinkage depends on the units of the columns: standardize them
-    first.
+    The methods are compared by cross-validation on the labeled rows; all unlabeled rows
+    train every time. A labeled row that occurs several times is tested once, by fits to
+    none of its copies. Of the methods whose Brier score is within half a standard error
+    of the lowest, or within 0.02 with no more wrong rows, the safest is fitted to all
+    rows: ``AverageLDA``, then self-training, pessimistic, supervised, EM, implicitly
+    constrained, self-learning and moment constrained LDA. This order comes from errors
+    on many tables.
+
+    Methods are not compared if fewer than 8 labeled rows can be tested (those of
+    classes with two labels or more); the safest is fitted then. With 64 features or
+    more, as features of a network have, it is the average unless ``methods`` names
+    others. With ``proportions`` the choice is among the methods that take them.
+    Shrinkage depends on the units of the columns: standardize them first.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     shrinkage : float in [0, 1) or "auto", default="auto"
         Shrinkage of every method, as their own parameter; None for none.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
-        Shares of the unlabeled rows that the classes get. The methods to choose from are then those
-        that have this parameter. "free" is for labels of rows that were chosen instead of drawn at
-        random: ``AverageLDA`` does not use their shares, and the safest method is fitted without a
-        comparison and without an estimate of the error, which such labels do not support.
+        Shares of the unlabeled rows that the classes get. The methods to choose from
+        are then those that have this parameter. "free" is for labels of rows that were
+        chosen instead of drawn at random: ``AverageLDA`` does not use their shares, and
+        the safest method is fitted without a comparison and without an estimate of the
+        error, which such labels do not support.
     methods : sequence of str, default=None
-        Names of the methods to choose from, such as "supervised" and "iclda"; None for all, with
-        64 features or more for the average alone.
+        Names of the methods to choose from, such as "supervised" and "iclda"; None for
+        all, with 64 features or more for the average alone.
     random_state : int, RandomState instance or None, default=None
         Draws folds and starts. None is a fixed seed: the same data give the same fit.
     normalize : bool or "auto", default="auto"
-        Whether rows are scaled to length 1, about their mean if that is far from zero, as suits
-        features of a network. "auto": with 64 features or more.
+        Whether rows are scaled to length 1, about their mean if that is far from zero,
+        as suits features of a network. "auto": with 64 features or more.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -281,13 +357,14 @@ class AutoLDA(LinearGaussianClassifier):
     reason_ : str
         What was chosen and why, in one sentence.
     error_ : float or None
-        Share of new rows that get a wrong class, corrected for the choice (bootstrap bias corrected
-        cross-validation); None with fewer than 8 labels to test, or 3 a class on average.
+        Share of new rows that get a wrong class, corrected for the choice (bootstrap
+        bias corrected cross-validation); None with fewer than 8 labels to test, or 3 a
+        class on average.
     error_interval_ : tuple of two floats or None
         Its 90 % interval.
     base_rate_ : float
-        Share of the labeled rows that get a wrong class if all of them get the most frequent one.
-        A ``NothingLearnedWarning`` says if ``error_`` is not below it.
+        Share of the labeled rows that get a wrong class if all of them get the most
+        frequent one. A ``NothingLearnedWarning`` says if ``error_`` is not below it.
     n_tested_ : int
         Number of labeled rows behind it.
     losses_ : dict
@@ -303,7 +380,8 @@ class AutoLDA(LinearGaussianClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     shrinkage_ : float
@@ -311,8 +389,8 @@ class AutoLDA(LinearGaussianClassifier):
     rank_ : int
         Rank of the covariance of all rows.
     center_ : ndarray or None
-        Vector taken from rows before they are scaled to length 1; None if they are not scaled.
-        Means, covariance and coefficients are those of the scaled rows.
+        Vector subtracted from rows before they are scaled to length 1; None if they are
+        not scaled. Means, covariance and coefficients are those of the scaled rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -329,7 +407,8 @@ class AutoLDA(LinearGaussianClassifier):
     """
 
     _needs_positive_priors = True
-    _can_narrow = False  # the method that is chosen may
+    # The method that is chosen may narrow the rows itself.
+    _can_narrow = False
     _own_constraints: ClassVar[dict[str, Any]] = {"methods": ["array-like", None]}
 
     shrinkage: Any = "auto"
@@ -341,37 +420,44 @@ class AutoLDA(LinearGaussianClassifier):
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
         self._store_center(inputs)
-        methods, seed = self._methods(), self._seed()
-        # The average tests itself as it weighs its members.
-        is_average = [each.name for each in methods] == [
-            "average"
-        ] and inputs.unlabeled.n_rows > 0
+        methods = self._methods()
+        seed = self._seed()
+        # The average alone needs no comparison: it tests itself as it weighs its
+        # members.
+        names = [each.name for each in methods]
+        is_average = names == ["average"] and inputs.unlabeled.n_rows > 0
         if inputs.ignores_labeled_shares or is_average:
-            choice = Choice(methods[0], _UNCOMPARED if len(methods) > 1 else "", 0)
+            why = _UNCOMPARED if len(methods) > 1 else ""
+            choice = Choice(methods[0], why, n_tested=0)
         else:
             choice = choose_method(inputs, methods, self.shrinkage, seed)
         self._adopt(choice.method, inputs, seed)
         if is_average:
             choice = _tested_by_itself(choice.method, self.estimator_)
-        shrunk = (
-            " with shrinkage, which steadies it where labels are few"
-            if self.shrinkage
-            else ""
-        )
-        self.method_ = choice.method.name
-        self.reason_ = f"Chose {choice.method.title}{shrunk}{choice.why}."
-        self.losses_, self.n_tested_ = choice.losses, choice.n_tested
-        error = choice.estimate
-        self.error_ = None if error is None else error.error
-        self.error_interval_ = None if error is None else (error.low, error.high)
+        self._store_choice(choice)
+
         labeled = inputs.labels.classes[inputs.codes[inputs.codes >= 0]]
         base = BaseRate.of_counts(Counter(map(plain, labeled)))
         self.base_rate_ = base.error
-        if error is not None:
-            warn_if_nothing_learned(base, error, choice.losses[self.method_])
+        if choice.estimate is not None:
+            warn_if_nothing_learned(base, choice.estimate, choice.losses[self.method_])
+
+    def _store_choice(self, choice: Choice) -> None:
+        shrunk = ""
+        if self.shrinkage:
+            shrunk = " with shrinkage, which steadies it where labels are few"
+        self.method_ = choice.method.name
+        self.reason_ = f"Chose {choice.method.title}{shrunk}{choice.why}."
+        self.losses_ = choice.losses
+        self.n_tested_ = choice.n_tested
+        estimate = choice.estimate
+        self.error_ = None if estimate is None else estimate.error
+        self.error_interval_ = None
+        if estimate is not None:
+            self.error_interval_ = (estimate.low, estimate.high)
 
     def _adopt(self, method: Method, inputs: FitInputs, seed: int) -> None:
-        """Fit the chosen method, and predict as it does."""
+        """Fit the chosen method to all rows, and predict as it does."""
         chosen = method.classifier(
             shrinkage=self.shrinkage,
             priors=self.priors,
@@ -382,25 +468,26 @@ class AutoLDA(LinearGaussianClassifier):
             chosen.set_params(normalize=self.normalize)
         self._copy_shared(chosen)
         if not method.uses_unlabeled and inputs.every_unlabeled is not None:
-            find_non_finite(
-                inputs.sources
-            )  # the others notice NaN when they sum the rows
+            # Other methods notice NaN when they sum the unlabeled rows.
+            find_non_finite(inputs.sources)
         if inputs.unlabeled.n_rows == 0:
-            warn_of_no_unlabeled(
-                type(self).__name__, self.unlabeled, chosen._supervised_name
-            )
-        if self.n_features_in_ >= WIDE:  # in the space of few rows, if it can
+            name = type(self).__name__
+            warn_of_no_unlabeled(name, self.unlabeled, chosen._supervised_name)
+        if self.n_features_in_ >= WIDE:
+            # The method may be able to fit few rows in the space that they span.
             inputs = prepare(inputs.passed, chosen, inputs.unit)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
             chosen._fit_inputs(inputs)
-        self.estimator_, self.classes_ = chosen, chosen.classes_
-        self.shrinkage_, self.rank_ = chosen.shrinkage_, chosen.rank_
+        self.estimator_ = chosen
+        self.classes_ = chosen.classes_
+        self.shrinkage_ = chosen.shrinkage_
+        self.rank_ = chosen.rank_
         self._store_model(chosen._gaussians_)
 
     @property
     def error_estimate(self) -> ErrorEstimate | None:
-        """Error, interval and rows, as one value that reads as a sentence; None if unknown."""
+        """Error, interval and rows as one value that prints as a sentence, or None."""
         check_is_fitted(self)
         return _estimate_of(self)
 
@@ -409,13 +496,16 @@ class AutoLDA(LinearGaussianClassifier):
         self.estimator_._move_fitted(X)
 
     def _methods(self) -> list[Method]:
-        """Methods to choose from, the safest first; ParameterError if there are none."""
-        if self.methods is None and self.n_features_in_ >= MANY_FEATURES:
-            chosen = [find_method("average")]
-        elif self.methods is None:
-            chosen = [method for method in FITTED if method.name in FROM_THE_SAFEST]
-        else:
+        """Return the methods to choose from, the safest first.
+
+        ParameterError if there are none.
+        """
+        if self.methods is not None:
             chosen = [*{find_method(str(name)): None for name in self.methods}]
+        elif self.n_features_in_ >= MANY_FEATURES:
+            chosen = [find_method("average")]
+        else:
+            chosen = [method for method in FITTED if method.name in FROM_THE_SAFEST]
         if not chosen:
             message = say(
                 "{@methods} must name at least one method, got {given}.", given=chosen
@@ -423,20 +513,22 @@ class AutoLDA(LinearGaussianClassifier):
             raise ParameterError(message, parameter="methods", value=self.methods)
         is_free = isinstance(self.proportions, str) and self.proportions == FREE
         if self.proportions is not None and not is_free:
-            names = ", ".join(each.name for each in chosen)
-            chosen = [each for each in chosen if "proportions" in each.parameters]
-            if not chosen:
-                message = say(
-                    "{@proportions} is for {takers} only, and the method is {names}: leave it out.",
-                    takers=", ".join(
-                        m.name for m in FITTED if "proportions" in m.parameters
-                    ),
-                    names=names,
-                )
-                raise ParameterError(
-                    message, parameter="proportions", value=self.proportions
-                )
+            chosen = self._with_proportions(chosen)
         return sorted(chosen, key=lambda method: safety_rank(method.name))
+
+    def _with_proportions(self, methods: Sequence[Method]) -> list[Method]:
+        """Return the methods that take proportions; ParameterError if none does."""
+        chosen = [each for each in methods if "proportions" in each.parameters]
+        if chosen:
+            return chosen
+        takers = [each.name for each in FITTED if "proportions" in each.parameters]
+        message = say(
+            "{@proportions} is for {takers} only, and the method is {names}: leave it "
+            "out.",
+            takers=", ".join(takers),
+            names=", ".join(each.name for each in methods),
+        )
+        raise ParameterError(message, parameter="proportions", value=self.proportions)
 
     def _seed(self) -> int:
         if self.random_state is None or isinstance(self.random_state, Integral):

@@ -1,7 +1,9 @@
-"""The average of fits that use the unlabeled rows differently, and the class shares it gives.
+"""The average of fits that use the unlabeled rows differently.
 
-Three kinds of EM and logistic regression; ``AverageLDA`` predicts by the mean of their scores, and
-other classifiers take the class shares among the unlabeled rows from it.
+Its members are three kinds of EM and logistic regression, and it predicts by the mean
+of their scores, weighed by their errors on held-out labels. ``AverageLDA`` is the
+classifier. Other classifiers take the shares of the classes among the unlabeled rows
+from the same average (``with_proportions``).
 """
 
 from __future__ import annotations
@@ -38,67 +40,95 @@ from .base import Fit, LinearGaussianClassifier
 from .labels import draw_labeled
 from .prepare import FitInputs
 
-_ROUNDS = 20  # of EM: more of them change few labels
-_ANNEALING = (0.9, 0.7, 0.5)  # shrinkages above the last one, for three rounds each
-_FOLDS = 4  # at most, of the labeled rows, whose held-out scores weigh the members
-_TESTED_WITH = (1_000, 2_500)  # unlabeled rows of these fits
-_TESTED_SIZE = 5e7  # rows x features x classes of these, above which rows are fewer
-_LOGISTIC_SIZE = 5e10  # rows x features x classes x rounds of the logistic regression
-_LOGISTIC_ROUNDS = (10, 100)
-_MOST_LABELED = 10_000  # rows of the logistic regression and of the cross-validation
-_SHARPNESS = 20.0  # of the weights: exp(-20 x share of wrong rows)
-_NEIGHBORS = 9  # of a row in the graph that labels spread on
-_MOST_IN_GRAPH = 2_500  # rows of it without a label, and with one
-_SPREADING, _SPREADING_ROUNDS = (
-    0.9,
-    30,
-)  # share that a row takes from its neighbors in a round
+# Rounds of EM: more of them change few labels.
+_N_ROUNDS = 20
+# The annealed EM makes this many rounds with each of these shrinkages, as far as they
+# exceed that of the fit, ...
+_ANNEALING_SHRINKAGES = (0.9, 0.7, 0.5)
+_N_ROUNDS_AT_EACH_SHRINKAGE = 3
+# ... and then this many with that of the fit.
+_N_LAST_ROUNDS = 6
+
+# Logistic regression and cross-validation use at most this many labeled rows.
+_MAX_LABELED_ROWS = 10_000
+# Rows times features times classes times rounds of the logistic regression, ...
+_LOGISTIC_WORK = 5e10
+# ... and the fewest and the most rounds that this may allow.
+_MIN_LOGISTIC_ROUNDS = 10
+_MAX_LOGISTIC_ROUNDS = 100
+
+# Labels spread on a graph in which every row is joined to this many neighbors.
+_N_NEIGHBORS = 9
+# The graph has at most this many labeled rows, and this many unlabeled ones.
+_MAX_ROWS_IN_GRAPH = 2_500
+_N_SPREADING_ROUNDS = 30
+# The share of its labels that a row takes from its neighbors in a round.
+_SPREADING_SHARE = 0.9
+
+# Weights of the members where no label can be held out.
 _UNTESTED_WEIGHTS = {"em": 2.0, "annealed": 2.0, "labeled shares": 1.0, "logistic": 1.0}
-_CAUTION = 20.0  # tested rows at which the weights are half as sharp
-_UNTESTED_SURENESS = (
-    2.0  # factor of scores of unit spread where no label can be held out
-)
-_LEAST_COUNT = (
-    0.5  # rows of a class, of which the shares of the classes keep all above 0
-)
-_TESTED_AT_LEAST = 2.0  # weight of that factor, in rows
+# Scores of unit spread are multiplied by this where no label can be held out ...
+_UNTESTED_SURENESS = 2.0
+# ... and where some can, this factor counts like a sample of this many rows.
+_SURENESS_PRIOR_ROWS = 2.0
+# Members are weighed by exp(-20 x share of wrong rows) ...
+_WEIGHT_SHARPNESS = 20.0
+# ... if many rows are tested; with this many rows, by half of that exponent.
+_CAUTIOUS_TESTED_ROWS = 20.0
+# Folds of the labeled rows.
+_MAX_FOLDS = 4
+# Fits without held-out labels read this many unlabeled rows: at most the second number,
+# and at least the first, however large rows x features x classes are.
+_MIN_TESTED_WITH_ROWS = 1_000
+_MAX_TESTED_WITH_ROWS = 2_500
+_TESTED_WITH_WORK = 5e7
+
+# Added to the number of rows of every class, so that no learned share is 0.
+_PSEUDO_COUNT = 0.5
+# Attributes of a fit whose labels cannot be held out.
 _UNTESTED = {"error_": None, "error_interval_": None, "loss_": None, "n_tested_": 0}
-Labeled = tuple[Array, AnyArray, Array]  # rows in frame coordinates, codes, weights
+
+# Labeled rows in frame coordinates, their codes, and their weights.
+Labeled = tuple[Array, AnyArray, Array]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AverageLDA(LinearGaussianClassifier):
-    """The average of four fits: three kinds of EM, and logistic regression of the labeled rows.
+    """The average of four fits: three kinds of EM, and logistic regression.
 
-    Made for a handful of labels on features of a frozen network, where no label can be spared to
-    choose a method. The scores of four linear classifiers, each scaled to unit spread, are
-    averaged: EM; EM whose class sizes among the unlabeled rows approach those among the labels;
-    EM whose shrinkage falls from 0.9 in steps; and logistic regression. The class means of the
-    first two are drawn to the labeled rows: those of a class of n labels by n / (n + 8). With 64
-    features or more these two start from labels that spread to neighbors among the rows. Where
-    classes have two labels or more, a cross-validation weighs the four by their errors and sets how
-    sure the probabilities are. It is again a model of Gaussian classes with one covariance.
+    Made for a handful of labels on features of a frozen network, where no label can be
+    spared to choose a method. The scores of four linear classifiers, each scaled to
+    unit spread, are averaged: EM; EM whose class sizes among the unlabeled rows
+    approach those among the labels; EM whose shrinkage falls from 0.9 in steps; and
+    logistic regression of the labeled rows. The class means of the first two are drawn
+    to the labeled rows: those of a class of n labels by n / (n + 8). With 64 features
+    or more these two start from labels that spread to neighbors among the rows. Where
+    classes have two labels or more, a cross-validation weighs the four by their errors
+    and sets how sure the probabilities are. It is again a model of Gaussian classes
+    with one covariance.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     shrinkage : float in [0, 1) or "auto", default="auto"
-        Share of the mean variance within classes on the diagonal of the covariance, of all EMs;
-        "auto" is the geometric mean of those of Chen et al. for the labeled rows, about class
-        means, and for all rows. None is 0.
+        Share of the mean variance within classes on the diagonal of the covariance, of
+        all EMs; "auto" is the geometric mean of those of Chen et al. for the labeled
+        rows, about class means, and for all rows. None is 0.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
-        Shares of the classes among the unlabeled rows, if they are known; all EMs approach them.
-        "auto" is None: the average learns them. "free" leaves out the member that approaches the
-        shares among the labels, for labels of rows that were chosen instead of drawn at random.
+        Shares of the classes among the unlabeled rows, if they are known; all EMs
+        approach them. "auto" is None: the average learns them. "free" leaves out the
+        member that approaches the shares among the labels, for labels of rows that were
+        chosen instead of drawn at random.
     normalize : bool or "auto", default="auto"
-        Whether rows are scaled to length 1, about their mean if that is far from zero, as suits
-        features of a network. "auto": with 64 features or more.
+        Whether rows are scaled to length 1, about their mean if that is far from zero,
+        as suits features of a network. "auto": with 64 features or more.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -113,7 +143,8 @@ class AverageLDA(LinearGaussianClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     member_weights_ : dict
@@ -134,8 +165,8 @@ class AverageLDA(LinearGaussianClassifier):
     rank_ : int
         Rank of the covariance of all rows.
     center_ : ndarray or None
-        Vector taken from rows before they are scaled to length 1; None if they are not scaled.
-        Means, covariance and coefficients are those of the scaled rows.
+        Vector subtracted from rows before they are scaled to length 1; None if they are
+        not scaled. Means, covariance and coefficients are those of the scaled rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -161,7 +192,8 @@ class AverageLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
-        labeled, with_shares = inputs.labeled_rows(), not inputs.ignores_labeled_shares
+        labeled = inputs.labeled_rows()
+        with_shares = not inputs.ignores_labeled_shares
         with one_thread_if_small(len(problem.moments.mean)):
             average = average_rule(problem, labeled, with_shares=with_shares)
         attributes = {
@@ -180,99 +212,111 @@ class AverageLDA(LinearGaussianClassifier):
 
 
 def _error_attributes(held_out: HeldOut, inputs: FitInputs) -> dict[str, Any]:
-    """What held-out labels say of the fit to all rows."""
-    labels, n_unlabeled = (
-        np.bincount(inputs.codes[inputs.codes >= 0]),
-        inputs.unlabeled.n_rows,
-    )
-    order = np.argsort(
-        held_out.losses
-    )  # draws of the bootstrap do not depend on that of the rows
+    """Return what held-out labels say of the fit to all rows."""
+    # On tables more unlabeled rows hardly help.
+    share_of_unlabeled = 1.0
+    if inputs.unit is not None:
+        share_of_unlabeled = held_out.n_unlabeled / inputs.unlabeled.n_rows
+    # The bootstrap draws rows by their index: sorted, their order does not matter.
+    order = np.argsort(held_out.losses)
     estimate = estimate_final_error(
         held_out.losses[None, order],
         held_out.is_wrong[None, order],
-        labels,
+        np.bincount(inputs.codes[inputs.codes >= 0]),
         held_out.n_folds,
-        # On tables more unlabeled rows hardly help.
-        of_unlabeled=1.0 if inputs.unit is None else held_out.n_unlabeled / n_unlabeled,
+        share_of_unlabeled,
     )
-    found = {"loss_": float(held_out.losses.mean()), "n_tested_": len(held_out.losses)}
-    if estimate is None:
-        return found
-    return {
-        **found,
-        "error_": estimate.error,
-        "error_interval_": (estimate.low, estimate.high),
+    attributes: dict[str, Any] = {
+        "loss_": float(held_out.losses.mean()),
+        "n_tested_": len(held_out.losses),
     }
+    if estimate is not None:
+        attributes["error_"] = estimate.error
+        attributes["error_interval_"] = (estimate.low, estimate.high)
+    return attributes
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Losses of labeled rows, and whether they are wrong, by averages without their labels."""
+    """Losses of labeled rows, and whether they are wrong, by averages without them.
+
+    ``n_unlabeled`` is the number of unlabeled rows of these fits.
+    """
 
     losses: Array
     is_wrong: Array
     n_folds: int
-    n_unlabeled: int  # rows of these fits
+    n_unlabeled: int
 
 
 @dataclass(frozen=True)
 class AverageRule:
-    """The averaged scores, in frame coordinates, the weights of the members, and passes read."""
+    """The averaged scores, in frame coordinates.
+
+    ``held_out`` is None where no class has two labels.
+    """
 
     rule: LinearRule
     member_weights: dict[str, float]
     n_passes: int
-    held_out: HeldOut | None  # None where no class has two labels
+    held_out: HeldOut | None
 
 
 def average_rule(
     problem: Problem, labeled: Labeled, *, with_shares: bool = True
 ) -> AverageRule:
-    """Average the scores of the members, weighed and scaled by held-out labels where there are two.
+    """Average the scores of the members.
 
-    ``labeled`` are the labeled rows in frame coordinates, their codes and weights;
-    ``with_shares``: whether a member approaches the shares of the classes among them.
+    Labels that can be held out weigh and scale them. ``with_shares`` tells whether a
+    member approaches the shares of the classes among the labeled rows.
     """
-    rows, codes, counts = labeled
-    kept = draw_labeled(codes, np.flatnonzero(counts > 0), _MOST_LABELED, 0)
-    labeled = merge_copies(rows[kept], codes[kept], counts[kept])
-    neighbors, codes = _find_neighbors(problem, labeled), labeled[1]
-    spread = None if neighbors is None else neighbors.spread(codes, problem.n_classes)
+    rows, codes, weights = labeled
+    kept = draw_labeled(codes, np.flatnonzero(weights > 0), _MAX_LABELED_ROWS, 0)
+    labeled = merge_copies(rows[kept], codes[kept], weights[kept])
+    neighbors = _find_neighbors(problem, labeled)
+    spread = None
+    if neighbors is not None:
+        spread = neighbors.spread(labeled[1], problem.n_classes)
     rules = _members(problem, labeled, spread, with_shares)
-    weights = np.array([_UNTESTED_WEIGHTS[name] for name in rules])
-    sureness, held_out = _UNTESTED_SURENESS, None
+
+    member_weights = np.array([_UNTESTED_WEIGHTS[name] for name in rules])
+    sureness = _UNTESTED_SURENESS
+    held_out = None
     folds = _folds(problem, labeled)
     if (folds >= 0).any():
-        with unreported():  # progress is that of the passes over all rows
+        # Progress is that of the passes over all rows.
+        with unreported():
             tested = _held_out_scores(problem, labeled, neighbors, folds, with_shares)
-        weights = tested.weights()
-        sureness, held_out = tested.sureness(weights), tested.predictions()
-    rule = mean_of_rules(list(rules.values()), weights, problem.moments)
+        member_weights = tested.member_weights()
+        sureness = tested.sureness(member_weights)
+        held_out = tested.predictions()
+
+    rule = mean_of_rules(list(rules.values()), member_weights, problem.moments)
+    shares = (member_weights / member_weights.sum()).tolist()
     return AverageRule(
         LinearRule(sureness * rule.coef, sureness * rule.intercept, is_soft=True),
-        dict(zip(rules, (weights / weights.sum()).tolist(), strict=True)),
-        1 + sum(len(_path(name, problem.shrinkage)) for name in rules),
+        dict(zip(rules, shares, strict=True)),
+        1 + sum(len(_shrinkage_path(name, problem.shrinkage)) for name in rules),
         held_out,
     )
 
 
 def with_proportions(problem: Problem, inputs: FitInputs) -> tuple[Problem, int]:
-    """The problem with class shares and a start that the average gives, if these are learned.
+    """Give a problem the class shares and the start that the average learns.
 
-    Also returns the number of passes over the unlabeled rows that this took.
+    A problem whose shares are not to be learned stays as it is. Also returns the number
+    of passes over the unlabeled rows that this took.
     """
     if not inputs.learns_proportions:
         return problem, 0
     average = average_rule(problem, inputs.labeled_rows())
-    sums = problem.unlabeled.label_sums(
-        replace(average.rule, is_soft=False), problem.frame
-    )
-    shares = (sums.counts + _LEAST_COUNT) / (sums.counts + _LEAST_COUNT).sum()
+    hard_rule = replace(average.rule, is_soft=False)
+    sums = problem.unlabeled.label_sums(hard_rule, problem.frame)
+    counts = sums.counts + _PSEUDO_COUNT
+    shares = counts / counts.sum()
     proportions = np.column_stack([shares, shares])
-    return replace(
-        problem, proportions=proportions, start=average.rule
-    ), average.n_passes
+    learned = replace(problem, proportions=proportions, start=average.rule)
+    return learned, average.n_passes
 
 
 class ProportionalClassifier(LinearGaussianClassifier):
@@ -285,14 +329,17 @@ class ProportionalClassifier(LinearGaussianClassifier):
         return replace(fit, attributes={**fit.attributes, **counts})
 
 
-def _path(member: str, shrinkage: float) -> tuple[float, ...]:
-    """Shrinkages of the rounds of a member."""
+def _shrinkage_path(member: str, shrinkage: float) -> tuple[float, ...]:
+    """Return the shrinkages of the rounds of a member."""
     if member == "logistic":
         return ()
     if member != "annealed":
-        return (shrinkage,) * _ROUNDS
-    above = tuple(each for each in _ANNEALING if each > shrinkage for _ in range(3))
-    return above + (shrinkage,) * 6
+        return (shrinkage,) * _N_ROUNDS
+    path: tuple[float, ...] = ()
+    for larger in _ANNEALING_SHRINKAGES:
+        if larger > shrinkage:
+            path += (larger,) * _N_ROUNDS_AT_EACH_SHRINKAGE
+    return path + (shrinkage,) * _N_LAST_ROUNDS
 
 
 def _members(
@@ -301,19 +348,22 @@ def _members(
     spread: tuple[Array, Array] | None,
     with_shares: bool,
 ) -> dict[str, LinearRule]:
-    """Scores of the members, in frame coordinates.
+    """Return the scores of the members, in frame coordinates.
 
-    ``spread`` are class weights and sums that the anchored ones start from, if any.
+    ``spread`` has the class weights and sums that the anchored members start from;
+    without it they start from the labeled rows.
     """
-    known, shrinkage = problem.proportions, problem.shrinkage
+    known = problem.proportions
+    shrinkage = problem.shrinkage
     start = None if spread is None else refit(problem, *spread, shrinkage)
-    by_name = {"em": known, "annealed": known}
+
+    proportions_by_member = {"em": known, "annealed": known}
     if known is None and with_shares:
         shares = (problem.labeled.counts + 1) / (problem.labeled.counts + 1).sum()
-        by_name["labeled shares"] = np.column_stack([shares, shares])
+        proportions_by_member["labeled shares"] = np.column_stack([shares, shares])
     rules = {}
-    for name, proportions in by_name.items():
-        path = _path(name, shrinkage)
+    for name, proportions in proportions_by_member.items():
+        path = _shrinkage_path(name, shrinkage)
         if name == "annealed":
             rules[name] = anchored_em(problem, path, proportions, is_anchored=False)
         else:
@@ -323,76 +373,97 @@ def _members(
 
 @dataclass(frozen=True)
 class _Neighbors:
-    """Graph of the labeled rows and a sample of the others, each joined to its nearest rows."""
+    """Graph of the labeled rows and a sample of the others.
 
-    links: scipy.sparse.csr_array  # between distinct rows, normalized by their numbers
-    place: AnyArray  # of every row among the distinct ones
-    rows: Array  # in frame coordinates, labeled ones first
+    Attributes
+    ----------
+    links : sparse array of shape (n_distinct, n_distinct)
+        Links of distinct rows to their nearest ones, normalized by their numbers.
+    indices : ndarray of shape (n_rows,)
+        Index of every row among the distinct ones.
+    rows, weights : ndarray
+        All rows in frame coordinates, labeled ones first, and their weights.
+    """
+
+    links: scipy.sparse.csr_array
+    indices: AnyArray
+    rows: Array
     weights: Array
 
     def spread(self, codes: AnyArray, n_classes: int) -> tuple[Array, Array]:
-        """Class weights and sums of rows without a label when labels spread to neighbors.
+        """Spread labels to neighbors; return class weights and sums of other rows.
 
-        ``codes`` are those of the labeled rows, -1 where the label is not used.
+        ``codes`` are those of the labeled rows, -1 where a label is not used.
         """
-        first = np.flatnonzero(codes >= 0)
+        labeled = np.flatnonzero(codes >= 0)
         given = np.zeros((self.links.shape[0], n_classes))
-        given[self.place[first], codes[first]] = 1.0
+        given[self.indices[labeled], codes[labeled]] = 1.0
         shares = given
-        for _ in range(_SPREADING_ROUNDS):
-            shares = _SPREADING * (self.links @ shares) + (1 - _SPREADING) * given
-        others = np.delete(np.arange(len(self.rows)), first)
-        shares = shares[self.place[others]]
+        for _ in range(_N_SPREADING_ROUNDS):
+            from_neighbors = self.links @ shares
+            shares = _SPREADING_SHARE * from_neighbors + (1 - _SPREADING_SHARE) * given
+
+        others = np.delete(np.arange(len(self.rows)), labeled)
+        shares = shares[self.indices[others]]
         totals = shares.sum(axis=1, keepdims=True)
         shares *= self.weights[others, None] / np.where(totals > 0, totals, 1.0)
         return shares.sum(axis=0), shares.T @ self.rows[others]
 
 
 def _find_neighbors(problem: Problem, labeled: Labeled) -> _Neighbors | None:
-    """The graph; None on tables, whose columns are to be weighed first, and with many labels.
+    """Return the graph of neighbors.
 
-    None, too, where all rows are equal.
+    None for tables, whose columns would have to be weighed first, with many labels, and
+    if all rows are equal.
     """
     rows, _, weights = labeled
-    if rows.shape[1] < MANY_FEATURES or len(rows) > _MOST_IN_GRAPH:
+    if rows.shape[1] < MANY_FEATURES or len(rows) > _MAX_ROWS_IN_GRAPH:
         return None
-    sample, sample_weights = problem.unlabeled.sample(_MOST_IN_GRAPH, 0)
+    sample, sample_weights = problem.unlabeled.sample(_MAX_ROWS_IN_GRAPH, 0)
     every = np.concatenate([problem.frame.restore(rows), sample])
-    distinct, place = np.unique(every, axis=0, return_inverse=True)
+    distinct, indices = np.unique(every, axis=0, return_inverse=True)
     if len(distinct) < 2:
         return None
-    links = kneighbors_graph(distinct, min(_NEIGHBORS, len(distinct) - 1))
-    # A row that is the neighbor of many counts less to each, as in scikit-learn's LabelSpreading.
-    n_times = np.maximum(np.asarray(links.sum(axis=0)).ravel(), 1.0)
-    scale = scipy.sparse.diags_array(1 / np.sqrt(n_times))
+    links = kneighbors_graph(distinct, min(_N_NEIGHBORS, len(distinct) - 1))
+    # A row that is the neighbor of many counts less to each, as in the LabelSpreading
+    # of scikit-learn.
+    n_links_to = np.maximum(np.asarray(links.sum(axis=0)).ravel(), 1.0)
+    scale = scipy.sparse.diags_array(1 / np.sqrt(n_links_to))
     return _Neighbors(
-        scipy.sparse.csr_array(scale @ links @ scale),
-        place.ravel(),  # NumPy 2.0 has a column here
-        np.concatenate([rows, problem.frame.apply(sample)]),
-        np.concatenate([weights, sample_weights]),
+        links=scipy.sparse.csr_array(scale @ links @ scale),
+        # NumPy 2.0 returns a column of indices.
+        indices=indices.ravel(),
+        rows=np.concatenate([rows, problem.frame.apply(sample)]),
+        weights=np.concatenate([weights, sample_weights]),
     )
 
 
 def _logistic(
     problem: Problem, rows: Array, codes: AnyArray, weights: Array
 ) -> LinearRule:
-    """Logistic regression of the labeled rows, in units of mean variance 1."""
+    """Fit logistic regression to the labeled rows, in units of mean variance 1."""
     moments = problem.moments
-    unit = np.sqrt(
-        mean_variance_in_frame(moments.covariance, problem.frame, problem.n_left_out)
+    variance = mean_variance_in_frame(
+        moments.covariance, problem.frame, problem.n_left_out
     )
+    unit = np.sqrt(variance)
     unit = np.where(unit > 0, unit, 1.0)
-    size = len(rows) * rows.shape[1] * problem.n_classes
-    rounds = int(np.clip(_LOGISTIC_SIZE / max(1, size), *_LOGISTIC_ROUNDS))
-    model = LogisticRegression(tol=1e-3, max_iter=rounds)
+
+    work_per_round = len(rows) * rows.shape[1] * problem.n_classes
+    n_affordable = _LOGISTIC_WORK / max(1, work_per_round)
+    n_rounds = int(np.clip(n_affordable, _MIN_LOGISTIC_ROUNDS, _MAX_LOGISTIC_ROUNDS))
+    model = LogisticRegression(tol=1e-3, max_iter=n_rounds)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # many classes of one row each; rounds that did not end
+        # It warns of many classes of one row each, and of rounds that did not end.
+        warnings.simplefilter("ignore")
         model.fit((rows - moments.mean) / unit, codes, sample_weight=weights)
-    coef, intercept = model.coef_.T / unit[:, None], model.intercept_
+
+    coef = model.coef_.T / unit[:, None]
+    intercept = model.intercept_
     if len(model.classes_) == 2:
-        coef, intercept = coef * [-0.5, 0.5], intercept * [-0.5, 0.5]
+        # The log odds of the second class become scores of both.
+        coef = coef * [-0.5, 0.5]
+        intercept = intercept * [-0.5, 0.5]
     if problem.log_priors is not None:
         counts = problem.labeled.counts
         intercept = intercept + problem.log_priors - np.log(counts / counts.sum())
@@ -400,7 +471,7 @@ def _logistic(
 
 
 def _folds(problem: Problem, labeled: Labeled) -> AnyArray:
-    """The fold of every labeled row, in turn by length in each class; -1: it always trains.
+    """Deal the labeled rows of every class to folds by their lengths; -1 always trains.
 
     Equal rows are in one fold, and the order of the rows does not matter.
     """
@@ -411,46 +482,55 @@ def _folds(problem: Problem, labeled: Labeled) -> AnyArray:
         own = np.flatnonzero(codes == k)
         ranks = np.unique(lengths[own], return_inverse=True)[1]
         if ranks.max() > 0:
-            folds[own] = ranks % _FOLDS
+            folds[own] = ranks % _MAX_FOLDS
     return folds
 
 
 @dataclass(frozen=True)
 class _Tested:
-    """(members, rows, K): scores of unit spread by fits without the labels of the rows."""
+    """Scores of labeled rows by members that were fitted without their labels.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_members, n_rows, n_classes)
+        Scores of unit spread.
+    codes, weights, folds : ndarray of shape (n_rows,)
+        Class, weight and fold of every row.
+    n_unlabeled : int
+        Number of unlabeled rows of the fits.
+    """
 
     scores: Array
     codes: AnyArray
-    counts: Array  # weights of the rows
+    weights: Array
     folds: AnyArray
     n_unlabeled: int
 
-    def weights(self) -> Array:
-        """Weights of the members, by their errors."""
-        n_tested = float(self.counts.sum())
-        error = (self.scores.argmax(axis=2) != self.codes) @ self.counts / n_tested
-        return np.asarray(
-            np.exp(-_SHARPNESS * n_tested / (n_tested + _CAUTION) * error)
-        )
+    def member_weights(self) -> Array:
+        """Weigh the members by their errors."""
+        n_tested = float(self.weights.sum())
+        is_wrong = self.scores.argmax(axis=2) != self.codes
+        errors = is_wrong @ self.weights / n_tested
+        sharpness = _WEIGHT_SHARPNESS * n_tested / (n_tested + _CAUTIOUS_TESTED_ROWS)
+        return np.asarray(np.exp(-sharpness * errors))
 
-    def averaged(self, weights: Array) -> Array:
-        """Averaged scores of unit spread."""
-        scores = np.tensordot(weights / weights.sum(), self.scores, 1)
-        spread = np.sqrt(self.counts @ (scores**2).mean(axis=1) / self.counts.sum())
+    def averaged(self, member_weights: Array) -> Array:
+        """Average the scores of the members, and scale them to unit spread."""
+        scores = np.tensordot(member_weights / member_weights.sum(), self.scores, 1)
+        squares = (scores**2).mean(axis=1)
+        spread = np.sqrt(self.weights @ squares / self.weights.sum())
         return np.asarray(scores / max(float(spread), 1e-300))
 
-    def sureness(self, weights: Array) -> float:
-        """Factor by which the averaged scores become the likeliest log odds."""
-        scores = self.averaged(weights)
-        own = scores[np.arange(len(self.codes)), self.codes]
+    def sureness(self, member_weights: Array) -> float:
+        """Return the factor that makes the averaged scores the likeliest log odds."""
+        scores = self.averaged(member_weights)
+        own_scores = scores[np.arange(len(self.codes)), self.codes]
 
         def loss(log_factor: float) -> float:
-            sure = np.exp(log_factor)
-            misfit = self.counts @ (logsumexp(sure * scores, axis=1) - sure * own)
-            return float(
-                misfit
-                + _TESTED_AT_LEAST * (log_factor - np.log(_UNTESTED_SURENESS)) ** 2
-            )
+            factor = np.exp(log_factor)
+            log_losses = logsumexp(factor * scores, axis=1) - factor * own_scores
+            prior_loss = (log_factor - np.log(_UNTESTED_SURENESS)) ** 2
+            return float(self.weights @ log_losses + _SURENESS_PRIOR_ROWS * prior_loss)
 
         best = scipy.optimize.minimize_scalar(
             loss, bounds=(-3.0, 5.0), method="bounded"
@@ -458,21 +538,25 @@ class _Tested:
         return float(np.exp(best.x))
 
     def predictions(self) -> HeldOut:
-        """Probabilities of the rows of each fold, weighed by the labels of the others."""
-        probabilities, folds = np.empty(self.scores.shape[1:]), np.unique(self.folds)
+        """Predict the rows of each fold, with weights from the labels of the others."""
+        probabilities = np.empty(self.scores.shape[1:])
+        folds = np.unique(self.folds)
         for fold in folds:
-            own, others = self.folds == fold, self._rows(self.folds != fold)
-            weights = others.weights()
-            scores = others.sureness(weights) * self.averaged(weights)[own]
-            probabilities[own] = softmax(scores, axis=1)
-        return HeldOut(
-            *row_losses(probabilities, self.codes), len(folds), self.n_unlabeled
-        )
+            is_own = self.folds == fold
+            others = self._rows(~is_own)
+            member_weights = others.member_weights()
+            scores = others.sureness(member_weights) * self.averaged(member_weights)
+            probabilities[is_own] = softmax(scores[is_own], axis=1)
+        losses, is_wrong = row_losses(probabilities, self.codes)
+        return HeldOut(losses, is_wrong, len(folds), self.n_unlabeled)
 
-    def _rows(self, some: AnyArray) -> _Tested:
-        scores, folds = self.scores[:, some], self.folds[some]
+    def _rows(self, is_kept: AnyArray) -> _Tested:
         return _Tested(
-            scores, self.codes[some], self.counts[some], folds, self.n_unlabeled
+            self.scores[:, is_kept],
+            self.codes[is_kept],
+            self.weights[is_kept],
+            self.folds[is_kept],
+            self.n_unlabeled,
         )
 
 
@@ -483,30 +567,45 @@ def _held_out_scores(
     folds: AnyArray,
     with_shares: bool,
 ) -> _Tested:
-    """Fit the members without the labels of each fold; the fits read a sample of unlabeled rows."""
-    (rows, codes, weights), spread = labeled, None
-    n_sample = int(
-        np.clip(_TESTED_SIZE / (rows.shape[1] * problem.n_classes), *_TESTED_WITH)
-    )
+    """Fit the members without the labels of each fold, and score its rows.
+
+    The fits read a sample of the unlabeled rows, and the rows of the fold.
+    """
+    rows, codes, weights = labeled
+    n_affordable = _TESTED_WITH_WORK / (rows.shape[1] * problem.n_classes)
+    n_sample = int(np.clip(n_affordable, _MIN_TESTED_WITH_ROWS, _MAX_TESTED_WITH_ROWS))
     sample, sample_weights = problem.unlabeled.sample(n_sample, 0)
-    scores = np.empty((len(_UNTESTED_WEIGHTS), len(codes), problem.n_classes))
-    for each in np.unique(folds[folds >= 0]):
-        fold, train = folds == each, folds != each
-        part = rows[train], codes[train], weights[train]
+
+    def score_fold(is_test: AnyArray) -> Array:
+        train = rows[~is_test], codes[~is_test], weights[~is_test]
         unlabeled = MemoryRows(
-            np.concatenate([sample, problem.frame.restore(rows[fold])]),
-            np.concatenate([sample_weights, weights[fold]]),
+            np.concatenate([sample, problem.frame.restore(rows[is_test])]),
+            np.concatenate([sample_weights, weights[is_test]]),
         )
-        summary = summarize_rows(*part, problem.n_classes)
-        less = replace(
-            problem, labeled=summary, unlabeled=unlabeled, unlabeled_moments=None
+        reduced = replace(
+            problem,
+            labeled=summarize_rows(*train, problem.n_classes),
+            unlabeled=unlabeled,
+            unlabeled_moments=None,
         )
+        spread = None
         if neighbors is not None:
-            spread = neighbors.spread(np.where(fold, -1, codes), problem.n_classes)
-        rules = _members(less, part, spread, with_shares).values()
-        for k, rule in enumerate(rules):
-            scores[k, fold] = of_unit_spread(rule, less.moments).scores(rows[fold]).T
-    kept = folds >= 0
+            known_codes = np.where(is_test, -1, codes)
+            spread = neighbors.spread(known_codes, problem.n_classes)
+        members = _members(reduced, train, spread, with_shares).values()
+        scaled = [of_unit_spread(rule, reduced.moments) for rule in members]
+        return np.stack([rule.scores(rows[is_test]).T for rule in scaled])
+
+    is_tested = folds >= 0
+    by_fold = {k: score_fold(folds == k) for k in np.unique(folds[is_tested])}
+    n_members = len(next(iter(by_fold.values())))
+    scores = np.empty((n_members, len(codes), problem.n_classes))
+    for k, of_fold in by_fold.items():
+        scores[:, folds == k] = of_fold
     return _Tested(
-        scores[: len(rules), kept], codes[kept], weights[kept], folds[kept], len(sample)
+        scores[:, is_tested],
+        codes[is_tested],
+        weights[is_tested],
+        folds[is_tested],
+        len(sample),
     )

@@ -33,7 +33,7 @@ from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import LogLikelihood
 from .._core.solvers import Limits, Outcome
 from .._core.solvers.supervised import fit_labeled, gains_over, supervised_reference
-from .._messages import plural, say, warn
+from .._messages import FitError, plural, say, warn
 from .._rows import backend_of
 from .._rows.kinds import in_memory, is_device_array
 from .._rows.places import place_of
@@ -46,7 +46,6 @@ from .diagnosis import (
     check_span,
     check_unlabeled_mean,
     unbounded_warning,
-    warn_if_scored_wrong,
     warn_of_no_unlabeled,
 )
 from .export import to_onnx, to_sklearn
@@ -382,7 +381,6 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             Classes, in the dtype of ``classes_``.
         """
-        warn_if_scored_wrong(self.unlabeled)
         return self._from_scores(
             X,
             "predict",
@@ -553,7 +551,7 @@ class LinearGaussianClassifier(
         )
         n_left_out = inputs.space.n_left_out if shrinkage else 0
         if rank == 0 and model.rank > 0:
-            raise ValueError(
+            raise FitError(
                 say(
                     "The {n} labeled rows do not vary within their classes, which leaves {name} no "
                     "covariance to estimate: label more rows, or pass {@shrinkage}, for example "

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples
 
 from .._core import AnyArray, Array
-from .._messages import ParameterError, plural, say
+from .._messages import FitError, ParameterError, plural, say
 
 UNLABELED = -1  # the code of an unlabeled row
 # Proportions of the unlabeled rows: those of the labeled ones, equal ones, learned ones, or any,
@@ -74,11 +74,11 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
     if len(classes) < 2:
         marker = plain(unlabeled)
         if len(used) == 0:
-            raise ValueError(
+            raise FitError(
                 f"y labels no row: all {len(is_marker)} rows carry the marker unlabeled={marker!r} "
                 "or have weight 0. Label at least one row of each of 2 classes."
             )
-        raise ValueError(
+        raise FitError(
             f"y must label rows of at least 2 classes, got 1 class ({plain(classes[0])!r}) in "
             f"{plural(len(used), 'labeled row')}. Label rows of another class; those of weight 0 "
             f"do not count. {marker!r} marks a row as unlabeled: pass unlabeled=None if it is one "

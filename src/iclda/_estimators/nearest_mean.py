@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import StrOptions
 from .._core import Array
 from .._core.gaussian import Gaussians
 from .._core.problem import Problem, SphericalProblem, fit_nearest_mean
+from .._messages import FitError
 from .base import Fit, LinearGaussianClassifier
 from .expectation_maximization import ExpectationMaximization
 from .prepare import FitInputs
@@ -77,7 +78,7 @@ class NearestMean(LinearGaussianClassifier):
         self, inputs: FitInputs, variances: Array
     ) -> tuple[Gaussians, float, int]:
         if not inputs.labeled.has_spread:
-            raise ValueError(
+            raise FitError(
                 f"The {inputs.n_labeled} labeled rows do not vary within their classes, which "
                 f"leaves {type(self).__name__} no variance to estimate: label more rows."
             )

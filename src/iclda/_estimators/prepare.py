@@ -30,7 +30,7 @@ from .._core.solvers.supervised import (
     shrink_labeled,
     target_of_labeled,
 )
-from .._messages import ColumnError, ParameterError, say
+from .._messages import ColumnError, FitError, ParameterError, say
 from .._rows.chained import ChainedRows
 from .._rows.checks import column_of
 from .._rows.kinds import in_memory, is_device_array
@@ -343,7 +343,7 @@ def _check_memory(n_features: int, n_classes: int, name: str) -> None:
     """Raise a ValueError if the matrices of a problem do not fit into memory."""
     needed = _MATRICES * 8.0 * (n_features**2 + n_features * n_classes)
     if needed > 2**30 and needed > (available := _most_memory()):
-        raise ValueError(
+        raise FitError(
             f"{name} needs about {needed / 2**30:.3g} GiB for {n_features:,} features and "
             f"{n_classes:,} classes, and there are {available / 2**30:.3g} GiB: leave features "
             "out, or project the rows first (sklearn.decomposition.PCA)."
@@ -432,7 +432,7 @@ def check_shares(inputs: FitInputs, shares: Array) -> None:
     """Raise a ValueError if the labeled rows of a class weigh next to nothing beside all rows."""
     if shares.min() < _SMALLEST_SHARE:
         name = inputs.labels.classes[[int(shares.argmin())]].tolist()[0]
-        raise ValueError(
+        raise FitError(
             f"The labeled rows of class {name!r} hold {shares.min():.3g} of the weight of all "
             f"rows, and must hold at least {_SMALLEST_SHARE:g}: give rows weights of similar size, "
             "or leave those of the class out by weight 0."

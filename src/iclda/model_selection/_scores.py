@@ -40,9 +40,10 @@ def semi_supervised_scorer(
 ) -> SemiSupervisedScorer:
     """Make a scorer that leaves unlabeled rows out and scores the others as usual.
 
-    It is needed where a split may test unlabeled rows: scikit-learn's own scorers take the marker
-    for one more class, and count every unlabeled row as an error. The splitters of this module test
-    no unlabeled row, so that plain scorers can be used with them.
+    Use it wherever a split may test unlabeled rows, as those of scikit-learn's splitters
+    do: scikit-learn's own scorers take the marker for one more class, and count every
+    unlabeled row as an error, without a warning. The splitters of this module test no
+    unlabeled row, so that plain scorers can be used with them.
 
     Parameters
     ----------
