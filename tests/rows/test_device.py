@@ -258,7 +258,7 @@ def test_a_bad_number_in_rows_that_a_fit_ignores_is_named_as_in_memory():
     ("rows", "message"),
     [
         (np.zeros((5, 3)), "X_unlabeled has 3 features, but X of fit has 4"),
-        (np.zeros(4), r"must be 2-d, rows x features, got an array of shape \(4,\)"),
+        (np.zeros(4), r"must be 2-d, rows x features, got shape \(4,\)"),
         (np.zeros((5, 4), dtype=complex), "X_unlabeled holds .*complex128"),
     ],
 )

@@ -71,6 +71,7 @@ class Batches(Reader):
         names = self.feature_names or []
         start = 0
         for i, batch in enumerate(self._factory(self.feature_names, n_rows)):
+            # Empty batches may lack columns, or have another dtype.
             if len(batch) == 0:
                 continue
             where = f"{self.name}: batch {i} (from row {start} on)"
@@ -82,6 +83,7 @@ class Batches(Reader):
                 part = _columns_in(batch, names, dtype, where, start)
             yield Span(start, len(batch), f"batch {i}", part)
             start += len(batch)
+            # Rows after the last one wanted need not be produced.
             if wanted is not None and start > wanted[-1]:
                 return
 
@@ -101,6 +103,7 @@ def batch_reader(
     make: Callable[[], Iterable[Any]], name: str, n_rows: int | None = None
 ) -> Reader:
     """Return a reader of arrays or of tables, as the first batch with rows is."""
+    # A generator that was made once would give its rows to the first pass only.
     first = _first_batch(make)
     again = _first_batch(make)
     if first is None:
@@ -271,6 +274,7 @@ def dataset_reader(dataset: Any, name: str) -> Reader:
             columns=names, batch_size=size, batch_readahead=1, fragment_readahead=1
         )
 
+    # The schema is all that is needed: nothing is read to open a dataset.
     first = dataset.schema.empty_table()
     reader = Batches(batches, name, first, None, count=dataset.count_rows)
     files = getattr(dataset, "files", ())

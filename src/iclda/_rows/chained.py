@@ -27,6 +27,7 @@ class ChainedRows:
     def __init__(
         self, parts: Sequence[Rows], n_features: int, factor: float = 1.0
     ) -> None:
+        # A part without rows would be read, and reported, for nothing.
         self._parts = [part for part in parts if part.n_rows > 0]
         self.n_features = n_features
         self._factor = factor
@@ -38,6 +39,7 @@ class ChainedRows:
 
     @property
     def held_at(self) -> Any:
+        # Parts may be on different devices: a search then holds their rows in memory.
         return self._parts[0].held_at if len(self._parts) == 1 else None
 
     def moments(self, frame: Frame) -> Moments:
@@ -65,6 +67,7 @@ class ChainedRows:
             return [of_part(part) for part in self._parts]
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
+        # Each part gives the same share of its rows.
         share = min(1.0, n / max(1, self.n_rows))
         # Only the first sample is reported: it may take long.
         with report_as(None) if self._n_passes else nullcontext():
@@ -83,6 +86,7 @@ class ChainedRows:
         return rows, self._factor * weights
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        # This pass comes after the fit, and is not one of those that it counts.
         with report_as(None):
             shares = [part.responsibilities(rule, frame) for part in self._parts]
         return np.concatenate(shares) if shares else np.zeros((0, rule.n_classes))

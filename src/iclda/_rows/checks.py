@@ -33,13 +33,18 @@ def column_of(column: int, names: Names) -> Column:
     return Column(column, None if names is None else str(names[column]))
 
 
-def check_rows(array: Any, where: str) -> None:
-    """Raise BadRowsError unless an array is 2-d and holds real numbers."""
+def check_shape(array: Any, where: str) -> None:
+    """Raise BadRowsError unless an array of any library is 2-d."""
     if len(array.shape) != 2:
         raise BadRowsError(
-            f"{where} must be 2-d, rows x features, got shape {array.shape}: reshape "
-            "it, for example by X.reshape(len(X), -1)."
+            f"{where} must be 2-d, rows x features, got shape {tuple(array.shape)}: "
+            "reshape it, for example by X.reshape(len(X), -1)."
         )
+
+
+def check_rows(array: Any, where: str) -> None:
+    """Raise BadRowsError unless an array is 2-d and holds real numbers."""
+    check_shape(array, where)
     if array.dtype.kind not in "biuf":
         raise BadRowsError(
             f"{where} holds {array.dtype}, and must hold real numbers: convert it to a "

@@ -20,7 +20,7 @@ from .._core.frame import Frame
 from .._core.labelsums import GivenLabels, LabelSums, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near
-from .checks import names_of_table
+from .checks import check_shape, names_of_table
 from .dask_tasks import (
     BlockInfo,
     DrawnRows,
@@ -41,8 +41,9 @@ from .memory import MemoryRows, sum_in_order
 from .protocol import Members, Request, WeightedRows, Weights
 
 # Rows of all blocks together that are held here if workers do not keep the blocks:
-# twice a sample. Of each block at least some rows are held.
+# twice a sample, so that none of them needs a pass.
 _MAX_HELD_ROWS = 40_000
+# Of each block at least these rows are held: members may be few among them.
 _MIN_HELD_ROWS_PER_BLOCK = 256
 
 
@@ -83,14 +84,11 @@ class DaskSource:
     def in_whole_rows(self, request: Request) -> Any:
         """Return the source in blocks of whole rows, with the columns of the fit."""
         source = self.source
-        if source.ndim != 2:
-            raise ValueError(
-                f"{request.name} must be 2-d, rows x features, got shape "
-                f"{source.shape}."
-            )
+        check_shape(source, request.name)
         request.check_width(source.shape[1])
         way_out = f"Pass {request.name}[feature_names_in_]."
         request.check_names(names_of_table(source), way_out)
+        # Dataframes have no blocks of some columns only.
         return source.rechunk({1: -1}) if self.is_array else source
 
 
@@ -107,6 +105,7 @@ def open_rows(
     if X.blocks is None or not X.blocks.is_held_by(workers):
         X.blocks = _open_blocks(source, X.is_array, request.name, workers)
     rows = DaskRows(X.blocks, weights, is_member, request.n_threads)
+    # The source has the blocks: if it is passed again, they are not read again.
     rows.source = X
     return rows
 
@@ -120,6 +119,7 @@ def apply_to_rows(X: Any, function: RowsFunction, request: Request) -> Any:
     # The result of no rows has the dtype and the width of all results.
     empty = np.asarray(function(np.zeros((1, source.shape[1]))))[:0]
     tasks, infos = _blocks_of(source, request.name)
+    # The numbers of rows in the blocks of a dataframe are unknown before they are read.
     lengths = source.chunks[0] if X.is_array else [np.nan] * len(tasks)
     parts = []
     for task, info, length in zip(tasks, infos, lengths, strict=True):
@@ -150,6 +150,7 @@ def _open_blocks(
     # Blocks of an array that the user has persisted are not kept twice.
     is_kept = is_array and workers.holds(source, tasks)
     blocks = DaskBlocks(workers, tasks, infos, is_kept)
+    # Blocks of known size are kept before they are read, others are read twice.
     if not is_kept and workers.has_room(source.nbytes if is_array else np.nan):
         blocks.keep()
     n_bytes = blocks.look()
@@ -232,6 +233,7 @@ class DaskRows(WeightedRows):
         self._n_threads = n_threads
 
     def moments(self, frame: Frame) -> Moments:
+        # A worker has the rows of a block in memory, and sums them as any others.
         sums_of = partial(MemoryRows.moments, frame=frame)
         return self._sums(lambda info: sums_of) or no_moments(self.n_features)
 
@@ -244,6 +246,7 @@ class DaskRows(WeightedRows):
         near: Near | None = None,
     ) -> LabelSums:
         def sums_of(info: BlockInfo) -> SumsFunction:
+            # A worker counts the rows of a block from 0.
             block_rule = rule
             if isinstance(rule, GivenLabels):
                 block_rule = replace(rule, labels=rule.labels[info.rows])
@@ -336,6 +339,7 @@ class DaskRows(WeightedRows):
         kept = np.arange(len(index))
         if self._is_member is not None:
             kept = np.flatnonzero(self._is_member[index])
+        # Held rows are in random order, and the first of them a sample.
         kept = kept[:n]
         kept = kept[np.argsort(index[kept])]
         return DrawnRows(index[kept], rows[kept])

@@ -78,10 +78,8 @@ class Look(NamedTuple):
 
 
 def task_of(function: Callable[..., Any], /, *inputs: Any, **settings: Any) -> Delayed:
-    """Return a task that calls a function of other tasks, or of plain values.
-
-    Dask does not look into the settings.
-    """
+    """Return a task that calls a function of other tasks, or of plain values."""
+    # As keyword arguments of the task, Dask would search arrays and rules for tasks.
     called = partial(function, **settings)
     return delayed(called, pure=False, traverse=False)(*inputs)
 
@@ -93,6 +91,7 @@ def read_block(block: Any, info: BlockInfo) -> AnyArray:
         # Nullable columns of pandas: numbers, with NaN for what is missing.
         with suppress(TypeError, ValueError):
             rows = np.asarray(block.to_numpy(dtype=np.float64, na_value=np.nan))
+    # A filter may leave a block without rows, in any shape and dtype.
     if rows.size == 0:
         return np.zeros((0, info.n_features))
     check_rows(rows, info.label)
@@ -161,6 +160,7 @@ def apply_to_block(
     ``empty`` is the result of no rows.
     """
     rows = _finite_rows(block, info)
+    # Tile by tile, as in memory: results of a whole block may take much more room.
     results = [function(tile.rows) for tile in MemoryRows(rows).tiles()]
     return concatenate([empty, *results])
 

@@ -18,7 +18,7 @@ from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near, one_of_each
-from .checks import check_finite
+from .checks import check_finite, check_shape
 from .device_blocks import DeviceBlock, labeler_of
 from .fused import FusedPasses, can_fuse
 from .places import Place, is_out_of_memory, place_of, to_host
@@ -29,7 +29,7 @@ from .threads import Result
 
 # Numbers of a block on the CPU.
 _CPU_BLOCK_ENTRIES = 2**20
-# Numbers of a block on any other device.
+# Numbers of a block on any other device, where every call costs time.
 _DEVICE_BLOCK_ENTRIES = 2**26
 _MIN_BLOCK_ROWS = 1024
 # Blocks get smaller by this factor when the device runs out of memory.
@@ -54,16 +54,13 @@ def open_rows(
             )
         # Sums need no gradient.
         X = X.detach()
-    shape = tuple(X.shape)
-    if len(shape) != 2:
+    check_shape(X, name)
+    if request.n_features is None and 0 in X.shape:
         raise ValueError(
-            f"{name} must be 2-d, rows x features, got an array of shape {shape}."
+            f"{name} has shape {tuple(X.shape)}, and needs at least one row and one "
+            "feature."
         )
-    if request.n_features is None and 0 in shape:
-        raise ValueError(
-            f"{name} has shape {shape}, and needs at least one row and one feature."
-        )
-    request.check_width(shape[1])
+    request.check_width(X.shape[1])
     if place_of(X).xp.isdtype(X.dtype, "complex floating"):
         raise ValueError(
             f"Complex data not supported: {name} holds {X.dtype}. Split it in two."
@@ -139,7 +136,7 @@ class ArrayRows(WeightedRows):
         if weights is None:
             return None
         dtype = np.float32 if can_fuse(self._X) else self.place.host_dtype
-        # A mask is smaller, and is converted on the device.
+        # A mask has one byte a row: it is moved as it is, and converted on the device.
         if weights.dtype != bool:
             weights = weights.astype(dtype)
         xp = self.place.xp
@@ -160,6 +157,7 @@ class ArrayRows(WeightedRows):
 
     def _moments(self, frame: Frame) -> Moments:
         moments = self._moments_about(frame.origin, frame)
+        # NaN and infinity show in the sums: rows are searched for them only then.
         if not np.isfinite(moments.scatter).all():
             self.check_finite()
             return moments
@@ -194,6 +192,7 @@ class ArrayRows(WeightedRows):
     ) -> LabelSums:
         if self.n_rows == 0:
             return no_label_sums(rule.n_classes, self.n_features)
+        # Rounding must not change labels: a device may round every product otherwise.
         if isinstance(rule, LinearRule):
             rule = rule.tied_at_rounding()
         sums = None

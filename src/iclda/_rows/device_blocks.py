@@ -54,6 +54,7 @@ def labeler_of(rule: Rule, place: Place) -> Labeler:
 
     def as_given(rows: Any, index: slice | AnyArray) -> tuple[Any, Any]:
         labels = rule.labels[index]
+        # Classes of rows, in place of their shares in each class.
         if labels.ndim == 1:
             labels = labels[:, None] == np.arange(rule.n_classes)
         return place.put(labels.T), 0 * rows[:, 0]
@@ -119,6 +120,7 @@ class DeviceBlock:
         """Return rows near class boundaries, after their weights; see ``Near``."""
         place = self.place
         xp = place.xp
+        # A row is near a boundary unless one class has all of it.
         shares, _ = labeler(self.rows, self.index)
         best, _ = place.label(shares, is_soft=False)
         is_near = xp.sum(shares * (1 - best), axis=0) > HARD
@@ -164,6 +166,7 @@ class DeviceBlock:
             return xp.matmul(left, right)
         n_whole = n_rows // _SINGLE_PRODUCT_ROWS * _SINGLE_PRODUCT_ROWS
         left_shape = (left.shape[0], -1, _SINGLE_PRODUCT_ROWS)
+        # Both sides as stacks of chunks: (chunks, p, rows) x (chunks, rows, q).
         left_chunks = xp.permute_dims(
             xp.reshape(left[:, :n_whole], left_shape), (1, 0, 2)
         )

@@ -41,7 +41,7 @@ _MAX_KERNEL_SCALE = 2.0**60
 _KERNEL_DTYPE = "torch.float32"
 
 
-# How the rows are cut. The numbers were the fastest of those tried on an H200.
+# How the rows are cut: see benchmarks/bench_gpu.py for the times of passes.
 
 
 @dataclass(frozen=True)
@@ -174,6 +174,7 @@ class FusedPasses:
         def sums_about(rule: LinearRule, used: Frame, *_: Any) -> LabelSums:
             if rule.n_classes > 2:
                 return self._many_classes(rule, used)
+            # The mean about the origin of the frame that is used.
             mean = moments.mean - (used.origin - frame.origin) / frame.scale
             total = moments.weight * np.concatenate([[1.0], mean])
             return self._two_classes(rule, used, total)
@@ -182,6 +183,7 @@ class FusedPasses:
 
     def _takes(self, rule: LinearRule, frame: Frame) -> bool:
         """Return whether there is a kernel for this rule and these units."""
+        # A prior of 0 gives minus infinity, and a lead that is not a number.
         if not np.isfinite(rule.intercept).all():
             return False
         if rule.n_classes > _MAX_KERNEL_CLASSES:
@@ -198,6 +200,7 @@ class FusedPasses:
             result = read()
         except Exception as error:
             if is_out_of_memory(error):
+                # The kernel works: there may be room in the next pass.
                 return None
             self._is_broken = True
             reason = str(error).strip().partition("\n")[0][:200]
@@ -237,6 +240,7 @@ class FusedPasses:
             IS_SOFT=rule.is_soft,
         )
         count, log_sum, *row_sums = _total(sums)
+        # Padding columns are cut off.
         first = np.array([count, *row_sums[:d]])
         second_rule = np.concatenate([rule.intercept[1:], rule.coef[:, 1]])
         # See ``lost_to_rounding``: here it is the lead that was rounded.

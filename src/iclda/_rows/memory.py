@@ -122,21 +122,20 @@ class BlockRows(WeightedRows):
         return None
 
     def _pass(
-        self, of_block: Callable[[Block], Result], *, is_listed: bool = False
+        self, of_block: Callable[[Block], Result], blocks: Generator[Block, None, None]
     ) -> Iterator[Result]:
         """Yield the results of a function of all blocks, in order."""
         if self._is_one_tile:
-            yield from map(of_block, self._blocks())
+            yield from map(of_block, blocks)
             return
 
         def with_stop(block: Block) -> tuple[int, Result]:
             return block.stop, of_block(block)
 
         n_all = self._n_read if self._n_all is None else self._n_all
-        blocks_of = self._listed_blocks if is_listed else self._blocks
         # Both generators are closed at once if the consumer stops early.
         with (
-            closing(blocks_of()) as blocks,
+            closing(blocks),
             closing(in_order(with_stop, blocks, self._n_threads)) as results,
         ):
             for n_done, result in results:
@@ -147,8 +146,9 @@ class BlockRows(WeightedRows):
         """Return the sum of a function of all blocks; None if there are no rows."""
         total: Sum | None = None
         if self._n_rows == 0:
+            # Nothing is read, and no pass is reported.
             return total
-        for sums in self._pass(of_block):
+        for sums in self._pass(of_block, self._blocks()):
             total = sums if total is None else total + sums
         return total
 
@@ -163,6 +163,7 @@ class BlockRows(WeightedRows):
                 index = slice(begin, begin + len(part))
             else:
                 index = begin + inside
+            # A slice of rows in double precision is a view: nothing is copied.
             rows = part[inside].astype(np.float64, copy=False)
             if self.unit is not None:
                 rows = self.unit(rows)
@@ -282,10 +283,11 @@ class BlockRows(WeightedRows):
     def _of_members(self, of_tile: Callable[[Tile], AnyArray]) -> AnyArray:
         # A tile without rows gives the shape and dtype of the results, even of none.
         empty = of_tile(Tile(np.zeros((0, self.n_features)), None, slice(0, 0)))
-        by_block = self._pass(
-            lambda block: [of_tile(tile) for tile in self._tiles(block)], is_listed=True
-        )
-        results = chain.from_iterable(by_block)
+
+        def of_block(block: Block) -> list[AnyArray]:
+            return [of_tile(tile) for tile in self._tiles(block)]
+
+        results = chain.from_iterable(self._pass(of_block, self._listed_blocks()))
         return concatenate(chain([empty], results), self._n_rows)
 
 

@@ -40,6 +40,7 @@ def label_sums_in(
     """
     used, offset = round_origin(frame, dtype)
     if isinstance(rule, LinearRule):
+        # The tie is as wide as rounding in double precision: widen it.
         tie = rule.tie * float(np.finfo(dtype).eps / np.finfo(np.float64).eps)
         rule = replace(rule.moved(offset), tie=tie)
     if isinstance(rule, LexicographicRule):
@@ -47,6 +48,7 @@ def label_sums_in(
         second = rule.second.moved(offset)
         rule = replace(rule, first=first, second=second)
     sums = label_sums(rule, used, None if centers is None else centers - offset)
+    # Sums about the rounded origin become those about the origin of the frame.
     return replace(sums, sums=sums.sums + sums.counts[:, None] * offset)
 
 
@@ -58,6 +60,7 @@ def lost_to_rounding(
     The derivatives of that sum with respect to the rule are the class sums and weights.
     """
     coef = rule.coef - rule.coef.astype(dtype)
+    # Classes with a prior of 0 have no rows, and add nothing.
     intercept = np.where(np.isfinite(rule.intercept), rule.intercept, 0.0)
     intercept = intercept - intercept.astype(dtype)
     return float((coef.T * sums.sums).sum() + intercept @ sums.counts)

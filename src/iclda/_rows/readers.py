@@ -180,10 +180,12 @@ class Reader:
         rows = np.empty((len(index), self.n_features), dtype)
         if len(index) == 0:
             return rows
+        # Rows read so far.
         n_read = 0
         self.check_unchanged()
         for span in self.spans(_PIECE_ROWS, index):
             n_reached = int(np.searchsorted(index, span.stop))
+            # None of the rows wanted is in this span.
             if n_reached == n_read:
                 continue
             piece = np.empty((span.n_rows, self.n_features), dtype)
@@ -323,6 +325,7 @@ class _NumpyFile:
                 first = rows.start * n_features
                 entries = self._read(file, first, n_rows * n_features)
                 return entries.reshape(n_rows, n_features)
+            # In Fortran order the entries of a column follow each other.
             columns = np.empty((n_features, n_rows), self.dtype)
             for j in range(n_features):
                 columns[j] = self._read(file, j * n_all + rows.start, n_rows)
@@ -354,4 +357,5 @@ class SlicedArray(ArrayReader):
         owner = X if isinstance(X, np.memmap) else getattr(X, "file", None)
         file = getattr(owner, "filename", "")
         super().__init__([X], name, [file] if file and os.path.exists(file) else [])
+        # Rows are copied fastest in the order in which they are stored.
         self.order = "F" if isinstance(X, np.ndarray) and X.flags.fnc else "C"

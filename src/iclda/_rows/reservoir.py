@@ -39,11 +39,13 @@ class Reservoir:
         self._n_held = 0
 
     def add(self, rows: AnyArray, index: AnyArray) -> None:
+        # Rows that are not kept draw a key, too: the next block finds the same state.
         keys = self._rng.random(len(rows))
         chosen = np.flatnonzero(keys < self._max_key)
         self._parts.append(_Keyed(keys[chosen], index[chosen], rows[chosen]))
         self._n_held += len(chosen)
         self.n_seen += len(rows)
+        # Sorting keys at every block would cost more than the spare rows.
         if self._n_held > _SLACK * self._n_kept:
             self._shrink()
 

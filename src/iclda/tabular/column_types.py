@@ -235,8 +235,8 @@ def preprocessing(features: Any) -> ColumnTransformer:
     Categories become columns of 0 and 1, one for each but the most frequent; rare
     categories are pooled, and unknown ones have no influence. Dates become year, month
     and weekday, as far as these vary. All this is learned by ``fit``, so that it can be
-    done inside a fold. Features are named after the columns of the table: "color =
-    red", "age is empty", "visit month".
+    done inside a fold. Features are named after the columns of the table:
+    "color = red", "age is empty", "visit month".
 
     Parameters
     ----------

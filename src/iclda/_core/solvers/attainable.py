@@ -168,7 +168,7 @@ class AllSums(NamedTuple):
 
 
 class Memory:
-    """The place of rows in memory; ``backends.Place`` is that of rows on a device."""
+    """The place of rows in memory; ``_rows.places.Place`` is that of rows on a device."""
 
     xp: Any = np
     put = fetch = staticmethod(np.asarray)
