@@ -77,19 +77,17 @@ def test_44_a_file_that_is_no_store_is_named(tmp_path):
         "something else entirely, long enough to be read as a header of a file" * 20
     )
     with pytest.raises(
-        StoreError, match=r"is no store of this version of iclda, or it is damaged"
+        StoreError, match=r"is not a store of this version of iclda, or it is damaged"
     ):
         Store(path)
 
 
-@pytest.mark.parametrize(
-    ("kind", "given", "read"), [("paper", 99, 1), ("comparison", 1, 2)]
-)
-def test_44_a_store_of_another_format_is_refused(kind, given, read, store, path):
+@pytest.mark.parametrize(("kind", "given"), [("paper", 99), ("comparison", 1)])
+def test_44_a_store_of_another_format_is_refused(kind, given, store, path):
     store.note(kind=kind, format=given)
     store.close()
     with pytest.raises(
-        StoreError, match=f"has format {given}, and this version reads {read}: use"
+        StoreError, match=f"has format {given}, and this version reads 2: use"
     ):
         Store(path)
 

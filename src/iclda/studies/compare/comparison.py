@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import NamedTuple
 from ..._checks import WARNING
 from ..._messages import and_list, say
 from ..measures import Confusion, mean_confusion
+from ..page import percent
 from ..store import FitResult
 from .contestants import Contestant
 from .recommendation import Recommendation, recommend
@@ -26,6 +28,9 @@ from .verdict import Verdict, decide, title_of
 
 # Up to this many methods are all on the learning curves.
 _MAX_METHODS_ON_CURVES = 6
+
+# The module of the class of an error, at the end of a traceback.
+_MODULE_OF_ERROR = re.compile(r"^[\w.]+\.(?=\w+:)")
 
 _CAUTION = "Before you rely on this, read the {warnings} about the table: {subjects}."
 _BALANCED_ERROR = (
@@ -137,7 +142,7 @@ class Comparison:
         confusion = self.confusion
         if self.chosen is None or confusion is None or not confusion.is_uneven:
             return ""
-        error = f"{100 * confusion.balanced_error:.1f} %"
+        error = percent(confusion.balanced_error)
         return say(_BALANCED_ERROR, name=title_of(self.chosen), balanced=error)
 
     @cached_property
@@ -156,6 +161,6 @@ class Comparison:
 
 
 def last_line(traceback: str) -> str:
-    """Return the message at the end of a traceback."""
-    lines = traceback.strip().splitlines()
-    return lines[-1] if lines else ""
+    """Return the error at the end of a traceback: its class, without module, and text."""
+    _, _, line = traceback.strip().rpartition("\n")
+    return _MODULE_OF_ERROR.sub("", line)

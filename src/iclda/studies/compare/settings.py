@@ -22,7 +22,7 @@ from ...methods import (
     find_method,
 )
 from ...tabular.table import Source, Table
-from ..store import COMPARISON_FORMAT
+from ..store import FORMAT
 from .contestants import (
     Contestant,
     Size,
@@ -165,7 +165,7 @@ class ComparisonSettings:
     def agreed(self) -> dict[str, Any]:
         """Settings that stored rows depend on."""
         settings = {name: getattr(self, name) for name in _AGREED}
-        return {"kind": COMPARISON, "format": COMPARISON_FORMAT, **settings}
+        return {"kind": COMPARISON, "format": FORMAT, **settings}
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings as values that JSON has."""
