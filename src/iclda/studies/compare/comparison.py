@@ -161,6 +161,6 @@ class Comparison:
 
 
 def last_line(traceback: str) -> str:
-    """Return the error at the end of a traceback: its class, without module, and text."""
+    """Return the error at the end of a traceback, without the module of its class."""
     _, _, line = traceback.strip().rpartition("\n")
     return _MODULE_OF_ERROR.sub("", line)
