@@ -22,6 +22,7 @@ from iclda import datasets
 from iclda._core import AnyArray, Array
 from iclda._rows.backends import MANY_FEATURES
 from iclda.datasets import BENCHMARKS
+from iclda.datasets._benchmarks import checksum
 from iclda.studies.engine import rng_of
 from iclda.studies.measures import compute_measures, paper_measures
 from iclda.studies.paper.design import n_labeled_of
@@ -109,7 +110,7 @@ def _load_features(folder: Path) -> dict[str, CodedSet]:
 
 
 def _checksum(X: Array, classes: AnyArray) -> str:
-    return datasets.checksum(X, classes.astype(str))
+    return checksum(X, classes.astype(str))
 
 
 def _load_diabetes() -> tuple[Array, AnyArray]:

@@ -22,8 +22,8 @@ from .._messages import Hint, say
 
 # Name of the file in the folder of a study.
 STORE = "rows.sqlite"
-# Format of the rows and settings. A store of another format is refused.
-FORMAT = 2
+# Raised when stores of an earlier format could not be read.
+_FORMAT = 3
 # Columns that identify a row.
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
 # What helps after an error of SQLite, by its code. Other errors mean that the file is
@@ -182,14 +182,14 @@ class Store:
                 "{path} is a store of another study ({stored}): use another {@out}."
             )
             raise StoreError(say(sentence, path=self.path, stored=stored_kind))
-        stored_format = settings.get("format", FORMAT)
-        if stored_format != FORMAT:
+        stored_format = settings.get("format", _FORMAT)
+        if stored_format != _FORMAT:
             sentence = (
-                "{path} has format {stored}, and this version reads {known}: use the "
-                "version of iclda that wrote it, or another {@out}."
+                "{path} was made by another version of iclda, in format {stored} in "
+                "place of {known}: run again with another {@out}, or remove the folder."
             )
-            message = say(sentence, path=self.path, stored=stored_format, known=FORMAT)
-            raise StoreError(message)
+            formats = {"stored": stored_format, "known": _FORMAT}
+            raise StoreError(say(sentence, path=self.path, **formats))
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that rows depend on, and notes about the runs."""
@@ -202,12 +202,13 @@ class Store:
         self._write("INSERT OR REPLACE INTO settings VALUES (?, ?)", pairs)
 
     def merge_settings(self, **values: Any) -> dict[str, Any]:
-        """Return settings to store, with the entries of stored dictionaries added.
+        """Return settings to store: these and the format, dictionaries also as stored.
 
         A StoreError is raised if the rows were made with other settings. A dictionary,
         such as the checksums of data sets, may have new entries, but the entries that
         it shares with the stored one must be the same.
         """
+        values["format"] = _FORMAT
         stored = self.settings()
         for name, value in values.items():
             if isinstance(value, dict):

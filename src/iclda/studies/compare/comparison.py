@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from ..._checks import WARNING
 from ..._messages import and_list, say
+from ...tabular.checks import WARNING
 from ..measures import Confusion, mean_confusion
 from ..page import percent
 from ..store import FitResult
@@ -29,8 +29,8 @@ from .verdict import Verdict, decide, title_of
 # Up to this many methods are all on the learning curves.
 _MAX_METHODS_ON_CURVES = 6
 
-# The module of the class of an error, at the end of a traceback.
-_MODULE_OF_ERROR = re.compile(r"^[\w.]+\.(?=\w+:)")
+# The package and the modules in front of the name of an error class.
+_MODULE_OF_ERROR = re.compile(r"^(\w+\.)+(?=\w+(:|$))")
 
 _CAUTION = "Before you rely on this, read the {warnings} about the table: {subjects}."
 _BALANCED_ERROR = (
@@ -161,6 +161,6 @@ class Comparison:
 
 
 def last_line(traceback: str) -> str:
-    """Return the error at the end of a traceback, without the module of its class."""
-    _, _, line = traceback.strip().rpartition("\n")
-    return _MODULE_OF_ERROR.sub("", line)
+    """Return the message at the end of a traceback, without the module of the error."""
+    lines = traceback.strip().splitlines() or [""]
+    return _MODULE_OF_ERROR.sub("", lines[-1])

@@ -21,7 +21,7 @@ from ..._system import versions
 from ...datasets import make_gaussians, make_violated_gaussians
 from ..engine import record_fits, rng_of, run_missing
 from ..measures import compute_measures, paper_measures
-from ..store import FORMAT, STORE, Cell, FitResult, Store, cells_of
+from ..store import STORE, Cell, FitResult, Store, cells_of
 from . import design
 from .fits import CellRows, fit_method, predict_rows
 from .splits import CodedSet, curve_sizes, curve_split, fold_split, load_sets
@@ -197,7 +197,6 @@ def _note_run(
     """
     agreed = store.merge_settings(
         kind=kind,
-        format=FORMAT,
         seed=settings.seed,
         iclda=versions()["iclda"],
         data={name: data.sha256 for name, data in sets.items()},
