@@ -16,7 +16,7 @@ from ..._statistics import NOTHING as NOTHING_LEARNED
 from ...tabular.checks import FINE, NOTE, WARNING, Remark
 from .. import page
 from ..measures import COMPARISON_MEASURES, ERROR
-from ..page import NOTHING as NO_NUMBER
+from ..page import NO_NUMBER
 from .comparison import Comparison
 from .contestants import SUPERVISED
 from .settings import ComparisonSettings

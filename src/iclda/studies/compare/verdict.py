@@ -17,7 +17,6 @@ from ..._statistics import (
 from ..._statistics import NOTHING as NOTHING_LEARNED
 from ...methods import BASELINES, FITTED, safety_rank
 from ..measures import BRIER, ERROR, Confusion
-from ..page import share
 from .contestants import SUPERVISED, Contestant
 from .recommendation import Recommendation
 from .summary import ComparisonSummary
@@ -306,8 +305,9 @@ def _fewer_wrong(summary: ComparisonSummary, name: str) -> str:
     difference = summary.difference(name, ERROR)
     if difference is None or difference.high > 0:
         return "fewer rows wrong"
-    ends = f"{share(-difference.high)} to {share(-difference.low)} percentage points"
-    return f"{ends} fewer wrong, 95 % interval"
+    least = -100 * difference.high
+    most = -100 * difference.low
+    return f"{least:.1f} to {most:.1f} percentage points fewer wrong, 95 % interval"
 
 
 def _mean(summary: ComparisonSummary, name: str | None, measure: str) -> float:
