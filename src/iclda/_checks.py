@@ -15,8 +15,8 @@ import numpy as np
 from scipy import stats
 
 from ._core import AnyArray
+from ._held_out import find_copies
 from ._messages import Hint, and_list, plural, say
-from ._statistics import find_copies
 from ._system import require
 
 # Levels of a remark.

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from iclda import AverageLDA, ParameterError
-from iclda._statistics import ErrorEstimate
+from iclda._error_estimate import ErrorEstimate
 from iclda.methods import find_method
 from iclda.tabular.ask import CHOSEN, RANDOM, Answers, Progress, ask_for_labels
 from iclda.tabular.encoders import pipeline, preprocessing

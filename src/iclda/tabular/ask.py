@@ -22,10 +22,10 @@ import numpy as np
 from sklearn.base import clone
 
 from .._core import AnyArray
+from .._error_estimate import MIN_TESTED_ROWS, ErrorEstimate
 from .._estimators.average import AverageLDA
 from .._estimators.labels import FREE
-from .._messages import plural
-from .._statistics import LEAST_TESTED, ErrorEstimate, percent_text
+from .._messages import percent_text, plural
 from .._system import check_writable
 from ..model_selection._rows_to_label import rows_to_label
 from .encoders import pipeline, preprocessing, require_for_tables, texts_of
@@ -475,7 +475,7 @@ class Round:
     def needs_random_rows(self) -> bool:
         """Whether too few random rows are labeled or asked for to know the error."""
         n_random = len(self.answers.ids(RANDOM))
-        return bool(self.progress.withheld) and n_random < LEAST_TESTED
+        return bool(self.progress.withheld) and n_random < MIN_TESTED_ROWS
 
     def to_json(self) -> dict[str, Any]:
         """The round as values that JSON has."""

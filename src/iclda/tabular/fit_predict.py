@@ -24,25 +24,25 @@ from sklearn.pipeline import Pipeline
 
 from .._checks import first_copies
 from .._core import AnyArray
+from .._error_estimate import (
+    MIN_TESTED_ROWS,
+    BaseRate,
+    ErrorEstimate,
+    estimate_error_of_all_labels,
+)
 from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
-from .._estimators.diagnosis import safety_bounds
+from .._estimators.diagnosis import safety_bounds, warn_if_nothing_learned
 from .._estimators.labels import FREE, LABELED, plain
+from .._held_out import NO_FOLD, predict_held_out, shuffled_folds
 from .._messages import (
+    FitError,
     Hint,
     NothingLearnedWarning,
     NoUnlabeledRowsWarning,
     ParameterError,
     message_of,
     say,
-)
-from .._statistics import (
-    LEAST_TESTED,
-    BaseRate,
-    ErrorEstimate,
-    error_interval,
-    estimate_as_json,
-    warn_if_nothing_learned,
 )
 from .._system import atomic_write, check_writable
 from ..methods import Method
@@ -124,7 +124,7 @@ class FitReport:
     method: str = ""
     choice: str = ""
     error: Mapping[str, Any] | None = None
-    n_tested: int = LEAST_TESTED
+    n_tested: int = MIN_TESTED_ROWS
     learned: str = ""
     withheld: str = ""
     safety: str = ""
@@ -250,7 +250,7 @@ def _error_fields(
     brier = math.inf
     if choice is None or table.n_chosen > 0:
         n_tested = int(table.is_random.sum())
-        if n_tested >= LEAST_TESTED and not withheld:
+        if n_tested >= MIN_TESTED_ROWS and not withheld:
             framed = table.framed()
             error = random_estimate(framed, wrong_on_random(model, framed))
     else:
@@ -260,7 +260,7 @@ def _error_fields(
             brier = choice.losses_.get(choice.method_, math.inf)
 
     learned = ""
-    stated = estimate_as_json(error)
+    stated = None if error is None else error.to_json()
     if error is not None and stated is not None and not table.n_chosen:
         base = BaseRate.of_counts(Counter(table.labels[table.is_labeled].tolist()))
         learned = base.judge(error.error, error.high, brier)
@@ -306,16 +306,9 @@ def _without_labeled_shares(
 
 
 def random_estimate(table: Table, is_wrong: AnyArray) -> ErrorEstimate:
-    """Error on new rows, by ``wrong_on_random``.
-
-    The interval is that of Clopper and Pearson. Its lower end allows for the labels
-    that the fits lack: errors fall at most like the root of their number.
-    """
-    n_random = len(is_wrong)
+    """Error on new rows, by ``wrong_on_random``."""
     n_labels = int(table.is_labeled.sum())
-    low, high = error_interval(int(is_wrong.sum()), n_random)
-    low *= float(np.sqrt(1 - n_random / _N_FOLDS / n_labels))
-    return ErrorEstimate(float(is_wrong.mean()), low, high, n_random)
+    return estimate_error_of_all_labels(is_wrong, n_labels, _N_FOLDS)
 
 
 def wrong_on_random(
@@ -330,25 +323,27 @@ def wrong_on_random(
     """
     first = first_copies(table.features, table.labels)
     is_first = first == np.arange(len(first))
-    tested = np.flatnonzero(table.is_random & is_first)
-    folds = np.random.default_rng(0).permutation(len(tested)) % _N_FOLDS
-    is_wrong = np.empty(len(tested), dtype=bool)
-    for k in range(_N_FOLDS):
-        fold = tested[folds == k]
+    is_tested = table.is_random & is_first
+    n_tested = int(is_tested.sum())
+    folds = np.full(len(first), NO_FOLD)
+    folds[is_tested] = shuffled_folds(n_tested, _N_FOLDS, np.random.default_rng(0))
+
+    def predict(train: AnyArray, test: AnyArray) -> AnyArray:
         labels = table.labels.copy()
-        labels[np.isin(first, fold)] = None
+        labels[np.isin(first, test)] = None
         if is_training is not None:
             labels[~is_training] = None
         classes = {label for label in labels if label is not None}
-        predicted = np.full(len(fold), next(iter(classes), None), dtype=object)
-        if len(classes) > 1:
-            with warnings.catch_warnings():
-                # The fit to all labels repeats what matters.
-                warnings.simplefilter("ignore")
-                fitted = clone(model).fit(table.features, labels)
-                predicted = fitted.predict(table.features.iloc[fold])
-        is_wrong[folds == k] = predicted != table.labels[fold]
-    return is_wrong
+        if len(classes) < 2:
+            return np.full(len(test), next(iter(classes), None), dtype=object)
+        fitted = clone(model).fit(table.features, labels)
+        predicted = fitted.predict(table.features.iloc[test])
+        return np.asarray(predicted, dtype=object)
+
+    predicted = predict_held_out(predict, folds)
+    if isinstance(predicted, FitError):
+        raise predicted
+    return np.asarray(predicted != table.labels[is_tested], dtype=bool)
 
 
 def _refuse_given(method: Method, **given: Any) -> None:

@@ -21,8 +21,8 @@ import numpy as np
 
 from .._checks import check_ids, check_leaks, numbers_rows
 from .._core import AnyArray
+from .._error_estimate import MIN_TESTED_ROWS
 from .._messages import ColumnError, Hint, plural, quoted_list, say
-from .._statistics import LEAST_TESTED
 from .encoders import (
     EMPTY_WORDS,
     kinds_and_reasons,
@@ -654,11 +654,11 @@ def _answered_classes(
 def why_withheld(table: Table) -> str:
     """Return why labels drawn at random do not show the error; empty if they do."""
     n_random = int(table.is_random.sum())
-    if n_random >= LEAST_TESTED:
+    if n_random >= MIN_TESTED_ROWS:
         return ""
     n_labels = int(table.is_labeled.sum())
     return (
-        f"it is measured by at least {LEAST_TESTED} labels of rows drawn at random, "
+        f"it is measured by at least {MIN_TESTED_ROWS} labels of rows drawn at random, "
         f"and there are {n_random} among {plural(n_labels, 'label')}. `iclda ask` "
         "draws such rows by its option test"
     )
