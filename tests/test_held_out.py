@@ -84,7 +84,8 @@ def test_stratified_folds_differ_by_one_row_in_all_and_in_every_class(n_folds):
     sizes = np.bincount(folds, minlength=n_folds)
     assert np.ptp(sizes) <= 1
     for k in range(3):
-        sizes = np.bincount(folds[CODES == k], minlength=n_folds)
+        is_own = k == CODES
+        sizes = np.bincount(folds[is_own], minlength=n_folds)
         assert np.ptp(sizes) <= 1
 
 

@@ -1,4 +1,4 @@
-"""Tests and intervals for repeated splits, and curves of how reliable probabilities are.
+"""Tests and intervals of repeated splits, and how reliable probabilities are.
 
 The splits of a study share rows, so that the values of a measure on them are not
 independent. ``corrected_t_test`` and ``mean_interval`` allow for that.

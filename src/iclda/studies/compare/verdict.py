@@ -291,7 +291,8 @@ def _expected_error(summary: ComparisonSummary, advice: Recommendation) -> str:
     """Word the error to expect, and why it is not the one in the table."""
     if advice.estimate is None:
         rows = plural(advice.n_rows, "labeled row")
-        return f"an error that {rows} are too few to estimate ({MIN_TESTED_ROWS} are needed)"
+        needed = f"{MIN_TESTED_ROWS} are needed"
+        return f"an error that {rows} are too few to estimate ({needed})"
     in_table = percent_text(_mean(summary, advice.chosen.name, ERROR))
     correction = f"corrected for choosing the method by them; in the table {in_table}"
     # The estimate ends with its interval in brackets, to which the correction is added.
