@@ -29,7 +29,7 @@ from sklearn.preprocessing import FunctionTransformer
 from iclda import AutoLDA, AverageLDA
 from iclda.datasets import load_fashion_features
 from iclda.model_selection import rows_to_label
-from iclda.tabular.fit_predict import random_estimate, wrong_on_random
+from iclda.tabular.label_error import random_estimate, wrong_on_random
 from iclda.tabular.table import Table
 
 MOST_ROWS, N_TEST, LARGE = 2_000, 50, (1_000_000, 256)

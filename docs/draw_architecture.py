@@ -21,7 +21,7 @@ FLOORS = [
         [
             ("cli/", "the command line"),
             ("playground/", "the page in the browser"),
-            ("labeling/", "the page to label on"),
+            ("labeling/", "rounds and a page to label on"),
         ],
     ),
     (

@@ -205,10 +205,10 @@ def test_more_rows_than_are_held_lead_to_the_same_fit(
         [71, n_classes], n_classes=n_classes, n_labeled=8 * n_classes, n_unlabeled=6000
     )
     problem = problem_with_quotas(sample, shares_of(n_classes, width))
-    monkeypatch.setattr(alternate, "_HELD_IN_ROUNDS", 6000)
+    monkeypatch.setattr(alternate, "_MAX_HELD_ROWS", 6000)
     held = solve(kind, problem)
     monkeypatch.setattr(settings, "HELD_ROWS", 2000)
-    monkeypatch.setattr(alternate, "_HELD_IN_ROUNDS", 2000)
+    monkeypatch.setattr(alternate, "_MAX_HELD_ROWS", 2000)
     change_settings(monkeypatch, screened_rows=500)
     read = solve(kind, problem)
     assert held.outcome is read.outcome is Outcome.CONVERGED

@@ -93,6 +93,19 @@ class CellBound(NamedTuple):
     error_of_r: float
 
 
+class _Pairs(NamedTuple):
+    """Bounds at pairs (r, v) without the support function, and where they are attained.
+
+    Row i of ``b`` maximizes the bound ``values[i]``; ``k`` is that of ``UpperBounds``.
+    ``sphere`` is b'b / k on the sphere b'b = r (1 - r) (1 - v).
+    """
+
+    values: Array
+    b: Array
+    k: Array
+    sphere: Array
+
+
 class _Softened(NamedTuple):
     """The largest of several bounds, and a smooth bound of it with derivatives."""
 
@@ -205,28 +218,43 @@ class UpperBounds:
     def _lowest_log_v(self, column: tuple[float, float], target: float) -> float:
         """Return a log(v) below which no point of a column is above the target.
 
-        There the least squared residuals of the labeled rows bound the likelihood.
+        The squared residuals Q are at least those of the least squares fit to the
+        labeled rows, and k is at most (1 - s) v / 2. Each term of the level is largest
+        at an end of the column.
         """
-        first, last = expit(column).tolist()
-        largest = self._constant + (
-            self._n_first / first + self._n_second / (1 - last)
-        ) / (2 * self._keep)
-        largest += self._first_log_weight * math.log(
-            last
-        ) + self._second_log_weight * math.log(1 - first)
+        lowest_r, highest_r = expit(column).tolist()
+        inverse = self._n_first / lowest_r + self._n_second / (1 - highest_r)
+        largest = self._constant + inverse / (2 * self._keep)
+        log_first = self._first_log_weight * math.log(highest_r)
+        log_second = self._second_log_weight * math.log(1 - lowest_r)
+        largest += log_first + log_second
         loss = 2 * self._least_loss / self._keep
         log_v = math.log(min(1.0, 2 * loss / self.weight))
         while largest - self.weight / 2 * log_v - loss * math.exp(-log_v) > target:
             log_v -= _LOG_V_STEP
         return log_v
 
+    def _at_pairs(self, multipliers: Array, r: Array, v: Array) -> _Pairs:
+        """Bound the likelihood at several pairs (r, v)."""
+        scores = multipliers[:-1]
+        curvatures = self._curvatures + multipliers[-1]
+        det_shares = r * (1 - r)
+        k = 2 * self._keep * det_shares * v
+        b = self._first - np.outer(r, self._total) - np.outer(k, scores[1:] / 2)
+        b /= curvatures
+        sphere = det_shares * (1 - v) / k
+        values = self._level(r) - self.weight / 2 * np.log(v) - scores[0] * r
+        values += (b**2 @ curvatures - self._loss(r)) / k + multipliers[-1] * sphere
+        return _Pairs(values, b, k, sphere)
+
     def largest_bound(
         self, multipliers: Array, r: Array, v: Array, tau: float
     ) -> _Softened:
         """Return the largest bound at several pairs (r, v), with derivatives.
 
-        tau softens the support function of the attainable set and the maximum over
-        pairs.
+        It is the largest value at the pairs plus the support function of the attainable
+        set, the same for all pairs. tau softens both maxima: that over pairs, and that
+        over the labels of each row. A logarithmic barrier keeps the bound concave in b.
         """
         scores = multipliers[:-1]
         size = len(scores)
@@ -234,50 +262,44 @@ class UpperBounds:
         smallest = curvatures[0]
         if not smallest > 0:
             return _Softened(math.inf, math.inf, multipliers, multipliers)
-        det_shares = r * (1 - r)
-        k = 2 * self._keep * det_shares * v
-
-        # The bound at each pair, with the b that maximizes it.
-        b = self._first - np.outer(r, self._total) - np.outer(k, scores[1:] / 2)
-        b /= curvatures
-        sphere = det_shares * (1 - v) / k
-        values = self._level(r) - self.weight / 2 * np.log(v) - scores[0] * r
-        values += (b**2 @ curvatures - self._loss(r)) / k + multipliers[-1] * sphere
-        largest = float(values.max())
+        pairs = self._at_pairs(multipliers, r, v)
+        largest = float(pairs.values.max())
 
         # The support function: every row goes to the class with the larger score.
         leads = self._z @ scores
         decay = np.exp(-np.abs(leads) / tau)
-        support = float(
-            scores @ self._labeled + self._row_weights @ np.maximum(leads, 0)
-        )
+        won = self._row_weights @ np.maximum(leads, 0)
+        support = float(scores @ self._labeled + won)
 
         # The softened value.
-        shares = np.exp((values - largest) / tau)
+        shares = np.exp((pairs.values - largest) / tau)
         barrier = _BARRIER_PER_TAU * tau
         value = support + largest + tau * float(self._row_weights @ np.log1p(decay))
-        value += tau * math.log(shares.sum()) - barrier * math.log(
-            smallest / self.weight
-        )
+        log_barrier = barrier * math.log(smallest / self.weight)
+        value += tau * math.log(shares.sum()) - log_barrier
 
         # Its gradient: of the maximum over pairs, the support function and the barrier.
         shares /= shares.sum()
-        by_pair = np.column_stack([-r, -b, sphere - (b**2).sum(axis=1) / k])
+        by_multiplier = pairs.sphere - (pairs.b**2).sum(axis=1) / pairs.k
+        by_pair = np.column_stack([-r, -pairs.b, by_multiplier])
         gradient = shares @ by_pair
         apart = (by_pair - gradient) * np.sqrt(shares / tau)[:, None]
         labels = np.where(leads >= 0, 1, decay) / (1 + decay)
         gradient[:size] += self._labeled + (self._row_weights * labels) @ self._z
         gradient[size] -= barrier / smallest
 
-        # Its Hessian, in the same order.
+        # Its Hessian, in the same order. The maximum over pairs adds their spread about
+        # the mean gradient, and the curvature of each bound.
         hessian = apart.T @ apart
         spread = self._row_weights * decay / (1 + decay) ** 2 / tau
         hessian[:size, :size] += (self._z * spread[:, None]).T @ self._z
         inner = np.arange(1, size)
-        hessian[inner, inner] += shares @ k / (2 * curvatures)
-        hessian[inner, size] += shares @ b / curvatures
-        hessian[size, inner] += shares @ b / curvatures
-        hessian[size, size] += shares @ (2 / k * (b**2 / curvatures).sum(axis=1))
+        mixed = shares @ pairs.b / curvatures
+        hessian[inner, inner] += shares @ pairs.k / (2 * curvatures)
+        hessian[inner, size] += mixed
+        hessian[size, inner] += mixed
+        bends = 2 / pairs.k * (pairs.b**2 / curvatures).sum(axis=1)
+        hessian[size, size] += shares @ bends
         hessian[size, size] += barrier / smallest**2
         return _Softened(support + largest, value, gradient, hessian)
 
