@@ -28,6 +28,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ._core import AnyArray, Array
 from ._messages import FitError
+from ._rows import unreported
 
 Result = TypeVar("Result")
 Failure = TypeVar("Failure", bound=Exception)
@@ -91,8 +92,8 @@ def predict_held_out(
     ----------
     fit_and_predict : callable
         Takes the indices of a ``Split``, and returns an array with a prediction for
-        every row to test. Its warnings are not shown: the fit to all rows repeats what
-        matters.
+        every row to test. Its warnings are not shown, because the fit to all rows
+        repeats what matters, and neither is its progress.
     folds : ndarray of shape (n_rows,)
         Fold of every row, or ``NO_FOLD``.
 
@@ -103,7 +104,7 @@ def predict_held_out(
         first fold that could not be fitted.
     """
     splits = splits_of(folds)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), unreported():
         warnings.simplefilter("ignore")
         results = attempt_fits(fit_and_predict, splits, caught=FitError)
     predictions = []

@@ -39,7 +39,6 @@ from .._held_out import (
     stratified_folds,
 )
 from .._messages import FitError, NoUnlabeledRowsWarning, ParameterError, plural, say
-from .._rows import unreported
 from .._rows.backends import MANY_FEATURES
 from .._system import one_thread_if_small
 from ..methods import FITTED, FROM_THE_SAFEST, Method, find_method, safety_rank
@@ -212,7 +211,7 @@ def choose_method(
         return Choice(methods[0], why, n_tested)
 
     classifiers = _trial_classifiers(methods, trial, inputs, shrinkage, seed)
-    with unreported(), one_thread_if_small(trial.n_features):
+    with one_thread_if_small(trial.n_features):
         results = cross_validate(trial, classifiers, seed)
     fitted = {
         method: result

@@ -40,7 +40,6 @@ from .._held_out import (
     ranked_folds,
 )
 from .._messages import FitError
-from .._rows import unreported
 from .._rows.backends import MANY_FEATURES
 from .._rows.memory import MemoryRows
 from .._system import one_thread_if_small
@@ -291,9 +290,7 @@ def average_rule(
     held_out = None
     folds = _folds(problem, labeled)
     if (folds != NO_FOLD).any():
-        # Progress is that of the passes over all rows.
-        with unreported():
-            tested = _held_out_scores(problem, labeled, neighbors, folds, with_shares)
+        tested = _held_out_scores(problem, labeled, neighbors, folds, with_shares)
         member_weights = tested.member_weights()
         sureness = tested.sureness(member_weights)
         held_out = tested.predictions()
