@@ -20,7 +20,7 @@ from ._core import AnyArray, Array
 from ._messages import NothingLearnedWarning, warn
 
 # Whether a method learned something: see ``BaseRate.judge``.
-NOTHING = "nothing"
+NOTHING_LEARNED = "nothing"
 UNCLEAR = "unclear"
 CLEAR = "clear"
 
@@ -107,7 +107,7 @@ class BaseRate:
         return int(float(f"{needed:.1e}"))
 
     def judge(self, error: float, high: float, brier: float) -> str:
-        """Return whether a method learned something: CLEAR, UNCLEAR or NOTHING.
+        """Return whether a method learned something: CLEAR, UNCLEAR or NOTHING_LEARNED.
 
         ``high`` is the upper end of the interval of its error, ``brier`` its score.
         With uneven classes a useful method may have no lower error than the base rate:
@@ -118,7 +118,7 @@ class BaseRate:
             return CLEAR
         is_no_better = error >= self.error and brier >= self.brier
         if self.error > 0 and is_no_better:
-            return NOTHING
+            return NOTHING_LEARNED
         return UNCLEAR
 
 
@@ -294,7 +294,7 @@ def warn_if_nothing_learned(
     base: BaseRate, estimate: ErrorEstimate, brier: float
 ) -> None:
     """Warn if neither the error nor the Brier score is better than the base rate's."""
-    if base.judge(estimate.error, estimate.high, brier) != NOTHING:
+    if base.judge(estimate.error, estimate.high, brier) != NOTHING_LEARNED:
         return
     if estimate.n_rows < base.n_labels_needed:
         finding = f"{estimate.n_rows:,} labels cannot show that anything was learned"

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._core import AnyArray, Array
 from .._messages import plural, printable, quoted_list
-from .._statistics import CLEAR, NOTHING, ReliabilityCurve
+from .._statistics import CLEAR, NOTHING_LEARNED, ReliabilityCurve
 from ..tabular.cells import texts_of
 from ..tabular.class_names import may_mean_nothing, short_number
 from ..tabular.files import open_data
@@ -282,7 +282,7 @@ def base_rate_sentence(result: Evaluation) -> str:
         end = "; rows of one class cannot show what the model has learned."
     elif result.learned == CLEAR:
         end = "; the model is clearly better."
-    elif result.learned == NOTHING:
+    elif result.learned == NOTHING_LEARNED:
         end = ": the model has learned nothing that helps here."
     elif result.confusion.error < base.error:
         end = "; the model is not clearly better."

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Stands where there is no number.
-NOTHING = "\N{EN DASH}"
+NO_NUMBER = "\N{EN DASH}"
 # A page shows the tracebacks of at most this many failed fits.
 _MAX_FAILURES = 20
 # A terminal shows a confusion matrix of at most this many classes.

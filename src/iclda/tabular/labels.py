@@ -75,7 +75,7 @@ class Classes:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelsFile:
+class LabelSource:
     """The file and the column that hold the classes of the rows of a file.
 
     Attributes
@@ -152,7 +152,7 @@ class LabelsFile:
 
 def find_labels(
     file: DataReader, options: ReadOptions, default_target: str | None = None
-) -> LabelsFile:
+) -> LabelSource:
     """Find the file and the column of the classes, without reading them.
 
     ``default_target`` is taken if the options name no target. A file of labels need not
@@ -194,7 +194,7 @@ def find_labels(
     # Answers may name the rows by their numbers, for which a file needs no column.
     for with_ids in (labels_file,) if is_answered else (labels_file, file):
         require_columns(with_ids, options.ids, say(", which {@id} names"))
-    return LabelsFile(file, labels_file, target, options.id)
+    return LabelSource(file, labels_file, target, options.id)
 
 
 def row_ids(file: DataReader, id: str) -> AnyArray:

@@ -17,7 +17,14 @@ from sklearn.pipeline import Pipeline
 from .._estimators.base import LinearGaussianClassifier
 from .._estimators.labels import FREE, LABELED
 from .._messages import plural, quoted_list
-from .._statistics import CLEAR, LEAST_TESTED, NOTHING, UNCLEAR, BaseRate, percent_text
+from .._statistics import (
+    CLEAR,
+    LEAST_TESTED,
+    NOTHING_LEARNED,
+    UNCLEAR,
+    BaseRate,
+    percent_text,
+)
 from ..methods import FITTED, Method, known_method
 from .array_files import feature_names
 from .column_types import type_named
@@ -46,7 +53,7 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
         return [first, *_class_lines(details, {}), *_method_lines(details, None)]
     warned = [f"Warning: {text}" for text in report.warnings]
     # The warning that nothing was learned comes before all else.
-    n_first = int(report.learned == NOTHING)
+    n_first = int(report.learned == NOTHING_LEARNED)
     return [
         *_rows_lines(title, details, report),
         *warned[:n_first],
@@ -137,7 +144,7 @@ def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[
         return lines
     # If nothing was learned, it matters neither why the method was chosen nor what it
     # cannot lose.
-    if report.learned == NOTHING:
+    if report.learned == NOTHING_LEARNED:
         return [*lines, _error_line(report)]
     lines = [report.choice, *lines, _error_line(report), report.safety]
     return [line for line in lines if line]

@@ -10,11 +10,11 @@ from ..._messages import plural, say
 from ..._statistics import (
     CLEAR,
     LEAST_TESTED,
+    NOTHING_LEARNED,
     UNCLEAR,
     ErrorEstimate,
     percent_text,
 )
-from ..._statistics import NOTHING as NOTHING_LEARNED
 from ...methods import BASELINES, FITTED, safety_rank
 from ..measures import BRIER, ERROR, Confusion
 from ..page import share

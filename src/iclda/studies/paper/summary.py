@@ -16,7 +16,7 @@ from typing import Any
 from ..._statistics import corrected_standard_error, corrected_t_test, holm
 from ...datasets import BENCHMARKS, find_benchmark
 from ..measures import paper_measures, verdict
-from ..page import NOTHING
+from ..page import NO_NUMBER
 from ..store import FitResult
 from . import design
 from .published import (
@@ -248,7 +248,7 @@ def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
     for name in sorted(shapes, key=str.casefold):
         n_rows, n_features, n_classes = shapes[name]
         n_labeled = design.n_labeled_of(n_features)
-        n_printed = PRINTED_FEATURES.get(name, NOTHING)
+        n_printed = PRINTED_FEATURES.get(name, NO_NUMBER)
         numbers = (n_rows, n_features, n_classes, n_labeled, n_printed)
         table.append([name, *map(str, numbers)])
     return table
