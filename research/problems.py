@@ -22,6 +22,7 @@ from iclda import datasets
 from iclda._core import AnyArray, Array
 from iclda._rows.backends import MANY_FEATURES
 from iclda.datasets import BENCHMARKS, Dataset
+from iclda.datasets._benchmarks import checksum
 from iclda.studies.engine import rng_of
 from iclda.studies.measures import compute_measures, paper_measures
 from iclda.studies.paper.design import n_labeled_of
@@ -108,7 +109,7 @@ def _load_features(folder: Path) -> dict[str, Dataset]:
 
 def _dataset(name: str, X: Array, classes: AnyArray) -> Dataset:
     y = classes.astype(str)
-    return Dataset(name, X, y, (), "questions.toml", datasets.checksum(X, y))
+    return Dataset(name, X, y, (), "questions.toml", checksum(X, y))
 
 
 def _load_diabetes() -> tuple[Array, AnyArray]:

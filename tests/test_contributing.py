@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from test_documents import BLOCK, assert_same_output
+from tests.helpers.documents import BLOCK, assert_same_output
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT = (ROOT / "CONTRIBUTING.md").read_text()

@@ -9,8 +9,8 @@ import pytest
 from pages import overflow, running_playground
 
 import iclda
-from iclda.playground import LARGEST_COORDINATE as LARGEST
-from iclda.playground import PROBLEMS, draw_toy_scene
+from iclda.playground.toys import LARGEST_COORDINATE as LARGEST
+from iclda.playground.toys import PROBLEMS, draw_toy_scene
 
 pytestmark = pytest.mark.browser
 

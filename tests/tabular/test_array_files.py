@@ -82,7 +82,10 @@ def test_a_frame_of_an_array_has_all_labeled_rows_and_a_sample_of_many_others(
 BAD = {
     "one dimension": (X[:, 0], r"x\.npy must be 2-d, .* got shape \(50,\): reshape it"),
     "three dimensions": (X[:, :, None], r"got shape \(50, 3, 1\)"),
-    "objects": (X.astype(object), r"not a complete \.npy file of numbers.*Python objects"),
+    "objects": (
+        X.astype(object),
+        r"not a complete \.npy file of numbers.*Python objects",
+    ),
     "complex": (X.astype(complex), "holds complex128, and must hold real numbers"),
 }
 

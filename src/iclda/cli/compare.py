@@ -110,9 +110,8 @@ def compare(
             from ..tabular.table import read_file
 
             check_can_report()
-            with messages.noted_warnings():
-                names = options.split_names(methods or "")
-                named_methods = find_compared(names) if names else None
+            names = options.split_names(methods or "")
+            named_methods = find_compared(names) if names else None
             reading = ReadOptions(
                 target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
             )

@@ -99,8 +99,7 @@ def fit(
     # Everything that was typed is checked before anything is read.
     named_method = None
     if method != _AUTO:
-        with messages.noted_warnings():
-            named_method = find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
+        named_method = find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
     priors = _parse_shares("--prior", prior)
     parsed_shrinkage = parse_shrinkage(shrinkage)
     quotas: Any = " ".join(proportions or ())

@@ -24,7 +24,6 @@ from ...tabular.checks import Remark
 from ...tabular.readers import Source
 from ...tabular.table import Table
 from ..measures import COMPARISON
-from ..store import COMPARISON_FORMAT
 from .contestants import (
     Contestant,
     Size,
@@ -166,8 +165,7 @@ class ComparisonSettings:
     @property
     def agreed(self) -> dict[str, Any]:
         """Settings that stored rows depend on."""
-        settings = {name: getattr(self, name) for name in _AGREED}
-        return {"kind": COMPARISON, "format": COMPARISON_FORMAT, **settings}
+        return {"kind": COMPARISON, **{name: getattr(self, name) for name in _AGREED}}
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings as values that JSON has."""
@@ -189,7 +187,7 @@ class ComparisonSettings:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> ComparisonSettings:
-        """Invert ``to_json``; KeyError, TypeError or ValueError for other versions."""
+        """Invert ``to_json``."""
         known = {each.name: stored[each.name] for each in fields(cls)}
         known["size"] = Size(**known["size"])
         known["remarks"] = [
