@@ -378,6 +378,7 @@ class Workers:
         info_by_key = dict(zip([future.key for future in futures], infos, strict=False))
         n_all = sum(info.n_rows or 0 for info in infos)
         n_done = 0
+        # The time-out of ``distributed.as_completed`` is one for all futures together.
         finished: SimpleQueue[Any] = SimpleQueue()
         for future in futures:
             future.add_done_callback(finished.put)
