@@ -20,7 +20,7 @@ from .. import measures
 from ..engine import record_fits
 from ..store import Cell, FitResult
 from .contestants import Contestant, Size
-from .splits import COMPARISON, SplitRows, Splits
+from .splits import REPEATED_FOLDS, SplitRows, Splits
 
 # Stored losses of rows have this many decimals.
 _LOSS_DECIMALS = 9
@@ -82,7 +82,7 @@ def fit_cell(
         model.fit(encoded().train, encoded().y)
         values = measure_fit(model, encoded(), splits.labels, rows)
         # The losses of rows decide what is recommended: curves do not need them.
-        if cell.experiment != COMPARISON:
+        if cell.experiment != REPEATED_FOLDS:
             del values["rows"]
         return values
 

@@ -16,7 +16,7 @@ from ..._core import Array
 from ..._error_estimate import ErrorEstimate, estimate_error, safest_choice
 from ..store import FitResult
 from .contestants import Contestant
-from .splits import COMPARISON
+from .splits import REPEATED_FOLDS
 
 # The rule looks at the losses of at most this many rows: more change nothing.
 _MAX_RULE_ROWS = 20_000
@@ -67,7 +67,7 @@ def means_of_rows(
     tested_rows: dict[str, list[list[float]]] = {name: [] for name in names}
     splits: dict[str, set[tuple[int, int]]] = {name: set() for name in names}
     for result in results:
-        is_compared = result.experiment == COMPARISON and result.method in splits
+        is_compared = result.experiment == REPEATED_FOLDS and result.method in splits
         if is_compared and "rows" in result.values:
             splits[result.method].add((result.repeat, result.part))
             tested_rows[result.method] += json.loads(result.values["rows"])

@@ -22,13 +22,13 @@ from ..engine import rng_of
 from ..store import Cell
 from .contestants import Size
 
-# Name of the study in its store, and of its first experiment.
-COMPARISON = "comparison"
+# The experiment of the comparison itself.
+REPEATED_FOLDS = "comparison"
 # Experiments that vary the number of unlabeled and of labeled rows.
 UNLABELED_CURVE = "unlabeled"
 LABELED_CURVE = "labeled"
 EXPERIMENT_TITLES = {
-    COMPARISON: COMPARISON,
+    REPEATED_FOLDS: "comparison",
     UNLABELED_CURVE: "curve of unlabeled rows",
     LABELED_CURVE: "curve of labeled rows",
 }
@@ -181,7 +181,7 @@ class Splits:
         n_labeled = self.n_labeled
         n_unlabeled = None
         index = cell.repeat
-        if cell.experiment == COMPARISON:
+        if cell.experiment == REPEATED_FOLDS:
             index = cell.repeat * self.n_folds + cell.part
         elif cell.experiment == UNLABELED_CURVE:
             n_unlabeled = cell.part
