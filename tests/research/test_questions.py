@@ -23,7 +23,8 @@ pytestmark = pytest.mark.slow
 def exact_slope(g):
     """Derivative of the objective of the smallest counterexample, as a fraction."""
     # Weights of both classes.
-    a, b = 3 - g, 1 + g
+    a = 3 - g
+    b = 1 + g
     mean_a = 10 * (1 - g) / a
     mean_b = 10 * g / b
     turn_a = Fraction(-20) / a**2
@@ -93,8 +94,7 @@ def test_width_over_that_of_the_moments():
 
 
 def coded(name):
-    data = load_benchmark(name)
-    return CodedSet(data.X, np.unique(data.y, return_inverse=True)[1])
+    return CodedSet.of(load_benchmark(name))
 
 
 def one(experiment, dataset, part, method, repeat=0, sets=None):
@@ -145,11 +145,7 @@ def test_true_proportions_are_kept():
 
 
 def test_every_experiment_has_cells_and_quick_ones_are_among_them():
-    loaded = load_tables(None, None)
-    sets = {
-        n: CodedSet(d.X, np.unique(d.y, return_inverse=True)[1])
-        for n, d in loaded.items()
-    }
+    sets = load_tables(None, None)
     assert len(sets) >= 9 + len(PLAN["tables"]) >= 30
     for name in EXPERIMENTS:
         cells, quick = (

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from iclda import ExpectationMaximizationLDA, MomentConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
-from iclda._rows.backends import in_memory
+from iclda._rows.kinds import in_memory
 from iclda._rows.memory import MemoryRows
 from tests.helpers.changes import assert_same_fit
 from tests.helpers.problems import FAMILY, WHOLE_FAMILY, draw_sample

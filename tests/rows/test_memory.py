@@ -8,7 +8,8 @@ import pytest
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule, soften
 from iclda._core.rows import Near
-from iclda._rows.memory import ChainedRows, MemoryRows
+from iclda._rows.chained import ChainedRows
+from iclda._rows.memory import MemoryRows
 from tests.helpers.problems import near_all
 from tests.helpers.row_sources import assert_equal_passes, assert_equal_sums
 

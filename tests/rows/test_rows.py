@@ -12,7 +12,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 pyarrow_dataset = pytest.importorskip("pyarrow.dataset")
 
 from iclda import SupervisedLDA, rows
-from iclda._rows.backends import KINDS
+from iclda._rows.kinds import KINDS
 from tests.helpers.file_rows import FEW, FRAMED, SAMPLE, fit, named
 from tests.helpers.problems import SEMI_SUPERVISED
 from tests.helpers.row_sources import opened, table
