@@ -97,7 +97,7 @@ def test_labels_imputed_to_the_training_rows_are_not_in_the_file(saved):
 def test_the_details_tell_what_it_is_without_loading_it(saved):
     _, path = saved
     details = model_details(path)
-    assert (details["format"], details["iclda"]) == (1, iclda.__version__)
+    assert (details["format"], details["iclda"]) == (2, iclda.__version__)
     assert details["classifier"] == "ImplicitlyConstrainedLDA"
     assert details["classes"] == ["no", "yes"]
     numbers = dict.fromkeys(["a", "b", "c"], "number")
@@ -135,15 +135,18 @@ def repacked(path, change):
 
 def test_44_a_file_of_a_newer_format_is_refused_with_its_version(saved):
     _, path = saved
-    repacked(path, lambda details, _: details.update(format=2, iclda="9.9.0"))
-    words = r"model\.skops was written by iclda 9\.9\.0 in format 2; .* Update iclda"
+    repacked(path, lambda details, _: details.update(format=3, iclda="9.9.0"))
+    words = r"model\.skops was written by iclda 9\.9\.0 in format 3; .* Update iclda"
     for read in (load_model, model_details):
         with pytest.raises(ValueError, match=words):
             read(path)
 
 
-def test_a_file_of_a_version_that_is_not_compatible_says_what_to_do():
-    words = r"was written by iclda 0\.1\.0\.dev0: fit it again if that is an earlier version"
+def test_a_file_of_an_earlier_version_says_what_to_do():
+    words = (
+        r"was written by iclda 0\.1\.0\.dev0 in format 1; this is iclda .* "
+        r"It was made by an earlier version: fit the model again\."
+    )
     with pytest.raises(ValueError, match=words):
         load_model(STORED / "0.1.0.dev0-table-MomentConstrainedLDA.skops")
 

@@ -28,7 +28,8 @@ from ._system import atomic_write, check_writable, require, versions
 
 __all__ = ["load_model", "model_details", "save_model"]
 
-FORMAT = 1
+# Raise it when models of an earlier version cannot be read any more.
+FORMAT = 2
 _DETAILS_MEMBER = "iclda.json"
 
 # Fitted attributes that the details repeat where a classifier has them.
@@ -229,10 +230,12 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
             "iclda.save_model write such files. Copy or fit it again."
         ) from error
     if file_format != FORMAT:
+        is_earlier = isinstance(file_format, int) and file_format < FORMAT
+        way_out = "It was made by an earlier version: fit the model again."
         raise ValueError(
             f"{path} was written by iclda {details.get('iclda')} in format "
             f"{file_format}; this is iclda {versions()['iclda']}, which reads format "
-            f"{FORMAT}. Update iclda."
+            f"{FORMAT}. {way_out if is_earlier else 'Update iclda.'}"
         )
     return data, {**details, "sha256": hashlib.sha256(data).hexdigest()}
 

@@ -7,49 +7,42 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._core.gaussian import Gaussians
-from .._core.problem import LabeledSummary, Problem
+from .._core.problem import Problem
 from .._core.rowspace import LogLikelihood
 from .._core.solvers import Limits
 from .._core.solvers.alternate import alternate
 from .._core.solvers.supervised import labeled_log_likelihood
-from .average import ProportionalClassifier
-from .base import AT_LEAST_ONE, Fit
+from .base import AT_LEAST_ONE, LinearGaussianClassifier
+from .fit import Fit, supervised_fit
+from .fit_inputs import Needs
+
+# Rules for parameters of classifiers that maximize the likelihood of all rows.
+EM_CONSTRAINTS: dict[str, Any] = {"max_iter": [*AT_LEAST_ONE, None]}
+
+
+def maximize_likelihood(problem: Problem, max_iter: int | None, tol: float) -> Fit:
+    """Fit a problem with unlabeled rows by EM, whatever the form of its covariance."""
+    limits = Limits(max_iter or problem.default_rounds, tol)
+    end = alternate(problem, limits, is_soft=True)
+    weight = problem.moments.weight
+    path = LogLikelihood(np.array(end.path), weight, problem.shrinkage)
+    return Fit.of_solution(
+        problem.model_of(end.point, end.rule),
+        end,
+        "the likelihood still rises",
+        log_likelihood_path_=path,
+    )
+
+
+def with_labeled_likelihood(fit: Fit, problem: Problem) -> Fit:
+    """Return a supervised fit with its likelihood in place of a path."""
+    labeled = problem.labeled
+    path = np.array([labeled_log_likelihood(fit.model, labeled)])
+    return fit.having(log_likelihood_path_=LogLikelihood(path, labeled.weight))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ExpectationMaximization(ProportionalClassifier):
-    """EM for Gaussian classes; subclasses choose the form of the covariance."""
-
-    _needs_positive_priors = True
-    _own_constraints: ClassVar[dict[str, Any]] = {"max_iter": [*AT_LEAST_ONE, None]}
-
-    unlabeled_weight: float = 1.0
-    max_iter: int | None = None
-    tol: float = 1e-8
-    n_jobs: int | None = None
-
-    def _solve(self, problem: Problem) -> Fit:
-        problem = problem.recast(self._problem_kind)
-        limits = Limits(self.max_iter or problem.default_rounds, self.tol)
-        end = alternate(problem, limits, is_soft=True)
-        path = LogLikelihood(
-            np.array(end.path), problem.moments.weight, problem.shrinkage
-        )
-        model = problem.model_of(end.point, end.rule)
-        return Fit.of_solution(
-            model, end, "the likelihood still rises", log_likelihood_path_=path
-        )
-
-    def _supervised_attributes(
-        self, model: Gaussians, labeled: LabeledSummary
-    ) -> dict[str, Any]:
-        path = np.array([labeled_log_likelihood(model, labeled)])
-        return {"log_likelihood_path_": LogLikelihood(path, labeled.weight)}
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class ExpectationMaximizationLDA(ExpectationMaximization):
+class ExpectationMaximizationLDA(LinearGaussianClassifier):
     """Maximize the likelihood of all rows: labeled with their class, unlabeled without.
 
     Every round gives the unlabeled rows their posterior as soft labels and refits on everything;
@@ -130,4 +123,16 @@ class ExpectationMaximizationLDA(ExpectationMaximization):
     array([0.75, 5.25])
     """
 
+    _needs = Needs(positive_priors=True)
+    _own_constraints: ClassVar[dict[str, Any]] = EM_CONSTRAINTS
+
+    unlabeled_weight: float = 1.0
+    max_iter: int | None = None
+    tol: float = 1e-8
+    n_jobs: int | None = None
     proportions: Any = None
+
+    def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            return with_labeled_likelihood(supervised_fit(problem), problem)
+        return maximize_likelihood(problem, self.max_iter, self.tol)

@@ -18,17 +18,20 @@ from .._core.solvers import Outcome
 from .._core.solvers.global_bound import is_proved_global
 from .._core.solvers.implicit import maximize_labeled_likelihood
 from .._core.solvers.supervised import labeled_log_likelihood
-from .average import ProportionalClassifier
-from .base import AT_LEAST_ONE, Fit
-from .predictions import imputed
-from .prepare import FitInputs
+from .base import AT_LEAST_ONE, LinearGaussianClassifier
+from .fit import Fit, supervised_fit
+from .fit_inputs import FitInputs, Needs
+from .predictions import imputed_shares
+from .rows_reader import RowsReader
 
-_MOST_STORED = 10**6  # responsibilities: unlabeled rows x classes
-_WHOLE = 1e-12  # a row is shared if its largest share is below 1 - _WHOLE
+# At most this many responsibilities (unlabeled rows times classes) are stored.
+_MAX_STORED_SHARES = 10**6
+# A row is shared unless the rest of its largest share is rounding.
+_SHARE_ROUNDING = 1e-12
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ImplicitlyConstrainedLDA(ProportionalClassifier):
+class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     """LDA whose labeling of the unlabeled rows maximizes the likelihood of the labeled rows.
 
     The labels of the unlabeled rows may be soft. ``gap_`` certifies the fit: to first order, no
@@ -135,7 +138,7 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
     ((4, 2), True)
     """
 
-    _needs_positive_priors = True
+    _needs = Needs(positive_priors=True)
     _own_constraints: ClassVar[dict[str, Any]] = {
         "n_starts": AT_LEAST_ONE,
         "certify": ["boolean"],
@@ -149,16 +152,20 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
     random_state: Any = None
     n_jobs: int | None = None
 
-    def _solve(self, problem: Problem, seed: int | None = None) -> Fit:
-        """Fit a prepared problem; ``seed`` draws the starts in place of ``random_state``."""
+    def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            fit = supervised_fit(problem)
+            objective = _objective(fit.model, problem.labeled)
+            return fit.having(
+                objective_=objective, gap_=0.0, n_optima_=1, is_global_=True
+            )
         best = maximize_labeled_likelihood(
-            problem,
-            self._limits,
-            n_starts=self.n_starts,
-            seed=self._seed() if seed is None else seed,
+            problem, self._limits, n_starts=self.n_starts, seed=self._seed()
         )
         model = problem.model_of(best.point, best.rule)
-        is_tried = self.certify and best.outcome is Outcome.CONVERGED
+        is_global = None
+        if self.certify and best.outcome is Outcome.CONVERGED:
+            is_global = is_proved_global(problem, best.point) or None
         return Fit.of_solution(
             model,
             best,
@@ -167,31 +174,22 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
             objective_=_objective(model, problem.labeled),
             gap_=best.gap,
             n_optima_=best.n_optima,
-            is_global_=True
-            if is_tried and is_proved_global(problem, best.point)
-            else None,
+            is_global_=is_global,
         )
 
     def _seed(self) -> int:
         if self.random_state is None:
             return 0
-        return int(
-            check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        )
-
-    def _supervised_attributes(
-        self, model: Gaussians, labeled: LabeledSummary
-    ) -> dict[str, Any]:
-        certain = {"gap_": 0.0, "n_optima_": 1, "is_global_": True}
-        return {"objective_": _objective(model, labeled), **certain}
+        largest_seed = np.iinfo(np.int32).max
+        return int(check_random_state(self.random_state).randint(largest_seed))
 
     def _store(self, fit: Fit, inputs: FitInputs) -> None:
         super()._store(fit, inputs)
+        self._imputation_ = inputs.space.rule(fit.rule)
         self._responsibilities_ = None
         rows = inputs.every_unlabeled
-        if rows is not None and rows.n_rows * len(self.classes_) <= _MOST_STORED:
+        if rows is not None and rows.n_rows * len(self.classes_) <= _MAX_STORED_SHARES:
             self._responsibilities_ = rows.responsibilities(fit.rule, inputs.frame)
-        self._imputation_ = inputs.space.rule(fit.rule)
 
     @property
     def responsibilities_(self) -> Array:
@@ -210,7 +208,7 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
         """Indices of the unlabeled rows that more than one class shares."""
         shares: Any = self.responsibilities_
         xp = array_namespace(shares)
-        return xp.nonzero(xp.max(shares, axis=1) < 1 - _WHOLE)[0]
+        return xp.nonzero(xp.max(shares, axis=1) < 1 - _SHARE_ROUNDING)[0]
 
     def impute(self, X: Any) -> Array:
         """Labels that the fit gives, or would give, to unlabeled rows.
@@ -226,7 +224,8 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
             Shares of every row in each class.
         """
         self._check_ready(X, "impute")
-        return self._in_blocks(X, *imputed(self._imputation_, self._gaussians_.frame))
+        function = imputed_shares(self._imputation_, self._model_.frame)
+        return RowsReader(self).apply(X, function)
 
 
 def _objective(model: Gaussians, labeled: LabeledSummary) -> LogLikelihood:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from .._core import Array
-from .._core.frame import Frame
 from .._core.labelsums import LinearRule
-from .._core.moments import no_moments
 from .._core.problem import Problem
-from .._core.solvers import Outcome
 from .._core.solvers.alternate import alternate
 from .._core.solvers.pessimistic import minimize_over_labelings
 from .._core.solvers.squares import (
@@ -23,9 +20,15 @@ from .._core.solvers.squares import (
     minimize_soft_squares,
     supervised_squares,
 )
-from .base import Fit, LinearClassifier
-from .predictions import clipped_shares, linear_scores, log_clipped_shares, one_or_all
-from .prepare import FitInputs
+from .base import LinearClassifier
+from .fit import Fit
+from .fit_inputs import Needs
+from .rows_reader import RowsReader
+
+
+def _rule_of(problem: Problem, point: Array) -> LinearRule:
+    """Return the functions (K, 1 + rank) of a point for rows in frame coordinates."""
+    return problem.rule_of(point, is_soft=False)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -65,55 +68,16 @@ class LeastSquaresClassifier(LinearClassifier):
     array(['a', 'b'], dtype='<U1')
     """
 
-    _uses_unlabeled_rows = False
-    _can_narrow = False
-    _supervised_name = "LeastSquaresClassifier"
-    _posteriors = staticmethod(clipped_shares)
-    _log_posteriors = staticmethod(log_clipped_shares)
+    _needs = Needs(
+        unlabeled_rows=False, all_features=True, supervised="LeastSquaresClassifier"
+    )
 
     priors: None = field(init=False, default=None)
     shrinkage: None = field(init=False, default=None)
 
     def _solve(self, problem: Problem) -> Fit:
-        """Fit a prepared problem: the functions (K, 1 + rank) in whitened coordinates."""
-        return Fit(supervised_squares(problem.labeled, problem.whitening))
-
-    def _fit_all_rows(self, inputs: FitInputs) -> Fit:
-        problem = inputs.problem(Problem, None)
-        self._check_problem(problem, inputs)
-        fit = self._solve(problem)
-        return self._with_rule(problem, replace(fit, outcome=self._judge(problem, fit)))
-
-    def _fit_labeled_rows(self, inputs: FitInputs) -> Fit:
-        nothing = no_moments(inputs.unlabeled.n_features)
-        problem = Problem(
-            inputs.frame, inputs.labeled, inputs.unlabeled, unlabeled_moments=nothing
-        )
-        self._check_problem(problem, inputs)
         point = supervised_squares(problem.labeled, problem.whitening)
-        attributes = self._supervised_attributes(problem, point)
-        if self._uses_unlabeled_rows:
-            attributes |= self._no_passes()
-        return self._with_rule(problem, Fit(point, attributes, Outcome.CONVERGED))
-
-    def _supervised_attributes(self, problem: Problem, point: Array) -> dict[str, Any]:
-        """Attributes of ``_solve`` for a fit without unlabeled rows."""
-        return {}
-
-    def _with_rule(self, problem: Problem, fit: Fit) -> Fit:
-        attributes = {"rank_": problem.rank, **fit.attributes}
-        return replace(
-            fit, attributes=attributes, rule=problem.rule_of(fit.model, is_soft=False)
-        )
-
-    def _store(self, fit: Fit, inputs: FitInputs) -> None:
-        self._rule_, self._frame_ = fit.rule, inputs.frame
-        rule = self._discriminant_rule().folded(inputs.frame)
-        self.coef_, self.intercept_ = rule.coef.T.copy(), rule.intercept
-
-    @property
-    def _scoring(self) -> tuple[LinearRule, Frame]:
-        return self._rule_, self._frame_
+        return Fit(_rule_of(problem, point))
 
     def decision_function(self, X: Any) -> Array:
         """Predictions of every class; for two classes, the second's less the first's.
@@ -129,7 +93,8 @@ class LeastSquaresClassifier(LinearClassifier):
             ``X @ coef_.T + intercept_``: near 1 in the own class, near 0 in others; for two classes
             from -1, the first, to 1, the second.
         """
-        return self._from_scores(X, "decision_function", one_or_all)
+        self._check_ready(X, "decision_function")
+        return RowsReader(self).apply(X, self._model_.decisions())
 
     def squared_loss(self, X: Any, y: Any) -> Array:
         """Squared loss of every row.
@@ -148,8 +113,8 @@ class LeastSquaresClassifier(LinearClassifier):
             classes that is the squared difference for either.
         """
         self._check_ready(X, "squared_loss")
-        numbers = linear_scores(*self._scoring)
-        differences, codes = self._numbers_and_codes(X, y, numbers)
+        scores = self._model_.class_scores()
+        differences, codes = self._numbers_and_codes(X, y, scores)
         differences[np.arange(len(codes)), codes] -= 1
         return np.asarray((differences**2).sum(axis=1) / 2)
 
@@ -226,7 +191,7 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     True
     """
 
-    _uses_unlabeled_rows = True
+    _needs = Needs(all_features=True, supervised="LeastSquaresClassifier")
     _own_constraints: ClassVar[dict[str, Any]] = {
         "variant": [StrOptions({"labeled", "projected"})]
     }
@@ -237,10 +202,12 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     n_jobs: int | None = None
 
     def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            return self._solve_labeled(problem)
         loss = labeled_loss if self.variant == "labeled" else distance_from_supervised
         best = minimize_over_labelings(problem, loss, self._limits)
         return Fit.of_solution(
-            best.point,
+            _rule_of(problem, best.point),
             best,
             f"gap {best.gap:.2g}",
             class_weights_=best.point[:, 0],
@@ -248,13 +215,17 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
             gap_=best.gap,
         )
 
-    def _supervised_attributes(self, problem: Problem, point: Array) -> dict[str, Any]:
-        loss = -labeled_loss(problem).value_and_gradient(point)[0]
-        return {
+    def _solve_labeled(self, problem: Problem) -> Fit:
+        point = supervised_squares(problem.labeled, problem.whitening)
+        objective = 0.0
+        if self.variant == "labeled":
+            objective = -labeled_loss(problem).value_and_gradient(point)[0]
+        attributes = {
             "class_weights_": problem.labeled.counts / problem.labeled.weight,
-            "objective_": loss if self.variant == "labeled" else 0.0,
+            "objective_": objective,
             "gap_": 0.0,
         }
+        return Fit(_rule_of(problem, point), attributes)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -317,7 +288,7 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
     array([0, 1])
     """
 
-    _uses_unlabeled_rows = True
+    _needs = Needs(all_features=True, supervised="LeastSquaresClassifier")
     _own_constraints: ClassVar[dict[str, Any]] = {
         "labels": [StrOptions({"hard", "soft"})]
     }
@@ -329,19 +300,29 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
 
     def _solve(self, problem: Problem) -> Fit:
         supervised = supervised_squares(problem.labeled, problem.whitening)
+        if not problem.has_unlabeled_rows:
+            attributes = {
+                "class_weights_": problem.labeled.counts / problem.labeled.weight,
+                "objective_": _loss_of_fit(supervised),
+            }
+            return Fit(_rule_of(problem, supervised), attributes)
+        end: Any
         if self.labels == "soft":
-            end: Any = minimize_soft_squares(problem, supervised, self._limits)
-            weights, objective = end.class_weights, end.objective
+            end = minimize_soft_squares(problem, supervised, self._limits)
+            class_weights = end.class_weights
+            objective = end.objective
         else:
             squares = problem.recast(SquaresProblem)
             end = alternate(squares, self._limits, is_soft=False, start=supervised)
-            weights, objective = end.point[:, 0], _loss_of_fit(end.point)
-        attributes = {"class_weights_": weights, "objective_": objective}
-        return Fit.of_solution(end.point, end, "labels still change", **attributes)
-
-    def _supervised_attributes(self, problem: Problem, point: Array) -> dict[str, Any]:
-        weights = problem.labeled.counts / problem.labeled.weight
-        return {"class_weights_": weights, "objective_": _loss_of_fit(point)}
+            class_weights = end.point[:, 0]
+            objective = _loss_of_fit(end.point)
+        return Fit.of_solution(
+            _rule_of(problem, end.point),
+            end,
+            "labels still change",
+            class_weights_=class_weights,
+            objective_=objective,
+        )
 
 
 def _loss_of_fit(point: Array) -> float:

@@ -13,7 +13,9 @@ from .._core.solvers.moment_match import (
     match_moments,
     maximize_under_moments,
 )
-from .base import Fit, LinearGaussianClassifier
+from .base import LinearGaussianClassifier
+from .fit import Fit, supervised_fit
+from .fit_inputs import Needs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -64,6 +66,10 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
         Shrinkage used.
     n_passes_ : int
         Number of times all unlabeled rows were read.
+    converged_ : bool
+        Whether the iteration of "likelihood" converged; True for the other variants.
+    outcome_ : str
+        How it ended: "converged", or a reason listed in ``NotConvergedWarning``.
     rank_ : int
         Rank of the covariance of all rows.
     n_features_in_ : int
@@ -85,7 +91,6 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     array([0.46, 6.54])
     """
 
-    _rests_on_labels = True
     _own_constraints: ClassVar[dict[str, Any]] = {
         "variant": [StrOptions({*CLOSED_FORMS, "likelihood"})]
     }
@@ -94,13 +99,23 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     @property
-    def _needs_positive_priors(self) -> bool:  # type: ignore[override]
-        return self.variant == "likelihood"
+    def _needs(self) -> Needs:  # type: ignore[override]
+        """The likelihood of the labeled rows is computed for one variant only."""
+        needs_likelihood = self.variant == "likelihood"
+        return Needs(labeled_covariance=True, positive_priors=needs_likelihood)
 
     def _solve(self, problem: Problem) -> Fit:
-        passes = {"n_passes_": 1}
+        converged = {"converged_": True, "outcome_": "converged"}
+        if not problem.has_unlabeled_rows:
+            return supervised_fit(problem).having(**converged)
         if self.variant != "likelihood":
-            return Fit(match_moments(problem, self.variant), passes)
+            model = match_moments(problem, self.variant)
+            return Fit(model, {"n_passes_": 1, **converged})
         model, outcome = maximize_under_moments(problem)
-        detail = "stopped while the likelihood still rises. Pass shrinkage, or another variant."
-        return Fit(model, passes, outcome, detail)
+        return Fit(
+            model,
+            {"n_passes_": 1},
+            outcome,
+            "stopped while the likelihood still rises. Pass shrinkage, or another "
+            "variant.",
+        )

@@ -7,13 +7,29 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
-from .._core import Array
-from .._core.gaussian import Gaussians
 from .._core.problem import Problem, SphericalProblem, fit_nearest_mean
 from .._messages import FitError
-from .base import Fit, LinearGaussianClassifier
-from .expectation_maximization import ExpectationMaximization
-from .prepare import FitInputs
+from .base import LinearGaussianClassifier
+from .expectation_maximization import (
+    EM_CONSTRAINTS,
+    maximize_likelihood,
+    with_labeled_likelihood,
+)
+from .fit import Fit
+from .fit_inputs import Needs
+
+
+def supervised_nearest_mean(problem: Problem) -> Fit:
+    """Return the nearest means of the labeled rows of a problem."""
+    labeled = problem.labeled
+    if not labeled.has_spread:
+        raise FitError(
+            f"The {labeled.n_rows} labeled rows do not vary within their classes, which "
+            "leaves no variance to estimate: label more rows."
+        )
+    model = fit_nearest_mean(problem.frame, labeled, problem.log_priors)
+    attributes = {"shrinkage_": 0.0, "rank_": len(labeled.within)}
+    return Fit(model, attributes, rule=model.score_rule())
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -64,30 +80,21 @@ class NearestMean(LinearGaussianClassifier):
     array(['a', 'b'], dtype='<U1')
     """
 
-    _uses_unlabeled_rows = False
-    _can_narrow = False
-    _supervised_name = "NearestMean"
-    _problem_kind: ClassVar[type[Problem]] = SphericalProblem
+    _needs = Needs(
+        SphericalProblem,
+        unlabeled_rows=False,
+        all_features=True,
+        supervised="NearestMean",
+    )
 
     shrinkage: None = field(init=False, default=None)
 
     def _solve(self, problem: Problem) -> Fit:
-        return Fit(fit_nearest_mean(problem.frame, problem.labeled, problem.log_priors))
-
-    def _fit_labeled(
-        self, inputs: FitInputs, variances: Array
-    ) -> tuple[Gaussians, float, int]:
-        if not inputs.labeled.has_spread:
-            raise FitError(
-                f"The {inputs.n_labeled} labeled rows do not vary within their classes, which "
-                f"leaves {type(self).__name__} no variance to estimate: label more rows."
-            )
-        model = fit_nearest_mean(inputs.frame, inputs.labeled, inputs.log_priors)
-        return model, 0.0, len(variances)
+        return supervised_nearest_mean(problem)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ExpectationMaximizationNearestMean(NearestMean, ExpectationMaximization):
+class ExpectationMaximizationNearestMean(LinearGaussianClassifier):
     """Nearest means that maximize the likelihood of all rows, unlabeled ones without their class.
 
     Like ``ExpectationMaximizationLDA``, with the covariance sigma^2 I in the units of the features.
@@ -154,13 +161,28 @@ class ExpectationMaximizationNearestMean(NearestMean, ExpectationMaximization):
     array([0.75, 5.25])
     """
 
-    _uses_unlabeled_rows = True
+    _needs = Needs(
+        SphericalProblem,
+        all_features=True,
+        positive_priors=True,
+        supervised="NearestMean",
+    )
+    _own_constraints: ClassVar[dict[str, Any]] = EM_CONSTRAINTS
 
-    _solve = ExpectationMaximization._solve
+    shrinkage: None = field(init=False, default=None)
+    unlabeled_weight: float = 1.0
+    max_iter: int | None = None
+    tol: float = 1e-8
+    n_jobs: int | None = None
+
+    def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            return with_labeled_likelihood(supervised_nearest_mean(problem), problem)
+        return maximize_likelihood(problem, self.max_iter, self.tol)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MomentConstrainedNearestMean(NearestMean):
+class MomentConstrainedNearestMean(LinearGaussianClassifier):
     """Nearest means of the labeled rows, shifted together so that their mean is that of all rows.
 
     That maximizes the likelihood of the labeled rows over all means whose average, weighted by the
@@ -220,15 +242,18 @@ class MomentConstrainedNearestMean(NearestMean):
     array([1., 6.])
     """
 
-    _uses_unlabeled_rows = True
+    _needs = Needs(SphericalProblem, all_features=True, supervised="NearestMean")
     _own_constraints: ClassVar[dict[str, Any]] = {
         "variant": [StrOptions({"variance-kept", "variance-anew"})]
     }
 
+    shrinkage: None = field(init=False, default=None)
     variant: str = "variance-anew"
     n_jobs: int | None = None
 
     def _solve(self, problem: Problem) -> Fit:
-        spherical = problem.recast(SphericalProblem)
-        model = spherical.match_mean(variance_anew=self.variant == "variance-anew")
+        if not problem.has_unlabeled_rows:
+            return supervised_nearest_mean(problem)
+        assert isinstance(problem, SphericalProblem)
+        model = problem.match_mean(variance_anew=self.variant == "variance-anew")
         return Fit(model, {"n_passes_": 1})

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from .._core.problem import Problem
 from .._core.solvers.moment_match import normalize
-from .base import Fit, LinearGaussianClassifier
+from .base import LinearGaussianClassifier
+from .fit import Fit, supervised_fit
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -76,4 +77,6 @@ class NormalizedLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            return supervised_fit(problem)
         return Fit(normalize(problem), {"n_passes_": 1})

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .._core.gaussian import Gaussians
-from .._core.problem import LabeledSummary, Problem
+from .._core.problem import Problem
 from .._core.solvers.pessimistic import maximize_worst_gain
-from .average import ProportionalClassifier
-from .base import Fit
+from .base import LinearGaussianClassifier
+from .fit import Fit, supervised_fit
+from .fit_inputs import Needs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PessimisticLDA(ProportionalClassifier):
+class PessimisticLDA(LinearGaussianClassifier):
     """LDA that gains most on supervised LDA under the least favorable labels.
 
     Maximum contrastive pessimistic likelihood (Loog, 2016): the likelihood of all rows, less that
@@ -104,8 +104,7 @@ class PessimisticLDA(ProportionalClassifier):
     (True, True)
     """
 
-    _needs_positive_priors = True
-    _rests_on_labels = True
+    _needs = Needs(positive_priors=True, labeled_covariance=True)
 
     proportions: Any = None
     max_iter: int = 200
@@ -113,14 +112,13 @@ class PessimisticLDA(ProportionalClassifier):
     n_jobs: int | None = None
 
     def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            return supervised_fit(problem).having(objective_=0.0, gap_=0.0)
         best = maximize_worst_gain(problem, self._limits)
-        model = problem.model_of(best.point, best.rule)
-        detail = f"gap {best.gap:.2g}"
         return Fit.of_solution(
-            model, best, detail, objective_=best.objective, gap_=best.gap
+            problem.model_of(best.point, best.rule),
+            best,
+            f"gap {best.gap:.2g}",
+            objective_=best.objective,
+            gap_=best.gap,
         )
-
-    def _supervised_attributes(
-        self, model: Gaussians, labeled: LabeledSummary
-    ) -> dict[str, Any]:
-        return {"objective_": 0.0, "gap_": 0.0}

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from .._core.problem import Problem
 from .._core.solvers.alternate import alternate
-from .base import Fit, LinearGaussianClassifier
+from .base import LinearGaussianClassifier
+from .fit import Fit, supervised_fit
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -84,7 +85,8 @@ class SelfLearningLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            return supervised_fit(problem)
         end = alternate(problem, self._limits, is_soft=False)
-        return Fit.of_solution(
-            problem.model_of(end.point, end.rule), end, "labels still change"
-        )
+        model = problem.model_of(end.point, end.rule)
+        return Fit.of_solution(model, end, "labels still change")

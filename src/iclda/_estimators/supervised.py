@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .._core.problem import Problem
-from .._core.solvers.supervised import fit_labeled
-from .base import Fit, LinearGaussianClassifier
+from .base import LinearGaussianClassifier
+from .fit import Fit, supervised_fit
+from .fit_inputs import Needs
 
 
 class SupervisedLDA(LinearGaussianClassifier):
@@ -57,7 +58,7 @@ class SupervisedLDA(LinearGaussianClassifier):
     array(['a', 'b'], dtype='<U1')
     """
 
-    _uses_unlabeled_rows = False
+    _needs = Needs(unlabeled_rows=False)
 
     def _solve(self, problem: Problem) -> Fit:
-        return Fit(fit_labeled(problem.frame, problem.labeled, problem.log_priors)[0])
+        return supervised_fit(problem)

@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._core import AnyArray
-from .._estimators.average import AverageLDA
+from .._estimators.average_lda import AverageLDA
 from .._estimators.labels import FREE
 from .._messages import plural
 from .._statistics import LEAST_TESTED, ErrorEstimate, percent_text

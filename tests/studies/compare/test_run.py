@@ -121,7 +121,7 @@ def test_a_method_that_always_fails_is_told_and_the_others_are_compared(tmp_path
     findings, paths = run_and_write(tmp_path, table, **settings)
     assert findings.failures["moment"][:2] == (4, 4)
     assert findings.summary.mean("em", "error") is not None
-    assert "moment failed in 4 of 4 splits: ValueError" in "\n".join(
+    assert "moment failed in 4 of 4 splits: FitError" in "\n".join(
         answer_lines(findings, WIDE)
     )
     assert "4 fits failed" in paths["report"].read_text()

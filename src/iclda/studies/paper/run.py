@@ -26,8 +26,13 @@ from ..._core.gaussian import Gaussians
 from ..._core.labelsums import GivenLabels
 from ..._core.likelihood import FLOOR, smallest_eigenvalue
 from ..._core.problem import Problem, summarize_labeled
+from ..._core.solvers import Limits
 from ..._core.solvers.alternate import start_scores
 from ..._core.solvers.attainable import hold_all
+from ..._core.solvers.implicit import maximize_labeled_likelihood
+from ..._estimators.base import LinearGaussianClassifier
+from ..._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
+from ..._estimators.linear_model import gaussian_model_of
 from ..._progress import Advance
 from ..._rows.memory import MemoryRows
 from ..._system import versions
@@ -333,14 +338,19 @@ def fit_method(method: str, rows: CellRows) -> Any:
     if method == design.PUBLISHED_EM:
         return fit_published_em(problem)
 
-    classifier, takes_problem = _classifier_of(method)
-    if method == "ICLDA":
+    classifier = _classifier_of(method)
+    if isinstance(classifier, ImplicitlyConstrainedLDA):
         # Random starts of the search depend on the seed of the study.
-        return classifier._solve(problem, seed=rows.seed).model
-    if takes_problem:
-        return classifier._solve(problem).model
+        limits = Limits(classifier.max_iter, classifier.tol)
+        best = maximize_labeled_likelihood(
+            problem, limits, n_starts=classifier.n_starts, seed=rows.seed
+        )
+        return problem.model_of(best.point, best.rule)
+    if takes_problem(classifier):
+        return classifier._solve(problem.recast(classifier._needs.problem)).model
     fitted = clone(classifier).fit(rows.rows, rows.y)
-    return getattr(fitted, "_gaussians_", fitted)
+    model = gaussian_model_of(fitted)
+    return fitted if model is None else model.gaussians
 
 
 def _with_all_labels(rows: CellRows) -> Problem:
@@ -352,22 +362,21 @@ def _with_all_labels(rows: CellRows) -> Problem:
     return replace(rows.problem, labeled=labeled)
 
 
-@cache
-def _classifier_of(method: str) -> tuple[Any, bool]:
-    """Return an unfitted classifier, and whether it can be fitted to a problem.
+def takes_problem(classifier: Any) -> bool:
+    """Return whether a classifier can be fitted to a problem, without the rows."""
+    is_gaussian = isinstance(classifier, LinearGaussianClassifier)
+    return is_gaussian and not classifier._needs.labeled_rows
 
-    Others need the rows themselves. All cells share the classifier, since making one
-    takes longer than fitting a few dozen rows.
+
+@cache
+def _classifier_of(method: str) -> Any:
+    """Return an unfitted classifier.
+
+    All cells share it, since making one takes longer than fitting a few dozen rows.
     """
     classifier = find_method(method, COMPARED).classifier()
     classifier.set_params(**_PARAMETERS.get(method, {}))
-    base, kind = (
-        find_method(design.BASELINE).load_class().__bases__[0],
-        type(classifier),
-    )
-    if not issubclass(kind, base) or kind._solve is base._solve:
-        return classifier, False
-    return classifier, bool(kind._fit_all_rows is base._fit_all_rows)
+    return classifier
 
 
 def run_cell(
