@@ -19,7 +19,7 @@ from iclda.methods import COMPARED, find_method
 from iclda.model_selection import SemiSupervisedKFold, semi_supervised_scorer
 from iclda.studies.engine import rng_of
 from iclda.studies.paper.design import PUBLISHED_EM
-from iclda.studies.paper.run import fit_method
+from iclda.studies.paper.fits import fit_method
 
 from .maxima import find_maxima, objective_of, prove_maxima
 from .plan import N_GRID_SHARES

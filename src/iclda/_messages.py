@@ -1,8 +1,8 @@
 """Errors, warnings, and messages whose parameters and columns stay values.
 
 A message often names a parameter as the way out: "pass shrinkage='auto'". Somebody who
-uses the command line has to pass ``--shrinkage auto`` instead. Messages are therefore
-made of parts, and the interface in front of the reader words them:
+uses the command line has to pass an option instead. Messages are therefore made of
+parts, and the interface in front of the reader words them:
 
 >>> text = say("{n:,} rows: pass {@shrinkage=auto}.", n=1200)
 >>> str(text)
@@ -233,6 +233,13 @@ def plural(count: int, noun: str, nouns: str | None = None) -> str:
     if count == 1:
         return f"{count:,} {noun}"
     return f"{count:,} {nouns or f'{noun}s'}"
+
+
+def percent_text(share: float) -> str:
+    """Write a share in percent with the digits that few rows support: 4.2 %, 14 %."""
+    # 9.95 % and more would be rounded to 10.0 %, which is one digit too many.
+    is_whole = share == 0 or share >= 0.0995
+    return f"{100 * share:.{0 if is_whole else 1}f} %"
 
 
 def printable(text: str) -> str:

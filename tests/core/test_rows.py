@@ -48,7 +48,7 @@ def test_rows_that_tie_do_not_hide_a_boundary():
     x = rng.uniform(-1, 1, 4_000)
     tied = np.where(x < 0, rng.normal(size=4_000), -1e5)  # two classes tie where x < 0
     scores = np.vstack([tied, np.where(x < 0, 0.0, -1e5), 1e5 * x])
-    near = choose_near(scores, n_all=4_000, least=1_000, most=4_000)
+    near = choose_near(scores, n_all=4_000, min_rows=1_000, max_rows=4_000)
     chosen, _ = near.rows(soften(scores / near.softening), np.arange(4_000))
     is_beside = (x[chosen] > 0) & (x[chosen] < 0.1)
     assert np.count_nonzero(is_beside) >= 50

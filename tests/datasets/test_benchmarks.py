@@ -11,14 +11,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from iclda import datasets
-from iclda.datasets import (
-    BENCHMARKS,
-    checksum,
-    find_benchmark,
-    load_benchmark,
-    load_fashion_features,
-)
+from iclda.datasets import BENCHMARKS, _benchmarks, find_benchmark, load_benchmark
+from iclda.datasets._benchmarks import checksum
 
 DATA = os.environ.get("ICLDA_DATA")
 SHIPPED = [name for name in BENCHMARKS if name != "BCI"]
@@ -50,7 +44,8 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("name", EVERY_SET)
 def test_every_set_is_the_paper_s_without_a_data_directory(name):
-    expected, dataset = BENCHMARKS[name], load_benchmark(name)
+    expected = BENCHMARKS[name]
+    dataset = load_benchmark(name)
     assert dataset.name == name
     assert dataset.sha256 == expected.sha256
     assert dataset.X.shape == (expected.n_rows, expected.n_features)
@@ -67,7 +62,8 @@ def test_every_set_is_the_paper_s_without_a_data_directory(name):
 @needs_data
 @pytest.mark.parametrize("name", EVERY_SET)
 def test_every_set_equals_that_of_the_data_directory_to_the_last_bit(name):
-    packaged, own = load_benchmark(name), load_benchmark(name, DATA)
+    packaged = load_benchmark(name)
+    own = load_benchmark(name, DATA)
     assert_array_equal(packaged.X, own.X)
     assert_array_equal(packaged.y, own.y)
     assert packaged.feature_names == own.feature_names
@@ -77,7 +73,7 @@ def test_every_set_equals_that_of_the_data_directory_to_the_last_bit(name):
     assert "not the paper's" not in own.origin
 
 
-def test_the_package_holds_the_nine_sets_the_features_and_their_licenses_and_no_other_file():
+def test_the_package_holds_nine_sets_the_features_and_licenses_and_no_other_file():
     files = {file.name: file.read_bytes() for file in FILES.iterdir()}
     features = len(files.pop("fashion_features.npz"))
     assert set(files) == {"LICENSES.md", *(f"{name}.csv.bz2" for name in SHIPPED)}
@@ -86,19 +82,10 @@ def test_the_package_holds_the_nine_sets_the_features_and_their_licenses_and_no_
     assert "fashion_features.npz" in (FILES / "LICENSES.md").read_text(encoding="utf-8")
 
 
-def test_features_of_pictures_have_ten_classes_of_200_rows():
-    X, y = load_fashion_features()
-    assert X.shape == (2000, 96)
-    assert np.isfinite(X).all()
-    assert set(np.unique(y, return_counts=True)[1]) == {200}
-
-
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_the_notice_beside_the_data_says_what_the_registry_says(name):
-    expected, text = (
-        BENCHMARKS[name],
-        (FILES / "LICENSES.md").read_text(encoding="utf-8"),
-    )
+    expected = BENCHMARKS[name]
+    text = (FILES / "LICENSES.md").read_text(encoding="utf-8")
     assert expected.citation in text
     assert expected.changes in text
     if expected.license == "CC BY 4.0":
@@ -110,11 +97,12 @@ def test_50_a_packaged_set_that_has_changed_is_refused(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     changed = bz2.compress(text.replace("33.6", "33.7", 1).encode())
     (tmp_path / "data" / "Pima.csv.bz2").write_bytes(changed)
-    monkeypatch.setattr(datasets, "_HERE", tmp_path)
+    monkeypatch.setattr(_benchmarks, "_HERE", tmp_path)
+    expected = BENCHMARKS["Pima"].sha256
     message = (
-        f"^Pima of the package iclda is not the paper's set: sha256 {BENCHMARKS['Pima'].sha256} is "
-        r"expected, got [0-9a-f]{64}\. Install the package again, or set ICLDA_DATA to a directory "
-        r"that holds Pima\.csv\.$"
+        f"^Pima of the package iclda is not the paper's set: sha256 {expected} is "
+        r"expected, got [0-9a-f]{64}\. Install the package again, or set ICLDA_DATA to "
+        r"a directory that holds Pima\.csv\.$"
     )
     with pytest.raises(ValueError, match=message):
         load_benchmark("Pima")
@@ -139,11 +127,12 @@ def test_a_file_of_the_user_s_own_is_loaded_and_its_origin_says_so(folder):
     assert_array_equal(dataset.X, [[1, -2.5], [1000, 4]])
     assert dataset.y.tolist() == ["-1", "1"]
     assert dataset.feature_names == ("a", "b")
+    place = f"data directory ({folder / 'Pima.csv'})"
     assert dataset.origin == (
-        f"data directory ({folder / 'Pima.csv'}), which is not the paper's set: sha256 "
-        f"{dataset.sha256} instead of {BENCHMARKS['Pima'].sha256}"
+        f"{place}, which is not the paper's set: sha256 {dataset.sha256} instead of "
+        f"{BENCHMARKS['Pima'].sha256}"
     )
-    assert find_benchmark("Pima", folder) == f"data directory ({folder / 'Pima.csv'})"
+    assert find_benchmark("Pima", folder) == place
 
 
 def test_the_argument_comes_before_the_environment_and_that_before_the_package(
@@ -154,11 +143,12 @@ def test_the_argument_comes_before_the_environment_and_that_before_the_package(
     monkeypatch.setenv("ICLDA_DATA", str(tmp_path / "other"))
     assert load_benchmark("Pima", folder).feature_names == ("a", "b")
     assert load_benchmark("Pima").feature_names == ("a",)
-    assert (
-        find_benchmark("Pima") == f"data directory ({tmp_path / 'other' / 'Pima.csv'})"
-    )
-    assert load_benchmark("Sonar").origin == "package iclda"  # not in the directory
-    monkeypatch.setenv("ICLDA_DATA", "")  # unset, not the current directory
+    own = tmp_path / "other" / "Pima.csv"
+    assert find_benchmark("Pima") == f"data directory ({own})"
+    # The directory does not hold this set.
+    assert load_benchmark("Sonar").origin == "package iclda"
+    # An empty variable counts as unset, not as the current directory.
+    monkeypatch.setenv("ICLDA_DATA", "")
     monkeypatch.chdir(folder)
     assert find_benchmark("Pima") == load_benchmark("Pima").origin == "package iclda"
 
@@ -167,17 +157,15 @@ def test_the_argument_comes_before_the_environment_and_that_before_the_package(
 def test_a_name_or_directory_that_is_none_is_an_error_that_shows_it(
     function, tmp_path, monkeypatch
 ):
-    with pytest.raises(
-        ValueError, match=r"one of Haberman, .*, WDBC, BCI; got 'Iris'\.$"
-    ):
+    message = r"one of Haberman, .*, WDBC, BCI; got 'Iris'\.$"
+    with pytest.raises(ValueError, match=message):
         function("Iris")
     gone = str(tmp_path / "gone")
     with pytest.raises(NotADirectoryError, match=f"^data_dir must be .*, got {gone!r}"):
         function("Pima", gone)
     monkeypatch.setenv("ICLDA_DATA", gone)
-    with pytest.raises(
-        NotADirectoryError, match=f"^ICLDA_DATA must be .*, got {gone!r}"
-    ):
+    message = f"^ICLDA_DATA must be .*, got {gone!r}"
+    with pytest.raises(NotADirectoryError, match=message):
         function("WDBC")
 
 
@@ -196,7 +184,9 @@ def test_a_name_or_directory_that_is_none_is_an_error_that_shows_it(
 def test_a_bad_file_is_an_error_that_names_it_and_the_reason(folder, content, message):
     path = folder / "Pima.csv"
     path.write_bytes(content.encode("latin-1"))
-    found = f"^{re.escape(str(path))} is no CSV file of numbers.*{re.escape(message)}"
+    found = (
+        f"^{re.escape(str(path))} is not a CSV file of numbers.*{re.escape(message)}"
+    )
     with pytest.raises(ValueError, match=found):
         load_benchmark("Pima", folder)
 
@@ -209,7 +199,8 @@ def test_files_of_spreadsheets_are_read(folder):
 
 
 def test_the_checksum_sees_numbers_and_classes_and_nothing_else():
-    X, y = np.array([[1.0, -0.0], [3.0, 4.0]]), np.array(["a", "b"])
+    X = np.array([[1.0, -0.0], [3.0, 4.0]])
+    y = np.array(["a", "b"])
     expected = checksum(X, y)
     assert checksum(np.asfortranarray(np.abs(X)), y.astype("<U9")) == expected
     assert checksum(X, y[::-1]) != expected

@@ -103,7 +103,7 @@ def test_far_from_the_floor_the_careful_way_gives_the_same_fit(
     sample, shrinkage, monkeypatch
 ):
     fit = SupervisedLDA(shrinkage=shrinkage).fit(sample.X, sample.y)
-    monkeypatch.setattr(supervised, "_SMALL_BETWEEN", 0.0)
+    monkeypatch.setattr(supervised, "_MAX_SAFE_VARIANCE_RATIO", 0.0)
     assert_same_fit(
         SupervisedLDA(shrinkage=shrinkage).fit(sample.X, sample.y), fit, 1e-11
     )

@@ -1,4 +1,4 @@
-"""The server: who is answered, with which headers, and that nothing sent makes it fail."""
+"""The server: whom it answers, with which headers, and that no request breaks it."""
 
 import http.client
 import json
@@ -10,10 +10,11 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="the playground needs iclda[playground]")
 
-from iclda import playground as module
+from iclda import playground
 from iclda._local_server import ADDRESS, bind, make_server
 from iclda.methods import METHODS
-from iclda.playground import PROBLEMS, draw_toy_scene, playground_site
+from iclda.playground import playground_site
+from iclda.playground.toys import PROBLEMS, draw_toy_scene
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def fit(ask, sent):
 
 
 def test_the_page_and_all_its_files_are_served_with_their_types(ask):
-    folder = Path(module.__file__).parent / "static"
+    folder = Path(playground.__file__).parent / "static"
     types = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
     for path in folder.iterdir():
         name = "" if path.name == "index.html" else path.name
@@ -71,25 +72,19 @@ def test_the_page_and_all_its_files_are_served_with_their_types(ask):
 
 def test_the_page_knows_methods_classes_problems_and_limits(ask):
     about = json.loads(ask("about.json")[2])
-    assert [method["name"] for method in about["methods"]] == [
-        each.name for each in METHODS
-    ]
+    names = [method["name"] for method in about["methods"]]
+    assert names == [method.name for method in METHODS]
     assert [toy["name"] for toy in about["toys"]] == [toy.name for toy in PROBLEMS]
     assert about["classes"] == ["A", "B", "C", "D"]
 
 
 def test_nothing_from_elsewhere_may_be_loaded_or_run(ask):
-    for path, method in (
-        ("", "GET"),
-        ("main.js", "GET"),
-        ("fit", "POST"),
-        ("nonesuch", "GET"),
-    ):
+    methods = {"": "GET", "main.js": "GET", "fit": "POST", "nonesuch": "GET"}
+    for path, method in methods.items():
         headers = ask(path, method, "{}" if method == "POST" else None)[1]
         policy = headers["content-security-policy"]
-        assert policy.startswith(
-            "default-src 'none'; script-src 'self'; style-src 'self'"
-        )
+        sources = "default-src 'none'; script-src 'self'; style-src 'self'"
+        assert policy.startswith(sources)
         assert "unsafe" not in policy
         assert "frame-ancestors 'none'" in policy
         assert headers["x-content-type-options"] == "nosniff"
@@ -148,11 +143,8 @@ def test_other_ways_to_ask_and_other_files_are_refused(ask, method, path, status
 
 
 def test_requests_side_by_side_are_all_answered(ask):
-    sent = {
-        **draw_toy_scene(TOYS["three"], 0, 200),
-        **CHOICES,
-        "methods": ["iclda", "em"],
-    }
+    drawn = draw_toy_scene(TOYS["three"], 0, 200)
+    sent = {**drawn, **CHOICES, "methods": ["iclda", "em"]}
     expected = fit(ask, sent)
     found = []
     threads = [

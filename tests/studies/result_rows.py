@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from iclda.studies.paper.design import CURVES, METHOD_NAMES, N_FOLDS, TABLES
-from iclda.studies.paper.run import CodedSet
+from iclda.studies.paper.splits import CodedSet
 from iclda.studies.store import FitResult
 
 ERRORS = dict.fromkeys(METHOD_NAMES, 0.27) | {

@@ -7,7 +7,8 @@ from cloudpickle import register_pickle_by_value
 from result_rows import coded_set
 
 from iclda.studies.engine import run_tasks
-from iclda.studies.paper.run import CodedSet, run_cell
+from iclda.studies.paper.run import run_cell
+from iclda.studies.paper.splits import CodedSet
 from iclda.studies.store import cells_of
 
 METHODS = ("LDA", "ICLDA")

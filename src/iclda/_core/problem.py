@@ -186,7 +186,7 @@ class Problem:
 
     @property
     def rank(self) -> int:
-        """Rank of the covariance of all rows, with the directions that shrinkage adds."""
+        """Rank of the covariance of all rows, and of what shrinkage adds."""
         return self.whitening.rank + (self.n_left_out if self.shrinkage else 0)
 
     def recast(self, kind: type[Kind]) -> Kind:
@@ -226,7 +226,10 @@ class Problem:
 
     @property
     def ridge(self) -> Array | None:
-        """s / (1 - s) nu I with nu the mean variance of all rows, in frame coordinates."""
+        """The diagonal of s / (1 - s) nu I in frame coordinates.
+
+        nu is the mean variance of all rows.
+        """
         if self.shrinkage == 0:
             return None
         nu = mean_variance_in_frame(
@@ -236,7 +239,10 @@ class Problem:
 
     @property
     def target_variance(self) -> float | None:
-        """s nu in the user's units: the variance that shrinkage gives where no row varies."""
+        """s nu in the user's units.
+
+        Shrinkage gives this variance to directions in which no row varies.
+        """
         if self.ridge is None:
             return None
         return float((1 - self.shrinkage) * (self.ridge * self.frame.scale**2)[0])
@@ -260,7 +266,10 @@ class Problem:
 
     @cached_property
     def labeled_covariance(self) -> Array:
-        """Whitened covariance within the labeled classes; with shrinkage, divided by 1 - s."""
+        """Whitened covariance within the labeled classes.
+
+        With shrinkage, it is divided by 1 - s.
+        """
         covariance = self.likelihood.within / self.likelihood.weight
         if self.ridge is None:
             return covariance
@@ -292,13 +301,13 @@ class Problem:
         return self.labeled_point + class_sums / self.moments.weight
 
     def rule_of(self, scores: Array, *, is_soft: bool) -> LinearRule:
-        """Turn scores (K, 1 + rank) of whitened rows into a rule for rows in the frame."""
+        """Turn scores (K, 1 + rank) of whitened rows into a rule for the frame."""
         whitening = self.whitening
         coef = whitening.transform.T @ scores[:, 1:].T
         return LinearRule(coef, scores[:, 0] - whitening.mean @ coef, is_soft)
 
     def scores_of(self, rule: LinearRule) -> Array:
-        """Turn a rule for rows in the frame into scores (K, 1 + rank) of whitened rows."""
+        """Turn a rule for the frame into scores (K, 1 + rank) of whitened rows."""
         whitening = self.whitening
         intercept = rule.intercept + whitening.mean @ rule.coef
         return np.column_stack([intercept, rule.coef.T @ whitening.inverse])
@@ -342,7 +351,7 @@ class Problem:
         )
 
     def _summed_unit_covariance(self, means: Array, rule: Rule) -> Array:
-        """Sum I - B D^-1 B' from the rows, where the difference would lose its digits."""
+        """Sum I - B D^-1 B' from the rows if the difference would lose its digits."""
         whitening = self.whitening
         weight = self.moments.weight
         centers = means @ whitening.inverse.T + whitening.mean

@@ -1,7 +1,8 @@
-"""Rows, as solvers see them: sums over all of them, and those near class boundaries.
+"""Rows as solvers see them: sums over all of them, and those near class boundaries.
 
-``Rows`` is what a backend supplies: three sums over its rows, and the shares of every row. ``Near``
-says which rows near class boundaries a pass returns, and with what weights.
+``Rows`` is what a backend supplies: three sums over its rows, and the shares of every
+row. ``Near`` says which rows near class boundaries a pass returns, and with what
+weights.
 """
 
 from __future__ import annotations
@@ -17,33 +18,43 @@ from .frame import Frame
 from .labelsums import LabelSums, LinearRule, Rule, soften
 from .moments import Moments
 
-HARD = 1e-12  # a share this near to 1 is a label
-_BIT_SHIFTS = 1, 3, 7
-_MANY_CLASSES = (
-    1_000  # above which rows near boundaries are chosen without regard to pairs
-)
-_LARGE_BOUNDARY = (
-    0.05  # share of the rows between two classes from which some must be returned
-)
-_FAINT_SHARE = 1e-3  # a row is near a class with this share, over that of all but the largest class
+# A share within this distance of 1 is a hard label.
+HARD = 1e-12
+# Distances by which bits of an index are shifted to scramble it.
+_BIT_SHIFTS = (1, 3, 7)
+# With more classes than this, rows near boundaries are chosen without regard to pairs
+# of classes, a matrix of which would take gigabytes.
+_MANY_CLASSES = 1_000
+# Between two classes that are the best ones of at least this share of the rows, some
+# rows must be returned.
+_LARGE_BOUNDARY_SHARE = 0.05
+# A row is near a class with this share, relative to that of all but its largest class.
+_FAINT_SHARE = 1e-3
 
 
 class Rows(Protocol):
-    """Weighted rows that can be read again and again. Sums come back in frame coordinates."""
+    """Weighted rows that can be read any number of times.
+
+    Sums are returned in frame coordinates.
+    """
 
     @property
     def n_rows(self) -> int:
-        """An upper bound until the first pass where rows have to be read to be counted."""
+        """Number of rows.
+
+        If rows have to be read to be counted, it is an upper bound until the first
+        pass.
+        """
 
     @property
     def n_features(self) -> int: ...
 
     @property
     def held_at(self) -> Any:
-        """``Place`` of a device on which a search holds rows; None: in memory."""
+        """``Place`` of a device on which a search holds rows; None for in memory."""
 
     def moments(self, frame: Frame) -> Moments:
-        """Weight, mean and scatter of all rows."""
+        """Return weight, mean and scatter of all rows."""
 
     def label_sums(
         self,
@@ -53,34 +64,41 @@ class Rows(Protocol):
         *,
         near: Near | None = None,
     ) -> LabelSums:
-        """Class weights and sums under a rule; on request scatter about centers.
+        """Return class weights and class sums under a rule.
 
-        With ``near`` also rows near class boundaries, for a linear rule.
+        With ``centers`` also the scatter about them; with ``near``, for a linear rule,
+        also rows near class boundaries.
         """
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
-        """At most ``n`` rows in the user's units, with weights that add up to those of all.
+        """Return at most ``n`` rows in the user's units, and their weights.
 
-        With n of ``n_rows`` or more: all of them, in their order, with their own weights. NaN and
-        infinity in what is read are a ValueError that names row and column.
+        The weights add up to those of all rows. If n is at least ``n_rows``, all rows
+        are returned, in their order, with their own weights. NaN or infinity in what is
+        read raises a ValueError that names row and column.
         """
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        """Shares of every row in each class, in the order of the rows."""
+        """Return the shares of every row in each class, in the order of the rows."""
 
 
 def near_boundary(shares: Array) -> AnyArray:
-    """Return the indices of rows whose labels are soft; shares are (K, n), or (1, n) for K = 2."""
+    """Return the indices of rows whose labels are soft.
+
+    Shares are (K, n), or (1, n) for two classes.
+    """
     if len(shares) == 1:
         return np.flatnonzero(shares[0] * (1 - shares[0]) > HARD)
     return np.flatnonzero(shares.max(axis=0) < 1 - HARD)
 
 
 def scrambled(index: AnyArray) -> AnyArray:
-    """Mix the bits of indices: 2^k divides one of every 2^k results, at no fixed distance.
+    """Mix the bits of indices so that 2^k divides one of every 2^k results.
 
-    Rows often alternate in the order of a table, and every second one is then of one kind. Bits are
-    changed by higher ones only, so that within each group of 2^k rows the lowest k take all values.
+    The indices of these results are at no fixed distance, because rows often alternate
+    in the order of a table, and every second one is of the same kind. Bits are changed
+    by higher ones only: within each group of 2^k rows, the lowest k bits take all
+    values.
     """
     mixed = np.asarray(index)
     for shift in _BIT_SHIFTS:
@@ -89,118 +107,143 @@ def scrambled(index: AnyArray) -> AnyArray:
 
 
 def one_of_each(every: int, start: int, stop: int) -> AnyArray:
-    """Return the indices whose scrambled values are multiples of ``every``, a power of two."""
+    """Return the indices whose scrambled values are multiples of ``every``.
+
+    ``every`` is a power of two and divides ``start``.
+    """
     firsts = np.arange(start, stop, every)
+    # The lowest bits that the first index of each group is scrambled to, unscrambled
+    # again, say how far from it the multiple is.
     lowest = scrambled(firsts) & (every - 1)
-    for shift in reversed(_BIT_SHIFTS):  # undone
+    for shift in reversed(_BIT_SHIFTS):
         while shift < every.bit_length():
             lowest = lowest ^ (lowest >> shift)
             shift *= 2
-    found = firsts + lowest
-    return found[found < stop]
+    chosen = firsts + lowest
+    return chosen[chosen < stop]
 
 
 @dataclass(frozen=True)
 class Near:
-    """Choice of rows near class boundaries: those that scores / softening do not label hard.
+    """A choice of rows near class boundaries.
 
-    One of n rows between classes j and k is returned (``scrambled``), with n times its weight,
-    where n = every[j, k] is a power of two, on the diagonal the largest one.
+    These are the rows that scores / ``softening`` do not label hard. Of the rows
+    between classes j and k one in n is returned, with n times its weight, where
+    n = every[j, k] is a power of two. ``every`` (K, K) is symmetric, with its largest
+    entry on the diagonal. ``begin`` is the index of the first row of a part among all
+    rows.
     """
 
-    every: AnyArray  # (K, K), symmetric
+    every: AnyArray
     softening: float = 1.0
-    begin: int = 0  # index among all rows of the first one of a part
+    begin: int = 0
 
     @property
     def smallest(self) -> int:
         return int(self.every.min())
 
     def softened(self, rule: LinearRule) -> LinearRule:
-        coef, intercept = rule.coef / self.softening, rule.intercept / self.softening
-        return LinearRule(coef, intercept, is_soft=True)
+        coef = rule.coef / self.softening
+        return LinearRule(coef, rule.intercept / self.softening, is_soft=True)
 
     def rows(self, shares: Array, index: AnyArray) -> tuple[AnyArray, AnyArray]:
-        """Return the indices of the rows to return, and how many rows each of them stands for."""
+        """Return the positions of the chosen rows, and how many each stands for."""
         mixed = scrambled(index + self.begin)
         if self.smallest > 1:
-            some = np.flatnonzero(mixed & (self.smallest - 1) == 0)
-            some = some[near_boundary(shares[:, some])]
+            near = np.flatnonzero(mixed & (self.smallest - 1) == 0)
+            near = near[near_boundary(shares[:, near])]
         else:
-            some = near_boundary(shares)
+            near = near_boundary(shares)
         if self.smallest == self.every.max():
-            return some, np.full(len(some), self.smallest)
-        if len(some) < shares.shape[1]:
-            shares = shares[:, some]
+            return near, np.full(len(near), self.smallest)
+        if len(near) < shares.shape[1]:
+            shares = shares[:, near]
         counts = multiplicities(shares, self.every)
-        is_taken = mixed[some] & (counts - 1) == 0
-        return some[is_taken], counts[is_taken]
+        is_chosen = mixed[near] & (counts - 1) == 0
+        return near[is_chosen], counts[is_chosen]
 
 
 def _near_classes(shares: Any, xp: Any = np) -> tuple[Any, Any]:
-    """Return the largest class of every row, and a mask (K, n) of the classes it is near to."""
+    """Return the largest class of every row, and the classes (K, n) it is near."""
     rest = 1 - xp.max(shares, axis=0, keepdims=True)
     return xp.argmax(shares, axis=0), shares >= _FAINT_SHARE * rest
 
 
 def multiplicities(shares: Any, every: Any, xp: Any = np) -> Any:
-    """Return how many rows each row near a boundary stands for; ``every`` as in ``Near``."""
-    best, is_near = _near_classes(shares, xp)
-    return xp.min(
-        xp.where(is_near, xp.take(every, best, axis=1), xp.max(every)), axis=0
-    )
+    """Return how many rows each row near a boundary stands for.
 
-
-def _softening(scores: Array, least: int) -> float:
-    """Return the softening with which ``least`` rows are near boundaries, by their scores (K, n).
-
-    A tenth of them are near each boundary between two classes that has a large share of all rows.
-    Rows whose labels are free because two classes tie do not make up for it: while these move,
-    rows change sides at the other boundaries.
+    ``every`` is that of ``Near``. A row near several classes stands for as few as at
+    any of these boundaries.
     """
-    two = np.argpartition(scores, -2, axis=0)[-2:]
-    leads = np.ptp(np.take_along_axis(scores, two, axis=0), axis=0)
-    pairs = len(scores) * two.max(axis=0) + two.min(axis=0)
-    kinds, counts = np.unique_counts(pairs)
-    widest = np.sort(leads)[min(least, len(leads) - 1)]
-    for kind in kinds[counts >= _LARGE_BOUNDARY * len(leads)]:
-        between = np.sort(leads[pairs == kind])
-        widest = max(widest, between[min(least // 10, len(between) - 1)])
-    return max(1.0, float(widest) / -math.log(HARD))
+    best, is_near = _near_classes(shares, xp)
+    of_pairs = xp.where(is_near, xp.take(every, best, axis=1), xp.max(every))
+    return xp.min(of_pairs, axis=0)
 
 
-def choose_near(scores: Array, n_all: int, least: int, most: int) -> Near:
-    """Choose about ``least`` to ``most`` of all rows, by the scores (K, n) of a sample of them.
+def choose_near(scores: Array, n_all: int, min_rows: int, max_rows: int) -> Near:
+    """Choose about ``min_rows`` to ``max_rows`` of all rows, those near boundaries.
 
-    Boundaries with few rows keep all of them.
+    ``scores`` (K, n) are those of a sample. Boundaries with few rows keep all of them.
     """
     n_classes, n_held = scores.shape
-    share = n_all / n_held
-    softening = _softening(scores, int(least / share))
+    rows_per_held = n_all / n_held
+    softening = _softening(scores, int(min_rows / rows_per_held))
     shares = soften(scores / softening)
     near = near_boundary(shares)
-    if n_classes > _MANY_CLASSES:  # as many pairs of classes would take gigabytes
-        every = 2 ** math.ceil(math.log2(max(1.0, share * len(near) / max(1, most))))
+    if n_classes > _MANY_CLASSES:
+        surplus = rows_per_held * len(near) / max(1, max_rows)
+        every = 2 ** math.ceil(math.log2(max(1.0, surplus)))
         return Near(np.broadcast_to(every, (n_classes, n_classes)), softening)
-    best, is_near = _near_classes(shares[:, near])
-    is_near[best, np.arange(len(best))] = False
-    n_pairs = np.maximum(np.count_nonzero(is_near, axis=0), 1)
-    between = is_near / n_pairs  # one row is divided among its pairs
-    counts = share * np.array(
-        [between[:, best == k].sum(axis=1) for k in range(n_classes)]
-    )
+    counts = rows_per_held * _counts_between(shares[:, near])
     counts = counts + counts.T
-    level, left = (
-        np.inf,
-        float(most),
-    )  # rows between any two classes; rows to be divided
-    ascending = np.sort(counts[np.triu_indices(n_classes, 1)])
-    for i, count in enumerate(ascending):
-        level = left / (len(ascending) - i)
-        if count > level:
-            break
-        left -= count
-    every = 2 ** np.ceil(np.log2(np.maximum(counts / level, 1))).astype(int)
+    max_per_pair = _cut(counts[np.triu_indices(n_classes, 1)], max_rows)
+    every = 2 ** np.ceil(np.log2(np.maximum(counts / max_per_pair, 1))).astype(int)
     np.fill_diagonal(every, 1)
     np.fill_diagonal(every, every.max())
     return Near(every, softening)
+
+
+def _softening(scores: Array, min_rows: int) -> float:
+    """Return the softening with which ``min_rows`` rows are near boundaries.
+
+    A tenth of them are near each boundary between two classes that has a large share of
+    all rows. Rows whose labels are free because two classes tie do not make up for it:
+    while these move, rows change sides at the other boundaries.
+    """
+    n_classes, n_rows = scores.shape
+    top_two = np.argpartition(scores, -2, axis=0)[-2:]
+    leads = np.ptp(np.take_along_axis(scores, top_two, axis=0), axis=0)
+    widest = np.sort(leads)[min(min_rows, n_rows - 1)]
+
+    # Pairs of the two best classes, as one number each.
+    pairs = n_classes * top_two.max(axis=0) + top_two.min(axis=0)
+    distinct, counts = np.unique_counts(pairs)
+    for pair in distinct[counts >= _LARGE_BOUNDARY_SHARE * n_rows]:
+        of_pair = np.sort(leads[pairs == pair])
+        widest = max(widest, of_pair[min(min_rows // 10, len(of_pair) - 1)])
+    return max(1.0, float(widest) / -math.log(HARD))
+
+
+def _counts_between(shares: Array) -> Array:
+    """Count, in row k of (K, K), the rows of the best class k that are near others.
+
+    A row between several pairs of classes is divided among them.
+    """
+    best, is_near = _near_classes(shares)
+    is_near[best, np.arange(len(best))] = False
+    n_pairs = np.maximum(np.count_nonzero(is_near, axis=0), 1)
+    parts = is_near / n_pairs
+    by_best = [parts[:, best == k].sum(axis=1) for k in range(len(shares))]
+    return np.array(by_best)
+
+
+def _cut(counts: Array, total: float) -> float:
+    """Return the number at which counts must be cut to add up to a total at most."""
+    largest = np.inf
+    left = float(total)
+    for i, count in enumerate(np.sort(counts)):
+        largest = left / (len(counts) - i)
+        if count > largest:
+            break
+        left -= count
+    return largest

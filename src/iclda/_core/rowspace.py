@@ -23,6 +23,8 @@ from .moments import RANK_TOLERANCE
 
 # Squares of numbers beyond this one may overflow.
 _MAX_SQUARED_NUMBER = 1e100
+# Stands in for zero in a product.
+_TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,18 @@ class RowSpace(FeatureSpace):
         return np.asarray(self.origin + self.units * (rows @ self.basis.T))
 
     def _lift(self) -> Array:
-        """Return the linear map (d, m) from this space to the features, in frame coordinates."""
+        """Return the linear map (d, m) from this space to the features.
+
+        Both are in their frame coordinates.
+        """
         units = self.units / self.frame.scale
         return units[:, None] * self.basis * self.reduced.scale
 
     def _into(self) -> tuple[Array, Array]:
-        """Return the map, (d, m) and (m,), from features to this space, in frame coordinates."""
+        """Return the affine map, (d, m) and (m,), from the features to this space.
+
+        Both are in their frame coordinates.
+        """
         units = self.frame.scale / self.units
         into = units[:, None] * self.basis / self.reduced.scale
         start = ((self.frame.origin - self.origin) / self.units) @ self.basis
@@ -202,7 +210,7 @@ def _spanned(
     """
     centered = (rows - frame.origin) / units
     _, lengths, axes = scipy.linalg.svd(centered, full_matrices=False)
-    axes = axes[lengths > tolerance * max(lengths[0], 1e-300)]
+    axes = axes[lengths > tolerance * max(lengths[0], _TINY)]
     if not len(axes):
         return None
     is_varying = np.asarray(centered.any(axis=0))

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core.problem import Problem
 from .._core.solvers.anchored import gaussians_of_rule
-from .._statistics import estimate_final_error
+from .._error_estimate import estimate_final_error
 from .._system import one_thread_if_small
 from .average import HeldOut, average_rule, in_frame
 from .base import LinearGaussianClassifier

@@ -36,7 +36,7 @@ from .._core.solvers import Limits, Outcome
 from .._core.solvers.supervised import gains_over, supervised_reference
 from .._messages import plural, warn
 from .._rows import backend_of
-from .._rows.backends import in_memory, is_device_array
+from .._rows.kinds import in_memory, is_device_array
 from .diagnosis import (
     GainBounds,
     NotConvergedWarning,

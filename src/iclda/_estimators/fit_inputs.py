@@ -31,14 +31,10 @@ from .._core.rows import Rows
 from .._core.rowspace import FeatureSpace, RowSpace, row_space
 from .._core.solvers.supervised import oracle_approximating, pooled_shrinkage
 from .._messages import ColumnError, FitError, ParameterError, say
-from .._rows.backends import (
-    MANY_FEATURES,
-    UnitLength,
-    column_of,
-    in_memory,
-    is_device_array,
-)
-from .._rows.memory import ChainedRows
+from .._rows.chained import ChainedRows
+from .._rows.checks import column_of
+from .._rows.kinds import in_memory, is_device_array
+from .._rows.unit_length import MANY_FEATURES, UnitLength
 from .average import LearnedShares, learn_shares
 from .labels import (
     LEARNED,

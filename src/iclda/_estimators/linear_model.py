@@ -21,7 +21,9 @@ from .._core import AnyArray, Array
 from .._core.frame import Frame
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LinearRule
-from .._rows.backends import UnitLength, is_device_array, place_of
+from .._rows.kinds import is_device_array
+from .._rows.places import place_of
+from .._rows.unit_length import UnitLength
 from . import predictions
 from .predictions import RowFunction
 

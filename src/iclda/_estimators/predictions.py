@@ -18,7 +18,8 @@ from .._core import AnyArray
 from .._core.frame import Frame
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LexicographicRule, LinearRule, lexicographic_shares
-from .._rows.backends import UnitLength, to_host
+from .._rows.places import to_host
+from .._rows.unit_length import UnitLength
 
 # With more classes than this, their codes do not fit into a byte.
 _MAX_BYTE_CLASSES = 255

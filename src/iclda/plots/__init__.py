@@ -1,4 +1,7 @@
-"""Figures of fits and scores, in the style of scikit-learn's displays; needs extra ``plots``."""
+"""Figures of fits and scores, in the style of scikit-learn's displays.
+
+They need the extra ``plots``.
+"""
 
 from ._decision_boundary import DecisionBoundaryDisplay
 from ._scores import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,25 +20,30 @@ from ..model_selection._splitters import check_count, final_step
 from . import _look
 from ._look import Axes, Display, class_color, encode_shown, foreground, plain_text
 
-_MOST_VECTOR_DOTS = 2_000  # more dots are drawn as pixels in vector files
-_MARGIN = 0.06  # margin around the rows, in ranges of the rows
+# A vector file with thousands of dots is ten times as large: more dots than this are
+# drawn as pixels.
+_MAX_VECTOR_DOTS = 2_000
+# Margin around the rows, in ranges of the rows.
+_MARGIN_IN_RANGES = 0.06
+# Markers of the labeled rows, by class.
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
-_OPACITY = 0.3  # opacity of the shading where a class is certain
-_LARGEST_LOG_ODDS = (
-    1e3  # larger and infinite ones are cut off, so that they can be drawn
-)
+# Opacity of the shading where a class is certain.
+_OPACITY = 0.3
+# Larger and infinite log odds are cut off, so that they can be drawn.
+_MAX_LOG_ODDS = 1e3
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DecisionBoundaryDisplay(Display):
-    """Regions of a classifier in a plane, its labeled rows, and the labels of the unlabeled ones.
+    """Regions of a classifier in a plane, and the rows.
 
+    Labeled rows have the color of their class, unlabeled ones that of their shares.
     Make one by ``from_estimator``; ``plot`` draws it again.
 
     Parameters
     ----------
     points : ndarray of shape (n_samples, 2)
-        Places of all rows in the plane.
+        Positions of all rows in the plane.
     codes : ndarray of shape (n_samples,)
         Index of the class of every row, -1 for an unlabeled one.
     classes : ndarray of shape (n_classes,)
@@ -52,8 +56,8 @@ class DecisionBoundaryDisplay(Display):
         Log probabilities of the classes on the grid.
     names : tuple of two str
         Labels of the axes.
-    held : str, default=""
-        What is held fixed in the regions, as a note in the corner.
+    note : str, default=""
+        What is fixed in the regions, written in the corner.
 
     Attributes
     ----------
@@ -78,7 +82,7 @@ class DecisionBoundaryDisplay(Display):
     grid: tuple[Array, Array]
     log_probabilities: Array
     names: tuple[str, str]
-    held: str = ""
+    note: str = ""
 
     @classmethod
     def from_estimator(
@@ -95,9 +99,9 @@ class DecisionBoundaryDisplay(Display):
     ) -> Self:
         """Draw a fitted classifier and rows.
 
-        Two columns are drawn as they are. More are drawn in the plane of the two discriminants
-        that separate the classes best; for two classes, of the discriminant and what varies most
-        besides it.
+        Two columns are drawn as they are. More are drawn in the plane of the two
+        discriminants that separate the classes best; for two classes, of the
+        discriminant and what varies most besides it.
 
         Parameters
         ----------
@@ -108,8 +112,9 @@ class DecisionBoundaryDisplay(Display):
         y : array-like of shape (n_samples,), default=None
             Their classes, or the marker; None: all unlabeled.
         responsibilities : {"auto", None}, default="auto"
-            Shares of the unlabeled rows in the classes, by which they are colored. "auto": the
-            imputed labels where the classifier has them, otherwise its probabilities; None: gray.
+            Shares of the unlabeled rows in the classes, by which they are colored.
+            "auto": the imputed labels if the classifier has them, otherwise its
+            probabilities; None: gray.
         unlabeled : object, default="auto"
             Marker of unlabeled rows in y; "auto": that of the classifier, or -1.
         grid_resolution : int, default=200
@@ -126,23 +131,24 @@ class DecisionBoundaryDisplay(Display):
         """
         codes, classes = encode_shown(estimator, X, y, unlabeled)
         plane = plane_of(estimator, X)
-        points = plane.points
         check_count("grid_resolution", grid_resolution, 2)
-        # A pipeline that imputes takes rows with gaps: they have no place in the plane.
-        low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
-        margin = np.where(high > low, _MARGIN * (high - low), 1.0)
+        # A pipeline that imputes takes rows with gaps, which have no position in the
+        # plane.
+        low = np.nanmin(plane.points, axis=0)
+        high = np.nanmax(plane.points, axis=0)
+        margin = np.where(high > low, _MARGIN_IN_RANGES * (high - low), 1.0)
         across, up = np.linspace(low - margin, high + margin, grid_resolution).T
-        places = np.stack(np.meshgrid(across, up), axis=-1)
-        log_probabilities = plane.log_probabilities(places.reshape(-1, 2))
+        nodes = np.stack(np.meshgrid(across, up), axis=-1)
+        log_probabilities = plane.log_probabilities(nodes.reshape(-1, 2))
         return cls(
-            points=points,
+            points=plane.points,
             codes=codes,
             classes=classes,
             responsibilities=_responsibilities(estimator, X, codes, responsibilities),
             grid=(across, up),
-            log_probabilities=log_probabilities.reshape(*places.shape[:2], -1),
+            log_probabilities=log_probabilities.reshape(*nodes.shape[:2], -1),
             names=plane.names,
-            held=plane.held,
+            note=plane.note,
         ).plot(ax=ax, **kwargs)
 
     def plot(
@@ -157,8 +163,8 @@ class DecisionBoundaryDisplay(Display):
         legend : bool, default=True
             Whether to name classes and unlabeled rows beside the axes.
         **kwargs : dict
-            Passed to ``Axes.imshow`` for the shading; ``alpha`` is the opacity where a class is
-            certain.
+            Passed to ``Axes.imshow`` for the shading; ``alpha`` is the opacity where a
+            class is certain.
 
         Returns
         -------
@@ -171,64 +177,80 @@ class DecisionBoundaryDisplay(Display):
         self.unlabeled_ = self._draw_unlabeled()
         self.labeled_ = self._draw_labeled()
         ax.set(xlabel=plain_text(self.names[0]), ylabel=plain_text(self.names[1]))
-        if self.held:
-            box = {
-                "facecolor": _look.background(),
-                "edgecolor": "none",
-                "alpha": 0.75,
-                "pad": 1.5,
-            }
-            corner: dict[str, Any] = {
-                "transform": ax.transAxes,
-                "ha": "right",
-                "va": "top",
-            }
-            ax.text(0.99, 0.985, self.held, fontsize=7.5, bbox=box, **corner)
+        if self.note:
+            self._write_note()
         if legend:
             self._draw_legend()
         return self
+
+    def _write_note(self) -> None:
+        box = {
+            "facecolor": _look.background(),
+            "edgecolor": "none",
+            "alpha": 0.75,
+            "pad": 1.5,
+        }
+        self.ax_.text(
+            0.99,
+            0.985,
+            self.note,
+            fontsize=7.5,
+            bbox=box,
+            transform=self.ax_.transAxes,
+            ha="right",
+            va="top",
+        )
 
     def _draw_unlabeled(self) -> Any:
         x, y = self.points[self.codes == UNLABELED].T
         if len(x) == 0:
             return None
         shares = self.responsibilities
-        style: dict[str, Any] = {
-            "s": 9,
-            "linewidths": 0,
-            "label": "unlabeled",
-            "zorder": 1,
-        }
-        style["color"] = FAINT if shares is None else _look.mix(shares)
-        # A vector file with thousands of dots is ten times as large.
-        style["rasterized"] = len(x) > _MOST_VECTOR_DOTS
-        return self.ax_.scatter(x, y, **style)
+        return self.ax_.scatter(
+            x,
+            y,
+            s=9,
+            linewidths=0,
+            label="unlabeled",
+            zorder=1,
+            color=FAINT if shares is None else _look.mix(shares),
+            rasterized=len(x) > _MAX_VECTOR_DOTS,
+        )
 
     def _draw_labeled(self) -> dict[Any, Any]:
         drawn = {}
         for code, name in enumerate(self.classes.tolist()):
             x, y = self.points[self.codes == code].T
-            style: dict[str, Any] = {"s": 36, "linewidths": 0.9, "zorder": 3}
-            style |= {"color": class_color(code), "edgecolor": foreground()}
-            style |= {
-                "marker": _MARKERS[code % len(_MARKERS)],
-                "label": plain_text(name),
-            }
-            if len(x):
-                drawn[name] = self.ax_.scatter(x, y, **style)
+            if len(x) == 0:
+                continue
+            drawn[name] = self.ax_.scatter(
+                x,
+                y,
+                s=36,
+                linewidths=0.9,
+                zorder=3,
+                color=class_color(code),
+                edgecolor=foreground(),
+                marker=_MARKERS[code % len(_MARKERS)],
+                label=plain_text(name),
+            )
         return drawn
 
     def _draw_legend(self) -> None:
         handles = list(self.labeled_.values())
-        if self.unlabeled_ is not None:  # one gray dot for dots of many colors
-            dot = {
-                "linestyle": "none",
-                "marker": "o",
-                "markersize": 3.5,
-                "color": FAINT,
-            }
+        if self.unlabeled_ is not None:
+            # One gray dot stands for the dots of many colors.
             lines = _look.import_matplotlib("matplotlib.lines")
-            handles.append(lines.Line2D([], [], label="unlabeled", **dot))
+            dot = lines.Line2D(
+                [],
+                [],
+                label="unlabeled",
+                linestyle="none",
+                marker="o",
+                markersize=3.5,
+                color=FAINT,
+            )
+            handles.append(dot)
         _look.legend_beside(self.ax_, handles)
 
 
@@ -240,22 +262,20 @@ def _draw_regions(
 ) -> Any:
     """Draw an image in the colors of the classes, fading where none is certain."""
     kwargs = {"interpolation": "bilinear", "zorder": 0, **kwargs}
-    opacity = kwargs.pop("alpha", _OPACITY)
+    certain_opacity = kwargs.pop("alpha", _OPACITY)
     excess = _look.excess_of(np.exp(log_probabilities))
+    n_classes = excess.shape[-1]
     total = excess.sum(axis=-1, keepdims=True)
-    pure = np.array(
-        [_look.to_rgb(class_color(code)) for code in range(excess.shape[-1])]
-    )
+    pure = np.array([_look.to_rgb(class_color(code)) for code in range(n_classes)])
     white = np.ones((*excess.shape[:-1], 3))
     colors = np.divide(excess @ pure, total, out=white, where=total > 0)
-    image = np.concatenate(
-        [colors, opacity * excess.max(axis=-1, keepdims=True)], axis=-1
-    )
+    opacity = certain_opacity * excess.max(axis=-1, keepdims=True)
+    image = np.concatenate([colors, opacity], axis=-1)
     across, up = grid
     limits = (across[0], across[-1], up[0], up[-1])
-    drawn = ax.imshow(image, extent=limits, origin="lower", aspect="auto", **kwargs)
+    surface = ax.imshow(image, extent=limits, origin="lower", aspect="auto", **kwargs)
     ax.set(xlim=limits[:2], ylim=limits[2:])
-    return drawn
+    return surface
 
 
 def _draw_lines(
@@ -263,25 +283,30 @@ def _draw_lines(
 ) -> list[Any]:
     """Draw lines on which two classes are equally probable and no other is more so."""
     n_classes = log_probabilities.shape[-1]
-    drawn = []
+    lines = []
     for code in range(1 if n_classes == 2 else n_classes):
         with np.errstate(invalid="ignore"):
             others = np.delete(log_probabilities, code, axis=-1).max(axis=-1)
-            odds = np.clip(
-                log_probabilities[..., code] - others,
-                -_LARGEST_LOG_ODDS,
-                _LARGEST_LOG_ODDS,
-            )
-        if odds.min() < 0 < odds.max():
-            style: Any = {"colors": [foreground()], "linewidths": 1.3, "zorder": 2}
-            drawn.append(ax.contour(*grid, odds, levels=[0.0], **style))
-    return drawn
+            log_odds = log_probabilities[..., code] - others
+            log_odds = np.clip(log_odds, -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
+        if not log_odds.min() < 0 < log_odds.max():
+            continue
+        line = ax.contour(
+            *grid,
+            log_odds,
+            levels=[0.0],
+            colors=[foreground()],
+            linewidths=1.3,
+            zorder=2,
+        )
+        lines.append(line)
+    return lines
 
 
 def _responsibilities(
     estimator: Any, X: Any, codes: AnyArray, given: Any
 ) -> Array | None:
-    """Return the shares of the unlabeled rows in the classes; None draws them in gray."""
+    """Return the shares of the unlabeled rows; None draws these rows in gray."""
     is_unlabeled = codes == UNLABELED
     if given is None or not is_unlabeled.any():
         return None
@@ -299,8 +324,8 @@ def _log_probabilities(estimator: Any, X: Any) -> Array:
         return np.asarray(estimator.predict_log_proba(X))
     if not hasattr(estimator, "predict_proba"):
         raise TypeError(
-            f"{type(estimator).__name__} has no predict_proba, and the plot shows probabilities: "
-            "wrap it in sklearn.calibration.CalibratedClassifierCV."
+            f"{type(estimator).__name__} has no predict_proba, and the plot shows "
+            "probabilities: wrap it in sklearn.calibration.CalibratedClassifierCV."
         )
     with np.errstate(divide="ignore"):
         return np.log(estimator.predict_proba(X))
@@ -308,64 +333,66 @@ def _log_probabilities(estimator: Any, X: Any) -> Array:
 
 @dataclass(frozen=True)
 class Plane:
-    """Rows in a plane, and probabilities of the classes at its points."""
+    """Rows in a plane, and probabilities of the classes at its points.
 
-    names: tuple[str, str]  # labels of the axes
-    held: str  # what is held fixed in the plane, if anything
-    points: Array  # of the rows, (n, 2)
-    log_probabilities: Callable[[Array], Array]  # points (m, 2) -> (m, K)
+    Attributes
+    ----------
+    names : labels of the axes
+    points : (n, 2) positions of the rows
+    log_probabilities : maps points (m, 2) to log probabilities (m, K)
+    note : what is fixed in the plane, if anything
+    """
+
+    names: tuple[str, str]
+    points: Array
+    log_probabilities: Callable[[Array], Array]
+    note: str = ""
 
 
 def plane_of(estimator: Any, X: Any) -> Plane:
-    """Return the plane of the columns of X if there are two, else of two discriminants."""
-    if np.shape(X)[1] == 2:
-        first, second = _column_names(X)
-        return Plane(
-            names=(first, second),
-            held="",
-            points=np.asarray(X, dtype=np.float64),
-            log_probabilities=lambda points: _log_probabilities(
-                estimator, _table_like(points, X)
-            ),
-        )
-    return _discriminant_plane(estimator, X)
+    """Return the plane of the two columns of X, or of two discriminants of more."""
+    if np.shape(X)[1] != 2:
+        return _discriminant_plane(estimator, X)
+
+    def log_probabilities(points: Array) -> Array:
+        return _log_probabilities(estimator, _table_like(points, X))
+
+    first, second = _column_names(X)
+    points = np.asarray(X, dtype=np.float64)
+    return Plane((first, second), points, log_probabilities)
 
 
 def _discriminant_plane(estimator: Any, X: Any) -> Plane:
     """Return the plane of the two discriminants that separate the classes best.
 
-    Two classes have one discriminant: the second axis is then what varies most besides it.
+    Two classes have one discriminant: the second axis is then what varies most besides
+    it.
     """
     lda, before = final_step(estimator)
-    lacking = [
-        name for name in ("transform", "means_", "priors_") if not hasattr(lda, name)
-    ]
-    if lacking:
-        raise ValueError(
-            f"{type(lda).__name__} has no {lacking[0]}, and discriminants are those of a linear "
-            "discriminant analysis. DecisionBoundaryDisplay draws any classifier of two columns."
-        )
+    for name in ("transform", "means_", "priors_"):
+        if not hasattr(lda, name):
+            raise ValueError(
+                f"{type(lda).__name__} has no {name}, and discriminants are those of a "
+                "linear discriminant analysis. DecisionBoundaryDisplay draws any "
+                "classifier of two columns."
+            )
     rows = before(X)
-    if np.shape(rows)[1] < 2:
+    n_features = np.shape(rows)[1]
+    if n_features < 2:
         raise ValueError(
-            f"A plane needs two features, and {type(lda).__name__} has {np.shape(rows)[1]}: draw a "
-            "histogram of the rows instead."
+            f"A plane needs two features, and {type(lda).__name__} has {n_features}: "
+            "draw a histogram of the rows instead."
         )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # means have no feature names
+        # Means have no feature names.
+        warnings.simplefilter("ignore", UserWarning)
         class_points = np.asarray(lda.transform(lda.means_), dtype=np.float64)
     n_discriminants = class_points.shape[1]
-    points, names = (
-        np.asarray(lda.transform(rows)),
-        ("First discriminant", "Second discriminant"),
-    )
+    points = np.asarray(lda.transform(rows))
+    names = ("First discriminant", "Second discriminant")
     if n_discriminants == 1:
-        names = "Discriminant", "Largest remaining variation"
-        standardized = StandardScaler().fit_transform(
-            np.asarray(rows, dtype=np.float64)
-        )
-        along = LinearRegression().fit(points, standardized).predict(points)
-        points = np.column_stack([points, PCA(1).fit_transform(standardized - along)])
+        names = ("Discriminant", "Largest remaining variation")
+        points = np.column_stack([points, _remaining_variation(rows, points)])
 
     def log_probabilities(points: Array) -> Array:
         # In discriminant coordinates classes are spheres of variance 1.
@@ -375,8 +402,15 @@ def _discriminant_plane(estimator: Any, X: Any) -> Plane:
         with np.errstate(divide="ignore"):
             return np.asarray(log_softmax(np.log(lda.priors_) - distances / 2, axis=1))
 
-    held = "other discriminants at their means" if n_discriminants > 2 else ""
-    return Plane(names, held, points[:, :2], log_probabilities)
+    note = "other discriminants at their means" if n_discriminants > 2 else ""
+    return Plane(names, points[:, :2], log_probabilities, note)
+
+
+def _remaining_variation(rows: Any, points: Array) -> Array:
+    """Return the first principal component (n, 1) of what points do not explain."""
+    standardized = StandardScaler().fit_transform(np.asarray(rows, dtype=np.float64))
+    explained = LinearRegression().fit(points, standardized).predict(points)
+    return np.asarray(PCA(1).fit_transform(standardized - explained))
 
 
 def _column_names(X: Any) -> list[str]:
@@ -388,12 +422,12 @@ def _column_names(X: Any) -> list[str]:
 
 
 def _table_like(rows: Array, X: Any) -> Any:
-    """Return rows in a table like X, so that their names are checked as those of X are."""
+    """Return rows in a table like X, so that column names are checked as for X."""
     package = type(X).__module__.partition(".")[0]
     if package == "pandas":
         return type(X)(rows, columns=X.columns)
     if package == "polars":
         return type(X)(rows, schema=X.columns)
     if package == "pyarrow":
-        return sys.modules["pyarrow"].table(list(rows.T), names=X.column_names)
+        return type(X).from_arrays(list(rows.T), names=X.column_names)
     return rows

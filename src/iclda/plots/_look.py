@@ -1,4 +1,4 @@
-"""What displays share: axes, labels, the classes of rows, and the color of every method."""
+"""What displays share: axes, labels, classes of rows, and the color of every method."""
 
 from __future__ import annotations
 
@@ -19,28 +19,44 @@ from ..model_selection._splitters import final_step, marker_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 else:
-    Axes = Any  # matplotlib is imported when something is drawn
+    # matplotlib is imported when something is drawn.
+    Axes = Any
 
-_SCORE_NAMES = {
-    "score": "Accuracy",
-    "nll": "Loss",
-}  # a classifier's own score is its accuracy
-# Colors of methods that are not in the table of methods.
+# Scores whose name does not say what they are. A classifier's own score is its
+# accuracy.
+_SCORE_NAMES = {"score": "Accuracy", "nll": "Loss"}
+# Colors and dashes of methods that are not in the table of methods.
 _OTHER_COLORS = ("#56b4e9", "#8c6d31", "#e0a100", "#7d6bd6", "#8c1d2f", "#12897f")
 _OTHER_DASHES: tuple[Any, ...] = ("solid", (0, (3, 1)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
-# Any two class colors differ by more than 13 in the Lab colors that readers with red, green or blue
-# blindness see; the first three differ in lightness too, for readers in gray.
+# Any two class colors differ by more than 13 in the Lab colors that readers with red,
+# green or blue blindness see; the first three differ in lightness too, for readers in
+# gray.
 CLASS_COLORS = (
-    "#0b5394", "#e8890c", "#12897f", "#8c1d2f", "#c79be8", "#7d6bd6", "#8f7a12", "#e58fae",
-)  # fmt: skip
-UNDECIDED = "#b8b8b8"  # the color of a row that is equally probable in all classes
+    "#0b5394",
+    "#e8890c",
+    "#12897f",
+    "#8c1d2f",
+    "#c79be8",
+    "#7d6bd6",
+    "#8f7a12",
+    "#e58fae",
+)
+# The color of a row that is equally probable in all classes.
+UNDECIDED = "#b8b8b8"
+# Font size of labels in points, and the distance of their lines in font sizes.
 LABEL_SIZE = 8.5
-_LONGEST_NAME = 40
+_LINE_SPACING = 1.3
+_POINTS_PER_INCH = 72
+# Longer names from the data are cut.
+_MAX_NAME_LENGTH = 40
 
 
 def import_matplotlib(module: str = "matplotlib") -> Any:
-    """Import matplotlib or one of its modules; the ImportError names the extra to install."""
+    """Import matplotlib or one of its modules.
+
+    The ImportError names the extra to install.
+    """
     return require(module, "plots", "plots")
 
 
@@ -58,22 +74,24 @@ class Display:
             pyplot = import_matplotlib("matplotlib.pyplot")
             ax = pyplot.subplots(figsize=(width, height), layout="constrained")[1]
             ax.spines[["top", "right"]].set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return ax
 
 
 def encode_shown(
     estimator: Any, X: Any, y: Any, unlabeled: Any
 ) -> tuple[AnyArray, AnyArray]:
-    """Return the class index of every row, -1 if unlabeled, and the classes of a fitted classifier.
+    """Return the class index of every row, -1 if unlabeled, and the classes.
 
-    None for y: all rows are unlabeled. "auto" for ``unlabeled`` is the marker of the classifier.
+    The classes are those of a fitted classifier. If y is None, all rows are unlabeled.
+    "auto" for ``unlabeled`` is the marker of the classifier.
     """
     check_is_fitted(estimator)
     if not hasattr(X, "__len__") and not hasattr(X, "shape"):
         raise TypeError(
-            f"X is a {type(X).__name__}, which is not read yet: pass the rows, for example "
-            "X.collect() of polars, or X.read_all() of pyarrow."
+            f"X is a {type(X).__name__}, which is not read yet: pass the rows, for "
+            "example X.collect() of polars, or X.read_all() of pyarrow."
         )
     classes = np.asarray(estimator.classes_)
     codes = np.full(_num_samples(X), UNLABELED)
@@ -81,11 +99,11 @@ def encode_shown(
         return codes, classes
     check_lengths(X=X, y=y)
     present, is_marker = split_marker(y, marker_of(estimator, unlabeled))
-    index = {c: k for k, c in enumerate(classes.tolist())}
-    unknown = [c for c in np.unique(present).tolist() if c not in index]
+    code_of = {name: code for code, name in enumerate(classes.tolist())}
+    unknown = [name for name in np.unique(present).tolist() if name not in code_of]
     if unknown:
-        raise ValueError(f"y holds {unknown}, and the classes are {list(index)}.")
-    codes[~is_marker] = [index[c] for c in present.tolist()]
+        raise ValueError(f"y holds {unknown}, and the classes are {list(code_of)}.")
+    codes[~is_marker] = [code_of[name] for name in present.tolist()]
     return codes, classes
 
 
@@ -99,19 +117,26 @@ def by_name(value: Any) -> dict[str, Any]:
 
 
 def estimators_by_name(value: Any) -> dict[str, Any]:
-    """Return estimators by name; a single one has that of its class, or of its last step's."""
+    """Return estimators by name.
+
+    A single one has the name of its class, or of the class of its last step.
+    """
     if isinstance(value, Mapping):
         return by_name(value)
-    return {type(final_step(value)[0]).__name__: value}
+    final, _ = final_step(value)
+    return {type(final).__name__: value}
 
 
 def plain_text(name: Any) -> str:
-    """Return a name from the data so that figures show it literally, and not too long."""
+    """Return a name from the data as figures show it literally, and not too long."""
     text = str(name) if str(name).strip() else "(empty)"
-    if len(text) > _LONGEST_NAME:
-        text = text[: _LONGEST_NAME - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    # Matplotlib reads $...$ as a formula, and leaves labels that begin with _ out of legends.
-    return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
+    if len(text) > _MAX_NAME_LENGTH:
+        text = text[: _MAX_NAME_LENGTH - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    if text.startswith("_"):
+        # Matplotlib would leave the label out of legends.
+        text = " " + text
+    # Matplotlib reads $...$ as a formula.
+    return text.replace("$", r"\$")
 
 
 def readable(score_name: str) -> str:
@@ -130,15 +155,20 @@ def to_rgb(color: str) -> Array:
 
 
 def excess_of(shares: Array) -> Array:
-    """Return how far each share exceeds 1 / K: 1 for a certain class, 0 for equal shares."""
+    """Return how far each share exceeds 1 / K.
+
+    The excess is 1 for a certain class and 0 for equal shares.
+    """
     n_classes = np.shape(shares)[-1]
     return np.clip((np.asarray(shares) * n_classes - 1) / (n_classes - 1), 0, 1)
 
 
 def mix(shares: Array, colors: Sequence[str] = CLASS_COLORS) -> Array:
-    """Return colors (..., 3) of rows with shares (..., K) in the classes; equal shares are gray."""
-    excess, gray = excess_of(shares), to_rgb(UNDECIDED)
-    pure = np.array([to_rgb(colors[k % len(colors)]) for k in range(excess.shape[-1])])
+    """Return colors (..., 3) of rows with shares (..., K); equal shares are gray."""
+    excess = excess_of(shares)
+    n_classes = excess.shape[-1]
+    pure = np.array([to_rgb(colors[k % len(colors)]) for k in range(n_classes)])
+    gray = to_rgb(UNDECIDED)
     return np.clip(gray + excess @ (pure - gray), 0, 1)
 
 
@@ -149,22 +179,24 @@ def is_supervised(method: str) -> bool:
 
 
 def method_styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return color and line style by method; unknown methods get those that are left, in order."""
+    """Return color and line style by method.
+
+    Methods that are not in the table get colors that no other method has, in order.
+    """
     names = [str(method) for method in methods]
-    taken = {known.color for known in map(known_method, names) if known}
-    free = [color for color in _OTHER_COLORS if color not in taken] or list(
-        _OTHER_COLORS
-    )
+    known_methods = [known_method(name) for name in names]
+    taken = {known.color for known in known_methods if known}
+    free = [color for color in _OTHER_COLORS if color not in taken]
+    if not free:
+        free = list(_OTHER_COLORS)
     others = ((color, dashes) for dashes in cycle(_OTHER_DASHES) for color in free)
     styles: dict[str, dict[str, Any]] = {}
-    for name in names:
-        known = known_method(name)
+    for name, known in zip(names, known_methods, strict=True):
         color, dashes = (known.color, known.dashes) if known else next(others)
-        # Ink is drawn in the color of text, so that it is visible on a dark background.
-        styles[name] = {
-            "color": foreground() if color == INK else color,
-            "linestyle": dashes,
-        }
+        if color == INK:
+            # Ink has the color of text, so that it is visible on a dark background.
+            color = foreground()
+        styles[name] = {"color": color, "linestyle": dashes}
     return styles
 
 
@@ -180,32 +212,41 @@ def background() -> Any:
 
 
 def legend_beside(ax: Axes, handles: Iterable[Any]) -> None:
-    """Draw a legend right of the axes, without a frame: it hides no row and leaves room above."""
+    """Draw a legend right of the axes, without a frame.
+
+    There it hides no row, and leaves room above the axes.
+    """
     shown = list(handles)
-    style: dict[str, Any] = {
-        "frameon": False,
-        "handletextpad": 0.5,
-        "borderaxespad": 0.0,
-    }
-    style |= {
-        "loc": "upper left",
-        "bbox_to_anchor": (1.01, 1.0),
-        "fontsize": LABEL_SIZE,
-    }
-    if shown:
-        ax.legend(handles=shown, **style)
+    if not shown:
+        return
+    ax.legend(
+        handles=shown,
+        frameon=False,
+        handletextpad=0.5,
+        borderaxespad=0.0,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        fontsize=LABEL_SIZE,
+    )
 
 
 def write_beside(ax: Axes, x: float, y: float, text: str, **style: Any) -> None:
-    """Write a text beside the axes: ``x`` in widths of the axes, ``y`` in units of the data."""
+    """Write a text beside the axes.
+
+    ``x`` is in widths of the axes, ``y`` in units of the data.
+    """
     style = {"va": "center", "fontsize": LABEL_SIZE, "annotation_clip": False, **style}
     ax.annotate(text, xy=(x, y), xycoords=("axes fraction", "data"), **style)
 
 
 def spread(wanted: Sequence[float], distance: float) -> list[float]:
-    """Return positions closest to the wanted ones, in their order, ``distance`` apart or more."""
+    """Return the positions closest to the wanted ones that are ``distance`` apart.
+
+    They keep the order of the wanted ones.
+    """
     order = np.argsort(wanted, kind="stable")
-    # Positions are far enough apart if they do not decrease after subtracting these steps.
+    # Positions are far enough apart if they do not decrease after subtracting these
+    # steps.
     steps = distance * np.arange(len(wanted))
     positions = np.empty(len(wanted))
     positions[order] = isotonic_regression(np.asarray(wanted)[order] - steps).x + steps
@@ -215,29 +256,36 @@ def spread(wanted: Sequence[float], distance: float) -> list[float]:
 def label_ends(
     axes: Axes, ends: Mapping[str, float], colors: Mapping[str, Any]
 ) -> list[Any]:
-    """Write names in their colors right of the axes, next to the ends of their lines."""
+    """Write names in their colors right of the axes, at the ends of their lines."""
     to_axes = axes.transScale + axes.transLimits
     right = axes.get_xlim()[1]
-    heights = [
-        min(max(to_axes.transform((right, y))[1], 0.0), 1.0) for y in ends.values()
-    ]
-    points = axes.get_window_extent().height * 72 / axes.figure.dpi
-    step = (
-        1.3 * LABEL_SIZE / max(points, LABEL_SIZE)
-    )  # a line of text, in heights of the axes
-    line = {
-        "arrowstyle": "-",
-        "linewidth": 0.5,
-        "relpos": (0, 0.5),
-        "shrinkA": 1,
-        "shrinkB": 0,
-    }
-    style: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
-    style |= {"va": "center", "fontsize": LABEL_SIZE, "annotation_clip": False}
+    line_heights = [to_axes.transform((right, y))[1] for y in ends.values()]
+    line_heights = [min(max(height, 0.0), 1.0) for height in line_heights]
+    # The distance of two lines of text, in heights of the axes.
+    axes_points = axes.get_window_extent().height * _POINTS_PER_INCH / axes.figure.dpi
+    distance = _LINE_SPACING * LABEL_SIZE / max(axes_points, LABEL_SIZE)
+    text_heights = spread(line_heights, distance)
     labels = []
-    for name, height, place in zip(ends, heights, spread(heights, step), strict=True):
-        style |= {"color": colors[name], "arrowprops": {**line, "color": colors[name]}}
-        labels.append(
-            axes.annotate(plain_text(name), (1, height), (1.06, place), **style)
+    for name, from_y, to_y in zip(ends, line_heights, text_heights, strict=True):
+        connection = {
+            "arrowstyle": "-",
+            "linewidth": 0.5,
+            "relpos": (0, 0.5),
+            "shrinkA": 1,
+            "shrinkB": 0,
+            "color": colors[name],
+        }
+        label = axes.annotate(
+            plain_text(name),
+            xy=(1, from_y),
+            xytext=(1.06, to_y),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            va="center",
+            fontsize=LABEL_SIZE,
+            annotation_clip=False,
+            color=colors[name],
+            arrowprops=connection,
         )
+        labels.append(label)
     return labels

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
@@ -18,19 +20,26 @@ from . import _look
 from ._look import Axes, Display, plain_text
 
 _ROW_NAMES = {"n_unlabeled": "Unlabeled rows", "n_labeled": "Labeled rows"}
-_MOST_DOTS = 300  # more single differences of a method are not drawn
-_FEWEST_DISTINCT = 3  # dots of so few values or fewer would cover each other
-_DOT_SPREAD = 0.16  # distance of the outermost dots from the line of their method
+# A logarithmic axis is drawn if sizes span at least this factor.
+_MIN_LOG_SPAN = 8
+# At most this many sizes are written at the axis.
+_MAX_TICKS = 8
+# If a method has more differences than this, they are not drawn one by one ...
+_MAX_DOTS = 300
+# ... nor if they have only this many distinct values: their dots would coincide.
+_MAX_COINCIDENT_VALUES = 3
+# Distance of the outermost dots from the line of their method.
+_DOT_SPREAD = 0.16
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-_PREDICTED = "the predicted class"
+_PREDICTED_CLASS = "the predicted class"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LearningCurveDisplay(Display):
     """Mean score of one or several classifiers against the number of rows.
 
-    Bands are one standard error to either side. Make one by ``from_curve``; ``plot`` draws it
-    again.
+    Bands are one standard error to either side. Make a display by ``from_curve``;
+    ``plot`` draws it again.
 
     Parameters
     ----------
@@ -93,22 +102,27 @@ class LearningCurveDisplay(Display):
             Object that stores what was drawn.
         """
         curves = _look.by_name(curve)
-        kinds = {(one.varied, one.score_name) for one in curves.values()}
+        kinds = {(each.varied, each.score_name) for each in curves.values()}
         if len(kinds) > 1:
             raise ValueError(
-                f"Curves must show one score against one kind of rows, got {sorted(kinds)}."
+                "Curves must show one score against one kind of rows, got "
+                f"{sorted(kinds)}."
             )
         ((varied, score_name),) = kinds
-        return cls(
-            sizes={name: one.sizes for name, one in curves.items()},
-            means={
-                name: 1 - one.mean if as_error else one.mean
-                for name, one in curves.items()
+        means = {name: each.mean for name, each in curves.items()}
+        if as_error:
+            means = {name: 1 - mean for name, mean in means.items()}
+            score_name = "error"
+        display = cls(
+            sizes={name: each.sizes for name, each in curves.items()},
+            means=means,
+            standard_errors={
+                name: each.standard_error for name, each in curves.items()
             },
-            standard_errors={name: one.standard_error for name, one in curves.items()},
             varied=varied,
-            score_name="error" if as_error else score_name,
-        ).plot(ax=ax, **kwargs)
+            score_name=score_name,
+        )
+        return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw.
@@ -126,79 +140,97 @@ class LearningCurveDisplay(Display):
             Object that stores what was drawn.
         """
         ax = self._open_axes(ax)
-        self.lines_, self.bands_, self.labels_ = {}, {}, []
+        self.lines_: dict[str, Any] = {}
+        self.bands_: dict[str, Any] = {}
+        self.labels_: list[Any] = []
         styles = _look.method_styles(self.means)
         for name, mean in self.means.items():
-            sizes, style = (
-                self.sizes[name],
-                {"linewidth": 1.7, **styles[str(name)], **kwargs},
-            )
-            error = None if self.standard_errors is None else self.standard_errors[name]
-            if error is not None and np.isfinite(error).any():
-                # The reference is often flat, and its band would cover all others.
-                alpha = 0.07 if _look.is_supervised(str(name)) else 0.13
-                band = {"color": style["color"], "alpha": alpha, "linewidth": 0}
-                self.bands_[name] = ax.fill_between(
-                    sizes, mean - error, mean + error, **band
-                )
+            style = {"linewidth": 1.7, **styles[str(name)], **kwargs}
+            self._draw_band(name, style["color"])
             label = plain_text(name) if name else None
-            (self.lines_[name],) = ax.plot(sizes, mean, label=label, **style)
+            (self.lines_[name],) = ax.plot(self.sizes[name], mean, label=label, **style)
         _set_sizes(ax, np.unique(np.concatenate(list(self.sizes.values()))))
         ax.set_xlabel(_ROW_NAMES.get(self.varied, self.varied))
         ax.set_ylabel(_look.readable(self.score_name))
-        ends = {
-            str(name): next(reversed(mean[np.isfinite(mean)].tolist()), 0.0)
-            for name, mean in self.means.items()
-            if str(name)
-        }
+        self._label_lines()
+        return self
+
+    def _draw_band(self, name: str, color: Any) -> None:
+        error = None if self.standard_errors is None else self.standard_errors[name]
+        if error is None or not np.isfinite(error).any():
+            return
+        mean = self.means[name]
+        # The reference is often flat, and its band would cover all others.
+        alpha = 0.07 if _look.is_supervised(str(name)) else 0.13
+        self.bands_[name] = self.ax_.fill_between(
+            self.sizes[name],
+            mean - error,
+            mean + error,
+            color=color,
+            alpha=alpha,
+            linewidth=0,
+        )
+
+    def _label_lines(self) -> None:
+        ends = {}
+        for name, mean in self.means.items():
+            finite = mean[np.isfinite(mean)].tolist()
+            if str(name):
+                ends[str(name)] = finite[-1] if finite else 0.0
         if ends:
             colors = {str(name): line.get_color() for name, line in self.lines_.items()}
-            self.labels_ = _look.label_ends(ax, ends, colors)
-        return self
+            self.labels_ = _look.label_ends(self.ax_, ends, colors)
 
 
 def display_points(
     points: Iterable[Any], varied: str, score_name: str
 ) -> LearningCurveDisplay:
-    """Return a display of points that have a method, a mean, its standard error and a size.
+    """Return a display of points, one line for each method.
 
-    ``varied`` is the attribute of the size.
+    A point has the attributes ``method``, ``mean``, ``se``, which is the standard error
+    of the mean, and its size under the name ``varied``.
     """
     lines: dict[str, list[Any]] = {}
     for point in points:
         lines.setdefault(point.method, []).append(point)
-    sizes, means, errors = (
-        {
-            name: np.array([getattr(p, f) for p in line], dtype)
+
+    def values(attribute: str, dtype: type) -> dict[str, AnyArray]:
+        return {
+            name: np.array([getattr(point, attribute) for point in line], dtype)
             for name, line in lines.items()
         }
-        for f, dtype in ((varied, int), ("mean", float), ("se", float))
+
+    return LearningCurveDisplay(
+        sizes=values(varied, int),
+        means=values("mean", float),
+        standard_errors=values("se", float),
+        varied=varied,
+        score_name=score_name,
     )
-    how: Any = {"varied": varied, "score_name": score_name}
-    return LearningCurveDisplay(sizes=sizes, means=means, standard_errors=errors, **how)
 
 
 def _set_sizes(ax: Axes, sizes: AnyArray) -> None:
-    """Set ticks at the sizes; the axis is logarithmic above 0 if they span a factor of 8."""
+    """Set ticks at the sizes, with a logarithmic axis if they span a large factor."""
     positive = sizes[sizes > 0]
-    if len(positive) > 1 and positive.max() >= 8 * positive.min():
+    if len(positive) > 1 and positive.max() >= _MIN_LOG_SPAN * positive.min():
         if sizes.min() <= 0:
+            # Linear from 0 to the smallest size above it.
             ax.set_xscale("symlog", base=2, linthresh=float(positive.min()))
         else:
             ax.set_xscale("log", base=2)
         ax.set_xticks([], minor=True)
-    shown = sizes[:: -(-len(sizes) // 8)]
+    shown = sizes[:: math.ceil(len(sizes) / _MAX_TICKS)]
     ax.set_xticks(shown, [f"{size:,}" for size in shown])
     ax.margins(x=0.03)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ComparisonDisplay(Display):
-    """Mean paired differences of methods to a baseline, one line a method.
+    """Mean paired differences of methods to a baseline, one line for each method.
 
-    The dot is the mean difference, the bar its confidence interval, the faint dots the single
-    differences. The count on the right is the number of them in which the method was worse than
-    the baseline.
+    The dot is the mean difference, the bar its confidence interval, and the faint dots
+    are the single differences. The count on the right is the number of repeats in which
+    the method was worse than the baseline.
 
     ``figures()`` of what ``iclda.compare`` returns draws one.
 
@@ -246,51 +278,59 @@ class ComparisonDisplay(Display):
         display : ComparisonDisplay
             Object that stores what was drawn.
         """
-        sign = -1 if self.greater_is_better else 1
         means = {
             name: float(np.mean(values)) for name, values in self.differences.items()
         }
-        self.methods_ = sorted(means, key=lambda name: sign * means[name])
-        ax = self._open_axes(ax, 5.6, 1.1 + 0.5 * len(means))
+        self.methods_ = sorted(
+            means, key=means.__getitem__, reverse=self.greater_is_better
+        )
+        ax = self._open_axes(ax, width=5.6, height=1.1 + 0.5 * len(means))
         ax.axvline(0, color=_look.foreground(), linewidth=0.8, zorder=1)
         styles = _look.method_styles(self.methods_)
-        for place, name in enumerate(self.methods_):
-            values = np.asarray(self.differences[name])
-            if len(values) <= _MOST_DOTS and len(np.unique(values)) > _FEWEST_DISTINCT:
-                self._draw_dots(place, values)
+        for height, name in enumerate(self.methods_):
             color = styles[name]["color"]
-            ax.plot(
-                self.intervals[name],
-                [place, place],
-                color=color,
-                linewidth=1.6,
-                zorder=2,
-            )
-            style: dict[str, Any] = {
+            self._draw_dots(height, np.asarray(self.differences[name]))
+            interval = self.intervals[name]
+            ax.plot(interval, [height, height], color=color, linewidth=1.6, zorder=2)
+            dot: dict[str, Any] = {
                 "linestyle": "none",
                 "marker": "o",
                 "markersize": 6.5,
+                "zorder": 3,
+                "color": color,
+                "label": plain_text(name),
+                **kwargs,
             }
-            style |= {"zorder": 3, "color": color, "label": plain_text(name), **kwargs}
-            ax.plot([means[name]], [place], **style)
+            ax.plot([means[name]], [height], **dot)
         self._label_axes()
         return self
 
-    def _draw_dots(self, place: int, values: Array) -> None:
+    def _draw_dots(self, height: int, values: Array) -> None:
+        """Draw single differences, if they can be told apart."""
+        n_distinct = len(np.unique(values))
+        if len(values) > _MAX_DOTS or n_distinct <= _MAX_COINCIDENT_VALUES:
+            return
         # Dots stand side by side in the order of the repeats: none is moved at random.
         shifts = _DOT_SPREAD * np.linspace(-1, 1, len(values))
-        style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3.2}
-        style |= {"markeredgewidth": 0, "color": FAINT, "alpha": 0.7, "zorder": 1.5}
-        self.ax_.plot(values, place + shifts, **style)
+        self.ax_.plot(
+            values,
+            height + shifts,
+            linestyle="none",
+            marker="o",
+            markersize=3.2,
+            markeredgewidth=0,
+            color=FAINT,
+            alpha=0.7,
+            zorder=1.5,
+        )
 
     def _label_axes(self) -> None:
         ax = self.ax_
         sign = 1 if self.greater_is_better else -1
-        for place, name in enumerate(self.methods_):
-            values = sign * np.asarray(self.differences[name])
-            _look.write_beside(
-                ax, 1.02, place, f"{(values < 0).sum():,} of {len(values):,}"
-            )
+        for height, name in enumerate(self.methods_):
+            gains = sign * np.asarray(self.differences[name])
+            count = f"{(gains < 0).sum():,} of {len(gains):,}"
+            _look.write_beside(ax, 1.02, height, count)
         _look.write_beside(ax, 1.02, -0.62, "repeats\nworse", va="bottom", color=FAINT)
         ax.set_yticks(range(len(self.methods_)), list(map(plain_text, self.methods_)))
         ax.set_ylim(len(self.methods_) - 0.4, -0.6)
@@ -298,21 +338,22 @@ class ComparisonDisplay(Display):
         ax.spines[["left", "top", "right"]].set_visible(False)
         ax.grid(axis="y", color=FAINT, linewidth=0.4, alpha=0.4)
         ax.set_axisbelow(True)
-        ax.locator_params(axis="x", nbins=6)  # More numbers of four digits would touch.
-        left, right = (
-            ("worse", "better") if self.greater_is_better else ("better", "worse")
-        )
-        directions = f"\N{LEFTWARDS ARROW} {left}, {right} \N{RIGHTWARDS ARROW}"
-        name, baseline = _look.readable(self.score_name), plain_text(self.baseline)
-        ax.set_xlabel(f"{name} minus that of {baseline}\n{directions}")
+        # More numbers of four digits would touch.
+        ax.locator_params(axis="x", nbins=6)
+        ends = ("worse", "better") if self.greater_is_better else ("better", "worse")
+        directions = f"\N{LEFTWARDS ARROW} {ends[0]}, {ends[1]} \N{RIGHTWARDS ARROW}"
+        score_name = _look.readable(self.score_name)
+        baseline = plain_text(self.baseline)
+        ax.set_xlabel(f"{score_name} minus that of {baseline}\n{directions}")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ReliabilityDisplay(Display):
     """Observed against predicted probability, for one or several classifiers.
 
-    On the diagonal both agree. Vertical bars are one standard error, long where a bin has few rows,
-    and the legend gives the mean distance from the diagonal, known as expected calibration error.
+    On the diagonal both agree. Vertical bars are one standard error, long where a bin
+    has few rows, and the legend gives the mean distance from the diagonal, known as
+    expected calibration error.
 
     Make one by ``from_estimator``; ``plot`` draws it again.
 
@@ -336,7 +377,7 @@ class ReliabilityDisplay(Display):
     """
 
     curves: Mapping[str, ReliabilityCurve]
-    event: str = _PREDICTED
+    event: str = _PREDICTED_CLASS
 
     @classmethod
     def from_estimator(
@@ -358,12 +399,12 @@ class ReliabilityDisplay(Display):
         estimator : classifier or dict of classifiers
             Fitted; one, or one for each name.
         X : array-like of shape (n_samples, n_features)
-            Rows, best ones that were not trained on.
+            Rows, preferably some that were not trained on.
         y : array-like of shape (n_samples,)
             Their classes; rows with the marker are left out.
         pos_label : object, default=None
-            Class whose probability is drawn. None: the second of two classes, the predicted one of
-            more.
+            Class whose probability is drawn. None: the second of two classes, the
+            predicted one of more.
         n_bins : int, default=10
             Number of bins, of equal width.
         unlabeled : object, default="auto"
@@ -379,41 +420,32 @@ class ReliabilityDisplay(Display):
             Object that stores what was drawn.
         """
         estimators = _look.estimators_by_name(estimator)
+        classes = _common_classes(estimators)
         first = next(iter(estimators.values()))
-        known = {
-            name: np.asarray(one.classes_).tolist() for name, one in estimators.items()
-        }
-        if any(classes != list(first.classes_) for classes in known.values()):
-            raise ValueError(f"Classifiers must know the same classes, got {known}.")
         codes, _ = _look.encode_shown(first, X, y, unlabeled)
-        kept = np.flatnonzero(codes != UNLABELED)
-        if len(kept) == 0:
+        labeled = np.flatnonzero(codes != UNLABELED)
+        if len(labeled) == 0:
             raise ValueError(
                 f"y labels none of the {len(codes)} rows, and classes must be known."
             )
         is_arrow = type(X).__module__.startswith("pyarrow")
-        rows = X.take(kept) if is_arrow else _safe_indexing(X, kept)
-        truth, classes = codes[kept], np.asarray(first.classes_)
-        names = classes.tolist()
-        if pos_label is not None and pos_label not in names:
-            raise ValueError(
-                f"pos_label must be one of the classes {names}, got {pos_label!r}."
-            )
-        code = 1 if len(names) == 2 else None
-        code = code if pos_label is None else names.index(pos_label)
+        rows = X.take(labeled) if is_arrow else _safe_indexing(X, labeled)
+        truth = codes[labeled]
+        code = _drawn_class(classes, pos_label)
         edges = np.linspace(0, 1, check_count("n_bins", n_bins, 1) + 1)
         curves = {}
-        for name, one in estimators.items():
-            probabilities = np.asarray(one.predict_proba(rows))
-            drawn = (
-                probabilities.argmax(axis=1)
-                if code is None
-                else np.full(len(truth), code)
-            )
+        for name, each in estimators.items():
+            probabilities = np.asarray(each.predict_proba(rows))
+            if code is None:
+                drawn = probabilities.argmax(axis=1)
+            else:
+                drawn = np.full(len(truth), code)
             predicted = probabilities[np.arange(len(truth)), drawn]
             sums = bin_sums(predicted, truth == drawn, edges)
             curves[name] = ReliabilityCurve.from_sums(edges, sums)
-        event = _PREDICTED if code is None else f"class {plain_text(names[code])}"
+        event = _PREDICTED_CLASS
+        if code is not None:
+            event = f"class {plain_text(classes[code])}"
         return cls(curves=curves, event=event).plot(ax=ax, **kwargs)
 
     def plot(
@@ -436,20 +468,15 @@ class ReliabilityDisplay(Display):
             Object that stores what was drawn.
         """
         ax = self._open_axes(ax, 4.4, 4.6)
-        diagonal: dict[str, Any] = {
-            "color": FAINT,
-            "linewidth": 0.9,
-            "linestyle": (0, (2, 2)),
-        }
-        (self.diagonal_,) = ax.plot([0, 1], [0, 1], **diagonal)
+        (self.diagonal_,) = ax.plot(
+            [0, 1], [0, 1], color=FAINT, linewidth=0.9, linestyle=(0, (2, 2))
+        )
         self.lines_: dict[str, Any] = {}
         styles = _look.method_styles(self.curves)
-        for rank, (name, curve) in enumerate(self.curves.items()):
-            style = {
-                **styles[str(name)],
-                "marker": _MARKERS[rank % len(_MARKERS)],
-                **kwargs,
-            }
+        for (name, curve), marker in zip(
+            self.curves.items(), cycle(_MARKERS), strict=False
+        ):
+            style = {**styles[str(name)], "marker": marker, **kwargs}
             self.lines_[name] = self._draw_curve(name, curve, style)
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.03, 1.03))
         ax.set_xlabel(f"Predicted probability of {self.event}")
@@ -463,18 +490,47 @@ class ReliabilityDisplay(Display):
     ) -> Any:
         is_full = curve.counts > 0
         low, high = (end[is_full] for end in curve.interval)
-        predicted, observed = curve.predicted[is_full], curve.observed[is_full]
-        self.ax_.vlines(
-            predicted, low, high, color=style["color"], linewidth=0.8, alpha=0.6
-        )
+        predicted = curve.predicted[is_full]
+        observed = curve.observed[is_full]
+        color = style["color"]
+        self.ax_.vlines(predicted, low, high, color=color, linewidth=0.8, alpha=0.6)
         error = f"{curve.calibration_error:.3f}"
         label = f"{plain_text(name)}  {error}" if name else error
         style = {"markersize": 4.5, "linewidth": 1.4, "label": label, **style}
         return self.ax_.plot(predicted, observed, **style)[0]
 
     def _draw_legend(self) -> None:
-        style: dict[str, Any] = {"loc": "best", "frameon": False, "alignment": "left"}
-        style |= {"title_fontsize": _look.LABEL_SIZE, "fontsize": _look.LABEL_SIZE}
         self.ax_.legend(
-            handles=list(self.lines_.values()), title="Calibration error", **style
+            handles=list(self.lines_.values()),
+            title="Calibration error",
+            loc="best",
+            frameon=False,
+            alignment="left",
+            title_fontsize=_look.LABEL_SIZE,
+            fontsize=_look.LABEL_SIZE,
         )
+
+
+def _common_classes(estimators: Mapping[str, Any]) -> list[Any]:
+    """Return the classes that all classifiers know, or raise ValueError."""
+    known = {
+        name: np.asarray(each.classes_).tolist() for name, each in estimators.items()
+    }
+    classes = next(iter(known.values()))
+    if any(others != classes for others in known.values()):
+        raise ValueError(f"Classifiers must know the same classes, got {known}.")
+    return classes
+
+
+def _drawn_class(classes: list[Any], pos_label: Any) -> int | None:
+    """Return the index of the class whose probability is drawn.
+
+    None stands for the predicted class.
+    """
+    if pos_label is None:
+        return 1 if len(classes) == 2 else None
+    if pos_label not in classes:
+        raise ValueError(
+            f"pos_label must be one of the classes {classes}, got {pos_label!r}."
+        )
+    return classes.index(pos_label)

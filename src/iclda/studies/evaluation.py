@@ -1,7 +1,7 @@
 """Evaluation of a model on rows of known class: numbers, terminal output, a page.
 
 ``evaluate_file`` predicts the rows of a file block by block and returns an
-``Evaluation``. ``evaluation_lines`` shows it on a terminal, ``evaluation_page`` in
+``Evaluation``. ``evaluation_lines`` formats it for a terminal, ``evaluation_page`` as
 HTML.
 """
 
@@ -9,32 +9,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._core import AnyArray, Array
+from .._error_estimate import CLEAR, NOTHING_LEARNED
 from .._messages import plural, printable, quoted_list
-from .._statistics import CLEAR, NOTHING, ReliabilityCurve
-from ..tabular.encoders import texts_of
-from ..tabular.fit_predict import (
+from .._statistics import ReliabilityCurve
+from ..tabular.cells import texts_of
+from ..tabular.class_names import may_mean_nothing, short_number
+from ..tabular.files import open_data
+from ..tabular.label_error import why_withheld
+from ..tabular.labels import find_labels
+from ..tabular.predict import (
     PredictionCounts,
     ShareDone,
     check_columns,
     predicted_blocks,
 )
+from ..tabular.read_options import ReadOptions
 from ..tabular.summaries import far_warning
-from ..tabular.table import (
-    ReadOptions,
-    Table,
-    may_mean_nothing,
-    read_classes,
-    short_number,
-    why_withheld,
-)
-from ..tabular.table_files import open_data, open_table
+from ..tabular.table import Table
 from .measures import EDGES, Bins, Confusion, bins_of, brier_score, count_confusion
 from .page import class_error_lines, confusion_lines, percent
 
@@ -46,7 +44,7 @@ class Evaluation:
     Attributes
     ----------
     n_rows : int
-        Number of rows of the file, also of those without a class.
+        Number of rows of the file, including those without a class.
     unknown : mapping of str to int
         Numbers of rows of the classes that the model does not know. Their predictions
         are always wrong.
@@ -73,7 +71,7 @@ class Evaluation:
 
     @property
     def learned(self) -> str:
-        """Whether it beats the most frequent class: clear, unclear or nothing."""
+        """Whether the model beats the most frequent class: clear, unclear, nothing."""
         confusion = self.confusion
         return confusion.base.judge(confusion.error, confusion.interval[1], self.brier)
 
@@ -107,18 +105,16 @@ class Evaluation:
 
 def _bins_to_json(curve: ReliabilityCurve) -> list[dict[str, Any]]:
     """List the bins of probabilities that have rows."""
-    edges = EDGES.round(6)
-    columns = {
-        "from": edges[:-1],
-        "to": edges[1:],
-        "rows": curve.counts,
-        "predicted": curve.predicted,
-        "observed": curve.observed,
-    }
-    lists = {name: column.tolist() for name, column in columns.items()}
+    edges = EDGES.round(6).tolist()
     return [
-        {name: values[i] for name, values in lists.items()}
-        for i, n_rows in enumerate(lists["rows"])
+        {
+            "from": edges[k],
+            "to": edges[k + 1],
+            "rows": n_rows,
+            "predicted": float(curve.predicted[k]),
+            "observed": float(curve.observed[k]),
+        }
+        for k, n_rows in enumerate(curve.counts.tolist())
         if n_rows
     ]
 
@@ -134,17 +130,20 @@ def evaluate_file(
 ) -> Evaluation:
     """Predict the rows of a file and compare with their classes, block by block.
 
-    Classes are in the target of the file, or in another file, ``options.labels``.
-    ``kinds`` are the kinds of the columns that the model takes, ``about`` the details
-    of its file.
+    The classes are in the target column of the file, or in another file,
+    ``options.labels``. ``kinds`` are the kinds of the columns that the model takes,
+    ``about`` is what its file says about its fit.
     """
     file = open_data(data, options.ids)
     check_columns(file, kinds)
-    options = _with_target(options, about.get("target"))
-    known = read_classes(file, options)
+    # The target of the fit, unless another one is given.
+    labels_file = find_labels(file, options, about.get("target"))
+    file.hold(file.columns[:1], texts=[labels_file.target, *options.ids])
+    known = labels_file.read()
     names = texts_of(known.cells.to_pylist(), empty=("",))
 
-    # Rows that were chosen for being informative do not show the error on others.
+    # Rows that were chosen for being informative are harder than others: their errors
+    # do not show the error on new rows.
     table = Table(file, names, known.target, (), is_chosen=known.is_chosen)
     if table.n_chosen and (reason := why_withheld(table)):
         raise ValueError(f"The error of {model_path} on {data} is not known: {reason}.")
@@ -179,24 +178,11 @@ def evaluate_file(
     )
 
 
-def _with_target(options: ReadOptions, trained_target: str | None) -> ReadOptions:
-    """Take the target that the model was trained on, unless another one is given.
-
-    A file of labels need not have a column of that name.
-    """
-    if options.target is not None:
-        return options
-    labels = options.labels
-    if labels is None or trained_target in open_table(Path(labels)).columns:
-        return replace(options, target=trained_target)
-    return options
-
-
 class _Sums:
     """Sums over blocks of rows.
 
-    All classes that the model does not know are counted as one, which follows those of
-    the model.
+    All classes that the model does not know are counted as one further class, the last
+    one of the matrix.
     """
 
     def __init__(self, classes: list[str], unlabeled: str | float | None) -> None:
@@ -204,7 +190,8 @@ class _Sums:
         self.codes = {name: code for code, name in enumerate(classes)}
         self.matrix = np.zeros((len(classes) + 1, len(classes) + 1))
         self.unknown: Counter[str] = Counter()
-        # Sum of Brier scores, and bins, of the rows of known classes.
+        # Brier scores and bins leave out rows of unknown classes, for which the model
+        # has no probability.
         self.brier = 0.0
         self.bins = np.zeros((len(EDGES) - 1, 3))
         self.n_known = 0
@@ -255,7 +242,7 @@ class _Sums:
 
 
 def evaluation_lines(result: Evaluation) -> list[str]:
-    """Format the evaluation as sentences and tables."""
+    """Format the evaluation as sentences and tables for a terminal."""
     confusion = result.confusion
     low, high = confusion.interval
     lines = [
@@ -290,13 +277,13 @@ def evaluation_lines(result: Evaluation) -> list[str]:
 
 
 def base_rate_sentence(result: Evaluation) -> str:
-    """Compare the model with giving the most frequent class to all rows."""
+    """Compare the model with assigning the most frequent class to all rows."""
     base = result.confusion.base
     if base.error == 0:
         end = "; rows of one class cannot show what the model has learned."
     elif result.learned == CLEAR:
         end = "; the model is clearly better."
-    elif result.learned == NOTHING:
+    elif result.learned == NOTHING_LEARNED:
         end = ": the model has learned nothing that helps here."
     elif result.confusion.error < base.error:
         end = "; the model is not clearly better."

@@ -1,8 +1,9 @@
-"""Label the unlabeled rows by the current model, refit, repeat: self-learning, EM, self-training.
+"""Label the unlabeled rows, refit, repeat: self-learning, EM and self-training.
 
-Self-learning has hard labels, EM soft ones, and self-training labels for good the rows that the
-model is sure of. The first two share a loop over the attainable set. A pass needs linear
-scores and class sums only: the covariance follows from the class sums (a downdate of rank K - 1).
+Self-learning gives hard labels, EM soft ones, and both relabel every row in every
+round. They share a loop over the attainable set, whose passes need only linear scores
+and class sums: the covariance follows from the class sums (a downdate of rank K - 1).
+Self-training labels a row once, when the model is sure of it, and then keeps the label.
 """
 
 from __future__ import annotations
@@ -21,90 +22,69 @@ from ..gaussian import LOG_2PI, Gaussians
 from ..labelsums import LinearRule
 from ..likelihood import PreciseMeans
 from ..problem import Problem
-from . import Limits, Outcome
-from .attainable import AttainableSet, Shift, StreamedSet, shifted
-from .quotas import QuotaSet, QuotaStreamedSet, hold_rows, read_rows
+from . import Limits, Outcome, settings
+from .attainable import AttainableSet, SoftLabels
+from .sets import attainable_sets
 
-_STEPS_REMEMBERED = 8  # steps of EM that an extrapolation is made from
-_HELD_IN_ROUNDS = 4096  # unlabeled rows held in memory
-_HELD_WITH_QUOTAS = (
-    2**23
-)  # numbers, 64 MB: to fill quotas of many classes takes many reads
-_SLACK_SHARPNESS = 1e6  # of quotas that are intervals: slacks have next to no entropy
-_LAPACK_WORKSPACE = 1024  # entries for LAPACK's least squares
-_LARGE_SYSTEM = (
-    20_000  # rows of a least squares problem, solved by its normal equations
-)
-_GRAM_ROUNDING = 1e-12  # of the eigenvalues of these
-_SADDLE_STRETCH = 2.0  # factor of a step that leads away from a saddle
-_LIKELIHOOD_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # per row and dimension
-_SMALL_RISES = 2  # rounds in a row that must hardly raise the likelihood
-_HELD_SCORES = 2**22  # 32 MB
-_WHOLE_ROWS = 1e-9  # rounding of shares times rows
-_EQUAL_DIGITS = 9  # of scores of equal rows
+# Relative cutoff for the singular values of the normal equations ...
+_GRAM_RCOND = 1e-12
+# ... and of the problem itself.
+_LEAST_SQUARES_RCOND = 1e-8
+# Size of the workspace for LAPACK's least squares, in numbers.
+_LAPACK_WORKSPACE_SIZE = 1024
+# Rounding of the likelihood, per row and dimension.
+_LIKELIHOOD_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+# Rounding of the product of a share and the weight of all rows.
+_ROOM_ROUNDING = 1e-9
+# Rows whose leads agree to this many decimals count as equal.
+_LEAD_DECIMALS = 9
 
 
 @dataclass(frozen=True)
 class Alternation:
-    """Result of the loop: the point, the labeling that attains it, likelihoods of all rounds."""
+    """Result of the loop: the point, and the labeling that attains it.
+
+    ``n_passes`` counts passes over all rows, for the moments and in the loop; ``path``
+    has the likelihoods of all rounds of EM.
+    """
 
     point: Array
     rule: LinearRule
     n_iter: int
     outcome: Outcome
-    n_passes: int = 1  # over all rows, for the moments and in the loop
+    n_passes: int = 1
     path: list[float] = field(default_factory=list)
 
 
 def alternate(
     problem: Problem, limits: Limits, *, is_soft: bool, start: Array | None = None
 ) -> Alternation:
-    """Alternate between labels and model until the labels, or the likelihood, converge.
+    """Alternate between labels and model until labels, or the likelihood, converge.
 
-    ``start`` are the scores of the first labels; by default those of the supervised fit.
+    ``start`` are the scores of the first labels; None for those of the supervised fit.
     """
-    loop = _maximize_marginal if is_soft else _repeat_labels
-    rows, start = _rows_of(problem), start_scores(problem) if start is None else start
+    rows = attainable_sets(problem).open_for_rounds()
+    if start is None:
+        start = start_scores(problem)
     limits = replace(limits, max_iter=problem.rounds(limits.max_iter))
-    found = loop(problem, rows, start, limits)
-    return replace(
-        found, n_passes=1 + (rows.n_passes if isinstance(rows, StreamedSet) else 0)
-    )
-
-
-class _Round(NamedTuple):
-    """One pass: rows labeled by the model at ``point`` give the next point, ``refitted``."""
-
-    point: Array
-    scores: Array
-    refitted: Array
-    log_sum: float = 0.0  # of the posterior scores, over N
-    shift: Shift | None = None  # of the scores, with quotas
-
-
-def _rows_of(problem: Problem) -> AttainableSet:
-    """Hold few rows in memory, whitened once; read many rows in every round."""
-    most = _HELD_IN_ROUNDS
-    if problem.proportions is not None:
-        n_numbers = 1 + problem.whitening.rank + 4 * problem.n_classes
-        most = max(most, _HELD_WITH_QUOTAS // n_numbers)
-    is_held = problem.unlabeled.n_rows <= most
-    if is_held or problem.proportions is not None:
-        rows, weights = problem.unlabeled.sample(
-            most if is_held else _HELD_IN_ROUNDS, 0
-        )
-        held = hold_rows(problem, rows, weights, _SLACK_SHARPNESS)
-        return held if is_held else read_rows(problem, held)
-    return StreamedSet(problem)
+    loop = _maximize_marginal if is_soft else _repeat_labels
+    result = loop(problem, rows, start, limits)
+    return replace(result, n_passes=1 + rows.n_passes)
 
 
 def _repeat_labels(
     problem: Problem, rows: AttainableSet, start: Array, limits: Limits
 ) -> Alternation:
-    """Self-learning: hard labels until they repeat. Nothing is kept of them but their sums."""
-    scores, point = start, rows.hard_point(start)
+    """Self-learning: repeat hard labels until they no longer change.
+
+    Only the sums of the labels are kept.
+    """
+    scores = start
+    point = rows.hard_point(start)
     outcome = Outcome.MAX_ITERATIONS
-    for n_iter in range(1, limits.max_iter + 1):  # noqa: B007
+    n_iter = 0
+    while n_iter < limits.max_iter:
+        n_iter += 1
         if not problem.is_admissible(point):
             outcome = Outcome.UNBOUNDED
             break
@@ -114,156 +94,183 @@ def _repeat_labels(
         if np.abs(next_point - point).max() <= limits.tol:
             outcome = Outcome.CONVERGED
             break
-        scores, point = next_scores, next_point
+        scores = next_scores
+        point = next_point
     return Alternation(point, problem.rule_of(scores, is_soft=False), n_iter, outcome)
+
+
+class _Round(NamedTuple):
+    """One pass: labels by the model at ``point`` lead to the next one, ``refitted``."""
+
+    point: Array
+    labels: SoftLabels
+
+    @property
+    def refitted(self) -> Array:
+        return self.labels.point
 
 
 @dataclass
 class _State:
-    """State of the iteration: the current point and what stopping depends on."""
+    """The last round of EM, what extrapolation uses, and what stopping depends on.
 
-    # Updated in every round.
+    ``n_small_rises`` counts the rounds in a row that hardly raised the likelihood.
+    """
+
     last: _Round
     history: _History
-    path: list[float] = field(default_factory=list)  # likelihoods
-    # Used to decide when to stop.
-    n_small_rises: int = 0  # rounds in a row that hardly raised the likelihood
+    likelihoods: list[float] = field(default_factory=list)
+    n_small_rises: int = 0
     is_bounded: bool = True
 
 
 def _maximize_marginal(
     problem: Problem, rows: AttainableSet, start: Array, limits: Limits
 ) -> Alternation:
-    """EM with Anderson's extrapolation wherever that does not lose likelihood."""
-    first = _label(rows, problem.labeled_point, start)
+    """EM with Anderson extrapolation, unless that lowers the likelihood."""
+    first = _Round(problem.labeled_point, rows.soft_labels(start))
     state = _State(first, _History(first.point.size))
     state.is_bounded = problem.is_admissible(first.refitted)
     rounding = _LIKELIHOOD_ROUNDING * (1 + problem.whitening.rank)
     small_rise = max(limits.tol, rounding) * problem.moments.weight
     while (outcome := _why_it_stops(state, limits.max_iter)) is None:
-        this, value = _next_round(problem, rows, state)
-        is_small = bool(state.path) and value - state.path[-1] <= small_rise
-        state.n_small_rises = state.n_small_rises + 1 if is_small else 0
-        state.path.append(value)
-        state.last, state.is_bounded = this, problem.is_admissible(this.refitted)
-    # The labels of the last round attain the point that they lead to, not the one they come from.
-    scores = state.last.scores
-    if state.last.shift is not None:
-        scores = shifted(scores, state.last.shift.values)
-    rule = problem.rule_of(scores, is_soft=True)
-    n_iter = max(1, len(state.path))
-    return Alternation(state.last.refitted, rule, n_iter, outcome, path=state.path)
+        this, likelihood = _next_round(problem, rows, state)
+        if state.likelihoods and likelihood - state.likelihoods[-1] <= small_rise:
+            state.n_small_rises += 1
+        else:
+            state.n_small_rises = 0
+        state.likelihoods.append(likelihood)
+        state.last = this
+        state.is_bounded = problem.is_admissible(this.refitted)
+
+    # The labels of the last round attain the refitted point, not the one before it.
+    rule = problem.rule_of(state.last.labels.scores, is_soft=True)
+    n_iter = max(1, len(state.likelihoods))
+    point = state.last.refitted
+    return Alternation(point, rule, n_iter, outcome, path=state.likelihoods)
 
 
 def _why_it_stops(state: _State, max_iter: int) -> Outcome | None:
-    """Return the outcome if EM stops here, else None.
-
-    It stops where the measured likelihood hardly rose twice in a row.
-    """
-    if state.n_small_rises == _SMALL_RISES:
+    """Return the outcome if EM stops here, else None."""
+    if state.n_small_rises == settings.ROUNDS.small_rises_at_convergence:
         return Outcome.CONVERGED
     if not state.is_bounded:
         return Outcome.UNBOUNDED
-    return Outcome.MAX_ITERATIONS if len(state.path) == max_iter else None
-
-
-def _label(
-    rows: AttainableSet, point: Array, scores: Array, start: Shift | None = None
-) -> _Round:
-    """Label rows by the scores of the model at a point; ``start``: shift of an earlier round."""
-    if isinstance(rows, (QuotaSet, QuotaStreamedSet)):
-        found = rows.label(scores, start)
-        return _Round(point, scores, found.point, found.log_sum, found.shift)
-    return _Round(point, scores, *rows.soft_point(scores))
+    if len(state.likelihoods) == max_iter:
+        return Outcome.MAX_ITERATIONS
+    return None
 
 
 def _next_round(
     problem: Problem, rows: AttainableSet, state: _State
 ) -> tuple[_Round, float]:
-    """A round from the extrapolated point, or from the last one if that loses likelihood."""
+    """Label from the extrapolated point, or from the last one if that is worse.
+
+    Return the round, and the likelihood of the model that labels in it.
+    """
 
     def label(point: Array) -> tuple[_Round, float]:
-        """A round, and the likelihood of the model that labels in it."""
         precise = problem.precise_means(point)
         scores = problem.posterior_scores(point, precise)
-        labeled = _label(rows, point, scores, state.last.shift)
-        log_sum = labeled.log_sum * problem.moments.weight
-        return labeled, marginal_log_likelihood(problem, point, log_sum, precise)
+        labels = rows.soft_labels(scores, near=state.last.labels)
+        log_sum = labels.log_sum * problem.moments.weight
+        likelihood = marginal_log_likelihood(problem, point, log_sum, precise)
+        return _Round(point, labels), likelihood
 
-    guess = state.history.extrapolate(state.last) if state.path else None
+    guess = state.history.extrapolate(state.last) if state.likelihoods else None
     if guess is None or not problem.is_admissible(guess):
         return label(state.last.refitted)
-    this, value = label(guess)
-    if value < state.path[-1]:
+    this, likelihood = label(guess)
+    if likelihood < state.likelihoods[-1]:
         state.history = _History(guess.size)
-        this, value = label(state.last.refitted)
-    return this, value
+        return label(state.last.refitted)
+    return this, likelihood
 
 
 class _History:
-    """Anderson acceleration: the last few steps of EM."""
+    """The last few steps of EM, for Anderson acceleration.
+
+    A step leads from the point of a round to the refitted one, its end. Row i of the
+    two arrays is the change of the ends, and of the steps, from one round to the next.
+    """
 
     def __init__(self, size: int) -> None:
-        self._last: tuple[Array, Array] | None = None  # a step, and where it led
-        self._n_known = 0
-        self._ends = np.empty((_STEPS_REMEMBERED, size))  # between the ends of steps
-        self._changes = np.empty((_STEPS_REMEMBERED, size))  # between steps
+        self._last_step: Array | None = None
+        self._last_end: Array | None = None
+        self._n_changes = 0
+        n_remembered = settings.ROUNDS.remembered_steps
+        self._changes_of_end = np.empty((n_remembered, size))
+        self._changes_of_step = np.empty((n_remembered, size))
 
     def extrapolate(self, last: _Round) -> Array | None:
-        """The extrapolated point, admissible or not."""
-        # All classes, though the last follows from the others: distances are the same in any order.
-        flat, end = last.point.ravel(), last.refitted.ravel()
-        step = end - flat
-        if self._last is not None:
-            place = self._n_known % _STEPS_REMEMBERED  # the newest replaces the oldest
-            np.subtract(end, self._last[1], out=self._ends[place])
-            np.subtract(step, self._last[0], out=self._changes[place])
-            self._n_known += 1
-        self._last = step, end
-        n_kept = min(self._n_known, _STEPS_REMEMBERED)
+        """Return the extrapolated point, admissible or not; None without a history."""
+        # All classes, although the last follows from the others: with it, distances do
+        # not depend on the order of the classes.
+        start = last.point.ravel()
+        end = last.refitted.ravel()
+        step = end - start
+        self._remember(step, end)
+        n_kept = min(self._n_changes, len(self._changes_of_step))
         if n_kept == 0:
             return None
-        shares = _least_squares(self._changes[:n_kept].T, step)
+        shares = _least_squares(self._changes_of_step[:n_kept].T, step)
         if shares is None:
             return None
-        move = step - shares @ self._ends[:n_kept]
+        move = step - shares @ self._changes_of_end[:n_kept]
         if move @ step < step @ step:
             # Steps lead away from a saddle: extrapolation would return to it.
-            move = _SADDLE_STRETCH * step
-        point = (flat + move).reshape(last.point.shape)
+            move = settings.ROUNDS.saddle_stretch * step
+        point = (start + move).reshape(last.point.shape)
         # Class weights sum to 1 and class sums to 0, but for rounding.
         excess = np.add.reduce(point)
         excess[0] -= 1
         return np.asarray(point - excess / len(point))
 
+    def _remember(self, step: Array, end: Array) -> None:
+        if self._last_step is not None and self._last_end is not None:
+            # The newest change replaces the oldest one.
+            i = self._n_changes % len(self._changes_of_step)
+            np.subtract(end, self._last_end, out=self._changes_of_end[i])
+            np.subtract(step, self._last_step, out=self._changes_of_step[i])
+            self._n_changes += 1
+        self._last_step = step
+        self._last_end = end
+
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:
-    """Return the solution of smallest norm, by LAPACK: checks cost more than small problems."""
-    if len(matrix) > _LARGE_SYSTEM:  # LAPACK's pivoting reads the columns many times
+    """Return the solution of smallest norm, or None if LAPACK fails.
+
+    LAPACK is called directly: for small problems, SciPy's checks cost more than the
+    solution.
+    """
+    if len(matrix) > settings.ROUNDS.max_lapack_rows:
+        # LAPACK's pivoting would read the columns many times.
         gram = matrix.T @ matrix
-        return np.asarray(
-            np.linalg.lstsq(gram, matrix.T @ right, rcond=_GRAM_ROUNDING)[0]
-        )
+        solution = np.linalg.lstsq(gram, matrix.T @ right, rcond=_GRAM_RCOND)[0]
+        return np.asarray(solution)
+    n_columns = matrix.shape[1]
     padded = np.zeros(max(matrix.shape))
     padded[: len(right)] = right
-    pivots = np.zeros((matrix.shape[1], 1), dtype=np.int32)
-    _, solution, _, _, failed = lapack.dgelsy(
-        matrix, padded, pivots, 1e-8, _LAPACK_WORKSPACE
+    pivots = np.zeros((n_columns, 1), dtype=np.int32)
+    _, solution, _, _, is_failed = lapack.dgelsy(
+        matrix, padded, pivots, _LEAST_SQUARES_RCOND, _LAPACK_WORKSPACE_SIZE
     )
-    return None if failed else np.asarray(solution[: matrix.shape[1]])
+    return None if is_failed else np.asarray(solution[:n_columns])
 
 
 def start_scores(problem: Problem) -> Array:
-    """Linear scores of the supervised fit; where it is singular, pooled moments of all rows.
+    """Return the linear scores with which a fit starts.
 
-    Or those of the problem's own start.
+    They are those of the problem's own start, else those of the supervised fit. Where
+    its covariance is singular, that of all rows takes its place.
     """
     if problem.start is not None:
         return problem.scores_of(problem.start)
-    labeled, keep = problem.likelihood, 1 - problem.shrinkage
-    found = problem.labeled_factor
-    if found is not None:
-        slopes = labeled.means @ found.inverse.T @ found.inverse / keep
+    labeled = problem.likelihood
+    keep = 1 - problem.shrinkage
+    cholesky = problem.labeled_factor
+    if cholesky is not None:
+        slopes = labeled.means @ cholesky.inverse.T @ cholesky.inverse / keep
     elif problem.labeled_rank < problem.whitening.rank:
         slopes = labeled.means
     else:
@@ -272,47 +279,50 @@ def start_scores(problem: Problem) -> Array:
     log_priors = problem.log_priors
     if log_priors is None:
         log_priors = np.log(labeled.counts / labeled.weight)
-    return np.column_stack(
-        [log_priors - (slopes * labeled.means).sum(axis=1) / 2, slopes]
-    )
+    intercepts = log_priors - (slopes * labeled.means).sum(axis=1) / 2
+    return np.column_stack([intercepts, slopes])
 
 
 def marginal_log_likelihood(
     problem: Problem, point: Array, log_sum: float, precise: PreciseMeans
 ) -> float:
-    """Labeled log joint plus unlabeled log marginal, with shrinkage less its penalty.
+    """Return the log likelihood of labeled rows with, and unlabeled without, a class.
 
-    ``log_sum`` is the sum over unlabeled rows of log-sum-exp of the posterior scores, ``precise``
-    are the precise means at the point. All rows have second moment N I, so that the spread about
-    the means needs no row: N tr M^-1 less what the labeled rows gain by their means. The penalty
-    N0/2 (log|Sigma| + nu tr Sigma^-1) of shrinkage is what makes the second moment N I there too.
+    With shrinkage, its penalty N0/2 (log|Sigma| + nu tr Sigma^-1) is subtracted.
+    ``log_sum`` is the sum over the unlabeled rows of log-sum-exp of their posterior
+    scores, ``precise`` are the precise means at the point.
+
+    log-sum-exp leaves out a term -1/2 z' M^-1 z / (1 - s) of every unlabeled row, and
+    labeled rows have -1/2 (z - mu_k)' M^-1 (z - mu_k) / (1 - s). The second moment of
+    all rows is N I, with shrinkage because of the penalty. Hence the sum of all these
+    squared distances needs no row:
+
+        spread = N tr M^-1 - sum_k n_k (2 zbar_k - mu_k)' M^-1 mu_k
+
+    with the labeled class means zbar_k and tr M^-1 = rank + sum_k b_k' M^-1 mu_k.
     """
-    labeled, weight, rank = (
-        problem.likelihood,
-        problem.moments.weight,
-        problem.whitening.rank,
-    )
+    labeled = problem.likelihood
+    weight = problem.moments.weight
+    rank = problem.whitening.rank
     keep = 1 - problem.shrinkage
-    r, along = point[:, 0], precise.along
+    r = point[:, 0]
     pulled = np.add.reduce(precise.rows * labeled.means, axis=1)
-    gained = labeled.counts @ (2 * pulled - along / r)
-    spread = weight * (rank + np.add.reduce(along)) - gained
+    gained = labeled.counts @ (2 * pulled - precise.along / r)
+    spread = weight * (rank + np.add.reduce(precise.along)) - gained
     log_priors = np.log(r) if problem.log_priors is None else problem.log_priors
+    log_det = precise.log_det + rank * math.log(keep) + problem.whitening.log_det
     return float(
         labeled.counts @ log_priors
         + log_sum
         - spread / (2 * keep)
-        - weight
-        / keep
-        / 2
-        * (precise.log_det + rank * math.log(keep) + problem.whitening.log_det)
+        - weight / keep / 2 * log_det
         - weight / 2 * rank * LOG_2PI
     )
 
 
 @dataclass(frozen=True)
 class SelfTraining:
-    """Result of self-training."""
+    """Result of self-training; ``n_added`` counts the unlabeled rows with a label."""
 
     n_iter: int
     n_added: int
@@ -325,61 +335,66 @@ def self_train(
     weights: Array,
     threshold: float,
     limits: Limits,
-    most_shares: Array | None = None,
+    largest_shares: Array | None = None,
 ) -> SelfTraining:
     """Fit, add the unlabeled rows whose posterior reaches the threshold, and repeat.
 
-    ``fit`` takes the codes of the unlabeled rows, -1 for those that are not added, and returns a
-    model for ``rows``, which are in the user's units. A row that was added keeps its label.
-    ``most_shares`` are the largest shares of the rows that the classes may get, if given: of the
-    rows that the model is sure of, the surest are added until a class is full.
+    ``fit`` takes the codes of the unlabeled rows, -1 for those that are not added, and
+    returns a model for ``rows``, which are in the user's units. A row that was added
+    keeps its label. ``largest_shares`` bound the share of the rows that each class may
+    get: of the rows that the model is sure of, the surest are added until the class is
+    full.
     """
     codes = np.full(len(rows), -1)
     for n_iter in range(1, limits.max_iter + 1):
         model = fit(codes)
-        n_added, is_open = int((codes >= 0).sum()), np.flatnonzero(codes < 0)
+        n_added = int((codes >= 0).sum())
+        is_open = np.flatnonzero(codes < 0)
         best, leads, is_sure = _label_open(model, rows[is_open], threshold)
         new = np.flatnonzero(is_sure)
-        if most_shares is not None:
-            added = np.bincount(
-                codes + 1, weights * (codes >= 0), len(most_shares) + 1
-            )[1:]
-            room = most_shares * weights.sum() - added
-            of_open = weights[is_open]
-            by_class = (
-                _first(new[best[new] == k], leads, of_open, room[k])
+        if largest_shares is not None:
+            n_codes = len(largest_shares) + 1
+            added_weights = np.bincount(codes + 1, weights * (codes >= 0), n_codes)[1:]
+            room = largest_shares * weights.sum() - added_weights
+            by_class = [
+                _surest(new[best[new] == k], leads, weights[is_open], room[k])
                 for k in range(len(room))
-            )
-            new = np.concatenate([*by_class])
+            ]
+            new = np.concatenate(by_class)
         if not len(new):
             return SelfTraining(n_iter, n_added, Outcome.CONVERGED)
         codes[is_open[new]] = best[new]
     return SelfTraining(limits.max_iter, n_added, Outcome.MAX_ITERATIONS)
 
 
-def _first(rows: AnyArray, leads: Array, weights: Array, room: float) -> AnyArray:
-    """The rows of the largest leads until the room for their weights is filled.
+def _surest(rows: AnyArray, leads: Array, weights: Array, room: float) -> AnyArray:
+    """Return the rows with the largest leads, until their weights fill the room.
 
     Equal rows are taken together, so that a weight of 2 counts like a row twice.
     """
     rows = rows[np.argsort(-leads[rows], kind="stable")]
-    falling = -np.round(leads[rows], _EQUAL_DIGITS)
-    before = np.concatenate([[0.0], np.cumsum(weights[rows])])[
-        np.searchsorted(falling, falling)
-    ]
-    return rows[before < room - _WHOLE_ROWS]
+    falling = -np.round(leads[rows], _LEAD_DECIMALS)
+    weights_before = np.concatenate([[0.0], np.cumsum(weights[rows])])
+    # Every row of several equal ones gets the weight before the first of them.
+    first_equal = np.searchsorted(falling, falling)
+    return rows[weights_before[first_equal] < room - _ROOM_ROUNDING]
 
 
 def _label_open(
     model: Gaussians, rows: Array, threshold: float
 ) -> tuple[AnyArray, Array, AnyArray]:
-    """Most probable class, lead of its score on the next, whether its posterior is large enough."""
+    """Return the most probable class of every row, and how sure it is.
+
+    That is the lead of its score over the next one, and whether its posterior reaches
+    the threshold.
+    """
     rule = model.score_rule()
-    codes, leads = np.empty(len(rows), dtype=np.intp), np.empty(len(rows))
+    codes = np.empty(len(rows), dtype=np.intp)
+    leads = np.empty(len(rows))
     is_sure = np.empty(len(rows), dtype=bool)
-    step = max(1, _HELD_SCORES // len(rule.intercept))
-    for begin in range(0, len(rows), step):
-        some = slice(begin, begin + step)
+    n_at_once = max(1, settings.ROUNDS.max_scores_at_once // len(rule.intercept))
+    for begin in range(0, len(rows), n_at_once):
+        some = slice(begin, begin + n_at_once)
         scores = model.frame.apply(rows[some]) @ rule.coef + rule.intercept
         scores -= scores.max(axis=1, keepdims=True)
         codes[some] = scores.argmax(axis=1)

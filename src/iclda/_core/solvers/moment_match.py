@@ -1,11 +1,14 @@
-"""The moment-constrained maps: move the supervised fit so that its moments are those of all rows.
+"""Fits whose mean and covariance are those of all rows.
 
-Also the fit that takes its covariance from all rows and its means from the labeled ones, and the
-fit of highest labeled likelihood among all models whose moments are those of all rows: in whitened
-coordinates the points (r, B) with I - B D^-1 B' positive definite, attained by a labeling or not.
+``match_moments`` moves the supervised fit: labeled rows are mapped by
+x -> A (x - m_l) + m. The paper prints T_l^(1/2) where T_l^(-1/2) is meant, and its
+formula for the means has a wrong sign; both are corrected here.
 
-Labeled rows are mapped by x -> A (x - m_l) + m. The paper prints T_l^(1/2) where T_l^(-1/2) is
-meant, and its mean formula has a sign slip; both are mended here.
+``maximize_under_moments`` finds the highest labeled likelihood among all models with
+the mean and covariance of all rows. In whitened coordinates these are the points (r, B)
+with I - B D^-1 B' positive definite, whether a labeling attains them or not.
+
+``normalize`` combines the covariance of all rows with the means of the labeled ones.
 """
 
 from __future__ import annotations
@@ -22,22 +25,19 @@ from ..gaussian import Gaussians, gaussians
 from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
 from ..moments import factor
 from ..problem import WITHIN_TOLERANCE, Problem
-from . import Outcome
+from . import Outcome, settings
 
-_SMALLEST_SINGULAR_RATIO = 1e-12
-CLOSED_FORMS = ("invariant", "symmetric", "means-shifted")  # variants
-_GRADIENT_TOLERANCE = 1e-9  # gradient, per unit of labeled weight, that is aimed at
-_SMALL_ASCENT = (
-    1e-10  # per unit of labeled weight, that Newton's method predicts at a maximum
-)
-_MOST_STEPS = 500
-_TINY_STEP = 1e-12  # step that changes nothing
-_MOST_UNKNOWNS = 2_500  # some minutes
-_MEAN_SCALES = (1.0, 0.1)  # of the distances between class means, to start from
+# Variants of the moment-constrained fit that are a formula.
+CLOSED_FORMS = ("invariant", "symmetric", "means-shifted")
+# A factor whose singular values have a smaller ratio than this has lost its digits.
+_MIN_SINGULAR_RATIO = 1e-12
+
+# A step of this size changes nothing.
+_IDLE_STEP_SIZE = 1e-12
 
 
 def match_moments(problem: Problem, variant: str) -> Gaussians:
-    """Moment-constrained model of a problem."""
+    """Return the moment-constrained model of a problem."""
     weights, shifted, within, A = supervised_moments(problem, variant)
     covariance = (1 - problem.shrinkage) * (A @ within @ A.T)
     means = shifted if variant == "means-shifted" else shifted @ A.T
@@ -55,20 +55,24 @@ def match_moments(problem: Problem, variant: str) -> Gaussians:
 def supervised_moments(
     problem: Problem, variant: str = "invariant"
 ) -> tuple[Array, Array, Array, Array]:
-    """Class weights, means about their mean and covariance of the labeled rows, and the map A."""
-    whitening, labeled = problem.whitening, problem.likelihood
+    """Return what moments are matched with: the supervised fit, and the map A.
+
+    The supervised fit is its class weights, its class means about their mean, and its
+    covariance.
+    """
+    whitening = problem.whitening
+    labeled = problem.likelihood
     weights = labeled.counts / labeled.weight
-    within, rank = problem.labeled_covariance, problem.labeled_rank
+    within = problem.labeled_covariance
+    rank = problem.labeled_rank
     if rank < whitening.rank:
-        raise FitError(
-            say(
-                "The labeled rows are too few, or too alike within their classes, for these "
-                "columns (they span {rank} of {n_dimensions} dimensions), and matching moments "
-                "needs them all: label more rows, or pass {@shrinkage}, for example 0.1 or 'auto'.",
-                rank=rank,
-                n_dimensions=whitening.rank,
-            )
+        sentence = (
+            "The labeled rows are too few, or too alike within their classes, for "
+            "these columns (they span {rank} of {n_dimensions} dimensions), and "
+            "matching moments needs them all: label more rows, or pass {@shrinkage}, "
+            "for example 0.1 or 'auto'."
         )
+        raise FitError(say(sentence, rank=rank, n_dimensions=whitening.rank))
     mean = weights @ labeled.means
     shifted = labeled.means - mean
     total = within + (weights[:, None] * shifted).T @ shifted
@@ -77,126 +81,143 @@ def supervised_moments(
 
 
 def normalize(problem: Problem) -> Gaussians:
-    """Class means of the labeled rows, covariance of all rows: I in whitened coordinates."""
-    frame, whitening, labeled = problem.frame, problem.whitening, problem.likelihood
-    covariance = (1 - problem.shrinkage) * np.eye(whitening.rank)
+    """Return the class means of the labeled rows with the covariance of all rows.
+
+    That covariance is I in whitened coordinates.
+    """
+    labeled = problem.likelihood
+    whitening = problem.whitening
     weights = labeled.counts / labeled.weight
+    covariance = (1 - problem.shrinkage) * np.eye(whitening.rank)
     return gaussians(
-        frame, whitening, weights, labeled.means, covariance, problem.log_priors
+        problem.frame, whitening, weights, labeled.means, covariance, problem.log_priors
     )
 
 
 def _inverse_root(total: Array) -> Array:
-    """T_l^(-1/2): in whitened coordinates, where T = I, this is the invariant map itself."""
+    """Return T_l^(-1/2), which is the invariant map in whitened coordinates."""
     eigenvalues, vectors = scipy.linalg.eigh(total)
     root: Array = (vectors / np.sqrt(eigenvalues)) @ vectors.T
     return root
 
 
 def _user_map(problem: Problem, total: Array) -> Array:
-    """T^(1/2) T_l^(-1/2) formed in the user's units, expressed in whitened coordinates.
+    """Return T^(1/2) T_l^(-1/2) of the user's units, in whitened coordinates.
 
-    With T = U U' and T_l = H H', where H = U L and L L' is T_l in whitened coordinates, the roots
-    are U Q' and H P' for the orthogonal factors Q of U and P of H: what is left is Q'P L^(-1).
+    With T = U U' and T_l = H H', where H = U L and L L' is T_l in whitened coordinates,
+    the roots are U Q' and H P' for the orthogonal factors Q of U and P of H. In
+    whitened coordinates their product is Q'P L^(-1).
     """
     scale = problem.frame.scale
-    # One common factor changes nothing and keeps squares from overflowing.
-    units = problem.whitening.inverse * (scale / scale.max())[:, None]
-    found = factor(total, 0.0)
-    assert found is not None  # the labeled rows vary in all directions
-    turn = _orthogonal_factor(units).T @ _orthogonal_factor(units @ found.lower)
-    A: Array = turn @ found.inverse
+    # One common factor changes nothing, and keeps squares from overflowing.
+    half = problem.whitening.inverse * (scale / scale.max())[:, None]
+    cholesky = factor(total, 0.0)
+    # The labeled rows vary in all directions.
+    assert cholesky is not None
+    labeled_half = half @ cholesky.lower
+    rotation = _orthogonal_factor(half).T @ _orthogonal_factor(labeled_half)
+    A: Array = rotation @ cholesky.inverse
     return A
 
 
 def _orthogonal_factor(half: Array) -> Array:
-    """Q in half = (half half')^(1/2) Q, by the singular vectors of half."""
+    """Return Q in half = (half half')^(1/2) Q, by the singular vectors of half."""
     left, singular, right = np.linalg.svd(half, full_matrices=False)
-    if singular.size and singular[-1] < _SMALLEST_SINGULAR_RATIO * singular[0]:
+    if singular.size and singular[-1] < _MIN_SINGULAR_RATIO * singular[0]:
+        ratio = singular[0] / max(singular[-1], 1e-300)
         raise FitError(
-            f"The directions in which rows vary most and least differ by a factor of "
-            f"{singular[0] / max(singular[-1], 1e-300):.1g} in the units of the features, too much "
-            "for a map formed in these units: rescale the features, or use variant='invariant'."
+            "The directions in which rows vary most and least differ by a factor of "
+            f"{ratio:.1g} in the units of the features, too much for a map formed in "
+            "these units: rescale the features, or use variant='invariant'."
         )
     return np.asarray(left @ right)
 
 
 def maximize_under_moments(problem: Problem) -> tuple[Gaussians, Outcome]:
-    """The best of the maxima that a few starts lead to.
+    """Return the best of the maxima that a few starts lead to, and how it was reached.
 
-    They begin at the invariant moment-constrained fit, and at the same with its means closer. With
-    shrinkage, the labeled covariance and that of all rows are shrunk alike.
+    The starts are the invariant moment-constrained fit, and the same with its means
+    closer together. Shrinkage applies to the labeled covariance and to that of all
+    rows.
     """
+    max_unknowns = settings.MOMENT_MATCH.max_unknowns
     n_unknowns = problem.labeled_point[:-1].size
-    if n_unknowns > _MOST_UNKNOWNS:
+    if n_unknowns > max_unknowns:
+        n_gib = 4 * 8 * n_unknowns**2 / 2**30
         raise FitError(
-            f"The fit of highest likelihood has (classes - 1) x (features + 1) = {n_unknowns:,} "
-            f"unknowns, whose dense systems would take {4 * 8 * n_unknowns**2 / 2**30:.3g} GiB; at "
-            f"most {_MOST_UNKNOWNS:,} are solved. Use the variant 'invariant', or fewer features "
-            "(sklearn.decomposition.PCA) or classes."
+            "The fit of highest likelihood has (classes - 1) x (features + 1) = "
+            f"{n_unknowns:,} unknowns, whose dense systems would take {n_gib:.3g} GiB; "
+            f"at most {max_unknowns:,} are solved. Use the variant 'invariant', or "
+            "fewer features (sklearn.decomposition.PCA) or classes."
         )
     weights, shifted, within, A = supervised_moments(problem)
     scatter = problem.likelihood.weight * within
     likelihood = replace(problem.likelihood, within=scatter, shrinkage=0.0)
-    found = [
-        _ascend(
-            likelihood,
-            np.column_stack([weights, scale * weights[:, None] * (shifted @ A.T)]),
-        )
-        for scale in _MEAN_SCALES
-    ]
-    point, _, is_maximum = max(found, key=lambda each: each[1])
+    ascents = []
+    for scale in settings.MOMENT_MATCH.start_mean_scales:
+        class_sums = scale * weights[:, None] * (shifted @ A.T)
+        ascents.append(_ascend(likelihood, np.column_stack([weights, class_sums])))
+    point, _, is_maximum = max(ascents, key=lambda ascent: ascent[1])
     outcome = Outcome.CONVERGED if is_maximum else Outcome.STALLED
     return problem.model_of(point), outcome
 
 
 def _ascend(likelihood: LabeledLikelihood, start: Array) -> tuple[Array, float, bool]:
-    """Newton's method in a trust region: the point, its value, and whether it is a maximum."""
-    weight, shape = likelihood.weight, start.shape
-    tried = last = start[:-1].ravel()
+    """Maximize the likelihood by Newton's method in a trust region.
 
-    def point_of(free: Array) -> Array:
-        point = np.empty(shape)
-        point[:-1] = free.reshape(point[:-1].shape)
-        point[-1] = -point[:-1].sum(
-            axis=0
-        )  # class weights add up to 1, class sums to 0
+    Return the point, minus its loss, and whether it is a maximum. The unknowns are
+    those of all classes but the last.
+    """
+    weight = likelihood.weight
+    unknowns_of_start = start[:-1].ravel()
+
+    def point_of(unknowns: Array) -> Array:
+        point = np.empty(start.shape)
+        point[:-1] = unknowns.reshape(point[:-1].shape)
+        # Class weights add up to 1, class sums to 0.
+        point[-1] = -point[:-1].sum(axis=0)
         point[-1, 0] += 1
         return point
 
-    def loss(free: Array) -> tuple[float, Array]:
+    tried = unknowns_of_start
+    last = unknowns_of_start
+
+    def loss(unknowns: Array) -> tuple[float, Array]:
         nonlocal tried
-        tried, point = free.copy(), point_of(free)
-        if not smallest_eigenvalue(point) > FLOOR:  # a step that is not taken
-            return np.inf, np.zeros(len(free))
+        tried = unknowns.copy()
+        point = point_of(unknowns)
+        if not smallest_eigenvalue(point) > FLOOR:
+            # An infinite loss: the step is not taken.
+            return np.inf, np.zeros(len(unknowns))
         value, gradient = likelihood.value_and_gradient(point)
         return -float(value) / weight, -(gradient[:-1] - gradient[-1]).ravel() / weight
 
-    def hessian(free: Array) -> Array:
-        point = point_of(free)
+    def hessian(unknowns: Array) -> Array:
+        point = point_of(unknowns)
         if not smallest_eigenvalue(point) > FLOOR:
-            return np.eye(len(free))
+            return np.eye(len(unknowns))
         return -likelihood.hessian(point) / weight
 
-    def watch(free: Array) -> None:
-        """Stop before the region is so small that SciPy looks for a step in it for ever."""
+    def stop_when_idle(unknowns: Array) -> None:
+        # In a very small trust region SciPy would look for a step for ever.
         nonlocal last
-        if np.abs(tried - last).max() <= _TINY_STEP:
+        if np.abs(tried - last).max() <= _IDLE_STEP_SIZE:
             raise StopIteration
-        last = free.copy()
+        last = unknowns.copy()
 
-    found = scipy.optimize.minimize(
+    end = scipy.optimize.minimize(
         loss,
-        start[:-1].ravel(),
+        unknowns_of_start,
         jac=True,
         hess=hessian,
         method="trust-exact",
-        callback=watch,
+        callback=stop_when_idle,
         options={
-            "gtol": _GRADIENT_TOLERANCE,
-            "maxiter": _MOST_STEPS,
-            "initial_trust_radius": 0.1,
+            "gtol": settings.MOMENT_MATCH.gradient_left,
+            "maxiter": settings.MOMENT_MATCH.max_steps,
+            "initial_trust_radius": settings.MOMENT_MATCH.first_trust_radius,
         },
     )
-    ascent = found.jac @ np.linalg.lstsq(found.hess, found.jac)[0] / 2
-    return point_of(found.x), -float(found.fun), bool(0 <= ascent <= _SMALL_ASCENT)
+    ascent = end.jac @ np.linalg.lstsq(end.hess, end.jac)[0] / 2
+    is_maximum = bool(0 <= ascent <= settings.MOMENT_MATCH.max_ascent_left)
+    return point_of(end.x), -float(end.fun), is_maximum

@@ -1,13 +1,14 @@
 """Least squares: losses as functions of the point (r, B), and the fit with soft labels.
 
-In whitened coordinates the columns of (1, z) are orthonormal over all rows: the least squares fit
-of any labeling, with an intercept and targets 0 and 1, is its point, f_k(z) = r_k + b_k' z. Losses
-are half the sum over classes of squared differences, for two classes the square itself.
+In whitened coordinates the columns of (1, z) are orthonormal over all rows. The least
+squares fit of any labeling, with an intercept and targets 0 and 1, is therefore its
+point: f_k(z) = r_k + b_k' z. Losses are half the sum over classes of squared
+differences, which for two classes is the squared difference itself.
 
-With soft labels the squared loss of all rows is minimized over the fit and the labels of the
-unlabeled rows, shares of the classes, together. The best labels of a fit are its predictions,
-projected on the simplex; the loss that is left is convex in the fit, and its gradient is the step
-to the refitted point.
+The fit with soft labels minimizes the squared loss of all rows over the fit and the
+shares of the classes in every unlabeled row. The best shares of a fit are its
+predictions, projected on the simplex. With these shares the loss is convex in the fit,
+and its gradient is the difference between the fit and the refitted point.
 """
 
 from __future__ import annotations
@@ -23,36 +24,38 @@ from .. import AnyArray, Array
 from ..likelihood import Objective, PreciseMeans
 from ..moments import Whitening
 from ..problem import LabeledSummary, Problem
-from . import Limits, Outcome
-from .attainable import HeldSet, hold_all
+from . import Limits, Outcome, settings
+from .held import HeldSet, hold_all
 
-_DEPENDENT_RATIO = (
-    1e-12  # eigenvalue of the labeled covariance, over the largest, that is rounding
-)
-_STEP_ROUNDING = 1e-12  # of a step
-_CG_TOLERANCE = 1e-8  # of Newton's equations, over the gradient
-_SHORTEST_STEP = 1e-6  # part of a Newton step
+# Eigenvalues of the labeled covariance below this share of the largest are rounding.
+_EIGENVALUE_ROUNDING = 1e-12
+# Stands in for zero in a divisor.
+_TINY = 1e-300
+# A step of this size is rounding.
+_STEP_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class SquaredLoss(Objective):
-    """Minus (<p S, p> - 2 <C, p> + constant) / 2, which is concave, with its derivatives."""
+    """Minus the loss (<p S, p> - 2 <C, p> + constant) / 2 of a point p.
 
-    metric: Array  # S: (1 + rank, 1 + rank)
-    target: Array  # C: (K, 1 + rank)
+    ``metric`` is S (1 + rank, 1 + rank), ``target`` is C (K, 1 + rank). The unit of
+    gaps, ``weight``, is 1: the loss is per row.
+    """
+
+    metric: Array
+    target: Array
     constant: float
-    weight: float = 1.0  # the unit of gaps: the loss is per row
+    weight: float = 1.0
 
     def is_bounded(self, point: Array) -> bool:
         return True
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
-        seen = point @ self.metric
-        value = (
-            float(np.vdot(self.target, point) - np.vdot(seen, point) / 2)
-            - self.constant / 2
-        )
-        return value, self.target - seen
+        # p S, the derivative of the quadratic term.
+        slope = point @ self.metric
+        gain = float(np.vdot(self.target, point) - np.vdot(slope, point) / 2)
+        return gain - self.constant / 2, self.target - slope
 
     def hessian_product(self, point: Array) -> Callable[[Array], Array]:
         return lambda direction: np.asarray(-(direction @ self.metric))
@@ -63,7 +66,8 @@ class SquaresProblem(Problem):
     """A problem whose rows are labeled by their largest least squares prediction."""
 
     def is_admissible(self, point: Array) -> bool:
-        return True  # every labeling has a fit
+        # Every labeling has a fit.
+        return True
 
     def posterior_scores(
         self, point: Array, precise: PreciseMeans | None = None
@@ -72,24 +76,29 @@ class SquaresProblem(Problem):
 
 
 def labeled_loss(problem: Problem) -> SquaredLoss:
-    """Mean squared loss of the labeled rows."""
+    """Return the mean squared loss of the labeled rows."""
     return _loss_of(problem.labeled, problem.whitening)
 
 
 def distance_from_supervised(problem: Problem) -> SquaredLoss:
-    """Mean over all rows of the squared difference from the supervised least squares fit."""
+    """Return the mean squared difference from the supervised fit, over all rows."""
     supervised = supervised_squares(problem.labeled, problem.whitening)
-    size = float(np.vdot(supervised, supervised))
-    return SquaredLoss(np.eye(supervised.shape[1]), supervised, size)
+    squares = float(np.vdot(supervised, supervised))
+    return SquaredLoss(np.eye(supervised.shape[1]), supervised, squares)
 
 
 def supervised_squares(labeled: LabeledSummary, whitening: Whitening) -> Array:
-    """(K, 1 + rank): least squares fit of the labeled rows, of several that of smallest slopes."""
+    """Return the least squares fit (K, 1 + rank) of the labeled rows.
+
+    If several fits are equally good, it is the one with the smallest slopes.
+    """
     loss = _loss_of(labeled, whitening)
-    mean, weights = loss.metric[0, 1:], loss.target[:, 0]
+    mean = loss.metric[0, 1:]
+    weights = loss.target[:, 0]
     covariance = loss.metric[1:, 1:] - np.outer(mean, mean)
     eigenvalues, vectors = scipy.linalg.eigh(covariance)
-    is_kept = eigenvalues > _DEPENDENT_RATIO * max(eigenvalues.max(initial=0.0), 1e-300)
+    largest = max(eigenvalues.max(initial=0.0), _TINY)
+    is_kept = eigenvalues > _EIGENVALUE_ROUNDING * largest
     vectors = vectors[:, is_kept]
     between = loss.target[:, 1:] - np.outer(weights, mean)
     slopes = (between @ vectors / eigenvalues[is_kept]) @ vectors.T
@@ -97,110 +106,131 @@ def supervised_squares(labeled: LabeledSummary, whitening: Whitening) -> Array:
 
 
 def _loss_of(labeled: LabeledSummary, whitening: Whitening) -> SquaredLoss:
-    weights, means = labeled.counts / labeled.weight, whitening.points(labeled.means)
+    """Return the loss whose S and C are the mean products of (1, z) and the targets."""
+    weights = labeled.counts / labeled.weight
+    means = whitening.points(labeled.means)
+    transform = whitening.transform
     target = np.column_stack([weights, weights[:, None] * means])
     metric = np.empty((1 + whitening.rank, 1 + whitening.rank))
-    metric[0] = metric[:, 0] = target.sum(axis=0)
-    within = (
-        whitening.transform @ labeled.within @ whitening.transform.T / labeled.weight
-    )
+    metric[0] = target.sum(axis=0)
+    metric[:, 0] = metric[0]
+    within = transform @ labeled.within @ transform.T / labeled.weight
     metric[1:, 1:] = within + means.T @ target[:, 1:]
     return SquaredLoss(metric, target, 1.0)
 
 
 @dataclass(frozen=True)
 class SoftSquares:
-    """Result of the minimization: the fit, its loss, and the class weights of its labels."""
+    """Result of the minimization: the fit, its loss, the class weights of its labels.
+
+    ``n_passes`` is 1, for the moments; rows are read once more to be held.
+    """
 
     point: Array
     objective: float
     class_weights: Array
     n_iter: int
     outcome: Outcome
-    n_passes: int = 1  # for the moments; once more all rows are read to be held
+    n_passes: int = 1
 
 
 def minimize_soft_squares(
     problem: Problem, start: Array, limits: Limits
 ) -> SoftSquares:
-    """Newton's method from ``start``, until a round of labels and refit moves by ``tol`` at most.
+    """Minimize the loss of all rows with soft labels, by Newton's method.
 
-    All unlabeled rows are held in memory.
+    It ends when labels and refit move the point by ``tol`` at most. All unlabeled rows
+    are held in memory.
     """
-    rows, max_iter = hold_all(problem), problem.rounds(limits.max_iter)
-    last = _evaluate(rows, start)
-    n_iter, outcome = 0, None
+    rows = hold_all(problem)
+    max_iter = problem.rounds(limits.max_iter)
+    state = _evaluate(rows, start)
+    n_iter = 0
+    outcome = None
     while outcome is None:
-        if np.abs(last.gradient).max() <= max(limits.tol, _STEP_ROUNDING):
+        if np.abs(state.gradient).max() <= max(limits.tol, _STEP_ROUNDING):
             outcome = Outcome.CONVERGED
         elif n_iter == max_iter:
             outcome = Outcome.MAX_ITERATIONS
         else:
             n_iter += 1
-            lower = _descend(rows, last)
+            lower = _descend(rows, state)
             if lower is None:
                 outcome = Outcome.STALLED
             else:
-                last = lower
-    weights = (last.point - last.gradient)[:, 0]
-    return SoftSquares(last.point, last.value, weights, max(1, n_iter), outcome)
+                state = lower
+    weights = (state.point - state.gradient)[:, 0]
+    return SoftSquares(state.point, state.loss, weights, max(1, n_iter), outcome)
 
 
 @dataclass(frozen=True)
 class _State:
+    """A fit, its loss and gradient; ``is_kept`` (K, n) marks shares that are not 0."""
+
     point: Array
-    value: float
+    loss: float
     gradient: Array
-    is_kept: AnyArray  # (K, n): classes that a row has a share of
+    is_kept: AnyArray
 
 
 def _evaluate(rows: HeldSet, point: Array) -> _State:
+    """Label rows by a fit, and evaluate the loss that is left.
+
+    Columns of (1, z) are orthonormal over all rows. With the refitted point q, the sums
+    over rows of squared predictions and of predictions times labels are <p, p> and
+    <p, q>. The sum of squared labels is the weight of the labeled rows plus the squared
+    shares of the unlabeled ones. The loss is (<p, p> - 2 <p, q> + labels) / 2.
+    """
     shares = _nearest_shares(point @ rows.z.T)
     refitted = rows.labeled_point + (shares * rows.weights) @ rows.z
     gradient = point - refitted
-    # Columns of (1, z) are orthonormal over all rows: sums over rows are sums over coefficients.
-    labels = rows.labeled_point[:, 0].sum() + float(
-        rows.weights @ (shares**2).sum(axis=0)
-    )
-    value = float(np.vdot(point, gradient) - np.vdot(point, refitted) + labels) / 2
-    return _State(point, value, gradient, shares > 0)
+    squared_shares = float(rows.weights @ (shares**2).sum(axis=0))
+    labels = rows.labeled_point[:, 0].sum() + squared_shares
+    loss = float(np.vdot(point, gradient) - np.vdot(point, refitted) + labels) / 2
+    return _State(point, loss, gradient, shares > 0)
 
 
 def _nearest_shares(predictions: Array) -> Array:
-    """(K, n): the nearest columns that are nonnegative and add up to 1."""
+    """Project columns (K, n) on the simplex: nonnegative shares that add up to 1.
+
+    The projection subtracts a number from every column and clips it at zero. It is the
+    number with which the shares that stay positive, the largest ones, add up to 1.
+    """
     ordered = -np.sort(-predictions, axis=0)
     n_classes, n_rows = predictions.shape
-    shifts = (np.cumsum(ordered, axis=0) - 1) / np.arange(1, n_classes + 1)[:, None]
+    counts = np.arange(1, n_classes + 1)[:, None]
+    shifts = (np.cumsum(ordered, axis=0) - 1) / counts
     n_kept = (ordered > shifts).sum(axis=0)
-    return np.asarray(
-        np.maximum(predictions - shifts[n_kept - 1, np.arange(n_rows)], 0)
-    )
+    shift = shifts[n_kept - 1, np.arange(n_rows)]
+    return np.asarray(np.maximum(predictions - shift, 0))
 
 
-def _descend(rows: HeldSet, last: _State) -> _State | None:
-    """A Newton step, shorter if need be; None if no part of it lowers the loss."""
-    shape, is_kept = last.point.shape, last.is_kept
+def _descend(rows: HeldSet, state: _State) -> _State | None:
+    """Take a Newton step, or a part of it; None if no part is an improvement.
+
+    A step is an improvement if it lowers the loss or halves the gradient.
+    """
+    chosen = settings.SOFT_SQUARES
+    shape = state.point.shape
+    size = state.point.size
+    is_kept = state.is_kept
     n_kept = is_kept.sum(axis=0)
 
-    def product(flat: Array) -> Array:
-        """The second derivative: labels follow predictions, but for those at 0 and their mean."""
+    def hessian_product(flat: Array) -> Array:
+        # Shares follow the predictions, but for those at 0, and add up to 1.
         direction = flat.reshape(shape)
-        moved = np.where(is_kept, direction @ rows.z.T, 0)
-        moved = np.where(is_kept, moved - moved.sum(axis=0) / n_kept, 0)
-        return np.asarray(direction - (moved * rows.weights) @ rows.z).ravel()
+        change = np.where(is_kept, direction @ rows.z.T, 0)
+        change = np.where(is_kept, change - change.sum(axis=0) / n_kept, 0)
+        return np.asarray(direction - (change * rows.weights) @ rows.z).ravel()
 
-    hessian = LinearOperator(
-        (last.point.size, last.point.size), matvec=product, dtype=float
-    )
-    step = cg(hessian, last.gradient.ravel(), rtol=_CG_TOLERANCE)[0].reshape(shape)
-    size = 1.0
-    while size > _SHORTEST_STEP:
-        found = _evaluate(rows, last.point - size * step)
-        is_lower = found.value < last.value
-        if (
-            is_lower
-            or np.linalg.norm(found.gradient) < np.linalg.norm(last.gradient) / 2
-        ):
-            return found
-        size /= 2
+    hessian = LinearOperator((size, size), matvec=hessian_product, dtype=float)
+    solved, _ = cg(hessian, state.gradient.ravel(), rtol=chosen.residual_left)
+    step = solved.reshape(shape)
+    step_share = 1.0
+    while step_share > chosen.min_step_part:
+        trial = _evaluate(rows, state.point - step_share * step)
+        half_gradient = np.linalg.norm(state.gradient) / 2
+        if trial.loss < state.loss or np.linalg.norm(trial.gradient) < half_gradient:
+            return trial
+        step_share /= 2
     return None

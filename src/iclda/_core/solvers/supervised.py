@@ -1,10 +1,11 @@
 """The supervised fit: maximum likelihood from labeled rows, shrinkage, gains over it.
 
-Bounds of the gain of a model hold for all labels of the unlabeled rows. With d(x, k) the log of
-prior times density under the model less that under the reference, a labeling q of the unlabeled
-rows changes the log likelihood of all rows by the sum of d over them. d is affine in x up to a
-quadratic term common to all classes, which the moments of all rows give: d is smallest and largest
-at hard labels by a linear rule.
+Bounds of the gain of a model hold for all labels of the unlabeled rows. Let d(x, k) be
+the log of prior times density under the model, less that under the reference. A
+labeling of the unlabeled rows changes the log likelihood of all rows by the sum of d
+over them. d is affine in x up to a quadratic term common to all classes, which the
+moments of all rows give. Its sum is therefore smallest and largest at hard labels by a
+linear rule.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from ..labelsums import LinearRule
 from ..moments import Moments, safe_whitening, whiten
 from ..problem import WITHIN_TOLERANCE, LabeledSummary, Problem, within_rank
 
-_ROUNDING = 1e-12  # of a distance between covariances, over the square of their size
-_SMALL_BETWEEN = (
-    1e3  # between over within classes, of every feature: far from any floor
-)
+# Rounding of the distance of two covariances, relative to the square of their size.
+_DISTANCE_ROUNDING = 1e-12
+# The variance within classes is far from any floor if, in every feature, the variance
+# between classes is smaller than this multiple of it.
+_MAX_SAFE_VARIANCE_RATIO = 1e3
 
 
 def fit_labeled(
@@ -33,11 +35,11 @@ def fit_labeled(
     log_priors: Array | None = None,
     shrunk_within: Array | None = None,
 ) -> tuple[Gaussians, int]:
-    """Model of the labeled rows, and the rank of their scatter within classes.
+    """Return the model of the labeled rows, and the rank of their scatter in classes.
 
-    The scatter within classes is used directly, never as total minus between. ``shrunk_within``
-    (frame coordinates) replaces it when the covariance is shrunk. Directions in which no class
-    varies get the floor of the covariance.
+    The scatter within classes is used directly, never as total minus between.
+    ``shrunk_within`` (frame coordinates) replaces it when the covariance is shrunk.
+    Directions in which no class varies get the floor of the covariance.
     """
     if shrunk_within is not None:
         labeled = replace(labeled, within=shrunk_within)
@@ -45,11 +47,10 @@ def fit_labeled(
     if model is not None:
         return model, model.rank
     whitening = whiten(labeled.moments, frame)
-    covariance = (
-        whitening.transform @ labeled.within @ whitening.transform.T / labeled.weight
-    )
-    means = whitening.points(labeled.means)
+    transform = whitening.transform
     weights = labeled.counts / labeled.weight
+    means = whitening.points(labeled.means)
+    covariance = transform @ labeled.within @ transform.T / labeled.weight
     model = gaussians(
         frame, whitening, weights, means, covariance, log_priors, floor=WITHIN_TOLERANCE
     )
@@ -59,12 +60,12 @@ def fit_labeled(
 def _fit_directly(
     frame: Frame, labeled: LabeledSummary, log_priors: Array | None
 ) -> Gaussians | None:
-    """The model by a factor of the scatter within classes, where it is far from any floor."""
+    """Fit by a factor of the scatter within classes, if that is far from any floor."""
     weights = labeled.counts / labeled.weight
     mean = weights @ labeled.means
     covariance = (labeled.within + labeled.within.T) / (2 * labeled.weight)
     between = weights @ (labeled.means - mean) ** 2
-    if not (between < _SMALL_BETWEEN * covariance.diagonal()).all():
+    if not (between < _MAX_SAFE_VARIANCE_RATIO * covariance.diagonal()).all():
         return None
     whitening = safe_whitening(mean, covariance, frame)
     if whitening is None:
@@ -84,27 +85,30 @@ def _fit_directly(
 
 
 def supervised_reference(problem: Problem) -> Gaussians:
-    """The supervised fit with priors and shrinkage of the problem, to compare other fits with."""
-    labeled, frame, shrunk = problem.labeled, problem.frame, None
+    """Return the supervised fit with priors and shrinkage of the problem.
+
+    Other fits are compared with it; a ValueError says that there is none.
+    """
+    labeled = problem.labeled
+    frame = problem.frame
+    shrunk = None
     if problem.shrinkage > 0:
         shrunk = shrink_labeled(labeled, problem.shrinkage, frame, problem.n_left_out)
     model, rank = fit_labeled(frame, labeled, problem.log_priors, shrunk)
     needed = problem.whitening.rank
     if rank < needed:
-        raise FitError(
-            say(
-                "The labeled rows are too few, or too alike within their classes, for these "
-                "columns (they span {rank} of {needed} dimensions): there is no supervised fit to "
-                "compare with. Label more rows, or pass {@shrinkage}, for example 0.1 or 'auto'.",
-                rank=rank,
-                needed=needed,
-            )
+        sentence = (
+            "The labeled rows are too few, or too alike within their classes, for "
+            "these columns (they span {rank} of {needed} dimensions): there is no "
+            "supervised fit to compare with. Label more rows, or pass {@shrinkage}, "
+            "for example 0.1 or 'auto'."
         )
+        raise FitError(say(sentence, rank=rank, needed=needed))
     return model
 
 
 def labeled_log_likelihood(model: Gaussians, labeled: LabeledSummary) -> float:
-    """Sum over the labeled rows of log prior times density of their own class."""
+    """Sum the log of prior times density of their own class over the labeled rows."""
     shift = (labeled.means - model.center) @ model.projection.T - model.class_points
     spread = np.trace(model.projection @ labeled.within @ model.projection.T)
     spread += labeled.counts @ (shift**2).sum(axis=1)
@@ -115,44 +119,45 @@ def labeled_log_likelihood(model: Gaussians, labeled: LabeledSummary) -> float:
 def oracle_approximating(
     covariance: Array, n_rows: float, n_constant: int = 0
 ) -> float:
-    """Shrinkage of Chen, Wiesel, Eldar and Hero, in [0, 1], of a covariance of so many rows.
+    """Return the oracle approximating shrinkage of a covariance of ``n_rows`` rows.
 
-    It needs no more than the covariance, which is additive over blocks of rows. ``n_constant``
-    further features do not vary.
+    It is that of Chen, Wiesel, Eldar and Hero, in [0, 1] (docs/notation.md). It needs
+    only the covariance, which is additive over blocks of rows. ``n_constant`` further
+    features do not vary.
     """
     n_features = len(covariance) + n_constant
-    norm, trace = float((covariance**2).sum()), float(np.trace(covariance))
+    norm = float((covariance**2).sum())
+    trace = float(np.trace(covariance))
     distance = norm - trace**2 / n_features
-    if distance <= _ROUNDING * norm:  # the target itself, as always with one feature
+    if distance <= _DISTANCE_ROUNDING * norm:
+        # The covariance is the target itself, as always with one feature.
         return 0.0
     noise = (1 - 2 / n_features) * norm + trace**2
-    signal = (
-        n_rows + 1 - 2 / n_features
-    ) * distance  # zero for two features and hardly any weight
+    # Zero for two features and almost no weight.
+    signal = (n_rows + 1 - 2 / n_features) * distance
     return noise / signal if signal > noise else 1.0
 
 
 def pooled_shrinkage(
     labeled: LabeledSummary, frame: Frame, n_constant: int = 0
 ) -> float:
-    """Shrinkage of the covariance within classes, all of them together, of the labeled rows.
+    """Return the shrinkage of the covariance within classes of the labeled rows.
 
-    It has as many degrees of freedom as there are rows beyond one for each class; classes without
-    spread leave nothing to estimate, and the shrinkage is 1.
+    The covariance has as many degrees of freedom as there are rows beyond one for each
+    class. Classes without spread leave nothing to estimate, and the shrinkage is 1.
     """
     n_free = labeled.weight - len(labeled.counts)
     if n_free <= 0 or not labeled.has_spread:
         return 1.0
     units = frame.scale / frame.scale.max()
-    return oracle_approximating(
-        labeled.within / n_free * units[:, None] * units, n_free, n_constant
-    )
+    covariance = labeled.within / n_free * units[:, None] * units
+    return oracle_approximating(covariance, n_free, n_constant)
 
 
 def shrink_labeled(
     labeled: LabeledSummary, shrinkage: float, frame: Frame, n_constant: int = 0
 ) -> Array:
-    """Scatter within classes shrunk towards its mean variance, as scikit-learn does.
+    """Shrink the scatter within classes toward its mean variance, like scikit-learn.
 
     ``n_constant`` further features do not vary.
     """
@@ -163,9 +168,9 @@ def shrink_labeled(
 def target_of_labeled(
     labeled: LabeledSummary, frame: Frame, n_constant: int = 0
 ) -> Array:
-    """(d,): mean variance within classes, times the weight of the labeled rows.
+    """Return the mean variance within classes times the labeled weight, (d,).
 
-    Where classes have no spread at all, the spread of all labeled rows sets the scale.
+    If the classes have no spread at all, that of all labeled rows sets the scale.
     """
     scatter = labeled.within if labeled.has_spread else labeled.moments.scatter
     return mean_variance_in_frame(scatter, frame, n_constant)
@@ -173,80 +178,87 @@ def target_of_labeled(
 
 @dataclass(frozen=True)
 class Gains:
-    """Changes of the log likelihood of all rows per unit of weight, and how many labels differ."""
+    """Changes of the log likelihood of all rows, per unit of their weight.
 
-    worst: float  # over all labelings of the unlabeled rows
+    ``worst`` and ``best`` are the extremes over all labelings of the unlabeled rows,
+    ``expected`` is the mean under the posteriors of the model. ``disagreement`` is the
+    share of the unlabeled weight that model and reference classify differently.
+    """
+
+    worst: float
     best: float
-    expected: float  # under the posteriors of the model
-    disagreement: (
-        float  # share of the unlabeled weight to which both give different classes
-    )
+    expected: float
+    disagreement: float
 
 
 def gains_over(problem: Problem, model: Gaussians, reference: Gaussians) -> Gains:
-    """Gains of a model over a reference, both in the frame of the problem.
+    """Return the gains of a model over a reference, both in the frame of the problem.
 
-    Four passes over the unlabeled rows: two hard ones, a soft one, and one for disagreement.
+    This takes four passes over the unlabeled rows: two with hard labels, one with soft
+    ones, and one for the disagreement.
     """
-    labeled, moments, rows = problem.labeled, problem.moments, problem.unlabeled
+    labeled = problem.labeled
+    moments = problem.moments
+    rows = problem.unlabeled
+    frame = problem.frame
     ahead = lead_over(model, reference)
-    known = _sum_of_scores(
-        ahead, labeled.counts, labeled.counts[:, None] * labeled.means
-    )
+    labeled_sums = labeled.counts[:, None] * labeled.means
+    known = _sum_of_scores(ahead, labeled.counts, labeled_sums)
     known += common_terms(model, moments) - common_terms(reference, moments)
     weight = moments.weight
     if rows.n_rows == 0:
-        return Gains(known / weight, known / weight, known / weight, 0.0)
+        gain = known / weight
+        return Gains(gain, gain, gain, 0.0)
     behind = LinearRule(-ahead.coef, -ahead.intercept, is_soft=False)
-    own = rows.label_sums(model.score_rule(), problem.frame)
+    own = rows.label_sums(model.score_rule(), frame)
     return Gains(
-        worst=(known - rows.label_sums(behind, problem.frame).log_sum) / weight,
-        best=(known + rows.label_sums(ahead, problem.frame).log_sum) / weight,
+        worst=(known - rows.label_sums(behind, frame).log_sum) / weight,
+        best=(known + rows.label_sums(ahead, frame).log_sum) / weight,
         expected=(known + _sum_of_scores(ahead, own.counts, own.sums)) / weight,
         disagreement=_disagreement(problem, model, reference),
     )
 
 
 def lead_over(model: Gaussians, reference: Gaussians) -> LinearRule:
-    """Return the hard rule with scores d(x, k), without their part common to all classes."""
-    none = np.zeros_like(model.log_priors)
-    one, two = (
-        replace(each, log_priors=none).score_rule() for each in (model, reference)
-    )
+    """Return the hard rule of the scores d(x, k), less what all classes share."""
+    no_priors = np.zeros_like(model.log_priors)
+    density = replace(model, log_priors=no_priors).score_rule()
+    reference_density = replace(reference, log_priors=no_priors).score_rule()
     # A prior of 0, which both have, changes nothing.
-    shift = np.zeros_like(none)
+    shift = np.zeros_like(no_priors)
     is_possible = np.isfinite(model.log_priors)
     np.subtract(model.log_priors, reference.log_priors, out=shift, where=is_possible)
-    intercept = one.intercept - two.intercept + shift
-    return LinearRule(one.coef - two.coef, intercept, is_soft=False)
+    coef = density.coef - reference_density.coef
+    intercept = density.intercept - reference_density.intercept + shift
+    return LinearRule(coef, intercept, is_soft=False)
 
 
 def common_terms(model: Gaussians, moments: Moments) -> float:
-    """Sum the part of the log joint density that is common to all classes over all rows."""
-    shift = model.projection @ (moments.mean - model.center)
-    spread = np.einsum(
-        "rd,de,re->", model.projection, moments.scatter, model.projection
-    )
+    """Sum the part of the log joint density that all classes share, over all rows."""
+    projection = model.projection
+    shift = projection @ (moments.mean - model.center)
+    spread = np.einsum("rd,de,re->", projection, moments.scatter, projection)
     constant = model.rank * LOG_2PI + model.log_det + float(shift @ shift)
     return -(moments.weight * constant + float(spread)) / 2
 
 
 def _sum_of_scores(rule: LinearRule, counts: Array, sums: Array) -> float:
-    """Sum the scores of rows, weighted by their shares, given class weights and class sums."""
+    """Sum the scores of rows, weighted by their shares, from their label sums."""
     return float(counts @ rule.intercept + np.vdot(sums, rule.coef.T))
 
 
 def _disagreement(problem: Problem, model: Gaussians, reference: Gaussians) -> float:
-    """Share of rows that two rules classify differently.
+    """Return the share of rows that two models classify differently.
 
-    One pass: the pair of classes with the largest sum of scores is the best class of each rule.
+    One pass is enough: a rule over the pairs of classes, scored by the sum of the two
+    scores, gives every row to the pair of the best class of each model.
     """
-    one, two = model.score_rule(), reference.score_rule()
-    n_classes = one.n_classes
-    coef = (one.coef[:, :, None] + two.coef[:, None, :]).reshape(len(one.coef), -1)
-    intercept = (one.intercept[:, None] + two.intercept).ravel()
-    pairs = problem.unlabeled.label_sums(
-        LinearRule(coef, intercept, is_soft=False), problem.frame
-    )
+    first = model.score_rule()
+    second = reference.score_rule()
+    n_features, n_classes = first.coef.shape
+    coef = (first.coef[:, :, None] + second.coef[:, None, :]).reshape(n_features, -1)
+    intercept = (first.intercept[:, None] + second.intercept).ravel()
+    rule = LinearRule(coef, intercept, is_soft=False)
+    pairs = problem.unlabeled.label_sums(rule, problem.frame)
     shares = pairs.counts.reshape(n_classes, n_classes) / pairs.counts.sum()
     return float(shares.sum() - np.trace(shares))

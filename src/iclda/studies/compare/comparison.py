@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from ..._checks import WARNING
 from ..._messages import and_list, say
+from ...tabular.checks import WARNING
 from ..measures import Confusion, mean_confusion
+from ..page import percent
 from ..store import FitResult
 from .contestants import Contestant
 from .recommendation import Recommendation, recommend
 from .settings import ComparisonSettings
-from .splits import COMPARISON
+from .splits import REPEATED_FOLDS
 from .summary import (
     ComparisonSummary,
     SplitCurvePoint,
@@ -26,6 +28,9 @@ from .verdict import Verdict, decide, title_of
 
 # Up to this many methods are all on the learning curves.
 _MAX_METHODS_ON_CURVES = 6
+
+# The package and the modules in front of the name of an error class.
+_MODULE_OF_ERROR = re.compile(r"^(\w+\.)+(?=\w+(:|$))")
 
 _CAUTION = "Before you rely on this, read the {warnings} about the table: {subjects}."
 _BALANCED_ERROR = (
@@ -53,7 +58,9 @@ class Comparison:
     @cached_property
     def compared(self) -> list[FitResult]:
         """Results of the comparison, without those of the learning curves."""
-        return [result for result in self.results if result.experiment == COMPARISON]
+        return [
+            result for result in self.results if result.experiment == REPEATED_FOLDS
+        ]
 
     @cached_property
     def summary(self) -> ComparisonSummary:
@@ -137,7 +144,7 @@ class Comparison:
         confusion = self.confusion
         if self.chosen is None or confusion is None or not confusion.is_uneven:
             return ""
-        error = f"{100 * confusion.balanced_error:.1f} %"
+        error = percent(confusion.balanced_error)
         return say(_BALANCED_ERROR, name=title_of(self.chosen), balanced=error)
 
     @cached_property
@@ -156,6 +163,6 @@ class Comparison:
 
 
 def last_line(traceback: str) -> str:
-    """Return the message at the end of a traceback."""
-    lines = traceback.strip().splitlines()
-    return lines[-1] if lines else ""
+    """Return the message at the end of a traceback, without the module of the error."""
+    lines = traceback.strip().splitlines() or [""]
+    return _MODULE_OF_ERROR.sub("", lines[-1])

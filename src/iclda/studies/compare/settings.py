@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ... import _cost
-from ..._checks import Remark
 from ..._cost import Cost, ProblemSize
 from ..._estimators.labels import LABELED
 from ..._messages import Text
@@ -21,8 +20,10 @@ from ...methods import (
     Method,
     find_method,
 )
-from ...tabular.table import Source, Table
-from ..store import COMPARISON_FORMAT
+from ...tabular.checks import Remark
+from ...tabular.readers import Source
+from ...tabular.table import Table
+from ..measures import COMPARISON
 from .contestants import (
     Contestant,
     Size,
@@ -32,7 +33,7 @@ from .contestants import (
 )
 from .plan import DEFAULT_REPEATS, ComparisonPlan
 from .remarks import check_table, encode_sample
-from .splits import COMPARISON, MAX_CURVE_UNLABELED_ROWS
+from .splits import MAX_CURVE_UNLABELED_ROWS, REPEATED_FOLDS
 
 # Repeats of a fast comparison.
 _FAST_REPEATS = 3
@@ -159,13 +160,12 @@ class ComparisonSettings:
 
     def n_repeats(self, experiment: str) -> int:
         """Return the repeats of an experiment; that of a curve is a single split."""
-        return self.repeats if experiment == COMPARISON else self.curve_splits
+        return self.repeats if experiment == REPEATED_FOLDS else self.curve_splits
 
     @property
     def agreed(self) -> dict[str, Any]:
         """Settings that stored rows depend on."""
-        settings = {name: getattr(self, name) for name in _AGREED}
-        return {"kind": COMPARISON, "format": COMPARISON_FORMAT, **settings}
+        return {"kind": COMPARISON, **{name: getattr(self, name) for name in _AGREED}}
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings as values that JSON has."""
@@ -187,7 +187,7 @@ class ComparisonSettings:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> ComparisonSettings:
-        """Invert ``to_json``; KeyError, TypeError or ValueError for other versions."""
+        """Invert ``to_json``."""
         known = {each.name: stored[each.name] for each in fields(cls)}
         known["size"] = Size(**known["size"])
         known["remarks"] = [

@@ -2,11 +2,13 @@
 
 - ``design`` has the data sets, methods and sizes of its experiments.
 - ``published`` reads its numbers.
-- ``run`` draws the splits, fits the methods and stores a row for each fit.
+- ``splits`` loads the data sets and splits them into labeled, unlabeled and test rows.
+- ``fits`` fits the methods.
+- ``run`` does both for every cell, and stores a row for each fit.
 - ``stored_settings`` reads the settings that a run stores with its rows.
 - ``summary`` turns rows into the cells of the tables and the points of the curves.
 - ``report`` draws the figures and writes the report.
 
-The folder ``research`` of the repository builds on ``run`` to answer the questions that
+The folder ``research`` of the repository builds on these to answer the questions that
 the paper leaves open.
 """

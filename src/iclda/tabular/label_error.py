@@ -1,0 +1,80 @@
+"""The error on new rows that labels drawn at random show.
+
+Rows that were chosen because their labels are informative are no sample of all rows:
+their labels train the fits, and only labels of rows drawn at random test them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._core import AnyArray
+from .._error_estimate import (
+    MIN_TESTED_ROWS,
+    ErrorEstimate,
+    estimate_error_of_all_labels,
+)
+from .._held_out import NO_FOLD, predict_held_out, shuffled_folds
+from .._messages import FitError, plural
+from .checks import first_copies
+from .table import Table
+
+# Folds into which labels drawn at random are divided.
+_N_FOLDS = 5
+
+
+def why_withheld(table: Table) -> str:
+    """Return why labels drawn at random do not show the error; empty if they do."""
+    n_random = int(table.is_random.sum())
+    if n_random >= MIN_TESTED_ROWS:
+        return ""
+    n_labels = int(table.is_labeled.sum())
+    return (
+        f"it is measured by at least {MIN_TESTED_ROWS} labels of rows drawn at random, "
+        f"and there are {n_random} among {plural(n_labels, 'label')}. `iclda ask` "
+        "draws such rows by its option test"
+    )
+
+
+def random_estimate(table: Table, is_wrong: AnyArray) -> ErrorEstimate:
+    """Error on new rows, by ``wrong_on_random``."""
+    n_labels = int(table.is_labeled.sum())
+    return estimate_error_of_all_labels(is_wrong, n_labels, _N_FOLDS)
+
+
+def wrong_on_random(
+    model: Any, table: Table, is_training: AnyArray | None = None
+) -> AnyArray:
+    """Which labels drawn at random are predicted wrongly by fits without them.
+
+    Every fit has all chosen labels and, in folds, the other random ones;
+    ``is_training`` are the rows whose labels fits may use. Without two classes to fit,
+    the only one is predicted. Of a row that occurs several times the first copy is
+    tested, by fits to none of them.
+    """
+    first = first_copies(table.features, table.labels)
+    is_first = first == np.arange(len(first))
+    is_tested = table.is_random & is_first
+    n_tested = int(is_tested.sum())
+    folds = np.full(len(first), NO_FOLD)
+    folds[is_tested] = shuffled_folds(n_tested, _N_FOLDS, np.random.default_rng(0))
+
+    def predict(train: AnyArray, test: AnyArray) -> AnyArray:
+        labels = table.labels.copy()
+        labels[np.isin(first, test)] = None
+        if is_training is not None:
+            labels[~is_training] = None
+        classes = {label for label in labels if label is not None}
+        if len(classes) < 2:
+            return np.full(len(test), next(iter(classes), None), dtype=object)
+        fitted = clone(model).fit(table.features, labels)
+        predicted = fitted.predict(table.features.iloc[test])
+        return np.asarray(predicted, dtype=object)
+
+    predicted = predict_held_out(predict, folds)
+    if isinstance(predicted, FitError):
+        raise predicted
+    return np.asarray(predicted != table.labels[is_tested], dtype=bool)
