@@ -23,29 +23,31 @@ from .fit_inputs import Needs, check_spread, overflow_is_checked_later
 class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     """Discriminant analysis whose directions vary little between neighbors (SDA).
 
-    Directions maximize the scatter between the labeled classes relative to S_t + alpha X L X' +
-    beta I (Cai, He and Han, 2007), with S_t the total scatter of the labeled rows and L the
-    Laplacian of a graph that joins every row, labeled or not, to its nearest neighbors.
-    ``transform`` gives these directions. Rows are classified in them as LDA does, with the scatter
-    S_w + alpha X L X' + beta I within classes. Distances are in the units of the features: scale
-    them first if their units differ. All rows are held in memory.
+    Directions maximize the scatter between the labeled classes relative to S_t + alpha
+    X L X' + beta I (Cai, He and Han, 2007), with S_t the total scatter of the labeled
+    rows and L the Laplacian of a graph that joins every row, labeled or not, to its
+    nearest neighbors. ``transform`` gives these directions. Rows are classified in them
+    as LDA does, with the scatter S_w + alpha X L X' + beta I within classes. Distances
+    are in the units of the features: scale them first if their units differ. All rows
+    are held in memory.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     n_neighbors : int, default=5
-        Two rows are joined if one is among the so many nearest of the other. Rows that are equal
-        count as one, with the weight of all.
+        Two rows are joined if one is among the so many nearest of the other. Rows that
+        are equal count as one, with the weight of all.
     alpha : float, default=0.1
         Weight of the graph.
     beta : float, default=0.1
         Weight of the identity, in squared units of the features.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -60,13 +62,15 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within the labeled classes, with the terms of ``alpha`` and ``beta``.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     shrinkage_ : float
         0: ``beta`` takes its place.
     n_passes_ : int
-        Number of times all unlabeled rows were summed; once more they are read to be held.
+        Number of times all unlabeled rows were summed; once more they are read to be
+        held.
     rank_ : int
         Number of features.
     n_features_in_ : int
@@ -74,10 +78,8 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References
-    ----------
-    D. Cai, X. He and J. Han, "Semi-supervised discriminant analysis", IEEE International
-    Conference on Computer Vision, 2007.
+    References ---------- D. Cai, X. He and J. Han, "Semi-supervised discriminant
+    analysis", IEEE International Conference on Computer Vision, 2007.
 
     Examples
     --------

@@ -34,47 +34,48 @@ _SHARE_ROUNDING = 1e-12
 class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     """LDA whose labeling of the unlabeled rows maximizes the likelihood of the labeled rows.
 
-    The labels of the unlabeled rows may be soft. ``gap_`` certifies the fit: to first order, no
-    change of labels can raise the objective by more than ``gap_``. The problem can have several
-    local maxima; the best of many starts is taken. ``certify`` looks for a proof that it is the
-    global maximum.
+    The labels of the unlabeled rows may be soft. ``gap_`` certifies the fit: to first
+    order, no change of labels can raise the objective by more than ``gap_``. The
+    problem can have several local maxima; the best of many starts is taken. ``certify``
+    looks for a proof that it is the global maximum.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" is the
-        geometric mean of those of Chen et al. for the labeled rows, about class means, and for all
-        rows.
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto"
+        is the geometric mean of those of Chen et al. for the labeled rows, about class
+        means, and for all rows.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
-        Shares of the unlabeled rows that the classes get, in the order of ``classes_``, or class ->
-        share; a pair instead of a share is the least and the largest one. "labeled" takes the
-        shares of the labeled rows, "auto" those that ``AverageLDA`` predicts, and the fit starts
-        there. None and "free" leave them free; with fewer labels than features a free
-        fit may give nearly all unlabeled rows to one class.
+        Shares of the unlabeled rows that the classes get, in the order of ``classes_``,
+        or class -> share; a pair instead of a share is the least and the largest one.
+        "labeled" takes the shares of the labeled rows, "auto" those that ``AverageLDA``
+        predicts, and the fit starts there. None and "free" leave them free; with fewer
+        labels than features a free fit may give nearly all unlabeled rows to one class.
     n_starts : int, default=32
-        Number of labelings to start from. If half of them lead to one maximum, no more are
-        tried. If not, four times as many are drawn, and more are made of the best ones until that
-        gains nothing any more.
+        Number of labelings to start from. If half of them lead to one maximum, no more
+        are tried. If not, four times as many are drawn, and more are made of the best
+        ones until that gains nothing any more.
     max_iter : int, default=200
-        Most Newton steps from one start. All steps together cost at most about as much as
-        ``max_iter`` reads of all rows.
+        Most Newton steps from one start. All steps together cost at most about as much
+        as ``max_iter`` reads of all rows.
     tol : float, default=1e-6
-        Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled rows the fit is
-        more accurate than that at no extra cost.
+        Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled
+        rows the fit is more accurate than that at no extra cost.
     certify : bool, default=False
-        Whether to look for a proof that no labeling has an objective above that of the fit by more
-        than 1e-6. It takes up to about a second, and needs two classes, free proportions and
-        several labels for each feature. See ``is_global_``.
+        Whether to look for a proof that no labeling has an objective above that of the
+        fit by more than 1e-6. It takes up to about a second, and needs two classes,
+        free proportions and several labels for each feature. See ``is_global_``.
     random_state : int, RandomState instance or None, default=None
-        Draws the starts and, of many rows, the sample they are compared on. None is a fixed seed:
-        the same data give the same fit.
+        Draws the starts and, of many rows, the sample they are compared on. None is a
+        fixed seed: the same data give the same fit.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -89,7 +90,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     objective_ : float
@@ -99,7 +101,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     n_iter_ : int
         Number of Newton steps to the best maximum.
     n_passes_ : int
-        Number of times the search read all unlabeled rows: moments, sample, path and certificate.
+        Number of times the search read all unlabeled rows: moments, sample, path and
+        certificate.
     n_optima_ : int
         Number of distinct local maxima seen.
     is_global_ : bool or None
@@ -107,18 +110,20 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     converged_ : bool
         Whether ``gap_`` is at most ``tol``.
     outcome_ : str
-        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
+        How the iteration ended: "converged", or a reason listed in
+        ``NotConvergedWarning``.
     responsibilities_ : ndarray of shape (n_unlabeled, n_classes)
-        Imputed labels of the unlabeled rows: those of X, then those of X_unlabeled. Stored for
-        rows in memory, up to a million entries; ``impute`` gives them for any rows. Up to 20,000
-        unlabeled rows (fewer of more than 100 features) and 256 unknowns, (n_classes - 1)
-        (n_features + 1), they are, if rounding allows, those of the optimum itself: 0 or 1 but for
-        rows that classes share.
+        Imputed labels of the unlabeled rows: those of X, then those of X_unlabeled.
+        Stored for rows in memory, up to a million entries; ``impute`` gives them for
+        any rows. Up to 20,000 unlabeled rows (fewer of more than 100 features) and 256
+        unknowns, (n_classes - 1) (n_features + 1), they are, if rounding allows, those
+        of the optimum itself: 0 or 1 but for rows that classes share.
     shared_rows_ : ndarray of shape (n_shared,)
-        Indices of the rows of ``responsibilities_`` of which no class has all but 1e-12. Where hard
-        labels separate all classes, at most (n_classes - 1) (n_features + 1) distinct rows; at an
-        optimum inside the set of all labelings, most rows. With more rows than those above also
-        the ones in a narrow band along each boundary.
+        Indices of the rows of ``responsibilities_`` of which no class has all but
+        1e-12. Where hard labels separate all classes, at most (n_classes - 1)
+        (n_features + 1) distinct rows; at an optimum inside the set of all labelings,
+        most rows. With more rows than those above also the ones in a narrow band along
+        each boundary.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int

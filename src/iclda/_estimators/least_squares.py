@@ -35,10 +35,11 @@ def _rule_of(problem: Problem, point: Array) -> LinearRule:
 class LeastSquaresClassifier(LinearClassifier):
     """Linear functions of the features, with an intercept, fitted to 0 and 1 by least squares.
 
-    Every class has a function, which predicts 1 for its own rows and 0 for others; a row goes to
-    the class of the largest one. Unlabeled rows are ignored. If there are fewer labeled rows than
-    features, of all fits the one of smallest slopes on standardized rows is taken. Probabilities
-    are the predictions, clipped at 0 and scaled to add up to 1.
+    Every class has a function, which predicts 1 for its own rows and 0 for others; a
+    row goes to the class of the largest one. Unlabeled rows are ignored. If there are
+    fewer labeled rows than features, of all fits the one of smallest slopes on
+    standardized rows is taken. Probabilities are the predictions, clipped at 0 and
+    scaled to add up to 1.
 
     Parameters
     ----------
@@ -90,8 +91,8 @@ class LeastSquaresClassifier(LinearClassifier):
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            ``X @ coef_.T + intercept_``: near 1 in the own class, near 0 in others; for two classes
-            from -1, the first, to 1, the second.
+            ``X @ coef_.T + intercept_``: near 1 in the own class, near 0 in others; for
+            two classes from -1, the first, to 1, the second.
         """
         self._check_ready(X, "decision_function")
         return RowsReader(self).apply(X, self._model_.decisions())
@@ -109,8 +110,8 @@ class LeastSquaresClassifier(LinearClassifier):
         Returns
         -------
         loss : ndarray of shape (n_samples,)
-            Half the sum over classes of the squared difference of target and prediction; for two
-            classes that is the squared difference for either.
+            Half the sum over classes of the squared difference of target and
+            prediction; for two classes that is the squared difference for either.
         """
         self._check_ready(X, "squared_loss")
         scores = self._model_.class_scores()
@@ -123,11 +124,12 @@ class LeastSquaresClassifier(LinearClassifier):
 class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     """The best least squares fit that some labeling of the unlabeled rows gives.
 
-    Best is the one of smallest squared loss on the labeled rows (Krijthe and Loog, 2015), or the
-    one nearest to the supervised fit, by the squared difference of their predictions on all rows
-    (Krijthe and Loog, 2017). The squared loss of the projected fit on the training rows is at most
-    that of the supervised fit, whatever the labels of the unlabeled rows are. Both problems are
-    convex: ``gap_`` certifies that no other fit is better by more than that.
+    Best is the one of smallest squared loss on the labeled rows (Krijthe and Loog,
+    2015), or the one nearest to the supervised fit, by the squared difference of their
+    predictions on all rows (Krijthe and Loog, 2017). The squared loss of the projected
+    fit on the training rows is at most that of the supervised fit, whatever the labels
+    of the unlabeled rows are. Both problems are convex: ``gap_`` certifies that no
+    other fit is better by more than that.
 
     Parameters
     ----------
@@ -138,24 +140,26 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     max_iter : int, default=200
         Largest number of Newton steps.
     tol : float, default=1e-6
-        Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled rows the fit is
-        more accurate than that at no extra cost.
+        Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled
+        rows the fit is more accurate than that at no extra cost.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Classes, sorted.
     class_weights_ : ndarray of shape (n_classes,)
-        Share of the weight in every class, labels and those of the optimal labeling together.
+        Share of the weight in every class, labels and those of the optimal labeling
+        together.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
         Coefficients of the functions; for two classes, of the second less the first.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     objective_ : float
-        Mean squared loss of the labeled rows, or mean squared difference from the supervised fit.
+        Mean squared loss of the labeled rows, or mean squared difference from the
+        supervised fit.
     gap_ : float
         By how much it may exceed the smallest one possible.
     n_iter_ : int
@@ -165,7 +169,8 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     converged_ : bool
         Whether ``gap_`` is at most ``tol``.
     outcome_ : str
-        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
+        How the iteration ended: "converged", or a reason listed in
+        ``NotConvergedWarning``.
     rank_ : int
         Rank of the covariance of all rows.
     n_features_in_ : int
@@ -173,11 +178,10 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References
-    ----------
-    J. H. Krijthe and M. Loog, "Robust semi-supervised least squares classification by implicit
-    constraints", Pattern Recognition 63, 2017, arXiv:1512.08240; "Projected estimators for robust
-    semi-supervised classification", Machine Learning 106, 2017, arXiv:1602.07865.
+    References ---------- J. H. Krijthe and M. Loog, "Robust semi-supervised least
+    squares classification by implicit constraints", Pattern Recognition 63, 2017,
+    arXiv:1512.08240; "Projected estimators for robust semi-supervised classification",
+    Machine Learning 106, 2017, arXiv:1602.07865.
 
     Examples
     --------
@@ -232,25 +236,25 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
 class SelfLearningLeastSquares(LeastSquaresClassifier):
     """Label the unlabeled rows by the least squares fit, refit to all rows, until no label changes.
 
-    The squared loss on all rows, those labels included, falls in every round. With soft labels,
-    shares of the classes, it has one minimum, which is found by Newton's method; all rows are held
-    in memory then.
+    The squared loss on all rows, those labels included, falls in every round. With soft
+    labels, shares of the classes, it has one minimum, which is found by Newton's
+    method; all rows are held in memory then.
 
     Parameters
     ----------
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     labels : {"hard", "soft"}, default="hard"
-        Hard labels are the class of the largest prediction, soft ones the shares that are nearest
-        to the predictions: for two classes, predictions clipped to [0, 1].
+        Hard labels are the class of the largest prediction, soft ones the shares that
+        are nearest to the predictions: for two classes, predictions clipped to [0, 1].
     max_iter : int, default=1000
         Most rounds, or Newton steps.
     tol : float, default=0.0
-        Largest change of class shares and class means that counts as none; with soft labels 1e-12
-        if it is less.
+        Largest change of class shares and class means that counts as none; with soft
+        labels 1e-12 if it is less.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -267,11 +271,13 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
     n_iter_ : int
         Number of rounds, each a label for every row and a refit; or of Newton steps.
     n_passes_ : int
-        Number of times all unlabeled rows were read; soft labels read them once more to hold them.
+        Number of times all unlabeled rows were read; soft labels read them once more to
+        hold them.
     converged_ : bool
         Whether the labels stood still.
     outcome_ : str
-        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
+        How the iteration ended: "converged", or a reason listed in
+        ``NotConvergedWarning``.
     rank_ : int
         Rank of the covariance of all rows.
     n_features_in_ : int

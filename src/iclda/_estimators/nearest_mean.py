@@ -36,14 +36,15 @@ def supervised_nearest_mean(problem: Problem) -> Fit:
 class NearestMean(LinearGaussianClassifier):
     """Gaussian classes with the covariance sigma^2 I, by maximum likelihood from labeled rows.
 
-    With equal priors a row goes to the class whose mean is nearest, in the units of the features:
-    scale them first if their units differ. sigma^2 is the mean over features of the variance
-    within classes. Unlabeled rows are ignored.
+    With equal priors a row goes to the class whose mean is nearest, in the units of the
+    features: scale them first if their units differ. sigma^2 is the mean over features
+    of the variance within classes. Unlabeled rows are ignored.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
 
@@ -60,7 +61,8 @@ class NearestMean(LinearGaussianClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     shrinkage_ : float
@@ -97,25 +99,27 @@ class NearestMean(LinearGaussianClassifier):
 class ExpectationMaximizationNearestMean(LinearGaussianClassifier):
     """Nearest means that maximize the likelihood of all rows, unlabeled ones without their class.
 
-    Like ``ExpectationMaximizationLDA``, with the covariance sigma^2 I in the units of the features.
+    Like ``ExpectationMaximizationLDA``, with the covariance sigma^2 I in the units of
+    the features.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row relative to a labeled one.
     max_iter : int, default=None
-        Largest number of rounds. None: as many as take about ten seconds on two cores, from 32 for
-        a million rows of many classes to 10,000.
+        Largest number of rounds. None: as many as take about ten seconds on two cores,
+        from 32 for a million rows of many classes to 10,000.
     tol : float, default=1e-8
-        Stop when the log likelihood, per unit of weight, rises by less than this in two rounds in
-        a row.
+        Stop when the log likelihood, per unit of weight, rises by less than this in two
+        rounds in a row.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -130,7 +134,8 @@ class ExpectationMaximizationNearestMean(LinearGaussianClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     n_iter_ : int
@@ -140,7 +145,8 @@ class ExpectationMaximizationNearestMean(LinearGaussianClassifier):
     converged_ : bool
         Whether the likelihood stood still.
     outcome_ : str
-        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
+        How the iteration ended: "converged", or a reason listed in
+        ``NotConvergedWarning``.
     log_likelihood_path_ : ndarray of shape ``(n_iter_,)``
         Log likelihood after every round: labeled log joint plus unlabeled log marginal.
     shrinkage_ : float
@@ -185,21 +191,22 @@ class ExpectationMaximizationNearestMean(LinearGaussianClassifier):
 class MomentConstrainedNearestMean(LinearGaussianClassifier):
     """Nearest means of the labeled rows, shifted together so that their mean is that of all rows.
 
-    That maximizes the likelihood of the labeled rows over all means whose average, weighted by the
-    priors, is the mean of all rows (Loog and Jensen, 2015).
+    That maximizes the likelihood of the labeled rows over all means whose average,
+    weighted by the priors, is the mean of all rows (Loog and Jensen, 2015).
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     variant : {"variance-kept", "variance-anew"}, default="variance-anew"
-        The variance: of the labeled rows about their own class means, or about the shifted ones,
-        which maximizes the likelihood.
+        The variance: of the labeled rows about their own class means, or about the
+        shifted ones, which maximizes the likelihood.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -214,7 +221,8 @@ class MomentConstrainedNearestMean(LinearGaussianClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     n_passes_ : int
@@ -228,10 +236,9 @@ class MomentConstrainedNearestMean(LinearGaussianClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References
-    ----------
-    M. Loog and A. C. Jensen, "Semi-supervised nearest mean classification through a constrained
-    log-likelihood", IEEE Transactions on Neural Networks and Learning Systems 26 (5), 2015.
+    References ---------- M. Loog and A. C. Jensen, "Semi-supervised nearest mean
+    classification through a constrained log-likelihood", IEEE Transactions on Neural
+    Networks and Learning Systems 26 (5), 2015.
 
     Examples
     --------

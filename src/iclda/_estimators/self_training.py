@@ -26,22 +26,25 @@ from .fit_inputs import Needs, automatic_shrinkage, overflow_is_checked_later
 class SelfTrainingLDA(LinearGaussianClassifier):
     """Add the unlabeled rows that the fit is sure of to the labeled ones, refit, repeat.
 
-    A row keeps the label it was given, and rows that the fit is never sure of are left out, as in
-    scikit-learn's ``SelfTrainingClassifier``.
+    A row keeps the label it was given, and rows that the fit is never sure of are left
+    out, as in scikit-learn's ``SelfTrainingClassifier``.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance within classes on the diagonal of the covariance; "auto" by Chen
-        et al. for all classes together, about their means, in every round.
+        Share of the mean variance within classes on the diagonal of the covariance;
+        "auto" by Chen et al. for all classes together, about their means, in every
+        round.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
-        Shares of the unlabeled rows that the classes get at most: the surest rows fill them.
-        "labeled" are those of the labels, "auto" those that ``AverageLDA`` finds; None and "free"
-        set none. Bounds as in ``ExpectationMaximizationLDA``; lower ones have no effect.
+        Shares of the unlabeled rows that the classes get at most: the surest rows fill
+        them. "labeled" are those of the labels, "auto" those that ``AverageLDA`` finds;
+        None and "free" set none. Bounds as in ``ExpectationMaximizationLDA``; lower
+        ones have no effect.
     threshold : float in [0, 1], default=0.75
         Probability from which on a row is added.
     max_rows : int, default=20000
@@ -49,8 +52,8 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     max_iter : int, default=1000
         Largest number of rounds.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -65,7 +68,8 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     n_added_ : int
@@ -77,7 +81,8 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     converged_ : bool
         Whether no further row could be added.
     outcome_ : str
-        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
+        How the iteration ended: "converged", or a reason listed in
+        ``NotConvergedWarning``.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int
