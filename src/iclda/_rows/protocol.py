@@ -16,8 +16,9 @@ it. ``tests/rows/test_backends.py`` compares every backend with rows in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -165,6 +166,15 @@ class WeightedRows(Rows):
         is_partial = is_member is not None and not is_member.all()
         self._is_member = is_member if is_partial else None
         self._n_rows = n_all if is_member is None else int(is_member.sum())
+
+    def restricted(self, weights: Weights, is_member: Members) -> Self:
+        """Return the same rows with weights, or some of them, without opening them again.
+
+        All rows must be members here, and none may have been read.
+        """
+        rows = copy(self)
+        WeightedRows.__init__(rows, self._n_rows, self.n_features, weights, is_member)
+        return rows
 
     @property
     def n_rows(self) -> int:

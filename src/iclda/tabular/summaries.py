@@ -21,8 +21,8 @@ from .._error_estimate import (
     UNCLEAR,
     BaseRate,
 )
-from .._estimators.base import LinearGaussianClassifier
 from .._estimators.labels import FREE, LABELED
+from .._estimators.linear_model import gaussian_model_of
 from .._messages import percent_text, plural, quoted_list
 from ..methods import FITTED, Method, known_method
 from .array_files import feature_names
@@ -131,7 +131,7 @@ def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[
     if method and not method.is_outside and not has_unlabeled:
         method = _METHOD_BY_CLASS["SupervisedLDA"]
     lines = [method.sentence] if method else []
-    if "converged" in details["diagnosis"]:
+    if "n_iter" in details["diagnosis"]:
         lines.append(_convergence_text(details["diagnosis"]))
     proportions = details["parameters"].get("proportions")
     if proportions not in (None, FREE):
@@ -288,39 +288,27 @@ def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
     package.
     """
     classifier = model[-1] if isinstance(model, Pipeline) else model
-    if not isinstance(classifier, LinearGaussianClassifier):
+    linear_model = gaussian_model_of(classifier)
+    if linear_model is None:
         return []
-    deviation = np.sqrt(np.maximum(classifier._variances, 0))
+    found = linear_model.standardized_coefficients()
     classes = [str(name) for name in classifier.classes_]
-    if len(classes) == 2:
-        axes = classifier.coef_ * deviation
-        titles = [f"log odds of {classes[1]}"]
-        shares = np.ones(1)
-        class_positions = np.array([[0.0], [1.0]])
-    else:
-        gaussians = classifier._gaussians_
-        directions = gaussians.discriminants(classifier._n_features_out).T
-        scalings = directions / gaussians.frame.scale
-        axes = scalings * deviation
-        titles = [f"discriminant {number}" for number in range(1, len(axes) + 1)]
-        mean = classifier.priors_ @ classifier.means_
-        class_positions = (classifier.means_ - mean) @ scalings.T
-        spread = classifier.priors_ @ class_positions**2
-        shares = spread / spread.sum()
-
     names = getattr(
         classifier, "feature_names_in_", feature_names(classifier.n_features_in_)
     )
     discriminants = []
-    for k, axis in enumerate(axes):
-        positions = class_positions[:, k]
+    for k, axis in enumerate(found.coefficients):
+        positions = found.positions[:, k]
         coefficients = {
             str(names[j]): float(axis[j]) for j in np.argsort(-np.abs(axis))
         }
+        title = f"discriminant {k + 1}"
+        if len(classes) == 2:
+            title = f"log odds of {classes[1]}"
         discriminants.append(
             {
-                "title": titles[k],
-                "share": float(shares[k]),
+                "title": title,
+                "share": float(found.shares[k]),
                 "low": classes[int(positions.argmin())],
                 "high": classes[int(positions.argmax())],
                 "coefficients": coefficients,
