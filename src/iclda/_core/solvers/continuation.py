@@ -98,7 +98,7 @@ class Path:
     state: State
     gap: float
     n_iter: int
-    is_bounded: bool
+    is_bounded: bool = True
     levels: tuple[State, ...] = ()
 
 
@@ -178,7 +178,7 @@ class Follower:
         reached_tau = max(_REACHED_FACTOR * min_tau, smallest_tau)
         min_factor = chosen.min_tau_factor
         ascent_left = chosen.ascent_left
-        best = Path(state, np.inf, 0, True)
+        best = Path(state, np.inf, n_iter=0)
         n_iter = 0
         levels: list[State] = []
         while True:
@@ -193,12 +193,14 @@ class Follower:
             n_iter += n_steps
             gap = self.gap(state)
             if end is _End.UNBOUNDED:
-                return Path(state, gap, n_iter, False, (*levels, state))
+                levels.append(state)
+                ends = tuple(levels)
+                return Path(state, gap, n_iter, is_bounded=False, levels=ends)
 
             # 2. Keep the state with the smallest gap.
             has_fallen = gap < best.gap
             if has_fallen:
-                best = Path(state, gap, n_iter, True)
+                best = Path(state, gap, n_iter)
             is_last = best.gap <= aim or state.tau <= reached_tau
             is_last = is_last or n_iter >= effort.max_iter or effort.is_exhausted
 
@@ -220,7 +222,7 @@ class Follower:
             if end is _End.CENTERED or not levels or gap <= aim:
                 levels.append(state)
             if is_last or (best.gap <= effort.tol and not has_fallen):
-                return Path(best.state, best.gap, n_iter, True, tuple(levels))
+                return replace(best, n_iter=n_iter, levels=tuple(levels))
             wanted = np.sqrt(chosen.aimed_share_of_gap * aim / gap)
             factor = float(np.clip(wanted, min_factor, 1))
             state = state.next_level(max(factor * state.tau, min_tau))

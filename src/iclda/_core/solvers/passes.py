@@ -103,7 +103,8 @@ def follow_in_passes(
         # 2. Evaluate its end on all rows.
         is_accepted, state = _accept_or_shorten(follower, state, path)
         if not objective.is_bounded(state.point):
-            return Path(state, follower.gap(state), n_iter, False, (state,))
+            gap = follower.gap(state)
+            return Path(state, gap, n_iter, is_bounded=False, levels=(state,))
 
         # 3. Certify it where little seems to be left.
         local_gap = _local_gap(objective, state)
@@ -111,7 +112,7 @@ def follow_in_passes(
         if is_small:
             gap = follower.gap(state)
             if best is None or gap < best.gap:
-                best = Path(state, gap, n_iter, True, (state,))
+                best = Path(state, gap, n_iter, levels=(state,))
             if gap <= effort.tol:
                 return best
 
@@ -122,7 +123,9 @@ def follow_in_passes(
             reader.return_more(max_returned)
         if are_too_few:
             state = follower.state(state.scores, state.tau, state.anchor, near=state)
-    return best or Path(state, follower.gap(state), n_iter, True, (state,))
+    if best is None:
+        best = Path(state, follower.gap(state), n_iter, levels=(state,))
+    return best
 
 
 def _follow_near_boundaries(
