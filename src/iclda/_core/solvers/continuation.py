@@ -148,12 +148,13 @@ class Follower:
         scores: Array,
         tau: float,
         anchor: Array | None = None,
-        near: State | None = None,
+        warm_start: State | None = None,
     ) -> State:
-        """Return the state at scores; the labels of a state near to it save time."""
+        """Return the state at scores; the labels of a similar state save time."""
         scores = scores - scores[-1]
         anchor = np.zeros_like(scores) if anchor is None else anchor - anchor[-1]
-        labeling = self.rows.label(scores, None if near is None else near.labeling)
+        known_labels = None if warm_start is None else warm_start.labeling
+        labeling = self.rows.label(scores, known_labels)
         value, gradient = self.objective.value_and_gradient(labeling.point)
         unlabeled_part = labeling.point - self.rows.labeled_point
         return State(
@@ -275,7 +276,7 @@ class Follower:
         part = 1.0
         while part >= chosen.min_step_part:
             moved = state.scores + part * step.scores
-            trial = self.state(moved, state.tau, state.anchor, near=state)
+            trial = self.state(moved, state.tau, state.anchor, warm_start=state)
             work.n_numbers -= trial.labeling.n_read_for_shift
             gain = trial.merit - state.merit + rounding
             if gain >= chosen.sufficient_gain * part * step.slope:

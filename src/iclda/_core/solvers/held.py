@@ -60,7 +60,7 @@ class HeldSet:
 
     # The protocol of attainable sets.
 
-    def label(self, scores: Array, near: SoftLabels | None = None) -> Labeling:
+    def label(self, scores: Array, warm_start: SoftLabels | None = None) -> Labeling:
         if not self._has_two_classes:
             shares, log_sums = label(self._scores(scores), is_soft=True)
             point = self._points(shares * self.weights)
@@ -83,8 +83,10 @@ class HeldSet:
             scores=scores, point=point, log_sum=log_sum, rows=self, shares=shares
         )
 
-    def soft_labels(self, scores: Array, near: SoftLabels | None = None) -> SoftLabels:
-        return self.label(scores, near)
+    def soft_labels(
+        self, scores: Array, warm_start: SoftLabels | None = None
+    ) -> SoftLabels:
+        return self.label(scores, warm_start)
 
     def hard_point(self, scores: Array) -> Array:
         tie = ROUNDING * float((np.abs(scores) @ self._largest_entries).max())
@@ -97,7 +99,7 @@ class HeldSet:
         first += self.labeled_point[0]
         return np.array([first, self._total - first])
 
-    def support(self, direction: Array, near: SoftLabels | None = None) -> float:
+    def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
         if not self._has_two_classes:
             return float(self._scores(direction).max(axis=0) @ self.weights)
         lead = self._lead(direction)
