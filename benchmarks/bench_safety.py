@@ -1,9 +1,9 @@
 """How often methods are worse than supervised LDA in the cross-validation of the paper.
 
-For every fold: the log likelihood of the training rows with their TRUE labels, the loss and the
-error on the test rows, each compared with supervised LDA on the same fold. Pessimistic LDA must
-never be worse in the first; nothing is promised of the others. ``--large`` times its fit to
-1,000,000 x 50 rows instead, against X'X in the same run.
+For every fold: the log likelihood of the training rows with their TRUE labels, the loss
+and the error on the test rows, each compared with supervised LDA on the same fold.
+Pessimistic LDA must never be worse in the first; nothing is promised of the others.
+``--large`` times its fit to 1,000,000 x 50 rows instead, against X'X in the same run.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from iclda import PessimisticLDA
 from iclda.datasets import BENCHMARKS
 from iclda.studies.paper.design import N_FOLDS, TABLES, n_labeled_of
 from iclda.studies.paper.fits import CellRows, fit_method
-from iclda.studies.paper.splits import CodedSet, fold_split, load_sets
+from iclda.studies.paper.splits import fold_split, load_sets
 from iclda.studies.store import cells_of
 
 TOLERANCE = 1e-9  # per row
 
 
 def numbers_of(model, rows, X, codes):
-    """Mean log likelihood of training rows with their true labels, test loss and test error."""
+    """Mean log likelihood of training rows with true labels, test loss, test error."""
     truth = np.concatenate([rows.codes, rows.codes_unlabeled])
     train, test = model.log_joint(rows.rows), model.log_joint(X)
     return (
@@ -70,8 +70,9 @@ def time_large(n_rows, n_features=50, n_labeled=200):
             _seconds(lambda X=X, y=labels, clf=clf: clf.fit(X, y)) for _ in range(3)
         )
         print(
-            f"{n_rows:,} x {n_features}, distance {distance}: {took:.2f} s, {took / unit:.1f} X'X, "
-            f"{clf.n_passes_} passes, gap {clf.gap_:.1e} per row, converged: {clf.converged_}"
+            f"{n_rows:,} x {n_features}, distance {distance}: {took:.2f} s, "
+            f"{took / unit:.1f} X'X, {clf.n_passes_} passes, "
+            f"gap {clf.gap_:.1e} per row, converged: {clf.converged_}"
         )
 
 
@@ -98,8 +99,7 @@ def main():
     worse, least = {m: Counter() for m in methods}, dict.fromkeys(methods, np.inf)
     start, n_folds = time.perf_counter(), 0
     warnings.simplefilter("ignore")
-    for name, dataset in sets.items():
-        data = CodedSet(dataset.X, np.unique(dataset.y, return_inverse=True)[1])
+    for name, data in sets.items():
         smallest = dict.fromkeys(methods, np.inf)
         for cell in cells_of(TABLES, {name: range(N_FOLDS)}, arguments.repeats):
             n_folds += 1
@@ -119,7 +119,8 @@ def main():
             flush=True,
         )
     print(
-        f"\n{n_folds} folds in {time.perf_counter() - start:.0f} s. Folds worse than LDA:"
+        f"\n{n_folds} folds in {time.perf_counter() - start:.0f} s. "
+        "Folds worse than LDA:"
     )
     print(f"{'':8}  training likelihood  test loss  test error   smallest change")
     for m in methods:

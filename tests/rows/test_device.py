@@ -29,9 +29,10 @@ from iclda._core.solvers.held import hold_in_memory
 from iclda._core.solvers.on_device import DeviceSet, hold_where_fast
 from iclda._core.solvers.streamed import StreamedSet
 from iclda._rows import device, report_as
-from iclda._rows.backends import Request, place_of, to_host
-from iclda._rows.device_sums import DeviceBlock, is_out_of_memory
+from iclda._rows.device_blocks import DeviceBlock
 from iclda._rows.memory import MemoryRows
+from iclda._rows.places import is_out_of_memory, place_of, to_host
+from iclda._rows.protocol import Request
 from iclda.rows import progress
 from problems import STREAMED, change_settings, draw_sample, problem_of
 
@@ -253,7 +254,7 @@ def test_a_bad_number_in_rows_that_a_fit_ignores_is_named_as_in_memory():
     ("rows", "message"),
     [
         (np.zeros((5, 3)), "X_unlabeled has 3 features, but X of fit has 4"),
-        (np.zeros(4), r"must be 2-d, rows x features, got an array of shape \(4,\)"),
+        (np.zeros(4), r"must be 2-d, rows x features, got shape \(4,\)"),
         (np.zeros((5, 4), dtype=complex), "X_unlabeled holds .*complex128"),
     ],
 )
