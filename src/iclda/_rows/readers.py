@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -322,22 +323,20 @@ class _NumpyFile:
         n_rows = rows.stop - rows.start
         with open(self.path, "rb") as file:
             if self.is_by_rows:
-                first = rows.start * n_features
-                entries = self._read(file, first, n_rows * n_features)
-                return entries.reshape(n_rows, n_features)
+                block = np.empty((n_rows, n_features), self.dtype)
+                self._fill(block, file, rows.start * n_features)
+                return block
             # In Fortran order the entries of a column follow each other.
             columns = np.empty((n_features, n_rows), self.dtype)
-            for j in range(n_features):
-                columns[j] = self._read(file, j * n_all + rows.start, n_rows)
+            for j, column in enumerate(columns):
+                self._fill(column, file, j * n_all + rows.start)
             return columns.T
 
-    def _read(self, file: BinaryIO, first: int, n_entries: int) -> AnyArray:
-        """Return entries that follow each other in the file."""
+    def _fill(self, target: Any, file: BufferedReader, first: int) -> None:
+        """Read entries that follow each other in the file."""
         file.seek(self._offset + first * self.dtype.itemsize)
-        entries = np.fromfile(file, self.dtype, n_entries)
-        if len(entries) < n_entries:
+        if file.readinto(target.view(np.uint8)) < target.nbytes:
             raise OSError(f"{self.path} ends early: it was cut short.")
-        return entries
 
 
 class NumpyFiles(ArrayReader):
