@@ -128,6 +128,7 @@ class Reader:
         """Return a reader of the columns with these names of a table."""
         assert self._columns is not None
         check_present(names, self._columns, self.name)
+        # The reader that the user holds stays as it is.
         selected = copy(self)
         selected.set_columns(self._columns, names)
         return selected
@@ -259,6 +260,7 @@ class ArrayReader(Reader):
         for array in arrays:
             check_rows(array, self._where(array))
         first = arrays[0]
+        # One block may hold rows of several arrays.
         for other in arrays[1:]:
             if (other.shape[1], other.dtype) != (first.shape[1], first.dtype):
                 raise ValueError(
@@ -288,6 +290,7 @@ class ArrayReader(Reader):
         begin = 0
         for array in self._arrays:
             end = begin + array.shape[0]
+            # Spans begin at multiples of ``n_rows``, whichever rows are wanted.
             skips = list(range(0, array.shape[0], n_rows))
             if wanted is not None:
                 low, high = np.searchsorted(wanted, [begin, end])
