@@ -25,7 +25,7 @@ from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, rows
 from iclda._rows import backends as dispatch
 from iclda._rows.files import FileRows, Reservoir
 from iclda._rows.memory import MemoryRows
-from iclda._rows.readers import ParquetFiles
+from iclda._rows.table_readers import ParquetFiles
 from problems import near_all
 
 

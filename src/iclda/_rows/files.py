@@ -17,7 +17,8 @@ from .._core import AnyArray, Array
 from .._messages import quoted_list
 from .backends import Request, changed_error
 from .memory import TILES_PER_BLOCK, Block, BlockRows
-from .readers import SHOWN_NAMES, Reader, Span, reader_of
+from .readers import SHOWN_NAMES, Reader, Span
+from .sources import reader_of
 from .threads import ITEMS_AHEAD, read_ahead
 
 # A reservoir holds up to this many times the rows to keep before it drops the others.
