@@ -1,7 +1,8 @@
-"""Measure the cost of a Dask cluster against threads, and estimate that of a fit of 1e12 rows.
+"""Measure the cost of a Dask cluster against threads; estimate a fit of 1e12 rows.
 
-Two worker processes against two threads on the same rows: whole fits, single passes, the price of
-a block. The constants found are put together for a large cluster, on paper.
+Two worker processes against two threads on the same rows: whole fits, single passes,
+the price of a block. The constants found are put together for a large cluster, on
+paper.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def price_of_a_block(counts: tuple[int, ...]) -> list[dict[str, float]]:
 
 
 def speed_of_a_core(n_rows: int) -> dict[str, float]:
-    """Rows a second of one thread, and of two, in the passes of a fit with float32 rows."""
+    """Rows a second of one thread, and of two, in the passes of a float32 fit."""
     X = block(0, n_rows, PAPER["features"], "float32")
     rule, frame = rule_and_frame(X)
     found = {}

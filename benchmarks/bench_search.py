@@ -1,11 +1,13 @@
-"""The search of the implicitly constrained fit: cost beside EM, maxima missed, effect of settings.
+"""The search of the implicitly constrained fit: cost, missed maxima, settings.
 
-python benchmarks/bench_search.py table          processor time over that of EM on the same rows
-python benchmarks/bench_search.py table --all    also 10 classes x 384, 100 classes x 768
-python benchmarks/bench_search.py misses         fits that end below the best of many more starts
-python benchmarks/bench_search.py starts         problems whose best maximum a kind of start finds
-python benchmarks/bench_search.py settings       each setting halved and doubled: misses and time
-python benchmarks/bench_search.py proofs         share of maxima proved to be global, and the time
+    python benchmarks/bench_search.py PART
+
+table         processor time over that of EM on the same rows
+table --all   also 10 classes x 384, 100 classes x 768
+misses        fits that end below the best of many more starts
+starts        problems whose best maximum a kind of start finds
+settings      each setting halved and doubled: misses and time
+proofs        share of maxima proved to be global, and the time
 """
 
 from __future__ import annotations
@@ -75,7 +77,7 @@ def digits(shrinkage: float | None) -> Rows:
 
 
 def random_rows(number: int) -> Rows:
-    """2 to 5 classes, 2 to 20 features, 1 to 5 labels a class, 50 to 3,000 unlabeled rows."""
+    """2 to 5 classes, 2 to 20 features, 1 to 5 labels a class, 50 to 3,000 rows."""
     rng = np.random.default_rng([77, number])
     n_classes, d = int(rng.integers(2, 6)), int(rng.integers(2, 21))
     n_labeled = int(rng.integers(n_classes, 5 * n_classes + 1))
@@ -89,7 +91,7 @@ def random_rows(number: int) -> Rows:
 
 
 def set_rows(n_splits: int, n_per_feature: int = 2) -> Iterator[tuple[str, Rows]]:
-    """Splits of the benchmark sets, with twice as many labels as features, at least ten.
+    """Splits of the benchmark sets with twice as many labels as features, at least ten.
 
     Sets of which that were more than 60 % of the rows are left out.
     """
@@ -121,7 +123,8 @@ def table(*, is_all: bool, n_repeats: int) -> None:
     ]
     problems += [("digits", digits(0.1)), ("digits, no shrinkage", digits(None))]
     print(
-        "| rows x features, classes, labels | EM s | ICLDA s | ratio | gap | objective | passes |"
+        "| rows x features, classes, labels | EM s | ICLDA s | ratio | gap "
+        "| objective | passes |"
     )
     print("|---|---|---|---|---|---|---|")
     for size, rows in problems:
@@ -161,18 +164,21 @@ def misses(*, n_problems: int, n_splits: int, n_seeds: int) -> None:
                 missed[name] = [float(f"{value:.1e}") for value in below]
         n_missed = sum(map(len, missed.values()))
         print(
-            f"{kind}: {n_missed} of {n_fits} fits below the best of 512 starts by more than"
+            f"{kind}: {n_missed} of {n_fits} fits below the best of 512 starts by more "
+            "than"
         )
         print(
-            f"  {MISSED:g} per labeled row, in {len(missed)} of {len(problems)} problems: {missed}"
+            f"  {MISSED:g} per labeled row, in {len(missed)} of {len(problems)} "
+            f"problems: {missed}"
         )
         print(
-            f"  {median(times) * 1e3:.1f} ms a fit (median), {np.mean(times) * 1e3:.1f} (mean)"
+            f"  {median(times) * 1e3:.1f} ms a fit (median), "
+            f"{np.mean(times) * 1e3:.1f} (mean)"
         )
 
 
 def found_by(problem: Problem, scores: Any, height: float) -> float:
-    """Anneal starts from a height of tau, follow the best of them, and return its objective."""
+    """Anneal starts from a height of tau; return the objective of the best of them."""
     held, likelihood = hold_all(problem), problem.likelihood
     annealing = _Annealing(likelihood, held)
     members, tau = annealing._evaluate(scores), height * annealing.spread
@@ -266,7 +272,8 @@ def effects(*, n_problems: int) -> None:
     wide = [gaussian_rows(*SIZES[1]), gaussian_rows(60_000, 20, 3, 30)]
     best = [fit(rows, 0, 256)[0].objective_ for rows in problems]
     print(
-        "| setting | value | missed | s, random | s, 5,000 x 50 K=5 | s, 60,000 x 20 K=3 | passes |"
+        "| setting | value | missed | s, random | s, 5,000 x 50 K=5 "
+        "| s, 60,000 x 20 K=3 | passes |"
     )
     print("|---|---|---|---|---|---|---|")
     trials = [("as it is", None, {})]

@@ -37,7 +37,7 @@ def tiny_sample(number):
 
 
 def loss_of(problem):
-    """Minus the gain h as a function of (n, K) shares of the unlabeled rows, and its gradient."""
+    """Minus the gain h of (n, K) shares of the unlabeled rows, and its gradient."""
     held, contrast = (
         hold_all(problem),
         contrast_with(problem, supervised_reference(problem)),

@@ -28,7 +28,10 @@ OPTIONS = {"limits": Limits(200, 1e-6), "n_starts": 32, "seed": 0}
 
 
 def shares_of(n_classes, width=0.0):
-    """Shares that grow from class to class; with a width, intervals that begin there."""
+    """Shares that grow from class to class.
+
+    With a width, intervals that begin there.
+    """
     low = (1 - width) * rising_shares(n_classes)
     return np.column_stack([low, low + width])
 
@@ -135,7 +138,7 @@ def values_of_labelings(sample, least, most):
 
 
 def best_soft_value(sample, proportions):
-    """The best of several bounded optimizations over soft labels that fill the quotas."""
+    """The best of several optimizations over soft labels that fill the quotas."""
     n_rows, n_classes = len(sample.X_unlabeled), sample.n_classes
     each_class = np.kron(np.ones(n_rows), np.eye(n_classes)) / n_rows
     rng = np.random.default_rng(0)
@@ -221,7 +224,8 @@ def test_more_rows_than_are_held_lead_to_the_same_fit(
 
 @pytest.mark.parametrize("size", [1.0, 30.0, 1e7])
 def test_quotas_of_very_different_size_are_filled_in_few_steps(size):
-    # Newton's method alone took more than 150 steps, and ran on where rounding leaves no more.
+    # Newton's method alone took more than 150 steps, and ran on where rounding leaves
+    # no more.
     rng = np.random.default_rng(3)
     shares = 10.0 ** -np.arange(8.0)
     shares /= shares.sum()
