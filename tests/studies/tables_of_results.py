@@ -43,7 +43,9 @@ def contestants(*names):
     )
 
 
-def result(method, repeat, fold, error, *, experiment=REPEATED_FOLDS, n_test=5, **values):
+def result(
+    method, repeat, fold, error, *, experiment=REPEATED_FOLDS, n_test=5, **values
+):
     """A result in which probabilities are all 0 or 1, unless told otherwise."""
     n_wrong = round(error * n_test)
     codes = (np.arange(n_test) < n_wrong).astype(int)
