@@ -25,9 +25,9 @@ from threadpoolctl import threadpool_limits
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import LinearRule
-from iclda._rows.backends import Request
 from iclda._rows.dask import open_rows
 from iclda._rows.memory import MemoryRows
+from iclda._rows.protocol import Request
 from iclda.rows import from_dask
 from suite.machine import describe_machine, describe_versions
 from suite.timing import seconds_of, take_turns

@@ -33,8 +33,8 @@ import torch
 from iclda import ImplicitlyConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
-from iclda._rows.backends import Request
 from iclda._rows.device import ArrayRows
+from iclda._rows.protocol import Request
 
 _STEP = 1 << 22  # rows made at a time
 _TOL = 1e-5

@@ -180,9 +180,10 @@ def point_of_shares(problem, shares):
     return point_of(problem, GivenLabels(shares, problem.n_classes))
 
 
-def change_settings(monkeypatch, **changes):
-    """Search with other settings."""
-    monkeypatch.setattr(settings, "SETTINGS", replace(settings.SETTINGS, **changes))
+def change_settings(monkeypatch, group, **changes):
+    """Search with other settings of a group, such as "STARTS"."""
+    changed = replace(getattr(settings, group), **changes)
+    monkeypatch.setattr(settings, group, changed)
 
 
 def rising_shares(n_classes):

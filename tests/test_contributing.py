@@ -36,8 +36,8 @@ def patch(folder, text):
     path.write_text(source.replace(before, after))
 
 
-def test_all_four_are_there():
-    assert len(EXAMPLES) == 4
+def test_all_five_are_there():
+    assert len(EXAMPLES) == 5
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -16,8 +16,8 @@ pyarrow_dataset = pytest.importorskip("pyarrow.dataset")
 from backends import Dataset, opened, table
 from file_rows import FEW, FRAME, FRAMED, NAMES, SAMPLE, WHOLE, X, fit, named
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
-from iclda._rows.array_readers import SlicedArray
 from iclda._rows.memory import MemoryRows
+from iclda._rows.readers import SlicedArray
 
 # Arrays.
 

@@ -1,6 +1,6 @@
 """One Parquet file: its metadata, and batches of some of its columns.
 
-For rows of numbers see ``table_readers.ParquetFiles``; tables of any types read this
+For rows of numbers see ``readers.ParquetFiles``; tables of any types read this
 directly::
 
     file = ParquetFile(Path("customers.parquet"))

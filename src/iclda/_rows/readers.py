@@ -1,9 +1,8 @@
-"""Readers: rows that are not in memory, a few at a time, in the same order every time.
+"""Readers of rows that are not in memory: what they have in common, and arrays.
 
-A reader yields spans of consecutive rows; ``files`` copies them into blocks of equal
-length. There are readers of arrays (``array_readers``), in which any row can be
-reached, and of batches and tables (``table_readers``); ``sources`` finds the one for
-what a user passes.
+A reader yields spans of consecutive rows, in the same order every time; ``files``
+copies them into blocks of equal length. ``batch_readers`` has the readers of tables and
+batches, ``kinds`` the table that says which reader is for what.
 """
 
 from __future__ import annotations
@@ -13,13 +12,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
 from .._core import AnyArray
 from .._messages import quoted_list
-from .backends import changed_error, check_finite
+from .checks import changed_error, check_finite, check_rows
 
 # Bytes of rows that are held at a time unless the user says otherwise.
 DEFAULT_MEMORY = 2**28
@@ -29,6 +30,9 @@ SHOWN_NAMES = 10
 _PIECE_ROWS = 1024
 # Rows read at once to be counted.
 _COUNTED_ROWS = 2**16
+# A first look reads runs of rows at this many positions of an array.
+_FIRST_LOOK_RUNS = 64
+
 Paths = Iterable["str | os.PathLike[str]"]
 # The dtype of every column of a table.
 Columns = Mapping[str, "np.dtype[Any]"]
@@ -70,16 +74,23 @@ class Span:
 
 
 class Reader:
-    """Rows in a fixed order, to be read repeatedly. Subclasses supply ``spans``.
+    """Rows in a fixed order, to be read repeatedly.
+
+    A subclass supplies ``spans``, and sets ``n_features`` and ``_dtype`` if it reads
+    arrays, or calls ``set_columns`` if it reads tables.
 
     Attributes
     ----------
+    name : str
+        Name of the argument, for messages.
     words : str
         What is read, for people.
     n_rows : int or None
         Number of rows; None if it is unknown before all rows were read.
     order : str
         Memory order of the arrays that rows are copied into.
+    memory : int
+        Bytes of rows that may be held at a time.
     use_threads : bool
         Whether several threads decode, where decoding takes longer than the arithmetic.
     """
@@ -92,19 +103,18 @@ class Reader:
     order: Literal["C", "F"] = "C"
     memory = DEFAULT_MEMORY
     use_threads = False
-    # An array has a dtype, a table has columns.
+    # Of arrays; tables have a dtype for every column.
     _dtype: np.dtype[Any]
     _columns: Columns | None = None
 
     def __init__(self, name: str, files: Paths = ()) -> None:
-        """``name`` is that of the argument, for messages."""
         self.name = name
         self.watch(files)
 
-    def _set_columns(self, columns: Columns, names: Sequence[str]) -> None:
+    def set_columns(self, columns: Columns, names: Sequence[str]) -> None:
         """Set the columns of a table, and the names of those that are read."""
         self._columns = columns
-        # Tables are copied column by column.
+        # Blocks of tables are filled column by column.
         self.order = "F"
         self.feature_names = [str(name) for name in names]
         self.n_features = len(names)
@@ -116,9 +126,9 @@ class Reader:
     def select(self, names: Sequence[str]) -> Reader:
         """Return a reader of the columns with these names of a table."""
         assert self._columns is not None
-        require_names(names, self._columns, self.name)
+        check_present(names, self._columns, self.name)
         selected = copy(self)
-        selected._set_columns(self._columns, names)
+        selected.set_columns(self._columns, names)
         return selected
 
     def find_dtype(self) -> np.dtype[Any]:
@@ -170,10 +180,12 @@ class Reader:
         rows = np.empty((len(index), self.n_features), dtype)
         if len(index) == 0:
             return rows
+        # Rows read so far.
         n_read = 0
         self.check_unchanged()
         for span in self.spans(_PIECE_ROWS, index):
             n_reached = int(np.searchsorted(index, span.stop))
+            # None of the rows wanted is in this span.
             if n_reached == n_read:
                 continue
             piece = np.empty((span.n_rows, self.n_features), dtype)
@@ -207,7 +219,7 @@ def _stamp(file: str | os.PathLike[str]) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def require_names(names: Sequence[str], present: Collection[str], where: str) -> None:
+def check_present(names: Sequence[str], present: Collection[str], where: str) -> None:
     """Raise ValueError for columns that are not present."""
     missing = [str(column) for column in names if column not in present]
     if missing:
@@ -230,3 +242,120 @@ def named_errors(errors: Any, where: str) -> Iterator[None]:
         raise OSError(
             f"{where} cannot be read ({type(error).__name__}: {reason})."
         ) from error
+
+
+# Arrays in which any row can be reached.
+
+
+class ArrayReader(Reader):
+    """Rows of arrays that are sliced, all of one width and dtype, in order."""
+
+    n_rows: int
+
+    def __init__(self, arrays: Sequence[Any], name: str, files: Paths) -> None:
+        super().__init__(name, files)
+        self._arrays = arrays
+        for array in arrays:
+            check_rows(array, self._where(array))
+        first = arrays[0]
+        for other in arrays[1:]:
+            if (other.shape[1], other.dtype) != (first.shape[1], first.dtype):
+                raise ValueError(
+                    f"{self._where(other)} holds {other.shape[1]} columns of "
+                    f"{other.dtype}, but {self._where(first)} holds {first.shape[1]} "
+                    f"of {first.dtype}. All must be alike: pass those that are, or "
+                    "save the others again."
+                )
+        self.n_features = first.shape[1]
+        self._dtype = first.dtype
+        self.n_rows = sum(array.shape[0] for array in arrays)
+
+    def _where(self, array: Any) -> str:
+        path = getattr(array, "path", None)
+        return self.name if path is None else f"{self.name}: {path}"
+
+    def spread(self, n: int) -> AnyArray:
+        """Return about ``n`` row indices, in runs that lie apart."""
+        if n >= self.n_rows:
+            return np.arange(self.n_rows)
+        n_runs = min(_FIRST_LOOK_RUNS, n)
+        run_rows = n // n_runs
+        starts = np.linspace(0, self.n_rows - run_rows, n_runs).astype(np.int64)
+        return np.unique((starts[:, None] + np.arange(run_rows)).ravel())
+
+    def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
+        begin = 0
+        for array in self._arrays:
+            end = begin + array.shape[0]
+            skips = list(range(0, array.shape[0], n_rows))
+            if wanted is not None:
+                low, high = np.searchsorted(wanted, [begin, end])
+                inside = wanted[low:high] - begin
+                skips = (np.unique(inside // n_rows) * n_rows).tolist()
+            for skip in skips:
+                # Reading a memory map beyond the end of its file would end the process.
+                if isinstance(array, np.memmap):
+                    self.check_unchanged()
+                start = begin + skip
+                where = str(getattr(array, "path", self.name))
+                yield Span(start, min(n_rows, end - start), where, array, skip)
+            begin = end
+
+
+class _NumpyFile:
+    """A .npy file: read, not mapped, so that a file that is cut short is an error."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        # The header is Python code, and a file that was cut short cannot be mapped.
+        errors = (OSError, ValueError, SyntaxError, TokenError, TypeError)
+        problem = f"{name}: {path} is not a complete .npy file of numbers, and"
+        with named_errors(errors, problem):
+            array = np.lib.format.open_memmap(path, mode="r")
+        self.path = path
+        self.shape = array.shape
+        self.dtype = array.dtype
+        self.is_by_rows = array.flags.c_contiguous
+        self._offset = array.offset
+
+    def __getitem__(self, rows: slice) -> AnyArray:
+        n_all, n_features = self.shape
+        n_rows = rows.stop - rows.start
+        with open(self.path, "rb") as file:
+            if self.is_by_rows:
+                first = rows.start * n_features
+                entries = self._read(file, first, n_rows * n_features)
+                return entries.reshape(n_rows, n_features)
+            # In Fortran order the entries of a column follow each other.
+            columns = np.empty((n_features, n_rows), self.dtype)
+            for j in range(n_features):
+                columns[j] = self._read(file, j * n_all + rows.start, n_rows)
+            return columns.T
+
+    def _read(self, file: BinaryIO, first: int, n_entries: int) -> AnyArray:
+        """Return entries that follow each other in the file."""
+        file.seek(self._offset + first * self.dtype.itemsize)
+        entries = np.fromfile(file, self.dtype, n_entries)
+        if len(entries) < n_entries:
+            raise OSError(f"{self.path} ends early: it was cut short.")
+        return entries
+
+
+class NumpyFiles(ArrayReader):
+    """The rows of .npy files."""
+
+    def __init__(self, files: Sequence[Path], name: str) -> None:
+        arrays = [_NumpyFile(file, name) for file in files]
+        super().__init__(arrays, name, files)
+        self.order = "C" if all(array.is_by_rows for array in arrays) else "F"
+
+
+class SlicedArray(ArrayReader):
+    """The rows of a memory map, an HDF5 dataset, or another sliced array."""
+
+    def __init__(self, X: Any, name: str) -> None:
+        # A memory map has a file name; an h5py dataset has a file that has one.
+        owner = X if isinstance(X, np.memmap) else getattr(X, "file", None)
+        file = getattr(owner, "filename", "")
+        super().__init__([X], name, [file] if file and os.path.exists(file) else [])
+        # Rows are copied fastest in the order in which they are stored.
+        self.order = "F" if isinstance(X, np.ndarray) and X.flags.fnc else "C"

@@ -15,8 +15,9 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from .._error_estimate import MIN_TESTED_ROWS, BaseRate
 from .._estimators.auto import AutoLDA
-from .._estimators.diagnosis import safety_bounds
+from .._estimators.diagnosis import safety_bounds, warn_if_nothing_learned
 from .._estimators.labels import FREE, LABELED
 from .._messages import (
     Hint,
@@ -25,12 +26,6 @@ from .._messages import (
     ParameterError,
     message_of,
     say,
-)
-from .._statistics import (
-    LEAST_TESTED,
-    BaseRate,
-    estimate_as_json,
-    warn_if_nothing_learned,
 )
 from ..methods import Method
 from .array_files import FeatureFile
@@ -97,7 +92,7 @@ class FitReport:
     method: str = ""
     choice: str = ""
     error: Mapping[str, Any] | None = None
-    n_tested: int = LEAST_TESTED
+    n_tested: int = MIN_TESTED_ROWS
     learned: str = ""
     withheld: str = ""
     safety: str = ""
@@ -228,7 +223,7 @@ def _error_fields(
     brier = math.inf
     if choice is None or table.n_chosen > 0:
         n_tested = int(table.is_random.sum())
-        if n_tested >= LEAST_TESTED and not withheld:
+        if n_tested >= MIN_TESTED_ROWS and not withheld:
             framed = table.framed()
             error = random_estimate(framed, wrong_on_random(model, framed))
     else:
@@ -238,7 +233,7 @@ def _error_fields(
             brier = choice.losses_.get(choice.method_, math.inf)
 
     learned = ""
-    stated = estimate_as_json(error)
+    stated = None if error is None else error.to_json()
     if error is not None and stated is not None and not table.n_chosen:
         base = BaseRate.of_counts(Counter(table.labels[table.is_labeled].tolist()))
         learned = base.judge(error.error, error.high, brier)

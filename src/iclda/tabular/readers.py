@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from .._messages import ColumnError, quoted_list, say
-from .._rows.backends import refuse_repeated
+from .._rows.checks import refuse_repeated
 from .cells import require_for_tables
 from .column_types import COLUMN_TYPES
 

@@ -14,17 +14,16 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._estimators.base import LinearGaussianClassifier
-from .._estimators.labels import FREE, LABELED
-from .._messages import plural, quoted_list
-from .._statistics import (
+from .._error_estimate import (
     CLEAR,
-    LEAST_TESTED,
+    MIN_TESTED_ROWS,
     NOTHING_LEARNED,
     UNCLEAR,
     BaseRate,
-    percent_text,
 )
+from .._estimators.base import LinearGaussianClassifier
+from .._estimators.labels import FREE, LABELED
+from .._messages import percent_text, plural, quoted_list
 from ..methods import FITTED, Method, known_method
 from .array_files import feature_names
 from .column_types import type_named
@@ -169,10 +168,10 @@ def _error_line(report: FitReport) -> str:
         return f"Expect {report.error['text']}{_majority_text(report)}."
     if report.withheld:
         return f"{unknown}: {report.withheld}."
-    if report.n_tested >= LEAST_TESTED:
+    if report.n_tested >= MIN_TESTED_ROWS:
         return f"{unknown}: that takes three labeled rows a class or more."
     return (
-        f"{unknown}: that takes {LEAST_TESTED} labeled rows of classes with two or "
+        f"{unknown}: that takes {MIN_TESTED_ROWS} labeled rows of classes with two or "
         f"more, and there are {report.n_tested}. Label more rows."
     )
 

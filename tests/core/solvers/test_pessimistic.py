@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from iclda._core.solvers import Limits, Outcome
-from iclda._core.solvers.attainable import hold_all
+from iclda._core.solvers.held import hold_all
 from iclda._core.solvers.pessimistic import contrast_with, maximize_worst_gain
 from iclda._core.solvers.supervised import supervised_reference
 from problems import (

@@ -13,8 +13,8 @@ from sklearn.dummy import DummyClassifier
 
 from ..._core import AnyArray, Array
 from ..._cost import COMPARISON_BUDGET, limit_starts
+from ..._error_estimate import row_losses
 from ..._estimators.labels import FREE, Labels
-from ..._statistics import row_losses
 from ...tabular.column_types import pipeline, preprocessing
 from .. import measures
 from ..engine import record_fits

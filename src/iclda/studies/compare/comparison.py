@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..._messages import and_list, say
 from ...tabular.checks import WARNING
 from ..measures import Confusion, mean_confusion
+from ..page import percent
 from ..store import FitResult
 from .contestants import Contestant
 from .recommendation import Recommendation, recommend
@@ -143,7 +144,7 @@ class Comparison:
         confusion = self.confusion
         if self.chosen is None or confusion is None or not confusion.is_uneven:
             return ""
-        error = f"{100 * confusion.balanced_error:.1f} %"
+        error = percent(confusion.balanced_error)
         return say(_BALANCED_ERROR, name=title_of(self.chosen), balanced=error)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a comparison recommends: the rule of ``iclda._statistics`` on stored losses.
+"""What a comparison recommends: the rule of ``_error_estimate`` on stored losses.
 
 Every labeled row was predicted in each repeat by fits that did not know its class. The
 rule compares the mean losses of the same rows under all contestants, from the safest.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._core import Array
-from ..._statistics import ErrorEstimate, estimate_error, safest_choice
+from ..._error_estimate import ErrorEstimate, estimate_error, safest_choice
 from ..store import FitResult
 from .contestants import Contestant
 from .splits import REPEATED_FOLDS

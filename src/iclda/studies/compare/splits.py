@@ -15,7 +15,8 @@ from math import ceil
 import numpy as np
 
 from ..._core import AnyArray
-from ..._estimators.labels import Labels, draw_folds, encode_labels
+from ..._estimators.labels import Labels, encode_labels
+from ..._held_out import stratified_folds
 from ...model_selection._splitters import OrderedSplit, order_split
 from ..engine import rng_of
 from ..store import Cell
@@ -129,7 +130,7 @@ class Splits:
         rng = np.random.RandomState(self.seed)
         tests = []
         for _ in range(self.n_repeats):
-            folds = draw_folds(codes, self.n_folds, rng)
+            folds = stratified_folds(codes, self.n_folds, rng)
             tests += [tested[folds == k] for k in range(self.n_folds)]
         return tests
 

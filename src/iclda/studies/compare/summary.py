@@ -17,6 +17,7 @@ import numpy as np
 
 from ... import _statistics
 from ..._core import Array
+from ..._error_estimate import error_interval
 from .. import measures
 from ..measures import BRIER, COMPARISON_MEASURES, ERROR, LEVEL
 from ..store import FitResult
@@ -293,7 +294,7 @@ def _score(
     n_rows = int(np.nanmax(n_test.sum(axis=1)))
     # Rounding may put the mean of an error just outside of 0 to 1.
     n_wrong = min(max(mean, 0.0), 1.0) * n_rows
-    low, high = _statistics.error_interval(n_wrong, n_rows, _statistics.CONFIDENCE)
+    low, high = error_interval(n_wrong, n_rows)
     return replace(score, low=low, high=high, n_rows=n_rows)
 
 

@@ -1,6 +1,7 @@
-"""Readers of batches and of tables: Parquet files, Arrow, polars, a user's batches.
+"""Readers of batches: arrays, tables, Parquet files, datasets, queries.
 
-Only columns of numbers can be read; which of them is decided by `Reader.select`.
+A batch is some consecutive rows; a row can be reached only through those before it,
+except in Parquet files, where a row group can be reached directly.
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ import numpy as np
 
 from .._core import AnyArray
 from .._system import require
-from .backends import check_finite, check_rows, names_of_table, refuse_repeated
+from .checks import check_finite, check_rows, names_of_table, refuse_repeated
 from .parquet import ParquetFile
-from .readers import Columns, Reader, Span, named_errors, require_names
+from .readers import Columns, Reader, Span, check_present, named_errors
 
-# A first look reads the beginning of this many row groups of Parquet files.
-_FIRST_LOOK_GROUPS = 16
 # The first rows must be the same in two calls of a factory.
 _COMPARED_ROWS = 16
+# A first look reads the beginning of this many row groups of Parquet files.
+_FIRST_LOOK_GROUPS = 16
 # A column of a Parquet file is read in pieces of this size, so that no row group is
 # held as a whole. All columns together take at most 1 / _BUFFER_DIVISOR of the memory.
 _MIN_COLUMN_BUFFER_BYTES = 2**13
 _MAX_COLUMN_BUFFER_BYTES = 2**17
 _BUFFER_DIVISOR = 8
+
 # Takes names of columns and a number of rows; returns a new iterable of such batches.
 Factory = Callable[["list[str] | None", int], Iterable[Any]]
 Count = Callable[[], int] | None
@@ -49,7 +51,7 @@ class Batches(Reader):
         super().__init__(name)
         columns = _columns_of(first, name)
         if columns is not None:
-            self._set_columns(columns, list(columns))
+            self.set_columns(columns, list(columns))
             self.words = "batches of tables"
         else:
             array = np.asarray(first)
@@ -69,6 +71,7 @@ class Batches(Reader):
         names = self.feature_names or []
         start = 0
         for i, batch in enumerate(self._factory(self.feature_names, n_rows)):
+            # Empty batches may lack columns, or have another dtype.
             if len(batch) == 0:
                 continue
             where = f"{self.name}: batch {i} (from row {start} on)"
@@ -80,6 +83,7 @@ class Batches(Reader):
                 part = _columns_in(batch, names, dtype, where, start)
             yield Span(start, len(batch), f"batch {i}", part)
             start += len(batch)
+            # Rows after the last one wanted need not be produced.
             if wanted is not None and start > wanted[-1]:
                 return
 
@@ -99,6 +103,7 @@ def batch_reader(
     make: Callable[[], Iterable[Any]], name: str, n_rows: int | None = None
 ) -> Reader:
     """Return a reader of arrays or of tables, as the first batch with rows is."""
+    # A generator that was made once would give its rows to the first pass only.
     first = _first_batch(make)
     again = _first_batch(make)
     if first is None:
@@ -124,6 +129,9 @@ def _first_rows(batch: Any) -> str:
     return repr(np.asarray(batch[:_COMPARED_ROWS]).tolist())
 
 
+# Columns of tables.
+
+
 def _columns_of(table: Any, where: str) -> Columns | None:
     """Return the columns of a table; None for an array, or without names."""
     names = names_of_table(table)
@@ -136,10 +144,8 @@ def _columns_of(table: Any, where: str) -> Columns | None:
 def _column(table: Any, name: str) -> AnyArray:
     """Return the values of a column, with NaN for those that are missing."""
     column = table[name]
-    # Nullable types of pandas have a NumPy dtype of their own.
-    dtype = None
-    if hasattr(column, "isna"):
-        dtype = getattr(column.dtype, "numpy_dtype", None)
+    # Only the nullable types of pandas have a NumPy dtype beside their own.
+    dtype = getattr(getattr(column, "dtype", None), "numpy_dtype", None)
     if dtype is None:
         return np.asarray(column)
     if column.isna().any():
@@ -154,12 +160,11 @@ def _columns_in(
 
     The first row of the table has the index ``start``.
     """
-    require_names(names, names_of_table(table) or (), where)
+    check_present(names, names_of_table(table) or (), where)
     columns = [_column(table, name) for name in names]
     for name, values in zip(names, columns, strict=True):
         if not np.can_cast(values.dtype, dtype):
-            # A column of integers with missing values comes as floating point: name
-            # those.
+            # Integers with missing values come as floating point: name what is missing.
             index = range(start, start + len(values))
             check_finite(values[:, None], where, [name], index=index)
             raise _dtype_error(f"{where}, column {name!r}", values.dtype, dtype)
@@ -170,6 +175,9 @@ def _dtype_error(where: str, dtype: np.dtype[Any], first: np.dtype[Any]) -> Valu
     return ValueError(
         f"{where} holds {dtype}, but {first} was read before: use one for all parts."
     )
+
+
+# Parquet files and tables of other libraries.
 
 
 class _RowGroup(NamedTuple):
@@ -190,7 +198,7 @@ class ParquetFiles(Reader):
         start = 0
         opened = []
         for path in files:
-            with self._named_errors(path):
+            with self._errors_of(path):
                 file = ParquetFile(path)
             opened.append(file)
             for position, n_rows in enumerate(file.rows_per_group):
@@ -203,9 +211,9 @@ class ParquetFiles(Reader):
         # The index that pandas wrote is not a feature unless it is selected by name.
         index = (schema.pandas_metadata or {}).get("index_columns", [])
         names = [column for column in columns if column not in index]
-        self._set_columns(columns, names)
+        self.set_columns(columns, names)
 
-    def _named_errors(self, path: Path) -> Any:
+    def _errors_of(self, path: Path) -> Any:
         arrow = require("pyarrow", f"reading {path}", "files")
         errors = (OSError, arrow.ArrowException)
         return named_errors(errors, f"{self.name}: {path}")
@@ -217,19 +225,17 @@ class ParquetFiles(Reader):
         chosen = np.unique(np.linspace(0, n_groups - 1, n_chosen).astype(int))
         # Rows of each group, rounded up.
         share = -(-n // max(1, len(chosen)))
-        runs = [np.zeros(0, dtype=np.int64)]
-        for i in chosen:
-            group = self._groups[i]
-            runs.append(np.arange(group.start, min(group.start + share, group.stop)))
-        return np.concatenate(runs)[:n]
+        index: list[int] = []
+        for group in (self._groups[i] for i in chosen):
+            index.extend(range(group.start, min(group.start + share, group.stop)))
+        return np.array(index[:n], dtype=np.int64)
 
     def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
         names = self.feature_names or []
         dtype = self.find_dtype()
         n_fitting = self.memory // (_BUFFER_DIVISOR * max(1, self.n_features))
-        buffer_bytes = np.clip(
-            n_fitting, _MIN_COLUMN_BUFFER_BYTES, _MAX_COLUMN_BUFFER_BYTES
-        )
+        n_bounded = min(n_fitting, _MAX_COLUMN_BUFFER_BYTES)
+        buffer_bytes = max(n_bounded, _MIN_COLUMN_BUFFER_BYTES)
         for file, position, start, stop in self._groups:
             if wanted is not None:
                 low, high = np.searchsorted(wanted, [start, stop])
@@ -241,10 +247,10 @@ class ParquetFiles(Reader):
                 names,
                 n_rows,
                 groups=[position],
-                buffer_bytes=int(buffer_bytes),
+                buffer_bytes=buffer_bytes,
                 use_threads=self.use_threads,
             )
-            with self._named_errors(file.path), closing(batches):
+            with self._errors_of(file.path), closing(batches):
                 for batch in batches:
                     where = f"{self.name}: {file.path}"
                     columns = _columns_in(batch, names, dtype, where, start)
@@ -268,6 +274,7 @@ def dataset_reader(dataset: Any, name: str) -> Reader:
             columns=names, batch_size=size, batch_readahead=1, fragment_readahead=1
         )
 
+    # The schema is all that is needed: nothing is read to open a dataset.
     first = dataset.schema.empty_table()
     reader = Batches(batches, name, first, None, count=dataset.count_rows)
     files = getattr(dataset, "files", ())
