@@ -82,7 +82,8 @@ def numbers_rows(series: Any) -> bool:
 def is_id(name: str, series: Any) -> bool:
     """Return whether whole numbers are nearly all distinct, and look like ids.
 
-    Ids are sorted, or their column is named like one. Texts that are all different are refused when a table is read.
+    Ids are sorted, or their column is named like one. Texts that are all different are
+    refused when a table is read.
     """
     if series.dtype.kind not in "iuf":
         return False
