@@ -139,7 +139,7 @@ REFUSED = {
     ),
     "labeled": (
         ["--labeled", "2"],
-        "--labeled 2 must lie between 3, one label a class, and 14",
+        "--labeled 2 must lie between 3, one label of each class, and 14",
     ),
     "folder": (
         ["--out", __file__ + "/out", "--quiet"],

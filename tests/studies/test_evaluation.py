@@ -59,7 +59,7 @@ def test_the_terminal_shows_error_base_rate_classes_and_matrix(model, tmp_path):
     for words in (
         "300 of 300 rows of",
         "with 90 % confidence.",
-        "Base rate: to call every row 'iris' would get 66.7 % wrong; "
+        "Base rate: calling every row 'iris' would get 66.7 % wrong; "
         "the model is clearly better.",
         "Brier score: 0.",
         "Calibration: on average ",

@@ -289,7 +289,7 @@ def base_rate_sentence(result: Evaluation) -> str:
     else:
         end = "; the model is no better, though its probabilities are."
     wrong = f"{percent(base.error)} wrong"
-    return f"Base rate: to call every row {base.majority!r} would get {wrong}{end}"
+    return f"Base rate: calling every row {base.majority!r} would get {wrong}{end}"
 
 
 def evaluation_notes(result: Evaluation) -> list[str]:

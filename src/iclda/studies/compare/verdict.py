@@ -21,7 +21,7 @@ from .contestants import SUPERVISED, Contestant
 from .recommendation import Recommendation
 from .summary import ComparisonSummary
 
-# Kinds of verdicts, besides NOTHING_LEARNED and UNCLEAR.
+# Kinds of verdicts; two more are NOTHING_LEARNED and UNCLEAR.
 # With the unlabeled rows clearly fewer rows are wrong.
 HELPS = "helps"
 # With the unlabeled rows probabilities are clearly better, but no fewer rows are wrong.
@@ -33,9 +33,9 @@ OUTSIDE = "outside"
 # Supervised LDA could not be fitted.
 UNKNOWN = "unknown"
 
-# Key of sentences for when labels are too few to show that anything was learned.
+# Further keys of sentences: labels are too few to show that anything was learned, ...
 _FEW_LABELS = "few labels"
-# Key of sentences for an error that is not below that of the most frequent class.
+# ... or the error is not below that of the most frequent class.
 _NO_BETTER = "no better"
 
 RULE = say(
@@ -44,7 +44,8 @@ RULE = say(
     "methods whose mean score is within half a standard error of the lowest, row by "
     "row, or within 0.02 of it with no more wrong rows, the safest is recommended. The "
     "order of safety comes from errors on other tables: {order}, and then those "
-    "without shrinkage (with fewer than 5 labels a feature these are not recommended). "
+    "without shrinkage (with fewer than 5 labels per feature these are not "
+    "recommended). "
     "The error to expect is corrected for choosing by the same rows: the choice is "
     "made on bootstrap samples and judged on the rows left out (Tsamardinos, Greasidou "
     "and Borboudakis 2018), with the interval of Clopper and Pearson. A difference "
@@ -96,7 +97,7 @@ _REASONS = {
     ),
     _FEW_LABELS: ("{base} Do not rely on a model yet: expect {expected} with {name}."),
     UNKNOWN: (
-        "No answer: supervised LDA, which the others are measured by, could not be "
+        "No answer: supervised LDA, which the others are compared with, could not be "
         "fitted; label more rows, or pass {@shrinkage=auto}."
     ),
 }
@@ -106,24 +107,24 @@ _SAFEST = "this is the safest of those that do about as well as the best"
 # Whether the recommended method beats the most frequent class.
 _BASE_RATES = {
     NOTHING_LEARNED: (
-        "Nothing was learned from these columns: to call every row {majority!r} gets "
+        "Nothing was learned from these columns: calling every row {majority!r} gets "
         "{base} wrong, and no method is clearly better than that."
     ),
     _FEW_LABELS: (
-        "{n_rows:,} labels cannot show that anything was learned: to call every row "
+        "{n_rows:,} labels cannot show that anything was learned: calling every row "
         "{majority!r} gets {base} wrong, and no method is clearly better than that. "
         "About {needed:,} labels would show an error 5 percentage points lower."
     ),
     UNCLEAR: (
-        "To call every row {majority!r} gets {base} wrong: with so few labels {name} "
+        "Calling every row {majority!r} gets {base} wrong: with so few labels {name} "
         "is not clearly better than that."
     ),
     _NO_BETTER: (
-        "To call every row {majority!r} gets {base} wrong: {name} looks no better than "
+        "Calling every row {majority!r} gets {base} wrong: {name} looks no better than "
         "that."
     ),
     CLEAR: (
-        "To call every row {majority!r} gets {base} wrong: {name} is clearly better "
+        "Calling every row {majority!r} gets {base} wrong: {name} is clearly better "
         "than that."
     ),
 }
@@ -131,7 +132,7 @@ _BASE_RATES = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """What to use, what to expect of it, why, and what else is worth knowing.
+    """What to use, which error to expect of it, and why.
 
     Attributes
     ----------
@@ -144,13 +145,13 @@ class Verdict:
     sentence : str
         The whole answer.
     why : str
-        The sentence without what to use and what to expect of it.
+        The reason: the answer without what to use and what to expect.
     estimate : ErrorEstimate or None
         The error to expect.
     learned : str
         Whether anything was learned: "clear", "unclear" or "nothing"; empty if unknown.
     base : str
-        A sentence on what was learned, with the error of the most frequent class.
+        A sentence that compares with the error of the most frequent class.
     """
 
     kind: str
@@ -178,10 +179,10 @@ def decide(
     n_kept: int | None = None,
     confusion: Confusion | None = None,
 ) -> Verdict:
-    """Word the recommendation.
+    """Put the recommendation into words.
 
-    ``n_kept`` labels were kept if others were hidden. ``confusion`` is that of the
-    contestant of ``advice``.
+    ``n_kept`` is the number of labels kept if others were hidden. ``confusion`` is the
+    matrix of the recommended contestant.
     """
     if advice is None or summary.baseline is None:
         return Verdict(UNKNOWN, None, _HEADLINES[UNKNOWN], say(_REASONS[UNKNOWN]))
@@ -229,7 +230,7 @@ def decide(
 def _judge_learning(
     summary: ComparisonSummary, advice: Recommendation, confusion: Confusion | None
 ) -> _Learned:
-    """Tell whether the recommended contestant clearly beats the most frequent class."""
+    """Judge whether the recommended contestant beats the most frequent class."""
     if confusion is None:
         return _Learned()
     base_rate = confusion.base
@@ -243,8 +244,7 @@ def _judge_learning(
     brier = _mean(summary, advice.chosen.name, BRIER)
     level = base_rate.judge(error, high, brier)
 
-    # Something was learned if any other contestant clearly beats the most frequent
-    # class.
+    # Something was learned if any other contestant clearly beats it.
     errors = [score for score in summary.scores if score.measure == ERROR]
     highs = [score.high for score in errors if score.high is not None]
     if level == NOTHING_LEARNED and min(highs, default=1.0) < base_rate.error:
@@ -267,7 +267,7 @@ def _judge_learning(
 
 
 def _kind(summary: ComparisonSummary, chosen: Contestant) -> str:
-    """Return the kind of the verdict, by clear differences from supervised LDA."""
+    """Return the kind of the verdict, by clear differences from the baseline."""
     uses_unlabeled = chosen.method.uses_unlabeled
     error_verdict = summary.verdict(chosen.name, ERROR)
     verdicts = {error_verdict, summary.verdict(chosen.name, BRIER)}
@@ -283,12 +283,12 @@ def _kind(summary: ComparisonSummary, chosen: Contestant) -> str:
 
 
 def _is_worse(summary: ComparisonSummary, name: str) -> bool:
-    """Tell whether a contestant is clearly worse than the baseline by any measure."""
+    """Whether a contestant is clearly worse than the baseline by any measure."""
     return "worse" in (summary.verdict(name, ERROR), summary.verdict(name, BRIER))
 
 
 def _expected_error(summary: ComparisonSummary, advice: Recommendation) -> str:
-    """Word the error to expect, and why it is not the one in the table."""
+    """State the error to expect, and why it is not the one in the table."""
     if advice.estimate is None:
         rows = plural(advice.n_rows, "labeled row")
         return (
@@ -301,7 +301,7 @@ def _expected_error(summary: ComparisonSummary, advice: Recommendation) -> str:
 
 
 def _fewer_wrong(summary: ComparisonSummary, name: str) -> str:
-    """Word by how much the error is lower than that of supervised LDA."""
+    """State by how much the error is lower than that of supervised LDA."""
     difference = summary.difference(name, ERROR)
     if difference is None or difference.high > 0:
         return "fewer rows wrong"
@@ -311,7 +311,7 @@ def _fewer_wrong(summary: ComparisonSummary, name: str) -> str:
 
 
 def _mean(summary: ComparisonSummary, name: str | None, measure: str) -> float:
-    """Return the mean of a measure, infinite if there is none."""
+    """Return the mean of a measure, infinite if it has no value."""
     mean = summary.mean(name, measure)
     return inf if mean is None else mean
 
