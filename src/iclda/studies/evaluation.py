@@ -297,14 +297,14 @@ def evaluation_notes(result: Evaluation) -> list[str]:
     notes = []
     if result.is_training:
         notes.append(
-            "The model learned from this very file: on rows whose class it was given "
-            "it errs less than on new ones. Use rows that it has not seen, or "
+            "The model was fitted to this very file: on these rows it makes fewer "
+            "errors than on new ones. Use rows that it was not fitted to, or "
             "`iclda compare`."
         )
     if result.n_chosen:
         notes.append(
             f"{plural(result.n_chosen, 'label')} of rows that were chosen for being "
-            "informative are left out: they are no random sample."
+            "informative are left out: they are not a random sample."
         )
     if result.unknown:
         names = ", ".join(

@@ -184,7 +184,7 @@ def summarize_comparison(
         if baseline is not None:
             supervised = repeats[baseline, measure]
         score = _score(name, measure, values, supervised, grids[name])
-        # Every contestant gets a score of its error, if only to show that its fits failed.
+        # Every contestant has a score of its error, which shows if all its fits failed.
         if score.mean is not None or measure == ERROR:
             scores.append(score)
 

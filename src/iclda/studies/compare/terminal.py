@@ -48,8 +48,8 @@ _HIDDEN_LABELS = (
     "label. Test rows take no part in training."
 )
 _ENCODING = (
-    "How to fill gaps, encode categories and scale columns is learned from the training "
-    "rows of each split. Shrinkage: {how}."
+    "How to fill gaps, encode categories and scale columns is learned from the "
+    "training rows of each split. Shrinkage: {how}."
 )
 _SLOW_SEARCH = (
     "With so many classes and columns iclda is slow: it starts once, from the "
