@@ -121,6 +121,7 @@ def compare(
             from ..tabular.read_options import ReadOptions
             from ..tabular.table import read_file
 
+            # Before anything is computed, not after it.
             check_can_report()
             names = options.split_names(methods or "")
             named_methods = find_compared(names) if names else None
@@ -168,6 +169,7 @@ def _run(run: ComparisonRun, quiet: bool) -> None:
     if not quiet:
         note = "Learning curves for the report; the answer does not depend on them."
         echo_lines(["", note, ""])
+    # Curves take a quarter of the time, and nobody has to wait for them.
     with show_cells(quiet, "splits") as advance:
         run.add_curves(advance)
 

@@ -131,6 +131,7 @@ def _after_round(asked: Round) -> str:
 
 def _fit_step(pool: Pool, answers: Answers, how_to_repeat: str) -> str:
     """Return the command that fits a model, or how to get labels of two classes."""
+    # Labels may be in the data file already, besides those in the file of answers.
     classes = {*pool.labels.values(), *answers.labels.values()}
     if len(classes) < 2:
         return (

@@ -52,6 +52,10 @@ Data = Annotated[
 _Folder = Annotated[Path, Argument(metavar="FOLDER", help="Folder of an earlier run.")]
 
 
+# Typer reads the options of a command from its signature, which is why the signatures
+# of the next three commands are alike.
+
+
 def reproduce(
     datasets: _Names = None,
     methods: _Methods = None,
@@ -223,6 +227,7 @@ def _run_and_draw(
     from ..studies.page import check_can_report
     from ..studies.paper.run import Study, run_study
 
+    # Before hours of computation, not after them.
     check_can_report()
     study = Study(
         out=out,

@@ -161,6 +161,7 @@ def evaluate_file(
             f"{known.target!r} ({quoted_list(classes, 5)}), so that there is nothing "
             "to compare with."
         )
+    # A file is recognized by its content, whatever its name is.
     digests = {source.get("sha256") for source in about.get("sources", ())}
     return Evaluation(
         model=str(model_path),
@@ -217,6 +218,7 @@ class _Sums:
         if n_known:
             known_probabilities = probabilities[is_known]
             known_codes = codes[is_known]
+            # Scores are means over a block: blocks are weighted by their rows.
             self.brier += brier_score(known_probabilities, known_codes) * n_known
             self.bins += bins_of(known_probabilities, known_codes)
             self.n_known += n_known
@@ -278,6 +280,7 @@ def evaluation_lines(result: Evaluation) -> list[str]:
 def base_rate_sentence(result: Evaluation) -> str:
     """Compare the model with assigning the most frequent class to all rows."""
     base = result.confusion.base
+    # With rows of one class only, even a model that always names it has no error.
     if base.error == 0:
         end = "; rows of one class cannot show what the model has learned."
     elif result.learned == CLEAR:

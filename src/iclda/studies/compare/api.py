@@ -107,6 +107,7 @@ def read_findings(out: Path) -> Findings:
     with closing(Store(out / STORE, read_only=True)) as store:
         stored = store.settings()
         settings = ComparisonSettings.from_json(stored)
+        # An earlier run may have had more methods or repeats, which stay in the store.
         names = {contestant.name for contestant in settings.contestants}
         results: list[FitResult] = []
         for experiment in EXPERIMENT_TITLES:

@@ -88,6 +88,7 @@ class Comparison:
             for result in self.compared
             if result.method == self.chosen.name and result.failure is None
         ]
+        # Every repeat tests the same rows: counts are divided by the repeats.
         n_repeats = len({result.repeat for result in fitted})
         texts = [result.values["confusion"] for result in fitted]
         return mean_confusion(texts, self.settings.classes, n_repeats)
@@ -154,6 +155,7 @@ class Comparison:
         n_fits = Counter(result.method for result in self.compared)
         failed = [result for result in self.compared if result.failure is not None]
         n_failed = Counter(result.method for result in failed)
+        # Fits of a contestant nearly always fail for one reason: that of the first.
         reasons: dict[str, str] = {}
         for result in failed:
             reasons.setdefault(result.method, last_line(result.failure or ""))

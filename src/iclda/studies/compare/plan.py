@@ -120,12 +120,14 @@ def choose_n_folds(plan: ComparisonPlan) -> int:
     unlabeled.
     """
     table = plan.table
+    # Copies of a row are one row: they cannot be in training and in test rows at once.
     is_distinct = table.is_labeled & (plan.copies == np.arange(len(plan.copies)))
     counts = Counter(table.labels[is_distinct].tolist())
     rarest = min(table.classes, key=counts.__getitem__)
     n_rarest = counts[rarest]
     n_labels = counts.total()
 
+    # A fold tests a row of every class, and another one has to be left for training.
     if n_rarest < 2:
         raise ValueError(say(_ONE_LABEL, name=rarest))
     if plan.folds is not None and not 2 <= plan.folds <= n_rarest:
@@ -141,6 +143,7 @@ def choose_n_folds(plan: ComparisonPlan) -> int:
             few = Hint("n_labeled", 30)
             raise ValueError(say(_ALL_LABELED, n_labels=n_labels, few=few))
         return n_folds
+    # The largest fold leaves the fewest labels for training.
     n_training = n_labels - ceil(n_labels / n_folds)
     if not len(table.classes) <= plan.n_labeled < n_training:
         raise bad_parameter(

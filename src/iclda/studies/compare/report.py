@@ -123,7 +123,9 @@ def _render(comparison: Comparison, word: Word, next_step: str) -> str:
         "settings": settings,
         "verdict": comparison.verdict,
         "scores": summary,
-        "shown_settings": [(name, getattr(settings, name)) for name in _SHOWN_SETTINGS],
+        "shown_settings": [
+            (name.capitalize(), getattr(settings, name)) for name in _SHOWN_SETTINGS
+        ],
         "sources": [(source.path, source.sha256) for source in settings.sources],
         "supervised": supervised_name(summary),
         "next_step": next_step,
@@ -146,6 +148,7 @@ def _render(comparison: Comparison, word: Word, next_step: str) -> str:
         "curves": _curve_views(comparison, figures),
         "confusion": comparison.confusion,
     }
+    # Jinja calls these by the names that the template has for them.
     filters: dict[str, Any] = {
         "interval": interval_text,
         "last_line": last_line,
@@ -255,6 +258,7 @@ def differences(
         name = difference.method
         if difference.measure != measure or name not in methods:
             continue
+        # Repeats are paired: both were tested on the same rows after the same training.
         supervised = summary.repeats[baseline, measure]
         values = summary.repeats[name, measure] - supervised
         # Repeats that one of the two lacks are left out.

@@ -6,8 +6,6 @@ settings as JSON, so that the report can be drawn from the folder alone.
 
 from __future__ import annotations
 
-import platform
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -27,6 +25,7 @@ from ...methods import (
 from ...tabular.checks import Remark
 from ...tabular.readers import Source
 from ...tabular.table import Table
+from ..engine import describe_run
 from .contestants import (
     Contestant,
     Size,
@@ -219,6 +218,7 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     n_labels = int(splits.is_distinct.sum())
     is_hidden = plan.n_labeled is not None
 
+    # What the user has passed always wins over what the size of the table suggests.
     shrinkages = plan.shrinkages or default_shrinkages(size)
     methods, left_out = _choose_methods(plan, size)
     effort = _choose_effort(table, size, methods)
@@ -229,6 +229,7 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
 
     return ComparisonSettings(
         iclda=versions()["iclda"],
+        # A changed file, or another second file, is another table.
         data={plan.name: " ".join(source.sha256 for source in table.sources)},
         target=table.target,
         unlabeled=plan.reading.get("unlabeled") or "",
@@ -248,12 +249,7 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         remarks=check_table(table, sample, n_labels, size, is_hidden=is_hidden),
         sources=table.sources,
         reading=plan.reading,
-        run={
-            "Command": plan.command,
-            "jobs": plan.jobs,
-            "machine": f"{platform.machine()}, {platform.system()}",
-            "last run began": time.strftime("%Y-%m-%d %H:%M"),
-        },
+        run={"command": plan.command, "jobs": plan.jobs, **describe_run()},
         versions=versions(),
     )
 

@@ -243,7 +243,7 @@ def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
     chosen = comparison.chosen
     confusion = comparison.confusion
     if chosen and confusion:
-        lines += ["", f"Errors of {title_of(chosen)} by class"]
+        lines += ["", f"Errors by class: {title_of(chosen)}"]
         lines += [f"  {printable(line)}" for line in page.class_error_lines(confusion)]
         # Unless it is clear that something was learned, the answer above contains this
         # sentence already.

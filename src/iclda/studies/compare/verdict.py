@@ -166,7 +166,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Learned:
-    """Whether anything was learned, as in ``Verdict``, and the key of its sentence."""
+    """Whether anything was learned, as in ``Verdict``, with a sentence and its key."""
 
     level: str = ""
     key: str = ""
@@ -190,9 +190,11 @@ def decide(
     learned = _judge_learning(summary, advice, confusion)
     if learned.level == NOTHING_LEARNED:
         kind = NOTHING_LEARNED
+        # If labels are few, the sentence says that they cannot show more.
         key = learned.key
     else:
-        kind = key = _kind(summary, chosen)
+        kind = _kind(summary, chosen)
+        key = kind
 
     values: dict[str, Any] = {
         "name": title_of(chosen),
@@ -239,6 +241,7 @@ def _judge_learning(
         error = confusion.error
         high = confusion.interval[1]
     else:
+        # Corrected for choosing among methods, which the confusion matrix is not.
         error = estimate.error
         high = estimate.high
     brier = _mean(summary, advice.chosen.name, BRIER)
@@ -271,6 +274,7 @@ def _kind(summary: ComparisonSummary, chosen: Contestant) -> str:
     uses_unlabeled = chosen.method.uses_unlabeled
     error_verdict = summary.verdict(chosen.name, ERROR)
     verdicts = {error_verdict, summary.verdict(chosen.name, BRIER)}
+    # Fewer wrong rows with clearly worse probabilities, or the reverse, are unclear.
     if "better" in verdicts and "worse" not in verdicts:
         if not uses_unlabeled:
             return OUTSIDE
