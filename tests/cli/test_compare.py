@@ -157,7 +157,9 @@ def test_without_any_supervised_fit_there_is_a_report_and_exit_code_1(tmp_path):
     write(tmp_path, flowers(n_labeled=6))
     code, said, error = compare(tmp_path, "--shrinkage", "0", "--methods", "moment")
     assert code == 1
-    assert "Error: No answer: supervised LDA, which the others are measured by" in error
+    assert (
+        "Error: No answer: supervised LDA, which the others are compared with" in error
+    )
     assert "No method has numbers: every fit failed." in said
     assert (tmp_path / "out" / "report.html").exists()
 
