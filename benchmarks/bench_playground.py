@@ -2,10 +2,10 @@
 
     python benchmarks/bench_playground.py
 
-A labeled point is dragged around among 1,000 unlabeled points with all methods chosen. ``frame`` is
-the time from sending the points to the frame that shows their fits; ``lag`` begins at the first
-movement that the frame includes, also one that waited for the frame before. Needs the extras
-``playground`` and ``browser``, and a Chromium.
+A labeled point is dragged around among 1,000 unlabeled points with all methods chosen.
+``frame`` is the time from sending the points to the frame that shows their fits;
+``lag`` begins at the first movement that the frame includes, also one that waited for
+the frame before. Needs the extras ``playground`` and ``browser``, and a Chromium.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def main() -> None:
     )
     steps = parser.parse_args().steps
     print(
-        f"{'problem':10}{'frames':>8}{'frame, ms':>18}{'lag, ms':>18}   (10 %, median, 95 %)"
+        f"{'problem':10}{'frames':>8}{'frame, ms':>18}{'lag, ms':>18}"
+        "   (10 %, median, 95 %)"
     )
     with running_playground() as address, open_browser() as browser:
         for toy in ("between", "across", "three", "four"):
@@ -46,7 +47,8 @@ def main() -> None:
             found = {
                 name: np.array(
                     page.evaluate(
-                        "name => performance.getEntriesByName(name).map((each) => each.duration)",
+                        "name => performance.getEntriesByName(name)"
+                        ".map((each) => each.duration)",
                         f"drag {name}",
                     )
                 )

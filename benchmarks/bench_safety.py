@@ -1,9 +1,9 @@
 """How often methods are worse than supervised LDA in the cross-validation of the paper.
 
-For every fold: the log likelihood of the training rows with their TRUE labels, the loss and the
-error on the test rows, each compared with supervised LDA on the same fold. Pessimistic LDA must
-never be worse in the first; nothing is promised of the others. ``--large`` times its fit to
-1,000,000 x 50 rows instead, against X'X in the same run.
+For every fold: the log likelihood of the training rows with their TRUE labels, the loss
+and the error on the test rows, each compared with supervised LDA on the same fold.
+Pessimistic LDA must never be worse in the first; nothing is promised of the others.
+``--large`` times its fit to 1,000,000 x 50 rows instead, against X'X in the same run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TOLERANCE = 1e-9  # per row
 
 
 def numbers_of(model, rows, X, codes):
-    """Mean log likelihood of training rows with their true labels, test loss and test error."""
+    """Mean log likelihood of training rows with true labels, test loss, test error."""
     truth = np.concatenate([rows.codes, rows.codes_unlabeled])
     train, test = model.log_joint(rows.rows), model.log_joint(X)
     return (
@@ -70,8 +70,9 @@ def time_large(n_rows, n_features=50, n_labeled=200):
             _seconds(lambda X=X, y=labels, clf=clf: clf.fit(X, y)) for _ in range(3)
         )
         print(
-            f"{n_rows:,} x {n_features}, distance {distance}: {took:.2f} s, {took / unit:.1f} X'X, "
-            f"{clf.n_passes_} passes, gap {clf.gap_:.1e} per row, converged: {clf.converged_}"
+            f"{n_rows:,} x {n_features}, distance {distance}: {took:.2f} s, "
+            f"{took / unit:.1f} X'X, {clf.n_passes_} passes, "
+            f"gap {clf.gap_:.1e} per row, converged: {clf.converged_}"
         )
 
 
@@ -118,7 +119,8 @@ def main():
             flush=True,
         )
     print(
-        f"\n{n_folds} folds in {time.perf_counter() - start:.0f} s. Folds worse than LDA:"
+        f"\n{n_folds} folds in {time.perf_counter() - start:.0f} s. "
+        "Folds worse than LDA:"
     )
     print(f"{'':8}  training likelihood  test loss  test error   smallest change")
     for m in methods:

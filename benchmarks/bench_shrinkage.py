@@ -1,8 +1,9 @@
-"""Automatic shrinkage against Ledoit and Wolf's on the labeled rows alone, on the benchmark sets.
+"""Automatic shrinkage against Ledoit and Wolf's on the labeled rows alone.
 
-For half, once and twice as many labeled rows as features: error and loss of test rows, paired by
-split, with the variance corrected for overlapping splits and p-values by Holm's method over the
-sets. Clearly better or worse is p < 0.05. Units of the features are left as they are.
+For half, once and twice as many labeled rows as features: error and loss of test rows,
+paired by split, with the variance corrected for overlapping splits and p-values by
+Holm's method over the sets. Clearly better or worse is p < 0.05. Units of the features
+are left as they are.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def numbers_of(classifier, X, known, test, truth):
 
 
 def compare_set(make, X, codes, n_labeled, repeats, seed):
-    """(repeats, 2, 3): error, loss and shrinkage, by labeled rows alone and by all rows."""
+    """(repeats, 2, 3): error, loss and shrinkage, by labeled rows and by all rows."""
     found = []
     for repeat in range(repeats):
         train, known, test = split_of(codes, n_labeled, [seed, repeat])
@@ -98,7 +99,8 @@ def main():
                 (error, loss, s), (new_error, new_loss, new_s) = table.mean(axis=0)
                 p_error, p_loss = (each[k] for each in p_values)
                 print(
-                    f"| {size} | {name} | {s:.2f} -> {new_s:.2f} | {error:.3f} -> {new_error:.3f} "
+                    f"| {size} | {name} | {s:.2f} -> {new_s:.2f} "
+                    f"| {error:.3f} -> {new_error:.3f} "
                     f"| {p_error:.2g} | {loss:.2f} -> {new_loss:.2f} | {p_loss:.2g} |",
                     flush=True,
                 )

@@ -1,8 +1,9 @@
 """Measure the fits against X'X and against others, and compare with a stored run.
 
-Prints tables and writes rows (JSON), tables (Markdown) and a figure (SVG, PNG) into a folder.
-The exit code is 1 if something of ours became slower than in the stored run, see suite/compare.py,
-and 0 otherwise: a case that fails or is left out is said, not punished.
+Prints tables and writes rows (JSON), tables (Markdown) and a figure (SVG, PNG) into a
+folder. The exit code is 1 if something of ours became slower than in the stored run,
+see suite/compare.py, and 0 otherwise: a case that fails or is left out is said, not
+punished.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def measure_case(case: Case, settings: Settings, run: Run) -> None:
 def compare_with_stored(
     run: Run, cases: Sequence[Case], settings: Settings
 ) -> Comparison | None:
-    """Compare, and measure cases that look slow a second time; None if that cannot be done."""
+    """Compare, measuring cases that look slow a second time; None if impossible."""
     if settings.is_quick:
         print("Not compared with the stored run: a quick one has other rows.")
         return None
@@ -136,7 +137,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         type=Path,
         const=STORED,
         metavar="JSON",
-        help=f"measure nothing: fill docs/performance.md from a run (default {STORED.name})",
+        help="measure nothing: fill docs/performance.md from a run "
+        f"(default {STORED.name})",
     )
     options = parser.parse_args(arguments)
     if options.seeds < 1:
@@ -147,13 +149,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         options.only or options.quick or options.all or options.store
     ):
         parser.error(
-            "--write-docs measures nothing: leave out --only, --quick, --all and --store"
+            "--write-docs measures nothing: leave out --only, --quick, --all and "
+            "--store"
         )
     if options.out.exists() and not options.out.is_dir():
         parser.error(f"--out must be a folder, and {options.out} is none")
     if options.write_docs and not options.write_docs.is_file():
         parser.error(
-            f"--write-docs: {options.write_docs} does not exist; give the bench.json of a run"
+            f"--write-docs: {options.write_docs} does not exist; give the bench.json "
+            "of a run"
         )
     return options
 

@@ -115,7 +115,7 @@ STEPS = [
         4,
         "_core",
         "solvers/implicit, search",
-        "starts, continuation, finish",
+        "candidates, paths, certificate",
         "Solution",
     ),
     (1, 5, "_core", "gaussian", "the model at the point found", "Gaussians"),
@@ -123,7 +123,7 @@ STEPS = [
         2,
         5,
         "_core",
-        "solvers/attainable, labelsums",
+        "solvers/sets, labelsums",
         "points that labelings attain; the gap",
         "",
     ),
@@ -205,7 +205,8 @@ def draw_fit(axes):
                 (x + WIDTH + GAP_X, y + HEIGHT / 2),
             )
             axes.annotate("", end, start, arrowprops=arrow)
-    # The base class calls the second column from top to bottom, then sets the attributes.
+    # The base class calls the second column from top to bottom, then sets the
+    # attributes.
     x, trunk = corner(0, 1)[0] + WIDTH, corner(0, 1)[0] + WIDTH + GAP_X / 2
     top, bottom = corner(0, 1)[1] + HEIGHT / 2, corner(0, 6)[1] + HEIGHT / 2
     axes.plot([trunk, trunk], [top, bottom], color=FAINT, linewidth=0.9)

@@ -2,10 +2,11 @@
 Where do unlabeled rows move the boundary?
 ==========================================
 
-Six labeled rows give a poor estimate of the covariance of two long, narrow classes. The supervised
-fit uses these rows only. Implicitly constrained LDA chooses among the fits that some labeling of
-the other rows would give, and these fits reflect the direction in which the classes are long. Its
-error is lower in 41 of 60 samples like this one, and 0.032 instead of 0.066 on average.
+Six labeled rows give a poor estimate of the covariance of two long, narrow classes. The
+supervised fit uses these rows only. Implicitly constrained LDA chooses among the fits
+that some labeling of the other rows would give, and these fits reflect the direction in
+which the classes are long. Its error is lower in 41 of 60 samples like this one, and
+0.032 instead of 0.066 on average.
 """
 
 import matplotlib.pyplot as plt

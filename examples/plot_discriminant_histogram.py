@@ -2,10 +2,11 @@
 Do the unlabeled rows look as the fit expects?
 ==============================================
 
-The bars are all unlabeled tumors of the Wisconsin breast cancer data along the discriminant; the
-marks below them are the 40 labeled ones. The curves are what the fit expects for both classes.
-Where the bars differ from the curves (here for malignant tumors, which vary more than benign ones)
-a common covariance for all classes is only a rough description.
+The bars are all unlabeled tumors of the Wisconsin breast cancer data along the
+discriminant; the marks below them are the 40 labeled ones. The curves are what the fit
+expects for both classes. Where the bars differ from the curves (here for malignant
+tumors, which vary more than benign ones) a common covariance for all classes is only a
+rough description.
 """
 
 import matplotlib.pyplot as plt

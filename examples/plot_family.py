@@ -2,12 +2,13 @@
 What does each member of the family make of the same rows?
 ==========================================================
 
-Eight labeled rows of two long classes, and 292 rows without a label. Every panel is one classifier:
-rows in the color of the class that it gives them, its boundary, and the share of all 300 rows that
-it gets wrong. Eight rows show LDA and least squares the direction of the classes only roughly, and
-the other rows correct it, by a little or by much. Nearest means cannot see a direction, and with EM
-they find two halves of the long axis. Neighbors differ by about as much in all directions, which
-draws SDA toward nearest means. This is one sample of one problem, and no ranking; ``iclda compare``
+Eight labeled rows of two long classes, and 292 rows without a label. Every panel is one
+classifier: rows in the color of the class that it gives them, its boundary, and the
+share of all 300 rows that it gets wrong. Eight rows show LDA and least squares the
+direction of the classes only roughly, and the other rows correct it, by a little or by
+much. Nearest means cannot see a direction, and with EM they find two halves of the long
+axis. Neighbors differ by about as much in all directions, which draws SDA toward
+nearest means. This is one sample of one problem, and no ranking; ``iclda compare``
 makes one of your table.
 """
 

@@ -2,13 +2,13 @@
 How far do a few labels go on features of a frozen network?
 ===========================================================
 
-2,000 pictures of clothes in ten classes passed through a network that was trained on other
-pictures. 1 to 16 labels a class are drawn ten times; all other pictures are unlabeled, and the
-error is that of these. Bars are one standard deviation over the draws. :class:`~iclda.AutoLDA` fits
-in a second or less.
+2,000 pictures of clothes in ten classes passed through a network that was trained on
+other pictures. 1 to 16 labels a class are drawn ten times; all other pictures are
+unlabeled, and the error is that of these. Bars are one standard deviation over the
+draws. :class:`~iclda.AutoLDA` fits in a second or less.
 
-The features are shipped with the package. Features of your own pictures come from any network,
-taken before its layer of classes:
+The features are shipped with the package. Features of your own pictures come from any
+network, taken before its layer of classes:
 
 .. code-block:: python
 
@@ -23,8 +23,8 @@ taken before its layer of classes:
     features = []
     with torch.inference_mode():
         for i in range(0, len(paths), 64):  # paths of picture files
-            pictures = [prepare(Image.open(path).convert("RGB")) for path in paths[i : i + 64]]
-            features.append(network(torch.stack(pictures)))
+            pictures = [prepare(Image.open(path).convert("RGB")) for path in paths[i : i
+            + 64]] features.append(network(torch.stack(pictures)))
     X = torch.cat(features)
 
 :doc:`/features` says when this helps, and when it does not.

@@ -2,11 +2,11 @@
 Which labels does the fit choose, and what separates them?
 ==========================================================
 
-Implicitly constrained LDA gives every unlabeled row the label that makes the labeled rows likelier.
-The gain of a label is an affine function of the row, so at the optimum the labels are hard, and a
-hyperplane separates them; the few rows that lie on it are shared by both classes. That hyperplane
-is not the decision boundary: the labels say how the covariance and the means should be, not which
-class a row probably has.
+Implicitly constrained LDA gives every unlabeled row the label that makes the labeled
+rows likelier. The gain of a label is an affine function of the row, so at the optimum
+the labels are hard, and a hyperplane separates them; the few rows that lie on it are
+shared by both classes. That hyperplane is not the decision boundary: the labels say how
+the covariance and the means should be, not which class a row probably has.
 """
 
 import matplotlib.pyplot as plt

@@ -2,10 +2,11 @@
 More labels, or more unlabeled rows?
 ====================================
 
-Each line has a fixed number of labels; along it the number of unlabeled rows grows. Read across for
-what an unlabeled row is worth, and down for what a label is worth: here 40 labels with 640
-unlabeled rows do better than 80 labels alone, and with 160 labels unlabeled rows hardly matter.
-``semi_supervised_learning_curve`` computes the same for your data, as far as its labels reach.
+Each line has a fixed number of labels; along it the number of unlabeled rows grows.
+Read across for what an unlabeled row is worth, and down for what a label is worth: here
+40 labels with 640 unlabeled rows do better than 80 labels alone, and with 160 labels
+unlabeled rows hardly matter. ``semi_supervised_learning_curve`` computes the same for
+your data, as far as its labels reach.
 """
 
 import matplotlib.pyplot as plt

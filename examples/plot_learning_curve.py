@@ -2,9 +2,9 @@
 How many unlabeled rows are enough?
 ===================================
 
-The plot shows the error against the number of unlabeled rows, with 20 labels. All methods are
-fitted to the same labeled rows and tested on the same rows at every point, so that the lines can be
-compared point by point. Bands are one standard error.
+The plot shows the error against the number of unlabeled rows, with 20 labels. All
+methods are fitted to the same labeled rows and tested on the same rows at every point,
+so that the lines can be compared point by point. Bands are one standard error.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,10 @@
 How long do ten million rows in a file take?
 ============================================
 
-The rows are in a .npy file, and are read in blocks: the file may be larger than memory. A fit needs
-sums over the rows, so that time grows no faster than the file does. What one fit costs more than
-another is the number of passes over the file, beside the lines. A pass is mostly reading.
+The rows are in a .npy file, and are read in blocks: the file may be larger than memory.
+A fit needs sums over the rows, so that time grows no faster than the file does. What
+one fit costs more than another is the number of passes over the file, beside the lines.
+A pass is mostly reading.
 """
 
 import tempfile

@@ -2,12 +2,13 @@
 How many maxima has one problem?
 ================================
 
-Every labeling of the unlabeled rows gives a fit, and a likelihood of the labeled rows under it. The
-picture shows this likelihood for all labelings by a half plane: its direction on one axis, the
-number of rows in class 1 on the other. With two labels a class there are several hills; dots mark
-the highest. A single start climbs the one on which it happens to stand;
-``ImplicitlyConstrainedLDA`` starts from 32 places, and ``n_optima_`` counts the maxima that it
-followed to the end. The star is the fit that it returns, the best of them.
+Every labeling of the unlabeled rows gives a fit, and a likelihood of the labeled rows
+under it. The picture shows this likelihood for all labelings by a half plane: its
+direction on one axis, the number of rows in class 1 on the other. With two labels a
+class there are several hills; dots mark the highest. A single start climbs the one on
+which it happens to stand; ``ImplicitlyConstrainedLDA`` starts from 32 places, and
+``n_optima_`` counts the maxima that it followed to the end. The star is the fit that it
+returns, the best of them.
 """
 
 import matplotlib.pyplot as plt

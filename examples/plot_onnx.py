@@ -2,11 +2,11 @@
 Does the exported model predict the same?
 =========================================
 
-``to_onnx`` turns a fitted classifier into an ONNX graph, which programs in other languages run
-without Python. It computes in double precision relative to the center of the rows, so that
-probabilities agree to rounding even for features far from zero, as here (temperatures in kelvin,
-years). With float32 as input type the rows themselves are rounded first, and that is all the
-difference there is. No class changes.
+``to_onnx`` turns a fitted classifier into an ONNX graph, which programs in other
+languages run without Python. It computes in double precision relative to the center of
+the rows, so that probabilities agree to rounding even for features far from zero, as
+here (temperatures in kelvin, years). With float32 as input type the rows themselves are
+rounded first, and that is all the difference there is. No class changes.
 """
 
 import matplotlib.pyplot as plt

@@ -2,11 +2,12 @@
 Why is the published EM column wrong?
 =====================================
 
-The paper reports that expectation maximization is erratic. The code behind that column had two
-faults: from the second iteration on it subtracted the feature means from the unlabeled rows a
-second time, and it dropped the factor 1/2 in the exponent of the density. With both faults put back
-in, the numbers are those of the paper; as the text defines it, EM is on no set far from supervised
-LDA. One repeat of the cross-validation is drawn here, beside the published mean over 20 of them.
+The paper reports that expectation maximization is erratic. The code behind that column
+had two faults: from the second iteration on it subtracted the feature means from the
+unlabeled rows a second time, and it dropped the factor 1/2 in the exponent of the
+density. With both faults put back in, the numbers are those of the paper; as the text
+defines it, EM is on no set far from supervised LDA. One repeat of the cross-validation
+is drawn here, beside the published mean over 20 of them.
 """
 
 import csv

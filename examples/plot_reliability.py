@@ -2,9 +2,10 @@
 Can the probabilities be believed?
 ==================================
 
-Of the rows to which a classifier assigns a probability of 0.9, nine in ten should belong to the
-class. With 20 labels for 10 features the supervised fit is overconfident; expectation maximization
-uses the unlabeled rows to estimate how far the classes overlap.
+Of the rows to which a classifier assigns a probability of 0.9, nine in ten should
+belong to the class. With 20 labels for 10 features the supervised fit is overconfident;
+expectation maximization uses the unlabeled rows to estimate how far the classes
+overlap.
 """
 
 import matplotlib.pyplot as plt

@@ -2,12 +2,12 @@
 What can a fit lose?
 ====================
 
-Nobody knows the labels of the unlabeled rows, but the worst case over all of them can be computed:
-``gain_bounds`` gives the smallest and the largest change of the likelihood of the training rows
-from supervised LDA to a fit, over all labelings. The bars span both, the dot is the change with the
-true labels, which only this example knows. ``PessimisticLDA`` is the fit whose worst case is best:
-its bar never begins below 0. The bounds are about the training rows, and about likelihood, not
-error.
+Nobody knows the labels of the unlabeled rows, but the worst case over all of them can
+be computed: ``gain_bounds`` gives the smallest and the largest change of the likelihood
+of the training rows from supervised LDA to a fit, over all labelings. The bars span
+both, the dot is the change with the true labels, which only this example knows.
+``PessimisticLDA`` is the fit whose worst case is best: its bar never begins below 0.
+The bounds are about the training rows, and about likelihood, not error.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,10 @@
 What do three classes, and seven, look like?
 ============================================
 
-Nothing changes in the code: all classifiers take any number of classes. With more than two features
-the display draws the plane of the two discriminants that separate the classes best. For up to three
-classes the regions in that plane are exact; for more they are a slice through it.
+Nothing changes in the code: all classifiers take any number of classes. With more than
+two features the display draws the plane of the two discriminants that separate the
+classes best. For up to three classes the regions in that plane are exact; for more they
+are a slice through it.
 """
 
 import matplotlib.pyplot as plt

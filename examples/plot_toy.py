@@ -2,13 +2,14 @@
 When do unlabeled rows help, and when do they mislead?
 ======================================================
 
-The toy problem of the paper: two clusters, ten labeled rows, 990 unlabeled ones. In the upper row
-the clusters are the classes, and the unlabeled rows show where they end. In the lower row the same
-rows have a boundary that runs across the clusters. Expectation maximization trusts the clusters and
-gets half of the rows wrong. Implicitly constrained LDA chooses the labeling that makes the
-*labeled* rows likeliest, and stays near the boundary that these show. Over 16 samples like this one
-supervised LDA, implicitly constrained LDA and EM get 5.2 %, 4.4 % and 3.3 % of the rows wrong in
-the upper problem, 9.4 %, 9.5 % and 34.1 % in the lower one.
+The toy problem of the paper: two clusters, ten labeled rows, 990 unlabeled ones. In the
+upper row the clusters are the classes, and the unlabeled rows show where they end. In
+the lower row the same rows have a boundary that runs across the clusters. Expectation
+maximization trusts the clusters and gets half of the rows wrong. Implicitly constrained
+LDA chooses the labeling that makes the *labeled* rows likeliest, and stays near the
+boundary that these show. Over 16 samples like this one supervised LDA, implicitly
+constrained LDA and EM get 5.2 %, 4.4 % and 3.3 % of the rows wrong in the upper
+problem, 9.4 %, 9.5 % and 34.1 % in the lower one.
 """
 
 import matplotlib.pyplot as plt

@@ -69,7 +69,7 @@ def assert_same_fit(a, b, tol=1e-9):
 
 
 def assert_finite(model, rows):
-    """No NaN and no infinity in anything fitted, nor in any prediction; probabilities are such."""
+    """Nothing fitted or predicted is NaN or infinite; probabilities add up to 1."""
     values = {name: value for name, value in vars(model).items() if name.endswith("_")}
     methods = (
         "decision_function",
@@ -106,7 +106,8 @@ def assert_follows_affine_map(estimator, data, tol):
     assert_close(after.class_weights_, before.class_weights_, tol)
     assert_close(after.means_, before.means_ @ A.T + shift, tol)
     assert_close(after.covariance_, A @ before.covariance_ @ A.T, tol)
-    # Of more than two classes, coefficients matter up to a vector that all have in common.
+    # Of more than two classes, coefficients matter up to a vector that all have in
+    # common.
     contrasts = [
         fit.coef_[1:] - fit.coef_[:1] if len(fit.coef_) > 1 else fit.coef_
         for fit in both

@@ -1,4 +1,4 @@
-"""Fixtures shared by all tests. Problems and independent answers are in ``problems``."""
+"""Fixtures shared by all tests; see ``helpers.problems`` for independent answers."""
 
 import pytest
 

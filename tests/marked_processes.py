@@ -1,4 +1,4 @@
-"""Commands in processes of their own, which are found again by a mark in their environment."""
+"""Commands in processes of their own, found again by a mark in their environment."""
 
 import os
 import subprocess
@@ -12,7 +12,10 @@ SECONDS_TO_END = 10  # for what a killed command leaves running
 
 
 def start(folder, *arguments, **options):
-    """A command in a session of its own; ``mark`` tells it and its workers from all others."""
+    """A command in a session of its own.
+
+    ``mark`` tells it and its workers from all others.
+    """
     mark = uuid4().hex
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen(

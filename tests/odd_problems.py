@@ -1,10 +1,11 @@
-"""Odd problems: what tables of the world hold, and what random generators seldom draw."""
+"""Odd problems: what tables hold, and what random generators seldom draw."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-# Columns by kind: a function of numbers around class centers, the classes and a generator.
+# Columns by kind: a function of numbers around class centers, the classes and a
+# generator.
 KINDS = {
     "normal": lambda normal, classes, rng: normal,
     "heavy tails": lambda normal, classes, rng: rng.standard_cauchy(len(normal)) ** 3,

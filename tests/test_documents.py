@@ -1,4 +1,4 @@
-"""The documents are true: their code runs, their links lead somewhere, their tables agree."""
+"""The documents are true: code runs, links lead somewhere, tables agree."""
 
 import ast
 import contextlib

@@ -43,7 +43,8 @@ def test_an_example_asks_one_question_in_its_title(example):
     assert not blank
 
 
-# Examples that take long, with less to compute; `make docs` runs all of them as they stand.
+# Examples that take long, with less to compute; `make docs` runs all of them as they
+# stand.
 SMALLER = {
     "plot_features": ("[1, 2, 4, 8, 16]), 10", "[1, 4]), 2"),
     "plot_many_rows": ("BLOCK = 10_000_000", "BLOCK = 500_000"),

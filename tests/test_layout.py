@@ -1,4 +1,4 @@
-"""Tests mirror src: every module has its test module, or a reason why not; names are unique."""
+"""Tests mirror src: every module has its test module, or a reason; names are unique."""
 
 import ast
 from collections import defaultdict
@@ -16,9 +16,9 @@ MODULES = sorted(
 # Modules without a test module of the same name, and where they are tested.
 ELSEWHERE = {
     "__main__.py": "tests/cli run it, tests/slow/test_interruptions interrupt it",
-    "_estimators/base.py": "test_common, test_sklearn_integration, and every classifier",
+    "_estimators/base.py": "test_common, test_sklearn_integration, every classifier",
     "_estimators/labels.py": "tests/faults/test_labels",
-    "_estimators/predictions.py": "test_supervised, tests/faults and tests/rows/test_backends",
+    "_estimators/predictions.py": "test_supervised, tests/faults, tests/rows",
     "_estimators/prepare.py": "tests/faults/test_numbers",
     "_estimators/normalized.py": "tests/estimators/test_moment_constrained",
     "_estimators/self_learning.py": "tests/estimators/test_self_training",
@@ -33,18 +33,30 @@ ELSEWHERE = {
     "tabular/predict.py": "tests/cli/test_models and test_features",
     "tabular/read_options.py": "test_table",
     "tabular/readers.py": "test_csv_files, test_table and tests/cli/test_bad_tables",
-    "_system.py": "test_model_files, tests/cli/test_models and the tests of missing extras",
-    "model_selection/_scores.py": "tests/model_selection/test_scorers and test_learning_curve",
-    "plots/_scores.py": "tests/plots: test_learning_curve_display, test_reliability and others",
+    "_system.py": "test_model_files, tests/cli/test_models, tests of missing extras",
+    "model_selection/_scores.py": "test_scorers and test_learning_curve beside it",
+    "plots/_scores.py": "tests/plots: test_learning_curve_display and others",
     "cli/labeling.py": "tests/cli/test_ask and tests/cli/test_label",
     "cli/messages.py": "tests/cli/test_options and tests/cli/test_command_line",
     "cli/studies.py": "tests/cli/test_paper",
+    "_core/solvers/on_device.py": "tests/rows/test_device, beside the other sums there",
+    "_rows/batch_readers.py": "tests/rows/test_readers",
+    "_rows/chained.py": "tests/rows/test_memory",
+    "_rows/checks.py": "tests/rows/test_backends and tests/faults",
+    "_rows/dask_tasks.py": "tests/rows/test_dask",
+    "_rows/dask_workers.py": "tests/rows/test_dask",
+    "_rows/device_blocks.py": "tests/rows/test_device",
     "_rows/dispatch.py": "tests/rows/test_backends, by every kind of rows",
-    "_rows/kernels.py": "tests/rows/test_device_sums; it needs Triton",
+    "_rows/kernels.py": "tests/rows/test_fused; it needs Triton",
+    "_rows/kinds.py": "tests/rows/test_rows",
     "_rows/parquet.py": "tests/rows/test_readers and tests/tabular/test_parquet_files",
+    "_rows/places.py": "tests/rows/test_device",
+    "_rows/precision.py": "tests/rows/test_device and tests/rows/test_fused",
     "_rows/progress.py": "tests/rows/test_passes and tests/test_progress",
+    "_rows/protocol.py": "tests/rows/test_backends, by the rows of every backend",
+    "_rows/reservoir.py": "tests/rows/test_files",
     "_rows/threads.py": "tests/rows/test_passes and tests/estimators/test_threads",
-    "_rows/weighted_rows.py": "tests/rows/test_backends, by the rows of every backend",
+    "_rows/unit_length.py": "tests/cli/test_features",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
 }
 # Names that modules of one kind have in common on purpose.

@@ -1,4 +1,4 @@
-"""How far a run is: bars on a terminal, lines elsewhere, nothing where quiet is asked for."""
+"""How far a run is: bars on a terminal, lines elsewhere, nothing if quiet."""
 
 import re
 import sys

@@ -184,7 +184,8 @@ def run(command):
 
 
 def test_importing_the_package_imports_nothing_optional():
-    # scikit-learn itself imports pandas where it is installed: what counts is what we add.
+    # scikit-learn itself imports pandas where it is installed: what counts is what we
+    # add.
     before = run(
         "import sys, sklearn.base, sklearn.metrics, scipy.stats; print(*sys.modules)"
     )
@@ -217,7 +218,8 @@ def test_modules_are_there_after_the_import_of_the_package_but_not_loaded():
     printed = run("""
 import sys, iclda
 print(*(name in dir(iclda) for name in ("model_selection", "plots", "rows", "tabular")))
-print(*(f"iclda.{name}" in sys.modules for name in ("model_selection", "plots", "tabular")))
+names = ("model_selection", "plots", "tabular")
+print(*(f"iclda.{name}" in sys.modules for name in names))
 print(iclda.plots.ReliabilityDisplay.__name__, iclda.tabular.read_table.__name__)
 """)
     assert printed == ["True"] * 4 + ["False"] * 3 + [

@@ -1,8 +1,8 @@
 """Losses of the R package RSSL 0.9.7 on one split of each benchmark set.
 
-ICLDA_REFERENCE holds reference/fits.csv and reference/splits.csv. For further methods it holds
-reference/rssl-family.csv; for pessimistic LDA that is the optimum found by a general convex solver,
-and where the package's own implementation stopped.
+ICLDA_REFERENCE holds reference/fits.csv and reference/splits.csv. For further methods
+it holds reference/rssl-family.csv; for pessimistic LDA that is the optimum found by a
+general convex solver, and where the package's own implementation stopped.
 """
 
 import os
@@ -39,7 +39,8 @@ CLOSED_FORM = {
     "SLLDA": SelfLearningLDA(unlabeled=None),
     "MCLDA_invariant": MomentConstrainedLDA(unlabeled=None),
 }
-# The reference stopped at 100 rounds on Transfusion, and shortly before the end on SPECTF.
+# The reference stopped at 100 rounds on Transfusion, and shortly before the end on
+# SPECTF.
 EM_CONVERGED = [name for name in SETS if name not in ("Transfusion", "SPECTF")]
 
 
@@ -204,7 +205,8 @@ def test_least_squares_fits_are_those_of_the_reference(name, method, tables, fam
     by_role, X, y = split_of(name, tables)
     fit = LEAST_SQUARES[method].fit(X, y)
     expected = family[name, method].astype(float)
-    # Predictions of the first class; the coefficients are those of the second less the first.
+    # Predictions of the first class; the coefficients are those of the second less the
+    # first.
     assert_stored(np.r_[1 - fit.intercept_, -fit.coef_[0]] / 2, expected, 1e-5, 2e-6)
     for role in ("labeled", "test"):
         loss = fit.squared_loss(*by_role[role]).mean()

@@ -24,7 +24,7 @@ TESTS = Path(__file__).parents[1] / "tests"
 NUMERICAL = (
     "core",
     "rows/test_device.py",
-    "rows/test_device_sums.py",
+    "rows/test_fused.py",
     "rows/test_memory.py",
     "estimators/test_expectation_maximization.py",
     "estimators/test_implicitly_constrained.py",

@@ -39,7 +39,8 @@ HUGE = Size(10_000_000, 20)
 STEPS = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
 SMALL = Size(100_000, 10, n_labeled=20)
 SMALL_STEPS = (100, 1_000, 4_000, 10_000, 100_000)
-# Most unlabeled rows for scikit-learn's methods: beyond, they take too long or too much memory.
+# Most unlabeled rows for scikit-learn's methods: beyond, they take too long or too much
+# memory.
 PEERS = {"LDA lsqr": 10_000_000, "SelfTraining": 1_000_000, "LabelSpreading": 10_000}
 _THREAD_SEEDS = 3
 
@@ -61,7 +62,7 @@ def product(data: Data) -> Callable[[], Any]:
 
 
 def fits(size: Size, methods: tuple[str, ...], also: tuple[str, ...] = ()) -> Measure:
-    """Methods side by side on one size, for every seed; ``also`` only with ``--all``."""
+    """Methods side by side, for every seed; ``also`` only with ``--all``."""
 
     def measure(case: str, settings: Settings, clock: Clock) -> Found:
         chosen = methods + (also if settings.is_everything else ())
@@ -88,7 +89,7 @@ def _fits_on(
 
 
 def series(size: Size, steps: tuple[int, ...], methods: tuple[str, ...]) -> Measure:
-    """The same methods on ever more of the same rows; the others' on the first seed only."""
+    """The same methods on ever more rows; the others' on the first seed only."""
 
     def measure(case: str, settings: Settings, clock: Clock) -> Found:
         sizes = settings.steps(steps)
@@ -144,7 +145,7 @@ def _threads_on(case: str, data: Data, seed: int, methods: tuple[str, ...]) -> F
 
 
 def measure_predict(case: str, settings: Settings, clock: Clock) -> Found:
-    """Labels and posteriors of all rows beside one product of them with a d x K matrix."""
+    """Labels and posteriors of all rows beside their product with a d x K matrix."""
     for n_classes in (2, 10):
         data = make_data(settings.scaled(replace(LARGE, n_classes=n_classes)), 0)
         model, X = fit_ours("MCLDA", data), data.unlabeled

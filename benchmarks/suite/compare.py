@@ -1,11 +1,12 @@
 """Compare a run with a stored one.
 
-X'X takes another time on another machine, and on the same one on another day. So what is expected
-now is the stored time, stretched by how much longer X'X took now than then: for the row itself or,
-if that is more, for the run as a whole (X'X of few rows is too short to be trusted alone). A row is
-slow if it takes more than 1.3 times what is expected and 20 ms longer. Nothing else counts: not a
-row without a partner, nor another method's slowness, nor a run on another machine, where the
-balance of arithmetic and memory differs and slow rows are only shown.
+X'X takes another time on another machine, and on the same one on another day. So what
+is expected now is the stored time, stretched by how much longer X'X took now than then:
+for the row itself or, if that is more, for the run as a whole (X'X of few rows is too
+short to be trusted alone). A row is slow if it takes more than 1.3 times what is
+expected and 20 ms longer. Nothing else counts: not a row without a partner, nor another
+method's slowness, nor a run on another machine, where the balance of arithmetic and
+memory differs and slow rows are only shown.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class Change:
 
     def __str__(self) -> str:
         name = " ".join(str(word) for word in self.group)
-        return f"{name}: {self.seconds:.3f} s, expected {self.expected:.3f} s ({self.factor:.2f}x)"
+        expected = f"expected {self.expected:.3f} s ({self.factor:.2f}x)"
+        return f"{name}: {self.seconds:.3f} s, {expected}"
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def compare(now: Run, stored: Run) -> Comparison:
 
 
 def confirmed(first: Comparison, second: Comparison) -> Comparison:
-    """Return the smaller change of two measurements: only what is slow in both counts as slow."""
+    """Return the smaller changes of two measurements: slow is what is so in both."""
     again = {change.group: change for change in second.changes}
     changes = tuple(
         min(change, again.get(change.group, change), key=lambda one: one.factor)
@@ -122,7 +124,10 @@ def _change(group: tuple[Any, ...], members: list[Pair], stretch: float) -> Chan
 
 
 def _remarks(group: tuple[Any, ...], members: list[Pair]) -> Iterator[str]:
-    """Yield remarks on answers that are worse than the stored ones; they fail no comparison."""
+    """Yield remarks on answers that are worse than the stored ones.
+
+    They fail no comparison.
+    """
     name = " ".join(str(word) for word in group)
     losses = [
         stored.objective - now.objective

@@ -16,7 +16,10 @@ _BLOCK = 1 << 14
 
 @dataclass(frozen=True)
 class Size:
-    """Rows, features, classes. Class means are ``spread`` (one, or one a class) x N(0, I)."""
+    """Sizes of a problem; ``spread`` is one number, or one for each class.
+
+    Class means are ``spread`` times standard normal numbers.
+    """
 
     n_unlabeled: int
     n_features: int
@@ -68,8 +71,9 @@ class Data:
 def make_data(size: Size, seed: int) -> Data:
     """Classes with unit covariance; labels are dealt out in turn.
 
-    Every block of rows has random numbers of its own: the number of threads changes nothing.
-    Nothing of the size of the rows is made beside them, so that memory can be measured after it.
+    Every block of rows has random numbers of its own: the number of threads changes
+    nothing. Nothing of the size of the rows is made beside them, so that memory can be
+    measured after it.
     """
     rng = np.random.default_rng([seed, 0])
     shape = (size.n_classes, size.n_features)

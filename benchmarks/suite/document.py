@@ -8,7 +8,10 @@ from .draw import write_figure
 from .rows import Run
 from .tables import machine_line, render
 
-BEGIN = "<!-- measured: begin. Written by `python benchmarks/run.py --write-docs`, not by hand. -->"
+BEGIN = (
+    "<!-- measured: begin. Written by `python benchmarks/run.py --write-docs`, "
+    "not by hand. -->"
+)
 END = "<!-- measured: end -->"
 _NOT_YET = "No run is stored yet."
 
@@ -39,6 +42,6 @@ def with_measured_part(text: str, run: Run | None) -> str:
 
 
 def write_document(path: Path, run: Run) -> list[Path]:
-    """Renew the measured part of a document and the figure beside it; the paths written."""
+    """Renew the measured part of a document and its figure; return their paths."""
     path.write_text(with_measured_part(path.read_text(), run))
     return [path, *write_figure(run.rows, path.parent, ("svg",))]

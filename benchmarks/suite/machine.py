@@ -1,4 +1,4 @@
-"""The machine and the versions that a run was made with; no names of hosts, users or folders."""
+"""The machine and versions of a run, without names of hosts, users or folders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def describe_machine() -> dict[str, Any]:
 
 
 def describe_versions() -> dict[str, str]:
-    """Python and the packages that decide the numbers; those not installed are left out."""
+    """Python and the packages that decide the numbers.
+
+    Those not installed are left out.
+    """
     found = {"python": sys.version.split()[0]}
     for name in _PACKAGES:
         try:
@@ -53,7 +56,8 @@ def _processor() -> str:
     }
     name = keys.get("model name") or platform.processor() or platform.machine()
     numbers = [keys[key] for key in ("cpu family", "model", "stepping") if key in keys]
-    # Virtual machines give several processors one name: family and model distinguish them.
+    # Virtual machines give several processors one name: family and model distinguish
+    # them.
     return f"{name} ({'/'.join(numbers)})" if numbers else name
 
 

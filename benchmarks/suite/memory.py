@@ -1,9 +1,10 @@
 """Peak memory of a fit beyond its input.
 
-The largest resident size of a process (ru_maxrss) never falls. Hence one new process for each size,
-which makes the rows and warms up BLAS, and from it one fork for each method: the fork begins with
-the resident size of that moment, so that the difference at its end is what the fit took.
-Run as a program it is that process: a size and methods in, mebibytes out, as JSON.
+The largest resident size of a process (ru_maxrss) never falls. Hence one new process
+for each size, which makes the rows and warms up BLAS, and from it one fork for each
+method: the fork begins with the resident size of that moment, so that the difference at
+its end is what the fit took. Run as a program it is that process: a size and methods
+in, mebibytes out, as JSON.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ def peak_in_fork(function: Callable[[], Any]) -> float:
 
 
 def _send_peak(pipe: Connection, function: Callable[[], Any]) -> None:
-    # A fork inherits the data but not the code of the libraries, which counts once it is used.
+    # A fork inherits the data but not the code of the libraries, which counts once it
+    # is used.
     warm_up()
     before = _largest_resident_mib()
     with warnings.catch_warnings():

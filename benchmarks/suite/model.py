@@ -1,4 +1,4 @@
-"""The cost model of docs/performance.md, read off the rows: prices of passes in units of X'X."""
+"""The cost model of docs/performance.md: prices of passes in units of X'X."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _OTHER_PASSES = 1  # for the moments
 
 
 def pass_costs(rows: Sequence[Row], case: str = "large") -> dict[str, float]:
-    """Moments, a hard and a soft labeling pass, and what ICLDA spends beside its passes.
+    """Moments, a hard and a soft labeling pass, and what ICLDA spends besides.
 
-    The moment-constrained fit is one pass for the moments and next to nothing else; all further
-    passes of self-learning label hard, all of EM softly. Medians over seeds.
+    The moment-constrained fit is one pass for the moments and next to nothing else; all
+    further passes of self-learning label hard, all of EM softly. Medians over seeds.
     """
     prices: dict[str, list[float]] = {
         "moments": [],

@@ -50,13 +50,18 @@ def machine_line(run: Run) -> str:
     machine = run.machine
     versions = ", ".join(f"{name} {number}" for name, number in run.versions.items())
     return (
-        f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
-        f"{machine['system']}; {machine['blas']}; {versions}; {run.began}, {run.seconds:.0f} s."
+        f"{machine['processor']}, {machine['cores']} cores, "
+        f"{machine['memory_gib']} GiB, "
+        f"{machine['system']}; {machine['blas']}; {versions}; {run.began}, "
+        f"{run.seconds:.0f} s."
     )
 
 
 def table(title: str, head: Line, lines: Sequence[Line]) -> str:
-    """A Markdown table with its title; columns are padded, numbers stand to the right."""
+    """A Markdown table with its title.
+
+    Columns are padded, numbers stand to the right.
+    """
     widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
     is_text = [
         i == 0 or all(not _is_number(line[i]) for line in lines)
@@ -116,9 +121,20 @@ def _sample(row: Row) -> tuple[str, int, int, int]:
 
 def _fits(rows: Sequence[Row]) -> str:
     head = (
-        "case", "rows", "classes", "method", "median", "worst", "goal", "seconds", "passes",
-        "rounds", "gap", "not hard", "error",
-    )  # fmt: skip
+        "case",
+        "rows",
+        "classes",
+        "method",
+        "median",
+        "worst",
+        "goal",
+        "seconds",
+        "passes",
+        "rounds",
+        "gap",
+        "not hard",
+        "error",
+    )
     chosen = grouped(row for row in rows if row.case in _FITS)
     lines = [_fit_line(group) for group in chosen.values()]
     return table("Fits, in units of X'X of the same rows", head, lines) if lines else ""
@@ -152,7 +168,10 @@ def _series(
     title: str,
     given: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
 ) -> Callable[[Sequence[Row]], str]:
-    """Seconds of every method against the number of unlabeled rows; ``given`` adds columns."""
+    """Seconds of every method against the number of unlabeled rows.
+
+    ``given`` adds columns.
+    """
 
     def make(rows: Sequence[Row]) -> str:
         chosen = [row for row in rows if row.case == case and row.seconds]
@@ -205,7 +224,8 @@ def _against_supervised(rows: Sequence[Row]) -> Iterator[Line]:
     ]
     ours, theirs = (median(_of(large, name), "ratio") for name in ("ICLDA", "LDA lsqr"))
     if ours and theirs:
-        words = f"{goals.FASTER:g} {goals.verdict(theirs / ours, goals.FASTER, is_least=True)}"
+        verdict = goals.verdict(theirs / ours, goals.FASTER, is_least=True)
+        words = f"{goals.FASTER:g} {verdict}"
         yield (
             "scikit-learn's LDA lsqr, all rows labeled, over ICLDA",
             f"{theirs / ours:.2f}",

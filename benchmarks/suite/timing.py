@@ -1,4 +1,4 @@
-"""Times that can be compared: fits and their unit take turns in one process, on one BLAS thread."""
+"""Times that can be compared: fits and their unit take turns, on one BLAS thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAST_UNITS = 3
 
 @dataclass
 class Timing:
-    """Seconds of every run of one function, and what the last one returned or raised."""
+    """Seconds of every run of a function, and what the last one returned or raised."""
 
     runs: list[float] = field(default_factory=list)
     result: Any = None
@@ -59,8 +59,9 @@ def take_turns(
 ) -> tuple[dict[str, Timing], float]:
     """Timings of all functions, and the median seconds of the unit.
 
-    A run of the unit comes before every run of a function: whatever slows down the machine slows
-    down both. A function is run until it has had ``most`` runs or ``patience`` seconds.
+    A run of the unit comes before every run of a function: whatever slows down the
+    machine slows down both. A function is run until it has had ``most`` runs or
+    ``patience`` seconds.
     """
     unit()
     units = [seconds_of(unit)[0] for _ in range(_LEAST_UNITS)]

@@ -1,4 +1,4 @@
-"""The benchmarks are programs beside the package: tests import their modules from there."""
+"""The benchmarks are programs beside the package: tests import their modules."""
 
 import sys
 from pathlib import Path

@@ -97,7 +97,7 @@ def pixels(page):
 
 
 def assert_line_is_on_the_screen(page, color, classifier):
-    """All pixels of a color lie on the boundary, and all of the boundary has the color."""
+    """All pixels of a color lie on the boundary, and all of it has the color."""
     image, x, y = pixels(page)
     wanted = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)])
     is_line = np.abs(image - wanted).sum(axis=-1) < 24
@@ -239,7 +239,10 @@ def test_a_likelihood_that_comes_with_more_mistakes_is_no_good_news(open_page):
     )
     row = page.locator("tr", has_text="expectation maximization")
     assert row.locator(".more").inner_text() == wrong
-    style = "(each) => [getComputedStyle(each).color, getComputedStyle(each).backgroundColor]"
+    style = (
+        "(each) => [getComputedStyle(each).color, "
+        "getComputedStyle(each).backgroundColor]"
+    )
     green = page.locator(".fewer").first.evaluate(style)[0]
     assert green not in row.locator("*").evaluate_all(f"all => all.flatMap({style})")
 
@@ -293,7 +296,8 @@ def test_a_screen_reader_hears_the_finding_at_rest_and_every_control_has_a_name(
     for control in page.locator("input, select, button, [role=application]").all():
         name = control.evaluate(
             "each => each.getAttribute('aria-label') || each.textContent.trim() ||"
-            " [...(each.labels ?? [])].map((label) => label.textContent.trim()).join(' ')"
+            " [...(each.labels ?? [])]"
+            ".map((label) => label.textContent.trim()).join(' ')"
         )
         assert name, control.evaluate("each => each.outerHTML")
     levels = page.locator("h1, h2").evaluate_all(

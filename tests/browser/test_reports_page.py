@@ -1,4 +1,4 @@
-"""The reports of ``compare``, ``evaluate`` and ``reproduce`` in Chromium, made by the commands."""
+"""The reports of ``compare``, ``evaluate`` and ``reproduce`` in Chromium."""
 
 from itertools import pairwise
 
@@ -78,10 +78,12 @@ def test_headings_are_in_order_pictures_have_names_and_links_lead_somewhere(
     names = page.locator("img, svg").evaluate_all(
         "all => all.filter((each) => !each.closest('[aria-hidden=true]') &&"
         " !each.parentElement.closest('svg')).map((each) => each.getAttribute('alt') ||"
-        " each.getAttribute('aria-label') || each.querySelector('title')?.textContent || '')"
+        " each.getAttribute('aria-label') ||"
+        " each.querySelector('title')?.textContent || '')"
     )
     assert all(name.strip() for name in names), names
     missing = page.locator("a[href^='#']").evaluate_all(
-        "all => all.map((each) => each.hash.slice(1)).filter((id) => !document.getElementById(id))"
+        "all => all.map((each) => each.hash.slice(1))"
+        ".filter((id) => !document.getElementById(id))"
     )
     assert missing == []

@@ -1,4 +1,4 @@
-"""Few rows of many features: the fit in the space of the rows is the fit in all features."""
+"""Few rows of many features: the fit in their space is the fit in all features."""
 
 import tracemalloc
 import warnings

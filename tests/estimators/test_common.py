@@ -12,9 +12,10 @@ from sklearn.utils.fixes import parse_version
 import iclda
 from iclda.methods import FITTED, FURTHER
 
-# Most checks label every row, one labels too few rows for the features, and the array API check
-# draws collinear columns; some draw classes that have nothing to do with the columns, or label so
-# few rows that nothing can be learned from them: the warnings are due.
+# Most checks label every row, one labels too few rows for the features, and the array
+# API check draws collinear columns; some draw classes that have nothing to do with the
+# columns, or label so few rows that nothing can be learned from them: the warnings are
+# due.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* got no unlabeled rows:UserWarning"),
     pytest.mark.filterwarnings("ignore:The .* labeled rows are too few:UserWarning"),
@@ -29,8 +30,8 @@ CLASSIFIERS = [getattr(iclda, name) for name in (*CLASS_NAMES, "AutoLDA")]
 def expected_failed_checks(estimator):
     return {
         "check_classifiers_classes": (
-            "It fits y in {-1, 1}, where -1 is our marker of unlabeled rows; scikit-learn "
-            "excuses only its own three semi-supervised classes, by name."
+            "It fits y in {-1, 1}, where -1 is our marker of unlabeled rows; "
+            "scikit-learn excuses only its own three semi-supervised classes, by name."
         )
     }
 

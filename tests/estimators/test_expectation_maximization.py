@@ -11,9 +11,10 @@ FINISHED = ExpectationMaximizationLDA(tol=1e-15)
 
 
 class MarginalLikelihood:
-    """Labeled log joint plus unlabeled log marginal, free in (log priors, means, Cholesky root).
+    """Log likelihood of all rows, free in (log priors, means, Cholesky root).
 
-    Every step is analytic, so that a step along the imaginary axis gives exact derivatives.
+    Every step is analytic, so that a step along the imaginary axis gives exact
+    derivatives.
     """
 
     def __init__(self, sample):
@@ -177,7 +178,8 @@ def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):
 
 @pytest.mark.parametrize("n_classes", [3, 6])
 def test_rounds_are_the_same_in_any_order_of_the_classes(n_classes):
-    # Extrapolation that left out the last class ended elsewhere within the tolerance, by 1e-4.
+    # Extrapolation that left out the last class ended elsewhere within the tolerance,
+    # by 1e-4.
     sample = draw_sample(
         n_classes + 3,
         n_classes=n_classes,

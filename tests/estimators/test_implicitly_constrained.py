@@ -25,7 +25,8 @@ def everything(sample, fit):
     return np.vstack([one_hot(sample.y, sample.n_classes), fit.responsibilities_])
 
 
-# Both numbers of classes, all dimensions and tails; 35, 93 and 112 are nearly degenerate.
+# Both numbers of classes, all dimensions and tails; 35, 93 and 112 are nearly
+# degenerate.
 QUICK = [(number, 8) for number in (0, 3, 4, 5, 9, 10, 26, 27, 31, 35, 93, 112)]
 THOROUGH = [pytest.param(number, 50, marks=pytest.mark.slow) for number in range(200)]
 
@@ -86,7 +87,8 @@ def test_the_gap_is_below_the_tolerance_over_all_labelings(n_classes, separation
 
 def test_imputing_the_unlabeled_rows_gives_their_responsibilities(sample):
     fit = sample.fit(ImplicitlyConstrainedLDA())
-    # Labels are nearly hard: scores of 1e9 make the last digit of a row the seventh of a share.
+    # Labels are nearly hard: scores of 1e9 make the last digit of a row the seventh of
+    # a share.
     np.testing.assert_allclose(
         fit.impute(sample.X_unlabeled), fit.responsibilities_, atol=1e-9
     )
@@ -144,8 +146,9 @@ def test_a_fit_says_that_it_is_global_only_if_that_was_proved():
 
 
 def test_a_problem_with_two_maxima_is_said_to_have_them():
-    # Exchanging the two features changes nothing but the order of rows, so the mirror image of a
-    # fit is as good as the fit itself: one that is not its own image is one of two maxima.
+    # Exchanging the two features changes nothing but the order of rows, so the mirror
+    # image of a fit is as good as the fit itself: one that is not its own image is one
+    # of two maxima.
     arm = np.array([[3.0, 0.0], [3.0, 1.0], [4.0, 0.0], [4.0, -1.0]])
     cross = np.vstack([arm, -arm, arm[:, ::-1], -arm[:, ::-1]])
     diagonal = np.array([[-4.0, -4.0], [-4.5, -4.5], [4.0, 4.0], [4.5, 4.5]])

@@ -1,4 +1,4 @@
-"""Tables of pandas, polars and pyarrow: names kept and checked, values and classes as they are."""
+"""Tables of pandas, polars and pyarrow: names are kept and checked, values as given."""
 
 from datetime import date, timedelta
 

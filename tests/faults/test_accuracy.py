@@ -1,4 +1,4 @@
-"""Numbers compared with 60 digits, and solves judged by their residuals as LAPACK's tests do."""
+"""Numbers compared with 60 digits, and solves judged as LAPACK's tests do."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def exact(array):
 
 
 def exact_fit(X, shares):
-    """Class weights, means (columns) and covariance of soft labels, without rounding."""
+    """Class weights, means (columns) and covariance of soft labels, not rounded."""
     n, d, n_classes = X.rows, X.cols, shares.cols
     counts = [sum(shares[i, k] for i in range(n)) for k in range(n_classes)]
     means = [
@@ -61,7 +61,10 @@ def exact_log_joint(x, fit):
 
 
 def draw(condition, kind):
-    """Two classes in three columns; the condition is that of units, or of correlations."""
+    """Two classes in three columns.
+
+    The condition is that of units, or of correlations.
+    """
     rng = np.random.default_rng(12)
     y = np.arange(24) % 2
     X = rng.standard_normal((24, 3)) + y[:, None] * [2.0, 0.0, 1.0]
@@ -88,7 +91,8 @@ def test_likelihood_and_posterior_are_those_of_60_digits(kind, condition, cost):
     joint = [exact_log_joint(exact(x), fit) for x in X]
     likelihood = np.array([float(row[k]) for row, k in zip(joint, y, strict=True)])
     log_odds = np.array([float(row[1] - row[0]) for row in joint])
-    # Units cost nothing; correlations what a change of the rows in their last digit may cost.
+    # Units cost nothing; correlations what a change of the rows in their last digit may
+    # cost.
     slack = RATIO * EPSILON * cost
     assert_allclose(model.log_likelihood(X, y), likelihood, rtol=slack, atol=slack)
     assert_allclose(model.decision_function(X), log_odds, rtol=slack, atol=slack)

@@ -1,4 +1,4 @@
-"""Where rows and labels come from changes no result, and nothing the user passes is written to."""
+"""Where rows and labels come from changes no result; what is passed stays as it is."""
 
 import numpy as np
 import pytest

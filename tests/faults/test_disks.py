@@ -1,6 +1,7 @@
-"""Full disks and read-only folders for real: small file systems, and the system's limit of a file.
+"""Full disks and read-only folders: small file systems, and limits of files.
 
-Root may mount file systems; others have the limit, and folders whose permissions bind them.
+Root may mount file systems; others have the limit, and folders whose permissions bind
+them.
 """
 
 import os
@@ -77,7 +78,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def here(made, tmp_path, monkeypatch):
-    """The tables and the model in the current folder, and an empty folder ``out`` beside them."""
+    """The tables, the model and an empty folder ``out`` in the current folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ICLDA_DATA", raising=False)
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
@@ -107,7 +108,7 @@ def test_43_a_file_that_may_not_grow_is_not_written_at_all(here, command):
 
 
 def rows_in(folder):
-    """Rows by their keys, with the time that each took: another one if it is computed again."""
+    """Rows by their keys, with the time of each: another one if computed again."""
     path = folder / "rows.sqlite"
     if not path.exists():
         return {}

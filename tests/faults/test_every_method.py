@@ -1,4 +1,4 @@
-"""Rows, weights and priors that break careless arithmetic, met by every method of the registry."""
+"""Rows, weights and priors that break careless arithmetic, met by every method."""
 
 import re
 import warnings
@@ -31,7 +31,8 @@ CLASSIFIERS["auto"] = lambda priors=None, **_: AutoLDA(
 IN_USERS_UNITS = {name for name in CLASSIFIERS if "nearest-mean" in name} | {"sda"}
 
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
-# Logistic regression, a member of the average, depends on the units, and shrinkage is its default.
+# Logistic regression, a member of the average, depends on the units, and shrinkage is
+# its default.
 unit_free = pytest.mark.parametrize("name", [n for n in CLASSIFIERS if n != "average"])
 semi_supervised = pytest.mark.parametrize(
     "name", [n for n in CLASSIFIERS if n not in SUPERVISED]
@@ -58,7 +59,7 @@ def fit(name, rows=X, y=Y, weights=None, **settings):
 
 
 def tolerance(name):
-    """How alike fits of equal data are: iterations end within a tolerance of the maximum."""
+    """How alike fits of equal data are: iterations end near the maximum."""
     if name in ("em", "average"):
         return 1e-8
     is_exact = name != "iclda" and name in {method.name for method in METHODS}
@@ -70,6 +71,9 @@ def assert_same(model, other, name, rows=X, others=X):
     assert_allclose(found, expected, rtol=0, atol=tolerance(name))
 
 
+WAY_OUT = re.compile(r"label more rows|pass shrinkage|rescale", re.IGNORECASE)
+
+
 def fit_or_clear_error(name, rows, y):
     """Finite numbers, or an error with a way out."""
     with warnings.catch_warnings():
@@ -78,9 +82,7 @@ def fit_or_clear_error(name, rows, y):
         try:
             model = fit(name, rows, y)
         except ValueError as error:
-            assert re.search(
-                r"label more rows|pass shrinkage|rescale", str(error), re.IGNORECASE
-            )  # noqa: PT017
+            assert WAY_OUT.search(str(error)), error  # noqa: PT017
             return
     assert_finite(model, np.asarray(rows, dtype=float))
 

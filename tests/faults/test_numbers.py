@@ -33,7 +33,7 @@ X, Y, TRUE = draw_marked()
 
 
 def tolerance(classifier, exact=1e-10):
-    """How alike fits of equal data are: iterations end within a tolerance of the maximum."""
+    """How alike fits of equal data are: iterations end near the maximum."""
     if classifier is ImplicitlyConstrainedLDA:
         return 1e-7
     return 1e-8 if classifier in (AverageLDA, ExpectationMaximizationLDA) else exact
@@ -248,7 +248,8 @@ def test_19_an_integer_beyond_float64_is_named_by_its_column():
 
 @pytest.mark.filterwarnings("ignore:SelfLearningLDA. a mix of columns")
 def test_24_a_row_half_way_between_two_classes_counts_in_one_of_them():
-    # In whitened coordinates three rows are an equilateral triangle: the third is a tie.
+    # In whitened coordinates three rows are an equilateral triangle: the third is a
+    # tie.
     rows = np.array([[0.0, 1.0], [1.0, 1.0], [0.4, 3.0]])
     model = SelfLearningLDA().fit(rows, [0, 1, -1])
     label = model.class_weights_.argmax()
@@ -322,7 +323,8 @@ def test_26_weights_that_are_none_are_refused(classifier, weights, message):
 @every_classifier
 @pytest.mark.parametrize("tiny", [1e-14, 1e-90])
 def test_26_a_class_next_to_nothing_beside_all_rows_is_named(classifier, tiny):
-    message = r"rows of class 1 hold .*e-\d+ of the weight of all rows, and must hold at least 1e-12"
+    message = r"rows of class 1 hold .*e-\d+ of the weight of all rows, "
+    message += "and must hold at least 1e-12"
     with pytest.raises(ValueError, match=message):
         classifier().fit(X, Y, np.where(Y == 1, tiny, 1.0))
     assert_finite(classifier(shrinkage=0.1).fit(X, Y, np.where(Y == 1, 1e-9, 1.0)), X)
@@ -386,7 +388,8 @@ def test_27_priors_that_are_none_are_refused(classifier, priors, message):
 
 @pytest.mark.parametrize("n_labeled", [8, 11, 16, 20])
 def test_29_a_column_without_spread_among_the_labels_is_no_shift(n_labeled):
-    # Rounding gave the constant a spread of 1e-19, and everything was far away by that measure.
+    # Rounding gave the constant a spread of 1e-19, and everything was far away by that
+    # measure.
     n_rows = n_labeled + 300
     y = np.where(np.arange(n_rows) < n_labeled, np.arange(n_rows) % 3, -1)
     wide = np.random.default_rng(0).normal(size=n_rows) + 3 * (np.arange(n_rows) % 3)

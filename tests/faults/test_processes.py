@@ -12,7 +12,8 @@ from iclda.methods import METHODS
 
 PATIENCE = 30  # seconds for what takes one
 
-# Workers that compute forever, each holding a lock that the system releases when it ends.
+# Workers that compute forever, each holding a lock that the system releases when it
+# ends.
 ENDLESS = """
 import fcntl, os, sys
 from pathlib import Path
@@ -63,7 +64,8 @@ def test_40_workers_of_a_killed_run_end_too(tmp_path):
     wait_until(lambda: all(map(is_free, held())), "a worker outlives its parent")
 
 
-# Memory enough for Python, and by far not for the matrices of so many features or classes.
+# Memory enough for Python, and by far not for the matrices of so many features or
+# classes.
 WITHIN_4_GIB = """
 import resource, sys
 import numpy as np
@@ -72,7 +74,8 @@ resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
 n_features, n_classes = map(int, sys.argv[1:])
 X = np.zeros((2 * n_classes, n_features), dtype=np.int8)
 y = np.arange(2 * n_classes) % n_classes
-weights = np.arange(2.0 * n_classes) + 1  # few rows without weights need no such matrices
+# Few rows without weights would not need such matrices.
+weights = np.arange(2.0 * n_classes) + 1
 for method in METHODS:
     try:
         method.classifier().fit(X, y, weights, X_unlabeled=X)

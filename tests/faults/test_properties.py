@@ -24,8 +24,8 @@ from odd_problems import KINDS, OddProblem
 # What the warnings of a fit begin with or say; all others are of NumPy or of nobody.
 DOCUMENTED = re.compile(
     r"Rows span \d+ of \d+ dimensions|got no unlabeled rows"
-    r"|labeled rows are too few, or too alike|seem to come from elsewhere|has degenerated"
-    r"|was learned"
+    r"|labeled rows are too few, or too alike|seem to come from elsewhere"
+    r"|has degenerated|was learned"
 )
 # Every error says what to do.
 WAY_OUT = re.compile(r"pass |rescale|label more rows|weights of similar size|Label ")
@@ -67,7 +67,7 @@ names = st.sampled_from(list(CLASSIFIERS_BY_NAME))
 
 
 def fit(name, problem):
-    """The fitted model, or None after a clear error; no other warnings than documented ones."""
+    """The model, or None after a clear error; all warnings must be documented."""
     classifier = AutoLDA if name == "auto" else CLASSIFIERS_BY_NAME[name]
     X, y, weights = problem.draw()
     given = X.copy(), y.copy(), None if weights is None else weights.copy()
@@ -102,8 +102,8 @@ def test_an_odd_problem_has_a_finite_fit_or_one_clear_error(name, problem):
     fit(name, problem)
 
 
-# Found by hunts: a class of hardly any weight, a spread that overflows with the terms of the graph,
-# and quotas that took half a minute.
+# Found by hunts: a class of hardly any weight, a spread that overflows with the terms
+# of the graph, and quotas that took half a minute.
 FOUND = {
     "sda": OddProblem(
         ("class", "tied", "heavy tails", "collinear", "tied"),

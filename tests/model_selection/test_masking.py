@@ -55,7 +55,8 @@ def test_fewer_labels_are_among_more(case):
 
 
 def test_beyond_the_guaranteed_rows_all_rows_are_alike():
-    # 1 row of 20 is of class 1 and always kept; of class 0 every row has the same chance.
+    # 1 row of 20 is of class 1 and always kept; of class 0 every row has the same
+    # chance.
     y = np.r_[np.zeros(19, int), 1]
     kept = np.mean(
         [mask_labels(y, 11, random_state=seed) != -1 for seed in range(500)], axis=0

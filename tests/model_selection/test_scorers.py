@@ -1,4 +1,4 @@
-"""Scorers by themselves, and with splitters in scikit-learn's cross-validation and searches."""
+"""Scorers by themselves, and in scikit-learn's cross-validation and searches."""
 
 import copy
 import pickle

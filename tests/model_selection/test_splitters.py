@@ -14,13 +14,14 @@ from iclda.model_selection import SemiSupervisedKFold as KFold
 
 a_search = settings(deadline=None, max_examples=30, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
-# scikit-learn's folds of groups warn if a class has fewer labeled rows than there are folds.
+# scikit-learn's folds of groups warn if a class has fewer labeled rows than there are
+# folds.
 pytestmark = pytest.mark.filterwarnings("ignore:The least populated class")
 
 
 @st.composite
 def labels(draw, least=5):
-    """Labels of two to five classes, each ``least`` times or more, among unlabeled rows."""
+    """Labels of two to five classes, each ``least`` times or more, and gaps."""
     counts = draw(st.lists(st.integers(least, 3 * least), min_size=2, max_size=5))
     n_unlabeled = draw(st.integers(0, 40))
     y = np.r_[np.repeat(np.arange(len(counts)), counts), np.full(n_unlabeled, -1)]
@@ -80,7 +81,8 @@ def test_the_same_seed_gives_the_same_splits_and_the_order_of_rows_changes_no_co
 @a_search
 @given(y=labels(), seed=seeds)
 def test_unlabeled_rows_change_nothing_for_the_labeled_ones(y, seed):
-    # Whatever the number of unlabeled rows and wherever they stand among the labeled ones.
+    # Whatever the number of unlabeled rows and wherever they stand among the labeled
+    # ones.
     labeled_only = y[y != -1]
     tested_alone = [
         test for _, test in splits(KFold(3, random_state=seed), labeled_only)
@@ -121,7 +123,7 @@ def grouped(draw):
 
 
 def group_splits(splitter, y, groups):
-    """The splits; the example is rejected where whole groups take a class from training."""
+    """The splits; examples whose groups take a class from training are rejected."""
     try:
         return splits(splitter, y, groups)
     except ValueError as error:
@@ -186,22 +188,57 @@ def test_an_unlabeled_row_without_a_group_always_trains(groups):
 @pytest.mark.parametrize(
     ("splitter", "y", "groups", "message"),
     [
-        (KFold(5), ["a"] * 9 + ["b"] * 3 + ["c"] * 4, None, "n_splits=5 folds need 5 labeled .*"
-         "class 'b' has 3, class 'c' has 4. Pass n_splits=3 or less, label more rows"),
+        (
+            KFold(5),
+            list("aaaaaaaaabbbcccc"),
+            None,
+            "n_splits=5 folds need 5 labeled .*"
+            "class 'b' has 3, class 'c' has 4. "
+            "Pass n_splits=3 or less, label more rows",
+        ),
         (KFold(2), [0, 0, 0, 1, -1], None, "class 1 has 1. Label more rows"),
-        (KFold(2), [0, 1, 0, 1], ["p", "q", None, None], "for 2 labeled rows, first for row 2"),
-        (KFold(2), ["a", "a", "b", "b"], ["p", "q", "p", "p"],
-         "tests all labeled rows of class 'b', and leaves none to train on: label more rows"),
+        (
+            KFold(2),
+            [0, 1, 0, 1],
+            ["p", "q", None, None],
+            "for 2 labeled rows, first for row 2",
+        ),
+        (
+            KFold(2),
+            ["a", "a", "b", "b"],
+            ["p", "q", "p", "p"],
+            "tests all labeled rows of class 'b', and leaves none to train on: "
+            "label more rows",
+        ),
         (KFold(2), [0, 1, 0, 1], [0, 0, 0, 0], "2 folds need .*groups.*, got 1: label"),
-        (KFold(5), [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2],
-         "5 groups with labeled rows, got 3: label rows of more groups"),
-        # Three classes, each in another two of three groups: two folds take one class whole.
-        (KFold(2), list("aabbcc"), [0, 1, 1, 2, 0, 2], "tests all labeled rows of class"),
-        (KFold(2), [0, 1, 0, 1], [0, 1, 2], "X has 4 rows, y has 4 labels, groups has 3 entries"),
-        (KFold(2), [0, 1, 0, 1], np.array(["p", 1, "q", 2], dtype=object),
-         "groups mixes text and other values, for example 'p' and 1"),
+        (
+            KFold(5),
+            [0, 1, 0, 1, 0, 1],
+            [0, 0, 1, 1, 2, 2],
+            "5 groups with labeled rows, got 3: label rows of more groups",
+        ),
+        # Three classes, each in another two of three groups: two folds take one class
+        # whole.
+        (
+            KFold(2),
+            list("aabbcc"),
+            [0, 1, 1, 2, 0, 2],
+            "tests all labeled rows of class",
+        ),
+        (
+            KFold(2),
+            [0, 1, 0, 1],
+            [0, 1, 2],
+            "X has 4 rows, y has 4 labels, groups has 3 entries",
+        ),
+        (
+            KFold(2),
+            [0, 1, 0, 1],
+            np.array(["p", 1, "q", 2], dtype=object),
+            "groups mixes text and other values, for example 'p' and 1",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_split_is_refused_with_the_way_out(splitter, y, groups, message):
     with pytest.raises(ValueError, match=message):
         splits(splitter, y, groups)

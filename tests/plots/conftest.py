@@ -1,4 +1,4 @@
-"""Figures without a window, closed after every test; one small problem that all displays draw."""
+"""Figures without a window, closed after every test; a problem for all displays."""
 
 import matplotlib
 import matplotlib.pyplot as plt

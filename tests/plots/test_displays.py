@@ -1,4 +1,4 @@
-"""What all displays promise: documented as they are, drawn where asked, nothing else touched."""
+"""What all displays promise: documented as they are, drawn where asked."""
 
 import inspect
 import sys

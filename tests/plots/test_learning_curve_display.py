@@ -17,8 +17,8 @@ SCORES = np.random.default_rng(0).uniform(0.7, 0.9, size=(4, 6))
 def band_of(collection):
     """Lower and upper end of a band at its sizes."""
     vertices = collection.get_paths()[0].vertices
-    return {x: (vertices[vertices[:, 0] == x, 1].min(), vertices[vertices[:, 0] == x, 1].max())
-            for x in np.unique(vertices[:, 0])}  # fmt: skip
+    x, y = vertices.T
+    return {size: (y[x == size].min(), y[x == size].max()) for size in np.unique(x)}
 
 
 def curve_of(scores, sizes=SIZES):

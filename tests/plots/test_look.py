@@ -19,7 +19,8 @@ from iclda.plots._look import (
     to_rgb,
 )
 
-# How linear red, green and blue reach readers who lack one kind of cone (Machado et al., 2009).
+# How linear red, green and blue reach readers who lack one kind of cone (Machado et
+# al., 2009).
 SIGHT = {
     "all cones": np.eye(3),
     "no green": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import warnings
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,22 @@ from sklearn.utils import check_random_state
 from .._core import AnyArray, Array
 from .._estimators.labels import check_lengths, split_marker
 from .._messages import plural
-from .._rows.backends import MANY_FEATURES, UnitLength, check_finite, in_memory
+from .._rows.checks import check_finite
+from .._rows.kinds import in_memory
+from .._rows.unit_length import MANY_FEATURES, UnitLength
 from ..methods import find_method
+from ._splitters import is_whole
 
-_ROWS_SAMPLED = 4_096  # unlabeled rows that are clustered
-_ROWS_SAMPLED_A_LABEL = 4  # of the sample, if that is more
-_MOST_CLUSTERED = (
-    16_384  # unlabeled rows, whose distances take a gigabyte, or labeled ones
-)
-_LEAST_DOUBT = 1e-3  # of a row: none is without any weight
+# Unlabeled rows that are clustered: this number, or so many for each label if that is
+# more ...
+_SAMPLED_ROWS = 4_096
+_SAMPLED_ROWS_PER_LABEL = 4
+# ... up to this number, whose distances take a gigabyte. As many labeled rows are used.
+_MAX_CLUSTERED_ROWS = 16_384
+# Smallest doubt about the class of a row, so that every row has some weight.
+_MIN_DOUBT = 1e-3
+# Smallest gain of a split, so that equal rows are split, too.
+_MIN_GAIN = 1e-300
 
 
 def rows_to_label(
@@ -36,25 +42,26 @@ def rows_to_label(
 ) -> AnyArray:
     """Choose the rows whose labels are worth most.
 
-    Without labels they represent all rows: the rows, scaled to length 1 if there are 64 features
-    or more, are joined into ``n`` clusters (Ward), and the row nearest to the mean of each is
-    chosen. With labels, rows count by the doubt of a fit (``AverageLDA``) to them, 1 minus the
-    margin of the two most probable classes, and clusters are split until ``n`` of them hold no
-    label.
+    Without labels the chosen rows represent all rows: the rows, scaled to length 1 if
+    there are 64 features or more, are joined into ``n`` clusters (Ward), and the row
+    nearest to the mean of each is chosen. With labels, rows are weighted by the doubt
+    of a fit (``AverageLDA``) about them, 1 minus the margin of the two most probable
+    classes, and clusters are split until ``n`` of them hold no label.
 
     Of many unlabeled rows a sample of 4,096, or of four for each label, is clustered.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Rows, labeled and unlabeled; or a source of rows: files, arrays on a device, Dask.
+        Rows, labeled and unlabeled; or a source of rows: files, arrays on a device,
+        Dask.
     n : int
         Number of rows to label, at most 8,192.
     y : array-like of shape (n_samples,), default=None
         Class of every row of X, or the marker ``unlabeled``. None: no row is labeled.
     pending : array-like of int, default=()
-        Indices of rows that are being labeled: they are not chosen again, and what they represent
-        counts as covered.
+        Indices of rows that are being labeled: they are not chosen again, and what they
+        represent counts as covered.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     random_state : int, RandomState instance or None, default=None
@@ -78,18 +85,16 @@ def rows_to_label(
     is_labeled[_indices(pending, source.n_rows)] = True
     open_rows = np.flatnonzero(~is_labeled)
     _check_number(n, len(open_rows), len(is_labeled), unlabeled)
-    size = min(
-        max(_ROWS_SAMPLED, _ROWS_SAMPLED_A_LABEL * n), _MOST_CLUSTERED, len(open_rows)
-    )
     rng = check_random_state(0 if random_state is None else random_state)
-    drawn = (
-        open_rows
-        if size == len(open_rows)
-        else rng.choice(open_rows, size, replace=False)
-    )
+    wanted = max(_SAMPLED_ROWS, _SAMPLED_ROWS_PER_LABEL * n)
+    n_drawn = min(wanted, _MAX_CLUSTERED_ROWS, len(open_rows))
+    drawn = open_rows
+    if n_drawn < len(open_rows):
+        drawn = rng.choice(open_rows, n_drawn, replace=False)
+    labeled = rng.permutation(np.flatnonzero(is_labeled))[:_MAX_CLUSTERED_ROWS]
     is_held = np.zeros(len(is_labeled), dtype=bool)
     is_held[drawn] = True
-    is_held[rng.permutation(np.flatnonzero(is_labeled))[:_MOST_CLUSTERED]] = True
+    is_held[labeled] = True
     index = np.flatnonzero(is_held)
     rows = np.asarray(source.held(is_held).X, dtype=np.float64)
     check_finite(rows, "X", reader._feature_names, index=index)
@@ -100,7 +105,7 @@ def rows_to_label(
 
 
 def _labels(y: Any, unlabeled: Any, n_rows: int) -> tuple[AnyArray, AnyArray]:
-    """Whether each row is labeled, and its class code, -1 without a label."""
+    """Return whether each row is labeled, and its class code, -1 without a label."""
     codes = np.full(n_rows, -1)
     if y is None:
         return codes >= 0, codes
@@ -112,59 +117,75 @@ def _labels(y: Any, unlabeled: Any, n_rows: int) -> tuple[AnyArray, AnyArray]:
 
 
 def _indices(pending: Any, n_rows: int) -> AnyArray:
-    """Indices of rows as integers; ValueError for anything else."""
-    found = np.atleast_1d(in_memory(pending))
-    bad = found[(found < 0) | (found >= n_rows)] if found.dtype.kind in "iu" else found
-    if bad.size:
+    """Return indices of rows as integers; anything else raises ValueError."""
+    given = np.atleast_1d(in_memory(pending))
+    wrong = given
+    if given.dtype.kind in "iu":
+        wrong = given[(given < 0) | (given >= n_rows)]
+    if wrong.size:
         raise ValueError(
-            f"pending must hold indices of rows, integers from 0 to {n_rows - 1:,}, got "
-            f"{bad.ravel()[:3].tolist()}: numpy.flatnonzero turns a mask into them."
+            "pending must hold indices of rows, integers from 0 to "
+            f"{n_rows - 1:,}, got {wrong.ravel()[:3].tolist()}: numpy.flatnonzero "
+            "turns a mask into them."
         )
-    return found.astype(int)
+    return given.astype(int)
 
 
 def _check_number(n: Any, n_open: int, n_rows: int, unlabeled: Any) -> None:
-    most = min(n_open, _MOST_CLUSTERED // 2)
-    is_whole = isinstance(n, Integral) and not isinstance(n, bool)
-    if not is_whole or not 1 <= int(n) <= most:
-        marker = f"none is left to label. unlabeled={unlabeled!r} marks rows without a label in y"
-        raise ValueError(
-            f"n must be a whole number of rows to label, got {n!r}: {n_open:,} of "
-            f"{plural(n_rows, 'row')} are neither labeled nor pending, so "
-            f"{f'ask for 1 to {most:,}' if n_open else marker}."
+    largest = min(n_open, _MAX_CLUSTERED_ROWS // 2)
+    if is_whole(n) and 1 <= int(n) <= largest:
+        return
+    way_out = f"ask for 1 to {largest:,}"
+    if not n_open:
+        way_out = (
+            f"none is left to label. unlabeled={unlabeled!r} marks rows without a "
+            "label in y"
         )
+    raise ValueError(
+        f"n must be a whole number of rows to label, got {n!r}: {n_open:,} of "
+        f"{plural(n_rows, 'row')} are neither labeled nor pending, so {way_out}."
+    )
 
 
 def _doubts(rows: Array, codes: AnyArray) -> Array:
-    """1 minus the margin of the two most probable classes; 1 where no two classes are known."""
+    """Return 1 minus the margin of the two most probable classes of every row.
+
+    It is 1 if fewer than two classes are known.
+    """
     doubts = np.ones(len(rows))
     if codes.max(initial=-1) < 1:
         return doubts
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # labels are few, which the caller is about to change
+        # Labels are few, which the caller is about to change.
+        warnings.simplefilter("ignore")
         fitted = find_method("average").load_class()().fit(rows, codes)
         shares = np.sort(fitted.predict_proba(rows), axis=1)
-    return np.maximum(1 - (shares[:, -1] - shares[:, -2]), _LEAST_DOUBT)
+    return np.maximum(1 - (shares[:, -1] - shares[:, -2]), _MIN_DOUBT)
 
 
 def _choose(rows: Array, is_labeled: AnyArray, doubts: Array, n: int) -> AnyArray:
-    """Positions of the ``n`` chosen rows; equal rows count as one while there are others."""
+    """Return the positions of the ``n`` chosen rows.
+
+    Equal rows count as one as long as there are others.
+    """
     distinct, firsts, copies = np.unique(
         rows, axis=0, return_index=True, return_inverse=True
     )
     has_label = np.zeros(len(distinct), dtype=bool)
     has_label[copies.ravel()[is_labeled]] = True
     if (~has_label).sum() <= n:
-        others = np.setdiff1d(np.flatnonzero(~is_labeled), firsts[~has_label])
-        return np.concatenate([firsts[~has_label], others])[:n]
+        unlabeled = firsts[~has_label]
+        others = np.setdiff1d(np.flatnonzero(~is_labeled), unlabeled)
+        return np.concatenate([unlabeled, others])[:n]
     doubts = np.where(has_label, 0.0, doubts[firsts])
     chosen = []
-    for own in _clusters_without_labels(distinct, has_label, doubts, n):
-        center = doubts[own] @ distinct[own] / doubts[own].sum()
-        nearest = own[((distinct[own] - center) ** 2).sum(axis=1).argmin()]
-        chosen.append((-doubts[own].sum(), nearest))
+    for members in _clusters_without_labels(distinct, has_label, doubts, n):
+        own_doubts = doubts[members]
+        own_rows = distinct[members]
+        center = own_doubts @ own_rows / own_doubts.sum()
+        nearest = members[((own_rows - center) ** 2).sum(axis=1).argmin()]
+        chosen.append((-own_doubts.sum(), nearest))
+    # Clusters with more doubt come first.
     return np.array([firsts[nearest] for _, nearest in sorted(chosen)])
 
 
@@ -173,34 +194,46 @@ def _clusters_without_labels(
 ) -> list[AnyArray]:
     """Split all rows in two, and parts of them, until ``n`` parts hold no label.
 
-    The tree is Ward's. The part to be split is that whose split lowers the squared distances to
-    the means of the parts most, times the mean doubt of its rows.
+    The splits are those of Ward's tree: node i < n_rows is row i, and node n_rows + k
+    joins the two nodes of merge k. A split lowers the squared distances of the rows to
+    the means of their parts. The next part to be split is that for which this gain is
+    largest, times the mean doubt of its rows.
     """
-    n_rows, merges = len(rows), linkage(rows, "ward")
+    n_rows = len(rows)
+    merges = linkage(rows, "ward")
+    n_nodes = n_rows + len(merges)
+    root = n_nodes - 1
     children = merges[:, :2].astype(int)
-    n_labels, doubt = (
-        np.concatenate([each, np.zeros(n_rows - 1)]) for each in (has_label, doubts)
-    )
-    for k, pair in enumerate(children, start=n_rows):
-        n_labels[k], doubt[k] = n_labels[pair].sum(), doubt[pair].sum()
-    gains = np.zeros(2 * n_rows - 1)  # a single row is not split
-    gains[n_rows:] = np.maximum(
-        merges[:, 2] ** 2 * doubt[n_rows:] / merges[:, 3], 1e-300
-    )
-    root = 2 * n_rows - 2
-    parts, n_open = [(-gains[root], root)], int(n_labels[root] == 0)
-    while n_open < n:
-        _, part = heapq.heappop(parts)
-        for child in children[part - n_rows]:
-            heapq.heappush(parts, (-gains[child], int(child)))
-        n_open += int(
-            (n_labels[children[part - n_rows]] == 0).sum() - (n_labels[part] == 0)
-        )
-    owners = np.full(
-        2 * n_rows - 1, -1
-    )  # the open part that a node of the tree belongs to
-    owners[[part for _, part in parts if n_labels[part] == 0]] = np.arange(n_open)
+    merge_lengths = merges[:, 2]
+    n_members = merges[:, 3]
+
+    n_labels = np.zeros(n_nodes)
+    n_labels[:n_rows] = has_label
+    doubt = np.zeros(n_nodes)
+    doubt[:n_rows] = doubts
+    for node, pair in enumerate(children, start=n_rows):
+        n_labels[node] = n_labels[pair].sum()
+        doubt[node] = doubt[pair].sum()
+    is_unlabeled = n_labels == 0
+
+    # A single row has no gain and is not split.
+    gains = np.zeros(n_nodes)
+    gains_of_merges = merge_lengths**2 * doubt[n_rows:] / n_members
+    gains[n_rows:] = np.maximum(gains_of_merges, _MIN_GAIN)
+    heap = [(-gains[root], root)]
+    n_unlabeled_parts = int(is_unlabeled[root])
+    while n_unlabeled_parts < n:
+        _, part = heapq.heappop(heap)
+        n_unlabeled_parts -= int(is_unlabeled[part])
+        for child in children[part - n_rows].tolist():
+            heapq.heappush(heap, (-gains[child], child))
+            n_unlabeled_parts += int(is_unlabeled[child])
+
+    # Number the parts without labels, and pass the numbers down to their rows.
+    part_of = np.full(n_nodes, -1)
+    parts = [part for _, part in heap if is_unlabeled[part]]
+    part_of[parts] = np.arange(len(parts))
     for node in range(root, n_rows - 1, -1):
-        if owners[node] >= 0:
-            owners[children[node - n_rows]] = owners[node]
-    return [np.flatnonzero(owners[:n_rows] == part) for part in range(n_open)]
+        if part_of[node] >= 0:
+            part_of[children[node - n_rows]] = part_of[node]
+    return [np.flatnonzero(part_of[:n_rows] == i) for i in range(len(parts))]

@@ -1,4 +1,4 @@
-"""Scorers that leave unlabeled rows out, and how scores change with the number of rows."""
+"""Scorers that leave unlabeled rows out, and scores by the number of rows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
-from sklearn.utils.parallel import Parallel, delayed
 
 from .._core import AnyArray, Array
 from .._estimators.labels import check_lengths, encode_labels, plain, split_marker
+from .._held_out import attempt_fits
 from .._messages import NoUnlabeledRowsWarning
 from . import _splitters
 from ._splitters import (
@@ -30,6 +30,7 @@ from ._splitters import (
     marker_of,
 )
 
+# Numbers of unlabeled rows of a default curve, besides 0, and the smallest of them.
 _N_DEFAULT_SIZES = 6
 _SMALLEST_DEFAULT_SIZE = 10
 _LOG_LIKELIHOOD = "log_likelihood"
@@ -40,19 +41,20 @@ def semi_supervised_scorer(
 ) -> SemiSupervisedScorer:
     """Make a scorer that leaves unlabeled rows out and scores the others as usual.
 
-    Use it wherever a split may test unlabeled rows, as those of scikit-learn's splitters
-    do: scikit-learn's own scorers take the marker for one more class, and count every
-    unlabeled row as an error, without a warning. The splitters of this module test no
-    unlabeled row, so that plain scorers can be used with them.
+    Use it wherever a split may test unlabeled rows, as those of scikit-learn's
+    splitters do: scikit-learn's own scorers take the marker for one more class, and
+    count every unlabeled row as an error, without a warning. The splitters of this
+    module test no unlabeled row, so that plain scorers can be used with them.
 
     Parameters
     ----------
     scoring : str or callable, default="accuracy"
-        Name of a scikit-learn scorer, a scorer ``f(estimator, X, y)``, or "log_likelihood": the
-        mean log of prior times density of the true class, for the classifiers of this package.
+        Name of a scikit-learn scorer, a scorer ``f(estimator, X, y)``, or
+        "log_likelihood": the mean log of prior times density of the true class, for the
+        classifiers of this package.
     unlabeled : object, default="auto"
-        Marker of unlabeled rows in y. "auto": that of the estimator, also inside a pipeline or a
-        search; -1 where it has no parameter ``unlabeled``.
+        Marker of unlabeled rows in y. "auto": that of the estimator, also inside a
+        pipeline or a search; -1 if it has no parameter ``unlabeled``.
 
     Returns
     -------
@@ -68,26 +70,24 @@ def semi_supervised_scorer(
     >>> semi_supervised_scorer("balanced_accuracy")(clf, X, y)
     1.0
     """
+    if scoring == _LOG_LIKELIHOOD:
+        return SemiSupervisedScorer(mean_log_likelihood, _LOG_LIKELIHOOD, unlabeled)
     if isinstance(scoring, str):
-        scorer = (
-            mean_log_likelihood if scoring == _LOG_LIKELIHOOD else get_scorer(scoring)
-        )
-        return SemiSupervisedScorer(scorer, scoring, unlabeled)
+        return SemiSupervisedScorer(get_scorer(scoring), scoring, unlabeled)
     if not callable(scoring):
         raise ValueError(
-            f"scoring must be the name of a scorer or a function of estimator, X and y, got "
-            f"{scoring!r}. For several scores pass a dict of scorers made one by one."
+            "scoring must be the name of a scorer or a function of estimator, X and y, "
+            f"got {scoring!r}. For several scores pass a dict of scorers made one by "
+            "one."
         )
     return SemiSupervisedScorer(scoring, name_of_scoring(scoring), unlabeled)
 
 
 def name_of_scoring(scoring: Any) -> str:
     """Return the name of a scorer, to be shown."""
-    return (
-        scoring
-        if isinstance(scoring, str)
-        else getattr(scoring, "__name__", repr(scoring))
-    )
+    if isinstance(scoring, str):
+        return scoring
+    return getattr(scoring, "__name__", repr(scoring))
 
 
 class SemiSupervisedScorer:
@@ -108,8 +108,9 @@ class SemiSupervisedScorer:
         present, is_marker = split_marker(y_true, marker)
         if not present.size:
             raise ValueError(
-                f"A score needs labeled rows, and all {len(is_marker)} rows carry the marker "
-                f"{plain(marker)!r}: split with SemiSupervisedKFold, or label some of them."
+                f"A score needs labeled rows, and all {len(is_marker)} rows carry the "
+                f"marker {plain(marker)!r}: split with SemiSupervisedKFold, or label "
+                "some of them."
             )
         weights: dict[str, Any] = {}
         if sample_weight is not None:
@@ -123,7 +124,8 @@ class SemiSupervisedScorer:
         Parameters
         ----------
         requests : dict
-            Name of the metadata -> True, False, None or another name, as of scikit-learn's scorers.
+            Name of the metadata -> True, False, None or another name, as for
+            scikit-learn's scorers.
 
         Returns
         -------
@@ -146,28 +148,30 @@ class SemiSupervisedScorer:
         return get_routing_for_object(self._request or self._scorer)
 
     def _accept_sample_weight(self) -> bool:
-        # Called by scikit-learn where routing is off.
+        # scikit-learn calls this if routing is off.
         accepts = getattr(self._scorer, "_accept_sample_weight", None)
-        return (
-            accepts()
-            if accepts
-            else "sample_weight" in signature(self._scorer).parameters
-        )
+        if accepts is not None:
+            return accepts()
+        return "sample_weight" in signature(self._scorer).parameters
 
     def __repr__(self) -> str:
-        return f"semi_supervised_scorer({self.__name__!r}, unlabeled={plain(self._unlabeled)!r})"
+        marker = plain(self._unlabeled)
+        return f"semi_supervised_scorer({self.__name__!r}, unlabeled={marker!r})"
 
 
 def mean_log_likelihood(
     estimator: Any, X: Any, y: Any, sample_weight: Any = None
 ) -> float:
-    """Return the mean log of prior times density of the true class, also of a pipeline."""
+    """Return the mean log of prior times density of the true class.
+
+    The classifier may be the last step of a pipeline.
+    """
     final, before = final_step(estimator)
     if not hasattr(final, "log_likelihood"):
         raise TypeError(
-            f"scoring={_LOG_LIKELIHOOD!r} needs a classifier of this package, the last step of a "
-            f"pipeline or by itself; {type(final).__name__} has no method log_likelihood. Use "
-            "neg_log_loss, which needs predict_proba only."
+            f"scoring={_LOG_LIKELIHOOD!r} needs a classifier of this package, the last "
+            f"step of a pipeline or by itself; {type(final).__name__} has no method "
+            "log_likelihood. Use neg_log_loss, which needs predict_proba only."
         )
     return float(np.average(final.log_likelihood(before(X), y), weights=sample_weight))
 
@@ -201,16 +205,21 @@ class LearningCurve:
 
     @property
     def mean(self) -> Array:
-        """Mean score of every point, over the splits that could be fitted; NaN if none could."""
+        """Mean score of every point, over the splits that could be fitted.
+
+        NaN if none could.
+        """
         return np.ma.masked_invalid(self.scores).mean(axis=1).filled(np.nan)
 
     @property
     def standard_error(self) -> Array:
-        """Standard error of ``mean``, as if splits were independent; NaN below two splits."""
+        """Standard error of ``mean``, as if splits were independent.
+
+        NaN below two splits.
+        """
         finite = np.ma.masked_invalid(self.scores)
-        return (finite.std(axis=1, ddof=1) / np.sqrt(finite.count(axis=1))).filled(
-            np.nan
-        )
+        errors = finite.std(axis=1, ddof=1) / np.sqrt(finite.count(axis=1))
+        return errors.filled(np.nan)
 
 
 def semi_supervised_learning_curve(
@@ -230,11 +239,12 @@ def semi_supervised_learning_curve(
 ) -> LearningCurve:
     """Score a classifier trained on growing numbers of unlabeled, or of labeled, rows.
 
-    In every split the training rows are put in random order once. A point takes the first
-    ``n_labeled`` labeled rows with their labels and, of all other training rows, the first
-    ``n_unlabeled`` without: larger numbers add rows to those of smaller ones, and a row whose label
-    is not used is an unlabeled row. Only labeled rows are scored, the same ones at every point. Two
-    classifiers see the same rows if ``random_state`` is the same int: their scores are paired.
+    In every split the training rows are put in random order once. A point takes the
+    first ``n_labeled`` labeled rows with their labels and, of all other training rows,
+    the first ``n_unlabeled`` without. Larger numbers add rows to those of smaller ones,
+    and a row whose label is not used is an unlabeled row. Only labeled rows are scored,
+    the same ones at every point. Two classifiers see the same rows if ``random_state``
+    is the same int: their scores are paired.
 
     Parameters
     ----------
@@ -245,21 +255,23 @@ def semi_supervised_learning_curve(
     y : array-like of shape (n_samples,)
         Class of every row, or the marker.
     n_unlabeled : int or array-like of int, default=None
-        Numbers of unlabeled rows to train on. None takes all of them if ``n_labeled`` varies;
-        otherwise 0 and six numbers up to all.
+        Numbers of unlabeled rows to train on. None takes all of them if ``n_labeled``
+        varies; otherwise 0 and six numbers up to all.
     n_labeled : int or array-like of int, default=None
-        Numbers of labeled rows to train on; None takes all. Only one of the two may vary.
+        Numbers of labeled rows to train on; None takes all. Only one of the two may
+        vary.
     groups : array-like of shape (n_samples,), default=None
         Groups for the splitter.
     cv : int, splitter or iterable, default=5
         An int is the number of folds of :class:`SemiSupervisedKFold`.
     scoring : str or callable, default=None
-        As for scikit-learn's ``learning_curve``; None takes the classifier's own ``score``.
+        As for scikit-learn's ``learning_curve``; None takes the classifier's own
+        ``score``.
     min_per_class : int, default=1
         Smallest number of labeled rows of every class.
     unlabeled : object, default="auto"
-        Marker of unlabeled rows in y. "auto": that of the estimator, also inside a pipeline; -1
-        where it has no parameter ``unlabeled``.
+        Marker of unlabeled rows in y. "auto": that of the estimator, also inside a
+        pipeline; -1 if it has no parameter ``unlabeled``.
     n_jobs : int, default=None
         Number of processes, as in scikit-learn.
     random_state : int, RandomState instance or None, default=None
@@ -268,16 +280,18 @@ def semi_supervised_learning_curve(
     Returns
     -------
     curve : LearningCurve
-        Sizes, scores of every point and split, mean and standard error. The score of a fit that
-        failed is NaN, with one warning for all of them.
+        Sizes, scores of every point and split, mean and standard error. The score of a
+        fit that failed is NaN, with one warning for all of them.
 
     Examples
     --------
     >>> import numpy as np
     >>> from iclda import SelfLearningLDA
     >>> from iclda.model_selection import semi_supervised_learning_curve
-    >>> rng, y = np.random.default_rng(0), np.arange(200) % 2
-    >>> X, y = rng.normal(size=(200, 2)) + 2 * y[:, None], np.where(np.arange(200) < 40, y, -1)
+    >>> rng = np.random.default_rng(0)
+    >>> classes = np.arange(200) % 2
+    >>> X = rng.normal(size=(200, 2)) + 2 * classes[:, None]
+    >>> y = np.where(np.arange(200) < 40, classes, -1)
     >>> curve = semi_supervised_learning_curve(
     ...     SelfLearningLDA(), X, y, n_unlabeled=[10, 160], random_state=0
     ... )
@@ -313,19 +327,21 @@ def semi_supervised_learning_curve(
         marker=_splitters.storable(marker),
         scorer=check_scoring(estimator, scoring=scoring),
     )
-    fits = Parallel(n_jobs=n_jobs)(
-        delayed(fit_and_score)(split, *point) for point in points for split in splits
-    )
-    *numbers, errors = zip(*fits, strict=True)
-    _warn_of_failures(errors)
-    scores, *counts = (np.reshape(one, (len(points), len(splits))) for one in numbers)
+    cases = [(split, *point) for point in points for split in splits]
+    # As in scikit-learn, a fit may fail for any reason, and the others are shown.
+    results = attempt_fits(fit_and_score, cases, caught=Exception, n_jobs=n_jobs)
+    _warn_of_failures(results)
+    scores = [np.nan if isinstance(each, Exception) else each for each in results]
+    counts = [split.sizes(*point) for split, *point in cases]
+    shape = (len(points), len(splits))
+    n_labeled_used, n_unlabeled_used = np.transpose(counts)
     varied = "n_labeled" if np.ndim(n_labeled) else "n_unlabeled"
     return LearningCurve(
         varied=varied,
         sizes=np.array([point[varied == "n_unlabeled"] for point in points]),
-        scores=scores,
-        n_labeled=counts[0],
-        n_unlabeled=counts[1],
+        scores=np.reshape(scores, shape),
+        n_labeled=np.reshape(n_labeled_used, shape),
+        n_unlabeled=np.reshape(n_unlabeled_used, shape),
         score_name=name_of_scoring("score" if scoring is None else scoring),
     )
 
@@ -333,30 +349,32 @@ def semi_supervised_learning_curve(
 def _points(
     n_labeled: Any, n_unlabeled: Any, splits: list[OrderedSplit], least: int
 ) -> list[tuple[int | None, int | None]]:
-    """Return the numbers of labeled and of unlabeled rows of every point; None stands for all.
+    """Return the numbers of labeled and of unlabeled rows of every point.
 
-    ``least`` is the number of labeled rows guaranteed to all classes together.
+    None stands for all. ``least`` is the number of labeled rows guaranteed to all
+    classes together.
     """
     if np.ndim(n_labeled) and np.ndim(n_unlabeled):
         raise ValueError(
-            f"n_labeled={n_labeled!r} and n_unlabeled={n_unlabeled!r} both hold several numbers: "
-            "vary one, and give one number, or None for all rows, as the other."
+            f"n_labeled={n_labeled!r} and n_unlabeled={n_unlabeled!r} both hold "
+            "several numbers: vary one, and give one number, or None for all rows, as "
+            "the other."
         )
     largest = min(len(split.labeled) for split in splits)
     labeled = _check_sizes("n_labeled", n_labeled, least, largest)
-    largest = min(
-        len(split.train) - len(split.labeled[: labeled[-1]]) for split in splits
-    )
+    # At the last point the most labels are used.
+    n_used = labeled[-1]
+    largest = min(len(split.train) - len(split.labeled[:n_used]) for split in splits)
     unlabeled = _check_sizes("n_unlabeled", n_unlabeled, 0, largest)
     if n_unlabeled is None and not np.ndim(n_labeled):
         if largest == 0:
             raise ValueError(
-                "There are no unlabeled rows to vary: y labels every row, and n_labeled=None uses "
-                "all labels. Pass n_labeled=20, say, and the other rows count as unlabeled."
+                "There are no unlabeled rows to vary: y labels every row, and "
+                "n_labeled=None uses all labels. Pass n_labeled=20, say, and the other "
+                "rows count as unlabeled."
             )
-        sizes = np.geomspace(
-            min(_SMALLEST_DEFAULT_SIZE, largest), largest, _N_DEFAULT_SIZES
-        )
+        smallest = min(_SMALLEST_DEFAULT_SIZE, largest)
+        sizes = np.geomspace(smallest, largest, _N_DEFAULT_SIZES)
         unlabeled = sorted({0, *sizes.round().astype(int).tolist()})
     return [(n, m) for n in labeled for m in unlabeled]
 
@@ -372,14 +390,13 @@ def _check_sizes(name: str, given: Any, least: int, largest: int) -> list[Any]:
         )
     wrong = sizes[(sizes < least) | (sizes > largest)]
     if len(wrong):
-        reason = (
-            f", and {least} are the fewest with min_per_class rows a class."
-            if least
-            else "."
-        )
+        kind = name.removeprefix("n_")
+        reason = "."
+        if least:
+            reason = f", and {least} are the fewest with min_per_class rows per class."
         raise ValueError(
-            f"{name}={wrong[0]} must lie between {least} and {largest}: every split can train on "
-            f"{largest} {name.removeprefix('n_')} rows{reason}"
+            f"{name}={wrong[0]} must lie between {least} and {largest}: every split "
+            f"can train on {largest} {kind} rows{reason}"
         )
     return sizes.tolist()
 
@@ -395,38 +412,33 @@ def _fit_and_score(
     truth: AnyArray,
     marker: Any,
     scorer: Any,
-) -> tuple[float, int, int, Exception | None]:
-    """Fit and score a split at given numbers of rows.
+) -> float:
+    """Fit to given numbers of rows of a split, and score its test rows.
 
     ``truth`` holds the classes of labeled rows; the dtype of ``y`` holds the marker too.
-
-    Returns the score, the numbers of labeled and of unlabeled rows, and the error of a fit that
-    failed.
     """
     rows, is_labeled = split.take(n_labeled, n_unlabeled)
     y = y[rows]
     y[~is_labeled] = marker
-    sizes = int(is_labeled.sum()), int((~is_labeled).sum())
     with warnings.catch_warnings():
-        if is_labeled.all():  # A point without unlabeled rows is intended.
+        if is_labeled.all():
+            # A point without unlabeled rows is intended.
             warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
-        try:
-            fitted = clone(estimator).fit(_safe_indexing(X, rows), y)
-            score = scorer(fitted, _safe_indexing(X, split.test), truth[split.test])
-        except Exception as error:
-            return np.nan, *sizes, error
-    return float(score), *sizes, None
+        fitted = clone(estimator).fit(_safe_indexing(X, rows), y)
+        test = _safe_indexing(X, split.test)
+        return float(scorer(fitted, test, truth[split.test]))
 
 
-def _warn_of_failures(errors: Sequence[Exception | None]) -> None:
+def _warn_of_failures(results: Sequence[float | Exception]) -> None:
     """Warn once if some fits failed; raise the first error if all did."""
-    failed = [error for error in errors if error is not None]
-    if len(failed) == len(errors):
+    failed = [each for each in results if isinstance(each, Exception)]
+    if len(failed) == len(results):
         raise failed[0]
     if failed:
+        first = failed[0]
         warnings.warn(
-            f"{len(failed)} of {len(errors)} fits failed and have the score NaN. The first error "
-            f"was {type(failed[0]).__name__}: {failed[0]}",
+            f"{len(failed)} of {len(results)} fits failed and have the score NaN. The "
+            f"first error was {type(first).__name__}: {first}",
             FitFailedWarning,
             stacklevel=3,
         )

@@ -16,20 +16,25 @@ from .._estimators.labels import (
     UNLABELED,
     Labels,
     check_lengths,
-    draw_folds,
     encode_labels,
     is_missing,
     plain,
     split_marker,
 )
+from .._held_out import stratified_folds
 
 LARGEST_SEED = 2**31 - 1
-_COMMON_MARKER = -1  # that of scikit-learn's semi-supervised classifiers
+# The marker of scikit-learn's semi-supervised classifiers.
+_COMMON_MARKER = -1
+# The code of an unlabeled row without a group.
 _NO_GROUP = -1
 
 
 def marker_of(estimator: Any, unlabeled: Any = "auto") -> Any:
-    """Return the marker given, or for "auto" the parameter ``unlabeled`` of the estimator."""
+    """Return the marker of unlabeled rows.
+
+    "auto" stands for the parameter ``unlabeled`` of the estimator.
+    """
     if not isinstance(unlabeled, str) or unlabeled != "auto":
         return unlabeled
     parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
@@ -43,14 +48,17 @@ def marker_of(estimator: Any, unlabeled: Any = "auto") -> Any:
         first, second, *_ = map(plain, distinct.values())
         raise ValueError(
             f"{type(estimator).__name__} holds classifiers with different markers, "
-            f"unlabeled={first!r} and unlabeled={second!r}: give them the same one, or pass "
-            "unlabeled= to say which is meant."
+            f"unlabeled={first!r} and unlabeled={second!r}: give them the same one, or "
+            "pass unlabeled= to say which is meant."
         )
     return markers[0] if markers else _COMMON_MARKER
 
 
 def final_step(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """Return the classifier at the end of a pipeline or search, and the transformation before."""
+    """Return the classifier at the end of a pipeline or search.
+
+    Also return the transformation of rows before it.
+    """
     if hasattr(estimator, "best_estimator_"):
         return final_step(estimator.best_estimator_)
     if not hasattr(estimator, "steps"):
@@ -86,14 +94,14 @@ def mask_labels(
 ) -> AnyArray:
     """Keep the labels of some rows and mark all others as unlabeled.
 
-    ``min_per_class`` rows of every class are drawn first, the others from all rows alike. For the
-    same ``random_state``, the rows that keep their labels with a smaller ``n_labeled`` keep them
-    with a larger one.
+    ``min_per_class`` rows of every class are drawn first, the others from all rows
+    alike. For the same ``random_state``, the rows that keep their labels with a smaller
+    ``n_labeled`` also keep them with a larger one.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        Class of every row; rows that carry the marker already stay as they are.
+        Class of every row; rows that already carry the marker stay as they are.
     n_labeled : int
         Number of rows that keep their labels.
     min_per_class : int, default=1
@@ -101,13 +109,13 @@ def mask_labels(
     random_state : int, RandomState instance or None, default=None
         An int makes every call choose the same rows.
     unlabeled : object, default=-1
-        Marker to write, the one that the classifier is given. None or NaN: a missing y.
+        Marker to write, that of the classifier. None or NaN: a missing y.
 
     Returns
     -------
     y_masked : ndarray of shape (n_samples,)
-        A copy in the dtype of y if it holds the marker too; else in a wider one: floats for
-        integers with NaN, objects for text with a marker that is no text.
+        A copy, in the dtype of y if that can hold the marker. Otherwise in a wider one:
+        floats for integers with NaN, objects for text with a marker that is not text.
 
     Examples
     --------
@@ -124,8 +132,9 @@ def mask_labels(
     least = min_per_class * len(labels.classes)
     if not least <= n_labeled <= len(order):
         raise ValueError(
-            f"n_labeled={n_labeled} must lie between {least} (min_per_class={min_per_class} of "
-            f"each of {len(labels.classes)} classes) and {len(order)}, the number of labeled rows."
+            f"n_labeled={n_labeled} must lie between {least} "
+            f"(min_per_class={min_per_class} of each of {len(labels.classes)} classes) "
+            f"and {len(order)}, the number of labeled rows."
         )
     is_kept = np.zeros(len(labels.codes), dtype=bool)
     is_kept[order[:n_labeled]] = True
@@ -138,18 +147,18 @@ def labeling_order(
     rng: np.random.RandomState,
     rows: Any = slice(None),
 ) -> AnyArray:
-    """Return labeled rows in random order, ``min_per_class`` rows of every class first.
+    """Return labeled rows in random order, ``min_per_class`` of every class first.
 
-    They are given by their places in ``rows``, the rows to choose from.
+    They are given by their positions in ``rows``, the rows to choose from.
     """
     codes = labels.codes[rows]
     counts = np.bincount(codes[codes != UNLABELED], minlength=len(labels.classes))
     rarest = int(counts.argmin())
     if counts[rarest] < min_per_class:
         raise ValueError(
-            f"min_per_class={min_per_class}, but only {counts[rarest]} labeled rows of class "
-            f"{plain(labels.classes[rarest])!r} can be trained on: pass a smaller min_per_class, "
-            "or label more rows of it."
+            f"min_per_class={min_per_class}, but only {counts[rarest]} labeled rows of "
+            f"class {plain(labels.classes[rarest])!r} can be trained on: pass a "
+            "smaller min_per_class, or label more rows of it."
         )
     order = rng.permutation(np.flatnonzero(codes != UNLABELED))
     rank_in_class = np.empty(len(order), dtype=int)
@@ -159,23 +168,25 @@ def labeling_order(
 
 
 def write_marker(y: Any, is_kept: AnyArray, unlabeled: Any) -> AnyArray:
-    """Return y where it is kept, and the marker elsewhere; only labeled rows can be kept.
+    """Return y where it is kept, and the marker elsewhere.
 
-    The dtype is the narrowest that holds both unchanged, or object if there is none.
+    Only labeled rows can be kept. The dtype is the narrowest that holds both unchanged,
+    or object if there is none.
     """
     present, is_marker = split_marker(y, unlabeled)
-    marker, dtype = storable(unlabeled), np.dtype(object)
+    marker = storable(unlabeled)
+    dtype = np.dtype(object)
     if (present.dtype.kind in "US") == isinstance(marker, (str, bytes)):
         common = np.result_type(present.dtype, np.min_scalar_type(marker))
-        is_lossless = (present.astype(common).astype(present.dtype) == present).all()
-        dtype = common if is_lossless else dtype
+        if (present.astype(common).astype(present.dtype) == present).all():
+            dtype = common
     masked = np.full(len(is_kept), marker, dtype=dtype)
     masked[is_kept] = present[is_kept[~is_marker]]
     return masked
 
 
 def storable(marker: Any) -> Any:
-    """Return the marker, but None for pandas.NA, with which no array can be compared."""
+    """Return the marker; None for pandas.NA, with which no array can be compared."""
     return None if type(marker).__name__ == "NAType" else marker
 
 
@@ -183,8 +194,9 @@ def storable(marker: Any) -> Any:
 class OrderedSplit:
     """Indices of the rows of a split.
 
-    ``labeled`` are the labeled training rows in the order in which they get their labels, ``train``
-    all training rows in random order, ``test`` the labeled rows to test.
+    ``labeled`` are the labeled training rows in the order in which they get their
+    labels, ``train`` all training rows in random order, ``test`` the labeled rows to
+    test.
     """
 
     labeled: AnyArray
@@ -194,39 +206,45 @@ class OrderedSplit:
     def take(
         self, n_labeled: int | None, n_unlabeled: int | None
     ) -> tuple[AnyArray, AnyArray]:
-        """Return the rows to train on, ascending, and which of them keep their labels; None: all.
+        """Return the rows to train on, ascending, and which of them keep their labels.
 
-        The rows of smaller numbers are a subset of those of larger ones. Rows whose labels are not
-        used count as unlabeled.
+        None stands for all rows. The rows of smaller numbers are a subset of those of
+        larger ones. Rows whose labels are not used count as unlabeled.
         """
         labeled = self.labeled[:n_labeled]
         unlabeled = self.train[~np.isin(self.train, labeled)][:n_unlabeled]
         rows = np.sort(np.concatenate([labeled, unlabeled]))
         return rows, np.isin(rows, labeled)
 
+    def sizes(self, n_labeled: int | None, n_unlabeled: int | None) -> tuple[int, int]:
+        """Return how many labeled and unlabeled rows ``take`` returns."""
+        n_used = len(self.labeled[:n_labeled])
+        return n_used, len(self.train[n_used:][:n_unlabeled])
+
 
 def order_split(
     labels: Labels, train: AnyArray, test: AnyArray, min_per_class: int, seed: int
 ) -> OrderedSplit:
-    """Put the training rows of a split in random order, and drop unlabeled test rows."""
+    """Put training rows in random order, and leave unlabeled test rows out."""
     rng = np.random.RandomState(seed)
     labeled = train[labeling_order(labels, min_per_class, rng, train)]
     return OrderedSplit(labeled, rng.permutation(train), test[labels.is_labeled[test]])
 
 
 class SemiSupervisedKFold(BaseCrossValidator):
-    """K folds of the labeled rows; unlabeled rows train in every split and are never tested.
+    """K folds of the labeled rows; unlabeled rows train in every split.
 
-    In every repeat each labeled row is tested exactly once. Folds are stratified: without groups,
-    two folds differ by at most one row, in all and in every class, and every fold tests every
-    class. The folds depend on the labeled rows and their order alone, so that scores with more or
-    fewer unlabeled rows can be compared split by split.
+    Unlabeled rows are never tested. In every repeat each labeled row is tested exactly
+    once. Folds are stratified: without groups, two folds differ by at most one row, in
+    all and in every class, and every fold tests every class. The folds depend on the
+    labeled rows and their order alone, so that scores with more or fewer unlabeled rows
+    can be compared split by split.
 
-    With ``groups``, folds are those of scikit-learn's ``StratifiedGroupKFold`` for the labeled
-    rows: the labeled rows of a group fall into one fold, and classes are spread as evenly as whole
-    groups allow. Every class is trained on in every split, but a fold may test no row of a rare
-    class. Unlabeled rows of the groups that a split tests do not train in it: they would show what
-    these groups look like.
+    With ``groups``, folds are those of scikit-learn's ``StratifiedGroupKFold`` for the
+    labeled rows: the labeled rows of a group fall into one fold, and classes are spread
+    as evenly as whole groups allow. Every class is trained on in every split, but a
+    fold may test no row of a rare class. Unlabeled rows of the groups that a split
+    tests do not train in it: they would show what these groups look like.
 
     Parameters
     ----------
@@ -235,7 +253,7 @@ class SemiSupervisedKFold(BaseCrossValidator):
     n_repeats : int, default=1
         Number of times that the rows are divided into folds.
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y, as of the classifier. None or NaN: a missing y.
+        Marker of unlabeled rows in y, that of the classifier. None or NaN: a missing y.
     random_state : int, RandomState instance or None, default=None
         An int makes every call of ``split`` give the same folds.
 
@@ -278,8 +296,9 @@ class SemiSupervisedKFold(BaseCrossValidator):
         y : array-like of shape (n_samples,)
             Class of every row, or the marker ``unlabeled``.
         groups : array-like of shape (n_samples,), default=None
-            Group of every row. Labeled rows of one group are never on both sides. An unlabeled row
-            trains unless its group is tested; one without a group (None or NaN) always trains.
+            Group of every row. Labeled rows of one group are never on both sides. An
+            unlabeled row trains unless its group is tested; one without a group (None
+            or NaN) always trains.
 
         Yields
         ------
@@ -292,14 +311,16 @@ class SemiSupervisedKFold(BaseCrossValidator):
         labels = encode_labels(y, self.unlabeled)
         labeled = np.flatnonzero(labels.is_labeled)
         rng = check_random_state(self.random_state)
-        codes, group_codes = labels.codes[labeled], np.arange(len(labels.codes))
+        codes = labels.codes[labeled]
         if groups is None:
             _check_class_sizes(labels, self.n_splits)
+            # Every row is a group of its own.
+            group_codes = np.arange(len(labels.codes))
         else:
             group_codes = _encode_groups(groups, labels)
         for _ in range(self.n_repeats):
             if groups is None:
-                folds = draw_folds(codes, self.n_splits, rng)
+                folds = stratified_folds(codes, self.n_splits, rng)
             else:
                 folds = _draw_group_folds(
                     codes, group_codes[labeled], self.n_splits, rng
@@ -334,51 +355,51 @@ def _draw_group_folds(
     codes: AnyArray, groups: AnyArray, n_folds: int, rng: np.random.RandomState
 ) -> AnyArray:
     """Return the fold of every row: whole groups, with classes spread evenly."""
-    names, places = np.unique(groups, return_inverse=True)
+    names, own_groups = np.unique(groups, return_inverse=True)
     n_groups = len(names)
     if n_groups < n_folds:
         raise ValueError(
-            f"{n_folds} folds need at least {n_folds} groups with labeled rows, got {n_groups}: "
-            "label rows of more groups, or make fewer folds."
+            f"{n_folds} folds need at least {n_folds} groups with labeled rows, got "
+            f"{n_groups}: label rows of more groups, or make fewer folds."
         )
     # Groups are shuffled here: scikit-learn 1.7 shuffles their class counts alone.
-    shuffled, folds = rng.permutation(n_groups)[places], np.empty(len(codes), dtype=int)
-    for fold, (_, test) in enumerate(
-        StratifiedGroupKFold(n_folds).split(codes, codes, shuffled)
-    ):
+    shuffled = rng.permutation(n_groups)[own_groups]
+    splits = StratifiedGroupKFold(n_folds).split(codes, codes, shuffled)
+    folds = np.empty(len(codes), dtype=int)
+    for fold, (_, test) in enumerate(splits):
         folds[test] = fold
     return folds
 
 
 def _check_class_sizes(labels: Labels, n_folds: int) -> None:
-    """Raise ValueError where a class has too few labeled rows."""
+    """Raise ValueError if a class has too few labeled rows."""
     counts = np.bincount(labels.codes[labels.is_labeled])
-    few = np.flatnonzero(counts < n_folds)
-    if len(few):
-        named = ", ".join(
-            f"class {plain(labels.classes[k])!r} has {counts[k]}" for k in few
-        )
-        fewest = counts.min()
-        way_out = f"Pass n_splits={fewest} or less, label" if fewest >= 2 else "Label"
-        raise ValueError(
-            f"n_splits={n_folds} folds need {n_folds} labeled rows of every class, one to test in "
-            f"each; {named}. {way_out} more rows, or mark the rows of a class as "
-            "unlabeled to do without it."
-        )
+    rare = np.flatnonzero(counts < n_folds)
+    if not len(rare):
+        return
+    sizes = [f"class {plain(labels.classes[k])!r} has {counts[k]}" for k in rare]
+    fewest = counts.min()
+    way_out = f"Pass n_splits={fewest} or less, label" if fewest >= 2 else "Label"
+    raise ValueError(
+        f"n_splits={n_folds} folds need {n_folds} labeled rows of every class, one to "
+        f"test in each; {', '.join(sizes)}. {way_out} more rows, or mark the rows of a "
+        "class as unlabeled to do without it."
+    )
 
 
 def _encode_groups(groups: Any, labels: Labels) -> AnyArray:
-    """Return the index of the group of every row, ``_NO_GROUP`` where an unlabeled row has none.
+    """Return the index of the group of every row.
 
-    Raises ValueError if a labeled row lacks a group.
+    It is ``_NO_GROUP`` where an unlabeled row has none; a labeled row without a group
+    raises ValueError.
     """
     present, is_absent = split_marker(groups, None, name="groups")
     lacking = np.flatnonzero(is_absent & labels.is_labeled)
     if len(lacking):
         raise ValueError(
-            f"groups is missing (None or NaN) for {len(lacking)} labeled rows, first for row "
-            f"{int(lacking[0])}. Only unlabeled rows may lack a group: name a group for every "
-            "labeled row, one of its own if it belongs to none."
+            f"groups is missing (None or NaN) for {len(lacking)} labeled rows, first "
+            f"for row {int(lacking[0])}. Only unlabeled rows may lack a group: name a "
+            "group for every labeled row, one of its own if it belongs to none."
         )
     codes = np.full(len(labels.codes), _NO_GROUP)
     codes[~is_absent] = np.unique(present, return_inverse=True)[1]
@@ -388,8 +409,9 @@ def _encode_groups(groups: Any, labels: Labels) -> AnyArray:
 def _check_all_classes_train(labels: Labels, train: AnyArray) -> None:
     lacking = np.setdiff1d(np.arange(len(labels.classes)), labels.codes[train])
     if len(lacking):
+        name = plain(labels.classes[lacking[0]])
         raise ValueError(
-            f"A split tests all labeled rows of class {plain(labels.classes[lacking[0]])!r}, and "
-            "leaves none to train on: label more rows of it, with groups in more groups, test "
-            "fewer rows, or pass another n_splits or random_state."
+            f"A split tests all labeled rows of class {name!r}, and leaves none to "
+            "train on: label more rows of it, with groups in more groups, test fewer "
+            "rows, or pass another n_splits or random_state."
         )

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from .._core import AnyArray, Array
+from .._error_estimate import CLEAR, NOTHING_LEARNED
 from .._messages import plural, printable, quoted_list
-from .._statistics import CLEAR, NOTHING, ReliabilityCurve
+from .._statistics import ReliabilityCurve
 from ..tabular.cells import texts_of
 from ..tabular.class_names import may_mean_nothing, short_number
 from ..tabular.files import open_data
@@ -285,7 +286,7 @@ def base_rate_sentence(result: Evaluation) -> str:
         end = "; rows of one class cannot show what the model has learned."
     elif result.learned == CLEAR:
         end = "; the model is clearly better."
-    elif result.learned == NOTHING:
+    elif result.learned == NOTHING_LEARNED:
         end = ": the model has learned nothing that helps here."
     elif result.confusion.error < base.error:
         end = "; the model is not clearly better."

@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 
 from .._core import AnyArray, Array
-from .._statistics import BaseRate, bin_sums, error_interval
+from .._error_estimate import CONFIDENCE, BaseRate, error_interval
+from .._statistics import bin_sums
 
 # Significance level of tests.
 LEVEL = 0.05
-# Confidence level of intervals of an error.
-LEVEL_OF_INTERVALS = 0.9
-# The balanced error is shown if the largest class has this many times the rows of the
-# smallest.
+# The balanced error is shown if one class is this many times as large as another.
 _UNEVEN_SIZE_RATIO = 2
 # The studies that a measure may belong to.
 PAPER = "paper"
@@ -251,7 +249,7 @@ class Confusion:
 
     @property
     def interval(self) -> tuple[float, float]:
-        return error_interval(round(self.n_wrong), self.n_rows, LEVEL_OF_INTERVALS)
+        return error_interval(round(self.n_wrong), self.n_rows)
 
     @property
     def by_class(self) -> list[ClassError]:
@@ -263,7 +261,7 @@ class Confusion:
             n_wrong = float(row.sum() - row[k])
             if n_rows == 0:
                 continue
-            low, high = error_interval(round(n_wrong), n_rows, LEVEL_OF_INTERVALS)
+            low, high = error_interval(round(n_wrong), n_rows)
             errors.append(
                 ClassError(name, n_rows, n_wrong, n_wrong / n_rows, low, high)
             )
@@ -294,7 +292,7 @@ class Confusion:
             "error": self.error,
             "error_low": low,
             "error_high": high,
-            "interval": LEVEL_OF_INTERVALS,
+            "interval": CONFIDENCE,
             "balanced_error": self.balanced_error,
             "base_rate": self.base.error,
             "majority": self.base.majority,

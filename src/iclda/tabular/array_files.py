@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from .._core import AnyArray
-from .._rows.backends import check_finite
-from .._rows.readers import Reader, reader_of
+from .._rows.checks import check_finite
+from .._rows.kinds import reader_of
+from .._rows.readers import Reader
 from .cells import require_for_tables
 from .readers import BATCH_ROWS, DataReader, sha256_of
 

@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from .._messages import ColumnError, Hint, say
-from .._rows.backends import MANY_FEATURES
+from .._rows.unit_length import MANY_FEATURES
 from .cells import is_boolean, number_in, texts_of, value_types
 from .encoders import (
     BOOLEAN,
@@ -235,8 +235,8 @@ def preprocessing(features: Any) -> ColumnTransformer:
     Categories become columns of 0 and 1, one for each but the most frequent; rare
     categories are pooled, and unknown ones have no influence. Dates become year, month
     and weekday, as far as these vary. All this is learned by ``fit``, so that it can be
-    done inside a fold. Features are named after the columns of the table: "color =
-    red", "age is empty", "visit month".
+    done inside a fold. Features are named after the columns of the table:
+    "color = red", "age is empty", "visit month".
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from .._messages import ColumnError, quoted_list, say
-from .._rows.backends import refuse_repeated
+from .._rows.checks import refuse_repeated
 from .cells import require_for_tables
 from .column_types import COLUMN_TYPES
 
@@ -107,7 +107,7 @@ class DataReader:
         return Source(str(self.path), self.sha256(), self.n_rows)
 
 
-class TableFile(DataReader):
+class TableReader(DataReader):
     """A file of columns, which is read again with every call unless it is held.
 
     Subclasses supply ``_read``.

@@ -12,7 +12,7 @@ from problems import one_hot, point_of_shares, problem_of, random_shares
 
 @pytest.fixture
 def labeled(sample):
-    """A problem, a labeling of its unlabeled rows, its point, and whitened rows with a one."""
+    """A problem, a labeling of unlabeled rows, its point, and the rows (1, z)."""
     problem = problem_of(sample)
     shares = random_shares(
         np.random.default_rng(1), len(sample.X_unlabeled), sample.n_classes
@@ -33,9 +33,8 @@ def test_losses_are_those_of_the_rows(sample, labeled):
     problem, _, point, z = labeled
     targets = one_hot(sample.y, sample.n_classes)
     mean = ((z[: len(targets)] @ point.T - targets) ** 2).sum() / len(targets) / 2
-    assert -labeled_loss(problem).value_and_gradient(point)[0] == pytest.approx(
-        mean, rel=1e-9
-    )
+    found = -labeled_loss(problem).value_and_gradient(point)[0]
+    assert found == pytest.approx(mean, rel=1e-9)
     theirs = LinearRegression().fit(sample.X, targets).predict(sample.rows)
     far = ((z @ point.T - theirs) ** 2).sum() / len(z) / 2
     found = -distance_from_supervised(problem).value_and_gradient(point)[0]
@@ -47,17 +46,19 @@ def test_losses_are_those_of_the_rows(sample, labeled):
 @pytest.mark.parametrize("make", [labeled_loss, distance_from_supervised])
 def test_derivatives_are_those_of_differences(labeled, make):
     problem, _, point, _ = labeled
-    loss, rng = make(problem), np.random.default_rng(2)
+    loss = make(problem)
+    rng = np.random.default_rng(2)
     direction = rng.standard_normal(point.shape)
     direction -= direction.mean(axis=0)
-    (_, gradient), h = loss.value_and_gradient(point), 1e-4
-    ahead, behind = (loss.value_and_gradient(point + s * direction) for s in (h, -h))
+    _, gradient = loss.value_and_gradient(point)
+    h = 1e-4
+    ahead = loss.value_and_gradient(point + h * direction)
+    behind = loss.value_and_gradient(point - h * direction)
     slope = (ahead[0] - behind[0]) / (2 * h)
     assert np.vdot(gradient, direction) == pytest.approx(slope, rel=1e-6)
     change = (ahead[1] - behind[1]) / (2 * h)
-    np.testing.assert_allclose(
-        loss.hessian_product(point)(direction), change, atol=1e-7
-    )
+    product = loss.hessian_product(point)(direction)
+    np.testing.assert_allclose(product, change, atol=1e-7)
     flat = direction[:-1].ravel()
     bend = flat @ loss.hessian(point) @ flat
     assert bend == pytest.approx(np.vdot(direction, change), rel=1e-6)

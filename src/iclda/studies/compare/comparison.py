@@ -17,7 +17,7 @@ from ..store import FitResult
 from .contestants import Contestant
 from .recommendation import Recommendation, recommend
 from .settings import ComparisonSettings
-from .splits import COMPARISON
+from .splits import REPEATED_FOLDS
 from .summary import (
     ComparisonSummary,
     SplitCurvePoint,
@@ -58,7 +58,9 @@ class Comparison:
     @cached_property
     def compared(self) -> list[FitResult]:
         """Results of the comparison, without those of the learning curves."""
-        return [result for result in self.results if result.experiment == COMPARISON]
+        return [
+            result for result in self.results if result.experiment == REPEATED_FOLDS
+        ]
 
     @cached_property
     def summary(self) -> ComparisonSummary:

@@ -11,9 +11,8 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from ..._error_estimate import CLEAR, NOTHING_LEARNED
 from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
-from ..._statistics import CLEAR
-from ..._statistics import NOTHING as NOTHING_LEARNED
 from ...tabular.checks import FINE, NOTE, WARNING, Remark
 from .. import page
 from ..measures import COMPARISON_MEASURES, ERROR

@@ -2,7 +2,7 @@
 
 With Triton installed the kernels themselves are run by its interpreter:
 
-    TRITON_INTERPRET=1 pytest tests/rows/test_device_sums.py
+    TRITON_INTERPRET=1 pytest tests/rows/test_fused.py
 """
 
 import os
@@ -18,7 +18,7 @@ from backends import array_rows
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
-from iclda._rows import device_sums
+from iclda._rows import fused
 from iclda._rows.memory import MemoryRows
 from problems import draw_sample, near_all
 
@@ -108,7 +108,7 @@ def kernels(request, monkeypatch):
     module.many_classes = Kernel(_many_classes)
     monkeypatch.setitem(sys.modules, "iclda._rows.kernels", module)
     monkeypatch.setattr("iclda._rows.kernels", module, raising=False)
-    monkeypatch.setattr(device_sums, "find_spec", lambda name: module)
+    monkeypatch.setattr(fused, "find_spec", lambda name: module)
     return module
 
 
@@ -191,7 +191,7 @@ def test_a_kernel_that_cannot_be_built_is_replaced_with_a_warning(kernels, monke
 )
 def test_other_rows_go_the_other_way(rows, kernels):
     tensor = torch.asarray(rows)
-    assert not device_sums.can_fuse(tensor)
+    assert not fused.can_fuse(tensor)
     frame = frame_of(rows)
     assert_equal_sums(
         array_rows(tensor).moments(frame), MemoryRows(rows).moments(frame), 1e-11
@@ -205,6 +205,6 @@ def test_a_prior_of_zero_goes_the_other_way(kernels):
 
 
 def test_kernels_can_be_turned_off(kernels, monkeypatch):
-    assert device_sums.can_fuse(torch.asarray(X))
+    assert fused.can_fuse(torch.asarray(X))
     monkeypatch.setenv("ICLDA_FUSED", "0")
-    assert not device_sums.can_fuse(torch.asarray(X))
+    assert not fused.can_fuse(torch.asarray(X))

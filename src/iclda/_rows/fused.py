@@ -1,45 +1,34 @@
-"""Sums of rows on a device: by functions of the array API standard, or by GPU kernels.
+"""Passes over rows on a GPU by the Triton kernels of ``kernels``.
 
-``DeviceBlock`` is one block of a pass, for any array library. ``FusedPasses`` read
-every row once, by the Triton kernels of ``kernels``. They are used where torch and
-Triton are installed, the rows are a float32 tensor on a GPU, and there are not too many
-columns or classes. All other sums, and all sums after a kernel could not be built, are
-formed block by block.
+A kernel reads every row once, where functions of an array library need several passes
+and copies. The kernels are used where torch and Triton are installed, the rows are a
+float32 tensor on a GPU, and there are not too many columns or classes. All other sums,
+and all sums after a kernel could not be built, are formed block by block.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from .._core import AnyArray, Array
+from .._core import Array
 from .._core.frame import Frame
-from .._core.labelsums import (
-    GivenLabels,
-    LabelSums,
-    LexicographicRule,
-    LinearRule,
-    Rule,
-    lexicographic_shares,
-)
+from .._core.labelsums import LabelSums, LinearRule
 from .._core.moments import Moments
-from .._core.rows import HARD, multiplicities, scrambled
-from .backends import Place, Real, to_host
+from .places import Real, is_out_of_memory
+from .precision import label_sums_in, lost_to_rounding
 from .progress import report_progress
 from .threads import Result
 
-# Rows of one product where there is no double precision.
-_SINGLE_PRODUCT_ROWS = 512
-# Rows that a kernel adds up in single precision before it continues in double
-# precision.
+# Rows that a kernel adds up in single precision before it changes to double precision.
 _CHUNK_ROWS = 2048
 # Columns that a tile of a kernel may have.
 _MAX_KERNEL_FEATURES = 1024
@@ -52,220 +41,7 @@ _MAX_KERNEL_SCALE = 2.0**60
 _KERNEL_DTYPE = "torch.float32"
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error says that a device has no room left."""
-    # NumPy and CuPy raise MemoryError.
-    if isinstance(error, MemoryError):
-        return True
-    # torch, XLA and Metal raise RuntimeError, or a subclass, with the status in the
-    # text.
-    if not isinstance(error, RuntimeError):
-        return False
-    text = str(error)
-    return "RESOURCE_EXHAUSTED" in text or "out of memory" in text
-
-
-@dataclass(frozen=True)
-class PlacedRule:
-    """A linear rule on a device, moved there once for all blocks of a pass.
-
-    The coefficients are (K, d), the intercepts (K, 1).
-    """
-
-    coef: Any
-    intercept: Any
-    is_soft: bool
-    tie: float
-
-    @classmethod
-    def of(cls, rule: LinearRule, place: Place) -> PlacedRule:
-        coef = place.put(rule.coef.T)
-        intercept = place.put(rule.intercept[:, None])
-        return cls(coef, intercept, rule.is_soft, rule.tie)
-
-    def scores(self, rows: Any, xp: Any) -> Any:
-        """Return the scores of all rows, shape (K, n)."""
-        return xp.matmul(self.coef, rows.T) + self.intercept
-
-
-@dataclass(frozen=True)
-class DeviceBlock:
-    """Some rows in frame coordinates, in the dtype of their device.
-
-    Attributes
-    ----------
-    place : Place
-        The device.
-    rows : (n, d) array
-    weights : (n,) array or None
-        None: all weights are 1.
-    index : slice or array
-        Indices of the rows among all rows.
-    """
-
-    place: Place
-    rows: Any
-    weights: Any
-    index: slice | AnyArray
-
-    def moments(self) -> list[Any]:
-        """Return weighted sums of u and u u': (1, d), (d, d)."""
-        sums = self._product(self._weighted(self._ones.T), self.rows)
-        squares = self._product(self._weighted(self.rows.T), self.rows)
-        return [sums, squares]
-
-    @cached_property
-    def _ones(self) -> Any:
-        place = self.place
-        shape = (self.rows.shape[0], 1)
-        return place.xp.ones(shape, dtype=place.dtype, device=place.device)
-
-    def _weighted(self, values: Any) -> Any:
-        """Return (p, n) values times the weights."""
-        return values if self.weights is None else values * self.weights
-
-    def _product(self, left: Any, right: Any) -> Any:
-        """Return (p, n) x (n, q).
-
-        Single precision keeps its digits over few rows only: products of few rows each
-        are formed there, and added up.
-        """
-        xp = self.place.xp
-        n_rows, width = right.shape
-        if self.place.is_double or n_rows <= _SINGLE_PRODUCT_ROWS:
-            return xp.matmul(left, right)
-        n_whole = n_rows // _SINGLE_PRODUCT_ROWS * _SINGLE_PRODUCT_ROWS
-        left_shape = (left.shape[0], -1, _SINGLE_PRODUCT_ROWS)
-        left_chunks = xp.permute_dims(
-            xp.reshape(left[:, :n_whole], left_shape), (1, 0, 2)
-        )
-        right_shape = (-1, _SINGLE_PRODUCT_ROWS, width)
-        right_chunks = xp.reshape(right[:n_whole, :], right_shape)
-        whole = xp.sum(xp.matmul(left_chunks, right_chunks), axis=0)
-        return whole + xp.matmul(left[:, n_whole:], right[n_whole:, :])
-
-    def label(self, rule: Rule | PlacedRule) -> tuple[Any, Any]:
-        """Return (K, n) shares and (n,) log-sum-exp under a rule for rows in the frame.
-
-        The log-sum-exp is 0 for rules without scores.
-        """
-        place = self.place
-        xp = place.xp
-        if isinstance(rule, GivenLabels):
-            labels = rule.labels[self.index]
-            if labels.ndim == 1:
-                labels = labels[:, None] == np.arange(rule.n_classes)
-            return place.put(labels.T), 0 * self.rows[:, 0]
-        if isinstance(rule, LexicographicRule):
-            first = PlacedRule.of(rule.first, place).scores(self.rows, xp)
-            second = PlacedRule.of(rule.second, place).scores(self.rows, xp)
-            shares = lexicographic_shares(first, second, rule.margin, xp)
-            return shares, 0 * self.rows[:, 0]
-        if isinstance(rule, LinearRule):
-            rule = PlacedRule.of(rule, place)
-        assert isinstance(rule, PlacedRule)
-        scores = rule.scores(self.rows, xp)
-        return place.label(scores, is_soft=rule.is_soft, tie=rule.tie)
-
-    def label_sums(self, rule: Rule | PlacedRule, centers: Array | None) -> list[Any]:
-        """Return class weights (K, 1), class sums (K, d), log-sum-exp (1, 1), scatter.
-
-        The scatter (d, d), about the centers of the classes, is present only if there
-        are centers.
-        """
-        shares, log_sums = self.label(rule)
-        weighted = self._weighted(shares)
-        sums = [
-            self._product(weighted, self._ones),
-            self._product(weighted, self.rows),
-            self._product(self._weighted(log_sums[None, :]), self._ones),
-        ]
-        if centers is not None:
-            scatter = 0
-            for k, center in enumerate(centers):
-                deviations = self.rows - self.place.put(center)
-                scatter += self._product(weighted[k, :] * deviations.T, deviations)
-            sums.append(scatter)
-        return sums
-
-    def near_boundary(self, rule: LinearRule, every: AnyArray) -> Array:
-        """Return rows near class boundaries, after their weights; see ``Near``."""
-        place = self.place
-        xp = place.xp
-        shares, _ = self.label(rule)
-        best, _ = place.label(shares, is_soft=False)
-        is_near = xp.sum(shares * (1 - best), axis=0) > HARD
-
-        # One of ``counts`` rows is returned, chosen by the scrambled index.
-        counts = multiplicities(shares, place.put_as_is(every), xp)
-        assert not isinstance(self.index, slice)
-        mixed = place.put_as_is(scrambled(self.index).astype(every.dtype))
-        is_chosen = is_near & (mixed % counts == 0)
-
-        weights = self._weighted(xp.astype(counts, place.dtype))
-        chosen = np.flatnonzero(to_host(is_chosen & (weights > 0)))
-        n_chosen = len(chosen)
-        if place.is_compiled:
-            # Compile one shape for all numbers of rows up to a power of two.
-            chosen = np.resize(chosen, 1 << n_chosen.bit_length())
-        on_device = place.put_as_is(chosen)
-        parts = [
-            xp.take(weights[:, None], on_device, axis=0),
-            xp.take(self.rows, on_device, axis=0),
-        ]
-        return to_host(xp.concat(parts, axis=1))[:n_chosen].astype(np.float64)
-
-
-# Precision of the device.
-
-
-def round_origin(frame: Frame, dtype: Real) -> tuple[Frame, Array]:
-    """Return the frame with an origin that the dtype can hold, and its change.
-
-    The change of the origin is in coordinates of the given frame.
-    """
-    used = replace(frame, origin=frame.origin.astype(dtype).astype(np.float64))
-    return used, (used.origin - frame.origin) / frame.scale
-
-
-def label_sums_in(
-    dtype: Real,
-    label_sums: Callable[..., LabelSums],
-    rule: Rule,
-    frame: Frame,
-    centers: Array | None = None,
-) -> LabelSums:
-    """Return label sums by a function that computes in a dtype.
-
-    Rounding errors of scores average out. That of the origin is common to all rows: it
-    does not average out, and is corrected here. For the rule see ``lost_to_rounding``.
-    """
-    used, offset = round_origin(frame, dtype)
-    if isinstance(rule, LinearRule):
-        tie = rule.tie * float(np.finfo(dtype).eps / np.finfo(np.float64).eps)
-        rule = replace(rule.moved(offset), tie=tie)
-    if isinstance(rule, LexicographicRule):
-        first = rule.first.moved(offset)
-        second = rule.second.moved(offset)
-        rule = replace(rule, first=first, second=second)
-    sums = label_sums(rule, used, None if centers is None else centers - offset)
-    return replace(sums, sums=sums.sums + sums.counts[:, None] * offset)
-
-
-def lost_to_rounding(
-    rule: LinearRule, sums: LabelSums, dtype: Real = np.float32
-) -> float:
-    """Return what the sum of log-sum-exp lost when the rule was rounded to a dtype.
-
-    The derivatives of that sum with respect to the rule are the class sums and weights.
-    """
-    coef = rule.coef - rule.coef.astype(dtype)
-    intercept = np.where(np.isfinite(rule.intercept), rule.intercept, 0.0)
-    intercept = intercept - intercept.astype(dtype)
-    return float((coef.T * sums.sums).sum() + intercept @ sums.counts)
-
-
-# Kernels.
+# How the rows are cut: see benchmarks/bench_gpu.py for the times of passes.
 
 
 @dataclass(frozen=True)
@@ -274,8 +50,10 @@ class Cut:
 
     Attributes
     ----------
-    width, tile_rows : int
-        Columns and rows of a tile, powers of two.
+    width : int
+        Columns of a tile, a power of two.
+    tile_rows : int
+        Rows of a tile, a power of two.
     per_processor : int
         Programs on each processor of the GPU.
     n_warps : int
@@ -297,11 +75,6 @@ def padded_to(n: int) -> int:
     That is the smallest side of a product of tiles.
     """
     return max(16, 1 << (n - 1).bit_length())
-
-
-def n_chunks(X: Any) -> int:
-    """Return the number of chunks of the rows, the last one included."""
-    return int(-(-X.shape[0] // _CHUNK_ROWS))
 
 
 def cut_rows(n_features: int, X: Any) -> Cut:
@@ -337,6 +110,9 @@ def cut_classes(n_features: int) -> Cut:
     return Cut(width, 64, per_processor=2, n_warps=4, n_stages=1)
 
 
+# Passes.
+
+
 def can_fuse(X: Any) -> bool:
     """Return whether the kernels read rows of this device, dtype and layout."""
     if os.environ.get("ICLDA_FUSED") == "0":
@@ -344,8 +120,7 @@ def can_fuse(X: Any) -> bool:
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(X, torch.Tensor):
         return False
-    # Triton's interpreter, which checks kernels without a GPU, takes tensors of the
-    # CPU.
+    # Triton's interpreter, which checks kernels without a GPU, reads main memory.
     if not X.is_cuda and os.environ.get("TRITON_INTERPRET") != "1":
         return False
     n_rows, n_features = X.shape
@@ -367,6 +142,7 @@ class FusedPasses:
         self._X = X
         self._weights = weights
         self._n_features = int(X.shape[1])
+        self._n_chunks = math.ceil(X.shape[0] / _CHUNK_ROWS)
         # Set once a kernel could not be run: no other is tried then.
         self._is_broken = False
 
@@ -395,17 +171,19 @@ class FusedPasses:
         if not self._takes(rule, frame):
             return None
 
-        def label_sums(rule: LinearRule, used: Frame, *_: Any) -> LabelSums:
+        def sums_about(rule: LinearRule, used: Frame, *_: Any) -> LabelSums:
             if rule.n_classes > 2:
                 return self._many_classes(rule, used)
+            # The mean about the origin of the frame that is used.
             mean = moments.mean - (used.origin - frame.origin) / frame.scale
             total = moments.weight * np.concatenate([[1.0], mean])
             return self._two_classes(rule, used, total)
 
-        return self._attempt(lambda: label_sums_in(np.float32, label_sums, rule, frame))
+        return self._attempt(lambda: label_sums_in(np.float32, sums_about, rule, frame))
 
     def _takes(self, rule: LinearRule, frame: Frame) -> bool:
         """Return whether there is a kernel for this rule and these units."""
+        # A prior of 0 gives minus infinity, and a lead that is not a number.
         if not np.isfinite(rule.intercept).all():
             return False
         if rule.n_classes > _MAX_KERNEL_CLASSES:
@@ -422,6 +200,7 @@ class FusedPasses:
             result = read()
         except Exception as error:
             if is_out_of_memory(error):
+                # The kernel works: there may be room in the next pass.
                 return None
             self._is_broken = True
             reason = str(error).strip().partition("\n")[0][:200]
@@ -461,6 +240,7 @@ class FusedPasses:
             IS_SOFT=rule.is_soft,
         )
         count, log_sum, *row_sums = _total(sums)
+        # Padding columns are cut off.
         first = np.array([count, *row_sums[:d]])
         second_rule = np.concatenate([rule.intercept[1:], rule.coef[:, 1]])
         # See ``lost_to_rounding``: here it is the lead that was rounded.
@@ -514,7 +294,7 @@ class FusedPasses:
                 weights,
                 *arrays,
                 X.shape[0],
-                n_chunks(X),
+                self._n_chunks,
                 *scalars,
                 FEATURES=X.shape[1],
                 STRIDE=X.stride(0),
@@ -537,10 +317,11 @@ class FusedPasses:
         if device.type == "cuda":
             properties = torch.cuda.get_device_properties(device)
             n_processors = properties.multi_processor_count
-        n_programs = min(n_chunks(self._X), cut.per_processor * n_processors)
+        n_programs = min(self._n_chunks, cut.per_processor * n_processors)
         return torch.zeros((n_programs, *shape), dtype=torch.float64, device=device)
 
     def _put(self, *arrays: Array, dtype: Real = np.float32) -> list[Any]:
+        """Move arrays to the device."""
         import torch
 
         return [torch.asarray(a.astype(dtype), device=self._X.device) for a in arrays]
