@@ -156,9 +156,10 @@ def report(
     folder: _Folder, quiet: options.Quiet = False, json: options.Json = False
 ) -> None:
     """Draw tables, figures and report again, from stored rows."""
+    from ..studies.measures import COMPARISON
     from ..studies.store import stored_kind
 
-    if stored_kind(folder) == "comparison":
+    if stored_kind(folder) == COMPARISON:
         draw_comparison(folder, quiet=quiet, json=json)
     else:
         _draw(folder, quiet, json)
