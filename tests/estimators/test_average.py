@@ -11,8 +11,6 @@ from iclda._estimators import average
 from iclda._rows.memory import MemoryRows
 from problems import Sample, draw_sample, problem_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:Each of the classes")
-
 
 def clusters(
     n_classes=5, n_labels=1, n_features=20, n_unlabeled=400, separation=1.2, shares=None

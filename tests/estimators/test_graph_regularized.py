@@ -56,7 +56,6 @@ def test_without_the_graph_and_almost_without_the_identity_it_is_lda(sample):
     assert_same_fit(fit, SupervisedLDA().fit(sample.X, sample.y), 1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:Each of the classes:UserWarning")
 @pytest.mark.parametrize("n_unlabeled", [1, 2])
 def test_fewer_rows_than_neighbors_and_equal_rows_have_a_fit(n_unlabeled):
     X = np.vstack([[[0.0, 1.0], [3.0, 4.0]], np.zeros((n_unlabeled, 2))])

@@ -31,7 +31,6 @@ QUICK = [(number, 8) for number in (0, 3, 4, 5, 9, 10, 26, 27, 31, 35, 93, 112)]
 THOROUGH = [pytest.param(number, 50, marks=pytest.mark.slow) for number in range(200)]
 
 
-@pytest.mark.filterwarnings("ignore:Each of the classes .* has one labeled:UserWarning")
 @pytest.mark.filterwarnings("ignore:The unlabeled rows seem to come:UserWarning")
 @pytest.mark.parametrize(("number", "n_starts"), QUICK + THOROUGH)
 def test_no_labeling_beats_the_fit(number, n_starts):
