@@ -72,7 +72,7 @@ test test-browser test-cpus test-oldest test-slow: export SCIPY_ARRAY_API = 1
 
 # The numerical tests a second time, with the kernels of an old processor.
 test: lint
-	$(BIN)/python tests/kernels.py
+	$(BIN)/python -m tools.kernels
 	$(BIN)/pytest -n auto
 
 test-slow: $(FOR_TESTS)
@@ -89,7 +89,7 @@ $(FOR_BROWSER): $(FOR_TESTS)
 
 # The numerical tests with every kernel that this processor can execute.
 test-cpus: $(FOR_TESTS)
-	$(BIN)/python tests/kernels.py --all
+	$(BIN)/python -m tools.kernels --all
 
 # All tests with the lowest versions that pyproject.toml allows. What these import is newer, and
 # deprecates some of the ways in which it is called.
@@ -98,14 +98,14 @@ test-oldest: $(OLDEST)/.for-tests
 
 $(OLDEST)/.for-tests: pyproject.toml
 	$(PYTHON) -m venv $(OLDEST)
-	$(PYTHON) tests/lower_bounds.py > $(OLDEST)/constraints.txt
+	$(PYTHON) -m tools.lower_bounds > $(OLDEST)/constraints.txt
 	$(subst $(VENV)/,$(OLDEST)/,$(INSTALL)) --constraint $(OLDEST)/constraints.txt --editable '.[all,test]'
 	touch $@
 
 # Known vulnerabilities of the newest versions that `pip install 'iclda[all]'` would bring. Needs
 # the network: --strict fails for a package that could not be looked up.
 audit: $(AUDIT)/.for-audit
-	$(AUDIT)/bin/python tests/newest_versions.py > $(AUDIT)/audited.txt
+	$(AUDIT)/bin/python -m tools.newest_versions > $(AUDIT)/audited.txt
 	$(AUDIT)/bin/pip-audit --requirement $(AUDIT)/audited.txt --no-deps --disable-pip --strict
 
 $(AUDIT)/.for-audit: pyproject.toml
@@ -128,7 +128,7 @@ docs: $(FOR_DOCS)
 
 # Reproducible files in dist/, installed in empty environments, where the README must hold.
 release-check: $(FOR_RELEASE)
-	$(BIN)/python tests/release_check.py
+	$(BIN)/python -m tools.release_check
 
 # The pictures of the README, and its output of `iclda compare`.
 pictures: $(FOR_TESTS)

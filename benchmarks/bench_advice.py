@@ -1,4 +1,4 @@
-"""How good the advice of `iclda compare` and `iclda fit` is on fresh rows.
+"""How good the advice of `iclda compare` and the choice of `iclda fit` are on new rows.
 
 For every table, number of labels and seed, some rows are labeled, others unlabeled, and
 the rest is fresh: nothing is told about it. The recommendation, the choice of AutoLDA
@@ -331,9 +331,10 @@ def summarize(runs: list[dict[str, Any]]) -> str:
     ]:
         worst = regret[name].idxmax()
         where = f"{worst[0]}, {worst[1]} labels"
-        mean_error = f"{errors[name].mean():.1%}"
-        worst_regret = f"{100 * regret[name].max():.1f}"
-        lines.append(f"| {name} | {mean_error} | {worst_regret} | {where} |")
+        lines.append(
+            f"| {name} | {errors[name].mean():.1%} "
+            f"| {100 * regret[name].max():.1f} | {where} |"
+        )
     best = errors[policies].mean().min()
     covered = _coverage(runs, "interval", "recommended")
     auto = _coverage([r for r in runs if r["auto_interval"]], "auto_interval", "auto")

@@ -1,4 +1,4 @@
-"""Rounds of labeling on features: which rows to label, and whether intervals cover.
+"""Rounds of labeling on features: which rows to label; whether intervals cover.
 
     python benchmarks/bench_ask.py FOLDER --draws 2 --jobs 2
     python benchmarks/bench_ask.py FOLDER --draws 2 --jobs 2 --coverage
@@ -30,7 +30,7 @@ from sklearn.preprocessing import FunctionTransformer
 from iclda import AutoLDA, AverageLDA
 from iclda.datasets import load_fashion_features
 from iclda.model_selection import rows_to_label
-from iclda.tabular.fit_predict import random_estimate, wrong_on_random
+from iclda.tabular.label_error import random_estimate, wrong_on_random
 from iclda.tabular.table import Table
 
 MOST_ROWS, N_TEST, LARGE = 2_000, 50, (1_000_000, 256)
@@ -44,7 +44,7 @@ TUNED = {
 
 
 class Frame:
-    """Rows with the indexer of a pandas frame: the estimate of errors uses no more."""
+    """Rows with the indexer of a frame, all that the estimate of errors uses."""
 
     def __init__(self, X):
         self.X = X
@@ -74,7 +74,10 @@ def fit(X, y, rows, classifier):
 
 
 def medoids(X, n, seed):
-    """The rows nearest to n centers, completed by others if two centers share one."""
+    """The rows nearest to n centers.
+
+    A row that is the nearest to two is completed by others.
+    """
     nearest = KMeans(n, n_init=1, random_state=seed).fit(X).transform(X).argmin(axis=0)
     others = np.random.default_rng(seed).permutation(len(X))
     return np.array([*dict.fromkeys([*nearest, *others])][:n])
@@ -114,7 +117,7 @@ def errors_of(path, draw, strategy):
 
 
 def covers(path, draw):
-    """Whether intervals from random labels cover the error, by chosen labels."""
+    """Whether intervals from random labels, beside chosen ones, cover the error."""
     warnings.simplefilter("ignore")
     X, y = load(path, draw)
     n_classes, rows, covered = len(np.unique(y)), np.zeros(0, dtype=int), []
@@ -144,8 +147,10 @@ def name_of(path):
 
 def print_errors(title, values):
     """Print mean errors; ``values`` has shape (sets, draws, strategies, budgets)."""
-    budgets = ", ".join(f"{m} x K" for m in BUDGETS)
-    print(f"\n{title}: error in % of AutoLDA at {budgets} labels")
+    print(
+        f"\n{title}: error in % of AutoLDA at "
+        f"{', '.join(f'{m} x K' for m in BUDGETS)} labels"
+    )
     spread = values.mean(axis=0).std(axis=0, ddof=1) / np.sqrt(values.shape[1])
     for name, means, ends in zip(
         STRATEGIES, values.mean(axis=(0, 1)), spread, strict=True
@@ -178,8 +183,11 @@ def count_covered(paths, draws, jobs):
             for n, m in zip(values.sum(axis=0), BUDGETS[:3], strict=True)
         )
         print(f"{name_of(path)}: 90 % intervals cover in {counts} of {draws} runs")
-    count = f"{covered.sum()} of {covered.size} runs, {covered.mean():.1%}"
-    print(f"All sets: 90 % intervals cover in {count}")
+    share = f"{covered.mean():.1%}"
+    print(
+        f"All sets: 90 % intervals cover in {covered.sum()} of {covered.size} runs, "
+        f"{share}"
+    )
 
 
 def time_large():

@@ -1,4 +1,4 @@
-"""How long `iclda compare` takes on the wines of the README, and what takes long.
+"""How long `iclda compare` takes on the wines of the README, and what takes the time.
 
 The command is run once as people run it, for the wall-clock time to its first line and
 to its answer and the processor time of all its processes. The same comparison is then
@@ -34,15 +34,14 @@ MARKS = {"Comparing": "first line", "Answer": "answer", "Report:": "end"}
 
 def write_wine(folder: Path) -> None:
     """Run in another process, so that imports are measured as a phase."""
-    program = (
-        "from sklearn.datasets import load_wine\n"
-        "load_wine(as_frame=True).frame.to_csv('wine.csv', index=False)"
-    )
-    subprocess.run([sys.executable, "-c", program], cwd=folder, check=True)
+    lines = "from sklearn.datasets import load_wine; "
+    lines += "wine = load_wine(as_frame=True).frame; "
+    lines += "wine.to_csv('wine.csv', index=False)"
+    subprocess.run([sys.executable, "-c", lines], cwd=folder, check=True)
 
 
 def run_command(folder: Path, jobs: int, options: list[str]) -> dict[str, Any]:
-    """Wall-clock seconds to each mark, and processor seconds of all processes."""
+    """Wall-clock seconds to each mark, and processor seconds with those of workers."""
     command = [
         sys.executable,
         "-m",
@@ -76,7 +75,10 @@ def run_command(folder: Path, jobs: int, options: list[str]) -> dict[str, Any]:
 
 
 class Phases:
-    """Processor seconds by phase; a phase inside another one counts for itself."""
+    """Processor seconds by name.
+
+    What runs inside another phase counts for itself alone.
+    """
 
     def __init__(self) -> None:
         self.seconds: Counter[str] = Counter()

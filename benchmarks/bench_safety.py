@@ -30,7 +30,7 @@ TOLERANCE = 1e-9  # per row
 
 
 def numbers_of(model, rows, X, codes):
-    """Mean log likelihood of training rows with true labels, test loss and error."""
+    """Mean log likelihood of training rows with true labels, test loss, test error."""
     truth = np.concatenate([rows.codes, rows.codes_unlabeled])
     train, test = model.log_joint(rows.rows), model.log_joint(X)
     return (
@@ -71,8 +71,8 @@ def time_large(n_rows, n_features=50, n_labeled=200):
         )
         print(
             f"{n_rows:,} x {n_features}, distance {distance}: {took:.2f} s, "
-            f"{took / unit:.1f} X'X, {clf.n_passes_} passes, gap {clf.gap_:.1e} per "
-            f"row, converged: {clf.converged_}"
+            f"{took / unit:.1f} X'X, {clf.n_passes_} passes, "
+            f"gap {clf.gap_:.1e} per row, converged: {clf.converged_}"
         )
 
 
@@ -119,8 +119,10 @@ def main():
             f"{name:12} smallest change of the training likelihood per row: {shown}",
             flush=True,
         )
-    seconds = time.perf_counter() - start
-    print(f"\n{n_folds} folds in {seconds:.0f} s. Folds worse than LDA:")
+    print(
+        f"\n{n_folds} folds in {time.perf_counter() - start:.0f} s. "
+        "Folds worse than LDA:"
+    )
     print(f"{'':8}  training likelihood  test loss  test error   smallest change")
     for m in methods:
         n = worse[m]

@@ -1,13 +1,13 @@
-"""The search of the implicitly constrained fit: its cost, and the maxima it misses.
+"""The search of the implicitly constrained fit: cost, missed maxima, settings.
 
-python benchmarks/bench_search.py KIND
+    python benchmarks/bench_search.py PART
 
-table       processor time over that of EM on the same rows
-table --all also 10 classes x 384, 100 classes x 768
-misses      fits that end below the best of many more starts
-starts      problems whose best maximum a kind of start finds
-settings    each setting halved and doubled: misses and time
-proofs      share of maxima proved to be global, and the time
+table         processor time over that of EM on the same rows
+table --all   also 10 classes x 384, 100 classes x 768
+misses        fits that end below the best of many more starts
+starts        problems whose best maximum a kind of start finds
+settings      each setting halved and doubled: misses and time
+proofs        share of maxima proved to be global, and the time
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import product
 from statistics import median
 from typing import Any, NamedTuple
@@ -33,9 +34,10 @@ from sklearn.datasets import load_digits
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
 from iclda._core.problem import Problem
 from iclda._core.solvers import settings
-from iclda._core.solvers.attainable import hold_all
+from iclda._core.solvers.annealing import Annealing
 from iclda._core.solvers.continuation import Effort, Follower
-from iclda._core.solvers.implicit import _Annealing, _Starts
+from iclda._core.solvers.held import hold_all
+from iclda._core.solvers.starts import StartMaker
 from iclda.datasets import BENCHMARKS, load_benchmark
 
 SIZES = (  # unlabeled rows, features, classes, labeled rows
@@ -49,7 +51,24 @@ SIZES = (  # unlabeled rows, features, classes, labeled rows
 )
 LARGE = ((50_000, 384, 10, 100), (20_000, 768, 100, 1_000))
 MISSED = 1e-6  # per labeled row
-DEFAULTS = settings.SETTINGS
+# Settings that are halved and doubled: the table of docs/solvers.md.
+STUDIED = (
+    ("STARTS", "screened_rows"),
+    ("STARTS", "max_numbers_read"),
+    ("STARTS", "heights"),
+    ("STARTS", "last_height"),
+    ("STARTS", "cooling"),
+    ("STARTS", "near_distance"),
+    ("STARTS", "met_distance"),
+    ("STARTS", "max_idle_rounds"),
+    ("STARTS", "n_parents"),
+    ("STARTS", "n_followed"),
+    ("HOLDING", "max_entries_of_sample"),
+    ("LEVELS", "min_tau_factor"),
+    ("LEVELS", "ascent_left"),
+    ("NEWTON", "residual_left"),
+    ("PASSES", "min_tau_factor"),
+)
 
 
 class Rows(NamedTuple):
@@ -77,7 +96,7 @@ def digits(shrinkage: float | None) -> Rows:
 
 
 def random_rows(number: int) -> Rows:
-    """2 to 5 classes, 2 to 20 features, few labels, 50 to 3,000 unlabeled rows."""
+    """2 to 5 classes, 2 to 20 features, 1 to 5 labels a class, 50 to 3,000 rows."""
     rng = np.random.default_rng([77, number])
     n_classes, d = int(rng.integers(2, 6)), int(rng.integers(2, 21))
     n_labeled = int(rng.integers(n_classes, 5 * n_classes + 1))
@@ -91,7 +110,7 @@ def random_rows(number: int) -> Rows:
 
 
 def set_rows(n_splits: int, n_per_feature: int = 2) -> Iterator[tuple[str, Rows]]:
-    """Splits of the benchmark sets, with two labels for each feature, at least ten.
+    """Splits of the benchmark sets with twice as many labels as features, at least ten.
 
     Sets of which that were more than 60 % of the rows are left out.
     """
@@ -123,8 +142,8 @@ def table(*, is_all: bool, n_repeats: int) -> None:
     ]
     problems += [("digits", digits(0.1)), ("digits, no shrinkage", digits(None))]
     print(
-        "| rows x features, classes, labels "
-        "| EM s | ICLDA s | ratio | gap | objective | passes |"
+        "| rows x features, classes, labels | EM s | ICLDA s | ratio | gap "
+        "| objective | passes |"
     )
     print("|---|---|---|---|---|---|---|")
     for size, rows in problems:
@@ -163,7 +182,6 @@ def misses(*, n_problems: int, n_splits: int, n_seeds: int) -> None:
             if below:
                 missed[name] = [float(f"{value:.1e}") for value in below]
         n_missed = sum(map(len, missed.values()))
-        milliseconds = 1e3 * np.array(times)
         print(
             f"{kind}: {n_missed} of {n_fits} fits below the best of 512 starts by more "
             "than"
@@ -173,19 +191,20 @@ def misses(*, n_problems: int, n_splits: int, n_seeds: int) -> None:
             f"problems: {missed}"
         )
         print(
-            f"  {np.median(milliseconds):.1f} ms a fit (median), "
-            f"{milliseconds.mean():.1f} (mean)"
+            f"  {median(times) * 1e3:.1f} ms a fit (median), "
+            f"{np.mean(times) * 1e3:.1f} (mean)"
         )
 
 
 def found_by(problem: Problem, scores: Any, height: float) -> float:
-    """Return the objective of the best of the starts annealed from a height of tau."""
+    """Anneal starts from a height of tau; return the objective of the best of them."""
     held, likelihood = hold_all(problem), problem.likelihood
-    annealing = _Annealing(likelihood, held)
-    members, tau = annealing._evaluate(scores), height * annealing.spread
-    while tau > annealing.coolest:
-        members = annealing._step(members, tau)
-        tau *= settings.COOLING_OF_MANY
+    annealing = Annealing(likelihood, held)
+    members = annealing.evaluate(scores)
+    tau = height * annealing.spread
+    while tau > annealing.last_tau:
+        members = annealing.step(members, tau)
+        tau *= settings.STARTS.cooling_of_many_unknowns
     follower = Follower(likelihood, held)
     begin = follower.state(members.scores[int(np.argmax(members.values))], tau)
     effort = Effort(tol=1e-6 * likelihood.weight, max_iter=200)
@@ -199,7 +218,7 @@ def starts(*, n_problems: int, n_splits: int) -> None:
         for _, rows in cases:
             best = max(fit(rows, seed, 512)[0].objective_ for seed in range(2))
             problem = problem_of(rows)
-            first = _Starts(problem, 1, 0).first(2 + problem.n_classes + 16)
+            first = StartMaker(problem, 0).first(2 + problem.n_classes + 16)
             em = ExpectationMaximizationLDA(shrinkage=rows.shrinkage)
             em.fit(rows.X, rows.y, X_unlabeled=rows.X_unlabeled)
             scores = em.decision_function(rows.X_unlabeled)
@@ -258,8 +277,15 @@ def proofs(*, n_splits: int, n_per_feature: int) -> None:
         )
 
 
-def change(**changes: Any) -> None:
-    settings.SETTINGS = replace(DEFAULTS, **changes)
+@contextmanager
+def changed(group: str, name: str, value: Any) -> Iterator[None]:
+    """Search with another value of one setting."""
+    before = getattr(settings, group)
+    setattr(settings, group, replace(before, **{name: value}))
+    try:
+        yield
+    finally:
+        setattr(settings, group, before)
 
 
 def scaled(value: Any, factor: float) -> Any:
@@ -273,20 +299,12 @@ def effects(*, n_problems: int) -> None:
     wide = [gaussian_rows(*SIZES[1]), gaussian_rows(60_000, 20, 3, 30)]
     best = [fit(rows, 0, 256)[0].objective_ for rows in problems]
     print(
-        "| setting | value | missed | s, random "
-        "| s, 5,000 x 50 K=5 | s, 60,000 x 20 K=3 | passes |"
+        "| setting | value | missed | s, random | s, 5,000 x 50 K=5 "
+        "| s, 60,000 x 20 K=3 | passes |"
     )
     print("|---|---|---|---|---|---|---|")
-    trials = [("as it is", None, {})]
-    for field in fields(DEFAULTS):
-        value = getattr(DEFAULTS, field.name)
-        for factor in (0.5, 2.0):
-            changed = scaled(value, factor)
-            if field.name == "cooling":  # a factor of tau: half and twice as many steps
-                changed = value ** (1 / factor)
-            trials.append((field.name, changed, {field.name: changed}))
-    for name, value, changes in trials:
-        change(**changes)
+
+    def print_row(name: str, value: Any) -> None:
         found = [fit(rows, 0) for rows in problems]
         n_missed = sum(
             m.objective_ < b - MISSED for (m, _), b in zip(found, best, strict=True)
@@ -298,7 +316,17 @@ def effects(*, n_problems: int) -> None:
             f"| {name} | {value} | {n_missed} | {shown} | {others[1][0].n_passes_} |",
             flush=True,
         )
-    change()
+
+    print_row("as it is", None)
+    for group, name in STUDIED:
+        value = getattr(getattr(settings, group), name)
+        for factor in (0.5, 2.0):
+            new_value = scaled(value, factor)
+            if name == "cooling":
+                # A factor of tau: half and twice as many steps.
+                new_value = value ** (1 / factor)
+            with changed(group, name, new_value):
+                print_row(f"{group}.{name}", new_value)
 
 
 def main() -> int:

@@ -51,7 +51,7 @@ def numbers_of(classifier, X, known, test, truth):
 
 
 def compare_set(make, X, codes, n_labeled, repeats, seed):
-    """Error, loss and shrinkage, by labeled rows alone and by all: (repeats, 2, 3)."""
+    """(repeats, 2, 3): error, loss and shrinkage, by labeled rows and by all rows."""
     found = []
     for repeat in range(repeats):
         train, known, test = split_of(codes, n_labeled, [seed, repeat])
@@ -101,8 +101,8 @@ def main():
                 p_error, p_loss = (each[k] for each in p_values)
                 print(
                     f"| {size} | {name} | {s:.2f} -> {new_s:.2f} "
-                    f"| {error:.3f} -> {new_error:.3f} | {p_error:.2g} "
-                    f"| {loss:.2f} -> {new_loss:.2f} | {p_loss:.2g} |",
+                    f"| {error:.3f} -> {new_error:.3f} "
+                    f"| {p_error:.2g} | {loss:.2f} -> {new_loss:.2f} | {p_loss:.2g} |",
                     flush=True,
                 )
 

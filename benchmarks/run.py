@@ -69,7 +69,7 @@ def measure_case(case: Case, settings: Settings, run: Run) -> None:
 def compare_with_stored(
     run: Run, cases: Sequence[Case], settings: Settings
 ) -> Comparison | None:
-    """Compare, and measure slow cases again; None if there is nothing to compare."""
+    """Compare, measuring cases that look slow a second time; None if impossible."""
     if settings.is_quick:
         print("Not compared with the stored run: a quick one has other rows.")
         return None

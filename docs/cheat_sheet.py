@@ -1,4 +1,7 @@
-"""Fill the table of docs/choosing.md: `python docs/cheat_sheet.py results`."""
+"""Fill the table of docs/choosing.md from a report.
+
+python docs/cheat_sheet.py results
+"""
 
 import csv
 import re
@@ -13,7 +16,10 @@ BLOCK = re.compile(r"(<!-- from the report -->\n).*?(?=<!-- end -->)", re.DOTALL
 
 
 def table(cells: Path) -> str:
-    """Rows of methods, best mean error first; changes are from supervised LDA."""
+    """A row for each method, best mean error first.
+
+    Changes are to supervised LDA on the same folds.
+    """
     errors = defaultdict(dict)
     with cells.open() as rows:
         for row in csv.DictReader(rows):

@@ -1,4 +1,7 @@
-"""Check the links inside a site: `python docs/check_links.py docs/_build/html`."""
+"""Check the links inside a built site.
+
+python docs/check_links.py docs/_build/html
+"""
 
 import sys
 from html.parser import HTMLParser

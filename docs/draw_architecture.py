@@ -21,7 +21,7 @@ FLOORS = [
         [
             ("cli/", "the command line"),
             ("playground/", "the page in the browser"),
-            ("labeling/", "the page to label on"),
+            ("labeling/", "rounds and a page to label on"),
         ],
     ),
     (
@@ -115,7 +115,7 @@ STEPS = [
         4,
         "_core",
         "solvers/implicit, search",
-        "starts, continuation, finish",
+        "candidates, paths, certificate",
         "Solution",
     ),
     (1, 5, "_core", "gaussian", "the model at the point found", "Gaussians"),
@@ -123,7 +123,7 @@ STEPS = [
         2,
         5,
         "_core",
-        "solvers/attainable, labelsums",
+        "solvers/sets, labelsums",
         "points that labelings attain; the gap",
         "",
     ),

@@ -1,4 +1,4 @@
-"""Draw the pictures of the site for `make docs`; they are not committed.
+"""Draw the pictures of the site, for `make docs`; none of them is committed.
 
 A method without a function of its own gets the picture of `draw_boundaries`.
 """
@@ -26,7 +26,7 @@ N_ROWS, N_LABELED = 300, 8
 
 
 def sample():
-    """Two long, narrow classes: rows, classes and labels, -1 where there is none."""
+    """Two long, narrow classes; labels are -1 where there is none."""
     rng = np.random.default_rng(2)
     y_true = np.arange(N_ROWS) % 2
     X = rng.normal(size=(N_ROWS, 2)) @ [[1.6, 1.2], [0.0, 0.6]] + y_true[:, None] * [
@@ -45,7 +45,7 @@ def panels(n, height=2.9):
 
 
 def draw_rows(ax, X, y, shares=None):
-    """Labeled rows as large markers, others in the color of their shares, or gray."""
+    """Labeled rows as large markers; others in the color of their shares, or gray."""
     rest = y == -1
     colors = FAINT if shares is None else mix(shares)
     ax.scatter(*X[rest].T, s=9, c=colors, linewidths=0, alpha=0.85)
@@ -80,7 +80,7 @@ def title(ax, text):
 
 
 def draw_boundaries(method: Method):
-    """One panel for each classifier of the module, at least two with supervised LDA."""
+    """A panel for each classifier of the module; supervised LDA beside a single one."""
     X, y_true, y = sample()
     shown = [each for each in (*FITTED, *FURTHER) if each.module == method.module]
     shown = [each for each in shown if not each.options]
@@ -100,7 +100,7 @@ def draw_boundaries(method: Method):
 
 
 def draw_average(method: Method):
-    """Errors of the average and of single fits on features of a network."""
+    """Errors of the average and of single fits on features, with few labels."""
     X, names = load_fashion_features()
     y_true = np.unique(names, return_inverse=True)[1]
     shown = [method, *map(find_method, ("em", "self-training", "supervised"))]
@@ -272,7 +272,7 @@ QUESTIONS = [
 
 
 def draw_chart():
-    """Draw three questions from top to bottom, with the answers on the right."""
+    """Draw three questions from top to bottom, with the answer to yes on the right."""
     figure = plt.figure(figsize=(5.6, 4.2))
     ax = figure.add_axes((0, 0, 1, 1))
     ax.set(xlim=(0, 5.6), ylim=(0, 4.2))
@@ -331,7 +331,7 @@ OWN = {
 
 
 def draw_all(folder: Path) -> None:
-    """Draw the pictures of methods, of other pages and of a fit into a folder."""
+    """Draw a picture of each method, and those of other pages, into a folder."""
     folder.mkdir(exist_ok=True)
     shown = {each.module: each for each in (*FITTED, *FURTHER, *METHODS)}
     drawings = {

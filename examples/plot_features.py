@@ -23,9 +23,8 @@ network, taken before its layer of classes:
     features = []
     with torch.inference_mode():
         for i in range(0, len(paths), 64):  # paths of picture files
-            images = [Image.open(path).convert("RGB") for path in paths[i : i + 64]]
-            pictures = torch.stack([prepare(image) for image in images])
-            features.append(network(pictures))
+            pictures = [prepare(Image.open(path).convert("RGB")) for path in paths[i : i
+            + 64]] features.append(network(torch.stack(pictures)))
     X = torch.cat(features)
 
 :doc:`/features` says when this helps, and when it does not.

@@ -9,8 +9,9 @@ from scipy.optimize import minimize
 
 from iclda._core import Array
 from iclda._core.solvers.alternate import start_scores
-from iclda._core.solvers.attainable import gap, hold_all
+from iclda._core.solvers.attainable import gap
 from iclda._core.solvers.continuation import Effort, Follower
+from iclda._core.solvers.held import hold_all
 from iclda.studies.engine import rng_of
 from iclda.studies.paper.fits import CellRows
 
@@ -124,7 +125,7 @@ def find_maxima(rows: CellRows, n_starts: int) -> list[tuple[float, Any]]:
         if likelihood.is_bounded(state.point):
             path = follower.follow(state, effort)
         if path is not None and path.is_bounded and path.gap <= effort.tol:
-            rule = problem.rule_of(path.state.label_scores, is_soft=True)
+            rule = problem.rule_of(path.state.labeling.scores, is_soft=True)
             model = problem.model_of(path.state.point, rule)
             ends.append((path.state.value / likelihood.weight, model))
         elif not ends:

@@ -20,7 +20,7 @@ from sklearn import datasets as sklearn_datasets
 
 from iclda import datasets
 from iclda._core import AnyArray, Array
-from iclda._rows.backends import MANY_FEATURES
+from iclda._rows.unit_length import MANY_FEATURES
 from iclda.datasets import BENCHMARKS, Dataset
 from iclda.datasets._benchmarks import checksum
 from iclda.studies.engine import rng_of

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 
 from iclda import rows
 from iclda._rows import backend_of
-from iclda._rows.backends import Request
 from iclda._rows.device import ArrayRows
+from iclda._rows.protocol import Request
 from problems import near_all
 
 SOURCES = {}

@@ -69,7 +69,7 @@ def assert_same_fit(a, b, tol=1e-9):
 
 
 def assert_finite(model, rows):
-    """Assert that fitted numbers and predictions are finite, probabilities valid."""
+    """Nothing fitted or predicted is NaN or infinite; probabilities add up to 1."""
     values = {name: value for name, value in vars(model).items() if name.endswith("_")}
     methods = (
         "decision_function",

@@ -1,4 +1,4 @@
-"""Fixtures of all tests; problems and independent answers are in ``problems``."""
+"""Fixtures shared by all tests; see ``helpers.problems`` for independent answers."""
 
 import pytest
 

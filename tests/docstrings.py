@@ -24,7 +24,7 @@ def parameters_of(function):
 
 
 def assert_parameters_are_documented(function):
-    """Assert that a docstring lists all parameters in order, with their defaults."""
+    """Assert that the docstring lists all parameters in order, with their defaults."""
     documented = entries(function)
     assert list(documented) == [parameter.name for parameter in parameters_of(function)]
     for parameter in parameters_of(function):

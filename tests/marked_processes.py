@@ -12,7 +12,10 @@ SECONDS_TO_END = 10  # for what a killed command leaves running
 
 
 def start(folder, *arguments, **options):
-    """A command in a session of its own, with a mark that its workers share."""
+    """A command in a session of its own.
+
+    ``mark`` tells it and its workers from all others.
+    """
     mark = uuid4().hex
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Odd problems, as real tables hold them and random generators seldom draw them."""
+"""Odd problems: what tables hold, and what random generators seldom draw."""
 
 from dataclasses import dataclass
 

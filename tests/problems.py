@@ -1,4 +1,4 @@
-"""Problems to test on, and answers computed without the library, by the formulas.
+"""Problems to test on, and answers in plain NumPy by formulas as printed.
 
 Everything is a function of its arguments: a seed gives the same problem everywhere.
 """
@@ -89,7 +89,10 @@ def draw_sample(
     separation=2.0,
     freedom=None,
 ):
-    """Classes of equal covariance, all with labels; ``freedom`` is Student's."""
+    """Classes of equal covariance.
+
+    Every class has a label. ``freedom``: of Student's tails.
+    """
     rng = np.random.default_rng(seed)
     centers = separation * rng.standard_normal((n_classes, n_features))
     mix = rng.standard_normal((n_features, n_features)) + 2 * np.eye(n_features)
@@ -104,7 +107,7 @@ def draw_sample(
 
 
 def draw_apart(n_classes, n_unlabeled, separation, n_labels=8, seed=71):
-    """Classes at a separation in three dimensions, each with about ``n_labels``."""
+    """Classes more or less apart in three dimensions, with ``n_labels`` on average."""
     return draw_sample(
         [seed, n_classes],
         n_classes=n_classes,
@@ -118,7 +121,7 @@ def draw_apart(n_classes, n_unlabeled, separation, n_labels=8, seed=71):
 def draw_marked(n_labeled=8, n_unlabeled=24, n_features=3, n_classes=2, distance=2.5):
     """Rows, labels (-1: unlabeled) and true classes.
 
-    The first ``n_labeled`` rows of each class are labeled.
+    The first ``n_labeled`` of each are known.
     """
     rng = np.random.default_rng(0)
     true = np.arange(n_labeled * n_classes + n_unlabeled) % n_classes
@@ -177,9 +180,10 @@ def point_of_shares(problem, shares):
     return point_of(problem, GivenLabels(shares, problem.n_classes))
 
 
-def change_settings(monkeypatch, **changes):
-    """Search with other settings."""
-    monkeypatch.setattr(settings, "SETTINGS", replace(settings.SETTINGS, **changes))
+def change_settings(monkeypatch, group, **changes):
+    """Search with other settings of a group, such as "STARTS"."""
+    changed = replace(getattr(settings, group), **changes)
+    monkeypatch.setattr(settings, group, changed)
 
 
 def rising_shares(n_classes):
@@ -233,7 +237,7 @@ def labeled_log_likelihood(sample, priors, means, covariance):
 
 
 def value_of_shares(sample, shares):
-    """Labeled log likelihood per labeled row of the fit to shares, and its gradient.
+    """Log likelihood per labeled row of the fit that the shares give, and its gradient.
 
     The gradient is that of the chain rule through priors, means and covariance in the
     units of the features, with the number of rows held.
@@ -266,7 +270,7 @@ def gap_of_shares(sample, shares):
 
 
 def best_hard_labeling(sample):
-    """Labels with the highest labeled log likelihood per labeled row, and its value."""
+    """Labels with the highest log likelihood per labeled row, and that value."""
     n_classes, (n_labeled, d) = sample.n_classes, sample.X.shape
     every = np.array(list(product(range(n_classes), repeat=len(sample.X_unlabeled))))
     codes = np.hstack([np.tile(sample.y, (len(every), 1)), every])
@@ -308,7 +312,7 @@ def climb_shares(sample, start):
 
 
 def best_value_known(sample, n_starts):
-    """Best of all hard labelings, and of soft ones that start at it and at random."""
+    """Best of all hard labelings, and of soft ones started there and at random."""
     codes, hard = best_hard_labeling(sample)
     improved = climb(sample, one_hot(codes, sample.n_classes))
     return max(hard, improved, *soft_maxima(sample, n_starts))

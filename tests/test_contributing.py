@@ -1,4 +1,4 @@
-"""The worked examples of CONTRIBUTING.md: the patches apply, and the code runs."""
+"""The worked examples of CONTRIBUTING.md: patches that apply, code that then runs."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from test_documents import BLOCK, assert_same_output
+from tests.helpers.documents import BLOCK, assert_same_output
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT = (ROOT / "CONTRIBUTING.md").read_text()
@@ -21,7 +21,7 @@ EXAMPLES = dict(
 
 
 def patch(folder, text):
-    """Apply one patch: a file, then lines of context, to add and to remove."""
+    """Apply a patch: a file, then lines of context, lines to add and to remove."""
     header, _, body = text.partition("\n")
     path = folder / header.removeprefix("+++ ")
     lines = body.splitlines()
@@ -36,8 +36,8 @@ def patch(folder, text):
     path.write_text(source.replace(before, after))
 
 
-def test_all_four_are_there():
-    assert len(EXAMPLES) == 4
+def test_all_five_are_there():
+    assert len(EXAMPLES) == 5
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

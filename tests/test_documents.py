@@ -12,6 +12,7 @@ import pytest
 import iclda
 from docstrings import bare_signature
 from iclda import methods
+from tests.helpers.documents import BLOCK, assert_same_output, blocks
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -24,31 +25,7 @@ every_document = pytest.mark.parametrize(
 CONTRIBUTING = (
     ROOT / "CONTRIBUTING.md"
 )  # its examples are patches: see test_contributing.py
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PICTURES = ("auto", "chart", "fit", "floors", "labels")  # beside those of the methods
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-
-
-def blocks(document):
-    return [(match[1], match[2]) for match in BLOCK.finditer(document.read_text())]
-
-
-def last_digit(number):
-    """What one more in the last digit shown would add; nothing to integers."""
-    mantissa, _, exponent = number.partition("e")
-    n_decimals = len(mantissa.partition(".")[2])
-    return 10.0 ** (int(exponent or 0) - n_decimals) if n_decimals or exponent else 0.0
-
-
-def assert_same_output(printed, shown):
-    """Words and integers agree, other numbers up to their last digit or a millionth."""
-    assert NUMBER.sub("#", printed) == NUMBER.sub("#", shown)
-    for found, expected in zip(
-        NUMBER.findall(printed), NUMBER.findall(shown), strict=True
-    ):
-        slack = last_digit(expected)
-        tolerance = max(1.01 * slack, 1e-6) if slack else 0.0
-        assert abs(float(found) - float(expected)) <= tolerance, printed
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,7 @@
-"""The table of methods: names, old and new, and what follows from a row."""
+"""The table of methods: names, and what follows from a row."""
 
 import pytest
-from typer.testing import CliRunner
 
-from iclda.__main__ import make_app
 from iclda.methods import (
     BASELINES,
     CHOSEN_BY_NAME,
@@ -12,7 +10,6 @@ from iclda.methods import (
     find_method,
     known_method,
 )
-from iclda.studies.compare.contestants import find_compared
 
 
 @pytest.mark.parametrize("method", COMPARED, ids=lambda method: method.name)
@@ -28,28 +25,6 @@ def test_self_training_is_the_class_of_this_package():
     assert find_method("self-training").class_name == "SelfTrainingLDA"
     assert find_method("SelfTraining").class_name == "SelfTrainingLDA"
     assert find_method("sklearn-self-training", COMPARED).is_outside
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [("confident", "self-training"), ("Logistic", "sklearn-logistic")]
-)
-def test_an_old_name_is_found_with_a_warning_that_gives_the_new_one(old, new):
-    with pytest.warns(FutureWarning, match=f"{old!r} is named {new!r} now"):
-        (method, *_) = find_compared([old])
-    assert method.name == new
-
-
-@pytest.mark.parametrize("options", [["fit", "--method"], ["compare", "--methods"]])
-def test_the_command_line_notes_the_new_name_in_one_line(options, tmp_path):
-    command, option = options
-    told = CliRunner().invoke(
-        make_app(), [command, "none.csv", "--target", "y", option, "confident"]
-    )
-    note = "Note: The method 'confident' is named 'self-training' now; "
-    assert [line.startswith(note) for line in told.stderr.splitlines()][:2] == [
-        True,
-        False,
-    ]
 
 
 def test_methods_of_scikit_learn_are_fitted_only_where_they_are_offered():

@@ -218,8 +218,8 @@ def test_modules_are_there_after_the_import_of_the_package_but_not_loaded():
     printed = run("""
 import sys, iclda
 print(*(name in dir(iclda) for name in ("model_selection", "plots", "rows", "tabular")))
-lazy = ("model_selection", "plots", "tabular")
-print(*(f"iclda.{name}" in sys.modules for name in lazy))
+names = ("model_selection", "plots", "tabular")
+print(*(f"iclda.{name}" in sys.modules for name in names))
 print(iclda.plots.ReliabilityDisplay.__name__, iclda.tabular.read_table.__name__)
 """)
     assert printed == ["True"] * 4 + ["False"] * 3 + [

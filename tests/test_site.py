@@ -19,7 +19,7 @@ TREE = re.compile(r"^:::\{toctree\}\n(.*?)^:::$", re.DOTALL | re.MULTILINE)
 
 
 def entries(page):
-    """Pages in the tables of contents of a page, relative to docs, no extension."""
+    """Pages in the tables of contents of a page, relative to docs, without suffix."""
     lines = "\n".join(TREE.findall(page.read_text())).splitlines()
     names = [line for line in lines if line and not line.startswith(":")]
     names = [
@@ -102,7 +102,7 @@ RULE = re.compile(r"^([^\s#:][^:=]*):(?!=) ?(.*)\n((?:\t.*\n)*)", re.MULTILINE)
 
 
 def installed_for(target, rules, extras):
-    """Packages that a target installs by its prerequisites, by their names."""
+    """Packages that a target installs by its prerequisites, as requirements do."""
     needed, recipe = rules[target]
     found = set().union(
         *(installed_for(each, rules, extras) for each in needed if each in rules)
@@ -138,7 +138,7 @@ def test_targets_that_run_pytest_install_the_plugins_that_its_options_need():
         plugins.add("pytest-timeout")
     checked = []
     for target, (_, recipe) in rules.items():
-        if re.search(r"/pytest|-m pytest|/kernels\.py", recipe):
+        if re.search(r"/pytest|-m pytest|tools\.kernels", recipe):
             parallel = (
                 {"pytest-xdist"}
                 if "-n auto" in recipe or "kernels" in recipe

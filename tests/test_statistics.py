@@ -1,4 +1,4 @@
-"""Tests of splits, Holm's adjustment, probabilities in bins, the rule that chooses."""
+"""Corrected tests of splits, Holm's adjustment, bins, the rule that chooses."""
 
 from math import inf, sqrt
 
@@ -86,7 +86,7 @@ def test_a_clearly_lower_loss_is_chosen_however_risky():
     assert safest_choice(losses, np.zeros((3, 20))) == 2
 
 
-def test_within_half_a_standard_error_of_the_lowest_loss_the_safer_one_wins():
+def test_a_loss_within_half_a_standard_error_of_the_lowest_gives_the_safer_one():
     noise = np.resize([0.3, -0.3], 20)  # a standard error of 0.069
     is_wrong = np.repeat([[0.3], [0.2]], 20, axis=1)
     assert safest_choice(np.array([0.5 + noise, np.full(20, 0.47)]), is_wrong) == 0
@@ -118,7 +118,10 @@ def test_losses_are_brier_scores_and_failed_rows_have_none():
 
 
 def test_choosing_the_best_of_many_that_guess_is_expected_to_guess():
-    """The lowest of 30 shares of heads is far below 1/2; its expected error is not."""
+    """The lowest of 30 shares of heads is far below one half.
+
+    What is expected of it is not.
+    """
     draws = [np.random.default_rng(seed).integers(0, 2, (30, 40)) for seed in range(20)]
     lowest = [is_wrong.mean(axis=1).min() for is_wrong in draws]
     expected = [
@@ -140,10 +143,8 @@ def test_the_interval_spans_those_of_all_candidates_between_which_chance_decides
 
 
 def test_estimates_name_error_interval_and_rows():
-    text = (
-        "about 12 % of new rows wrong, 4.2 % to 27 % (90 % interval from 1,234 labeled "
-        "rows)"
-    )
+    text = "about 12 % of new rows wrong, 4.2 % to 27 % "
+    text += "(90 % interval from 1,234 labeled rows)"
     assert str(ErrorEstimate(0.125, 0.042, 0.27, 1_234)) == text
     assert estimate_as_json(ErrorEstimate(0.125, 0.042, 0.27, 40))["n_rows"] == 40
 

@@ -62,7 +62,7 @@ def product(data: Data) -> Callable[[], Any]:
 
 
 def fits(size: Size, methods: tuple[str, ...], also: tuple[str, ...] = ()) -> Measure:
-    """Methods on one size, for every seed; ``also`` only with ``--all``."""
+    """Methods side by side, for every seed; ``also`` only with ``--all``."""
 
     def measure(case: str, settings: Settings, clock: Clock) -> Found:
         chosen = methods + (also if settings.is_everything else ())
@@ -89,7 +89,7 @@ def _fits_on(
 
 
 def series(size: Size, steps: tuple[int, ...], methods: tuple[str, ...]) -> Measure:
-    """Methods on more and more of the same rows; others' on the first seed only."""
+    """The same methods on ever more rows; the others' on the first seed only."""
 
     def measure(case: str, settings: Settings, clock: Clock) -> Found:
         sizes = settings.steps(steps)
@@ -145,7 +145,7 @@ def _threads_on(case: str, data: Data, seed: int, methods: tuple[str, ...]) -> F
 
 
 def measure_predict(case: str, settings: Settings, clock: Clock) -> Found:
-    """Labels and posteriors of all rows, against one product with a d x K matrix."""
+    """Labels and posteriors of all rows beside their product with a d x K matrix."""
     for n_classes in (2, 10):
         data = make_data(settings.scaled(replace(LARGE, n_classes=n_classes)), 0)
         model, X = fit_ours("MCLDA", data), data.unlabeled

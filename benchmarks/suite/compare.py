@@ -74,7 +74,7 @@ def compare(now: Run, stored: Run) -> Comparison:
 
 
 def confirmed(first: Comparison, second: Comparison) -> Comparison:
-    """Return the smaller change of two measurements: slow is what is slow in both."""
+    """Return the smaller changes of two measurements: slow is what is so in both."""
     again = {change.group: change for change in second.changes}
     changes = tuple(
         min(change, again.get(change.group, change), key=lambda one: one.factor)
@@ -124,7 +124,10 @@ def _change(group: tuple[Any, ...], members: list[Pair], stretch: float) -> Chan
 
 
 def _remarks(group: tuple[Any, ...], members: list[Pair]) -> Iterator[str]:
-    """Yield remarks on answers that are worse than the stored ones."""
+    """Yield remarks on answers that are worse than the stored ones.
+
+    They fail no comparison.
+    """
     name = " ".join(str(word) for word in group)
     losses = [
         stored.objective - now.objective

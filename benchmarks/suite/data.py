@@ -16,7 +16,10 @@ _BLOCK = 1 << 14
 
 @dataclass(frozen=True)
 class Size:
-    """Rows, features, classes; ``spread`` times N(0, I) gives the class means."""
+    """Sizes of a problem; ``spread`` is one number, or one for each class.
+
+    Class means are ``spread`` times standard normal numbers.
+    """
 
     n_unlabeled: int
     n_features: int

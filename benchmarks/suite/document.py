@@ -9,8 +9,8 @@ from .rows import Run
 from .tables import machine_line, render
 
 BEGIN = (
-    "<!-- measured: begin. "
-    "Written by `python benchmarks/run.py --write-docs`, not by hand. -->"
+    "<!-- measured: begin. Written by `python benchmarks/run.py --write-docs`, "
+    "not by hand. -->"
 )
 END = "<!-- measured: end -->"
 _NOT_YET = "No run is stored yet."

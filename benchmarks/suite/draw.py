@@ -1,4 +1,4 @@
-"""The figure: seconds against unlabeled rows, from the rows of a run."""
+"""The figure: seconds against unlabeled rows, ours and others', from a run."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _draw_proportion(axes: Any) -> None:
 
 
 def _name_lines(axes: Any, lines: Mapping[str, Mapping[int, float]]) -> None:
-    """Names where lines end: right of the axes if they reach the largest size."""
+    """Names where lines end: right of the axes where they reach the largest size."""
     low, high = np.log(axes.get_ylim())
     largest = max(max(line) for line in lines.values())
     ends = {method: (max(line), line[max(line)]) for method, line in lines.items()}
@@ -128,7 +128,10 @@ def _name(
 def write_figure(
     rows: Sequence[Row], folder: Path, suffixes: Sequence[str] = ("svg", "png")
 ) -> list[Path]:
-    """Write ``scaling`` in some formats, the same bytes every time."""
+    """``scaling`` in every format asked for, the same bytes every time.
+
+    None without a series.
+    """
     if not any(lines_of(rows, case) for case, _, _ in _PANELS):
         return []
     figure = draw_scaling(rows)

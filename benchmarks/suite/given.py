@@ -1,4 +1,4 @@
-"""Numbers measured elsewhere, on another day, on a similar machine with two cores."""
+"""Numbers that were measured on another day, on a like machine with two cores."""
 
 # Seconds of one fit of ICLDA by the R package RSSL 0.9.7, by number of unlabeled rows:
 # 10 features, 20 labels. It builds N x N matrices.

@@ -26,8 +26,8 @@ class Goal:
     def text(self, n_iter: float | None) -> str:
         if not self.per_iteration:
             return f"{self.units:g}"
-        sum_text = f"{self.units:g} + {self.per_iteration:g} x {n_iter or 0:g}"
-        return f"{sum_text} = {self.limit(n_iter):.1f}"
+        iterations = f"{self.per_iteration:g} x {n_iter or 0:g}"
+        return f"{self.units:g} + {iterations} = {self.limit(n_iter):.1f}"
 
 
 # In units of X'X, median over seeds, for this many unlabeled rows.

@@ -1,4 +1,4 @@
-"""The machine and the versions of a run; no names of hosts, users or folders."""
+"""The machine and versions of a run, without names of hosts, users or folders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def describe_machine() -> dict[str, Any]:
 
 
 def describe_versions() -> dict[str, str]:
-    """Python and the installed packages that decide the numbers."""
+    """Python and the packages that decide the numbers.
+
+    Those not installed are left out.
+    """
     found = {"python": sys.version.split()[0]}
     for name in _PACKAGES:
         try:

@@ -71,7 +71,10 @@ def read_once(data: Data, n_jobs: int) -> None:
 
 
 def fits_of(methods: tuple[str, ...], data: Data) -> dict[str, Callable[[], Any]]:
-    """The fits to be timed, by name; their data are made here, outside the clock."""
+    """The fits to be timed, by name.
+
+    What they are given is made here, outside the clock.
+    """
     needs_marks = {MARKED, "SelfTraining", "LabelSpreading"} & set(methods)
     y = data.marked() if needs_marks else data.labels
     others: dict[str, Callable[[], Any]] = {
@@ -85,7 +88,10 @@ def fits_of(methods: tuple[str, ...], data: Data) -> dict[str, Callable[[], Any]
 
 
 def warm_up() -> None:
-    """Fit once, so that everything is loaded; errors are recorded later."""
+    """Fit once, so that what is loaded on first use is loaded.
+
+    Errors are recorded later.
+    """
     data = make_data(Size(300, 3, n_labeled=20), seed=0)
     for fit in fits_of((*CLASSES, "LDA lsqr"), data).values():
         with suppress(Exception):

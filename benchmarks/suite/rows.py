@@ -19,7 +19,7 @@ OURS = ("LDA", "MCLDA", "SLLDA", "EMLDA", "ICLDA", MARKED, "predict", "predict_p
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement on one sample: its time, that of the unit, and the quality."""
+    """One thing measured on one sample: its time, its unit's, and how good it was."""
 
     case: str
     method: str
@@ -150,7 +150,7 @@ def read_run(path: Path) -> Run:
 
 
 def _brief(row: Row) -> dict[str, Any]:
-    """Fields that differ from their default, floats to their significant digits."""
+    """Fields that differ from their default; floats to the digits that count."""
     defaults = {one.name: one.default for one in fields(Row)}
     kept = {
         name: value for name, value in asdict(row).items() if value != defaults[name]

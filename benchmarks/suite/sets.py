@@ -46,7 +46,7 @@ def measure_sets(case: str, settings: Settings, clock: Clock) -> Iterator[Row | 
 
 
 def training_of(data: Dataset, fold: int) -> CellRows:
-    """Rows of one split of the published tables, before anything is computed."""
+    """Rows of one split of the published tables; nothing is computed from them yet."""
     codes = np.unique(data.y, return_inverse=True)[1]
     cell = Cell(TABLES, data.name, 0, fold)
     split = fold_split(codes, n_labeled_of(data.X.shape[1]), 0, cell)
@@ -61,7 +61,7 @@ def training_of(data: Dataset, fold: int) -> CellRows:
 
 
 def _row_of_set(case: str, method: str, data: Dataset, n_splits: int) -> Row:
-    """Medians over splits: alone, and as one of several methods of a cell."""
+    """Medians over splits: alone, from rows to model, and as one of several."""
     alone, shared, units, qualities = [], [], [], []
     for fold in range(n_splits):
         seconds, unit, training = _alone(method, data, fold)

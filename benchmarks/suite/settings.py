@@ -11,7 +11,10 @@ _QUICK_ROWS = 3_000
 
 @dataclass(frozen=True)
 class Settings:
-    """``seconds`` limits all cases, to which each may add a sample; None: no limit."""
+    """``seconds`` is the time for all cases, to which each may add a sample.
+
+    None: no limit.
+    """
 
     n_seeds: int = 8
     seconds: float | None = 480.0

@@ -49,16 +49,19 @@ def machine_line(run: Run) -> str:
     """On what, with what, when."""
     machine = run.machine
     versions = ", ".join(f"{name} {number}" for name, number in run.versions.items())
-    hardware = (
+    return (
         f"{machine['processor']}, {machine['cores']} cores, "
-        f"{machine['memory_gib']} GiB, {machine['system']}"
+        f"{machine['memory_gib']} GiB, "
+        f"{machine['system']}; {machine['blas']}; {versions}; {run.began}, "
+        f"{run.seconds:.0f} s."
     )
-    when = f"{run.began}, {run.seconds:.0f} s"
-    return f"{hardware}; {machine['blas']}; {versions}; {when}."
 
 
 def table(title: str, head: Line, lines: Sequence[Line]) -> str:
-    """A Markdown table with its title, padded, with numbers on the right."""
+    """A Markdown table with its title.
+
+    Columns are padded, numbers stand to the right.
+    """
     widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
     is_text = [
         i == 0 or all(not _is_number(line[i]) for line in lines)
@@ -165,7 +168,10 @@ def _series(
     title: str,
     given: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
 ) -> Callable[[Sequence[Row]], str]:
-    """Seconds of methods by the number of unlabeled rows; ``given`` adds columns."""
+    """Seconds of every method against the number of unlabeled rows.
+
+    ``given`` adds columns.
+    """
 
     def make(rows: Sequence[Row]) -> str:
         chosen = [row for row in rows if row.case == case and row.seconds]

@@ -1,4 +1,4 @@
-"""Comparable times: fits and their unit take turns, on one BLAS thread."""
+"""Times that can be compared: fits and their unit take turns, on one BLAS thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAST_UNITS = 3
 
 @dataclass
 class Timing:
-    """Seconds of the runs of one function, and what the last returned or raised."""
+    """Seconds of every run of a function, and what the last one returned or raised."""
 
     runs: list[float] = field(default_factory=list)
     result: Any = None

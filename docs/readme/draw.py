@@ -1,4 +1,4 @@
-"""Make the pictures and the output in the README: `make pictures` runs this."""
+"""Make the pictures and the output of commands in the README, by `make pictures`."""
 
 import io
 import os
@@ -43,7 +43,7 @@ def example(name: str) -> None:
 
 
 def compare_wines(folder: Path) -> str:
-    """Run the example of the README in a folder, and return what it shows of it."""
+    """Run the example in a folder; return what the README shows of its output."""
     load_wine(as_frame=True).frame.to_csv(folder / "wine.csv", index=False)
     command = [
         sys.executable,
@@ -71,7 +71,10 @@ def compare_wines(folder: Path) -> str:
 
 @styled
 def compare() -> None:
-    """Differences in error, and error against unlabeled rows, side by side."""
+    """Draw differences in error, and error against unlabeled rows, side by side.
+
+    The table is returned.
+    """
     with tempfile.TemporaryDirectory() as folder:
         shown = compare_wines(Path(folder))
         findings = read_findings(Path(folder) / "wine-comparison")

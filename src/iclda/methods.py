@@ -6,7 +6,6 @@ comparisons, tables, curves, colors and reports follow.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -459,9 +458,6 @@ FROM_THE_SAFEST = (
     "moment",
 )
 
-# Names before version 0.2, when ``self-training`` was scikit-learn's.
-_RENAMED = {"confident": "self-training", "logistic": "sklearn-logistic"}
-
 
 def _normalized(name: str) -> str:
     """Return a name in lower case without hyphens and spaces."""
@@ -489,9 +485,7 @@ _METHODS_BY_NAME = _methods_by_name()
 
 def known_method(name: str) -> Method | None:
     """Return a method by any of its names; what stands in brackets is ignored."""
-    normalized = _normalized(str(name).partition("(")[0])
-    normalized = _normalized(_RENAMED.get(normalized, normalized))
-    return _METHODS_BY_NAME.get(normalized)
+    return _METHODS_BY_NAME.get(_normalized(str(name).partition("(")[0]))
 
 
 def find_method(
@@ -500,7 +494,7 @@ def find_method(
     """Return a method by its name here, in the paper or in Python.
 
     A ValueError lists the methods to choose from, and ``others``, further names that
-    the caller takes. A FutureWarning gives the new name of a method that was renamed.
+    the caller takes.
     """
     method = None if "(" in str(name) else known_method(name)
     if method is None or method not in among:
@@ -516,13 +510,6 @@ def find_method(
             )
         known = [*others, *(f"{each.name} ({each.paper_name})" for each in among)]
         raise ValueError(f"{problem} There are: {', '.join(known)}.")
-    if _normalized(name) in _RENAMED:
-        warnings.warn(
-            f"The method {name!r} is named {method.name!r} now; {name!r} will be an "
-            "error in 0.3.",
-            FutureWarning,
-            stacklevel=2,
-        )
     return method
 
 

@@ -11,7 +11,6 @@ import copy
 import hashlib
 import io
 import json
-import sys
 import zipfile
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -28,7 +27,9 @@ from ._system import atomic_write, check_writable, require, versions
 
 __all__ = ["load_model", "model_details", "save_model"]
 
-FORMAT = 1
+# Raised when files of an earlier format could not be loaded: when a class of iclda in
+# them moves to another module, or changes what it stores.
+FORMAT = 2
 _DETAILS_MEMBER = "iclda.json"
 
 # Fitted attributes that the details repeat where a classifier has them.
@@ -95,8 +96,8 @@ def save_model(
 def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
     """Read a fitted classifier or pipeline from a file.
 
-    A file that is damaged, cut off, written by a newer version, or that holds anything
-    but the types this package allows is refused, and nothing in it is run.
+    A file that is damaged, cut off, of another format, or that holds anything but the
+    types this package allows is refused, and nothing in it is run.
 
     Parameters
     ----------
@@ -111,17 +112,15 @@ def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
         Fitted.
     """
     path = Path(path)
-    data, details = _read(path)
+    data, _ = _read(path)
     try:
         own_types, foreign_types = _types_in(data)
         untrusted = foreign_types - set(trusted)
         if untrusted:
             raise ValueError(
                 f"it holds types that iclda {versions()['iclda']} does not trust. "
-                "Nothing was loaded. It was written by iclda "
-                f"{details.get('iclda')}: fit it again if that is an earlier version. "
-                "If you know who made the file and what these types are, pass "
-                f"trusted={sorted(untrusted)}."
+                "Nothing was loaded. If you know who made the file and what these "
+                f"types are, pass trusted={sorted(untrusted)}."
             )
         return _skops().loads(data, trusted=[*own_types, *trusted])
     except ImportError:
@@ -170,22 +169,12 @@ def column_kinds(model: Any) -> dict[str, str] | None:
 
 
 def _skops() -> Any:
-    """Import skops without packages that it does not use.
+    """Import skops, which takes a second or two where torch or Dask is installed.
 
-    It imports every package within scikit-learn to list the estimators, and these two
-    of them import Dask and torch, which takes seconds.
+    It lists the estimators of scikit-learn by importing all of its packages, and these
+    import torch and Dask if they can.
     """
-    unused = [
-        f"sklearn.externals.array_api_compat.{name}" for name in ("dask", "torch")
-    ]
-    unused = [name for name in unused if name not in sys.modules]
-    # None: not to be imported.
-    sys.modules.update(dict.fromkeys(unused))  # type: ignore[arg-type]
-    try:
-        return require("skops.io", "model files", "data")
-    finally:
-        for name in unused:
-            sys.modules.pop(name, None)
+    return require("skops.io", "model files", "data")
 
 
 def _without_rows(model: Any) -> Any:
@@ -221,7 +210,7 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
             if damaged:
                 raise ValueError(f"{damaged} is damaged")
             details = dict(json.loads(file.read(_DETAILS_MEMBER)))
-            file_format = details["format"]
+            file_format = int(details["format"])
     # zipfile and json raise errors of many types.
     except Exception as error:
         raise ValueError(
@@ -229,10 +218,11 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
             "iclda.save_model write such files. Copy or fit it again."
         ) from error
     if file_format != FORMAT:
+        way_out = "update iclda" if file_format > FORMAT else "fit the model again"
         raise ValueError(
-            f"{path} was written by iclda {details.get('iclda')} in format "
-            f"{file_format}; this is iclda {versions()['iclda']}, which reads format "
-            f"{FORMAT}. Update iclda."
+            f"{path} was made by iclda {details.get('iclda')} in format {file_format}, "
+            f"and this is iclda {versions()['iclda']}, which reads format {FORMAT}: "
+            f"{way_out}."
         )
     return data, {**details, "sha256": hashlib.sha256(data).hexdigest()}
 

@@ -18,8 +18,10 @@ from sklearn.utils import check_scalar
 
 from ._progress import show_cells
 from ._rows import Callback, listen
-from ._rows.backends import refuse_repeated
-from ._rows.readers import DEFAULT_MEMORY, Reader, batch_reader, reader_of
+from ._rows.batch_readers import batch_reader
+from ._rows.checks import refuse_repeated
+from ._rows.kinds import reader_of
+from ._rows.readers import DEFAULT_MEMORY, Reader
 from ._system import require
 
 __all__ = ["bar", "from_batches", "from_dask", "open", "progress"]

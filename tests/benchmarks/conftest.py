@@ -1,4 +1,4 @@
-"""The benchmarks are programs outside the package: tests import their modules."""
+"""The benchmarks are programs beside the package: tests import their modules."""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""One Chromium for all tests.
-
-A page fails its test if it reports an error or goes online.
-"""
+"""One Chromium for all tests; pages that may report no error and not go online."""
 
 import pytest
 from pages import HOW, find_chromium, open_browser, watch
@@ -18,7 +15,10 @@ def browser():
 
 @pytest.fixture
 def new_page(browser):
-    """Make pages of any size and color scheme; none may have a problem in the end."""
+    """Make pages of any size and color scheme.
+
+    None may have had a problem in the end.
+    """
     made = []
 
     def make(width=1280, height=860, **options):

@@ -26,10 +26,7 @@ or name one that you have: ICLDA_CHROMIUM=/path/to/chrome make test-browser"""
 
 
 def find_chromium():
-    """Path of a Chromium, None without one.
-
-    It is that of ICLDA_CHROMIUM, or the first on the PATH.
-    """
+    """Path of a Chromium: ICLDA_CHROMIUM, or the first on the PATH; or None."""
     named = os.environ.get("ICLDA_CHROMIUM")
     if named:
         return named if Path(named).exists() else None
@@ -67,7 +64,7 @@ def running_page(*arguments):
 
 
 def watch(page):
-    """A list of what a page must not do: errors, and requests to other hosts."""
+    """List errors of a page, and requests to other hosts, as they happen."""
     problems = []
     page.on("pageerror", lambda error: problems.append(f"error: {error}"))
 

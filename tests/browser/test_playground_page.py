@@ -97,7 +97,7 @@ def pixels(page):
 
 
 def assert_line_is_on_the_screen(page, color, classifier):
-    """All pixels of a color lie on the boundary, and the whole boundary has it."""
+    """All pixels of a color lie on the boundary, and all of it has the color."""
     image, x, y = pixels(page)
     wanted = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)])
     is_line = np.abs(image - wanted).sum(axis=-1) < 24
@@ -240,8 +240,8 @@ def test_a_likelihood_that_comes_with_more_mistakes_is_no_good_news(open_page):
     row = page.locator("tr", has_text="expectation maximization")
     assert row.locator(".more").inner_text() == wrong
     style = (
-        "(each) => [getComputedStyle(each).color,"
-        " getComputedStyle(each).backgroundColor]"
+        "(each) => [getComputedStyle(each).color, "
+        "getComputedStyle(each).backgroundColor]"
     )
     green = page.locator(".fewer").first.evaluate(style)[0]
     assert green not in row.locator("*").evaluate_all(f"all => all.flatMap({style})")

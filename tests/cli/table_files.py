@@ -16,7 +16,10 @@ def call(*arguments):
 
 
 def flowers(n=90, n_labeled=30):
-    """Three classes of numbers, a category and a boolean, with gaps and few labels."""
+    """Three classes in two numbers, a category and a boolean, with gaps.
+
+    Most rows unlabeled.
+    """
     rng = np.random.default_rng(2)
     codes = np.arange(n) % 3
     frame = pd.DataFrame(

@@ -148,7 +148,7 @@ def test_ids_of_csv_keep_leading_zeros_and_words_that_mean_nothing(model, tmp_pa
 def test_blocks_of_rows_change_nothing(model, tmp_path, monkeypatch):
     data = write(tmp_path, pd.concat([flowers()] * 20), "data.csv")
     call("predict", model, data, "--out", tmp_path / "whole.csv")
-    monkeypatch.setattr("iclda.tabular.table_files._BLOCK_BYTES", 3000)
+    monkeypatch.setattr("iclda.tabular.csv_files.BLOCK_BYTES", 3000)
     call("predict", model, data, "--out", tmp_path / "blocks.csv")
     whole, blocks = (
         pd.read_csv(tmp_path / f"{name}.csv") for name in ("whole", "blocks")

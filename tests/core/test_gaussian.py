@@ -16,7 +16,7 @@ from problems import (
 
 @pytest.fixture
 def parts(sample):
-    """A model of soft labels, and its parameters, computed without it."""
+    """A model of soft labels, and its parameters computed without it."""
     problem = problem_of(sample)
     rng = np.random.default_rng(6)
     shares = random_shares(rng, len(sample.X_unlabeled), sample.n_classes, sharpness=3)

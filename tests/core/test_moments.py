@@ -67,7 +67,7 @@ def read_nist(name):
 
 
 def exact_squares(groups, values):
-    """Sums of squares between and within groups of stored numbers, exactly."""
+    """Sums of squares between and within groups, without rounding."""
     x = [Fraction(v) for v in values[:, 0].tolist()]
     mean = sum(x) / len(x)
     between = within = Fraction(0)
@@ -91,7 +91,7 @@ def exact_squares(groups, values):
     ],
 )
 def test_sums_of_squares_are_those_nist_certifies(name, certified_to):
-    """``certified_to``: the accuracy that the file's decimals keep as doubles."""
+    """``certified_to``: as far as the decimals of the file survive as doubles."""
     groups, values, certified = read_nist(name)
     frame = frame_of(values)
     rows = MemoryRows(values, tile_rows=100)

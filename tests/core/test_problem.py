@@ -3,7 +3,7 @@ import pytest
 
 from iclda._core.problem import SphericalProblem
 from iclda._core.solvers.alternate import marginal_log_likelihood
-from iclda._core.solvers.attainable import hold_all
+from iclda._core.solvers.held import hold_all
 from problems import (
     fit_shares,
     log_joint,

@@ -14,7 +14,7 @@ from iclda import (
 from iclda._core import problem
 from iclda._estimators.diagnosis import GainBounds, safety_bounds
 from iclda.methods import FITTED, FURTHER
-from problems import ALL, draw_sample, semi_supervised
+from problems import ALL, change_settings, draw_sample, semi_supervised
 
 CLASSES = {method.class_name: method for method in (*FITTED, *FURTHER)}
 ITERATIVE = [
@@ -53,8 +53,8 @@ def test_many_classes_limit_the_rounds_and_max_iter_is_not_advised(
 def test_long_steps_are_the_outcome_before_max_iter_and_fewer_rows_the_advice(
     monkeypatch,
 ):
-    monkeypatch.setattr("iclda._core.solvers.settings.LEAST_READ", 1)
-    monkeypatch.setattr("iclda._core.solvers.continuation._READ_OF_A_PAIR", 1e9)
+    change_settings(monkeypatch, "WORK", min_numbers_per_iteration=1)
+    change_settings(monkeypatch, "NEWTON", reads_per_block=1e9)
     fitted = fit_with_warning(
         ImplicitlyConstrainedLDA(n_starts=1), "Pass fewer unlabeled rows"
     )

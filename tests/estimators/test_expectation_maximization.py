@@ -11,9 +11,8 @@ FINISHED = ExpectationMaximizationLDA(tol=1e-15)
 
 
 class MarginalLikelihood:
-    """Labeled log joint plus unlabeled log marginal likelihood.
+    """Log likelihood of all rows, free in (log priors, means, Cholesky root).
 
-    It is a function of log priors, means and a Cholesky root, without constraints.
     Every step is analytic, so that a step along the imaginary axis gives exact
     derivatives.
     """

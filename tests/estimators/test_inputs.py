@@ -1,4 +1,4 @@
-"""Tables of pandas, polars and pyarrow: names are checked, values and classes kept."""
+"""Tables of pandas, polars and pyarrow: names are kept and checked, values as given."""
 
 from datetime import date, timedelta
 

@@ -1,4 +1,4 @@
-"""Changes of the data that leave the fit as it is, or that it follows."""
+"""Changes of the data that leave the fit of every classifier, or that it follows."""
 
 import numpy as np
 import pytest

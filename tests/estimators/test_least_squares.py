@@ -30,7 +30,7 @@ def predictions_by_labels(sample, shares, rows):
 
 
 def value_of(form, sample, predicted, predicted_all):
-    """Value of the function that a form minimizes, by predictions of the rows."""
+    """Of the function that a form minimizes, by predictions of labeled and all rows."""
     if form.variant == "labeled":
         return (
             ((predicted - one_hot(sample.y, sample.n_classes)) ** 2).sum()
@@ -88,7 +88,7 @@ def test_no_labeling_has_a_smaller_value(sample, form):
 
 
 def violations(seeds, n_classes=2):
-    """By how much the squared loss with true labels exceeds the supervised one."""
+    """Squared loss of all training rows, with true labels, over the supervised one."""
     found = []
     for seed in seeds:
         n_features = 1 + seed % 7

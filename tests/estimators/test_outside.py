@@ -1,4 +1,4 @@
-"""Methods of scikit-learn under the names of comparisons, with unlabeled rows."""
+"""Methods of scikit-learn under names of comparisons, fitted to labels with gaps."""
 
 import numpy as np
 import pytest

@@ -6,7 +6,7 @@ from problems import draw_sample
 
 
 def worst_change(fitted, sample):
-    """Smallest change of the mean log likelihood of all rows, over all labels."""
+    """Smallest change of the mean log likelihood over all labels, row by row."""
     supervised = SupervisedLDA(shrinkage=fitted.shrinkage_, priors=fitted.priors)
     supervised.fit(sample.X, sample.y)
     changes = [

@@ -28,7 +28,7 @@ def sample_of(n_unlabeled=60):
 
 
 def of_labeled(sample):
-    """Chen et al.'s shrinkage within classes, for the degrees of freedom."""
+    """Chen et al.'s shrinkage of the covariance within classes, of the free rows."""
     within = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))[2]
     n, n_free = len(sample.X), len(sample.X) - sample.n_classes
     return oracle_shrinkage(within * n / n_free, n_free)

@@ -1,4 +1,4 @@
-"""Numbers compared with 60 digits, and solutions judged by their residuals."""
+"""Numbers compared with 60 digits, and solves judged as LAPACK's tests do."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def exact(array):
 
 
 def exact_fit(X, shares):
-    """Class weights, means (columns) and covariance of soft labels, to 60 digits."""
+    """Class weights, means (columns) and covariance of soft labels, not rounded."""
     n, d, n_classes = X.rows, X.cols, shares.cols
     counts = [sum(shares[i, k] for i in range(n)) for k in range(n_classes)]
     means = [
@@ -61,7 +61,10 @@ def exact_log_joint(x, fit):
 
 
 def draw(condition, kind):
-    """Two classes in three columns; the condition is that of units or correlations."""
+    """Two classes in three columns.
+
+    The condition is that of units, or of correlations.
+    """
     rng = np.random.default_rng(12)
     y = np.arange(24) % 2
     X = rng.standard_normal((24, 3)) + y[:, None] * [2.0, 0.0, 1.0]

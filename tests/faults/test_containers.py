@@ -1,4 +1,4 @@
-"""The container of rows and labels changes no result, and is never written to."""
+"""Where rows and labels come from changes no result; what is passed stays as it is."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Full disks and read-only folders, for real: small file systems, and limits of files.
+"""Full disks and read-only folders: small file systems, and limits of files.
 
 Root may mount file systems; others have the limit, and folders whose permissions bind
 them.
@@ -78,7 +78,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def here(made, tmp_path, monkeypatch):
-    """The tables and the model in the current folder, and an empty folder ``out``."""
+    """The tables, the model and an empty folder ``out`` in the current folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ICLDA_DATA", raising=False)
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
@@ -108,7 +108,7 @@ def test_43_a_file_that_may_not_grow_is_not_written_at_all(here, command):
 
 
 def rows_in(folder):
-    """Rows by their keys, with their times, which differ if a row is computed again."""
+    """Rows by their keys, with the time of each: another one if computed again."""
     path = folder / "rows.sqlite"
     if not path.exists():
         return {}

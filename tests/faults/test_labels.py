@@ -41,8 +41,9 @@ def test_1_without_any_label_the_error_counts_the_rows_and_shows_the_marker(
     classifier, marker
 ):
     shown = repr(marker.item() if isinstance(marker, np.generic) else marker)
-    marked = re.escape(f"all 30 rows carry the marker unlabeled={shown} ")
-    with pytest.raises(ValueError, match=marked + ".*Label at least one row of each"):
+    message = re.escape(f"all 30 rows carry the marker unlabeled={shown} ")
+    message += ".*Label at least one row of each"
+    with pytest.raises(ValueError, match=message):
         classifier(unlabeled=marker).fit(ROWS, [marker] * 30)
 
 
@@ -220,10 +221,8 @@ def test_7_text_and_numbers_are_not_mixed():
     ids=["float", "Int64", "polars", "text"],
 )
 def test_8_a_missing_y_is_refused_unless_it_is_the_marker(classifier, y):
-    message = (
-        r"missing \(None or NaN\) for 18 of 30 rows, first in row 6, "
-        ".*unlabeled=-1 marks .*pass unlabeled=np.nan"
-    )
+    message = r"missing \(None or NaN\) for 18 of 30 rows, first in row 6, "
+    message += ".*unlabeled=-1 marks .*pass unlabeled=np.nan"
     with pytest.raises(ValueError, match=message):
         classifier().fit(ROWS, y)
     assert_array_equal(
@@ -236,10 +235,8 @@ def test_8_a_missing_y_is_refused_unless_it_is_the_marker(classifier, y):
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series])
 def test_8_an_empty_text_is_no_class(empty, kind):
     y = kind(labels("a", "b", empty))
-    message = (
-        f"y is the empty text '{empty}' for 18 of 30 rows, first in row 6, but "
-        f"unlabeled=-1 .*pass unlabeled='{empty}' if"
-    )
+    message = f"y is the empty text '{empty}' for 18 of 30 rows, first in row 6, "
+    message += f"but unlabeled=-1 .*pass unlabeled='{empty}' if"
     with pytest.raises(ValueError, match=message):
         SelfLearningLDA().fit(ROWS, y)
     assert SelfLearningLDA(unlabeled=empty).fit(ROWS, y).classes_.tolist() == ["a", "b"]

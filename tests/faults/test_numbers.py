@@ -33,7 +33,7 @@ X, Y, TRUE = draw_marked()
 
 
 def tolerance(classifier, exact=1e-10):
-    """How close fits of equal data are: iterations end near the maximum."""
+    """How alike fits of equal data are: iterations end near the maximum."""
     if classifier is ImplicitlyConstrainedLDA:
         return 1e-7
     return 1e-8 if classifier in (AverageLDA, ExpectationMaximizationLDA) else exact
@@ -323,10 +323,8 @@ def test_26_weights_that_are_none_are_refused(classifier, weights, message):
 @every_classifier
 @pytest.mark.parametrize("tiny", [1e-14, 1e-90])
 def test_26_a_class_next_to_nothing_beside_all_rows_is_named(classifier, tiny):
-    message = (
-        r"rows of class 1 hold .*e-\d+ of the weight of all rows, and must hold at "
-        "least 1e-12"
-    )
+    message = r"rows of class 1 hold .*e-\d+ of the weight of all rows, "
+    message += "and must hold at least 1e-12"
     with pytest.raises(ValueError, match=message):
         classifier().fit(X, Y, np.where(Y == 1, tiny, 1.0))
     assert_finite(classifier(shrinkage=0.1).fit(X, Y, np.where(Y == 1, 1e-9, 1.0)), X)

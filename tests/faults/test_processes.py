@@ -74,7 +74,7 @@ resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
 n_features, n_classes = map(int, sys.argv[1:])
 X = np.zeros((2 * n_classes, n_features), dtype=np.int8)
 y = np.arange(2 * n_classes) % n_classes
-# Few rows without weights need no such matrices.
+# Few rows without weights would not need such matrices.
 weights = np.arange(2.0 * n_classes) + 1
 for method in METHODS:
     try:

@@ -67,10 +67,7 @@ names = st.sampled_from(list(CLASSIFIERS_BY_NAME))
 
 
 def fit(name, problem):
-    """The fitted model, or None after a clear error.
-
-    Warnings other than the documented ones fail the test.
-    """
+    """The model, or None after a clear error; all warnings must be documented."""
     classifier = AutoLDA if name == "auto" else CLASSIFIERS_BY_NAME[name]
     X, y, weights = problem.draw()
     given = X.copy(), y.copy(), None if weights is None else weights.copy()

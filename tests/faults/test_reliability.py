@@ -1,4 +1,4 @@
-"""Every fault of docs/reliability.md has a test whose name begins with its number."""
+"""Every fault in docs/reliability.md has a test whose name begins with its number."""
 
 import re
 from pathlib import Path

@@ -13,8 +13,11 @@ import pytest
 pytest.importorskip("uvicorn", reason="the page needs iclda[playground]")
 
 from iclda._local_server import ADDRESS, bind, make_server
-from iclda.labeling import LabelingSession, ShownRows, labeling_site
-from iclda.tabular.ask import Pool, ask_for_labels
+from iclda.labeling.pool import Pool
+from iclda.labeling.rounds import ask_for_labels
+from iclda.labeling.server import labeling_site
+from iclda.labeling.session import LabelingSession
+from iclda.labeling.shown import ShownRows
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"

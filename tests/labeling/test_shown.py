@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="the page needs iclda[playground]")
 
-from iclda.labeling import ShownRows
-from iclda.tabular.ask import Pool
+from iclda.labeling.pool import Pool
+from iclda.labeling.shown import ShownRows
 
 LONG = (
     "A sentence that is long enough to be shown as text and not as a cell of a table."

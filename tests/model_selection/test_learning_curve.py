@@ -28,7 +28,7 @@ NAMES = np.array(["ant", "bee", "cat"])[TRUE]
 
 
 class Witness(ClassifierMixin, BaseEstimator):
-    """Scores by what it was trained on: a list keeps the rows of every fit."""
+    """Scores by what it was trained on; the class keeps the rows of all fits."""
 
     def __init__(self, unlabeled=-1):
         self.unlabeled = unlabeled
@@ -128,7 +128,7 @@ def test_the_points_equal_fits_by_hand():
         assert len(train) == curve.n_labeled[0, fold] + 75
 
 
-def test_without_unlabeled_rows_any_curve_starts_at_the_supervised_one():
+def test_without_unlabeled_rows_a_curve_starts_at_the_supervised_one():
     # And no warning says that there are none: they were not asked for.
     supervised = curve_of(SupervisedLDA(), n_unlabeled=[0, 75])
     learning = curve_of(SelfLearningLDA(), n_unlabeled=[0, 75])
@@ -201,8 +201,9 @@ def test_groups_are_never_on_both_sides():
 
 def test_fits_that_fail_are_counted_and_the_first_error_shown():
     # With one label a class the moment-constrained fit is refused, with ten it is not.
-    message = "3 of 6 fits failed .* FitError: .*shrinkage"
-    with pytest.warns(FitFailedWarning, match=message):
+    with pytest.warns(
+        FitFailedWarning, match="3 of 6 fits failed .* FitError: .*shrinkage"
+    ):
         curve = curve_of(MomentConstrainedLDA(), n_labeled=[3, 30])
     assert np.isnan(curve.scores[0]).all()
     assert np.isfinite(curve.scores[1]).all()

@@ -123,7 +123,7 @@ def grouped(draw):
 
 
 def group_splits(splitter, y, groups):
-    """The splits; examples are rejected if groups take a class from training."""
+    """The splits; examples whose groups take a class from training are rejected."""
     try:
         return splits(splitter, y, groups)
     except ValueError as error:
@@ -185,61 +185,63 @@ def test_an_unlabeled_row_without_a_group_always_trains(groups):
         assert (7 in train) == (0 not in test)
 
 
-CANNOT_BE_SPLIT = [
-    (
-        5,
-        ["a"] * 9 + ["b"] * 3 + ["c"] * 4,
-        None,
-        "n_splits=5 folds need 5 labeled .*class 'b' has 3, class 'c' has 4. "
-        "Pass n_splits=3 or less, label more rows",
-    ),
-    (2, [0, 0, 0, 1, -1], None, "class 1 has 1. Label more rows"),
-    (
-        2,
-        [0, 1, 0, 1],
-        ["p", "q", None, None],
-        "for 2 labeled rows, first for row 2",
-    ),
-    (
-        2,
-        ["a", "a", "b", "b"],
-        ["p", "q", "p", "p"],
-        "tests all labeled rows of class 'b', and leaves none to train on: label more",
-    ),
-    (2, [0, 1, 0, 1], [0, 0, 0, 0], "2 folds need .*groups.*, got 1: label"),
-    (
-        5,
-        [0, 1, 0, 1, 0, 1],
-        [0, 0, 1, 1, 2, 2],
-        "5 groups with labeled rows, got 3: label rows of more groups",
-    ),
-    # Three classes, each in another two of three groups: two folds take one class
-    # whole.
-    (
-        2,
-        ["a", "a", "b", "b", "c", "c"],
-        [0, 1, 1, 2, 0, 2],
-        "tests all labeled rows of class",
-    ),
-    (
-        2,
-        [0, 1, 0, 1],
-        [0, 1, 2],
-        "X has 4 rows, y has 4 labels, groups has 3 entries",
-    ),
-    (
-        2,
-        [0, 1, 0, 1],
-        np.array(["p", 1, "q", 2], dtype=object),
-        "groups mixes text and other values, for example 'p' and 1",
-    ),
-]
-
-
-@pytest.mark.parametrize(("n_splits", "y", "groups", "message"), CANNOT_BE_SPLIT)
-def test_what_cannot_be_split_is_refused_with_the_way_out(n_splits, y, groups, message):
+@pytest.mark.parametrize(
+    ("splitter", "y", "groups", "message"),
+    [
+        (
+            KFold(5),
+            list("aaaaaaaaabbbcccc"),
+            None,
+            "n_splits=5 folds need 5 labeled .*"
+            "class 'b' has 3, class 'c' has 4. "
+            "Pass n_splits=3 or less, label more rows",
+        ),
+        (KFold(2), [0, 0, 0, 1, -1], None, "class 1 has 1. Label more rows"),
+        (
+            KFold(2),
+            [0, 1, 0, 1],
+            ["p", "q", None, None],
+            "for 2 labeled rows, first for row 2",
+        ),
+        (
+            KFold(2),
+            ["a", "a", "b", "b"],
+            ["p", "q", "p", "p"],
+            "tests all labeled rows of class 'b', and leaves none to train on: "
+            "label more rows",
+        ),
+        (KFold(2), [0, 1, 0, 1], [0, 0, 0, 0], "2 folds need .*groups.*, got 1: label"),
+        (
+            KFold(5),
+            [0, 1, 0, 1, 0, 1],
+            [0, 0, 1, 1, 2, 2],
+            "5 groups with labeled rows, got 3: label rows of more groups",
+        ),
+        # Three classes, each in another two of three groups: two folds take one class
+        # whole.
+        (
+            KFold(2),
+            list("aabbcc"),
+            [0, 1, 1, 2, 0, 2],
+            "tests all labeled rows of class",
+        ),
+        (
+            KFold(2),
+            [0, 1, 0, 1],
+            [0, 1, 2],
+            "X has 4 rows, y has 4 labels, groups has 3 entries",
+        ),
+        (
+            KFold(2),
+            [0, 1, 0, 1],
+            np.array(["p", 1, "q", 2], dtype=object),
+            "groups mixes text and other values, for example 'p' and 1",
+        ),
+    ],
+)
+def test_what_cannot_be_split_is_refused_with_the_way_out(splitter, y, groups, message):
     with pytest.raises(ValueError, match=message):
-        splits(KFold(n_splits), y, groups)
+        splits(splitter, y, groups)
 
 
 @pytest.mark.parametrize(

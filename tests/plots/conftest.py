@@ -1,4 +1,4 @@
-"""Figures without a window, closed after every test, of one small problem."""
+"""Figures without a window, closed after every test; a problem for all displays."""
 
 import matplotlib
 import matplotlib.pyplot as plt

@@ -1,4 +1,4 @@
-"""All displays are documented as they are, and draw only where they are asked to."""
+"""What all displays promise: documented as they are, drawn where asked."""
 
 import inspect
 import sys

@@ -17,11 +17,8 @@ SCORES = np.random.default_rng(0).uniform(0.7, 0.9, size=(4, 6))
 def band_of(collection):
     """Lower and upper end of a band at its sizes."""
     vertices = collection.get_paths()[0].vertices
-    band = {}
-    for x in np.unique(vertices[:, 0]):
-        heights = vertices[vertices[:, 0] == x, 1]
-        band[x] = (heights.min(), heights.max())
-    return band
+    x, y = vertices.T
+    return {size: (y[x == size].min(), y[x == size].max()) for size in np.unique(x)}
 
 
 def curve_of(scores, sizes=SIZES):

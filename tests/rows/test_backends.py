@@ -12,7 +12,7 @@ from changes import assert_same_fit
 from iclda import ExpectationMaximizationLDA, MomentConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
-from iclda._rows.backends import in_memory
+from iclda._rows.kinds import in_memory
 from iclda._rows.memory import MemoryRows
 from problems import FAMILY, WHOLE_FAMILY, draw_sample
 

@@ -42,7 +42,7 @@ from dask_blocks import (
     with_entry,
 )
 from iclda import ColumnError, ImplicitlyConstrainedLDA, MomentConstrainedLDA
-from iclda._rows import dask as dask_rows
+from iclda._rows import dask_workers
 from iclda._rows.dask import DaskRows
 from iclda.rows import from_dask, progress
 from problems import FAMILY, draw_sample
@@ -308,7 +308,7 @@ def test_a_fit_on_the_cluster_is_the_fit_in_memory(client, method):
 def test_blocks_give_the_same_fit_kept_on_the_workers_or_read_again(
     client, share_of_memory, monkeypatch
 ):
-    monkeypatch.setattr(dask_rows, "_SHARE_OF_MEMORY", share_of_memory)
+    monkeypatch.setattr(dask_workers, "_SHARE_OF_MEMORY", share_of_memory)
     parts = np.array_split(ROWS, N_BLOCKS)
     source = from_dask(read_by([partial(np.array, part) for part in parts]))
     model = fit(source)

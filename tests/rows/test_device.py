@@ -23,21 +23,18 @@ from iclda import (
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule
 from iclda._core.rows import near_boundary
-from iclda._core.solvers import attainable, settings
-from iclda._core.solvers.attainable import (
-    MEMORY,
-    AllSums,
-    HeldSet,
-    StreamedSet,
-    hold,
-    hold_in_memory,
-)
+from iclda._core.solvers import on_device as on_device_module
+from iclda._core.solvers.attainable import SoftLabels
+from iclda._core.solvers.held import hold_in_memory
+from iclda._core.solvers.on_device import DeviceSet, hold_where_fast
+from iclda._core.solvers.streamed import StreamedSet
 from iclda._rows import device, report_as
-from iclda._rows.backends import Request, place_of, to_host
-from iclda._rows.device_sums import DeviceBlock, is_out_of_memory
+from iclda._rows.device_blocks import DeviceBlock
 from iclda._rows.memory import MemoryRows
+from iclda._rows.places import is_out_of_memory, place_of, to_host
+from iclda._rows.protocol import Request
 from iclda.rows import progress
-from problems import STREAMED, draw_sample, problem_of
+from problems import STREAMED, change_settings, draw_sample, problem_of
 
 RNG = np.random.default_rng(31)
 X = (RNG.standard_normal((3000, 3)) * [1, 10, 100] + 5).astype(np.float32)
@@ -257,7 +254,7 @@ def test_a_bad_number_in_rows_that_a_fit_ignores_is_named_as_in_memory():
     ("rows", "message"),
     [
         (np.zeros((5, 3)), "X_unlabeled has 3 features, but X of fit has 4"),
-        (np.zeros(4), r"must be 2-d, rows x features, got an array of shape \(4,\)"),
+        (np.zeros(4), r"must be 2-d, rows x features, got shape \(4,\)"),
         (np.zeros((5, 4), dtype=complex), "X_unlabeled holds .*complex128"),
     ],
 )
@@ -448,10 +445,10 @@ def in_memory(problem):
 
 @pytest.fixture
 def on_device(problem, monkeypatch):
-    monkeypatch.setattr(settings, "NUMBERS_WORTH_MOVING", 0)
+    change_settings(monkeypatch, "HOLDING", min_entries_on_device=0)
     place = place_of(on("device1", [0.0]))
     monkeypatch.setattr(type(problem.unlabeled), "held_at", place)
-    return hold(problem, *problem.unlabeled.sample(300, 0))
+    return hold_where_fast(problem, *problem.unlabeled.sample(300, 0))
 
 
 @pytest.fixture
@@ -461,14 +458,11 @@ def scores(problem):
 
 def test_sums_are_those_of_rows_in_memory(in_memory, on_device, scores):
     stack = np.stack([scores, 100 * scores, -scores])
-    for name, given in (("soft_point", scores), ("soft_points", stack)):
-        pairs = zip(
-            getattr(on_device, name)(given),
-            getattr(in_memory, name)(given),
-            strict=True,
-        )
-        for found, expected in pairs:
-            close(found, expected)
+    found, expected = on_device.soft_points(stack), in_memory.soft_points(stack)
+    close(found[0], expected[0])
+    close(found[1], expected[1])
+    close(on_device.label(scores).point, in_memory.label(scores).point)
+    close(on_device.label(scores).log_sum, in_memory.label(scores).log_sum)
     for name in ("hard_point", "support", "spread", "scores_of_rows", "shares"):
         close(getattr(on_device, name)(scores), getattr(in_memory, name)(scores))
 
@@ -490,15 +484,16 @@ def test_derivatives_are_those_of_rows_in_memory(in_memory, on_device, scores, s
 
 
 def test_the_other_rows_keep_their_labels(in_memory, on_device, scores):
-    sums = AllSums(2 * in_memory.labeled_point + 1, 3.0, True)
-    found = on_device.label_among(scores, sums)
-    expected = in_memory.label_among(scores, sums)
+    point = 2 * in_memory.labeled_point + 1
+    labels = SoftLabels(scores=scores, point=point, log_sum=3.0)
+    found = on_device.label_among(labels, is_thinned=True)
+    expected = in_memory.label_among(labels, is_thinned=True)
     assert found.is_thinned
     assert found.log_sum == 3.0
     close(found.local_set.labeled_point, expected.local_set.labeled_point)
     close(
-        found.local_set.soft_point(-scores)[0],
-        expected.local_set.soft_point(-scores)[0],
+        found.local_set.label(-scores).point,
+        expected.local_set.label(-scores).point,
     )
 
 
@@ -508,13 +503,13 @@ def test_a_fit_that_holds_rows_on_the_device_is_that_in_memory(
     monkeypatch, classifier, n_classes
 ):
     held = []
-    monkeypatch.setattr(settings, "NUMBERS_WORTH_MOVING", 1000)
+    change_settings(monkeypatch, "HOLDING", min_entries_on_device=1000)
 
-    def counted(z, *args, **kwargs):
-        held.append(kwargs.get("place", MEMORY))
-        return HeldSet(z, *args, **kwargs)
+    def counted(*args):
+        held.append(args)
+        return DeviceSet(*args)
 
-    monkeypatch.setattr(attainable, "HeldSet", counted)
+    monkeypatch.setattr(on_device_module, "DeviceSet", counted)
     few = draw_sample(
         4, n_classes=n_classes, n_features=3, n_labeled=30, n_unlabeled=500
     )
@@ -527,7 +522,7 @@ def test_a_fit_that_holds_rows_on_the_device_is_that_in_memory(
         expected = classifier(tol=1e-6).fit(
             sample.X, sample.y, X_unlabeled=sample.X_unlabeled
         )
-        assert {place for place in held if place is not MEMORY}
+        assert held
         assert model.converged_
         assert model.gap_ <= 1e-6
         assert_allclose(model.objective_, expected.objective_, rtol=1e-5, atol=1e-6)

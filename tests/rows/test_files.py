@@ -22,10 +22,11 @@ from file_rows import (
     with_bad,
 )
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, rows
-from iclda._rows import backends as dispatch
-from iclda._rows.files import FileRows, Reservoir
+from iclda._rows import kinds
+from iclda._rows.batch_readers import ParquetFiles
+from iclda._rows.files import FileRows
 from iclda._rows.memory import MemoryRows
-from iclda._rows.readers import ParquetFiles
+from iclda._rows.reservoir import Reservoir
 from problems import near_all
 
 
@@ -192,8 +193,8 @@ def test_large_maps_and_tables_are_read_in_parts(kind, tmp_path, monkeypatch):
         if kind == "memory map"
         else table(FEW)
     )
-    assert dispatch.name_of_backend(large) is None
-    monkeypatch.setattr(dispatch, "_MAX_ARRAY_BYTES", large.nbytes - 1)
+    assert kinds.name_of_backend(large) is None
+    monkeypatch.setattr(kinds, "_MAX_ARRAY_BYTES", large.nbytes - 1)
     assert isinstance(opened(large), FileRows)
     assert_allclose(fit(large).coef_, fit(FEW).coef_, rtol=1e-9)
 

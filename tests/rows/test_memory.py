@@ -9,7 +9,8 @@ from backends import assert_equal_passes, assert_equal_sums
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule, soften
 from iclda._core.rows import Near
-from iclda._rows.memory import ChainedRows, MemoryRows
+from iclda._rows.chained import ChainedRows
+from iclda._rows.memory import MemoryRows
 from problems import near_all
 
 RNG = np.random.default_rng(21)

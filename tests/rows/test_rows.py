@@ -14,7 +14,7 @@ pyarrow_dataset = pytest.importorskip("pyarrow.dataset")
 from backends import opened, table
 from file_rows import FEW, FRAMED, SAMPLE, fit, named
 from iclda import SupervisedLDA, rows
-from iclda._rows.backends import KINDS
+from iclda._rows.kinds import KINDS
 from problems import SEMI_SUPERVISED
 
 ROOT = Path(__file__).parents[2]

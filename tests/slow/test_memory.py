@@ -23,7 +23,7 @@ import resource, sys
 import jinja2, matplotlib.backends.backend_svg, matplotlib.figure, matplotlib.style
 import pandas, pyarrow.csv, pyarrow.parquet, scipy.linalg, skops.io
 import iclda.model_files, iclda.studies.compare.report, iclda.studies.compare.run
-import iclda.tabular.fit_predict
+import iclda.tabular.fit, iclda.tabular.predict
 import numpy as np
 try:
     import typer._adapters  # of newer versions, which load it when a command is read

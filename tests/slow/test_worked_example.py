@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from test_documents import NUMBER, last_digit
+from tests.helpers.documents import NUMBER, last_digit
 
 ROOT = Path(__file__).parents[2]
 

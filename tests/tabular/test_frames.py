@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="tables need iclda[data]")
 
-from iclda.tabular.frames import read_frame
-from iclda.tabular.table import ReadOptions, read_file
+from iclda.tabular.read_options import ReadOptions
+from iclda.tabular.table import read_file, read_frame
 
 N = 12
 LABELS = ["a", "b", None] * 4

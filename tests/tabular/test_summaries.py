@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from iclda import SupervisedLDA, save_model
 from iclda.model_files import model_details
 from iclda.tabular import read_table
-from iclda.tabular.fit_predict import FitReport, fit_table
+from iclda.tabular.fit import FitReport, fit_table
 from iclda.tabular.summaries import (
     _error_line,
     fit_summary,

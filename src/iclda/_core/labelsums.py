@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -120,7 +120,8 @@ class LinearRule:
         """Return an equivalent rule with less work if the sum of all rows is known."""
         if total is None or not self._is_finite:
             return self
-        return AllButFirst(self, total)
+        kind = SecondOfTwo if self.n_classes == 2 else AllButFirst
+        return kind(self, total)
 
     def folded(self, frame: Frame) -> LinearRule:
         """Return the equivalent rule for rows in the user's units."""
@@ -184,10 +185,14 @@ def tied_shares(scores: Any, is_tied: Any, xp: Any = np, axis: int = 0) -> Any:
 
 @dataclass(frozen=True)
 class AllButFirst:
-    """A linear rule that sums rows for all classes but the first.
+    """A linear rule whose rows are summed for all classes but the first.
 
-    The first class gets what is left of ``total``, the known sums of all rows.
+    The first class gets what is left of ``total``, the known sums of all rows. Scores
+    are relative to those of the class ``reference``: for soft labels, ``completed``
+    adds what this leaves out of log-sum-exp.
     """
+
+    reference: ClassVar[int] = 0
 
     rule: LinearRule
     total: SumsFromZero
@@ -199,18 +204,11 @@ class AllButFirst:
     def shares(
         self, rows: AnyArray, index: slice | AnyArray
     ) -> tuple[Array, Array | None]:
+        """Return the shares (K, n) of all classes."""
         is_soft = self.rule.is_soft
-        tie = self.rule.tie
-        if self.n_classes == 2:
-            lead = self.rule.lead_of_first(rows)
-            if not is_soft:
-                return (lead < -tie).astype(np.float64), None
-            log_sums = soft_second_of_two(lead[0], out=lead[0])
-            return lead, log_sums
-        # Scores relative to those of the first class.
         scores = np.zeros((self.n_classes, len(rows)))
         _linear(rows, *self.rule.ahead_of_first, out=scores[1:])
-        shares, log_sums = label(scores, is_soft=is_soft, tie=tie, out=scores)
+        shares, log_sums = label(scores, is_soft=is_soft, tie=self.rule.tie, out=scores)
         return shares, log_sums if is_soft else None
 
     def completed(self, sums: LabelSums) -> LabelSums:
@@ -222,14 +220,36 @@ class AllButFirst:
         counts = np.concatenate([[first_count], sums.counts])
         class_sums = np.vstack([first_sum, sums.sums])
         if rule.is_soft:
-            # Scores were relative to those of this class, which every row has to get.
-            k = 1 if self.n_classes == 2 else 0
-            left_out = rule.coef[:, k] @ total.sums + rule.intercept[k] * total.weight
+            # Every row has to get the scores of the reference.
+            coef = rule.coef[:, self.reference]
+            intercept = rule.intercept[self.reference]
+            left_out = coef @ total.sums + intercept * total.weight
         else:
             # With hard labels, log-sum-exp is the score of the row's own class.
             left_out = (rule.coef.T * class_sums).sum() + rule.intercept @ counts
         log_sum = sums.log_sum + float(left_out)
         return replace(sums, counts=counts, sums=class_sums, log_sum=log_sum)
+
+
+@dataclass(frozen=True)
+class SecondOfTwo(AllButFirst):
+    """A linear rule of two classes whose rows are summed for the second one only.
+
+    It takes the lead of the first class, and one exponential a row.
+    """
+
+    reference: ClassVar[int] = 1
+
+    def shares(
+        self, rows: AnyArray, index: slice | AnyArray
+    ) -> tuple[Array, Array | None]:
+        """Return the shares (1, n) in the second class."""
+        lead = self.rule.lead_of_first(rows)
+        if not self.rule.is_soft:
+            return (lead < -self.rule.tie).astype(np.float64), None
+        # The shares are written over the leads.
+        log_sums = soft_second_of_two(lead[0], out=lead[0])
+        return lead, log_sums
 
 
 def _linear(

@@ -254,11 +254,14 @@ class _Terms:
 class _TwoClasses:
     """Likelihood of the labeled rows of two classes, in closed form.
 
-    With r and b those of the first class, mu_1 = b / r, mu_2 = -b / (1 - r) and M = I -
-    b b' / (r (1 - r)). The likelihood depends on b through four numbers only, b'b,
-    b'm_1, b'm_2 and b'W b, where m_1 and m_2 are the labeled class means and W is the
-    scatter of the labeled rows about them. One point is evaluated in plain floats:
-    arrays of one number cost ten times as much.
+    With r and b those of the first class,
+
+        mu_1 = b / r        mu_2 = -b / (1 - r)        M = I - b b' / (r (1 - r))
+
+    The likelihood depends on b through four numbers only, b'b, b'm_1, b'm_2 and b'W b,
+    where m_1 and m_2 are the labeled class means and W is the scatter of the labeled
+    rows about them. One point is evaluated in plain floats: arrays of one number cost
+    ten times as much.
     """
 
     def __init__(self, labeled: LabeledLikelihood) -> None:
@@ -534,9 +537,11 @@ def change_of_precise_means(
 ) -> Array:
     """Differentiate the rows of precise means at one point along directions.
 
-    The rows are V = P b with P = (D - B'B)^-1. P changes by -P d(D - B'B) P, hence dV =
-    P (db - d(D - B'B) V) with d(D - B'B) = diag(dr) - db b' - b db'. P is not formed: P
-    = D^-1 (I + B M^-1 mu').
+    The rows are V = P b with P = (D - B'B)^-1. P changes by -P d(D - B'B) P, hence
+
+        dV = P (db - d(D - B'B) V)        d(D - B'B) = diag(dr) - db b' - b db'
+
+    P is not formed, but applied as P = D^-1 (I + B M^-1 mu').
     """
     r = point[:, 0]
     b = point[:, 1:]

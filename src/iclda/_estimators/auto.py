@@ -24,7 +24,7 @@ from .._cost import (
 )
 from .._messages import FitError, NoUnlabeledRowsWarning, ParameterError, plural, say
 from .._rows import unreported
-from .._rows.backends import MANY_FEATURES
+from .._rows.unit_length import MANY_FEATURES
 from .._statistics import (
     LEAST_TESTED,
     BaseRate,

@@ -32,8 +32,8 @@ from .._core.solvers.anchored import (
     refit,
 )
 from .._rows import unreported
-from .._rows.backends import MANY_FEATURES
 from .._rows.memory import MemoryRows
+from .._rows.unit_length import MANY_FEATURES
 from .._statistics import estimate_final_error, merge_copies, row_losses
 from .._system import one_thread_if_small
 from .base import Fit, LinearGaussianClassifier

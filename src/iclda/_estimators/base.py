@@ -35,7 +35,9 @@ from .._core.solvers import Limits, Outcome
 from .._core.solvers.supervised import fit_labeled, gains_over, supervised_reference
 from .._messages import FitError, plural, say, warn
 from .._rows import backend_of
-from .._rows.backends import MANY_FEATURES, in_memory, is_device_array, place_of
+from .._rows.kinds import in_memory, is_device_array
+from .._rows.places import place_of
+from .._rows.unit_length import MANY_FEATURES
 from . import predictions
 from .diagnosis import (
     GainBounds,

@@ -31,7 +31,7 @@ from .._messages import (
     say,
     warn,
 )
-from .._rows.backends import column_of
+from .._rows.checks import column_of
 from .labels import plain
 
 # The mean of the unlabeled rows lies outside of the labeled classes if that happens by

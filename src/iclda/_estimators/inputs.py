@@ -18,16 +18,11 @@ from sklearn.utils.validation import _num_features, validate_data
 from .._core import AnyArray, Array
 from .._core.rows import Rows
 from .._rows import Backend, WeightedRows, backend_of, report_as
-from .._rows.backends import (
-    Request,
-    UnitLength,
-    check_finite,
-    column_of,
-    not_finite_error,
-    package_and_type,
-    refuse_repeated,
-)
+from .._rows.checks import check_finite, column_of, not_finite_error, refuse_repeated
+from .._rows.kinds import package_and_type
 from .._rows.memory import MemoryRows, concatenate
+from .._rows.protocol import Request
+from .._rows.unit_length import UnitLength
 from .labels import is_missing
 from .predictions import Numbers, composed
 

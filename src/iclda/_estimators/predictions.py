@@ -17,7 +17,7 @@ from .._core import AnyArray
 from .._core.frame import Frame
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LexicographicRule, LinearRule, lexicographic_shares
-from .._rows.backends import to_host
+from .._rows.places import to_host
 
 _MOST_IN_TURN = 255  # classes, whose codes fit into a byte
 

@@ -31,8 +31,10 @@ from .._core.solvers.supervised import (
     target_of_labeled,
 )
 from .._messages import ColumnError, FitError, ParameterError, say
-from .._rows.backends import UnitLength, column_of, in_memory, is_device_array
-from .._rows.memory import ChainedRows
+from .._rows.chained import ChainedRows
+from .._rows.checks import column_of
+from .._rows.kinds import in_memory, is_device_array
+from .._rows.unit_length import UnitLength
 from .inputs import RowSource, check_is_read, check_weights
 from .labels import (
     FREE,

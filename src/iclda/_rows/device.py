@@ -1,7 +1,7 @@
 """Rows of an array on any device: torch, CuPy, JAX, any array API library.
 
-The rows stay on their device and are summed there, block by block or by kernels. Only
-sums, in float64, and the rows of a sample come back.
+The rows stay on their device and are summed there, block by block (``device_blocks``)
+or by kernels (``fused``). Only sums, in float64, and some rows come back.
 """
 
 from __future__ import annotations
@@ -18,24 +18,18 @@ from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near, one_of_each
-from .backends import Members, Place, Request, Weights, check_finite, place_of, to_host
-from .device_sums import (
-    DeviceBlock,
-    FusedPasses,
-    PlacedRule,
-    can_fuse,
-    is_out_of_memory,
-    label_sums_in,
-    lost_to_rounding,
-    round_origin,
-)
+from .checks import check_finite, check_shape
+from .device_blocks import DeviceBlock, labeler_of
+from .fused import FusedPasses, can_fuse
+from .places import Place, is_out_of_memory, place_of, to_host
+from .precision import label_sums_in, lost_to_rounding, round_origin
 from .progress import report_progress
+from .protocol import Members, Request, WeightedRows, Weights
 from .threads import Result
-from .weighted_rows import WeightedRows
 
 # Numbers of a block on the CPU.
 _CPU_BLOCK_ENTRIES = 2**20
-# Numbers of a block on any other device.
+# Numbers of a block on any other device, where every call costs time.
 _DEVICE_BLOCK_ENTRIES = 2**26
 _MIN_BLOCK_ROWS = 1024
 # Blocks get smaller by this factor when the device runs out of memory.
@@ -47,28 +41,26 @@ _MAX_MEAN_TO_VARIANCE = 100.0
 def open_rows(
     X: Any,
     request: Request,
-    weights: Array | None = None,
-    is_member: AnyArray | None = None,
+    weights: Weights = None,
+    is_member: Members = None,
 ) -> ArrayRows:
     """Return the rows of a device array, whose columns have no names."""
     name = request.name
-    if hasattr(X, "detach"):  # torch
+    # Tensors of torch.
+    if hasattr(X, "detach"):
         if str(X.layout) != "torch.strided":
             raise TypeError(
                 f"{name} is a sparse tensor ({X.layout}): pass {name}.to_dense()."
             )
         # Sums need no gradient.
         X = X.detach()
-    shape = tuple(X.shape)
-    if len(shape) != 2:
+    check_shape(X, name)
+    if request.n_features is None and 0 in X.shape:
         raise ValueError(
-            f"{name} must be 2-d, rows x features, got an array of shape {shape}."
+            f"{name} has shape {tuple(X.shape)}, and needs at least one row and one "
+            "feature."
         )
-    if request.n_features is None and 0 in shape:
-        raise ValueError(
-            f"{name} has shape {shape}, and needs at least one row and one feature."
-        )
-    request.check_width(shape[1])
+    request.check_width(X.shape[1])
     if place_of(X).xp.isdtype(X.dtype, "complex floating"):
         raise ValueError(
             f"Complex data not supported: {name} holds {X.dtype}. Split it in two."
@@ -144,7 +136,7 @@ class ArrayRows(WeightedRows):
         if weights is None:
             return None
         dtype = np.float32 if can_fuse(self._X) else self.place.host_dtype
-        # A mask is smaller, and is converted on the device.
+        # A mask has one byte a row: it is moved as it is, and converted on the device.
         if weights.dtype != bool:
             weights = weights.astype(dtype)
         xp = self.place.xp
@@ -165,6 +157,7 @@ class ArrayRows(WeightedRows):
 
     def _moments(self, frame: Frame) -> Moments:
         moments = self._moments_about(frame.origin, frame)
+        # NaN and infinity show in the sums: rows are searched for them only then.
         if not np.isfinite(moments.scatter).all():
             self.check_finite()
             return moments
@@ -173,8 +166,7 @@ class ArrayRows(WeightedRows):
             moments.weight * moments.mean**2 <= _MAX_MEAN_TO_VARIANCE * variances
         ):
             return moments
-        # The sample that chose the frame was unlike the other rows: sum about their
-        # mean.
+        # The frame is that of a sample unlike the other rows: sum about their mean.
         return self._moments_about(frame.restore(moments.mean), frame)
 
     def _moments_about(self, origin: Array, frame: Frame) -> Moments:
@@ -200,6 +192,7 @@ class ArrayRows(WeightedRows):
     ) -> LabelSums:
         if self.n_rows == 0:
             return no_label_sums(rule.n_classes, self.n_features)
+        # Rounding must not change labels: a device may round every product otherwise.
         if isinstance(rule, LinearRule):
             rule = rule.tied_at_rounding()
         sums = None
@@ -216,11 +209,9 @@ class ArrayRows(WeightedRows):
 
     def _label_sums(self, rule: Rule, frame: Frame, centers: Array | None) -> LabelSums:
         """Return label sums formed block by block."""
-        placed: Rule | PlacedRule = rule
-        if isinstance(rule, LinearRule):
-            placed = PlacedRule.of(rule, self.place)
+        labeler = labeler_of(rule, self.place)
         counts, sums, log_sum, *scatter = self._add_up(
-            lambda index: self._block(index, frame).label_sums(placed, centers)
+            lambda index: self._block(index, frame).label_sums(labeler, centers)
         )
         label_sums = LabelSums(counts[:, 0], sums, float(log_sum[0, 0]), *scatter)
         if not isinstance(rule, LinearRule):
@@ -231,18 +222,17 @@ class ArrayRows(WeightedRows):
     def _near_rows(self, rule: LinearRule, frame: Frame, near: Near) -> Array:
         """Return rows near class boundaries in the frame, after their weights."""
         used, offset = round_origin(frame, self.place.host_dtype)
-        softened = near.softened(rule.moved(offset))
+        labeler = labeler_of(near.softened(rule.moved(offset)), self.place)
         n_rows = self._X.shape[0]
 
         def read() -> list[Array]:
             parts = []
-            # One of ``near.smallest`` rows is looked at, so that a block spans more
-            # rows.
+            # One of ``near.smallest`` rows is looked at: a block spans more rows.
             step = near.smallest * self._block_rows
             for start in range(0, n_rows, step):
                 index = one_of_each(near.smallest, start, min(start + step, n_rows))
                 block = self._block(index, used)
-                parts.append(block.near_boundary(softened, near.every))
+                parts.append(block.near_boundary(labeler, near.every))
             return parts
 
         rows: Array = np.concatenate(self._with_room(read))
@@ -250,8 +240,10 @@ class ArrayRows(WeightedRows):
         return rows
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        labeler = labeler_of(rule, self.place)
+
         def shares_of(index: slice) -> AnyArray:
-            shares, _ = self._block(index, frame).label(rule)
+            shares, _ = labeler(self._block(index, frame).rows, index)
             return to_host(shares.T)
 
         shares = np.concatenate(self._of_blocks(shares_of)).astype(np.float64)
@@ -341,8 +333,7 @@ class ArrayRows(WeightedRows):
         """Return some rows in frame coordinates, u = (x - origin) / scale."""
         place = self.place
         rows = self._take(self._X, index)
-        # In double precision the subtraction converts floating point without another
-        # copy.
+        # In double precision the subtraction converts rows without another copy.
         is_converted = place.is_double and place.xp.isdtype(rows.dtype, "real floating")
         if self.unit is not None or not is_converted:
             rows = place.xp.astype(rows, place.dtype)

@@ -9,26 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .._core import AnyArray, Array
+from .._core import AnyArray
 from .._messages import quoted_list
-from .backends import Request, changed_error
+from .checks import changed_error
+from .kinds import reader_of
 from .memory import TILES_PER_BLOCK, Block, BlockRows
-from .readers import SHOWN_NAMES, Reader, Span, reader_of
+from .protocol import Members, Request, Weights
+from .readers import SHOWN_NAMES, Reader, Span
+from .reservoir import Reservoir
 from .threads import ITEMS_AHEAD, read_ahead
 
-# A reservoir holds up to this many times the rows to keep before it drops the others.
-_RESERVOIR_SLACK = 1.5
 # Rows kept of the first pass: twice what a search needs, so that another seed gives
 # another sample of them.
 _MIN_KEPT_ROWS = 4_000
 _MAX_KEPT_ROWS = 40_000
 _MAX_KEPT_ENTRIES = 4_000_000
-# Blocks in memory besides those of the threads: read ahead, being filled, and its
-# source.
+# Blocks in memory besides those of the threads: those read ahead, the one that is being
+# filled, and the source of its rows.
 _SPARE_BLOCKS = ITEMS_AHEAD + 2
 # The upper bound for a number of rows that is unknown before the first pass.
 _MAX_UNKNOWN_ROWS = 10**9
@@ -37,8 +38,8 @@ _MAX_UNKNOWN_ROWS = 10**9
 def open_rows(
     X: Any,
     request: Request,
-    weights: Array | None = None,
-    is_member: AnyArray | None = None,
+    weights: Weights = None,
+    is_member: Members = None,
 ) -> FileRows:
     """Return the rows of a source, which are read a few at a time."""
     name = request.name
@@ -98,72 +99,14 @@ def _equal_blocks(
         yield Block(start, buffer[:n_filled], where)
 
 
-class _Kept(NamedTuple):
-    """Rows of a reservoir with their random keys and their indices."""
-
-    keys: AnyArray
-    indices: AnyArray
-    rows: AnyArray
-
-
-class Reservoir:
-    """A random sample of rows that come block by block: those of smallest keys.
-
-    Every row draws a random key in turn, so that the sample is the same for any size of
-    blocks. The number of rows need not be known. The sample is in the order of the
-    rows.
-    """
-
-    def __init__(self, n_kept: int, n_features: int, dtype: Any, seed: int) -> None:
-        self.n_seen = 0
-        self._n_kept = n_kept
-        self._rng = np.random.default_rng(seed)
-        # Rows with larger keys are not among those kept.
-        self._max_key = 1.0
-        nothing = _Kept(
-            np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, n_features), dtype)
-        )
-        self._parts = [nothing]
-        self._n_held = 0
-
-    def add(self, rows: AnyArray, index: AnyArray) -> None:
-        keys = self._rng.random(len(rows))
-        chosen = np.flatnonzero(keys < self._max_key)
-        self._parts.append(_Kept(keys[chosen], index[chosen], rows[chosen]))
-        self._n_held += len(chosen)
-        self.n_seen += len(rows)
-        if self._n_held > _RESERVOIR_SLACK * self._n_kept:
-            self._shrink()
-
-    def sample(self) -> tuple[AnyArray, AnyArray]:
-        """Return the rows and their indices."""
-        self._shrink()
-        kept = self._parts[0]
-        return kept.rows, kept.indices
-
-    def _shrink(self) -> None:
-        """Join all parts and drop all rows but those of the smallest keys."""
-        keys = np.concatenate([part.keys for part in self._parts])
-        index = np.concatenate([part.indices for part in self._parts])
-        rows = np.concatenate([part.rows for part in self._parts])
-        if len(keys) > self._n_kept:
-            smallest = np.sort(np.argpartition(keys, self._n_kept)[: self._n_kept])
-            keys = keys[smallest]
-            index = index[smallest]
-            rows = rows[smallest]
-            self._max_key = float(keys.max())
-        self._parts = [_Kept(keys, index, rows)]
-        self._n_held = len(keys)
-
-
 class FileRows(BlockRows):
     """All rows of a reader, or those that ``is_member`` marks."""
 
     def __init__(
         self,
         reader: Reader,
-        weights: Array | None,
-        is_member: AnyArray | None,
+        weights: Weights,
+        is_member: Members,
         n_threads: int,
     ) -> None:
         super().__init__(reader.n_rows, reader.n_features, weights, is_member)
@@ -196,12 +139,14 @@ class FileRows(BlockRows):
 
     # Passes over all rows.
 
-    def _blocks(self, *, is_listed: bool = False) -> Generator[Block, None, None]:
+    def _blocks(self) -> Generator[Block, None, None]:
         """Yield all rows; the first pass checks them and keeps a sample."""
-        is_first = self._kept is None and not is_listed
-        return read_ahead(
-            self._read_blocks(is_checked=is_listed or is_first, is_first=is_first)
-        )
+        is_first = self._kept is None
+        return read_ahead(self._read_blocks(is_checked=is_first, is_first=is_first))
+
+    def _listed_blocks(self) -> Generator[Block, None, None]:
+        """Yield all rows, checked: results of NaN would go unnoticed in a list."""
+        return read_ahead(self._read_blocks(is_checked=True, is_first=False))
 
     def _read_blocks(self, *, is_checked: bool, is_first: bool) -> Iterator[Block]:
         """Yield all rows of a source, which must not change from pass to pass."""

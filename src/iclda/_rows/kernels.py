@@ -61,6 +61,7 @@ def _tile(
     return x, weight
 
 
+# Without this, multiples of 16 rows are compiled apart from other numbers.
 @triton.jit(do_not_specialize=["n_rows", "n_chunks"])
 def moments(
     X,
@@ -83,9 +84,11 @@ def moments(
 
     SUMS is (programs, WIDTH), SQUARES (programs, WIDTH, WIDTH); SQUARES must be zeros.
     """
+    # Offsets of rows may exceed 32 bits.
     program = tl.program_id(0).to(tl.int64)
     cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
     into = SQUARES + program * (WIDTH * WIDTH) + cols[:, None] * WIDTH + cols[None, :]
+    # Each row of a tile has sums of its own, which are added up at the end.
     sums = tl.zeros((TILE, WIDTH), tl.float64)
     for chunk in range(program, n_chunks, tl.num_programs(0)):
         squares = tl.zeros((WIDTH, WIDTH), tl.float64)
@@ -101,10 +104,12 @@ def moments(
             # two. Without weights the entries are 0 and 1, which are their own roots.
             u *= (tl.sqrt(weight) if HAS_WEIGHTS else weight)[:, None]
             squares = tl.dot(tl.trans(u), u, squares, out_dtype=tl.float64)
+        # The squares of one chunk fill the registers: the total is in memory.
         tl.store(into, tl.load(into) + squares)
     tl.store(SUMS + program * WIDTH + cols, tl.sum(sums, axis=0))
 
 
+# Without this, multiples of 16 rows are compiled apart from other numbers.
 @triton.jit(do_not_specialize=["n_rows", "n_chunks"])
 def two_classes(
     X,
@@ -132,6 +137,7 @@ def two_classes(
     score counts as 0. If labels are hard, a row within ``tie`` goes to the first class.
     SUMS is (programs, 2 + WIDTH), in float64: weight, log-sum-exp, sum of u.
     """
+    # Offsets of rows may exceed 32 bits.
     program = tl.program_id(0).to(tl.int64)
     cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
     coef = tl.load(COEF + cols, mask=is_col, other=0.0)
@@ -194,6 +200,7 @@ def _softmax(scores, top):
     return shares / total[:, None], tl.log(total)
 
 
+# Without this, multiples of 16 rows are compiled apart from other numbers.
 @triton.jit(do_not_specialize=["n_rows", "n_chunks"])
 def many_classes(
     X,
@@ -223,6 +230,7 @@ def many_classes(
     is (programs, PADDED, WIDTH), and must be zeros; COUNTS is (programs, 1 + PADDED),
     with the log-sum-exp first. Both are in float64.
     """
+    # Offsets of rows may exceed 32 bits.
     program = tl.program_id(0).to(tl.int64)
     cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
     coef, intercept, classes = _rule(COEF, INTERCEPT, cols, is_col, CLASSES, PADDED)
@@ -239,6 +247,7 @@ def many_classes(
                 X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS
             )
             u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]
+            # TF32, the default of products, has 10 bits.
             scores = tl.dot(u, coef, input_precision="ieee") + intercept[None, :]
             top = tl.max(scores, axis=1)
             if IS_SOFT:
@@ -255,6 +264,7 @@ def many_classes(
             logs += top * weight
         all_counts += tl.sum(counts.to(tl.float64), axis=0)
         all_logs += logs.to(tl.float64)
+        # The sums of one chunk fill the registers: the total is in memory.
         tl.store(into, tl.load(into) + sums.to(tl.float64))
     out = COUNTS + program * (1 + PADDED)
     tl.store(out, tl.sum(all_logs, axis=0))

@@ -1,14 +1,14 @@
 """Rows that come as NumPy arrays, block by block.
 
 A block is what is read at once and summed by one thread; a tile is a part of it that
-fits into the cache. ``BlockRows`` has the sums, for rows of any source; ``MemoryRows``
-are those of an array, and ``ChainedRows`` those of several sources.
+fits into the cache. ``BlockRows`` has the sums, for rows of any source, and
+``MemoryRows`` are those of an array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
@@ -27,7 +27,6 @@ from .._core.labelsums import (
     complete_sums,
     fold,
     no_label_sums,
-    scaled,
     unfolded,
     with_weights,
 )
@@ -39,10 +38,10 @@ from .._core.moments import (
     no_moments,
     sums_from_zero,
 )
-from .._core.rows import Near, Rows
-from .progress import report_as, report_progress
+from .._core.rows import Near
+from .progress import report_progress
+from .protocol import Members, WeightedRows, Weights
 from .threads import Result, in_order
-from .weighted_rows import WeightedRows
 
 Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)
 
@@ -52,8 +51,7 @@ _MIN_TILE_ROWS = 512
 _MAX_TILE_ROWS = 8192
 # As float64 numbers, a tile of this size takes half the second-level cache of a core.
 _MAX_TILE_ENTRIES = 2**17
-# A block has this many tiles. One thread adds them up before their sum joins the
-# others.
+# A block has this many tiles, which one thread adds up.
 TILES_PER_BLOCK = 8
 
 
@@ -61,7 +59,7 @@ class Tile(NamedTuple):
     """Members among consecutive rows, with their weights and indices."""
 
     rows: AnyArray
-    weights: Array | None
+    weights: Weights
     indices: slice | AnyArray
 
 
@@ -99,8 +97,8 @@ class BlockRows(WeightedRows):
         self,
         n_all: int | None,
         n_features: int,
-        weights: Array | None = None,
-        is_member: AnyArray | None = None,
+        weights: Weights = None,
+        is_member: Members = None,
         *,
         tile_rows: int | None = None,
         n_threads: int = 1,
@@ -111,23 +109,24 @@ class BlockRows(WeightedRows):
         self._block_rows = TILES_PER_BLOCK * self._tile_rows
         self._n_threads = n_threads
 
-    def _blocks(self, *, is_listed: bool = False) -> Generator[Block, None, None]:
-        """Yield all rows, members or not.
-
-        ``is_listed`` says that results of single rows are wanted, not sums.
-        """
+    def _blocks(self) -> Generator[Block, None, None]:
+        """Yield all rows, members or not."""
         raise NotImplementedError
+
+    def _listed_blocks(self) -> Generator[Block, None, None]:
+        """Yield all rows where results of single rows are wanted, not sums."""
+        return self._blocks()
 
     def _first_rows(self) -> AnyArray | None:
         """Return rows that show whether all are near zero; None if none were read."""
         return None
 
     def _pass(
-        self, of_block: Callable[[Block], Result], *, is_listed: bool = False
+        self, of_block: Callable[[Block], Result], blocks: Generator[Block, None, None]
     ) -> Iterator[Result]:
         """Yield the results of a function of all blocks, in order."""
         if self._is_one_tile:
-            yield from map(of_block, self._blocks())
+            yield from map(of_block, blocks)
             return
 
         def with_stop(block: Block) -> tuple[int, Result]:
@@ -136,7 +135,7 @@ class BlockRows(WeightedRows):
         n_all = self._n_read if self._n_all is None else self._n_all
         # Both generators are closed at once if the consumer stops early.
         with (
-            closing(self._blocks(is_listed=is_listed)) as blocks,
+            closing(blocks),
             closing(in_order(with_stop, blocks, self._n_threads)) as results,
         ):
             for n_done, result in results:
@@ -147,8 +146,9 @@ class BlockRows(WeightedRows):
         """Return the sum of a function of all blocks; None if there are no rows."""
         total: Sum | None = None
         if self._n_rows == 0:
+            # Nothing is read, and no pass is reported.
             return total
-        for sums in self._pass(of_block):
+        for sums in self._pass(of_block, self._blocks()):
             total = sums if total is None else total + sums
         return total
 
@@ -163,6 +163,7 @@ class BlockRows(WeightedRows):
                 index = slice(begin, begin + len(part))
             else:
                 index = begin + inside
+            # A slice of rows in double precision is a view: nothing is copied.
             rows = part[inside].astype(np.float64, copy=False)
             if self.unit is not None:
                 rows = self.unit(rows)
@@ -171,7 +172,7 @@ class BlockRows(WeightedRows):
 
     def _rows_at(self, index: AnyArray) -> AnyArray:
         parts = [np.zeros((0, self.n_features))]
-        for block in self._blocks(is_listed=True):
+        for block in self._listed_blocks():
             low, high = np.searchsorted(index, [block.start, block.stop])
             parts.append(block.rows[index[low:high] - block.start])
         return np.concatenate(parts)
@@ -225,8 +226,8 @@ class BlockRows(WeightedRows):
         near: Near | None = None,
     ) -> LabelSums:
         # Folding the frame into the rule saves shifting and scaling every row. Labels
-        # come from the folded rule whenever there is one: ties must fall alike with and
-        # without scatter.
+        # come from the folded rule whenever there is one, so that ties fall alike with
+        # and without scatter.
         used_rule, is_folded = fold(rule, frame)
         sums_raw = is_folded and centers is None
         if sums_raw and isinstance(used_rule, LinearRule):
@@ -235,8 +236,7 @@ class BlockRows(WeightedRows):
         if near is not None and near.softening > 1 and isinstance(rule, LinearRule):
             softened_rule, _ = fold(near.softened(rule), frame)
 
-        # Rows near boundaries, by the start of their block: threads finish in any
-        # order.
+        # Rows near boundaries, by the start of their block: threads end in any order.
         near_by_start: dict[int, Array | None] = {}
 
         def of_block(block: Block) -> LabelSums:
@@ -283,10 +283,11 @@ class BlockRows(WeightedRows):
     def _of_members(self, of_tile: Callable[[Tile], AnyArray]) -> AnyArray:
         # A tile without rows gives the shape and dtype of the results, even of none.
         empty = of_tile(Tile(np.zeros((0, self.n_features)), None, slice(0, 0)))
-        by_block = self._pass(
-            lambda block: [of_tile(tile) for tile in self._tiles(block)], is_listed=True
-        )
-        results = chain.from_iterable(by_block)
+
+        def of_block(block: Block) -> list[AnyArray]:
+            return [of_tile(tile) for tile in self._tiles(block)]
+
+        results = chain.from_iterable(self._pass(of_block, self._listed_blocks()))
         return concatenate(chain([empty], results), self._n_rows)
 
 
@@ -296,8 +297,8 @@ class MemoryRows(BlockRows):
     def __init__(
         self,
         X: AnyArray,
-        weights: Array | None = None,
-        is_member: AnyArray | None = None,
+        weights: Weights = None,
+        is_member: Members = None,
         tile_rows: int | None = None,
         n_threads: int = 1,
     ) -> None:
@@ -316,7 +317,7 @@ class MemoryRows(BlockRows):
         """Yield rows, weights and indices, tile by tile, cut alike every time."""
         return self._tiles(Block(0, self._X))
 
-    def _blocks(self, *, is_listed: bool = False) -> Generator[Block, None, None]:
+    def _blocks(self) -> Generator[Block, None, None]:
         for start in range(0, len(self._X), self._block_rows):
             yield Block(start, self._X[start : start + self._block_rows])
 
@@ -327,79 +328,8 @@ class MemoryRows(BlockRows):
         return self._X if len(index) == len(self._X) else self._X[index]
 
 
-class ChainedRows:
-    """The rows of several parts, in order; their weights are times ``factor``.
-
-    Passes over all parts are counted here.
-    """
-
-    def __init__(
-        self, parts: Sequence[Rows], n_features: int, factor: float = 1.0
-    ) -> None:
-        self._parts = [part for part in parts if part.n_rows > 0]
-        self.n_features = n_features
-        self._factor = factor
-        self._n_passes = 0
-
-    @property
-    def n_rows(self) -> int:
-        return sum(part.n_rows for part in self._parts)
-
-    @property
-    def held_at(self) -> Any:
-        return self._parts[0].held_at if len(self._parts) == 1 else None
-
-    def moments(self, frame: Frame) -> Moments:
-        parts = self._pass(lambda part: part.moments(frame))
-        return sum(parts, no_moments(self.n_features)).scaled(self._factor)
-
-    def label_sums(
-        self,
-        rule: Rule,
-        frame: Frame,
-        centers: Array | None = None,
-        *,
-        near: Near | None = None,
-    ) -> LabelSums:
-        parts = self._pass(
-            lambda part: part.label_sums(rule, frame, centers, near=near)
-        )
-        total = sum(parts, no_label_sums(rule.n_classes, self.n_features))
-        return scaled(total, self._factor)
-
-    def _pass(self, of_part: Callable[[Rows], Result]) -> list[Result]:
-        """Return a result of every part, in their order: one pass over all rows."""
-        self._n_passes += 1
-        with report_as(self._n_passes):
-            return [of_part(part) for part in self._parts]
-
-    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
-        share = min(1.0, n / max(1, self.n_rows))
-        # The first sample may take long and is reported; samples between passes are
-        # not.
-        with report_as(None) if self._n_passes else nullcontext():
-            drawn = [
-                part.sample(max(1, round(share * part.n_rows)), seed + i)
-                for i, part in enumerate(self._parts)
-            ]
-        if not drawn:
-            return np.zeros((0, self.n_features)), np.zeros(0)
-        if len(drawn) == 1:
-            # A single part is not copied.
-            rows, weights = drawn[0]
-        else:
-            rows = np.concatenate([part_rows for part_rows, _ in drawn])
-            weights = np.concatenate([part_weights for _, part_weights in drawn])
-        return rows, self._factor * weights
-
-    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        with report_as(None):
-            shares = [part.responsibilities(rule, frame) for part in self._parts]
-        return np.concatenate(shares) if shares else np.zeros((0, rule.n_classes))
-
-
 def _near_rows(
-    near: Near, shares: Array, rows: Array, weights: Array | None, index: AnyArray
+    near: Near, shares: Array, rows: Array, weights: Weights, index: AnyArray
 ) -> Array:
     """Return the rows of a tile near class boundaries, after their weights."""
     chosen, counts = near.rows(shares, index)

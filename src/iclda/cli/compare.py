@@ -106,12 +106,12 @@ def compare(
             from ..studies.compare.plan import ComparisonPlan
             from ..studies.compare.run import open_run
             from ..studies.page import check_can_report
-            from ..tabular.table import ReadOptions, read_file
+            from ..tabular.read_options import ReadOptions
+            from ..tabular.table import read_file
 
             check_can_report()
-            with messages.noted_warnings():
-                names = options.split_names(methods or "")
-                named_methods = find_compared(names) if names else None
+            names = options.split_names(methods or "")
+            named_methods = find_compared(names) if names else None
             reading = ReadOptions(
                 target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
             )

@@ -18,9 +18,10 @@ from .playground import NoBrowser, Port, serve_page
 
 if TYPE_CHECKING:
     from .._local_server import Site
-    from ..labeling import LabelingSession
-    from ..tabular.ask import Pool, Round
-    from ..tabular.table_files import Answers
+    from ..labeling.answers import Answers
+    from ..labeling.pool import Pool
+    from ..labeling.rounds import Round
+    from ..labeling.session import LabelingSession
 
 _AnswersFile = Annotated[
     Path, Option(metavar="FILE", help="CSV of rows to label; it is extended.")
@@ -57,7 +58,7 @@ def ask(
 ) -> None:
     """Choose rows to label next, and state the error that the labels so far show."""
     with show_cells(quiet or json, title="Choosing rows"):
-        from ..tabular.ask import ask_for_labels
+        from ..labeling.rounds import ask_for_labels
 
         asked = ask_for_labels(
             data, n, target=target, id=id, labels=labels, n_test=test, seed=seed
@@ -85,8 +86,10 @@ def label(
     at once.
     """
     check_installed(("starlette", "uvicorn"), "the page to label on", "playground")
-    from ..labeling import LabelingSession, ShownRows, labeling_site
-    from ..tabular.ask import Pool
+    from ..labeling.pool import Pool
+    from ..labeling.server import labeling_site
+    from ..labeling.session import LabelingSession
+    from ..labeling.shown import ShownRows
 
     check_writable(labels)
     pool = Pool(data, id, target)

@@ -9,9 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import shlex
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -31,16 +29,6 @@ RESUMABLE = "What was computed is kept: run the same command to go on."
 _OPTION_NAMES = {"data_dir": "data", "n_labeled": "labeled", "priors": "prior"}
 # Errors of the file system after which another place or more room helps.
 _NOT_WRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
-
-
-@contextmanager
-def noted_warnings() -> Iterator[None]:
-    """Print each warning in a line, without the place in the code that Python shows."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for warning in caught:
-        typer.echo(f"Note: {warning.message}", err=True)
 
 
 def in_options(message: str) -> str:

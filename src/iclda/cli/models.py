@@ -91,15 +91,15 @@ def fit(
     from .. import rows
     from .._statistics import NOTHING as NOTHING_LEARNED
     from ..model_files import check_can_save, model_details, save_model
-    from ..tabular.fit_predict import fit_table
+    from ..tabular.fit import fit_table
+    from ..tabular.read_options import ReadOptions
     from ..tabular.summaries import fit_summary
-    from ..tabular.table import ReadOptions, read_file
+    from ..tabular.table import read_file
 
     # Everything that was typed is checked before anything is read.
     named_method = None
     if method != _AUTO:
-        with messages.noted_warnings():
-            named_method = find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
+        named_method = find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
     priors = _parse_shares("--prior", prior)
     parsed_shrinkage = parse_shrinkage(shrinkage)
     quotas: Any = " ".join(proportions or ())
@@ -150,7 +150,7 @@ def predict(
     quiet: options.Quiet = False,
 ) -> None:
     """Predict class and probabilities of every row of a table."""
-    from ..tabular.fit_predict import predict_file
+    from ..tabular.predict import predict_file
     from ..tabular.summaries import prediction_summary
 
     fitted, kinds, about = _load(model)
@@ -181,7 +181,7 @@ def evaluate(
     """Judge a model by rows whose class is known."""
     from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
     from ..studies.page import check_can_report
-    from ..tabular.table import ReadOptions
+    from ..tabular.read_options import ReadOptions
 
     if out is not None:
         check_can_report()
@@ -229,7 +229,7 @@ def show(model: _Model, json: options.Json = False) -> None:
 def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
     """Return a model, the kinds of its columns, and what its file says about it."""
     from ..model_files import column_kinds, load_model, model_details
-    from ..tabular.table_files import feature_names
+    from ..tabular.array_files import feature_names
 
     fitted = load_model(path)
     kinds = column_kinds(fitted)

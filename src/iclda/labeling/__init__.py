@@ -1,7 +1,7 @@
-"""The page on which a person labels rows."""
+"""Labeling: a person labels the rows that help a model most, in a file or on a page.
 
-from .server import labeling_site
-from .session import LabelingSession
-from .shown import ShownRows
-
-__all__ = ["LabelingSession", "ShownRows", "labeling_site"]
+`pool` has the rows, `answers` the file in which a person labels some of them, and
+`project` joins both: it draws the next rows to ask for and estimates the error. With
+`rounds` a person fills in the file (``iclda ask``); with the page, `session`, `shown`
+and `server`, a click answers (``iclda label``).
+"""

@@ -19,8 +19,10 @@ from typing import Any
 
 from .._messages import plural
 from .._statistics import LEAST_TESTED, ErrorEstimate, percent_text
-from ..tabular.ask import Batch, Pool, Project
-from ..tabular.table_files import CHOSEN, RANDOM, Answers, spelling_of
+from ..tabular.answer_files import CHOSEN, RANDOM, spelling_of
+from .answers import Answers
+from .pool import Pool
+from .project import Batch, Project
 from .shown import ShownRows
 
 # Rows of the first round.
@@ -97,7 +99,7 @@ class LabelingSession:
         self.last: dict[str, str] | None = None
         self.findings = FitFindings()
         self.classes: list[str] = []
-        self._rows_stamp = stamp_of(pool.file.file)
+        self._rows_stamp = stamp_of(pool.file.path)
         self._answers_stamp = stamp_of(path)
         self._last_task: FitTask | None = None
         self.project = Project.read(pool, path)
@@ -208,7 +210,7 @@ class LabelingSession:
         It runs on another thread than the other methods.
         """
         file = self.pool.file
-        if stamp_of(file.file) != self._rows_stamp:
+        if stamp_of(file.path) != self._rows_stamp:
             raise ValueError(
                 f"{file.path} has changed since it was opened: end `iclda label` and "
                 "start it again. All answers are kept."

@@ -12,9 +12,9 @@ from typing import Any
 
 from .._core import AnyArray
 from .._messages import plural, say
-from ..tabular.ask import Pool
-from ..tabular.encoders import texts_of
-from ..tabular.table import require_columns
+from ..tabular.cells import texts_of
+from ..tabular.readers import require_columns
+from .pool import Pool
 
 _IMAGE_TYPES = {
     ".png": "image/png",

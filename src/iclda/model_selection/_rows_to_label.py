@@ -13,7 +13,9 @@ from sklearn.utils import check_random_state
 from .._core import AnyArray, Array
 from .._estimators.labels import check_lengths, split_marker
 from .._messages import plural
-from .._rows.backends import MANY_FEATURES, UnitLength, check_finite, in_memory
+from .._rows.checks import check_finite
+from .._rows.kinds import in_memory
+from .._rows.unit_length import MANY_FEATURES, UnitLength
 from ..methods import find_method
 from ._splitters import is_whole
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +18,20 @@ import numpy as np
 from .._core import AnyArray, Array
 from .._messages import plural, printable, quoted_list
 from .._statistics import CLEAR, NOTHING, ReliabilityCurve
-from ..tabular.encoders import texts_of
-from ..tabular.fit_predict import (
+from ..tabular.cells import texts_of
+from ..tabular.class_names import may_mean_nothing, short_number
+from ..tabular.files import open_data
+from ..tabular.label_error import why_withheld
+from ..tabular.labels import find_labels
+from ..tabular.predict import (
     PredictionCounts,
     ShareDone,
     check_columns,
     predicted_blocks,
 )
+from ..tabular.read_options import ReadOptions
 from ..tabular.summaries import far_warning
-from ..tabular.table import (
-    ReadOptions,
-    Table,
-    may_mean_nothing,
-    read_classes,
-    short_number,
-    why_withheld,
-)
-from ..tabular.table_files import open_data, open_table
+from ..tabular.table import Table
 from .measures import EDGES, Bins, Confusion, bins_of, brier_score, count_confusion
 from .page import class_error_lines, confusion_lines, percent
 
@@ -140,8 +137,10 @@ def evaluate_file(
     """
     file = open_data(data, options.ids)
     check_columns(file, kinds)
-    options = _with_target(options, about.get("target"))
-    known = read_classes(file, options)
+    # The target of the fit, unless another one is given.
+    labels_file = find_labels(file, options, about.get("target"))
+    file.hold(file.columns[:1], texts=[labels_file.target, *options.ids])
+    known = labels_file.read()
     names = texts_of(known.cells.to_pylist(), empty=("",))
 
     # Rows that were chosen for being informative do not show the error on others.
@@ -177,19 +176,6 @@ def evaluate_file(
         n_chosen=table.n_chosen,
         warning=far_warning(counts),
     )
-
-
-def _with_target(options: ReadOptions, trained_target: str | None) -> ReadOptions:
-    """Take the target that the model was trained on, unless another one is given.
-
-    A file of labels need not have a column of that name.
-    """
-    if options.target is not None:
-        return options
-    labels = options.labels
-    if labels is None or trained_target in open_table(Path(labels)).columns:
-        return replace(options, target=trained_target)
-    return options
 
 
 class _Sums:

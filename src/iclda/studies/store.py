@@ -22,9 +22,8 @@ from .._messages import Hint, say
 
 # Name of the file in the folder of a study.
 STORE = "rows.sqlite"
-# Formats of the rows: a store of another format is refused.
-PAPER_FORMAT = 1
-COMPARISON_FORMAT = 2
+# Raised when stores of an earlier format could not be read.
+_FORMAT = 3
 # Columns that identify a row.
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
 # Errors of SQLite that call for more room ...
@@ -176,15 +175,13 @@ class Store:
                 "{path} is a store of another study ({found}): use another {@out}."
             )
             raise StoreError(say(sentence, path=self.path, found=stored_kind))
-        is_comparison = stored_kind == "comparison"
-        known_format = COMPARISON_FORMAT if is_comparison else PAPER_FORMAT
-        stored_format = settings.get("format", known_format)
-        if stored_format != known_format:
+        stored_format = settings.get("format", _FORMAT)
+        if stored_format != _FORMAT:
             sentence = (
-                "{path} has format {stored}, and this version reads {known}: use the "
-                "version of iclda that wrote it, or another {@out}."
+                "{path} was made by another version of iclda, in format {stored} in "
+                "place of {known}: run again with another {@out}, or remove the folder."
             )
-            formats = {"stored": stored_format, "known": known_format}
+            formats = {"stored": stored_format, "known": _FORMAT}
             raise StoreError(say(sentence, path=self.path, **formats))
 
     def settings(self) -> dict[str, Any]:
@@ -199,10 +196,11 @@ class Store:
         self._write("INSERT OR REPLACE INTO settings VALUES (?, ?)", pairs)
 
     def merge_settings(self, **values: Any) -> dict[str, Any]:
-        """Return settings, with dictionaries joined with the stored ones.
+        """Return settings and the format, with dictionaries joined with stored ones.
 
         A StoreError is raised if the rows were made with other settings.
         """
+        values["format"] = _FORMAT
         stored = self.settings()
         folder = self.path.parent
         for name, value in values.items():

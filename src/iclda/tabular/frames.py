@@ -1,95 +1,60 @@
-"""Tables from pandas frames: a frame is read like a Parquet file, without writing one.
+"""Frames of pandas, in both directions.
 
-`read_frame` makes a ``Table`` of a frame. The frame becomes an Arrow table in memory,
-so that it goes through the same checks as a file, and columns of lists of numbers
-become a column for each number.
+`FrameReader` reads a frame like a Parquet file, without writing one: the frame becomes
+an Arrow table in memory, so that it passes the same checks as a file, and columns of
+lists of numbers become a column for each number. `to_pandas_frame` makes a frame of
+what any reader has read.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .._rows.backends import refuse_repeated
-from .encoders import require_for_tables
-from .table import ReadOptions, Table, read_opened
-from .table_files import _entries
+from .._messages import ColumnError
+from .cells import require_for_tables, texts_of
+from .list_columns import columns_of_lists, without_lists
+from .readers import DataReader
 
 # What messages and reports call a frame, which has no path.
 _FRAME_NAME = Path("The table")
 
 
-def read_frame(frame: Any, options: ReadOptions) -> Table:
-    """Read a pandas frame; its index is ignored, names of columns become text."""
-    reader: Any = _FrameReader(_to_arrow(frame))
-    return read_opened(reader, options)
+class FrameReader(DataReader):
+    """The rows of a frame. Its index is ignored, and names of columns become text."""
 
+    def __init__(self, frame: Any) -> None:
+        rows = _to_arrow(frame)
+        self.lists = {}
+        columns: list[str] = []
+        for name in rows.column_names:
+            column = rows[name]
+            made = columns_of_lists(name, column.type, column.chunks)
+            if made is not None:
+                self.lists[name] = made
+            columns += made or [name]
+        super().__init__(_FRAME_NAME, columns)
+        self._rows = _decoded(without_lists(rows, self.lists, self.path))
 
-class _FrameReader:
-    """Rows of a frame with what ``read_opened`` asks of an opened table file.
-
-    Attributes
-    ----------
-    path : Path
-        What messages call the frame.
-    columns : tuple of str
-        Names of all columns.
-    lists : dict of str to list of str
-        Columns that were made of a column of lists, by the name of that column.
-    n_rows : int
-        Number of rows.
-    """
-
-    def __init__(self, rows: Any) -> None:
-        self.path = _FRAME_NAME
-        self.lists: dict[str, list[str]] = {}
-        self._rows = self._without_lists(rows)
-        self.columns = tuple(self._rows.column_names)
-        self.n_rows = self._rows.num_rows
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self._rows.num_rows)
 
     def read(self, columns: Sequence[str]) -> Any:
-        """Return an Arrow table of these columns."""
+        """Return all rows as an Arrow table of these columns."""
         return self._rows.select(columns)
 
-    def column(self, name: str) -> Any:
-        """Return one Arrow column."""
-        return self._rows[name]
-
-    def hold(self, columns: Iterable[str], texts: Iterable[str]) -> None:
-        """Do nothing: the rows are in memory already."""
-
     def sha256(self) -> str:
-        """Checksum of the cells, which tells whether a stored comparison is of them."""
+        """Return the checksum of the cells; it does not depend on the index."""
         digest = _Digest()
         ipc = require_for_tables("pyarrow.ipc")
         with ipc.new_stream(digest, self._rows.schema) as stream:
             stream.write_table(self._rows)
         return digest.sha256.hexdigest()
-
-    def _without_lists(self, rows: Any) -> Any:
-        """Replace every column of lists by columns of numbers."""
-        names: list[str] = []
-        cells: list[Any] = []
-        for name in rows.column_names:
-            # NumPy drops zero bytes from the end of names.
-            if "\0" in name:
-                raise ValueError(
-                    f"{self.path}: the column {name!r} holds a zero byte: rename it."
-                )
-            column = rows[name]
-            width = _list_width(column)
-            if width is None:
-                names.append(name)
-                cells.append(_decoded(column))
-                continue
-            self.lists[name] = [f"{name}_{k}" for k in range(width)]
-            names += self.lists[name]
-            cells += list(_entries(column, width, f"{self.path}, column {name!r}", 0))
-        refuse_repeated(tuple(names), str(self.path))
-        return require_for_tables("pyarrow").table(cells, names=names)
 
 
 class _Digest(io.RawIOBase):
@@ -132,28 +97,55 @@ def _to_arrow(frame: Any) -> Any:
     return rows.replace_schema_metadata(None)
 
 
-def _list_width(column: Any) -> int | None:
-    """Count the numbers of the first list of a column; None if it holds no lists."""
-    types = require_for_tables("pyarrow").types
-    kind = column.type
-    is_list = (
-        types.is_list(kind)
-        or types.is_large_list(kind)
-        or types.is_fixed_size_list(kind)
-    )
-    if not is_list:
-        return None
-    if not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
-        return None
-    known = column.drop_null()
-    return len(known[0]) if len(known) else None
-
-
-def _decoded(column: Any) -> Any:
+def _decoded(rows: Any) -> Any:
     """Return categories that are not text as their values, as a Parquet file would."""
     types = require_for_tables("pyarrow").types
+    for position, field in enumerate(rows.schema):
+        if not types.is_dictionary(field.type):
+            continue
+        kind = field.type.value_type
+        if not (types.is_string(kind) or types.is_large_string(kind)):
+            values = rows.column(position).cast(kind)
+            rows = rows.set_column(position, field.name, values)
+    return rows
+
+
+def to_pandas_frame(rows: Any) -> Any:
+    """Return a frame of an Arrow table: numbers, booleans, dates, or text with gaps."""
+    pandas = require_for_tables("pandas")
+    columns = {name: _series(name, rows[name]) for name in rows.column_names}
+    return pandas.DataFrame(columns, index=pandas.RangeIndex(rows.num_rows))
+
+
+def _series(name: str, column: Any) -> Any:
+    """Return an Arrow column as a pandas column."""
+    arrow = require_for_tables("pyarrow")
+    pandas = require_for_tables("pandas")
+    types = arrow.types
     kind = column.type
-    if not types.is_dictionary(kind):
-        return column
-    is_text = types.is_string(kind.value_type) or types.is_large_string(kind.value_type)
-    return column if is_text else column.cast(kind.value_type)
+    if (
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_string_view(kind)
+        or types.is_dictionary(kind)
+    ):
+        return _text_series(name, column)
+    if types.is_boolean(kind) and column.null_count:
+        return pandas.Series(column.to_pylist(), dtype="boolean")
+    if types.is_decimal(kind) or types.is_null(kind) or types.is_float16(kind):
+        column = column.cast(arrow.float64())
+    return column.to_pandas(date_as_object=False)
+
+
+def _text_series(name: str, column: Any) -> Any:
+    """Return a column of text as a pandas column, None for empty cells."""
+    arrow = require_for_tables("pyarrow")
+    try:
+        # Encoded as a dictionary, so that each distinct value becomes text once.
+        values = column.dictionary_encode().to_pandas().array
+    except arrow.ArrowException:
+        message = f"Column {name!r} holds text that is not UTF-8: write the file anew."
+        raise ColumnError(message, column=name) from None
+    # Empty cells have the code -1: None is the last of the texts.
+    texts = texts_of([*values.categories, None])
+    return require_for_tables("pandas").Series(texts[values.codes], dtype=object)

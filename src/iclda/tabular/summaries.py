@@ -19,9 +19,10 @@ from .._estimators.labels import FREE, LABELED
 from .._messages import plural, quoted_list
 from .._statistics import CLEAR, LEAST_TESTED, NOTHING, UNCLEAR, BaseRate, percent_text
 from ..methods import FITTED, Method, known_method
-from .encoders import type_named
-from .fit_predict import FAR_DEVIATIONS, FitReport, PredictionCounts
-from .table_files import feature_names
+from .array_files import feature_names
+from .column_types import type_named
+from .fit import FitReport
+from .predict import FAR_DEVIATIONS, PredictionCounts
 
 _METHOD_BY_CLASS = {
     method.class_name: method for method in FITTED if not method.options

@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
-from iclda._core.solvers import Limits, settings
-from iclda._core.solvers.attainable import hold_all
+from iclda._core.solvers import Limits
 from iclda._core.solvers.global_bound import ProofCell, UpperBounds, is_proved_global
+from iclda._core.solvers.held import hold_all
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
 from problems import (
+    change_settings,
     climb_shares,
     draw_sample,
     point_of_shares,
@@ -29,7 +30,7 @@ def draw_points(problem, rng, n):
     held, width = hold_all(problem), problem.labeled_point.shape[1]
     for i in range(n):
         scores = rng.normal(size=(2, width)) * np.exp(rng.uniform(-2, 3))
-        point = held.soft_point(scores)[0] if i % 3 else held.hard_point(scores)
+        point = held.label(scores).point if i % 3 else held.hard_point(scores)
         r, b = point[0, 0], point[0, 1:]
         yield point, r, 1 - b @ b / (r * (1 - r))
 
@@ -129,5 +130,5 @@ def test_nothing_is_proved_of_three_classes_or_after_too_much_work(monkeypatch):
     problem = problem_of(sample)
     assert not is_proved_global(problem, solve(problem).point)
     problem = draw_problem(0)
-    monkeypatch.setattr(settings, "PROOF_WORK", 1.0)
+    change_settings(monkeypatch, "PROOF", max_numbers_read=1.0)
     assert not is_proved_global(problem, solve(problem).point)

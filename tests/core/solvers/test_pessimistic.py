@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from iclda._core.solvers import Limits, Outcome
-from iclda._core.solvers.attainable import hold_all
+from iclda._core.solvers.held import hold_all
 from iclda._core.solvers.pessimistic import contrast_with, maximize_worst_gain
 from iclda._core.solvers.supervised import supervised_reference
 from problems import (
@@ -37,7 +37,7 @@ def tiny_sample(number):
 
 
 def loss_of(problem):
-    """Minus the gain h of (n, K) shares of the unlabeled rows, with its gradient."""
+    """Minus the gain h of (n, K) shares of the unlabeled rows, and its gradient."""
     held, contrast = (
         hold_all(problem),
         contrast_with(problem, supervised_reference(problem)),

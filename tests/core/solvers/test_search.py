@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from iclda._core.solvers import Limits, Outcome, settings
+from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
 from iclda._core.solvers.pessimistic import maximize_worst_gain
 from problems import change_settings, draw_apart, point_of, problem_of
@@ -21,8 +21,8 @@ def test_more_rows_than_are_held_reach_the_same_objective(
 ):
     sample = draw_apart(n_classes, 6000, separation)
     held = solver(problem_of(sample), limits=Limits(200, 1e-8))
-    monkeypatch.setattr(settings, "HELD_ROWS", 2000)
-    change_settings(monkeypatch, screened_rows=500)
+    change_settings(monkeypatch, "HOLDING", max_rows=2000)
+    change_settings(monkeypatch, "STARTS", screened_rows=500)
     read = solver(problem_of(sample), limits=Limits(200, 1e-6))
     assert held.outcome is read.outcome is Outcome.CONVERGED
     assert read.objective == pytest.approx(held.objective, abs=1e-6)

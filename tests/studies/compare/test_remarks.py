@@ -8,11 +8,11 @@ import pytest
 from tables_of_results import make_table, table_of
 
 from iclda import ColumnError
-from iclda._checks import FINE, NOTE, WARNING, first_copies
 from iclda.studies.compare.plan import ComparisonPlan
 from iclda.studies.compare.remarks import check_table, encode_sample
 from iclda.studies.compare.settings import choose_settings
 from iclda.studies.compare.splits import Splits
+from iclda.tabular.checks import FINE, NOTE, WARNING, first_copies
 
 
 def remarks(table, n_labeled=None):

@@ -22,7 +22,7 @@ from iclda.studies.compare.terminal import (
     score_lines,
 )
 from iclda.tabular import Source
-from iclda.tabular.table import ReadOptions
+from iclda.tabular.read_options import ReadOptions
 
 METHODS = (find_method("em"), find_method("supervised"))
 

@@ -1,4 +1,7 @@
-"""Solvers, a method each, and what they share: when an iteration stops, and how it ended."""
+"""Solvers, one method a module, and what they share: how an iteration ends.
+
+The parts of the search are listed in docs/solvers.md; ``search`` has their order.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,17 @@ from ..._messages import Text, say
 
 @dataclass(frozen=True)
 class Limits:
-    """When an iteration stops: after ``max_iter`` rounds, or at the tolerance ``tol``."""
+    """An iteration stops after ``max_iter`` rounds, or at the tolerance ``tol``."""
 
     max_iter: int
     tol: float = 0.0
 
 
 class Outcome(Enum):
-    """How an iteration ended: ``outcome_`` of a classifier is the name, in lower case.
+    """How an iteration ended.
 
-    The values are what the user reads, and what helps.
+    ``outcome_`` of a classifier is the name, in lower case. The value of a member is
+    what the user reads, and the advice.
     """
 
     CONVERGED = "converged.", ""
@@ -29,14 +33,14 @@ class Outcome(Enum):
     )
     MANY_CLASSES = (
         "stopped before it converged: {detail}.",
-        "So many classes and unlabeled rows allow fewer steps than max_iter (now {max_iter}): "
-        "pass fewer unlabeled rows{or_tol}.",
+        "So many classes and unlabeled rows allow fewer steps than max_iter "
+        "(now {max_iter}): pass fewer unlabeled rows{or_tol}.",
     )
     NOT_FOUND = (
-        "has not found a maximum, because so many rows, columns and classes make every step long, "
-        "and keeps the best labeling it has seen: {detail}.",
-        "Pass fewer unlabeled rows or columns, or use a method without a search, such as "
-        "AverageLDA; a larger max_iter (now {max_iter}) takes longer in proportion.",
+        "has not found a maximum, because so many rows, columns and classes make every "
+        "step long, and keeps the best labeling it has seen: {detail}.",
+        "Pass fewer unlabeled rows or columns, or use a method without a search, such "
+        "as AverageLDA; a larger max_iter (now {max_iter}) takes longer in proportion.",
     )
     STALLED = (
         "could not close the gap to the tolerance: {detail}.",
@@ -47,9 +51,10 @@ class Outcome(Enum):
     def describe(self, detail: str, max_iter: int | str, tol: float | None) -> Text:
         """Say how an iteration ended, and what helps.
 
-        ``detail`` is what was left to be done; ``tol`` is None for methods without a tolerance.
+        ``detail`` is what was left to be done; ``tol`` is None for methods without a
+        tolerance.
         """
         or_tol = "" if tol is None else f", or raise tol (now {tol:g})"
         sentence, advice = self.value
-        whole = f"{sentence} {advice}".rstrip()
-        return say(whole, detail=detail, max_iter=max_iter, tol=tol, or_tol=or_tol)
+        text = f"{sentence} {advice}".rstrip()
+        return say(text, detail=detail, max_iter=max_iter, tol=tol, or_tol=or_tol)

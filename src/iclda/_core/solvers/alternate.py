@@ -22,38 +22,18 @@ from ..gaussian import LOG_2PI, Gaussians
 from ..labelsums import LinearRule
 from ..likelihood import PreciseMeans
 from ..problem import Problem
-from . import Limits, Outcome
-from .attainable import AttainableSet, Shift, StreamedSet, shifted
-from .quotas import QuotaSet, QuotaStreamedSet, hold_rows, read_rows
+from . import Limits, Outcome, settings
+from .attainable import AttainableSet, SoftLabels
+from .sets import attainable_sets
 
-# Up to this many unlabeled rows are held in memory.
-_MAX_HELD_ROWS = 4096
-# With quotas, up to this many numbers (64 MB) are held: filling the quotas of many
-# classes reads the rows many times.
-_MAX_HELD_NUMBERS_WITH_QUOTAS = 2**23
-# Sharpness of quotas that are intervals: their slacks have almost no entropy.
-_SLACK_SHARPNESS = 1e6
-
-# An extrapolation of EM uses this many of its last steps.
-_REMEMBERED_STEPS = 8
-# A least squares problem with more rows than this is solved by its normal equations.
-_MAX_LAPACK_ROWS = 20_000
 # Relative cutoff for the singular values of the normal equations ...
 _GRAM_RCOND = 1e-12
 # ... and of the problem itself.
 _LEAST_SQUARES_RCOND = 1e-8
 # Size of the workspace for LAPACK's least squares, in numbers.
 _LAPACK_WORKSPACE_SIZE = 1024
-# A step that leads away from a saddle is stretched by this factor.
-_SADDLE_STRETCH = 2.0
-
 # Rounding of the likelihood, per row and dimension.
 _LIKELIHOOD_ROUNDING = 64 * float(np.finfo(np.float64).eps)
-# EM has converged after this many small rises of the likelihood in a row.
-_SMALL_RISES_AT_CONVERGENCE = 2
-
-# Self-training computes at most this many scores (32 MB) at once.
-_MAX_HELD_SCORES = 2**22
 # Rounding of the product of a share and the weight of all rows.
 _ROOM_ROUNDING = 1e-9
 # Rows whose leads agree to this many decimals count as equal.
@@ -83,33 +63,13 @@ def alternate(
 
     ``start`` are the scores of the first labels; None for those of the supervised fit.
     """
-    rows = _rows_of(problem)
+    rows = attainable_sets(problem).open_for_rounds()
     if start is None:
         start = start_scores(problem)
     limits = replace(limits, max_iter=problem.rounds(limits.max_iter))
     loop = _maximize_marginal if is_soft else _repeat_labels
     result = loop(problem, rows, start, limits)
-    n_passes_of_loop = rows.n_passes if isinstance(rows, StreamedSet) else 0
-    return replace(result, n_passes=1 + n_passes_of_loop)
-
-
-def _rows_of(problem: Problem) -> AttainableSet:
-    """Hold few rows in memory, whitened once; read many rows in every round."""
-    unlabeled = problem.unlabeled
-    has_quotas = problem.proportions is not None
-    max_held_rows = _MAX_HELD_ROWS
-    if has_quotas:
-        numbers_per_row = 1 + problem.whitening.rank + 4 * problem.n_classes
-        affordable = _MAX_HELD_NUMBERS_WITH_QUOTAS // numbers_per_row
-        max_held_rows = max(max_held_rows, affordable)
-    if unlabeled.n_rows <= max_held_rows:
-        rows, weights = unlabeled.sample(max_held_rows, 0)
-        return hold_rows(problem, rows, weights, _SLACK_SHARPNESS)
-    if not has_quotas:
-        return StreamedSet(problem)
-    # The shift that fills the quotas of a sample is the first guess for all rows.
-    rows, weights = unlabeled.sample(_MAX_HELD_ROWS, 0)
-    return read_rows(problem, hold_rows(problem, rows, weights, _SLACK_SHARPNESS))
+    return replace(result, n_passes=1 + rows.n_passes)
 
 
 def _repeat_labels(
@@ -140,17 +100,14 @@ def _repeat_labels(
 
 
 class _Round(NamedTuple):
-    """One pass: labels by the model at ``point`` lead to the next one, ``refitted``.
-
-    ``log_sum`` is the sum of log-sum-exp of the posterior scores, over N; ``shift`` is
-    what quotas add to the scores.
-    """
+    """One pass: labels by the model at ``point`` lead to the next one, ``refitted``."""
 
     point: Array
-    scores: Array
-    refitted: Array
-    log_sum: float = 0.0
-    shift: Shift | None = None
+    labels: SoftLabels
+
+    @property
+    def refitted(self) -> Array:
+        return self.labels.point
 
 
 @dataclass
@@ -171,7 +128,7 @@ def _maximize_marginal(
     problem: Problem, rows: AttainableSet, start: Array, limits: Limits
 ) -> Alternation:
     """EM with Anderson extrapolation, unless that lowers the likelihood."""
-    first = _label(rows, problem.labeled_point, start)
+    first = _Round(problem.labeled_point, rows.soft_labels(start))
     state = _State(first, _History(first.point.size))
     state.is_bounded = problem.is_admissible(first.refitted)
     rounding = _LIKELIHOOD_ROUNDING * (1 + problem.whitening.rank)
@@ -187,10 +144,7 @@ def _maximize_marginal(
         state.is_bounded = problem.is_admissible(this.refitted)
 
     # The labels of the last round attain the refitted point, not the one before it.
-    scores = state.last.scores
-    if state.last.shift is not None:
-        scores = shifted(scores, state.last.shift.values)
-    rule = problem.rule_of(scores, is_soft=True)
+    rule = problem.rule_of(state.last.labels.scores, is_soft=True)
     n_iter = max(1, len(state.likelihoods))
     point = state.last.refitted
     return Alternation(point, rule, n_iter, outcome, path=state.likelihoods)
@@ -198,26 +152,13 @@ def _maximize_marginal(
 
 def _why_it_stops(state: _State, max_iter: int) -> Outcome | None:
     """Return the outcome if EM stops here, else None."""
-    if state.n_small_rises == _SMALL_RISES_AT_CONVERGENCE:
+    if state.n_small_rises == settings.ROUNDS.small_rises_at_convergence:
         return Outcome.CONVERGED
     if not state.is_bounded:
         return Outcome.UNBOUNDED
     if len(state.likelihoods) == max_iter:
         return Outcome.MAX_ITERATIONS
     return None
-
-
-def _label(
-    rows: AttainableSet, point: Array, scores: Array, start: Shift | None = None
-) -> _Round:
-    """Label rows by the scores of the model at a point.
-
-    With quotas, ``start`` is the shift of an earlier round.
-    """
-    if isinstance(rows, (QuotaSet, QuotaStreamedSet)):
-        labeled = rows.label(scores, start)
-        return _Round(point, scores, labeled.point, labeled.log_sum, labeled.shift)
-    return _Round(point, scores, *rows.soft_point(scores))
 
 
 def _next_round(
@@ -231,9 +172,10 @@ def _next_round(
     def label(point: Array) -> tuple[_Round, float]:
         precise = problem.precise_means(point)
         scores = problem.posterior_scores(point, precise)
-        labeled = _label(rows, point, scores, state.last.shift)
-        log_sum = labeled.log_sum * problem.moments.weight
-        return labeled, marginal_log_likelihood(problem, point, log_sum, precise)
+        labels = rows.soft_labels(scores, near=state.last.labels)
+        log_sum = labels.log_sum * problem.moments.weight
+        likelihood = marginal_log_likelihood(problem, point, log_sum, precise)
+        return _Round(point, labels), likelihood
 
     guess = state.history.extrapolate(state.last) if state.likelihoods else None
     if guess is None or not problem.is_admissible(guess):
@@ -256,8 +198,9 @@ class _History:
         self._last_step: Array | None = None
         self._last_end: Array | None = None
         self._n_changes = 0
-        self._changes_of_end = np.empty((_REMEMBERED_STEPS, size))
-        self._changes_of_step = np.empty((_REMEMBERED_STEPS, size))
+        n_remembered = settings.ROUNDS.remembered_steps
+        self._changes_of_end = np.empty((n_remembered, size))
+        self._changes_of_step = np.empty((n_remembered, size))
 
     def extrapolate(self, last: _Round) -> Array | None:
         """Return the extrapolated point, admissible or not; None without a history."""
@@ -267,7 +210,7 @@ class _History:
         end = last.refitted.ravel()
         step = end - start
         self._remember(step, end)
-        n_kept = min(self._n_changes, _REMEMBERED_STEPS)
+        n_kept = min(self._n_changes, len(self._changes_of_step))
         if n_kept == 0:
             return None
         shares = _least_squares(self._changes_of_step[:n_kept].T, step)
@@ -276,7 +219,7 @@ class _History:
         move = step - shares @ self._changes_of_end[:n_kept]
         if move @ step < step @ step:
             # Steps lead away from a saddle: extrapolation would return to it.
-            move = _SADDLE_STRETCH * step
+            move = settings.ROUNDS.saddle_stretch * step
         point = (start + move).reshape(last.point.shape)
         # Class weights sum to 1 and class sums to 0, but for rounding.
         excess = np.add.reduce(point)
@@ -286,7 +229,7 @@ class _History:
     def _remember(self, step: Array, end: Array) -> None:
         if self._last_step is not None and self._last_end is not None:
             # The newest change replaces the oldest one.
-            i = self._n_changes % _REMEMBERED_STEPS
+            i = self._n_changes % len(self._changes_of_step)
             np.subtract(end, self._last_end, out=self._changes_of_end[i])
             np.subtract(step, self._last_step, out=self._changes_of_step[i])
             self._n_changes += 1
@@ -300,7 +243,7 @@ def _least_squares(matrix: Array, right: Array) -> Array | None:
     LAPACK is called directly: for small problems, SciPy's checks cost more than the
     solution.
     """
-    if len(matrix) > _MAX_LAPACK_ROWS:
+    if len(matrix) > settings.ROUNDS.max_lapack_rows:
         # LAPACK's pivoting would read the columns many times.
         gram = matrix.T @ matrix
         solution = np.linalg.lstsq(gram, matrix.T @ right, rcond=_GRAM_RCOND)[0]
@@ -449,7 +392,7 @@ def _label_open(
     codes = np.empty(len(rows), dtype=np.intp)
     leads = np.empty(len(rows))
     is_sure = np.empty(len(rows), dtype=bool)
-    n_at_once = max(1, _MAX_HELD_SCORES // len(rule.intercept))
+    n_at_once = max(1, settings.ROUNDS.max_scores_at_once // len(rule.intercept))
     for begin in range(0, len(rows), n_at_once):
         some = slice(begin, begin + n_at_once)
         scores = model.frame.apply(rows[some]) @ rule.coef + rule.intercept

@@ -21,42 +21,29 @@ from scipy.special import expit, logit
 from .. import Array
 from ..problem import Problem
 from . import settings
-from .attainable import hold_all
+from .held import hold_all
+from .sets import attainable_sets
 
-# Intervals of r at the beginning.
-_N_COLUMNS = 8
-# Newton steps for the multipliers of a large and of a small cell.
-_MAX_STEPS_OF_LARGE_CELL = 6
-_MAX_STEPS_OF_SMALL_CELL = 15
-# Width in logit(r) and log(v) below which a cell is small.
-_SMALL_CELL_WIDTH = 0.1
-# Cells narrower than this are not split: the proof is given up.
-_MIN_CELL_WIDTH = 1e-4
 # Smallest spread of the labeled rows in any direction, per unit of weight, that counts.
 _MIN_LABELED_SPREAD = 1e-6
-# Weight, over tau, of the logarithmic barrier that keeps the bound concave in b.
-_BARRIER_PER_TAU = 0.02
-# Step in log(v) by which the lower end of the cells is sought.
-_LOG_V_STEP = 0.2
-# Relative damping of Newton steps: the smallest one, and the first after a failed step.
-_MIN_DAMPING = 1e-9
-_DAMPING_AFTER_FAILURE = 1e-5
 
 
 def is_proved_global(problem: Problem, point: Array) -> bool:
     """Whether no attainable point has a higher likelihood than a maximum.
 
-    The tolerance is ``settings.GLOBAL_GAP`` per unit of labeled weight. False says
+    The tolerance is ``settings.Proof.gap`` per unit of labeled weight. False says
     nothing: the proof may take too long, or the bounds may be too weak.
     """
+    chosen = settings.PROOF
     n_rows = problem.unlabeled.n_rows
     width = point.shape[1]
-    if len(point) != 2 or problem.proportions is not None:
+    if len(point) != 2 or not attainable_sets(problem).are_free:
         return False
-    if n_rows > settings.HELD_ROWS or width > settings.PROVED_WIDTH:
+    if n_rows > settings.HOLDING.max_rows or width > chosen.max_width:
         return False
     bounds = UpperBounds(problem, point)
-    max_steps = settings.PROOF_WORK / (n_rows * width**2 + settings.PROOF_OVERHEAD)
+    numbers_per_step = n_rows * width**2 + chosen.overhead_numbers_of_step
+    max_steps = chosen.max_numbers_read / numbers_per_step
     return bounds.are_tight and _Search(bounds).run(max_steps)
 
 
@@ -207,7 +194,8 @@ class UpperBounds:
         ends = logit([smallest_r, smallest_r + self._row_weights.sum()])
         # The maximum lies on an edge, where bounds touch the likelihood.
         middle = np.clip(logit(self.r), *ends)
-        cuts = np.unique([middle, *np.linspace(ends[0], ends[1], _N_COLUMNS + 1)])
+        n_cuts = settings.PROOF.n_columns + 1
+        cuts = np.unique([middle, *np.linspace(ends[0], ends[1], n_cuts)])
         cells = []
         for column in pairwise(cuts):
             lowest = self._lowest_log_v(column, target)
@@ -231,7 +219,7 @@ class UpperBounds:
         loss = 2 * self._least_loss / self._keep
         log_v = math.log(min(1.0, 2 * loss / self.weight))
         while largest - self.weight / 2 * log_v - loss * math.exp(-log_v) > target:
-            log_v -= _LOG_V_STEP
+            log_v -= settings.PROOF.log_v_step
         return log_v
 
     def _at_pairs(self, multipliers: Array, r: Array, v: Array) -> _Pairs:
@@ -273,7 +261,7 @@ class UpperBounds:
 
         # The softened value.
         shares = np.exp((pairs.values - largest) / tau)
-        barrier = _BARRIER_PER_TAU * tau
+        barrier = settings.PROOF.barrier_per_tau * tau
         value = support + largest + tau * float(self._row_weights @ np.log1p(decay))
         log_barrier = barrier * math.log(smallest / self.weight)
         value += tau * math.log(shares.sum()) - log_barrier
@@ -310,35 +298,41 @@ class UpperBounds:
 
         Return the bound, its multipliers and the number of steps.
         """
+        chosen = settings.PROOF
         unit = self.weight
         lack = self.largest_bound(multipliers, r, v, unit).largest - target
         # tau begins at what is lacking and falls to a small part of it.
-        tau = max(lack, 1e-6 * unit)
-        min_tau = min(max(0.03 * tau, 2e-7 * unit), 0.03 * unit)
+        tau = max(lack, chosen.min_first_tau * unit)
+        smallest, largest = chosen.last_tau_limits
+        last_tau = max(chosen.last_tau_share * tau, smallest * unit)
+        min_tau = min(last_tau, largest * unit)
         current = self.largest_bound(multipliers, r, v, tau)
         best_bound = current.largest
         best_multipliers = multipliers
-        damping = _MIN_DAMPING
+        damping = chosen.min_damping
         n_steps = 0
         while best_bound > target and n_steps < max_steps:
             n_steps += 1
             step = _newton_step(current, damping)
             slope = float(current.gradient @ step)
             ahead = self.largest_bound(multipliers + step, r, v, tau)
-            if not ahead.value <= current.value + 0.1 * slope:
-                damping = max(10 * damping, _DAMPING_AFTER_FAILURE)
+            max_value = current.value + chosen.sufficient_gain * slope
+            if not ahead.value <= max_value:
+                raised = chosen.raised_damping_factor * damping
+                damping = max(raised, chosen.damping_after_failure)
                 continue
             multipliers = multipliers + step
             current = ahead
-            damping = max(0.1 * damping, _MIN_DAMPING)
+            damping = max(chosen.lowered_damping_factor * damping, chosen.min_damping)
             if current.largest < best_bound:
                 best_bound = current.largest
                 best_multipliers = multipliers
             # Stop where the predicted fall is far too small to reach the target.
-            if -slope < 0.2 * (current.value + slope - tau - target):
+            lack = current.value + slope - tau - target
+            if -slope < chosen.min_fall_over_lack * lack:
                 break
-            if damping <= _DAMPING_AFTER_FAILURE and tau > min_tau:
-                tau = max(min_tau, 0.3 * tau)
+            if damping <= chosen.damping_after_failure and tau > min_tau:
+                tau = max(min_tau, chosen.tau_factor * tau)
                 current = self.largest_bound(multipliers, r, v, tau)
         return best_bound, best_multipliers, n_steps
 
@@ -415,7 +409,7 @@ class _Search:
 
     def __init__(self, bounds: UpperBounds) -> None:
         self._bounds = bounds
-        self._tolerance = settings.GLOBAL_GAP * bounds.weight
+        self._tolerance = settings.PROOF.gap * bounds.weight
         self._target = bounds.maximum + self._tolerance
         # A heap with the largest bound first; the counter decides between equal bounds.
         self._cells: list[tuple[float, int, ProofCell, Array, CellBound]] = []
@@ -431,11 +425,12 @@ class _Search:
 
     def run(self, max_steps: float) -> bool:
         """Split cells until none is left; return False if that takes too many steps."""
+        chosen = settings.PROOF
         while self._cells and max_steps > 0:
             _, _, cell, multipliers, bound = heapq.heappop(self._cells)
             width_in_r, width_in_v = np.ptp(cell, axis=1)
             width = max(width_in_r, width_in_v)
-            is_small = bool(width < _SMALL_CELL_WIDTH)
+            is_small = bool(width < chosen.small_cell_width)
             multipliers, n_steps = self._improved(
                 cell, multipliers, bound, is_small=is_small
             )
@@ -444,9 +439,11 @@ class _Search:
             lack = bound.value - self._target
             if lack <= 0:
                 continue
-            if width < _MIN_CELL_WIDTH:
+            if width < chosen.min_cell_width:
                 return False
-            is_split_in_r = bound.error_of_r > 0.5 * lack or width_in_r > width_in_v
+            max_error_of_r = chosen.splitting_share_of_lack * lack
+            is_split_in_r = bound.error_of_r > max_error_of_r
+            is_split_in_r = is_split_in_r or width_in_r > width_in_v
             for half in cell.halves(is_split_in_r=bool(is_split_in_r)):
                 self._add(half, multipliers)
         return not self._cells
@@ -464,15 +461,18 @@ class _Search:
             self._bounds.largest_bound(start, r, v, self._tolerance).largest
             for start in starts
         ]
-        aim = self._target - 0.1 * self._tolerance
-        max_steps = _MAX_STEPS_OF_SMALL_CELL if is_small else _MAX_STEPS_OF_LARGE_CELL
+        chosen = settings.PROOF
+        aim = self._target - chosen.aimed_share_of_tol * self._tolerance
+        max_steps = chosen.max_steps_of_large_cell
+        if is_small:
+            max_steps = chosen.max_steps_of_small_cell
         lowest = math.inf
         n_steps = 0
         for i in np.argsort(values):
             lack = lowest - self._target
             # A large cell is split sooner than improved from a start that is far
             # behind.
-            is_behind = values[i] - self._target > 5 * lack
+            is_behind = values[i] - self._target > chosen.max_lack_over_best * lack
             if lack <= 0 or (not is_small and is_behind):
                 break
             value, improved, n_more = self._bounds.improve(

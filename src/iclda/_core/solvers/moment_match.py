@@ -25,25 +25,15 @@ from ..gaussian import Gaussians, gaussians
 from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
 from ..moments import factor
 from ..problem import WITHIN_TOLERANCE, Problem
-from . import Outcome
+from . import Outcome, settings
 
 # Variants of the moment-constrained fit that are a formula.
 CLOSED_FORMS = ("invariant", "symmetric", "means-shifted")
 # A factor whose singular values have a smaller ratio than this has lost its digits.
 _MIN_SINGULAR_RATIO = 1e-12
 
-# Newton's method ends at this gradient, per unit of labeled weight.
-_GRADIENT_TOLERANCE = 1e-9
-# At a maximum it predicts at most this ascent, per unit of labeled weight.
-_MAX_ASCENT_AT_MAXIMUM = 1e-10
-_MAX_NEWTON_STEPS = 500
 # A step of this size changes nothing.
 _IDLE_STEP_SIZE = 1e-12
-_FIRST_TRUST_RADIUS = 0.1
-# With so many unknowns the dense systems take some minutes.
-_MAX_UNKNOWNS = 2_500
-# Newton's method starts with the distances between class means times these.
-_START_MEAN_SCALES = (1.0, 0.1)
 
 
 def match_moments(problem: Problem, variant: str) -> Gaussians:
@@ -150,20 +140,21 @@ def maximize_under_moments(problem: Problem) -> tuple[Gaussians, Outcome]:
     closer together. Shrinkage applies to the labeled covariance and to that of all
     rows.
     """
+    max_unknowns = settings.MOMENT_MATCH.max_unknowns
     n_unknowns = problem.labeled_point[:-1].size
-    if n_unknowns > _MAX_UNKNOWNS:
+    if n_unknowns > max_unknowns:
         n_gib = 4 * 8 * n_unknowns**2 / 2**30
         raise FitError(
             "The fit of highest likelihood has (classes - 1) x (features + 1) = "
             f"{n_unknowns:,} unknowns, whose dense systems would take {n_gib:.3g} GiB; "
-            f"at most {_MAX_UNKNOWNS:,} are solved. Use the variant 'invariant', or "
+            f"at most {max_unknowns:,} are solved. Use the variant 'invariant', or "
             "fewer features (sklearn.decomposition.PCA) or classes."
         )
     weights, shifted, within, A = supervised_moments(problem)
     scatter = problem.likelihood.weight * within
     likelihood = replace(problem.likelihood, within=scatter, shrinkage=0.0)
     ascents = []
-    for scale in _START_MEAN_SCALES:
+    for scale in settings.MOMENT_MATCH.start_mean_scales:
         class_sums = scale * weights[:, None] * (shifted @ A.T)
         ascents.append(_ascend(likelihood, np.column_stack([weights, class_sums])))
     point, _, is_maximum = max(ascents, key=lambda ascent: ascent[1])
@@ -222,11 +213,11 @@ def _ascend(likelihood: LabeledLikelihood, start: Array) -> tuple[Array, float, 
         method="trust-exact",
         callback=stop_when_idle,
         options={
-            "gtol": _GRADIENT_TOLERANCE,
-            "maxiter": _MAX_NEWTON_STEPS,
-            "initial_trust_radius": _FIRST_TRUST_RADIUS,
+            "gtol": settings.MOMENT_MATCH.gradient_left,
+            "maxiter": settings.MOMENT_MATCH.max_steps,
+            "initial_trust_radius": settings.MOMENT_MATCH.first_trust_radius,
         },
     )
     ascent = end.jac @ np.linalg.lstsq(end.hess, end.jac)[0] / 2
-    is_maximum = bool(0 <= ascent <= _MAX_ASCENT_AT_MAXIMUM)
+    is_maximum = bool(0 <= ascent <= settings.MOMENT_MATCH.max_ascent_left)
     return point_of(end.x), -float(end.fun), is_maximum

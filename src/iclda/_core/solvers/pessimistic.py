@@ -1,18 +1,20 @@
-"""Minimize a convex function over all labelings of the unlabeled rows: the pessimistic fit.
+"""Minimize a convex function over all labelings of the unlabeled rows.
 
-One path leads to the only minimum of a convex function, and the gap bounds how far any point is
-above it. Squared losses are convex (``squares``), and so is the gain over the supervised fit, whose
-minimum is the model of the largest least gain.
+One path leads to the only minimum of a convex function, and the gap bounds how far any
+point is above it. Squared losses are convex (``squares``), and so is the gain over the
+supervised fit, whose minimum is the model of the largest least gain: the pessimistic
+fit.
 
-For labels q of the unlabeled rows that give the point p, the fit to all rows has the highest
-likelihood of all models, and gains
+For labels q of the unlabeled rows that give the point p, the fit to all rows has the
+highest likelihood of all models, and gains
 
     h(p) = sum_k r_k log r_k - log|M| / (2 (1 - s)) - (supervised scores)' p + constant
 
-on the supervised model, per row: the likelihood of any one model is linear in p, in these
-coordinates. h is a maximum of linear functions, hence convex; its minimum over the attainable set
-is the largest gain that a model has whatever the labels are. With shrinkage s both likelihoods are
-less the penalty N0/2 (log|Sigma| + nu tr Sigma^-1), N0 = N s / (1 - s). Derivation: docs/safety.md.
+on the supervised model, per row: the likelihood of any one model is linear in p, in
+these coordinates. h is a maximum of linear functions, hence convex; its minimum over
+the attainable set is the largest gain that a model has whatever the labels are. With
+shrinkage s both likelihoods are less the penalty N0/2 (log|Sigma| + nu tr Sigma^-1),
+N0 = N s / (1 - s). Derivation: docs/safety.md.
 """
 
 from __future__ import annotations
@@ -33,131 +35,153 @@ from ..likelihood import (
 )
 from ..problem import Problem
 from . import Limits, settings
-from .continuation import Effort, Follower, Path, Work
-from .search import HeldSample, Solution, search
+from .continuation import Effort
+from .newton import WorkLeft
+from .search import Candidates, Search, Solution
 from .supervised import supervised_reference, target_of_labeled
 
 
 def maximize_worst_gain(problem: Problem, limits: Limits) -> Solution:
-    """The model of the highest least gain over the supervised one, with its certificate.
+    """Return the model of the highest least gain over the supervised one.
 
-    ``objective`` and ``gap`` are per row: no model has a least gain above the objective, and this
-    one has the objective less the gap.
+    ``objective`` and ``gap`` are per row: no model has a least gain above the
+    objective, and this one has the objective less the gap.
     """
     reference = supervised_reference(problem)
 
-    def contrast(problem: Problem) -> Objective:
-        found = contrast_with(problem, reference)
-        return replace(found, constant=found.constant - _gain_left_out(problem))
+    def contrast_of(problem: Problem) -> Objective:
+        contrast = contrast_with(problem, reference)
+        constant = contrast.constant - _gain_left_out(problem)
+        return replace(contrast, constant=constant)
 
-    return minimize_over_labelings(problem, contrast, limits)
+    return minimize_over_labelings(problem, contrast_of, limits)
 
 
 def _gain_left_out(problem: Problem) -> float:
-    """Gain in directions in which no row varies: shrinkage alone sets both covariances there."""
+    """Return the gain in directions in which no row varies.
+
+    Shrinkage alone sets both covariances there.
+    """
     if problem.n_left_out == 0 or problem.ridge is None:
         return 0.0
-    n_left_out, keep = problem.n_left_out, 1 - problem.shrinkage
+    n_left_out = problem.n_left_out
+    keep = 1 - problem.shrinkage
     supervised = target_of_labeled(problem.labeled, problem.frame, n_left_out)
-    ratio = (
-        keep
-        / problem.shrinkage
-        * problem.ridge[0]
-        * problem.labeled.weight
-        / supervised[0]
-    )
+    of_all_rows = keep / problem.shrinkage * problem.ridge[0]
+    ratio = of_all_rows * problem.labeled.weight / supervised[0]
     return float(n_left_out * (ratio - 1 - np.log(ratio)) / (2 * keep))
 
 
 def minimize_over_labelings(
     problem: Problem,
-    objective_of: Callable[[Problem], Objective],
+    negative_of: Callable[[Problem], Objective],
     limits: Limits,
 ) -> Solution:
-    """The smallest value of a convex function of the point, with its certificate.
+    """Return the minimum of a convex function of the point, with its certificate.
 
-    ``objective_of`` gives minus the function, in coordinates of a problem: a sample of the rows has
-    its own.
+    ``negative_of`` gives minus the function in the coordinates of a problem: a sample
+    of the rows has its own.
     """
-    rounds, work = problem.rounds(limits.max_iter), Work()
-    if (
-        rounds < limits.max_iter
-    ):  # steps of many classes may each take hundreds of products
-        work = Work(rounds * problem.unlabeled.n_rows * problem.labeled_point.size)
+    max_iter = problem.rounds(limits.max_iter)
+    work = WorkLeft()
+    if max_iter < limits.max_iter:
+        # Steps of many classes may each take hundreds of products.
+        n_numbers = problem.unlabeled.n_rows * problem.labeled_point.size
+        work = WorkLeft(max_iter * n_numbers)
+    effort = Effort(
+        tol=limits.tol, aim=settings.GAPS.aimed_of_convex, max_iter=max_iter, work=work
+    )
+    search = Search(problem, negative_of, effort)
+    search.on_sample(_equal_shares(search))
+    search.on_all_rows()
+    solution = search.solution()
+    return replace(solution, objective=-solution.objective)
 
-    def follow(sample: HeldSample, effort: Effort) -> list[Path]:
-        held, scores = sample.held, np.zeros(sample.held.labeled_point.shape)
-        follower = Follower(objective_of(sample.problem), held)
-        spread = held.spread(follower.state(scores, 1.0).gradient)
-        begin = follower.state(scores, max(settings.FIRST_TAU * spread, effort.tol))
-        return [follower.follow(begin, effort)]
 
-    effort = Effort(tol=limits.tol, aim=settings.CONVEX_GAP, max_iter=rounds, work=work)
-    found = search(problem, objective_of, follow, effort)
-    return replace(found, objective=-found.objective)
+def _equal_shares(search: Search) -> Candidates:
+    """Return the only candidate of a concave objective: equal shares, at a high tau."""
+    sample = search.sample
+    scores = np.zeros(sample.problem.labeled_point.shape)
+    gradient = search.follower.state(scores, 1.0).gradient
+    tau = settings.CONVEX.first_height * sample.held.spread(gradient)
+    return Candidates(scores[None], max(tau, search.effort_on_sample.tol))
 
 
 @dataclass(frozen=True)
 class Contrast(Objective):
-    """-h per row, which is concave, with its derivatives."""
+    """-h per row, which is concave, with its derivatives.
 
-    scores: Array  # (K, 1 + rank): linear scores of the supervised model
+    Attributes
+    ----------
+    scores : (K, 1 + rank) linear scores of the supervised model
+    constant : what -h has besides the terms of the point
+    log_priors : (K,) when fixed by the user
+    shrinkage : s
+    weight : the unit of gaps; the contrast is per row
+    """
+
+    scores: Array
     constant: float
-    log_priors: Array | None  # (K,) when fixed by the user
+    log_priors: Array | None
     shrinkage: float
-    weight: float = 1.0  # the unit of gaps: the contrast is per row
+    weight: float = 1.0
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
-        """-h, minus infinity at the floor, and its gradient.
+        """Return -h, minus infinity at the floor, and its gradient.
 
-        The gradient is the lead of the supervised scores over those of the model at the point.
+        The gradient is the lead of the supervised scores over those of the model at the
+        point.
         """
         if not smallest_eigenvalue(point) > FLOOR:
             return -np.inf, np.zeros_like(point)
-        precise, r, keep = (
-            precise_means(point, is_for_newton=True),
-            point[:, 0],
-            1 - self.shrinkage,
-        )
+        precise = precise_means(point, is_for_newton=True)
+        r = point[:, 0]
+        keep = 1 - self.shrinkage
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
         value = precise.log_det / (2 * keep) - r @ log_priors
+        value = value + np.vdot(self.scores, point) + self.constant
         gradient = self.scores.copy()
         gradient[:, 0] -= log_priors - precise.along / (2 * keep * r)
         gradient[:, 1:] -= precise.rows / keep
-        return float(value + np.vdot(self.scores, point) + self.constant), gradient
+        return float(value), gradient
 
     def hessian_product(self, point: Array) -> Callable[[Array], Array]:
-        precise, keep = precise_means(point, is_for_newton=True), 1 - self.shrinkage
-        r, b = point[:, 0], point[:, 1:]
+        """Map directions to changes of the gradient, differentiated term by term."""
+        precise = precise_means(point, is_for_newton=True)
+        keep = 1 - self.shrinkage
+        r = point[:, 0]
+        b = point[:, 1:]
 
         def change(direction: Array) -> Array:
-            dr, drows = (
-                direction[..., 0],
-                change_of_precise_means(point, precise, direction),
-            )
-            dalong = (drows * b + precise.rows * direction[..., 1:]).sum(axis=-1)
-            found = np.empty(direction.shape)
-            found[..., 1:] = -drows / keep
-            found[..., 0] = (dalong - precise.along / r * dr) / (2 * keep * r)
+            dr = direction[..., 0]
+            db = direction[..., 1:]
+            drows = change_of_precise_means(point, precise, direction)
+            dalong = (drows * b + precise.rows * db).sum(axis=-1)
+            dgradient = np.empty(direction.shape)
+            dgradient[..., 1:] = -drows / keep
+            dgradient[..., 0] = (dalong - precise.along / r * dr) / (2 * keep * r)
             if self.log_priors is None:
-                found[..., 0] -= dr / r
-            return found
+                dgradient[..., 0] -= dr / r
+            return dgradient
 
         return change
 
 
 def contrast_with(problem: Problem, reference: Gaussians) -> Contrast:
-    """The contrast of a problem with its supervised model."""
-    whitening, keep, rank = (
-        problem.whitening,
-        1 - problem.shrinkage,
-        problem.whitening.rank,
-    )
-    scores = problem.scores_of(reference.score_rule())
-    # A row z in whitened coordinates is half @ z + shift, standardized by the reference.
+    """Return the contrast of a problem with its supervised model."""
+    whitening = problem.whitening
+    rank = whitening.rank
+    keep = 1 - problem.shrinkage
+    # A row z in whitened coordinates is half @ z + shift, standardized by the
+    # reference.
     half = reference.projection @ whitening.inverse
     shift = reference.projection @ (whitening.mean - reference.center)
     spread = float(np.vdot(half, half) + shift @ shift)
     log_det = reference.log_det - whitening.log_det
     constant = (rank + rank * np.log(keep) - log_det) / (2 * keep) - spread / 2
-    return Contrast(scores, float(constant), problem.log_priors, problem.shrinkage)
+    return Contrast(
+        scores=problem.scores_of(reference.score_rule()),
+        constant=float(constant),
+        log_priors=problem.log_priors,
+        shrinkage=problem.shrinkage,
+    )

@@ -1,7 +1,11 @@
-"""Settings of the search, which trade accuracy for time, in one place.
+"""Settings of the search: every constant that trades accuracy for time, in one place.
 
-The fields of ``Settings`` are explained in docs/solvers.md; ``benchmarks/bench_search.py settings``
-halves and doubles each of them.
+Each group belongs to one part of the search and is one frozen value of this module,
+which tests and ``benchmarks/bench_search.py settings`` replace. Tolerances that only
+absorb rounding stay where they are used. docs/solvers.md explains the method.
+
+Numbers read, the unit of work, are entries of matrices with one row for every unlabeled
+row that products go through. Unknowns are the (K - 1) (1 + rank) free scores.
 """
 
 from __future__ import annotations
@@ -10,109 +14,390 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Settings of the search. Heights of tau are over the spread of the gradient (``spread``)."""
+class Holding:
+    """How many unlabeled rows the search holds in whitened coordinates."""
 
-    # Starts (``implicit``)
-    screened_rows: int = 4_000  # rows on which starts are annealed
-    most_work: float = (
-        5e8  # numbers read in one annealing: starts x steps x rows x classes x width
-    )
-    heights: tuple[float, ...] = (
-        0.2,
-        0.07,
-        0.025,
-    )  # values of tau at which starts join
-    coolest: float = 0.002  # tau at which candidates are compared
-    cooling: float = 0.95  # factor of tau from step to step
-    near: float = (
-        0.1  # distance of points within which one start may be on its way to another
-    )
-    alike: float = 0.003  # distance of points within which starts have met
-    idle_rounds: int = 4  # rounds without gain after which no more starts are drawn
-    n_parents: int = 4  # candidates of which variations are made
-    n_followed: int = 4  # candidates that are followed to the end
-    # Continuation
-    held_entries: int = (
-        2_000_000  # rows x dimensions of a sample that is held in memory: 16 MB
-    )
-    fall: float = 0.1  # smallest factor of tau from level to level
-    centered: float = (
-        1e-2  # predicted ascent, over tau x entropy, below which a level ends
-    )
-    accuracy: float = (
-        0.1  # residual at which conjugate gradients stop, over the first residual
-    )
-    # All rows
-    deepest: float = 0.03  # smallest factor of tau between two passes
+    # Unlabeled rows held at most ...
+    max_rows: int = 20_000
+    # ... and rows that are held whatever the dimensions and the classes.
+    min_rows: int = 2_000
+    # Rows times dimensions, if these are all rows: 64 MB.
+    max_entries_of_all: int = 8_000_000
+    # Rows times dimensions, if these are a sample: 16 MB.
+    max_entries_of_sample: int = 2_000_000
+    # Rows times classes: 256 MB.
+    max_shares: int = 2**25
+    # Rows whitened at once.
+    rows_per_block: int = 1024
+    # Rows times dimensions from which a device holds them.
+    min_entries_on_device: int = 100_000
 
 
-SETTINGS = Settings()
+@dataclass(frozen=True)
+class Rounds:
+    """Self-learning and EM, which label all rows in every round, and self-training."""
 
-# Rows and numbers held in memory.
-HELD_ROWS = 20_000  # unlabeled rows, at most
-LEAST_HELD_ROWS = 2_000  # whatever the dimensions
-HELD_ENTRIES_OF_ALL = 8_000_000  # rows x dimensions, if these are all rows: 64 MB
-HELD_SHARES = 2**25  # held rows x classes: 256 MB
-ROWS_WHITENED_AT_ONCE = 1024
-NUMBERS_WORTH_MOVING = 100_000  # rows x dimensions from which a device holds them
+    # Unlabeled rows held in memory.
+    max_rows: int = 4096
+    # The same with quotas, in numbers (64 MB): to fill quotas of many classes takes
+    # many reads.
+    max_numbers_with_quotas: int = 2**23
+    # An extrapolation of EM uses this many of its last steps.
+    remembered_steps: int = 8
+    # Least squares problems with more rows than this take the normal equations.
+    max_lapack_rows: int = 20_000
+    # A step of EM that leads away from a saddle is stretched by this factor.
+    saddle_stretch: float = 2.0
+    # EM has converged after this many small rises of the likelihood in a row.
+    small_rises_at_convergence: int = 2
+    # Scores that self-training computes at once: 32 MB.
+    max_scores_at_once: int = 2**22
 
-# Unknowns: (K - 1) (1 + rank).
-DENSE_UNKNOWNS = 128  # up to this many, Newton systems are solved by a factor
-FINISHED_UNKNOWNS = (
-    256  # up to this many, the limit of a path is computed, by dense systems
-)
-ROWS_PER_UNKNOWN = (
-    10  # smallest number of rows near boundaries on which a path is followed
-)
 
-# Gaps, per unit of the objective's weight.
-LIKELIHOOD_GAP = (
-    1e-9  # aimed at with all rows in memory and few unknowns, at hardly any cost
-)
-CONVEX_GAP = 1e-10  # the same for a convex function
-ROUGH_GAP = 1e-3  # at which candidates are compared, and to which samples are followed
-AIMED_SHARE = 0.3  # gap on the rows near boundaries, over the tolerance
-CERTIFIED_SHARE = (
-    0.5  # the same, below which the gap on all rows is computed, in a pass
-)
-AIMED_FALL = 0.01  # factor of that gap from pass to pass
+@dataclass(frozen=True)
+class Starts:
+    """Annealing of many starts to a few candidates.
 
-# Levels of tau, per unit of the objective's weight unless noted.
-SOFT_TAU = 0.02  # first tau on all rows
-SOFTEST_TAU = 10 * SOFT_TAU  # first tau on a sample of them
-FIRST_HEIGHT = 0.05  # as ``heights``, of the first round of starts
-FIRST_TAU = 0.3  # first tau of a convex function, over the spread of its gradient
-REHEATING = 10  # factor of tau before candidates of a sample are continued on more rows
-SMALLEST_TAU = 1e-9
+    Heights are values of tau over the spread of the gradient, which is the root mean
+    square over rows of the range of its scores over classes.
+    """
 
-# Work.
-STARTS_OF_MANY = 2  # starts with many unknowns
-COOLING_OF_MANY = 0.9  # ``cooling`` of these
-LEAST_READ = (
-    1.5e7  # numbers read per iteration that is allowed, or this share of all numbers
-)
-READ_SHARE = 0.3
-PASSES = 30  # most passes over all rows that move the point
-STEPS_BETWEEN_PASSES = 5  # most Newton steps on rows near boundaries, over max_iter
+    # Rows on which starts are annealed.
+    screened_rows: int = 4_000
+    # Numbers read in one annealing: starts x steps x rows x classes x width.
+    max_numbers_read: float = 5e8
+    # Heights at which starts join: high ones agree, low ones differ.
+    heights: tuple[float, ...] = (0.2, 0.07, 0.025)
+    # Height of the starts of the first round.
+    first_height: float = 0.05
+    # Height at which candidates are compared.
+    last_height: float = 0.002
+    # Factor of tau from step to step.
+    cooling: float = 0.95
+    # Distance of points within which one start may be on its way to another.
+    near_distance: float = 0.1
+    # Distance of points within which starts have met.
+    met_distance: float = 0.003
+    # Steps between two searches for starts that have met.
+    steps_between_merges: int = 8
+    # Fractions of the way between two points at which their merits are compared.
+    compared_fractions: tuple[float, ...] = (0.25, 0.5, 0.75)
+    # Rounds without a gain after which no more starts are drawn.
+    max_idle_rounds: int = 4
+    # Gain of the best value in a round that counts, per unit of labeled weight.
+    min_gain: float = 1e-7
+    # Candidates of which variations are made, at heights lower by a factor.
+    n_parents: int = 4
+    variation_height_factor: float = 0.25
+    # Variations in a round, over the number of starts, at most.
+    max_variations_per_start: int = 4
+    # Candidates that are followed to the end.
+    n_followed: int = 4
 
-# Comparisons.
-SAMPLING_ERROR = (
-    5.0  # error of values per unit of weight, times the root of the sample size
-)
-ROUNDING_OF_LIMIT = 1e-12  # relative rounding error of the value of a limit
-SMALL_GAIN = (
-    1e-2  # gain of merit in a step, over the gap, below which a level is reached
-)
-SHORTER_STEPS = (
-    1.0,
-    0.3,
-    0.1,
-    0.03,
-)  # parts of a step that are tried until the merit rises
+    # Sizes of steps, over the distance to the fixed point gradient / tau: the first
+    # one, the smallest one, and the factor after a step that lowered the merit.
+    first_step_size: float = 0.5
+    min_step_size: float = 1e-4
+    refused_step_factor: float = 0.25
 
-# Proofs that a maximum is global (``global_bound``).
-GLOBAL_GAP = 1e-6  # tolerance per unit of labeled weight
-PROVED_WIDTH = 128  # largest number of dimensions, with the one of the class weight
-PROOF_WORK = 4e9  # numbers read by all Newton steps: about a second
-PROOF_OVERHEAD = 1e6  # numbers that take as long to read as what a step does besides
+    # Steps that a start takes, about: how many starts can be afforded.
+    expected_steps: int = 40
+    # Factor of the number of starts if a few of them do not agree.
+    factor_if_not_agreed: int = 4
+    # Starts that are annealed whatever they cost.
+    min_starts: int = 4
+    # Rows x classes x starts below which a step takes no less time ...
+    cheap_shares: int = 30_000
+    # ... and the same for twice the starts of the first round.
+    cheap_shares_of_first_round: int = 20_000
+
+    # Starts and factor of tau with many unknowns.
+    n_starts_of_many_unknowns: int = 2
+    cooling_of_many_unknowns: float = 0.9
+    # Factor of tau before candidates of few rows, or of many unknowns, are continued.
+    reheating: float = 10
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Levels of a path, on each of which tau is constant."""
+
+    # Smallest factor of tau from level to level.
+    min_tau_factor: float = 0.1
+    # After this factor of tau, or a larger one, a level is not repeated with a
+    # larger one.
+    max_repeated_tau_factor: float = 0.7
+    # Where labels harden the gap is proportional to the square of tau: the next level
+    # aims at this share of the gap that is aimed at.
+    aimed_share_of_gap: float = 0.3
+    # Smallest tau of a path, per unit of the objective's weight.
+    min_tau: float = 1e-9
+    # A level ends when the predicted ascent is below this share of tau x entropy. At
+    # the first level, whose steps are longest, the share is multiplied by a factor. If
+    # the gap is then not below that of the previous level, the share is reduced, down
+    # to a smallest one.
+    ascent_left: float = 1e-2
+    first_ascent_factor: float = 3.0
+    reduced_ascent_factor: float = 1e-3
+    min_ascent_left: float = 1e-8
+    # Newton steps at the first and at every other level.
+    max_first_steps: int = 40
+    max_steps: int = 15
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Newton steps at a level of tau."""
+
+    # Up to this many unknowns, the linear systems are factored.
+    max_factored_unknowns: int = 128
+    # Products with J in one run of conjugate gradients.
+    max_products: int = 100
+    # Residual at which conjugate gradients stop, over the first residual.
+    residual_left: float = 0.1
+    # Numbers read that take as long as to form the block of J of two classes.
+    reads_per_block: float = 2e4
+    # The smallest gain of a step that is accepted, over the gain that its slope
+    # predicts (Armijo's rule); gains from which longer, and below which only shorter
+    # steps are allowed.
+    sufficient_gain: float = 0.05
+    good_gain: float = 0.4
+    poor_gain: float = 0.1
+    # Factor of a step that does not gain enough, and the smallest part that is tried.
+    shortening: float = 0.3
+    min_step_part: float = 1e-12
+    # Largest length of a step at the beginning of a level, in the norm of J. Where
+    # labels are hard J vanishes, and lengths say little: the radius has a lower limit.
+    first_radius: float = 1.0
+    min_radius: float = 1e-3
+    # Factors of the radius after a step with a good and with a poor gain.
+    good_radius_factor: float = 2.0
+    poor_radius_factor: float = 0.3
+
+
+@dataclass(frozen=True)
+class PathLimit:
+    """The limit of a path for tau to 0."""
+
+    # Up to this many unknowns the limit is computed, by dense systems.
+    max_unknowns: int = 256
+    # Classes may tie whose scores at the end of a path differ by less.
+    max_tied_lead: float = 18.0
+    # Changes of the set of rows that tie, and Newton steps for each set.
+    max_changes: int = 100
+    max_steps: int = 30
+    # Largest relative growth of a share in one step.
+    max_growth: float = 3.0
+    # Shares below this are dropped together if a step would make them negative.
+    small_share: float = 0.01
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Gaps at which paths end, per unit of the objective's weight.
+
+    The user's tolerance is a further one; it decides whether a fit has converged.
+    """
+
+    # Aimed at with all rows in memory and few unknowns, at hardly any cost.
+    aimed_of_likelihood: float = 1e-9
+    aimed_of_convex: float = 1e-10
+    # To which paths are followed on a sample of the rows.
+    of_sample: float = 1e-3
+
+
+@dataclass(frozen=True)
+class Work:
+    """Work that a fit may take."""
+
+    # Numbers read for each iteration that max_iter allows: at least this many, or this
+    # share of all numbers.
+    min_numbers_per_iteration: float = 1.5e7
+    share_of_numbers_per_iteration: float = 0.3
+
+
+@dataclass(frozen=True)
+class Passes:
+    """The path on all rows, of which a sample is held; tau is per unit of weight."""
+
+    # First tau on all rows, and on a sample of them.
+    first_tau: float = 0.02
+    first_tau_of_sample: float = 0.2
+    # Passes that move the point.
+    max_passes: int = 30
+    # Newton steps on rows near boundaries, over max_iter.
+    steps_over_max_iter: int = 5
+    # Smallest factor of tau between two passes.
+    min_tau_factor: float = 0.03
+    # Where a pass returns only some of the rows near boundaries, tau falls less, so
+    # that this many of them are left for each unknown, but at least by this factor.
+    rows_per_unknown: int = 10
+    max_tau_factor: float = 0.5
+    # On the rows near boundaries, a path ends at this share of the tolerance, or of
+    # the gap with which the pass began.
+    aimed_share_of_tol: float = 0.3
+    aimed_share_of_gap: float = 0.01
+    # Compute the gap on all rows, which takes a pass, once that on the rows near
+    # boundaries is below this share of the tolerance.
+    certified_share_of_tol: float = 0.5
+    # Factor of the number of rows that come back where a step was wrong.
+    more_rows_factor: int = 4
+    # Parts of a wrong step that are tried until the merit rises.
+    shorter_steps: tuple[float, ...] = (1.0, 0.3, 0.1, 0.03)
+    # Gain of merit in a shorter step, over the gap, below which a level is reached.
+    small_gain: float = 1e-2
+    # Error of the values on a sample, per unit of weight, times the root of its size.
+    sampling_error: float = 5.0
+
+
+@dataclass(frozen=True)
+class Convex:
+    """The path of a convex function."""
+
+    # First tau, over the spread of the gradient.
+    first_height: float = 0.3
+
+
+@dataclass(frozen=True)
+class SoftSquaresNewton:
+    """Newton's method for least squares with soft labels."""
+
+    # Relative residual at which Newton's equations count as solved.
+    residual_left: float = 1e-8
+    # A Newton step is halved until it is shorter than this part of the whole.
+    min_step_part: float = 1e-6
+
+
+@dataclass(frozen=True)
+class MomentMatch:
+    """Newton's method for the highest likelihood under the moments of all rows."""
+
+    # Gradient at which it ends, and the ascent that may be predicted at a maximum, per
+    # unit of labeled weight.
+    gradient_left: float = 1e-9
+    max_ascent_left: float = 1e-10
+    max_steps: int = 500
+    first_trust_radius: float = 0.1
+    # With so many unknowns the dense systems take some minutes.
+    max_unknowns: int = 2_500
+    # It starts with the distances between class means times these.
+    start_mean_scales: tuple[float, ...] = (1.0, 0.1)
+
+
+@dataclass(frozen=True)
+class QuotaNewton:
+    """Newton's method for the shifts of scores that fill quotas."""
+
+    # Error of filled quotas, over the weight of the rows, at levels of tau above 1.
+    rough_error: float = 1e-6
+    # Difference of scores beyond which labels are hard: the longest step of a shift.
+    hard_score: float = 40.0
+    # Steps from zero, and from the shift of similar scores; if the latter fail, tau is
+    # lowered from above.
+    max_steps: int = 200
+    max_warm_steps: int = 60
+    # Steps in a row that lower the dual by no more than rounding before it stops.
+    max_idle_steps: int = 6
+    # Scores are divided by a tau that falls to 1: the largest range of the scores of a
+    # row at the first level, and the factor of tau from level to level.
+    soft_range: float = 10.0
+    tau_factor: float = 0.3
+    # Ridge of Newton's equations, over the trace, after the first step that fails; its
+    # factors after steps that fail and succeed; and one above which steps are given up.
+    first_ridge: float = 1e-3
+    raised_ridge_factor: float = 10
+    lowered_ridge_factor: float = 0.1
+    max_ridge: float = 1e6
+    # Factor of the sharpness of intervals from level to level.
+    sharpness_factor: float = 10.0
+    # Tau of the linear oracle, over the range of the scores.
+    hard_tau: float = 1e-11
+    # Times that the scores are read to find a shift, with three classes or more.
+    reads_per_shift: int = 30
+    # Numbers below which a shift takes no less time: in annealing and on paths.
+    min_numbers_in_annealing: int = 10_000
+    min_numbers_on_paths: float = 4e5
+
+
+@dataclass(frozen=True)
+class QuotaPasses:
+    """Passes over all rows that fill the quotas of one labeling."""
+
+    max_passes: int = 5
+    # Weight, over that of all rows, that a sample of the rows near boundaries can
+    # correct.
+    max_corrected_share: float = 1e-3
+    # Change of a shift up to which rows far from boundaries keep their labels.
+    max_shift_change: float = 5.0
+    # Share of the rows that a pass may return which it returns at least, to fill
+    # quotas with.
+    returned_share: float = 0.25
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Proofs that a maximum is global (``global_bound``)."""
+
+    # Tolerance per unit of labeled weight.
+    gap: float = 1e-6
+    # Number of dimensions, with the one of the class weight.
+    max_width: int = 128
+    # Numbers read by all Newton steps: about a second.
+    max_numbers_read: float = 4e9
+    # Numbers that take as long to read as what a step does besides.
+    overhead_numbers_of_step: float = 1e6
+    # Intervals of r at the beginning.
+    n_columns: int = 8
+    # Newton steps for the multipliers of a large and of a small cell.
+    max_steps_of_large_cell: int = 6
+    max_steps_of_small_cell: int = 15
+    # Width in logit(r) and log(v) below which a cell is small.
+    small_cell_width: float = 0.1
+    # Cells narrower than this are not split: the proof is given up.
+    min_cell_width: float = 1e-4
+    # A cell is split in r if the width in r costs this share of what is lacking.
+    splitting_share_of_lack: float = 0.5
+    # In a large cell, no Newton steps begin at a start that lacks this many times as
+    # much as the best one.
+    max_lack_over_best: float = 5
+    # Bounds are lowered to this share of the tolerance below the target.
+    aimed_share_of_tol: float = 0.1
+    # Step in log(v) by which the lower end of the cells is sought.
+    log_v_step: float = 0.2
+
+    # Newton steps for the multipliers soften the bound by a tau, per unit of labeled
+    # weight. It begins at what is lacking, or at the first one here, and falls by a
+    # factor to a share of itself, between the two smallest ones.
+    min_first_tau: float = 1e-6
+    last_tau_share: float = 0.03
+    last_tau_limits: tuple[float, float] = (2e-7, 0.03)
+    tau_factor: float = 0.3
+    # Weight, over tau, of the logarithmic barrier that keeps the bound concave in b.
+    barrier_per_tau: float = 0.02
+    # Gain of a step that is accepted, over the one that its slope predicts.
+    sufficient_gain: float = 0.1
+    # Steps end where the predicted fall is below this share of what is lacking.
+    min_fall_over_lack: float = 0.2
+    # Relative damping: the smallest one, the first one after a failed step, and its
+    # factors after steps that fail and succeed.
+    min_damping: float = 1e-9
+    damping_after_failure: float = 1e-5
+    raised_damping_factor: float = 10
+    lowered_damping_factor: float = 0.1
+
+
+HOLDING = Holding()
+ROUNDS = Rounds()
+STARTS = Starts()
+LEVELS = Levels()
+NEWTON = Newton()
+PATH_LIMIT = PathLimit()
+GAPS = Gaps()
+WORK = Work()
+PASSES = Passes()
+CONVEX = Convex()
+SOFT_SQUARES = SoftSquaresNewton()
+MOMENT_MATCH = MomentMatch()
+QUOTA_NEWTON = QuotaNewton()
+QUOTA_PASSES = QuotaPasses()
+PROOF = Proof()

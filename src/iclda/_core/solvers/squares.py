@@ -24,8 +24,8 @@ from .. import AnyArray, Array
 from ..likelihood import Objective, PreciseMeans
 from ..moments import Whitening
 from ..problem import LabeledSummary, Problem
-from . import Limits, Outcome
-from .attainable import HeldSet, hold_all
+from . import Limits, Outcome, settings
+from .held import HeldSet, hold_all
 
 # Eigenvalues of the labeled covariance below this share of the largest are rounding.
 _EIGENVALUE_ROUNDING = 1e-12
@@ -33,10 +33,6 @@ _EIGENVALUE_ROUNDING = 1e-12
 _TINY = 1e-300
 # A step of this size is rounding.
 _STEP_ROUNDING = 1e-12
-# Relative residual at which Newton's equations count as solved.
-_NEWTON_RTOL = 1e-8
-# A Newton step is halved until it is shorter than this part of the whole.
-_MIN_STEP_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -214,6 +210,7 @@ def _descend(rows: HeldSet, state: _State) -> _State | None:
 
     A step is an improvement if it lowers the loss or halves the gradient.
     """
+    chosen = settings.SOFT_SQUARES
     shape = state.point.shape
     size = state.point.size
     is_kept = state.is_kept
@@ -227,9 +224,10 @@ def _descend(rows: HeldSet, state: _State) -> _State | None:
         return np.asarray(direction - (change * rows.weights) @ rows.z).ravel()
 
     hessian = LinearOperator((size, size), matvec=hessian_product, dtype=float)
-    step = cg(hessian, state.gradient.ravel(), rtol=_NEWTON_RTOL)[0].reshape(shape)
+    solved, _ = cg(hessian, state.gradient.ravel(), rtol=chosen.residual_left)
+    step = solved.reshape(shape)
     step_share = 1.0
-    while step_share > _MIN_STEP_SHARE:
+    while step_share > chosen.min_step_part:
         trial = _evaluate(rows, state.point - step_share * step)
         half_gradient = np.linalg.norm(state.gradient) / 2
         if trial.loss < state.loss or np.linalg.norm(trial.gradient) < half_gradient:

@@ -10,16 +10,15 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from ..._messages import say
 from ..._progress import show_nothing
 from ...methods import Shrinkage
 from ...model_selection._splitters import check_count
-from ...tabular.encoders import require_for_tables
-from ...tabular.frames import read_frame
-from ...tabular.table import ReadOptions, read_file
+from ...tabular.cells import require_for_tables
+from ...tabular.read_options import ReadOptions
+from ...tabular.table import read_file, read_frame
 from ..measures import ERROR
 from ..page import check_can_report
-from ..store import STORE, FitResult, Store, StoreError
+from ..store import STORE, FitResult, Store
 from .comparison import Comparison
 from .contestants import find_compared, parse_shrinkages, shrinkage_text
 from .plan import ComparisonPlan
@@ -29,12 +28,6 @@ from .settings import ComparisonSettings
 from .splits import EXPERIMENT_TITLES
 from .summary import Difference, Score, SplitCurvePoint
 from .terminal import known_measures, ranked, worse_text
-
-_OTHER_VERSION = (
-    "{path} was written by another version of iclda ({version}), whose settings this "
-    "one does not read: run the same comparison again, which keeps the fits if it can, "
-    "or use that version."
-)
 
 
 class Findings(Comparison):
@@ -106,18 +99,13 @@ def _frame(records: Sequence[Any], kind: Any) -> Any:
 
 
 def read_findings(out: Path) -> Findings:
-    """Read the comparison of a folder; StoreError if another version wrote it.
+    """Read the comparison of a folder.
 
     Rows that an earlier run made for more repeats or other methods are left out.
     """
     with closing(Store(out / STORE, read_only=True)) as store:
         stored = store.settings()
-        try:
-            settings = ComparisonSettings.from_json(stored)
-        except (KeyError, TypeError, ValueError) as error:
-            version = stored.get("iclda", "unknown")
-            text = say(_OTHER_VERSION, path=store.path, version=version)
-            raise StoreError(text) from error
+        settings = ComparisonSettings.from_json(stored)
         names = {contestant.name for contestant in settings.contestants}
         results: list[FitResult] = []
         for experiment in EXPERIMENT_TITLES:

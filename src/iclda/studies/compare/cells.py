@@ -15,7 +15,7 @@ from ..._core import AnyArray, Array
 from ..._cost import COMPARISON_BUDGET, limit_starts
 from ..._estimators.labels import FREE, Labels
 from ..._statistics import row_losses
-from ...tabular.encoders import pipeline, preprocessing
+from ...tabular.column_types import pipeline, preprocessing
 from .. import measures
 from ..engine import record_fits
 from ..store import Cell, FitResult

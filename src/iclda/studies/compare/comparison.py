@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from ..._checks import WARNING
 from ..._messages import and_list, say
+from ...tabular.checks import WARNING
 from ..measures import Confusion, mean_confusion
 from ..store import FitResult
 from .contestants import Contestant
@@ -26,6 +27,9 @@ from .verdict import Verdict, decide, title_of
 
 # Up to this many methods are all on the learning curves.
 _MAX_METHODS_ON_CURVES = 6
+
+# The package and the modules in front of the name of an error class.
+_MODULE_OF_ERROR = re.compile(r"^(\w+\.)+(?=\w+(:|$))")
 
 _CAUTION = "Before you rely on this, read the {warnings} about the table: {subjects}."
 _BALANCED_ERROR = (
@@ -156,6 +160,6 @@ class Comparison:
 
 
 def last_line(traceback: str) -> str:
-    """Return the message at the end of a traceback."""
-    lines = traceback.strip().splitlines()
-    return lines[-1] if lines else ""
+    """Return the message at the end of a traceback, without the module of the error."""
+    lines = traceback.strip().splitlines() or [""]
+    return _MODULE_OF_ERROR.sub("", lines[-1])

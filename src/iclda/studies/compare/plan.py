@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._checks import first_copies
 from ..._core import AnyArray
 from ..._messages import Hint, say
 from ...methods import Method, Shrinkage
-from ...tabular.encoders import kinds_of
-from ...tabular.table import Table, why_withheld
+from ...tabular.checks import first_copies
+from ...tabular.column_types import kinds_of
+from ...tabular.label_error import why_withheld
+from ...tabular.table import Table
 from .contestants import bad_parameter
 from .splits import Splits
 

@@ -1,6 +1,6 @@
 """Remarks on a table before its comparison: what a person would look at first.
 
-Checks that need no splits are in ``iclda._checks``; the ones here depend on how the
+Checks that need no splits are in ``tabular.checks``; the ones here depend on how the
 table is divided, or word a count for the report.
 """
 
@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ... import _checks
-from ..._checks import FINE, NOTE, WARNING, Remark
 from ..._core import AnyArray
 from ..._messages import plural
-from ...tabular.encoders import BOOLEAN, CATEGORY, kinds_of, preprocessing
+from ...tabular import checks
+from ...tabular.checks import FINE, NOTE, WARNING, Remark
+from ...tabular.column_types import kinds_of, preprocessing
+from ...tabular.encoders import BOOLEAN, CATEGORY
 from ...tabular.table import Table
 from .contestants import Size
 
@@ -79,12 +80,12 @@ def check_table(
         _check_kinds(table, size),
         *(Remark(NOTE, "Columns", text) for text in table.notes),
         *(Remark(WARNING, "Columns", text) for text in table.warnings),
-        *_checks.check_gaps(table.features),
-        *_checks.check_constants(table.features),
+        *checks.check_gaps(table.features),
+        *checks.check_constants(table.features),
         *_check_chosen(table),
         _check_labels(size),
-        *_checks.check_shift(sample.iloc[:n_labeled], sample.iloc[n_labeled:]),
-        *_checks.check_duplicates(table.features, table.labels),
+        *checks.check_shift(sample.iloc[:n_labeled], sample.iloc[n_labeled:]),
+        *checks.check_duplicates(table.features, table.labels),
     ]
 
 

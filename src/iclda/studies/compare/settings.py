@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ... import _cost
-from ..._checks import Remark
 from ..._cost import Cost, ProblemSize
 from ..._estimators.labels import LABELED
 from ..._messages import Text
@@ -21,8 +20,9 @@ from ...methods import (
     Method,
     find_method,
 )
-from ...tabular.table import Source, Table
-from ..store import COMPARISON_FORMAT
+from ...tabular.checks import Remark
+from ...tabular.readers import Source
+from ...tabular.table import Table
 from .contestants import (
     Contestant,
     Size,
@@ -164,8 +164,7 @@ class ComparisonSettings:
     @property
     def agreed(self) -> dict[str, Any]:
         """Settings that stored rows depend on."""
-        settings = {name: getattr(self, name) for name in _AGREED}
-        return {"kind": COMPARISON, "format": COMPARISON_FORMAT, **settings}
+        return {"kind": COMPARISON, **{name: getattr(self, name) for name in _AGREED}}
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings as values that JSON has."""
@@ -187,7 +186,7 @@ class ComparisonSettings:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> ComparisonSettings:
-        """Invert ``to_json``; KeyError, TypeError or ValueError for other versions."""
+        """Invert ``to_json``."""
         known = {each.name: stored[each.name] for each in fields(cls)}
         known["size"] = Size(**known["size"])
         known["remarks"] = [

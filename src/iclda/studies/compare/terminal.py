@@ -10,10 +10,10 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ..._checks import FINE, NOTE, WARNING, Remark
 from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
 from ..._statistics import CLEAR
 from ..._statistics import NOTHING as NOTHING_LEARNED
+from ...tabular.checks import FINE, NOTE, WARNING, Remark
 from .. import page
 from ..measures import COMPARISON_MEASURES, ERROR
 from ..page import NOTHING as NO_NUMBER

@@ -21,7 +21,7 @@ from ..._core.labelsums import GivenLabels
 from ..._core.likelihood import FLOOR, smallest_eigenvalue
 from ..._core.problem import Problem, summarize_labeled
 from ..._core.solvers.alternate import start_scores
-from ..._core.solvers.attainable import hold_all
+from ..._core.solvers.held import hold_all
 from ..._rows.memory import MemoryRows
 from ...methods import COMPARED, find_method
 from ..measures import Predictions
@@ -91,7 +91,7 @@ def fit_published_em(
     for _ in range(n_rounds):
         used_scores = scores
         point_before = point
-        point = rows.soft_point(used_scores)[0]
+        point = rows.soft_labels(used_scores).point
         has_converged = np.abs(point - point_before).max() < _PUBLISHED_EM_TOL
         if has_converged or smallest_eigenvalue(point) <= FLOOR:
             break

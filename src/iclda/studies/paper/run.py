@@ -23,7 +23,7 @@ from ..._system import versions
 from ...datasets import Dataset, make_gaussians, make_violated_gaussians
 from ..engine import record_fits, rng_of, run_missing
 from ..measures import compute_measures, paper_measures
-from ..store import PAPER_FORMAT, STORE, Cell, FitResult, Store, cells_of
+from ..store import STORE, Cell, FitResult, Store, cells_of
 from . import design
 from .fits import CellRows, fit_method, predict_rows
 from .splits import CodedSet, curve_sizes, curve_split, fold_split, load_sets
@@ -195,7 +195,6 @@ def _note_run(store: Store, kind: str, study: Any, sets: Mapping[str, Dataset]) 
     """
     agreed = store.merge_settings(
         kind=kind,
-        format=PAPER_FORMAT,
         seed=study.seed,
         iclda=versions()["iclda"],
         data={name: data.sha256 for name, data in sets.items()},

@@ -1,0 +1,215 @@
+"""Annealing: many labelings ascend together while tau falls, and merge where they meet.
+
+All starts ascend the merit L + tau x entropy of the labels at one tau. With soft labels
+small local maxima, at which hard labels would stop, do not exist. A step moves the
+scores towards the fixed point gradient / tau, where a level ends, with the step length
+of Barzilai and Borwein, and is undone if the merit falls.
+
+Two starts continue as one when they have met, or when one is near the other and the
+merit on the straight line between them is nowhere below its own.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import AnyArray, Array
+from ..likelihood import LabeledLikelihood
+from . import settings
+from .attainable import HeldRows
+
+# Rounding of the merit, relative to its size.
+_MERIT_ROUNDING = 1e-12
+# Smallest spread of the gradient that counts, per unit of labeled weight.
+_MIN_SPREAD = 1e-3
+# Divisors are kept above this.
+_SMALLEST_DIVISOR = 1e-300
+
+
+class Members(NamedTuple):
+    """A stack of S labelings, with the objective and its gradient at their points.
+
+    Attributes
+    ----------
+    scores, points, gradients : (S, K, 1 + rank)
+    entropies, values : (S,)
+    step_sizes : (S,) sizes of the next steps, at most 1
+    """
+
+    scores: Array
+    points: Array
+    gradients: Array
+    entropies: Array
+    values: Array
+    step_sizes: Array
+
+    def take(self, index: AnyArray) -> Members:
+        return Members(*(part[index] for part in self))
+
+    def joined(self, other: Members) -> Members:
+        pairs = zip(self, other, strict=True)
+        return Members(*(np.concatenate(pair) for pair in pairs))
+
+    def merits(self, tau: float) -> Array:
+        return np.asarray(self.values + tau * self.entropies)
+
+
+class Annealing:
+    """Ascent of the merit L + tau x entropy on some rows, at falling tau.
+
+    Attributes
+    ----------
+    spread : spread of the gradient at equal shares, the unit of heights
+    last_tau : the tau at which annealing ends
+    n_steps : steps taken, of all starts together
+    """
+
+    def __init__(
+        self,
+        likelihood: LabeledLikelihood,
+        held: HeldRows,
+        cooling: float | None = None,
+    ) -> None:
+        chosen = settings.STARTS
+        self._likelihood = likelihood
+        self._held = held
+        self._cooling = chosen.cooling if cooling is None else cooling
+        equal_shares = self.evaluate(np.zeros((1, *held.labeled_point.shape)))
+        spread = held.spread(equal_shares.gradients[0])
+        self.spread = max(spread, _MIN_SPREAD * likelihood.weight)
+        self.last_tau = chosen.last_height * self.spread
+        self.n_steps = 0
+
+    def run(
+        self, starts: Array, heights: tuple[float, ...], *, to_the_end: bool = False
+    ) -> tuple[Members, float]:
+        """Anneal starts, equal parts of which begin at each of the heights of tau.
+
+        Return those that are left, and tau: at the end the smallest one or, unless
+        ``to_the_end``, that at which one start is left.
+        """
+        waiting = np.array_split(starts, min(len(starts), len(heights)))
+        joining_taus = [height * self.spread for height in heights[: len(waiting)]]
+        tau = joining_taus[0]
+        members: Members | None = None
+        n_steps = 0
+        while True:
+            # 1. Starts join at their height.
+            while waiting and tau <= joining_taus[0]:
+                new = self.evaluate(waiting.pop(0))
+                joining_taus.pop(0)
+                members = new if members is None else members.joined(new)
+            assert members is not None
+
+            # 2. All take a step.
+            members = self.step(members, tau)
+            n_steps += 1
+            self.n_steps += len(members.values)
+
+            # 3. Those that have met are merged.
+            is_end = tau <= self.last_tau
+            if is_end or n_steps % settings.STARTS.steps_between_merges == 0:
+                members = self.distinct(members, tau)
+            is_alone = len(members.values) == 1
+            if is_end or (is_alone and not waiting and not to_the_end):
+                return members, tau
+
+            # 4. Tau falls, at once to the height of the next starts if one is left.
+            tau = max(self._cooling * tau, self.last_tau)
+            if joining_taus and (is_alone or tau < joining_taus[0]):
+                tau = joining_taus[0]
+
+    def evaluate(self, scores: Array) -> Members:
+        """Label the rows by a stack of scores (S, K, 1 + rank)."""
+        scores = scores - scores[:, -1:]
+        points, log_sums = self._held.soft_points(scores)
+        values, gradients = self._likelihood.value_and_gradient(points)
+        unlabeled_parts = points - self._held.labeled_point
+        return Members(
+            scores=scores,
+            points=points,
+            gradients=gradients - gradients[:, -1:],
+            entropies=log_sums - np.einsum("skd,skd->s", scores, unlabeled_parts),
+            values=values,
+            step_sizes=np.full(len(values), settings.STARTS.first_step_size),
+        )
+
+    def step(self, members: Members, tau: float) -> Members:
+        """Move each start towards the fixed point scores = gradient / tau.
+
+        Starts whose merit would fall are not moved, and get a smaller step.
+        """
+        chosen = settings.STARTS
+        ahead = members.gradients / tau - members.scores
+        sizes = members.step_sizes[:, None, None]
+        trial = self.evaluate(members.scores + sizes * ahead)
+        merits = members.merits(tau)
+        lowest = merits - _MERIT_ROUNDING * np.abs(merits)
+        is_refused = ~(trial.merits(tau) >= lowest)
+        trial.step_sizes[:] = _next_step_sizes(members, trial, tau)
+        if is_refused.any():
+            members.step_sizes[is_refused] *= chosen.refused_step_factor
+            for mine, other in zip(trial, members, strict=True):
+                mine[is_refused] = other[is_refused]
+        return trial
+
+    def distinct(self, members: Members, tau: float) -> Members:
+        """Sort members by merit, and drop those that have met a better one or will.
+
+        A member will meet a better one near to it if the merit on the straight line
+        between them is nowhere below its own. The entropy of a mixture of two labelings
+        is at least the mixture of their entropies, which is computed: the merit is not
+        overestimated.
+        """
+        chosen = settings.STARTS
+        merits = members.merits(tau)
+        order = np.argsort(-merits, kind="stable")
+        order = order[: max(1, np.count_nonzero(np.isfinite(merits)))]
+        members = members.take(order)
+        merits = merits[order]
+        distances = squared_distances(members.points)
+        is_same = np.triu(distances <= chosen.near_distance**2, 1)
+        better, worse = np.nonzero(is_same)
+        if len(better):
+            fractions = np.array(chosen.compared_fractions)[:, None]
+            way = members.points[better] - members.points[worse]
+            stops = members.points[worse] + fractions[..., None, None] * way
+            rise = members.entropies[better] - members.entropies[worse]
+            entropies = members.entropies[worse] + fractions * rise
+            values = self._likelihood.value(stops)
+            lowest_merits = (values + tau * entropies).min(axis=0)
+            have_met = distances[better, worse] <= chosen.met_distance**2
+            is_same[better, worse] = have_met | (lowest_merits >= merits[worse])
+        return members.take(first_of_each(is_same))
+
+
+def _next_step_sizes(members: Members, trial: Members, tau: float) -> Array:
+    """Return Barzilai and Borwein's sizes, from the change of the residual."""
+    change = trial.scores - members.scores
+    moved = trial.points - members.points
+    residual_change = change - (trial.gradients - members.gradients) / tau
+    along = np.einsum("skd,skd->s", change, moved)
+    across = np.einsum("skd,skd->s", residual_change, moved)
+    # Minus infinity becomes the smallest size.
+    with np.errstate(over="ignore"):
+        quotients = along / np.maximum(across, _SMALLEST_DIVISOR)
+        sizes = np.where(across > along, quotients, 1.0)
+    return np.maximum(sizes, settings.STARTS.min_step_size)
+
+
+def squared_distances(points: Array) -> Array:
+    """Return the squared distances between points, (S, S)."""
+    flat = points.reshape(len(points), -1)
+    squares = np.einsum("si,si->s", flat, flat)
+    return np.asarray(squares + squares[:, None] - 2 * flat @ flat.T)
+
+
+def first_of_each(is_same: AnyArray) -> AnyArray:
+    """Return indices without those that are the same as an earlier one that is kept."""
+    is_kept = np.ones(len(is_same), dtype=bool)
+    for i in range(len(is_same)):
+        if is_kept[i]:
+            is_kept[i + 1 :] &= ~is_same[i, i + 1 :]
+    return np.flatnonzero(is_kept)

@@ -1,0 +1,267 @@
+"""The limit of a path for tau to 0: labels that are the same on every processor.
+
+As tau goes to 0 the scores of a path on rows in memory approach c / tau + lambda. In
+this limit a row gets the class of the largest c_k' z~, and classes that tie there share
+it by softmax(lambda_k' z~). If labels are hard only a few rows tie; at an interior
+optimum c is 0, and all rows do.
+
+Scores of order 1 / tau amplify rounding errors by as much. c and lambda are of order 1,
+and Newton's method on the rows that tie finds them to rounding: c is the gradient
+there, lambda what balances the shares so that the gradient vanishes in all directions
+in which these shares can move the point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg import lapack
+
+from .. import AnyArray, Array
+from ..labelsums import LexicographicRule, LinearRule, tied_shares
+from ..likelihood import Objective
+from ..problem import Problem
+from . import settings
+from .attainable import Labeling, gap
+from .continuation import State
+from .held import HeldSet
+from .newton import with_last_class
+
+# Change of a share that counts as zero ...
+_ZERO_CHANGE = 1e-14
+# ... and the largest one that counts as rounding if it no longer halves.
+_ROUNDED_CHANGE = 1e-6
+# Changes of shares in this ratio to the largest one are those of equal rows.
+_EQUAL_CHANGE_RATIO = 1 - 1e-6
+# Directions are dependent if a singular value is below this, over the largest.
+_DEPENDENT_RATIO = 1e-9
+# The same for eigenvalues of the scatter: they are squared singular values, but have
+# lost digits to the squares.
+_DEPENDENT_SQUARED_RATIO = _DEPENDENT_RATIO**1.5
+# The largest margin, over the root mean square of the leads c_k' z~, and the smallest
+# one, over the leads of classes that tie.
+_MAX_MARGIN = 1e-6
+_MIN_MARGIN_OVER_ROUNDING = 100.0
+# Growths are kept above this where they are divisors.
+_SMALLEST_DIVISOR = 1e-300
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The limit of a path for tau to 0: a labeling, and the point that it attains.
+
+    Attributes
+    ----------
+    point : (K, 1 + rank) the point
+    value : the objective there
+    gap : first-order gap
+    first : (K, 1 + rank) c
+    second : (K, 1 + rank) lambda
+    margin : classes tie whose c_k' z~ is this near to the largest; infinite: all do
+    """
+
+    point: Array
+    value: float
+    gap: float
+    first: Array
+    second: Array
+    margin: float
+
+    def rule(self, problem: Problem) -> LinearRule | LexicographicRule:
+        """Return the labeling as a rule for rows in the frame."""
+        second = problem.rule_of(self.second, is_soft=True)
+        if np.isinf(self.margin):
+            return second
+        first = problem.rule_of(self.first, is_soft=False)
+        return LexicographicRule(first, second, self.margin)
+
+
+def find_limit(objective: Objective, held: HeldSet, end: State) -> Limit | None:
+    """Return the limit of a path that ends in a state, or None if there is none.
+
+    An active-set method: for a guess of the classes that tie on each row, Newton's
+    method balances their shares. Shares that would become negative leave the guess;
+    classes that tie by the gradient, but are not in it, join. It fails where leads and
+    their rounding cannot be separated.
+    """
+    chosen = settings.PATH_LIMIT
+    second = end.scores
+    scores = second @ held.z.T
+    is_tied = scores >= scores.max(axis=0) - chosen.max_tied_lead
+    for _ in range(chosen.max_changes):
+        # 1. Balance the shares of the classes that tie.
+        balanced = _balance(objective, held, is_tied, second)
+        if balanced is None:
+            return None
+        second = balanced.scores
+        if balanced.is_leaving is not None:
+            is_tied &= ~balanced.is_leaving
+            continue
+
+        # 2. Separate the leads of all other classes from the rounding of these.
+        leads = balanced.first @ held.z.T
+        leads -= np.where(is_tied, leads, -np.inf).max(axis=0)
+        rounding = -float(np.min(leads, where=is_tied, initial=0.0))
+        nearest = -float(np.max(leads, where=~is_tied, initial=-np.inf))
+        lead_size = float(np.sqrt(held.weights @ (leads**2).mean(axis=0)))
+        margin = np.inf
+        if nearest < np.inf:
+            margin = min(nearest / 2, _MAX_MARGIN * lead_size)
+        if margin > _MIN_MARGIN_OVER_ROUNDING * rounding:
+            return Limit(
+                point=balanced.point,
+                value=balanced.value,
+                gap=gap(held, balanced.point, balanced.gradient),
+                first=balanced.first,
+                second=second,
+                margin=margin,
+            )
+
+        # 3. Classes that tie by the gradient join.
+        is_tied |= leads >= -_MIN_MARGIN_OVER_ROUNDING * rounding
+    return None
+
+
+@dataclass(frozen=True)
+class _Balanced:
+    """A point at which no change of the shares of rows that tie raises the objective.
+
+    Attributes
+    ----------
+    point, value, gradient : the point, the objective and its gradient there
+    first : the gradient without its part in the directions of rows that tie, which is
+        rounding
+    scores : (K, 1 + rank) the scores that give the shares
+    is_leaving : (K, n) shares that a step would make negative; then the point is not
+        balanced yet
+    """
+
+    point: Array
+    value: float
+    gradient: Array
+    first: Array
+    scores: Array
+    is_leaving: AnyArray | None = None
+
+
+def _balance(
+    objective: Objective, held: HeldSet, is_tied: AnyArray, scores: Array
+) -> _Balanced | None:
+    """Find scores by which the shares of rows that tie make the gradient vanish.
+
+    It vanishes in the directions in which these shares can move the point. Newton's
+    method in these directions: a step solves -H J step = residual. ``is_tied`` (K, n)
+    marks the classes that tie. None if it fails.
+    """
+    chosen = settings.PATH_LIMIT
+    basis = _directions(held.z, is_tied)
+    tied_rows = np.flatnonzero(np.count_nonzero(is_tied, axis=0) > 1)
+    tied_z = held.z[tied_rows]
+    is_sharing = is_tied[:, tied_rows]
+    with_all_classes = partial(with_last_class, shape=scores.shape)
+    free = basis.T @ (scores - scores[-1])[:-1].ravel()
+    # Largest change of a share by the step before.
+    previous_change = np.inf
+    for _ in range(chosen.max_steps):
+        # 1. Evaluate the objective at the shares.
+        scores = with_all_classes(basis @ free)
+        shares = tied_shares(scores @ held.z.T, is_tied)
+        point = held.labeled_point + (shares * held.weights) @ held.z
+        if not objective.is_bounded(point):
+            return None
+        value, gradient = objective.value_and_gradient(point)
+        gradient = gradient - gradient[-1]
+        residual = basis.T @ gradient[:-1].ravel()
+        first = gradient - with_all_classes(basis @ residual)
+        balanced = _Balanced(point, float(value), gradient, first, scores)
+        if not len(free):
+            return balanced
+
+        # 2. Solve for the step.
+        hessian = basis.T @ objective.hessian(point) @ basis
+        labeling = Labeling(
+            scores=scores, point=point, log_sum=0.0, rows=held, shares=shares
+        )
+        derivative = basis.T @ labeling.matrix() @ basis
+        step = -_solve(derivative, _solve(hessian, residual))
+        if not np.isfinite(step).all():
+            return None
+
+        # 3. Stop where it changes no share; drop shares that it makes negative.
+        relative_changes = np.where(
+            is_sharing, with_all_classes(basis @ step) @ tied_z.T, 0.0
+        )
+        tied = shares[:, tied_rows]
+        relative_changes -= (tied * relative_changes).sum(axis=0)
+        relative_changes[~is_sharing] = 0.0
+        largest = float(np.abs(tied * relative_changes).max())
+        is_rounding = previous_change / 2 <= largest <= _ROUNDED_CHANGE
+        if largest <= _ZERO_CHANGE or is_rounding:
+            return balanced
+        most_reduced = relative_changes.min()
+        if most_reduced < -1:
+            # The share reduced most, with those of equal rows, and all small ones
+            # below zero.
+            is_small = (relative_changes < -1) & (tied < chosen.small_share)
+            is_equal = relative_changes <= _EQUAL_CHANGE_RATIO * most_reduced
+            is_leaving = np.zeros(is_tied.shape, dtype=bool)
+            is_leaving[:, tied_rows] = is_small | is_equal
+            return replace(balanced, is_leaving=is_leaving)
+
+        # 4. Take the step, shortened if a share would grow too much.
+        previous_change = largest
+        growth = max(float(relative_changes.max()), _SMALLEST_DIVISOR)
+        free = free + step * min(1.0, chosen.max_growth / growth)
+    return None
+
+
+def _directions(z: Array, is_tied: AnyArray) -> Array:
+    """Return an orthonormal basis (in columns) of the moves of the point by tied rows.
+
+    It spans the directions (e_k - e_j) x z~ of all pairs of classes that share a row
+    z~, in the coordinates of all classes but the last.
+    """
+    n_classes = len(is_tied)
+    size = (n_classes - 1) * z.shape[1]
+    n_sharing = np.count_nonzero(is_tied, axis=0)
+    tied_rows = np.flatnonzero(n_sharing > 1)
+    if not len(tied_rows):
+        return np.zeros((size, 0))
+    groups = _groups(z[tied_rows], is_tied[:, tied_rows])
+    n_directions = (n_sharing[tied_rows] - 1).sum()
+    if n_directions <= size:
+        parts = []
+        for is_sharing, rows in groups:
+            lengths = np.linalg.norm(rows, axis=1)
+            parts.append(np.kron(_contrasts(is_sharing), rows / lengths[:, None]))
+        _, values, directions = scipy.linalg.svd(np.vstack(parts), full_matrices=False)
+        return np.asarray(directions[values > _DEPENDENT_RATIO * values[0]].T)
+    # With many rows the scatter of the directions is smaller.
+    scatter = np.zeros((size, size))
+    for is_sharing, rows in groups:
+        contrasts = _contrasts(is_sharing)
+        scatter += np.kron(contrasts.T @ contrasts, rows.T @ rows)
+    squares, vectors = scipy.linalg.eigh(scatter)
+    return np.asarray(vectors[:, squares > _DEPENDENT_SQUARED_RATIO * squares[-1]])
+
+
+def _groups(rows: Array, is_tied: AnyArray) -> list[tuple[AnyArray, Array]]:
+    """Return the distinct sets of classes, (K,) masks, each with the rows it shares."""
+    sets, set_of_row = np.unique(is_tied, axis=1, return_inverse=True)
+    set_of_row = set_of_row.ravel()
+    return [(sets[:, i], rows[set_of_row == i]) for i in range(sets.shape[1])]
+
+
+def _contrasts(is_sharing: AnyArray) -> Array:
+    """Return the differences e_k - e_j of the m classes that share, (m - 1, K - 1)."""
+    units = np.eye(len(is_sharing))[is_sharing]
+    return np.asarray((units[1:] - units[0])[:, :-1])
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    """Solve a linear system; NaN if it is singular."""
+    _, _, solution, failed = lapack.dgesv(matrix, right)
+    return np.full(len(right), np.nan) if failed else np.asarray(solution)

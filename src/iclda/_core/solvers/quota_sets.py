@@ -1,0 +1,280 @@
+"""Attainable sets of labelings that fill quotas: of rows in memory, and of all rows.
+
+A labeling finds the shift of its scores that fills the quotas (``quotas``); after that
+it is the labeling of the shifted scores. The shift of similar scores, which the labels
+of the state before have, is where the search for it starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from .. import AnyArray, Array
+from . import settings
+from .attainable import Labeling, Shift, SoftLabels, shifted
+from .held import HeldSet, hold_in_memory
+from .quotas import Quotas, balance, hard_shift
+from .streamed import StreamedSet
+
+# Relative cutoff for the singular values of the derivative of class weights by shifts.
+_SINGULAR_RCOND = 1e-13
+
+
+@dataclass(eq=False, kw_only=True)
+class QuotaLabeling(Labeling):
+    """Rows labeled by scores that are shifted to fill quotas.
+
+    J is that of the shifted scores at fixed shifts, less the change that the shifts
+    undo: with E the derivative of the point by the shifts, E_kk the part of it that
+    moves class weights, and the curvatures of the cost of intervals,
+
+        J - E (E_kk + curvatures)^-1 E'
+
+    The second term has the rank K at most.
+    """
+
+    rows: QuotaSet
+    shift: Shift
+
+    @property
+    def n_read_for_shift(self) -> float:
+        if len(self.point) == 2:
+            return 0.0
+        chosen = settings.QUOTA_NEWTON
+        n_numbers = max(chosen.min_numbers_on_paths, self.shares.size)
+        return float(chosen.reads_per_shift * n_numbers)
+
+    @property
+    def _is_shifted(self) -> AnyArray:
+        return self.rows.quotas.is_shifted
+
+    @cached_property
+    def _offsets(self) -> tuple[Array, Array]:
+        """Return E, (m, K, 1 + rank), and the inverse in J, (m, m)."""
+        classes = np.flatnonzero(self._is_shifted)
+        units = np.zeros((len(classes), *self.point.shape))
+        units[np.arange(len(classes)), classes, 0] = 1
+        across = np.array([super(QuotaLabeling, self).product(unit) for unit in units])
+        return across, self._inverse(across[:, classes, 0])
+
+    def _inverse(self, inner: Array) -> Array:
+        """Invert E_kk + curvatures, which is singular where labels are hard."""
+        curvatures = self.rows.quotas.curvatures(self.shift.values)[self._is_shifted]
+        return np.asarray(
+            np.linalg.pinv(
+                inner + np.diag(curvatures), rcond=_SINGULAR_RCOND, hermitian=True
+            )
+        )
+
+    def product(self, direction: Array) -> Array:
+        moved = super().product(direction)
+        across, inverse = self._offsets
+        back = inverse @ moved[self._is_shifted, 0]
+        return np.asarray(moved - np.tensordot(back, across, axes=1))
+
+    def matrix(self) -> Array:
+        fixed = super().matrix()
+        n_classes, width = self.point.shape
+        # Shifts as changes of the free scores, in columns.
+        moves = np.zeros((len(fixed), n_classes))
+        free = np.arange(n_classes - 1)
+        moves[free * width, free] = 1
+        # Scores of the last class are fixed: all others move instead.
+        moves[::width, -1] = -1
+        moves = moves[:, self._is_shifted]
+        across = fixed @ moves
+        return np.asarray(fixed - across @ self._inverse(moves.T @ across) @ across.T)
+
+    def factor(self) -> None:
+        return None
+
+    @property
+    def local_set(self) -> QuotaSet:
+        return self.rows
+
+
+@dataclass(eq=False)
+class QuotaSet(HeldSet):
+    """The attainable set, with quotas, of rows in memory."""
+
+    quotas: Quotas
+
+    @property
+    def n_read_by_labeling(self) -> int:
+        n_numbers = super().n_read_by_labeling
+        if len(self.labeled_point) == 2:
+            return n_numbers
+        chosen = settings.QUOTA_NEWTON
+        n_numbers = max(n_numbers, chosen.min_numbers_in_annealing)
+        return chosen.reads_per_shift * n_numbers
+
+    def find_shift(self, scores: Array, start: Shift | None = None) -> Shift:
+        """Find the shift that fills the quotas, from that of similar scores.
+
+        Scores of a smaller tau are nearly multiples of the earlier ones: the start is
+        scaled with the range of the scores.
+        """
+        stack = self.scores_of_rows(scores[None])
+        score_range = float(np.ptp(stack, axis=1).max(initial=0)) or 1.0
+        begin = None
+        if start is not None:
+            begin = start.values[None] * score_range / start.score_range
+        values = balance(stack, self.weights, self.quotas, begin)[0]
+        return Shift(values, score_range, self)
+
+    def label(self, scores: Array, near: SoftLabels | None = None) -> QuotaLabeling:
+        return self.label_from(scores, None if near is None else near.shift)
+
+    def label_from(self, scores: Array, start: Shift | None) -> QuotaLabeling:
+        """Label the rows; ``start`` is the shift of similar scores."""
+        shift = self.find_shift(scores, start)
+        free = super().label(shifted(scores, shift.values))
+        return QuotaLabeling(
+            scores=free.scores,
+            point=free.point,
+            log_sum=free.log_sum + float(self.quotas.cost(shift.values)),
+            shift=shift,
+            rows=self,
+            shares=free.shares,
+        )
+
+    def shares(self, scores: Array) -> Array:
+        shift = self.find_shift(scores)
+        return super().shares(shifted(scores, shift.values))
+
+    def soft_points(self, scores: Array) -> tuple[Array, Array]:
+        shifts = balance(self.scores_of_rows(scores), self.weights, self.quotas)
+        points, log_sums = super().soft_points(shifted(scores, shifts))
+        return points, log_sums + self.quotas.cost(shifts)
+
+    def support(self, direction: Array, near: SoftLabels | None = None) -> float:
+        scores = self.scores_of_rows(direction)
+        shift = hard_shift(scores, self.weights, self.quotas)
+        largest = (scores.T + shift).max(axis=1)
+        return float(self.weights @ largest + self.quotas.hard_cost(shift))
+
+
+class QuotaStreamedSet(StreamedSet):
+    """The attainable set of all unlabeled rows with quotas: each method some passes.
+
+    The shift is found on the rows of an earlier shift, or else of the sample. The rows
+    near boundaries that a pass returns then correct it, with all other rows labeled as
+    they are.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        returned = int(settings.QUOTA_PASSES.returned_share * self._max_returned)
+        self._min_returned = max(self._min_returned, returned)
+
+    @property
+    def _sample(self) -> QuotaSet:
+        assert isinstance(self.held, QuotaSet)
+        return self.held
+
+    def label(self, scores: Array, near: SoftLabels | None = None) -> QuotaLabeling:
+        quotas = self._sample.quotas
+        sample = self._sample
+        start = None if near is None else near.shift
+        guide = sample if start is None else start.rows
+        for _ in range(settings.QUOTA_PASSES.max_passes):
+            # 1. Label all rows with the shift that fills the quotas of the guide.
+            shift = guide.find_shift(scores, start)
+            start = shift
+            free = super().label(shifted(scores, shift.values))
+            # 2. The rows near boundaries fill what the others leave of the quotas.
+            returned, taken = self._with_quotas_left(free, quotas)
+            weight = float(returned.weights.sum())
+            if not returned.quotas.can_be_filled(weight):
+                # They cannot: the sample makes up for the excess in the next pass.
+                excess = free.point[:, 0] - self.labeled_point[:, 0]
+                excess = excess - quotas.filled(shift.values)
+                sample = replace(sample, quotas=sample.quotas.less(excess))
+                guide = sample
+                labeling = _unfilled(free, shift, returned, quotas, sample)
+                continue
+            labeling = self._corrected(scores, free, shift, returned, taken)
+            guide = returned
+            # 3. The correction must be small enough for the other rows to keep theirs.
+            if _is_close(labeling, free, shift, quotas):
+                break
+        return labeling
+
+    def _with_quotas_left(
+        self, free: Labeling, quotas: Quotas
+    ) -> tuple[QuotaSet, Array]:
+        """Return the rows near boundaries with the quotas left, and what is taken."""
+        local: HeldSet = free.local_set
+        taken = local.labeled_point[:, 0] - self.labeled_point[:, 0]
+        returned = QuotaSet(
+            local.z, local.weights, local.labeled_point, quotas.less(taken)
+        )
+        return returned, taken
+
+    def _corrected(
+        self,
+        scores: Array,
+        free: Labeling,
+        shift: Shift,
+        returned: QuotaSet,
+        taken: Array,
+    ) -> QuotaLabeling:
+        """Return the labeling whose rows near boundaries fill the quotas left."""
+        labeling = returned.label_from(scores, shift)
+        # Its dual is that of the rows near boundaries alone: add what the others have
+        # at the shift of the pass.
+        local: HeldSet = free.local_set
+        local_log_sum = local.label(shifted(scores, shift.values)).log_sum
+        log_sum_of_others = free.log_sum - local_log_sum
+        labeling.log_sum += log_sum_of_others - float(shift.values @ taken)
+        labeling.is_thinned = free.is_thinned
+        return labeling
+
+    def soft_labels(self, scores: Array, near: SoftLabels | None = None) -> SoftLabels:
+        return self.label(scores, near)
+
+    def support(self, direction: Array, near: SoftLabels | None = None) -> float:
+        """Return an upper bound: the best shift of some rows gives a close one.
+
+        Infinity, and so no certificate, if the rows of the shift do not fill the
+        quotas.
+        """
+        start = None if near is None else near.shift
+        if start is None or start.rows.z is self._sample.z:
+            return np.inf
+        rows = start.rows
+        shift = hard_shift(direction @ rows.z.T, rows.weights, rows.quotas)
+        free = super().support(shifted(direction, shift))
+        return free + self._sample.quotas.hard_cost(shift)
+
+    def _hold(self, u: AnyArray, weights: Array) -> HeldSet:
+        return hold_in_memory(self.problem, u, weights, is_framed=True)
+
+
+def _unfilled(
+    free: Labeling, shift: Shift, returned: QuotaSet, quotas: Quotas, sample: QuotaSet
+) -> QuotaLabeling:
+    """Return a labeling that misses the quotas; the sample finds the next shift."""
+    return QuotaLabeling(
+        scores=free.scores,
+        point=free.point,
+        log_sum=free.log_sum + float(quotas.cost(shift.values)),
+        shift=shift._replace(rows=sample),
+        rows=returned,
+        shares=free.shares,
+        is_thinned=free.is_thinned,
+    )
+
+
+def _is_close(
+    labeling: QuotaLabeling, free: Labeling, shift: Shift, quotas: Quotas
+) -> bool:
+    """Return whether the corrected shift is close enough to the one of the pass."""
+    chosen = settings.QUOTA_PASSES
+    moved = float(np.abs(labeling.point - free.point)[:, 0].max())
+    is_little = moved <= chosen.max_corrected_share * quotas.weight
+    change = float(np.ptp(labeling.shift.values - shift.values))
+    return (not free.is_thinned or is_little) and change <= chosen.max_shift_change

@@ -1,0 +1,132 @@
+"""The attainable set of rows that are read in every pass.
+
+A pass labels all rows and sums them. It also returns the rows near class boundaries, on
+which the derivative J and everything until the next pass are computed; a sample in
+memory says in advance which rows these are (``rows.choose_near``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import AnyArray, Array
+from ..labelsums import LabelSums, soften
+from ..problem import Problem
+from ..rows import Near, choose_near, near_boundary
+from . import settings
+from .attainable import HeldRows, Labeling, SoftLabels
+from .on_device import hold_where_fast
+
+
+class _Returned(NamedTuple):
+    """Rows near class boundaries that a pass returned.
+
+    Attributes
+    ----------
+    rows : the rows
+    every : how many rows each of them stands for, as in ``Near``
+    near_in_sample : indices of the rows of the sample that were near boundaries
+    """
+
+    rows: HeldRows
+    every: AnyArray
+    near_in_sample: AnyArray
+
+    def serve(self, every: AnyArray, near_in_sample: AnyArray) -> bool:
+        """Return whether a pass would return no other rows."""
+        is_same_choice = np.array_equal(every, self.every)
+        return is_same_choice and bool(
+            np.isin(near_in_sample, self.near_in_sample).all()
+        )
+
+
+@dataclass(eq=False)
+class StreamedSet:
+    """The attainable set of all unlabeled rows; every method reads them in one pass.
+
+    Attributes
+    ----------
+    problem : the problem with the rows
+    held : a sample of the rows, by which ``label`` chooses rows near boundaries; the
+        other methods need none
+    n_passes : passes so far
+    """
+
+    problem: Problem
+    held: HeldRows | None = None
+    n_passes: int = field(default=0, init=False)
+    _returned: _Returned | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        # Rows near boundaries that a pass returns, at least and at most.
+        n_unknowns = self.labeled_point[:-1].size
+        self._min_returned = settings.PASSES.rows_per_unknown * n_unknowns
+        self._max_returned = 0 if self.held is None else len(self.held.weights)
+
+    def return_more(self, max_rows: int) -> None:
+        """Return more rows near boundaries from now on, at most ``max_rows``."""
+        factor = settings.PASSES.more_rows_factor
+        self._returned = None
+        grown = min(factor * self._max_returned, max_rows)
+        self._max_returned = max(self._max_returned, grown)
+        # Only one of every two rows would come back if slightly more than the largest
+        # number were near.
+        grown = min(factor * self._min_returned, self._max_returned // 2)
+        self._min_returned = max(self._min_returned, grown)
+
+    @property
+    def labeled_point(self) -> Array:
+        return self.problem.labeled_point
+
+    def label(self, scores: Array, near: SoftLabels | None = None) -> Labeling:
+        assert self.held is not None
+        n_rows = self.problem.unlabeled.n_rows
+        seen = self.held.scores_of_rows(scores)
+        choice = choose_near(seen, n_rows, self._min_returned, self._max_returned)
+        near_in_sample = near_boundary(soften(seen / choice.softening))
+        returned = self._returned
+        if returned is not None and returned.serve(choice.every, near_in_sample):
+            sums = self._read(scores, is_soft=True)
+        else:
+            sums = self._read(scores, is_soft=True, near=choice)
+            assert sums.near is not None
+            rows = self._hold(sums.near[:, 1:], sums.near[:, 0])
+            returned = _Returned(rows, choice.every, near_in_sample)
+            self._returned = returned
+        labels = self._labels_of(scores, sums)
+        is_thinned = bool(choice.every.max() > 1)
+        return returned.rows.label_among(labels, is_thinned=is_thinned)
+
+    def soft_labels(self, scores: Array, near: SoftLabels | None = None) -> SoftLabels:
+        return self._labels_of(scores, self._read(scores, is_soft=True))
+
+    def hard_point(self, scores: Array) -> Array:
+        sums = self._read(scores, is_soft=False)
+        return self.problem.point_of(sums.counts, sums.sums)
+
+    def support(self, direction: Array, near: SoftLabels | None = None) -> float:
+        # With hard labels, log-sum-exp is the largest score.
+        sums = self._read(direction, is_soft=False)
+        return sums.log_sum / self.problem.moments.weight
+
+    def _hold(self, u: AnyArray, weights: Array) -> HeldRows:
+        """Hold rows in frame coordinates."""
+        return hold_where_fast(self.problem, u, weights, is_framed=True)
+
+    def _labels_of(self, scores: Array, sums: LabelSums) -> SoftLabels:
+        return SoftLabels(
+            scores=scores,
+            point=self.problem.point_of(sums.counts, sums.sums),
+            log_sum=sums.log_sum / self.problem.moments.weight,
+        )
+
+    def _read(
+        self, scores: Array, *, is_soft: bool, near: Near | None = None
+    ) -> LabelSums:
+        """Label and sum all rows, in one pass."""
+        self.n_passes += 1
+        rule = self.problem.rule_of(scores, is_soft=is_soft)
+        return self.problem.unlabeled.label_sums(rule, self.problem.frame, near=near)

@@ -1,0 +1,176 @@
+"""Sums of a block of rows on a device, by functions of the array API standard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._core import AnyArray, Array
+from .._core.labelsums import (
+    GivenLabels,
+    LexicographicRule,
+    LinearRule,
+    Rule,
+    lexicographic_shares,
+)
+from .._core.rows import HARD, multiplicities, scrambled
+from .places import Place, to_host
+
+# Rows of one product where there is no double precision.
+_SINGLE_PRODUCT_ROWS = 512
+
+# Takes rows and their indices; returns their (K, n) shares, and (n,) log-sum-exp.
+Labeler = Callable[[Any, "slice | AnyArray"], tuple[Any, Any]]
+
+
+def labeler_of(rule: Rule, place: Place) -> Labeler:
+    """Return a function that labels rows on a device by a rule for rows in the frame.
+
+    The rule is moved to the device once. The log-sum-exp is 0 for rules without scores.
+    """
+    if isinstance(rule, LinearRule):
+        scores_of = _scorer_of(rule, place)
+
+        def by_scores(rows: Any, index: slice | AnyArray) -> tuple[Any, Any]:
+            scores = scores_of(rows)
+            return place.label(scores, is_soft=rule.is_soft, tie=rule.tie)
+
+        return by_scores
+    if isinstance(rule, LexicographicRule):
+        first_of = _scorer_of(rule.first, place)
+        second_of = _scorer_of(rule.second, place)
+
+        def by_both_scores(rows: Any, index: slice | AnyArray) -> tuple[Any, Any]:
+            scores = first_of(rows), second_of(rows)
+            shares = lexicographic_shares(*scores, rule.margin, place.xp)
+            return shares, 0 * rows[:, 0]
+
+        return by_both_scores
+    assert isinstance(rule, GivenLabels)
+
+    def as_given(rows: Any, index: slice | AnyArray) -> tuple[Any, Any]:
+        labels = rule.labels[index]
+        # Classes of rows, in place of their shares in each class.
+        if labels.ndim == 1:
+            labels = labels[:, None] == np.arange(rule.n_classes)
+        return place.put(labels.T), 0 * rows[:, 0]
+
+    return as_given
+
+
+def _scorer_of(rule: LinearRule, place: Place) -> Callable[[Any], Any]:
+    """Return a function that computes the (K, n) scores of rows on a device."""
+    coef = place.put(rule.coef.T)
+    intercept = place.put(rule.intercept[:, None])
+    return lambda rows: place.xp.matmul(coef, rows.T) + intercept
+
+
+@dataclass(frozen=True)
+class DeviceBlock:
+    """Some rows in frame coordinates, in the dtype of their device.
+
+    Attributes
+    ----------
+    place : Place
+        The device.
+    rows : (n, d) array
+    weights : (n,) array or None
+        None: all weights are 1.
+    index : slice or array
+        Indices of the rows among all rows.
+    """
+
+    place: Place
+    rows: Any
+    weights: Any
+    index: slice | AnyArray
+
+    def moments(self) -> list[Any]:
+        """Return weighted sums of u and u u': (1, d), (d, d)."""
+        sums = self._product(self._weighted(self._ones.T), self.rows)
+        squares = self._product(self._weighted(self.rows.T), self.rows)
+        return [sums, squares]
+
+    def label_sums(self, labeler: Labeler, centers: Array | None) -> list[Any]:
+        """Return class weights (K, 1), class sums (K, d), log-sum-exp (1, 1), scatter.
+
+        The scatter (d, d), about the centers of the classes, is present only if there
+        are centers.
+        """
+        shares, log_sums = labeler(self.rows, self.index)
+        weighted = self._weighted(shares)
+        sums = [
+            self._product(weighted, self._ones),
+            self._product(weighted, self.rows),
+            self._product(self._weighted(log_sums[None, :]), self._ones),
+        ]
+        if centers is not None:
+            scatter = 0
+            for k, center in enumerate(centers):
+                deviations = self.rows - self.place.put(center)
+                scatter += self._product(weighted[k, :] * deviations.T, deviations)
+            sums.append(scatter)
+        return sums
+
+    def near_boundary(self, labeler: Labeler, every: AnyArray) -> Array:
+        """Return rows near class boundaries, after their weights; see ``Near``."""
+        place = self.place
+        xp = place.xp
+        # A row is near a boundary unless one class has all of it.
+        shares, _ = labeler(self.rows, self.index)
+        best, _ = place.label(shares, is_soft=False)
+        is_near = xp.sum(shares * (1 - best), axis=0) > HARD
+
+        # One of ``counts`` rows is returned, chosen by the scrambled index.
+        counts = multiplicities(shares, place.put_as_is(every), xp)
+        assert not isinstance(self.index, slice)
+        mixed = place.put_as_is(scrambled(self.index).astype(every.dtype))
+        is_chosen = is_near & (mixed % counts == 0)
+
+        weights = self._weighted(xp.astype(counts, place.dtype))
+        chosen = np.flatnonzero(to_host(is_chosen & (weights > 0)))
+        n_chosen = len(chosen)
+        if place.is_compiled:
+            # Compile one shape for all numbers of rows up to a power of two.
+            chosen = np.resize(chosen, 1 << n_chosen.bit_length())
+        on_device = place.put_as_is(chosen)
+        parts = [
+            xp.take(weights[:, None], on_device, axis=0),
+            xp.take(self.rows, on_device, axis=0),
+        ]
+        return to_host(xp.concat(parts, axis=1))[:n_chosen].astype(np.float64)
+
+    @cached_property
+    def _ones(self) -> Any:
+        place = self.place
+        shape = (self.rows.shape[0], 1)
+        return place.xp.ones(shape, dtype=place.dtype, device=place.device)
+
+    def _weighted(self, values: Any) -> Any:
+        """Return (p, n) values times the weights."""
+        return values if self.weights is None else values * self.weights
+
+    def _product(self, left: Any, right: Any) -> Any:
+        """Return (p, n) x (n, q).
+
+        Single precision keeps its digits over few rows only: products of few rows each
+        are formed there, and added up.
+        """
+        xp = self.place.xp
+        n_rows, width = right.shape
+        if self.place.is_double or n_rows <= _SINGLE_PRODUCT_ROWS:
+            return xp.matmul(left, right)
+        n_whole = n_rows // _SINGLE_PRODUCT_ROWS * _SINGLE_PRODUCT_ROWS
+        left_shape = (left.shape[0], -1, _SINGLE_PRODUCT_ROWS)
+        # Both sides as stacks of chunks: (chunks, p, rows) x (chunks, rows, q).
+        left_chunks = xp.permute_dims(
+            xp.reshape(left[:, :n_whole], left_shape), (1, 0, 2)
+        )
+        right_shape = (-1, _SINGLE_PRODUCT_ROWS, width)
+        right_chunks = xp.reshape(right[:n_whole, :], right_shape)
+        whole = xp.sum(xp.matmul(left_chunks, right_chunks), axis=0)
+        return whole + xp.matmul(left[:, n_whole:], right[n_whole:, :])

@@ -1,0 +1,66 @@
+"""Corrections of sums that a device forms in single precision.
+
+Rounding errors of single scores average out over many rows. Those of the origin and of
+the rule are common to all rows and would not: here they are computed, and added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from .._core import Array
+from .._core.frame import Frame
+from .._core.labelsums import LabelSums, LexicographicRule, LinearRule, Rule
+from .places import Real
+
+
+def round_origin(frame: Frame, dtype: Real) -> tuple[Frame, Array]:
+    """Return the frame with an origin that the dtype can hold, and its change.
+
+    The change of the origin is in coordinates of the given frame.
+    """
+    used = replace(frame, origin=frame.origin.astype(dtype).astype(np.float64))
+    return used, (used.origin - frame.origin) / frame.scale
+
+
+def label_sums_in(
+    dtype: Real,
+    label_sums: Callable[..., LabelSums],
+    rule: Rule,
+    frame: Frame,
+    centers: Array | None = None,
+) -> LabelSums:
+    """Return label sums by a function that computes in a dtype.
+
+    The function takes a rule, a frame whose origin the dtype can hold, and centers. It
+    corrects the rounding of the rule itself: see ``lost_to_rounding``.
+    """
+    used, offset = round_origin(frame, dtype)
+    if isinstance(rule, LinearRule):
+        # The tie is as wide as rounding in double precision: widen it.
+        tie = rule.tie * float(np.finfo(dtype).eps / np.finfo(np.float64).eps)
+        rule = replace(rule.moved(offset), tie=tie)
+    if isinstance(rule, LexicographicRule):
+        first = rule.first.moved(offset)
+        second = rule.second.moved(offset)
+        rule = replace(rule, first=first, second=second)
+    sums = label_sums(rule, used, None if centers is None else centers - offset)
+    # Sums about the rounded origin become those about the origin of the frame.
+    return replace(sums, sums=sums.sums + sums.counts[:, None] * offset)
+
+
+def lost_to_rounding(
+    rule: LinearRule, sums: LabelSums, dtype: Real = np.float32
+) -> float:
+    """Return what the sum of log-sum-exp lost when the rule was rounded to a dtype.
+
+    The derivatives of that sum with respect to the rule are the class sums and weights.
+    """
+    coef = rule.coef - rule.coef.astype(dtype)
+    # Classes with a prior of 0 have no rows, and add nothing.
+    intercept = np.where(np.isfinite(rule.intercept), rule.intercept, 0.0)
+    intercept = intercept - intercept.astype(dtype)
+    return float((coef.T * sums.sums).sum() + intercept @ sums.counts)

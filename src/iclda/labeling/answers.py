@@ -1,0 +1,137 @@
+"""The file in which a person labels rows, and what its answers are so far.
+
+`Answers` reads the file, checks it, adds rows to ask for and labels that a person
+gives, and writes it. What the columns mean is said in ``tabular.answer_files``, because
+a fit reads these labels, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .._messages import plural
+from .._system import atomic_write
+from ..tabular.answer_files import GUESS, HOW, OWN_COLUMNS, ROUND, read_answers
+from ..tabular.cells import require_for_tables
+from ..tabular.files import open_table
+
+# The same text for all rows, or a text for each row.
+_Texts = str | Sequence[str]
+# Texts of some rows, by column.
+_Cells = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Rows that a person labels, as they stand in the file of answers.
+
+    Instances do not change: `asking` and `answering` return new ones, and `write`
+    writes the file.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    id : str
+        Name of the column of ids.
+    target : str
+        Name of the column of classes.
+    frame : DataFrame
+        Text: id, target, how, round, guess, then further columns.
+    """
+
+    path: Path
+    id: str
+    target: str
+    frame: Any
+
+    @classmethod
+    def read(cls, path: Path, id: str, target: str) -> Answers:
+        """Read a file, or begin one that does not exist or is empty."""
+        if path.exists() and path.stat().st_size:
+            return cls(path, id, target, read_answers(open_table(path), id, target))
+        no_rows = dict.fromkeys([id, target, *OWN_COLUMNS], ())
+        frame = require_for_tables("pandas").DataFrame(no_rows, dtype=str)
+        return cls(path, id, target, frame)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The class of every id that has one."""
+        frame = self.frame[self.frame[self.target] != ""]
+        return dict(zip(frame[self.id], frame[self.target], strict=True))
+
+    def ids(self, how: str | None = None) -> list[str]:
+        """Return the ids that were asked for, or those of rows drawn in this way."""
+        frame = self.frame if how is None else self.frame[self.frame[HOW] == how]
+        return list(frame[self.id])
+
+    @property
+    def open_ids(self) -> list[str]:
+        """Ids that are not answered yet, in the order of the file."""
+        return list(self.frame[self.id][self.frame[self.target] == ""])
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of rounds so far."""
+        return max(self.rounds.values(), default=0)
+
+    @property
+    def rounds(self) -> dict[str, int]:
+        """Round of every id that was asked for; 0 for a cell without a number."""
+        numbers = [int(text) if text.isdecimal() else 0 for text in self.frame[ROUND]]
+        return dict(zip(self.frame[self.id], numbers, strict=True))
+
+    def asking(
+        self,
+        ids: Sequence[str],
+        how: _Texts,
+        guesses: _Texts = "",
+        shown: _Cells | None = None,
+    ) -> Answers:
+        """Add rows to label as the next round, except those that were asked for."""
+        pandas = require_for_tables("pandas")
+        columns = {
+            self.id: ids,
+            self.target: "",
+            HOW: how,
+            ROUND: str(self.n_rounds + 1),
+            GUESS: guesses,
+            **(shown or {}),
+        }
+        added = pandas.DataFrame(columns, dtype=str)
+        added = added[~added[self.id].isin(self.frame[self.id])]
+        frame = pandas.concat([self.frame, added], ignore_index=True).fillna("")
+        return replace(self, frame=frame)
+
+    def require(self, id: str) -> None:
+        """Raise a ValueError unless a row was asked for."""
+        if id not in set(self.frame[self.id]):
+            raise ValueError(
+                f"{self.path} does not ask for the row {self.id} = {id!r}."
+            )
+
+    def answering(self, id: str, label: str) -> Answers:
+        """Set the class of one row; "" takes it back."""
+        self.require(id)
+        frame = self.frame.copy()
+        frame.loc[frame[self.id] == id, self.target] = label.strip()
+        return replace(self, frame=frame)
+
+    def guess_of(self, id: str) -> str:
+        """Return the guess of a model for a row; empty if there is none."""
+        return str(self.frame[GUESS][self.frame[self.id] == id].iloc[0])
+
+    def write(self) -> None:
+        """Write the file; the old one stays until the new one is complete."""
+        with atomic_write(self.path) as path:
+            self.frame.to_csv(path, index=False)
+
+    def __str__(self) -> str:
+        n_open = plural(len(self.open_ids), "row")
+        return (
+            f"{plural(len(self.labels), 'label')} in {self.path}, {n_open} still to "
+            "label"
+        )

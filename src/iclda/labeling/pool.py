@@ -1,0 +1,140 @@
+"""The rows of a file that a person may label: their ids, features, and cells to see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._core import AnyArray
+from .._estimators.average import AverageLDA
+from .._estimators.labels import FREE
+from ..tabular.answer_files import LABEL, OWN_COLUMNS, ROW
+from ..tabular.array_files import FeatureFile
+from ..tabular.cells import require_for_tables, texts_of
+from ..tabular.column_types import pipeline, preprocessing
+from ..tabular.files import open_data
+from ..tabular.frames import to_pandas_frame
+from ..tabular.labels import Classes, RowIds
+from ..tabular.read_options import ReadOptions
+from ..tabular.table import with_classes
+from .answers import Answers
+
+# Columns without text that a person sees; columns of text are all shown.
+_MAX_SHOWN_NUMBER_COLUMNS = 8
+# Relative difference that a spreadsheet may make by rounding what it shows.
+_SPREADSHEET_PRECISION = 1e-3
+
+
+class Pool:
+    """The rows of a file that may be labeled: ids, features, cells to look at.
+
+    Attributes
+    ----------
+    id, target : str
+        Names of the columns of ids and of classes.
+    file : DataReader
+        The file.
+    rows : RowIds
+        Position of the row of every id.
+    ids : list of str
+        Ids in the order of the file.
+    table : Table
+        Features, and the labels that the file itself has.
+    labels : dict of str to str
+        The same labels, by id.
+    has_features : bool
+        Whether there is a column that a model can learn from.
+    """
+
+    def __init__(self, path: Path, id: str = ROW, target: str = LABEL) -> None:
+        self.id = id
+        self.target = target
+        file = open_data(path, [id])
+        file.hold(file.columns, texts=[id, target])
+        self.file = file
+        self.is_array = isinstance(file, FeatureFile)
+        self.rows = RowIds(file, id)
+        self.ids = [*self.rows]
+        if target in file.columns:
+            cells = file.column(target)
+        else:
+            cells = require_for_tables("pyarrow").nulls(file.n_rows, "string")
+        options = ReadOptions(target, drop_unusable=True, id=id)
+        self.table = with_classes(file, Classes(target, cells), options)
+        self.labels = {
+            text: label
+            for text, label in zip(self.ids, self.table.labels, strict=True)
+            if label is not None
+        }
+        self.has_features = self.is_array or len(self.table.features.columns) > 0
+
+    @cached_property
+    def model(self) -> Any:
+        """The unfitted model that guesses classes and whose error is estimated."""
+        encoder = None if self.is_array else preprocessing(self.table.features)
+        return pipeline(encoder, AverageLDA(proportions=FREE))
+
+    @cached_property
+    def shown(self) -> Any:
+        """Frame of the columns that a person sees: all text, and some others."""
+        features = chain(*self.file.lists.values())
+        hidden = {self.id, self.target, *OWN_COLUMNS, *features}
+        names = [name for name in self.file.columns if name not in hidden]
+        if not names:
+            return require_for_tables("pandas").DataFrame(index=range(len(self.ids)))
+        frame = to_pandas_frame(self.file.read(names))
+        is_text = np.array([dtype.kind == "O" for dtype in frame.dtypes], dtype=bool)
+        texts = frame.columns[is_text]
+        others = frame.columns[~is_text][:_MAX_SHOWN_NUMBER_COLUMNS]
+        shown = {*texts, *others}
+        return frame[[name for name in names if name in shown]]
+
+    def cells(self, rows: AnyArray | Sequence[int]) -> dict[str, list[str]]:
+        """Return what a person sees of some rows: texts, by column."""
+        frame = self.shown.iloc[rows]
+        return {
+            name: [text or "" for text in texts_of(frame[name], empty=("",))]
+            for name in frame.columns
+        }
+
+    def check_unchanged(self, answers: Answers, rows: AnyArray) -> None:
+        """Raise a ValueError if the file of the rows changed after it was asked about.
+
+        The file of answers repeats some cells of every row that it asks about. If more
+        than half of these rows look different now, ids no longer name the same rows.
+        """
+        asked = answers.frame
+        columns = [name for name in asked.columns if self._is_text_or_number(name)]
+        pandas = require_for_tables("pandas")
+        current = pandas.DataFrame(self.cells(rows), columns=columns, index=asked.index)
+
+        # A spreadsheet may have rewritten 0.5 as 0,5 or rounded it: numbers are
+        # compared as numbers.
+        asked_numbers = _to_numbers(asked[columns].replace(",", ".", regex=True))
+        is_same_number = np.isclose(
+            _to_numbers(current), asked_numbers, rtol=_SPREADSHEET_PRECISION
+        )
+        is_same = is_same_number | (current == asked[columns])
+        n_changed = int((~is_same.all(axis=1)).sum())
+        if 2 * n_changed > len(rows):
+            raise ValueError(
+                f"{answers.path} shows other rows than {self.file.path} has now: "
+                f"{n_changed} of {len(rows)} differ. Bring back the file that they "
+                "were taken from, or name another file of rows to label, which will "
+                "be made."
+            )
+
+    def _is_text_or_number(self, name: str) -> bool:
+        """Whether a shown column has cells that a spreadsheet keeps as they are."""
+        return name in self.shown and self.shown[name].dtype.kind in "Oiuf"
+
+
+def _to_numbers(frame: Any) -> Any:
+    """Return the numbers in a frame of text, NaN for other text."""
+    pandas = require_for_tables("pandas")
+    return frame.apply(pandas.to_numeric, errors="coerce")

@@ -1,0 +1,193 @@
+"""A project of labeling: which rows are labeled, asked for or free, and what they show.
+
+A `Project` joins the rows of a `Pool` and the `Answers` so far. It draws the next rows
+to ask for, and estimates the error of a model fitted to the labels.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from .._core import AnyArray
+from .._statistics import ErrorEstimate
+from ..model_selection._rows_to_label import rows_to_label
+from ..tabular.answer_files import CHOSEN, RANDOM, check_spelling
+from ..tabular.cells import require_for_tables
+from ..tabular.class_names import labels_of
+from ..tabular.label_error import random_estimate, why_withheld, wrong_on_random
+from ..tabular.table import Table
+from .answers import Answers
+from .pool import Pool
+
+# Unlabeled rows that a fit uses.
+_MAX_UNLABELED_ROWS = 4_096
+
+
+class Batch(NamedTuple):
+    """Rows to label, as `Answers.asking` takes them."""
+
+    ids: list[str]
+    how: list[str]
+    guesses: Sequence[str] | str
+    shown: Mapping[str, list[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Project:
+    """The rows of a pool and the answers so far: rows labeled, asked for, or free."""
+
+    pool: Pool
+    answers: Answers
+    seed: int = 0
+
+    @classmethod
+    def read(cls, pool: Pool, path: Path, seed: int = 0) -> Project:
+        """Read the file of answers; ValueError if they do not fit the rows."""
+        answers = Answers.read(path, pool.id, pool.target)
+        project = cls(pool, answers, seed)
+        pool.check_unchanged(answers, project.rows_of(answers.ids()))
+        check_spelling(project.labels.values(), pool.target, path, pool.file)
+        return project
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The class of every id that has one, in the file of rows or of answers."""
+        return {**self.pool.labels, **self.answers.labels}
+
+    def rows_of(self, ids: Sequence[str]) -> AnyArray:
+        """Return the positions of rows by their ids."""
+        return self.pool.rows.rows_of(ids, self.answers.path)
+
+    @cached_property
+    def table(self) -> Table:
+        """All rows, with the labels of the file and the answers."""
+        answers = self.answers
+        labels = self.pool.table.labels.copy()
+        labels[self.rows_of([*answers.labels])] = [*answers.labels.values()]
+        cells = require_for_tables("pyarrow").array(labels.tolist(), "string")
+        labels = labels_of(cells, answers.path, self.pool.target, None, 0)
+        is_chosen = np.zeros(len(labels), dtype=bool)
+        is_chosen[self.rows_of(answers.ids(CHOSEN))] = True
+        return replace(self.pool.table, labels=labels, is_chosen=is_chosen)
+
+    @cached_property
+    def sample(self) -> Table:
+        """The labeled rows and some others, as a frame."""
+        return self.table.framed(_MAX_UNLABELED_ROWS)
+
+    @cached_property
+    def is_free(self) -> AnyArray:
+        """Which rows are neither labeled nor asked for."""
+        is_free = ~self.table.is_labeled
+        is_free[self.rows_of(self.answers.ids())] = False
+        return is_free
+
+    @cached_property
+    def fitted(self) -> Any:
+        """The model fitted to the sample; None without features or two classes."""
+        if not self.pool.has_features or len(self.table.classes) < 2:
+            return None
+        with warnings.catch_warnings():
+            # They are about few labels, to which the person is about to add.
+            warnings.simplefilter("ignore")
+            return clone(self.pool.model).fit(self.sample.features, self.sample.labels)
+
+    def draw(self, n_chosen: int, n_random: int) -> Batch:
+        """Draw free rows at random, and choose others because they are informative.
+
+        There are fewer rows if fewer are free. Without features all rows are drawn at
+        random; with a model there are guesses.
+        """
+        if not self.pool.has_features:
+            n_random += n_chosen
+            n_chosen = 0
+        free = np.flatnonzero(self.is_free)
+        n_random = min(n_random, len(free))
+        n_chosen = min(n_chosen, len(free) - n_random)
+        rng = np.random.default_rng([self.seed, self.answers.n_rounds])
+        rows = rng.choice(free, n_random, replace=False)
+        if n_chosen:
+            rows = np.concatenate([rows, self._most_informative(n_chosen, rows)])
+
+        guesses: Sequence[str] | str = ""
+        if self.fitted is not None and len(rows):
+            features = self.table.features
+            if self.pool.is_array:
+                features = features.take(np.isin(np.arange(len(self.pool.ids)), rows))
+            guesses = self.fitted.predict(features.loc[rows]).astype(str).tolist()
+        ids = [self.pool.ids[row] for row in rows]
+        how = [RANDOM] * n_random + [CHOSEN] * n_chosen
+        return Batch(ids, how, guesses, self.pool.cells(rows))
+
+    def _most_informative(self, n: int, drawn: AnyArray) -> AnyArray:
+        """Choose free rows, given those that were asked for or have just been drawn."""
+        pool = self.pool
+        is_open = ~self.is_free & ~self.table.is_labeled
+        if pool.is_array:
+            rows = pool.table.features.rows
+        else:
+            rows = pool.model[:-1].fit_transform(pool.table.features).to_numpy()
+        return rows_to_label(
+            rows,
+            n,
+            self.table.labels,
+            unlabeled=None,
+            pending=[*np.flatnonzero(is_open), *drawn],
+            random_state=self.seed,
+        )
+
+    def least_sure(self, n: int) -> list[tuple[int, list[tuple[str, float]]]]:
+        """Return free rows with the smallest margins between their two best classes.
+
+        Each is a position with the names and the probabilities of these classes.
+        """
+        features = self.sample.features
+        features = features[self.is_free[features.index]]
+        if self.fitted is None or not len(features):
+            return []
+        probabilities = np.asarray(self.fitted.predict_proba(features))
+        best_two = np.argsort(-probabilities, axis=1)[:, :2]
+        shares = np.take_along_axis(probabilities, best_two, axis=1)
+        names = self.fitted.classes_[best_two].astype(str)
+        margins = shares[:, 0] - shares[:, 1]
+        unsure = []
+        for k in np.argsort(margins, kind="stable")[:n]:
+            pairs = list(zip(names[k].tolist(), shares[k].tolist(), strict=True))
+            unsure.append((int(features.index[k]), pairs))
+        return unsure
+
+    @property
+    def withheld(self) -> str:
+        """Why the error is not known; empty if it is."""
+        if not self.pool.has_features:
+            return f"{self.pool.file.path} has no column that a model can learn from"
+        return why_withheld(self.table)
+
+    @cached_property
+    def is_wrong(self) -> AnyArray:
+        """Which labels drawn at random are predicted wrongly by fits without them."""
+        return wrong_on_random(self.pool.model, self.sample)
+
+    @property
+    def error(self) -> ErrorEstimate | None:
+        """The error to expect on new rows; None if it is not known."""
+        return None if self.withheld else random_estimate(self.sample, self.is_wrong)
+
+    @property
+    def is_of_last_round(self) -> AnyArray:
+        """Which rows have an answer of the last round that has any."""
+        rounds = self.answers.rounds
+        answered = [*self.answers.labels]
+        last_round = max((rounds[text] for text in answered), default=0)
+        is_last = np.zeros(len(self.table.labels), dtype=bool)
+        last_ids = [text for text in answered if rounds[text] == last_round]
+        is_last[self.rows_of(last_ids)] = True
+        return is_last

@@ -1,0 +1,150 @@
+"""Files of arrays: features without names, in one file, or in a folder of several.
+
+Their features are read in blocks and never held as a table, because they may be larger
+than memory: `FeatureFile.rows` is what a classifier fits to, and `FeatureFile.take`
+makes a frame of some rows.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._core import AnyArray
+from .._rows.checks import check_finite
+from .._rows.kinds import reader_of
+from .._rows.readers import Reader
+from .cells import require_for_tables
+from .readers import BATCH_ROWS, DataReader, sha256_of
+
+_DIGITS = re.compile("[0-9]+")
+
+
+class FeatureFile(DataReader):
+    """Rows of an array, with columns feature_0, feature_1, ...
+
+    Arrays of an .npz file with one entry for each row are columns, too. Names in
+    ``ids`` that the file does not have are columns that number the rows from 0.
+
+    Attributes
+    ----------
+    rows : Reader
+        The features, to be read in blocks.
+    features : list of str
+        Names of the columns that are features.
+    """
+
+    def __init__(self, path: Path, ids: Sequence[str] = ()) -> None:
+        self._files = _shards(path) if path.is_dir() else [path]
+        self.rows, other_arrays = _open_arrays(path, self._files)
+        self.rows.name = str(path)
+        self.features = feature_names(self.rows.n_features)
+        self.lists = {"features": self.features}
+        row_numbers = np.arange(self.n_rows)
+        self._other_columns = {**dict.fromkeys(ids, row_numbers), **other_arrays}
+        super().__init__(path, [*self._other_columns, *self.features])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.rows.n_rows or 0)
+
+    def column(self, name: str) -> Any:
+        """Return the entries of an array other than the features as an Arrow column."""
+        arrow = require_for_tables("pyarrow")
+        return arrow.chunked_array([self._other_columns[name].tolist()])
+
+    def read(self, names: Sequence[str]) -> Any:
+        """Return arrays other than the features as an Arrow table."""
+        arrow = require_for_tables("pyarrow")
+        return arrow.table({name: self.column(name) for name in names})
+
+    def take(self, is_taken: AnyArray) -> Any:
+        """Return the features of some rows as a pandas frame, indexed by position."""
+        index = np.flatnonzero(is_taken)
+        values = self.rows.read_rows(index).astype(np.float64, copy=False)
+        return require_for_tables("pandas").DataFrame(values, index, self.features)
+
+    def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
+        arrow = require_for_tables("pyarrow")
+        for span in self.rows.spans(BATCH_ROWS):
+            block = np.empty((span.n_rows, len(self.features)), order="F")
+            span.read(block, 0)
+            index = range(span.start, span.stop)
+            check_finite(block, span.where, self.features, index=index)
+            columns = dict(zip(self.features, block.T, strict=True))
+            for name, entries in self._other_columns.items():
+                columns[name] = entries[span.start : span.stop].astype(str)
+            wanted = {
+                name: arrow.array(columns[name], kind) for name, kind in types.items()
+            }
+            yield arrow.RecordBatch.from_pydict(wanted), span.stop / self.n_rows
+
+    def sha256(self) -> str:
+        """Return the checksum of the bytes of all files, one after the other."""
+        return sha256_of(self._files)
+
+
+def feature_names(n_features: int) -> list[str]:
+    """Return names for features that have none."""
+    return [f"feature_{k}" for k in range(n_features)]
+
+
+def _shards(folder: Path) -> list[Path]:
+    """Return the .npy files of a folder in the order of their names.
+
+    ValueError if the numbers in names that are alike otherwise have another order,
+    since rows and labels might not match.
+    """
+    files = sorted(folder.glob("*.npy"))
+    if not files:
+        raise ValueError(
+            f"{folder} is a folder without .npy files: name another, or a file."
+        )
+    for first, second in pairwise(files):
+        is_alike = _DIGITS.sub("", first.name) == _DIGITS.sub("", second.name)
+        if is_alike and _numbers_in(first.name) > _numbers_in(second.name):
+            raise ValueError(
+                f"{folder} is read in the order of names, and {first.name} comes "
+                f"before {second.name}: write numbers with leading zeros, so that rows "
+                "and labels match."
+            )
+    return files
+
+
+def _numbers_in(name: str) -> list[int]:
+    return [int(digits) for digits in _DIGITS.findall(name)]
+
+
+def _open_arrays(
+    path: Path, files: Sequence[Path]
+) -> tuple[Reader, dict[str, AnyArray]]:
+    """Return a reader of the rows, and further arrays with one entry for each row."""
+    if path.suffix.lower() != ".npz":
+        return reader_of(list(files), "Features"), {}
+    try:
+        with np.load(path, allow_pickle=False) as opened:
+            arrays = dict(opened)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path} cannot be read ({error}): save it again, with arrays of numbers "
+            "and text alone."
+        ) from error
+    names = [name for name, array in arrays.items() if array.ndim == 2]
+    if len(names) != 1:
+        shapes = [f"{name!r} of shape {array.shape}" for name, array in arrays.items()]
+        raise ValueError(
+            f"{path} must hold one array of rows x features, got {len(names)} "
+            f"({', '.join(shapes)}): save the features alone, by numpy.save."
+        )
+    rows = arrays.pop(names[0])
+    other_arrays = {
+        name: array for name, array in arrays.items() if array.shape == (len(rows),)
+    }
+    return reader_of(rows, f"{path}, array {names[0]!r}"), other_arrays

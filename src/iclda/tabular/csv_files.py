@@ -1,0 +1,222 @@
+"""CSV files: UTF-8 text, perhaps packed, whose delimiter and decimal sign are inferred.
+
+A file is read twice, however many of its columns are asked for. Opening the reader
+makes one pass over the bytes, which gives the checksum, the delimiter and the names;
+``hold`` parses the cells in a second pass.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import hashlib
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from .cells import EMPTY_WORDS, require_for_tables
+from .readers import BLOCK_BYTES, TableFile, explained_errors
+
+_DELIMITERS = (",", ";", "\t", "|")
+_COMMA_NUMBER = re.compile(r"-?\d+,\d+")
+_POINT_NUMBER = re.compile(r"-?\d+\.\d+")
+# The first bytes of a packed file.
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class CsvReader(TableFile):
+    """UTF-8 text with a delimiter; the first row names the columns.
+
+    Delimiter and decimal sign are inferred from the first megabyte of the file.
+    """
+
+    lists: Mapping[str, list[str]] = {}
+
+    def __init__(self, path: Path, opened: BinaryIO) -> None:
+        scan = _TextScan(opened)
+        text = _decode_start(scan.first_block, path)
+        if len(text.strip().splitlines()) < 2:
+            raise ValueError(
+                f"{path} holds no rows below the names of its columns in row 1, or no "
+                "end of row 1 in its first megabyte: fill it, name another file, or "
+                "delete it if it is to be made."
+            )
+        self.delimiter = _most_frequent_delimiter(text)
+        self.decimal = _decimal_sign(text, self.delimiter)
+        self.is_packed = scan.is_packed
+        self._sha256 = scan.sha256
+        if scan.n_quotes % 2:
+            _refuse_open_quote(scan.rewound(), self.delimiter, path)
+        # Empty lines may come before the names.
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
+        self.n_header_rows, names = next(
+            (number, row) for number, row in enumerate(rows, start=1) if row
+        )
+        columns = [
+            name.strip() or f"(column {number})"
+            for number, name in enumerate(names, start=1)
+        ]
+        super().__init__(path, columns)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows; they are read to be counted unless they are held."""
+        held = self._held
+        return len(self.column(self.columns[0])) if held is None else held.num_rows
+
+    def _read(self, columns: Sequence[str], texts: Iterable[str]) -> Any:
+        """Read all rows; the cells of a column not in ``texts`` decide on its type."""
+        types = dict.fromkeys(texts, require_for_tables("pyarrow").string())
+        with self._streamed() as (file, _):
+            options = self._options(types, columns)
+            return require_for_tables("pyarrow.csv").read_csv(file, **options)
+
+    def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
+        """Yield blocks of a megabyte of text, and the share of the file so far.
+
+        pyarrow reads some tens of blocks ahead.
+        """
+        arrow_csv = require_for_tables("pyarrow.csv")
+        options = self._options(types, types)
+        n_bytes = max(self.path.stat().st_size, 1)
+        n_read = 0
+        with (
+            self._streamed() as (file, raw),
+            arrow_csv.open_csv(file, **options) as reader,
+        ):
+            for batch in reader:
+                n_read = raw.tell() if self.is_packed else n_read + BLOCK_BYTES
+                yield batch, min(n_read / n_bytes, 1.0)
+
+    def sha256(self) -> str:
+        """Return the checksum of the bytes that the file had when it was opened."""
+        return self._sha256
+
+    @contextmanager
+    def _streamed(self) -> Iterator[tuple[Any, Any]]:
+        """Yield the text and the bytes of the file, as streams of pyarrow.
+
+        Its threads read ahead: a file of Python under them would need the interpreter,
+        which may be shutting down after an interruption.
+        """
+        arrow = require_for_tables("pyarrow")
+        with (
+            explained_errors(self.path, self.columns),
+            arrow.OSFile(str(self.path)) as raw,
+        ):
+            text = arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw
+            yield text, raw
+
+    def _options(
+        self, types: Mapping[str, Any], columns: Iterable[str]
+    ) -> dict[str, Any]:
+        arrow_csv = require_for_tables("pyarrow.csv")
+        return {
+            "read_options": arrow_csv.ReadOptions(
+                use_threads=False,
+                block_size=BLOCK_BYTES,
+                column_names=list(self.columns),
+                skip_rows_after_names=self.n_header_rows,
+            ),
+            "parse_options": arrow_csv.ParseOptions(
+                delimiter=self.delimiter,
+                newlines_in_values=True,
+                # An empty line of a file with one column is an empty cell.
+                ignore_empty_lines=len(self.columns) > 1,
+            ),
+            "convert_options": arrow_csv.ConvertOptions(
+                decimal_point=self.decimal,
+                null_values=list(EMPTY_WORDS),
+                column_types=dict(types),
+                include_columns=list(columns),
+            ),
+        }
+
+
+class _TextScan:
+    """One pass over a CSV file, perhaps packed: its checksum, its start, its quotes."""
+
+    def __init__(self, opened: BinaryIO) -> None:
+        self._opened = opened
+        opened.seek(0)
+        self.is_packed = opened.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+        opened.seek(0)
+        hashed: Any = _HashedFile(opened)
+        text = gzip.GzipFile(fileobj=hashed, mode="rb") if self.is_packed else hashed
+        self.first_block: bytes = text.read(BLOCK_BYTES)
+        self.n_quotes = self.first_block.count(b'"')
+        while block := text.read(BLOCK_BYTES):
+            self.n_quotes += block.count(b'"')
+        self.sha256 = hashed.digest.hexdigest()
+
+    def rewound(self) -> Any:
+        """The text from its start."""
+        self._opened.seek(0)
+        return gzip.GzipFile(fileobj=self._opened) if self.is_packed else self._opened
+
+
+class _HashedFile:
+    """A binary file that adds all that is read to a checksum."""
+
+    def __init__(self, opened: BinaryIO) -> None:
+        self._opened = opened
+        self.digest = hashlib.sha256()
+
+    def read(self, n_bytes: int = -1) -> bytes:
+        block = self._opened.read(n_bytes)
+        self.digest.update(block)
+        return block
+
+
+def _decode_start(block: bytes, path: Path) -> str:
+    """Decode the first block of a CSV file."""
+    # An incremental decoder omits a character that the end of the block cuts in two,
+    # and raises an error for an invalid one.
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    try:
+        return decoder.decode(block)
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not UTF-8 text: byte {error.start} cannot be read. Save it as "
+            "UTF-8 (in a spreadsheet: 'CSV UTF-8')."
+        ) from error
+
+
+def _refuse_open_quote(file: Any, delimiter: str, path: Path) -> None:
+    """Refuse a quote that is never closed: pyarrow would read the rest as one cell."""
+    text = io.TextIOWrapper(file, errors="replace", encoding="utf-8", newline="")
+    n_rows = 0
+    try:
+        for _ in csv.reader(text, delimiter=delimiter, strict=True):
+            n_rows += 1
+    except csv.Error as error:
+        raise ValueError(
+            f"{path}, row {n_rows + 1}: a cell has a quote that is never closed "
+            f"({error}). Write a quote inside a cell twice, and the whole cell in "
+            "quotes."
+        ) from error
+    finally:
+        # Otherwise the wrapper would close the file that the caller has opened.
+        text.detach()
+
+
+def _most_frequent_delimiter(text: str) -> str:
+    """Return the delimiter most frequent in the first line outside of quoted cells."""
+    lines = re.sub(r'"[^"]*"', "", text).lstrip().splitlines()
+    counts = Counter(lines[0] if lines else "")
+    return max(_DELIMITERS, key=lambda delimiter: counts[delimiter])
+
+
+def _decimal_sign(text: str, delimiter: str) -> str:
+    """Return a comma if cells hold numbers with a comma and none with a point."""
+    if delimiter == ",":
+        return "."
+    cells = {cell.strip(' "') for cell in re.split(f"[{delimiter}\r\n]", text)}
+    has_comma = any(_COMMA_NUMBER.fullmatch(cell) for cell in cells)
+    has_point = any(_POINT_NUMBER.fullmatch(cell) for cell in cells)
+    return "," if has_comma and not has_point else "."

@@ -1,0 +1,248 @@
+"""The class of every row: from the file of the rows, or from a file of labels.
+
+A file of labels has a row for each row of the data, in the same order, or a column of
+ids that both files have. Or it is a file of answers (``answer_files``), in which a
+person labels rows that ``iclda ask`` chose; it also says which rows were chosen.
+
+`find_labels` opens the file of the labels, and its ``read`` gives the classes::
+
+    options = ReadOptions("kind", labels="labels.csv")
+    classes = find_labels(open_data(path), options).read()
+    classes.cells  # an Arrow column, null where the class is unknown
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._core import AnyArray
+from .._messages import quoted_list, say
+from .answer_files import (
+    CHOSEN,
+    HOW,
+    ROW,
+    are_answers,
+    check_spelling,
+    read_answers,
+)
+from .array_files import FeatureFile
+from .cells import require_for_tables, texts_of
+from .files import open_table
+from .read_options import ReadOptions
+from .readers import MAX_LISTED_COLUMNS, DataReader, Source, require_columns
+
+_WHICH_TARGET = (
+    "{@target} must name the column of {path} that holds the classes, out of {names}. "
+    "{@labels} names another file of them, and {@id} a column that identifies the rows."
+)
+_NO_LABELS = (
+    "{path} holds features and no classes: name a file that holds them by {@labels}, "
+    "with a row for each row of features, or with a column of ids that {@id} names."
+)
+_OTHER_LENGTH = (
+    "{labels} has {n:,} rows, and {path} {n_rows:,}: a label belongs to the row of the "
+    "features at the same place. Write a row for each, with an empty cell where the "
+    "class is unknown, or name a column of ids by {@id}."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Classes of all rows of a file, and where they come from.
+
+    Attributes
+    ----------
+    target : str
+        Name of their column.
+    cells : Arrow array
+        A class for each row, null where it is unknown.
+    sources : tuple of Source
+        The file that holds them, if it is not the file of the rows.
+    is_chosen : ndarray of bool or None
+        That of `Table`.
+    """
+
+    target: str
+    cells: Any
+    sources: tuple[Source, ...] = ()
+    is_chosen: AnyArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LabelsFile:
+    """The file and the column that hold the classes of the rows of a file.
+
+    Attributes
+    ----------
+    rows : DataReader
+        The file of the rows.
+    file : DataReader
+        The file of the classes; it may be that of the rows.
+    target : str
+        The column of the classes.
+    id : str or None
+        A column of both files by which they are joined. None: the order of the rows.
+    """
+
+    rows: DataReader
+    file: DataReader
+    target: str
+    id: str | None
+
+    def read(self) -> Classes:
+        """Read the classes and match them with the rows."""
+        if self.file is self.rows:
+            return Classes(self.target, self.rows.column(self.target))
+        if are_answers(self.file.columns):
+            return self._read_answers()
+        ids = [] if self.id is None else [self.id]
+        self.file.hold([], texts=[self.target, *ids])
+        cells = self.file.column(self.target)
+        if self.id is not None:
+            cells = self._joined(cells, self.id)
+        elif len(cells) != self.rows.n_rows:
+            text = say(
+                _OTHER_LENGTH,
+                labels=self.file.path,
+                n=len(cells),
+                path=self.rows.path,
+                n_rows=self.rows.n_rows,
+            )
+            raise ValueError(text)
+        return Classes(self.target, cells, (self.file.source(),))
+
+    def _joined(self, cells: Any, id: str) -> Any:
+        """Bring classes into the order of the rows; null for rows without one."""
+        ids = row_ids(self.file, id)
+        rows = RowIds(self.rows, id).rows_of(ids, self.file.path)
+        order = np.full(self.rows.n_rows, -1)
+        order[rows] = np.arange(len(rows))
+        # Masked entries of the order become null.
+        arrow = require_for_tables("pyarrow")
+        return cells.take(arrow.array(order, mask=order < 0))
+
+    def _read_answers(self) -> Classes:
+        """Read the classes that a person gave.
+
+        Rows without an answer have the class that their own file gives them, if any.
+        """
+        assert self.id is not None
+        asked = read_answers(self.file, self.id, self.target)
+        ids = RowIds(self.rows, self.id)
+        is_chosen = np.zeros(len(ids), dtype=bool)
+        is_chosen[ids.rows_of(asked[self.id], self.file.path)] = asked[HOW] == CHOSEN
+
+        labels: dict[str, str] = {}
+        if self.target in self.rows.columns:
+            own = texts_of(self.rows.column(self.target).to_pylist(), empty=("",))
+            labels = {id: text for id, text in zip(ids, own, strict=True) if text}
+        answered = asked[asked[self.target] != ""]
+        labels |= zip(answered[self.id], answered[self.target], strict=True)
+        check_spelling(labels.values(), self.target, self.file.path, self.rows)
+        arrow = require_for_tables("pyarrow")
+        cells = arrow.array([labels.get(id) for id in ids], "string")
+        return Classes(self.target, cells, (self.file.source(),), is_chosen)
+
+
+def find_labels(
+    file: DataReader, options: ReadOptions, default_target: str | None = None
+) -> LabelsFile:
+    """Find the file and the column of the classes, without reading them.
+
+    ``default_target`` is taken if the options name no target. A file of labels need not
+    have it: then it must have a single column besides the ids. ValueError if a column
+    that is needed lacks.
+    """
+    labels_file: DataReader = file
+    if options.labels is not None:
+        labels_file = open_table(Path(options.labels))
+    is_answered = labels_file is not file and are_answers(labels_file.columns)
+    if is_answered and options.id is None:
+        sentence = (
+            "{path} is a file of rows to label: name its column of ids, such as "
+            "{@id=row}."
+        )
+        raise ValueError(say(sentence, path=labels_file.path))
+
+    target = options.target
+    if target is None and (
+        labels_file is file or default_target in labels_file.columns
+    ):
+        target = default_target
+    if target is None and labels_file is not file:
+        candidates = [name for name in labels_file.columns if name != options.id]
+        # The columns that help a person to decide are last in a file of answers.
+        if is_answered:
+            candidates = candidates[: candidates.index(HOW)]
+        target = candidates[0] if len(candidates) == 1 else None
+    # Names of features of an array are made up: the user cannot mean one of them.
+    made_up = labels_file.features if isinstance(labels_file, FeatureFile) else []
+    if target is None or (made_up and target not in labels_file.columns):
+        names = quoted_list(labels_file.columns, MAX_LISTED_COLUMNS)
+        has_named = {*labels_file.columns} != {*made_up}
+        sentence = _WHICH_TARGET if has_named else _NO_LABELS
+        raise ValueError(say(sentence, path=labels_file.path, names=names))
+
+    purpose = say(", which should hold the classes: name it by {@target}")
+    require_columns(labels_file, [target], purpose)
+    # Answers may name the rows by their numbers, for which a file needs no column.
+    for with_ids in (labels_file,) if is_answered else (labels_file, file):
+        require_columns(with_ids, options.ids, say(", which {@id} names"))
+    return LabelsFile(file, labels_file, target, options.id)
+
+
+def row_ids(file: DataReader, id: str) -> AnyArray:
+    """Return ids of rows as text; numbers from 0 if the file has no column ``row``."""
+    if id == ROW and ROW not in file.columns:
+        return texts_of(range(file.n_rows))
+    require_columns(file, [id], say(", which {@id} names"))
+    return texts_of(file.column(id).to_pylist())
+
+
+class RowIds(dict[str, int]):
+    """Position of the row of every id of a file; ValueError if two rows share an id."""
+
+    def __init__(self, file: DataReader, id: str) -> None:
+        self.path = file.path
+        self.id = id
+        super().__init__(_positions(row_ids(file, id), file.path, id))
+
+    def rows_of(self, ids: Iterable[str], path: Path) -> AnyArray:
+        """Return the positions of the rows with the ids of another file.
+
+        ValueError for an id that no row has.
+        """
+        others = _positions(ids, path, self.id)
+        unknown = [text for text in others if text not in self]
+        if unknown:
+            raise ValueError(
+                f"{path}: no row of {self.path} has the {self.id!r} "
+                f"{quoted_list(unknown, 3)}. Its {len(self):,} rows have ids such as "
+                f"{quoted_list(list(self), 3)}: remove these labels, or name another "
+                "column of ids."
+            )
+        return np.array([self[text] for text in others], dtype=int)
+
+
+def _positions(ids: Iterable[str | None], path: Path, id: str) -> dict[str, int]:
+    """Return the position of every id.
+
+    ValueError for one that occurs twice or is empty.
+    """
+    counts = Counter(ids)
+    for text, count in counts.most_common(1):
+        if count > 1 or None in counts:
+            problem = "a cell is empty"
+            if count > 1:
+                problem = f"{text!r} occurs {count} times"
+            raise ValueError(
+                f"{path}: column {id!r} must identify the rows, and {problem}. Remove "
+                "the others, or name another column of ids."
+            )
+    return {text: k for k, text in enumerate(counts) if text is not None}

@@ -1,0 +1,55 @@
+"""Parquet files, as pandas, polars or Arrow write them: columns keep their types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .._rows.parquet import ParquetFile
+from .list_columns import columns_of_lists, without_lists
+from .readers import BATCH_ROWS, TableFile, explained_errors, sha256_of
+
+
+class ParquetReader(TableFile):
+    """A Parquet file; columns of lists of numbers become columns of numbers."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = ParquetFile(path)
+        self.lists = {}
+        columns: list[str] = []
+        for field in self._file.schema:
+            batches = self._file.batches([field.name], BATCH_ROWS)
+            chunks = (batch.column(0) for batch in batches)
+            made = columns_of_lists(field.name, field.type, chunks)
+            if made is not None:
+                self.lists[field.name] = made
+            columns += made or [field.name]
+        super().__init__(path, columns)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, from the metadata of the file."""
+        return self._file.n_rows
+
+    def _read(self, columns: Sequence[str], texts: Iterable[str]) -> Any:
+        with explained_errors(self.path):
+            rows = self._file.read(self._stored_names(columns))
+            return without_lists(rows, self.lists, self.path).select(columns)
+
+    def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
+        n_read = 0
+        with explained_errors(self.path):
+            for batch in self._file.batches(self._stored_names(types), BATCH_ROWS):
+                rows = without_lists(batch, self.lists, self.path, n_read)
+                n_read += batch.num_rows
+                yield rows, n_read / max(self.n_rows, 1)
+
+    def sha256(self) -> str:
+        """Return the checksum of the bytes of the file."""
+        return sha256_of([self.path])
+
+    def _stored_names(self, columns: Iterable[str]) -> list[str]:
+        """Names in the file of the columns, each once."""
+        stored = {column: name for name, made in self.lists.items() for column in made}
+        return list(dict.fromkeys(stored.get(column, column) for column in columns))

@@ -1,0 +1,224 @@
+"""Predict a file of any size block by block, and write or judge the predictions.
+
+`predict_file` writes the class and the probabilities of every row to another file.
+`predicted_blocks` yields them to a caller, and counts what a person should know: empty
+cells, categories that the fit did not see, cells far from the training rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from .._estimators.base import LinearGaussianClassifier
+from .._estimators.labels import plain
+from .._system import atomic_write, check_writable
+from .array_files import FeatureFile, feature_names
+from .cells import count_gaps, require_for_tables
+from .column_types import type_named
+from .files import WRITTEN_SUFFIXES, appending, open_data
+from .frames import to_pandas_frame
+from .readers import DataReader, require_columns
+
+# A cell is far from the training rows beyond this many standard deviations from their
+# mean.
+FAR_DEVIATIONS = 10
+# Name of the type of every column of a model.
+Kinds = Mapping[str, str]
+# Takes the share of the file that is done and the number of rows so far.
+ShareDone = Callable[[float, int], None]
+
+
+@dataclass
+class PredictionCounts:
+    """Counts of the rows and cells of a file that was predicted.
+
+    Attributes
+    ----------
+    ignored : tuple of str
+        Columns that the model does not use.
+    n_rows : int
+        Number of rows.
+    classes : Counter of str
+        Rows by predicted class.
+    filled : Counter of str
+        Empty cells by column.
+    unknown : Counter of str
+        Cells with a category that the model does not know, by column.
+    far : Counter of str
+        Cells far from those of the training rows, by column.
+    """
+
+    ignored: tuple[str, ...] = ()
+    n_rows: int = 0
+    classes: Counter[str] = field(default_factory=Counter)
+    filled: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+    far: Counter[str] = field(default_factory=Counter)
+
+
+def predict_file(
+    model: Any,
+    kinds: Kinds,
+    data: Path,
+    out: Path,
+    *,
+    ids: Sequence[str] = (),
+    advance: ShareDone = lambda share, n_rows: None,
+) -> PredictionCounts:
+    """Write class and probabilities of every row of a file to another one.
+
+    Nothing is written under the name of that file before all rows are done.
+    """
+    file = open_data(data, ids)
+    arrow = require_for_tables("pyarrow")
+    names = np.array([str(name) for name in model.classes_], dtype=object)
+    columns = [*ids, "class", *(f"probability_{name}" for name in names)]
+    _check_files(file, out, kinds, ids, columns)
+    used = {*kinds, *ids}
+    counts = PredictionCounts(tuple(name for name in file.columns if name not in used))
+    with atomic_write(out) as unfinished, appending(unfinished, out.suffix) as append:
+        blocks = predicted_blocks(model, kinds, file, ids, counts)
+        for rows, probabilities, share in blocks:
+            cells = [rows[name] for name in ids]
+            cells.append(names[probabilities.argmax(axis=1)])
+            cells += list(probabilities.T)
+            append(arrow.table(dict(zip(columns, cells, strict=True))))
+            advance(share, counts.n_rows)
+    return counts
+
+
+def predicted_blocks(
+    model: Any,
+    kinds: Kinds,
+    file: DataReader,
+    others: Sequence[str],
+    counts: PredictionCounts,
+) -> Iterator[tuple[Any, Any, float]]:
+    """Yield rows as Arrow tables, their probabilities, and the share that is done.
+
+    ``others`` are columns to read as text besides those of the model. The rows are
+    added to ``counts``. ValueError without rows.
+    """
+    arrow = require_for_tables("pyarrow")
+    types = dict.fromkeys(others, arrow.string())
+    # A column of the model that is copied too is read once, as the model takes it.
+    for name, kind in kinds.items():
+        types[name] = arrow.type_for_alias(type_named(kind).arrow)
+    for batch, share in file.batches(types):
+        if batch.num_rows:
+            rows = arrow.Table.from_batches([batch])
+            frame = to_pandas_frame(rows.select(list(kinds)))
+            _refuse_other_types(frame, kinds, file)
+            yield rows, _predict(model, frame, counts), share
+    if not counts.n_rows:
+        raise ValueError(f"{file.path} holds no rows below the names of its columns.")
+
+
+def _predict(model: Any, frame: Any, counts: PredictionCounts) -> Any:
+    """Return the probabilities of the classes of some rows, and count the rows."""
+    steps = model if isinstance(model, Pipeline) else Pipeline([("classify", model)])
+    classifier = steps[-1]
+    encoded = steps[:-1].transform(frame) if len(steps) > 1 else frame
+    is_named = hasattr(classifier, "feature_names_in_")
+    probabilities = classifier.predict_proba(
+        encoded if is_named else encoded.to_numpy()
+    )
+
+    counts.n_rows += len(frame)
+    counts.filled.update(count_gaps(frame))
+    for _, encoder, columns in getattr(steps[0], "transformers_", ()):
+        if hasattr(encoder, "count_unknown"):
+            counts.unknown.update(encoder.count_unknown(frame[list(columns)]))
+    counts.far.update(_count_far_cells(classifier, encoded, frame))
+    n_rows_of_class = np.bincount(
+        probabilities.argmax(axis=1), minlength=len(model.classes_)
+    )
+    for name, n_rows in zip(model.classes_, n_rows_of_class.tolist(), strict=True):
+        counts.classes[str(name)] += n_rows
+    return probabilities
+
+
+def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int]:
+    """Cells by column that lie many standard deviations from the training mean.
+
+    Columns of 0 and 1 made of categories do not count: their values are known ones.
+    Nothing is counted where the classifier scales rows to length 1.
+    """
+    scales_rows = getattr(classifier, "center_", None) is not None
+    if scales_rows or not isinstance(classifier, LinearGaussianClassifier):
+        return {}
+    mean = classifier.priors_ @ classifier.means_
+    between = classifier.priors_ @ (classifier.means_ - mean) ** 2
+    deviation = np.sqrt(classifier._variances + between)
+    distances = np.abs(np.asarray(encoded, dtype=np.float64) - mean)
+    is_far = (distances > FAR_DEVIATIONS * deviation) & (deviation > 0)
+    numbers = {name for name in frame.columns if frame[name].dtype.kind in "iuf"}
+    return {
+        str(name): int(n)
+        for name, n in zip(encoded.columns, is_far.sum(axis=0), strict=True)
+        if n and name in numbers
+    }
+
+
+def _check_files(
+    file: DataReader, out: Path, kinds: Kinds, ids: Sequence[str], columns: list[str]
+) -> None:
+    """Check before any row is read that predictions can be made and written."""
+    check_columns(file, kinds)
+    if out.suffix.lower() not in WRITTEN_SUFFIXES:
+        raise ValueError(
+            f"{out}: predictions are written to {' or '.join(WRITTEN_SUFFIXES)} files, "
+            f"got {out.suffix or 'no suffix'!r}."
+        )
+    check_writable(out)
+    if out.exists() and out.samefile(file.path):
+        raise ValueError(
+            f"{out} is the file that is read: write the predictions to another one."
+        )
+    require_columns(file, ids, " to copy")
+    name, count = Counter(columns).most_common(1)[0]
+    if count > 1:
+        raise ValueError(
+            f"Predictions would hold two columns {name!r}: rename the id column."
+        )
+
+
+def check_columns(file: DataReader, kinds: Kinds) -> None:
+    """Raise a ValueError unless a file has all columns of a model."""
+    if isinstance(file, FeatureFile) and len(file.features) != len(kinds):
+        raise ValueError(
+            f"{file.path} has {len(file.features):,} features, and the model was "
+            f"fitted to {len(kinds):,}: compute the features in the same way as those "
+            "of the fit."
+        )
+    is_nameless = [*kinds] == feature_names(len(kinds))
+    if is_nameless and not {*kinds}.intersection(file.columns):
+        raise ValueError(
+            "The model was fitted to features without names, and the columns of "
+            f"{file.path} are matched by names: save its features by numpy.save, or "
+            "fit the model to a table."
+        )
+    require_columns(file, kinds, ", which the model was fitted to")
+
+
+def _refuse_other_types(frame: Any, kinds: Kinds, file: DataReader) -> None:
+    """Refuse columns of a Parquet file with other types than the training data."""
+    for name, kind in kinds.items():
+        present = frame[name].dropna()
+        if not len(present):
+            continue
+        expected = type_named(kind)
+        has_type = frame[name].dtype.kind in expected.dtypes
+        # Arrow columns hold one type: where one cell is a list or a struct, all are.
+        if not has_type or not isinstance(present.iloc[0], Hashable):
+            raise ValueError(
+                f"{file.path}, column {name!r}: must hold {expected.cells}, as in the "
+                f"data the model was fitted to, got {plain(present.iloc[0])!r}."
+            )

@@ -1,0 +1,1 @@
+"""Tests of the package; what several of them share is in ``helpers``."""

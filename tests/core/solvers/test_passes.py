@@ -1,0 +1,82 @@
+from dataclasses import replace
+
+import pytest
+
+from iclda._core.solvers import Limits, Outcome
+from iclda._core.solvers.continuation import Follower
+from iclda._core.solvers.implicit import maximize_labeled_likelihood
+from problems import change_settings, climb, draw_sample, problem_of, soft_maxima
+
+OPTIONS = {"limits": Limits(200, 1e-6), "n_starts": 32, "seed": 0}
+
+
+def draw(n_classes, n_unlabeled, n_features=3, separation=1.0, seed=5):
+    return draw_sample(
+        [seed, n_classes, n_unlabeled],
+        n_classes=n_classes,
+        n_features=n_features,
+        n_labeled=8 * n_classes,
+        n_unlabeled=n_unlabeled,
+        separation=separation,
+    )
+
+
+def read(monkeypatch, sample, *, n_held=200, can_hold_all=False, **options):
+    """The solution when few rows are held and all others are read."""
+    change_settings(monkeypatch, "STARTS", screened_rows=n_held // 2)
+    n_entries = (len(sample.X_unlabeled) if can_hold_all else n_held) * (
+        1 + sample.X.shape[1]
+    )
+    change_settings(
+        monkeypatch, "HOLDING", max_rows=n_held, max_entries_of_sample=n_entries
+    )
+    problem = problem_of(sample, tile_rows=64)
+    return problem, maximize_labeled_likelihood(problem, **{**OPTIONS, **options})
+
+
+@pytest.mark.parametrize("separation", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("n_unlabeled", [300, 1000, 3000])
+def test_passes_reach_what_a_dense_optimization_over_all_labels_does(
+    monkeypatch, n_unlabeled, separation
+):
+    sample = draw(2, n_unlabeled, separation=separation)
+    problem, found = read(monkeypatch, sample)
+    assert (
+        problem.unlabeled._total is not None
+    )  # of two classes one is what the other leaves
+    assert found.outcome is Outcome.CONVERGED
+    rule = found.rule
+    shares = problem.unlabeled.responsibilities(rule, problem.frame)
+    assert climb(sample, shares) <= found.objective + 1e-6
+    assert soft_maxima(sample, 2).max() <= found.objective + 1e-6
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("can_hold_all", [False, True], ids=["few rows", "more rows"])
+def test_a_wrong_step_is_made_up_for(monkeypatch, n_classes, can_hold_all):
+    sample = draw(n_classes, 2000)
+    expected = maximize_labeled_likelihood(problem_of(sample), **OPTIONS)
+    follow, wrong = Follower.follow, []
+
+    def wrong_once(self, state, effort, min_tau=0.0):
+        path = follow(self, state, effort, min_tau)
+        if wrong or not min_tau:
+            return path
+        wrong.append(path)
+        away = state.scores - 3 * (path.state.scores - state.scores)
+        return replace(path, levels=(path.levels[0], replace(path.state, scores=away)))
+
+    monkeypatch.setattr(Follower, "follow", wrong_once)
+    found = read(monkeypatch, sample, can_hold_all=can_hold_all)[1]
+    assert wrong
+    assert found.outcome is Outcome.CONVERGED
+    assert found.objective == pytest.approx(expected.objective, abs=2e-6)
+    assert found.n_passes <= (15 if can_hold_all else 60)
+
+
+@pytest.mark.parametrize(("n_classes", "most"), [(2, 7), (3, 9)])
+def test_few_reads_of_many_rows_are_enough(n_classes, most):
+    sample = draw(n_classes, 60_000, n_features=8, seed=2)
+    found = maximize_labeled_likelihood(problem_of(sample), **OPTIONS)
+    assert found.outcome is Outcome.CONVERGED
+    assert found.n_passes <= most

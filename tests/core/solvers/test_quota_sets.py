@@ -1,0 +1,230 @@
+"""Labelings that fill class quotas, against linear programs and brute force."""
+
+from dataclasses import replace
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from iclda._core.solvers import Limits, Outcome, alternate
+from iclda._core.solvers.implicit import maximize_labeled_likelihood
+from iclda._core.solvers.pessimistic import maximize_worst_gain
+from iclda._core.solvers.sets import attainable_sets
+from problems import (
+    change_settings,
+    draw_sample,
+    maximize_over_shares,
+    one_hot,
+    point_of,
+    problem_of,
+    random_shares,
+    rising_shares,
+    value_of_shares,
+)
+
+OPTIONS = {"limits": Limits(200, 1e-6), "n_starts": 32, "seed": 0}
+
+
+def shares_of(n_classes, width=0.0):
+    """Shares that grow from class to class; with a width, intervals that begin there."""
+    low = (1 - width) * rising_shares(n_classes)
+    return np.column_stack([low, low + width])
+
+
+def problem_with_quotas(sample, proportions, **options):
+    return replace(problem_of(sample, **options), proportions=proportions)
+
+
+def held_rows(sample, proportions):
+    problem = problem_with_quotas(sample, proportions)
+    rows, weights = problem.unlabeled.sample(problem.unlabeled.n_rows, 0)
+    return attainable_sets(problem).hold(rows, weights)
+
+
+def weights_of(held, point):
+    """Of the unlabeled rows in each class, over their weight."""
+    return (point - held.labeled_point)[:, 0] / held.weights.sum()
+
+
+intervals = pytest.mark.parametrize("width", [0.0, 0.1], ids=["shares", "intervals"])
+
+
+@intervals
+@pytest.mark.parametrize("sharpness", [0.1, 1.0, 30.0])
+def test_soft_labels_fill_the_quotas(sample, sharpness, width):
+    proportions = shares_of(sample.n_classes, width)
+    held = held_rows(sample, proportions)
+    rng = np.random.default_rng(0)
+    scores = sharpness * rng.standard_normal((4, *held.labeled_point.shape))
+    points, log_sums = held.soft_points(scores)
+    for each, point, log_sum in zip(scores, points, log_sums, strict=True):
+        filled, found = weights_of(held, point), held.label(each)
+        assert (filled > proportions[:, 0] - 1e-10).all()
+        assert (filled < proportions[:, 1] + 1e-10).all()
+        np.testing.assert_allclose(found.point, point, atol=1e-10)
+        assert found.log_sum == pytest.approx(log_sum, abs=1e-10)
+
+
+@intervals
+def test_labels_of_similar_scores_save_time_and_change_nothing(sample, width):
+    held = held_rows(sample, shares_of(sample.n_classes, width))
+    scores = np.random.default_rng(5).standard_normal(held.labeled_point.shape)
+    near = held.label(0.9 * scores)
+    found, expected = held.label(scores, near), held.label(scores)
+    np.testing.assert_allclose(found.point, expected.point, atol=1e-9)
+    assert found.log_sum == pytest.approx(expected.log_sum, abs=1e-9)
+
+
+@intervals
+def test_the_point_and_its_derivative_are_those_of_the_log_sum(sample, width):
+    held = held_rows(sample, shares_of(sample.n_classes, width))
+    rng = np.random.default_rng(1)
+    scores, direction = rng.standard_normal((2, *held.labeled_point.shape))
+    scores, direction = scores - scores[-1], direction - direction[-1]
+    ahead, behind = (held.label(scores + step * direction) for step in (1e-5, -1e-5))
+    found = held.label(scores)
+    slope = np.vdot(direction, found.point - held.labeled_point)
+    assert (ahead.log_sum - behind.log_sum) / 2e-5 == pytest.approx(
+        slope, rel=1e-6, abs=1e-9
+    )
+    moved = (ahead.point - behind.point) / 2e-5
+    np.testing.assert_allclose(found.product(direction), moved, atol=1e-7)
+    flat = found.matrix() @ direction[:-1].ravel()
+    np.testing.assert_allclose(flat, moved[:-1].ravel(), atol=1e-7)
+
+
+@intervals
+@pytest.mark.parametrize("seed", range(4))
+def test_the_support_is_that_of_a_linear_program(sample, seed, width):
+    proportions = shares_of(sample.n_classes, width)
+    held = held_rows(sample, proportions)
+    direction = np.random.default_rng(seed).standard_normal(held.labeled_point.shape)
+    scores = direction @ held.z.T
+    n_classes, n_rows = scores.shape
+    each_class = np.kron(np.eye(n_classes), held.weights)
+    low, high = proportions.T * held.weights.sum()
+    solved = scipy.optimize.linprog(
+        -(scores * held.weights).ravel(),
+        A_ub=np.vstack([each_class, -each_class]),
+        b_ub=np.r_[high, -low] + 1e-15,
+        A_eq=np.kron(np.ones(n_classes), np.eye(n_rows)),
+        b_eq=np.ones(n_rows),
+        bounds=(0, 1),
+    )
+    assert held.support(direction) == pytest.approx(-solved.fun, abs=1e-9)
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_no_labeling_within_the_quotas_does_better(number):
+    n_classes, is_interval = 2 + number % 2, number >= 6
+    n_rows, least, most = (8, 4, 4) if n_classes == 2 else (6, 2, 2)
+    if is_interval:
+        least, most = least - 1, most + 1
+    sample = draw_sample(
+        [6, number], n_classes=n_classes, n_labeled=4 * n_classes, n_unlabeled=n_rows
+    )
+    proportions = np.tile([least / n_rows, most / n_rows], (n_classes, 1))
+    found = maximize_labeled_likelihood(
+        problem_with_quotas(sample, proportions), **OPTIONS
+    )
+    assert found.outcome is Outcome.CONVERGED
+    values = list(values_of_labelings(sample, least, most))
+    assert max(values) <= found.objective + 1e-8
+    best = best_soft_value(sample, proportions)
+    assert found.objective == pytest.approx(max(best, *values), abs=1e-6)
+
+
+def values_of_labelings(sample, least, most):
+    """Objectives of all labelings with so many rows in each class."""
+    n_rows, n_classes = len(sample.X_unlabeled), sample.n_classes
+    for labels in product(range(n_classes), repeat=n_rows):
+        counts = np.bincount(labels, minlength=n_classes)
+        if counts.min() >= least and counts.max() <= most:
+            yield value_of_shares(sample, one_hot(np.array(labels), n_classes))[0]
+
+
+def best_soft_value(sample, proportions):
+    """The best of several bounded optimizations over soft labels that fill the quotas."""
+    n_rows, n_classes = len(sample.X_unlabeled), sample.n_classes
+    each_class = np.kron(np.ones(n_rows), np.eye(n_classes)) / n_rows
+    rng = np.random.default_rng(0)
+    low, high = proportions.T
+    if (low == high).all():
+        quotas = {"type": "eq", "fun": lambda x: (each_class @ x - low)[:-1]}
+    else:
+        bounds = np.vstack([each_class, -each_class]), np.r_[low, -high]
+        quotas = {"type": "ineq", "fun": lambda x: bounds[0] @ x - bounds[1]}
+    starts = (random_shares(rng, n_rows, n_classes) for _ in range(8))
+    value_of = partial(value_of_shares, sample)
+    solved = [maximize_over_shares(value_of, start, quotas) for start in starts]
+    return max(-each.fun for each in solved if each.success)
+
+
+def solve(kind, problem):
+    if kind == "likelihood":
+        return maximize_labeled_likelihood(problem, **OPTIONS)
+    if kind == "contrast":
+        return maximize_worst_gain(problem, Limits(200, 1e-6))
+    return alternate.alternate(problem, Limits(1000, 1e-12), is_soft=True)
+
+
+solvers = pytest.mark.parametrize("kind", ["likelihood", "contrast", "marginal"])
+
+
+@solvers
+def test_class_weights_are_those_of_the_quotas(sample, kind):
+    proportions = shares_of(sample.n_classes)
+    problem = problem_with_quotas(sample, proportions)
+    found = solve(kind, problem)
+    assert found.outcome is Outcome.CONVERGED
+    n_labeled, n_unlabeled = len(sample.X), len(sample.X_unlabeled)
+    wanted = np.bincount(sample.y) + n_unlabeled * proportions[:, 0]
+    np.testing.assert_allclose(
+        found.point[:, 0], wanted / (n_labeled + n_unlabeled), atol=1e-9
+    )
+    np.testing.assert_allclose(point_of(problem, found.rule), found.point, atol=1e-8)
+
+
+@solvers
+def test_intervals_that_hold_anyway_change_nothing(sample, kind):
+    free = problem_of(sample)
+    found = solve(kind, free)
+    shares = (found.point - free.labeled_point)[:, 0] / (
+        1 - free.labeled_point[:, 0].sum()
+    )
+    wide = np.clip(np.column_stack([shares - 0.1, shares + 0.1]), 0, 1)
+    held = solve(kind, replace(free, proportions=wide))
+    np.testing.assert_allclose(held.point, found.point, atol=1e-4)
+
+
+@intervals
+def test_em_never_lowers_what_it_maximizes(sample, width):
+    problem = problem_with_quotas(sample, shares_of(sample.n_classes, width))
+    path = np.array(solve("marginal", problem).path)
+    assert (np.diff(path) >= -1e-9 * np.abs(path[-1])).all()
+
+
+@solvers
+@intervals
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_more_rows_than_are_held_lead_to_the_same_fit(
+    monkeypatch, n_classes, width, kind
+):
+    sample = draw_sample(
+        [71, n_classes], n_classes=n_classes, n_labeled=8 * n_classes, n_unlabeled=6000
+    )
+    problem = problem_with_quotas(sample, shares_of(n_classes, width))
+    change_settings(monkeypatch, "ROUNDS", max_rows=6000)
+    held = solve(kind, problem)
+    change_settings(monkeypatch, "HOLDING", max_rows=2000)
+    change_settings(monkeypatch, "ROUNDS", max_rows=2000)
+    change_settings(monkeypatch, "STARTS", screened_rows=500)
+    read = solve(kind, problem)
+    assert held.outcome is read.outcome is Outcome.CONVERGED
+    if kind != "marginal":
+        assert read.objective == pytest.approx(held.objective, abs=2e-6)
+    np.testing.assert_allclose(
+        read.point[:, 0], held.point[:, 0], atol=1e-4 if width else 1e-6
+    )

@@ -1,0 +1,1 @@
+"""What several test modules share: problems, answers, assertions, sources of rows."""

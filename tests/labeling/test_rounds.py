@@ -1,0 +1,240 @@
+"""Rounds of labeling: rows to label, answers read back, the error of random labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from iclda import AverageLDA, ParameterError
+from iclda._statistics import ErrorEstimate
+from iclda.labeling.answers import Answers
+from iclda.labeling.rounds import Progress, ask_for_labels
+from iclda.methods import find_method
+from iclda.tabular import pipeline, preprocessing, read_table
+from iclda.tabular.answer_files import CHOSEN, RANDOM
+from iclda.tabular.fit import fit_table
+
+NAMES = np.array(["cat", "dog", "owl"])
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """150 rows of three classes with a remark on each, and their classes by row."""
+    monkeypatch.chdir(tmp_path)
+    rng, codes = np.random.default_rng(0), np.arange(150) % 3
+    frame = pd.DataFrame(rng.normal(size=(150, 10)) + 2 * np.eye(3, 10)[codes])
+    frame.columns = [f"v{k}" for k in range(10)]
+    frame.insert(3, "remark", [f"number {k}, {'a' * (k % 7)}" for k in range(150)])
+    frame.to_csv("rows.csv", index=False)
+    return tmp_path / "rows.csv", dict(
+        zip(map(str, range(150)), NAMES[codes], strict=True)
+    )
+
+
+def fill(truth, most=None, path="to_label.csv"):
+    """Answer the open rows of a file, or the first of them."""
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    open_rows = frame.index[frame["label"] == ""][:most]
+    frame.loc[open_rows, "label"] = frame["row"][open_rows].map(truth)
+    frame.to_csv(path, index=False)
+
+
+def test_a_first_round_asks_for_representative_rows_with_what_a_person_needs(table):
+    path, truth = table
+    asked = ask_for_labels(path, 9, n_test=4)
+    frame = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
+    assert list(frame.columns[:5]) == ["row", "label", "how", "round", "guess"]
+    assert list(frame.columns[5:]) == [
+        "v0",
+        "v1",
+        "v2",
+        "remark",
+        *(f"v{k}" for k in range(3, 8)),
+    ]
+    assert frame["how"].tolist() == [RANDOM] * 4 + [CHOSEN] * 9
+    assert set(frame["round"]) == {"1"}
+    assert set(frame["label"]) == set(frame["guess"]) == {""}
+    assert frame["remark"].tolist() == [
+        f"number {k}, {'a' * (int(k) % 7)}" for k in frame["row"]
+    ]
+    assert (asked.n_chosen, asked.n_random, asked.n_left) == (9, 4, 137)
+    assert len({truth[row] for row in frame["row"]}) == 3
+
+
+def test_rounds_keep_answers_and_open_rows_and_add_guesses(table):
+    path, truth = table
+    ask_for_labels(path, 12)
+    fill(truth, most=10)
+    before = Answers.read(path.parent / "to_label.csv", "row", "label")
+    asked = ask_for_labels(path, 6, n_test=5)
+    after = asked.answers
+    assert after.labels == before.labels
+    assert after.ids()[:12] == before.ids()
+    assert len(set(after.ids())) == 23
+    assert asked.n_open == 2
+    assert any("2 rows of earlier rounds" in line for line in asked.lines)
+    new = after.frame[after.frame["round"] == "2"]
+    labeled = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
+    model = pipeline(preprocessing(labeled.features), AverageLDA(proportions="free"))
+    predicted = model.fit(labeled.features, labeled.labels).predict(labeled.features)
+    assert new["guess"].tolist() == predicted[new["row"].astype(int)].tolist()
+    assert len(set(new["guess"])) > 1
+
+
+def test_the_error_is_withheld_and_then_that_of_random_labels(table):
+    path, truth = table
+    ask_for_labels(path, 12)
+    fill(truth)
+    asked = ask_for_labels(path, 6, n_test=30)
+    assert asked.progress.estimate is None
+    assert "there are 0 among 12 labels. `iclda ask` draws such rows" in str(
+        asked.progress
+    )
+    assert asked.answers.ids(RANDOM)
+    fill(truth)
+    progress = ask_for_labels(path, 0).progress
+    assert progress.estimate.n_rows == 30
+    assert progress.estimate.low <= progress.estimate.error < progress.estimate.high
+    assert progress.n_last == 36
+    net = (progress.n_right - progress.n_wrong) / 30
+    assert progress.before - progress.estimate.error == pytest.approx(net)
+
+
+@pytest.mark.parametrize(("n_right", "n_wrong"), [(1, 0), (4, 3), (2, 6)])
+def test_without_a_clear_fall_nothing_is_predicted(n_right, n_wrong):
+    error = ErrorEstimate(0.3, 0.2, 0.4, 50)
+    before = 0.3 + (n_right - n_wrong) / 50
+    progress = Progress(error, "", before, n_right, n_wrong, n_labels=60, n_last=20)
+    assert progress.after_more is None
+    assert "this does not show" in str(progress)
+
+
+def test_what_more_labels_bring_follows_a_power_law():
+    error = ErrorEstimate(0.2, 0.1, 0.3, 50)
+    progress = Progress(error, "", 0.4, n_right=10, n_wrong=0, n_labels=40, n_last=20)
+    assert progress.after_more == pytest.approx(
+        0.2 * 40 / 50
+    )  # half the error at twice the labels
+    assert "lower it by about 4.0 points" in str(progress)
+
+
+def test_rows_that_are_left_are_all_asked_for_and_then_nothing_is(table):
+    path, truth = table
+    asked = ask_for_labels(path, 140, n_test=20)
+    assert (asked.n_random, asked.n_chosen, asked.n_left) == (20, 130, 0)
+    assert any(
+        "160 rows were wanted, and 150 were left" in line for line in asked.lines
+    )
+    assert "No further row is left to ask for." in ask_for_labels(path, 5).lines
+    fill(truth)
+    before = (path.parent / "to_label.csv").read_bytes()
+    assert (
+        "All rows are labeled: nothing is left to ask for."
+        in ask_for_labels(path, 5).lines
+    )
+    assert (path.parent / "to_label.csv").read_bytes() == before
+
+
+def test_labels_of_the_file_count_and_join_the_answers(table):
+    path, truth = table
+    frame = pd.read_csv(path)
+    frame["kind"] = [truth[str(k)] if k < 20 else None for k in range(150)]
+    frame.to_csv(path, index=False)
+    asked = ask_for_labels(path, 5, target="kind")
+    assert asked.n_labels == 20
+    assert asked.progress.estimate.n_rows == 20  # taken for a random sample
+    assert not {int(row) for row in asked.answers.ids()} & set(range(20))
+    answers = asked.answers
+    for row in answers.ids():
+        answers = answers.answering(row, truth[row])
+    answers.write()
+    joined = read_table(
+        path, target="kind", labels="to_label.csv", id="row", drop_unusable=True
+    )
+    assert (joined.is_labeled.sum(), joined.n_chosen, joined.is_random.sum()) == (
+        25,
+        5,
+        20,
+    )
+
+
+def test_a_changed_file_is_refused_and_answers_stay(table):
+    path, truth = table
+    ask_for_labels(path, 12)
+    fill(truth)
+    before = (path.parent / "to_label.csv").read_bytes()
+    pd.read_csv(path).sample(frac=1, random_state=0).to_csv(path, index=False)
+    with pytest.raises(ValueError, match="shows other rows than"):
+        ask_for_labels(path, 5)
+    assert (path.parent / "to_label.csv").read_bytes() == before
+
+
+def test_a_spreadsheet_may_round_what_it_shows(table):
+    path, truth = table
+    ask_for_labels(path, 12)
+    fill(truth)
+    frame = pd.read_csv("to_label.csv")
+    frame.round(4).to_csv("to_label.csv", index=False, sep=";", decimal=",")
+    assert ask_for_labels(path, 5).n_labels == 12
+
+
+def test_a_fit_uses_no_shares_of_chosen_labels_and_withholds_its_error(table):
+    path, truth = table
+    ask_for_labels(path, 15)
+    fill(truth)
+    chosen = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
+    model, report = fit_table(chosen)
+    assert (report.error, report.learned, report.method) == (None, "", "average")
+    assert "there are 0 among 15 labels" in report.withheld
+    assert "labeled shares" not in model[-1].member_weights_
+    with pytest.raises(ParameterError, match="15 of these were chosen"):
+        fit_table(chosen, proportions="labeled")
+    with pytest.raises(ParameterError, match="15 of these were chosen"):
+        fit_table(chosen, find_method("iclda-proportions"))
+    warned = fit_table(chosen, find_method("supervised"))[1].warnings
+    assert any(
+        "takes the class shares of the labels, and 15" in text for text in warned
+    )
+    ask_for_labels(path, 0, n_test=20)
+    fill(truth)
+    both = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
+    _, report = fit_table(both)
+    assert (report.n_tested, report.error["n_rows"], report.withheld) == (20, 20, "")
+
+
+def test_rows_without_features_are_drawn_at_random(tmp_path):
+    path = tmp_path / "texts.csv"
+    pd.DataFrame({"text": [f"sentence number {k}" for k in range(40)]}).to_csv(
+        path, index=False
+    )
+    labels = tmp_path / "l.csv"
+    asked = ask_for_labels(path, 10, labels=labels)
+    assert (asked.n_chosen, asked.n_random) == (0, 10)
+    answers = asked.answers.answering(asked.answers.ids()[0], "a")
+    answers.answering(asked.answers.ids()[1], "b").write()
+    lines = ask_for_labels(path, 5, labels=labels).lines
+    assert any(
+        "texts.csv has no column that a model can learn from" in line for line in lines
+    )
+
+
+def test_a_column_named_row_identifies_rows(table):
+    path, _ = table
+    frame = pd.read_csv(path)
+    frame["row"] = [f"r{k}" for k in range(150)]
+    frame.to_csv(path, index=False)
+    assert all(id.startswith("r") for id in ask_for_labels(path, 5).answers.ids())
+
+
+def test_ids_that_do_not_identify_the_rows_are_refused_before_anything_is_written(
+    tmp_path,
+):
+    path, labels = tmp_path / "t.csv", tmp_path / "to_label.csv"
+    path.write_text("name,x\n" + "".join(f"n{k % 9},{k}\n" for k in range(10)))
+    with pytest.raises(
+        ValueError, match="must identify the rows, and 'n0' occurs 2 times"
+    ):
+        ask_for_labels(path, 2, id="name", labels=labels)
+    path.write_text("name,x\n,0\n" + "".join(f"n{k},{k}\n" for k in range(10)))
+    with pytest.raises(ValueError, match="must identify the rows, and a cell is empty"):
+        ask_for_labels(path, 2, id="name", labels=labels)
+    assert not labels.exists()

@@ -1,0 +1,232 @@
+"""Column types: how they are recognized and refused, and the pipeline of a table."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+
+from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
+from iclda.model_files import column_kinds
+from iclda.tabular import (
+    pipeline,
+    preprocessing,
+    read_table,
+)
+from iclda.tabular.column_types import kinds_of
+from iclda.tabular.predict import predict_file
+
+SERIES = {
+    "floats": ([1.5, None], "number"),
+    "nullable integers": (pd.array([1, None], dtype="Int8"), "number"),
+    "objects that are numbers": (np.array([1, 2.5, None], dtype=object), "number"),
+    "booleans with gaps": (np.array([True, None, False], dtype=object), "boolean"),
+    "nullable booleans": (pd.array([True, None], dtype="boolean"), "boolean"),
+    "arrow booleans": (pd.array([True, None], dtype="bool[pyarrow]"), "boolean"),
+    "text": (["p", "q", None, "p"], "category"),
+    "dates": (pd.to_datetime(["2020-01-02", None]), "date"),
+    "arrow text": (
+        pd.array(["p", "q", "p", None], dtype="string[pyarrow]"),
+        "category",
+    ),
+    "categories": (pd.Categorical(["p", "q", None, "p"]), "category"),
+    "numbers as categories": (pd.Categorical([1, 2, 1]), "category"),
+}
+
+
+@pytest.mark.parametrize(("values", "kind"), SERIES.values(), ids=SERIES)
+def test_columns_are_numbers_booleans_categories_or_dates(values, kind):
+    assert kinds_of(pd.DataFrame({"x": values})) == {"x": kind}
+
+
+NAMES = [f"person {i}" for i in range(50)]
+REFUSED = {
+    "names": (NAMES, "holds 50 different texts in 50 rows, for example 'person 0'"),
+    "dates of a zone": (
+        pd.to_datetime(["2020-01-02", None]).tz_localize("UTC"),
+        "a time zone",
+    ),
+    "times": ([datetime.time(1, 30), None], "times as numbers, for example of hours"),
+    "percent": (
+        [f"{i}%" for i in range(50)],
+        "for example '0%': .* write numbers with digits",
+    ),
+    "dates in other forms": (
+        [f"{i}.5.2020" for i in range(1, 31)],
+        "dates as 2020-03-12",
+    ),
+    "thousands among numbers": (
+        [*map(str, range(900, 1000)), "1,000"],
+        "for example '1,000'",
+    ),
+    "numbers and text": (
+        ["1", "2.5", "about 3"],
+        "text in 1 of 3 rows, for example 'about 3'",
+    ),
+    "numbers to Python only": (
+        ["1", "1_000", "+3", "2"],
+        "in 2 of 4 rows, for example '1_000'",
+    ),
+    "complex": ([1 + 2j, 3 + 0j], "neither numbers nor text"),
+    "lists": ([[1], [2]], r"neither numbers nor text .*, for example \[1\]"),
+}
+
+
+@pytest.mark.parametrize(("values", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_learned_from_is_refused_with_the_way_out(values, message):
+    frame = pd.DataFrame({"my column": values})
+    with pytest.raises(ValueError, match=message) as error:
+        kinds_of(frame)
+    assert "Column 'my column'" in str(error.value)
+
+
+def test_a_few_texts_that_are_no_numbers_are_categories():
+    frame = pd.DataFrame(
+        {"x": ["12-Mar-2020", "3.12.2020"] * 10, "y": ["10%", "20%"] * 10}
+    )
+    assert kinds_of(frame) == {"x": "category", "y": "category"}
+
+
+def test_all_columns_that_cannot_be_used_are_named_at_once():
+    frame = pd.DataFrame({f"n{i}": NAMES for i in range(7)})
+    words = "'n0' holds .*'n4' holds .* 2 more columns cannot be used. .*: "
+    words += "drop_unusable=True"
+    with pytest.raises(ValueError, match=words):
+        kinds_of(frame)
+
+
+def test_other_frames_are_refused_with_the_way_out():
+    with pytest.raises(
+        TypeError, match=r"must be a pandas frame, got polars.*to_pandas\(\)"
+    ):
+        kinds_of(pl.DataFrame({"a": [1.0]}))
+
+
+def test_columns_need_names_of_their_own_that_are_text():
+    with pytest.raises(ValueError, match="must be text and occur once, got 0"):
+        kinds_of(pd.DataFrame(np.zeros((2, 2))))
+    with pytest.raises(ValueError, match="must be text and occur once, got 'a'"):
+        kinds_of(pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]))
+
+
+def test_cells_that_are_no_dates_are_named_with_their_row(tmp_path):
+    dates = pd.date_range("2024-01-01", periods=40)
+    classes = np.where(np.arange(40) % 2, "new", "old").astype(object)
+    features = pd.DataFrame({"visit": dates})
+    model = pipeline(preprocessing(features), SupervisedLDA()).fit(features, classes)
+    texts = pd.Series(dates.strftime("%Y-%m-%d"), dtype=object).replace(
+        "2024-01-08", "soon"
+    )
+    pd.DataFrame({"visit": texts}).to_csv(tmp_path / "data.csv", index=False)
+    message = r"row 9, column 'visit': must hold dates such as .*: invalid value 'soon'"
+    with pytest.raises(ValueError, match=message):
+        predict_file(
+            model, column_kinds(model), tmp_path / "data.csv", tmp_path / "p.csv"
+        )
+
+
+def test_several_columns_that_cannot_be_used_can_be_left_out_at_once(tmp_path):
+    frame = pd.DataFrame({"name": NAMES, "x": np.arange(50) % 7, "remark": NAMES[::-1]})
+    frame["class"] = np.where(np.arange(50) % 2, "a", "b")
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    table = read_table(tmp_path / "data.csv", target="class", drop_unusable=True)
+    assert list(table.features) == ["x"]
+    assert table.dropped == ("name", "remark")
+    assert table.notes[0].startswith(
+        "Column 'name' holds 50 different texts in 50 rows"
+    )
+
+
+def customers(n=240):
+    """A table as people have it: numbers, text, booleans and gaps in all of them."""
+    rng = np.random.default_rng(5)
+    age, income = rng.normal(50, 10, n), rng.lognormal(8, 1, n)
+    frame = pd.DataFrame(
+        {
+            "city": rng.choice(["Delft", "Leiden", "Gouda"], n),
+            "age": np.where(rng.random(n) < 0.2, np.nan, age),
+            "member": pd.array(rng.random(n) < 0.5, dtype="boolean"),
+            "income": income,
+        }
+    )
+    frame.loc[rng.random(n) < 0.02, "income"] = np.nan
+    frame.loc[rng.random(n) < 0.05, "city"] = None
+    frame.loc[rng.random(n) < 0.05, "member"] = pd.NA
+    classes = np.where(
+        age / 10 + np.log(income) + rng.normal(size=n) > 13, "stays", "leaves"
+    )
+    return frame, classes.astype(object)
+
+
+def test_a_pipeline_takes_labels_with_none_and_has_text_classes():
+    frame, classes = customers()
+    labels = np.where(np.arange(len(frame)) < 60, classes, None)
+    model = pipeline(preprocessing(frame), ImplicitlyConstrainedLDA()).fit(
+        frame, labels
+    )
+    assert model.classes_.tolist() == ["leaves", "stays"]
+    assert model.score(frame, classes) > 0.7
+    assert model.score(frame, labels) == model.score(frame[:60], classes[:60])
+
+
+def test_scaling_changes_nothing_without_shrinkage():
+    frame, classes = customers()
+    labels = np.where(np.arange(len(frame)) < 60, classes, None)
+    plain, scaled = (
+        pipeline(preprocessing(frame), SupervisedLDA(), scale=scale).fit(frame, labels)
+        for scale in (False, True)
+    )
+    assert_allclose(plain.predict_proba(frame), scaled.predict_proba(frame), atol=1e-9)
+
+
+def test_shrinkage_does_not_depend_on_units():
+    frame, classes = customers()
+    labels = np.where(np.arange(len(frame)) < 60, classes, None)
+    other = frame.assign(income=frame["income"] * 1e6)
+    model = pipeline(preprocessing(frame), ImplicitlyConstrainedLDA(shrinkage=0.2))
+    assert_allclose(
+        clone(model).fit(frame, labels).predict_proba(frame),
+        clone(model).fit(other, labels).predict_proba(other),
+        atol=1e-6,
+    )
+
+
+def test_the_classifier_given_stays_as_it_is():
+    frame, _ = customers()
+    classifier = SupervisedLDA(shrinkage=0.1)
+    steps = pipeline(preprocessing(frame), classifier).named_steps
+    assert (classifier.unlabeled, steps["classify"].unlabeled) == (-1, None)
+    assert "scale" in steps
+
+
+def test_the_columns_of_a_vector_are_scaled_by_one_number():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 70)) * np.linspace(1, 9, 70) + 5
+    wide = pd.DataFrame(X, columns=[f"e_{k}" for k in range(70)]).assign(
+        size=100 * X[:, 0]
+    )
+    steps = pipeline(preprocessing(wide), SupervisedLDA(), scale=True)[:-1]
+    scaled = steps.fit_transform(wide)
+    ratio = scaled[[f"e_{k}" for k in range(70)]] / X
+    assert_allclose(ratio, np.full(X.shape, 1 / np.sqrt(X.var(axis=0).mean())))
+    assert_allclose(
+        [scaled["size"].mean(), scaled["size"].std(ddof=0)], [0, 1], atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "factor"), [(63, 1), (70, 1e4)], ids=["few", "another unit"]
+)
+def test_few_numbered_columns_and_those_of_several_units_are_scaled_one_by_one(
+    n_columns, factor
+):
+    X = np.random.default_rng(0).normal(size=(40, n_columns))
+    X[:, 0] *= factor
+    frame = pd.DataFrame(X).rename(columns=str)
+    scaled = pipeline(preprocessing(frame), SupervisedLDA(), scale=True)[
+        :-1
+    ].fit_transform(frame)
+    assert_allclose(scaled.std(ddof=0), 1)
