@@ -164,7 +164,8 @@ def on_paper(
     speed: dict[str, float], seconds_a_block: float, n_passes: int, blocks_a_worker: int
 ) -> dict[str, float]:
     """A fit of many rows on many workers, from what was measured here."""
-    d, n_blocks = int(PAPER["features"]), PAPER["workers"] * blocks_a_worker
+    d = int(PAPER["features"])
+    n_blocks = PAPER["workers"] * blocks_a_worker
     rows_a_worker = PAPER["rows"] / PAPER["workers"]
     bytes_a_worker = rows_a_worker * d * PAPER["bytes of a number"]
     efficiency = min(1.0, speed["labels, 2"] / speed["labels, 1"] / 2)
@@ -228,7 +229,8 @@ def main() -> None:
         )
         prices = price_of_a_block((8, 64, 512))
     speed = speed_of_a_core(min(options.rows, 2_000_000))
-    few, many = prices[0], prices[-1]
+    few = prices[0]
+    many = prices[-1]
     seconds_a_block = (many["seconds"] - few["seconds"]) / (
         many["blocks"] - few["blocks"]
     )

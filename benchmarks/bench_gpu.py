@@ -55,8 +55,11 @@ class Problem:
 
 def make_problem(size: argparse.Namespace) -> Problem:
     """Classes with unit covariance and means of ``spread`` x N(0, I)."""
-    n_rows, n_features, n_classes = size.rows, size.features, size.classes
-    n_labeled, spread = size.labels, size.spread
+    n_rows = size.rows
+    n_features = size.features
+    n_classes = size.classes
+    n_labeled = size.labels
+    spread = size.spread
     rng = np.random.default_rng(5)
     means = spread * rng.standard_normal((n_classes, n_features))
     y = np.arange(n_labeled) % n_classes
@@ -143,7 +146,8 @@ def fit(problem: Problem, rows: Any) -> ImplicitlyConstrainedLDA:
 
 def time_passes(problem: Problem) -> dict[str, float]:
     """Seconds of one read of all rows, by what it is for."""
-    n_classes, n_features = int(problem.y.max()) + 1, problem.rows.shape[1]
+    n_classes = int(problem.y.max()) + 1
+    n_features = problem.rows.shape[1]
     rng = np.random.default_rng(6)
     coef = rng.standard_normal((n_features, n_classes)) / np.sqrt(n_features) * 20
     intercept = rng.standard_normal(n_classes)
@@ -195,7 +199,8 @@ def time_fit(problem: Problem, repeats: int) -> dict[str, Any]:
 def compare_with_cpu(problem: Problem, n_rows: int) -> dict[str, Any]:
     """The same fit of some of the rows on the card and in memory."""
     rows = problem.rows[:n_rows]
-    on_card, in_memory = fit(problem, rows), fit(problem, rows.cpu().numpy())
+    on_card = fit(problem, rows)
+    in_memory = fit(problem, rows.cpu().numpy())
     with environment(ICLDA_FUSED="0"):
         unfused = fit(problem, rows)
     found = {}

@@ -64,7 +64,8 @@ def errors_of(X, y, labeled, shrinkage, n_starts):
             X, labels
         ),
     }
-    rows, truth = X[is_unlabeled], y[is_unlabeled]
+    rows = X[is_unlabeled]
+    truth = y[is_unlabeled]
     return {name: 100 * (1 - fit.score(rows, truth)) for name, fit in fits.items()} | {
         "shrinkage": free.shrinkage_
     }

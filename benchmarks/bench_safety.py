@@ -32,7 +32,8 @@ TOLERANCE = 1e-9  # per row
 def numbers_of(model, rows, X, codes):
     """Mean log likelihood of training rows with true labels, test loss, test error."""
     truth = np.concatenate([rows.codes, rows.codes_unlabeled])
-    train, test = model.log_joint(rows.rows), model.log_joint(X)
+    train = model.log_joint(rows.rows)
+    test = model.log_joint(X)
     return (
         float(train[np.arange(len(truth)), truth].mean()),
         -float(test[np.arange(len(codes)), codes].mean()),
@@ -43,7 +44,10 @@ def numbers_of(model, rows, X, codes):
 def compare_cell(cell, data, methods, seed):
     """Differences of every method to supervised LDA on one fold."""
     split = fold_split(data.codes, n_labeled_of(data.X.shape[1]), seed, cell)
-    X, codes, train, free = data.X, data.codes, split.labeled, split.unlabeled
+    X = data.X
+    codes = data.codes
+    train = split.labeled
+    free = split.unlabeled
     rows = CellRows(X[train], codes[train], X[free], codes[free], data.n_classes, seed)
     test = X[split.test], codes[split.test]
     base = numbers_of(fit_method("LDA", rows), rows, *test)
@@ -96,8 +100,10 @@ def main():
         return
     methods = arguments.methods.split(",")
     sets = load_sets(tuple(BENCHMARKS), None)
-    worse, least = {m: Counter() for m in methods}, dict.fromkeys(methods, np.inf)
-    start, n_folds = time.perf_counter(), 0
+    worse = {m: Counter() for m in methods}
+    least = dict.fromkeys(methods, np.inf)
+    start = time.perf_counter()
+    n_folds = 0
     warnings.simplefilter("ignore")
     for name, dataset in sets.items():
         data = CodedSet(dataset.X, np.unique(dataset.y, return_inverse=True)[1])

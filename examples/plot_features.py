@@ -51,7 +51,8 @@ methods = {
     "LabelSpreading": LabelSpreading(kernel="knn", n_neighbors=15),
 }
 warnings.simplefilter("ignore", UserWarning)  # classes with a single label
-numbers, n_draws = np.array([1, 2, 4, 8, 16]), 10
+numbers = np.array([1, 2, 4, 8, 16])
+n_draws = 10
 errors = {name: np.empty((len(numbers), n_draws)) for name in methods}  # in percent
 for i, n_labels in enumerate(numbers):
     for draw in range(n_draws):

@@ -18,7 +18,9 @@ import numpy as np
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA
 from iclda.methods import find_method
 
-N_ROWS, N_FEATURES, BLOCK = 10_000_000, 3, 500_000
+N_ROWS = 10_000_000
+N_FEATURES = 3
+BLOCK = 500_000
 rng = np.random.default_rng(0)
 y = np.arange(20) % 2
 X = rng.normal(size=(20, N_FEATURES)) + 1.5 * y[:, None]

@@ -32,7 +32,8 @@ def data_of(sample):
 
 def reordered(data):
     rng = np.random.default_rng(9)
-    first, second = rng.permutation(len(data.X)), rng.permutation(len(data.X_unlabeled))
+    first = rng.permutation(len(data.X))
+    second = rng.permutation(len(data.X_unlabeled))
     return data, Data(data.X[first], data.y[first], data.X_unlabeled[second])
 
 
@@ -132,7 +133,8 @@ def assert_follows_class_names(estimator, data, tol):
     order = np.random.default_rng(13).permutation(n_classes)
     order = order if np.any(order != np.arange(n_classes)) else order[::-1]
     names = np.array([f"class {order[k]}" for k in range(n_classes)])
-    before, after = data.fit(estimator), replace(data, y=names[data.y]).fit(estimator)
+    before = data.fit(estimator)
+    after = replace(data, y=names[data.y]).fit(estimator)
     assert after.classes_.tolist() == sorted(names)
     assert_close(after.class_weights_[order], before.class_weights_, tol)
     assert_close(after.means_[order], before.means_, tol)

@@ -34,7 +34,8 @@ def start(folder, *arguments, **options):
 
 def marked(mark):
     """Processes that have a mark, as process number -> command line."""
-    wanted, found = f"{MARK}={mark}".encode(), {}
+    wanted = f"{MARK}={mark}".encode()
+    found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if wanted in (folder / "environ").read_bytes().split(b"\0"):

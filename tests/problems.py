@@ -242,7 +242,8 @@ def value_of_shares(sample, shares):
     The gradient is that of the chain rule through priors, means and covariance in the
     units of the features, with the number of rows held.
     """
-    n_rows, n_labeled = len(sample.rows), len(sample.X)
+    n_rows = len(sample.rows)
+    n_labeled = len(sample.X)
     everything = np.vstack([one_hot(sample.y, sample.n_classes), shares])
     priors, means, covariance = fit_shares(sample.rows, everything)
     value = labeled_log_likelihood(sample, priors, means, covariance)
@@ -271,10 +272,12 @@ def gap_of_shares(sample, shares):
 
 def best_hard_labeling(sample):
     """Labels with the highest log likelihood per labeled row, and that value."""
-    n_classes, (n_labeled, d) = sample.n_classes, sample.X.shape
+    n_classes = sample.n_classes
+    n_labeled, d = sample.X.shape
     every = np.array(list(product(range(n_classes), repeat=len(sample.X_unlabeled))))
     codes = np.hstack([np.tile(sample.y, (len(every), 1)), every])
-    shares, rows = one_hot(codes, n_classes), sample.rows
+    shares = one_hot(codes, n_classes)
+    rows = sample.rows
     priors = shares.mean(axis=1)
     means = np.einsum("lnk,nd->lkd", shares, rows) / (len(rows) * priors[..., None])
     own = np.take_along_axis(means, codes[..., None], axis=1)
@@ -364,7 +367,8 @@ def _climb_simplices(sample, start):
 def oracle_shrinkage(S, n):
     """Chen et al.'s shrinkage of a covariance of n rows, as printed."""
     p = len(S)
-    square, trace = np.trace(S @ S), np.trace(S)
+    square = np.trace(S @ S)
+    trace = np.trace(S)
     noise = (1 - 2 / p) * square + trace**2
     return min(1, noise / ((n + 1 - 2 / p) * (square - trace**2 / p)))
 

@@ -108,7 +108,8 @@ def test_signatures_in_the_api_are_those_of_classes_and_functions():
 
 def test_the_api_lists_every_method_and_attribute():
     text = (ROOT / "docs" / "api.md").read_text()
-    X, y = [[0.0], [1.0], [5.0], [6.0], [2.0]], [0, 0, 1, 1, -1]
+    X = [[0.0], [1.0], [5.0], [6.0], [2.0]]
+    y = [0, 0, 1, 1, -1]
     for name in CLASSIFIERS:
         fitted = getattr(iclda, name)().fit(X, y)
         public = {word for word in dir(fitted) if not word.startswith("_")}

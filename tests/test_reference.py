@@ -58,7 +58,8 @@ def tables():
 def split_of(name, tables):
     """Rows and classes by role, and what is to be passed to ``fit``."""
     dataset = load_benchmark(name)
-    X, y = dataset.X, dataset.y.astype(object)
+    X = dataset.X
+    y = dataset.y.astype(object)
     splits = tables[1].query("dataset == @name")
     rows = {role: part["row"].to_numpy() for role, part in splits.groupby("role")}
     by_role = {role: (X[index], y[index]) for role, index in rows.items()}
@@ -122,7 +123,8 @@ def test_the_implicitly_constrained_fit_is_certified_whichever_rows_are_labeled(
         kept = np.r_[[order[truth[order] == k][:2] for k in np.unique(truth)]].ravel()
         others = order[~np.isin(order, kept)][: n_labeled - len(kept)]
         masked = np.full(len(X), None, dtype=object)
-        masked[kept], masked[others] = truth[kept], truth[others]
+        masked[kept] = truth[kept]
+        masked[others] = truth[others]
         fit = ImplicitlyConstrainedLDA(unlabeled=None, random_state=0).fit(X, masked)
         assert fit.converged_, (seed, fit.gap_)
 

@@ -65,7 +65,8 @@ def fit_label_spreading(data: Data, y: Matrix) -> Any:
 
 def read_once(data: Data, n_jobs: int) -> None:
     """X @ w, each thread on its part of the rows: no pass over them can be faster."""
-    w, parts = np.ones(data.size.n_features), np.array_split(data.unlabeled, n_jobs)
+    w = np.ones(data.size.n_features)
+    parts = np.array_split(data.unlabeled, n_jobs)
     with ThreadPoolExecutor(n_jobs) as pool:
         list(pool.map(lambda part: np.dot(part, w), parts))
 

@@ -23,7 +23,8 @@ from .settings import Settings
 from .timing import Clock, seconds_of, take_turns
 
 METHODS = ("LDA", "MCLDA", "SLLDA", "EMLDA", "ICLDA")
-_N_SPLITS, _N_RUNS = 3, 5
+_N_SPLITS = 3
+_N_RUNS = 5
 _UNITS = 10  # products X'X timed together, since one of few rows is too short
 _BATCH = 100  # fits that count as one measurement, as the experiments fit in batches
 
@@ -62,7 +63,10 @@ def training_of(data: Dataset, fold: int) -> CellRows:
 
 def _row_of_set(case: str, method: str, data: Dataset, n_splits: int) -> Row:
     """Medians over splits: alone, from rows to model, and as one of several."""
-    alone, shared, units, qualities = [], [], [], []
+    alone = []
+    shared = []
+    units = []
+    qualities = []
     for fold in range(n_splits):
         seconds, unit, training = _alone(method, data, fold)
         alone.append(seconds)

@@ -56,7 +56,9 @@ def test_ten_rows_are_labeled_by_keyboard(new_page, tmp_path, width, scheme):
         page.goto(address)
         page.locator("#stage img").wait_for()
         assert overflow(page) <= 0
-        names, began, shown = [], time.monotonic(), []
+        names = []
+        began = time.monotonic()
+        shown = []
         for _ in range(10):
             title = page.locator("#row-title")
             id = title.text_content().removeprefix("Row ")

@@ -36,7 +36,8 @@ class Requests:
     """Scenes that a page sends, and the answers to them."""
 
     def __init__(self, page):
-        self.page, self.answers = page, []
+        self.page = page
+        self.answers = []
         page.on("response", self._note)
 
     def _note(self, response):

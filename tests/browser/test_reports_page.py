@@ -33,11 +33,9 @@ def reproduced(folder):
 
 @pytest.fixture(scope="module")
 def evaluated(folder):
-    data, model, page = (
-        write(folder),
-        folder / "model.skops",
-        folder / "evaluation.html",
-    )
+    data = write(folder)
+    model = folder / "model.skops"
+    page = folder / "evaluation.html"
     assert call("fit", data, "--target", "species", "--out", model, "--quiet")[0] == 0
     assert call("evaluate", model, data, "--out", page, "--quiet")[0] == 0
     return page

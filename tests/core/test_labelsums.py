@@ -23,7 +23,8 @@ def sums_of(labels, weights=WEIGHTS, centers=CENTERS):
 
 def test_label_sums_are_weighted_sums_of_the_rows():
     sums = sums_of(SHARES)
-    u, shares = FRAME.apply(ROWS), SHARES * WEIGHTS[:, None]
+    u = FRAME.apply(ROWS)
+    shares = SHARES * WEIGHTS[:, None]
     np.testing.assert_allclose(sums.counts, shares.sum(axis=0), rtol=1e-13)
     np.testing.assert_allclose(sums.sums, shares.T @ u, rtol=1e-12)
     deviations = u[:, None, :] - CENTERS
@@ -83,7 +84,8 @@ def test_scatter_about_nearby_centers_gives_the_scatter_within_classes():
     expected = np.zeros((3, 3))
     for k in range(4):
         is_member = np.equal(CODES, k)
-        w, members = WEIGHTS[is_member], u[is_member]
+        w = WEIGHTS[is_member]
+        members = u[is_member]
         np.testing.assert_allclose(
             means[k], np.average(members, axis=0, weights=w), rtol=1e-12
         )

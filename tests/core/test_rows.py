@@ -15,7 +15,8 @@ def test_one_of_every_group_of_rows_is_chosen_wherever_it_lies(every):
         counts = np.bincount(chosen % period, minlength=period)
         assert counts.min() > 0.6 * counts.mean()
     np.testing.assert_array_equal(one_of_each(every, 0, len(index)), chosen)
-    begin, end = 4096, 50_001
+    begin = 4096
+    end = 50_001
     within = chosen[(chosen >= begin) & (chosen < end)]
     np.testing.assert_array_equal(one_of_each(every, begin, end), within)
 

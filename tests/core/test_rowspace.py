@@ -73,7 +73,8 @@ def assert_same(ours, plain, new, rtol=1e-6):
         )
     assert ours.rank_ == plain.rank_
     for name in ("predict_log_proba", "transform", "score_samples"):
-        found, expected = getattr(ours, name)(new), getattr(plain, name)(new)
+        found = getattr(ours, name)(new)
+        expected = getattr(plain, name)(new)
         assert_allclose(found, expected, err_msg=name, **close)
 
 

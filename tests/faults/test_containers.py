@@ -84,7 +84,8 @@ def test_33_a_memory_map_is_read_and_never_written(classifier, mode, tmp_path):
 
 @every_classifier
 def test_33_the_fit_does_not_change_with_the_input_afterwards(classifier):
-    rows, y = X.copy(), Y.copy()
+    rows = X.copy()
+    y = Y.copy()
     model = classifier().fit(rows, y)
     before = model.predict_proba(X)
     rows[:] = 0

@@ -51,8 +51,10 @@ def test_53_fits_leave_no_memory_and_no_files_behind(classifier):
 
 
 def test_59_a_fit_of_too_many_unknowns_is_refused_with_the_memory_it_needs():
-    rng, y = np.random.default_rng(0), np.arange(5002) % 2501
-    X, U = y[:, None] + 0.4 * rng.normal(size=(5002, 1)), rng.uniform(0, 999, (20, 1))
+    rng = np.random.default_rng(0)
+    y = np.arange(5002) % 2501
+    X = y[:, None] + 0.4 * rng.normal(size=(5002, 1))
+    U = rng.uniform(0, 999, (20, 1))
     with pytest.raises(
         ValueError, match=r"5,000 unknowns, .* would take 0\.745 GiB; at most"
     ):

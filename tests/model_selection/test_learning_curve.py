@@ -43,7 +43,8 @@ class Witness(ClassifierMixin, BaseEstimator):
         return 0.5
 
 
-seen, tested = [], []
+seen = []
+tested = []
 
 
 @pytest.fixture(autouse=True)

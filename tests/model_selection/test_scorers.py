@@ -56,7 +56,8 @@ def fitted():
 
 
 def test_the_score_is_that_of_the_labeled_rows(fitted):
-    X_labeled, y_labeled = X[IS_LABELED], Y[IS_LABELED]
+    X_labeled = X[IS_LABELED]
+    y_labeled = Y[IS_LABELED]
     predicted = fitted.predict(X_labeled)
     assert semi_supervised_scorer()(fitted, X, Y) == accuracy_score(
         y_labeled, predicted

@@ -106,7 +106,8 @@ def mutate(rng, data):
     """Bytes with some changed, cut out, repeated or put in."""
     data = bytearray(data)
     for _ in range(int(rng.integers(1, 6))):
-        place, width = int(rng.integers(len(data) + 1)), int(rng.geometric(0.05))
+        place = int(rng.integers(len(data) + 1))
+        width = int(rng.geometric(0.05))
         change = pick(rng, ["flip", "flip", "cut", "repeat", "put", "end"])
         if change == "flip" and place < len(data):
             data[place] ^= 1 << int(rng.integers(8))
@@ -187,7 +188,8 @@ def odd_arrow_column(rng, n):
 
 def random_parquet(rng, path):
     frame = random_frame(rng)
-    names, columns = [], []
+    names = []
+    columns = []
     for k, name in enumerate(frame.columns):
         try:
             columns.append(pa.array(frame.iloc[:, k].tolist()))
@@ -365,7 +367,8 @@ def options_case(rng, folder):
     write(folder)
     write(folder, flowers()[:40], "more.parquet")
     (folder / "m.skops").write_bytes(MODEL)
-    given, out = [name], []
+    given = [name]
+    out = []
     for parameter in commands[name].params:
         if parameter.param_type_name == "argument":
             likely = {"data": "flowers.csv", "model": "m.skops"}.get(
@@ -419,7 +422,10 @@ def _prepared(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CASES)
 def test_57_random_input_never_brings_a_traceback(kind, tmp_path, monkeypatch):
-    deadline, number, codes, failures = time.monotonic() + BUDGET, 0, {}, []
+    deadline = time.monotonic() + BUDGET
+    number = 0
+    codes = {}
+    failures = []
     monkeypatch.setattr(tempfile, "tempdir", str(make(tmp_path / "temporary")))
     while time.monotonic() < deadline and len(failures) < 20:
         folder = make(tmp_path / f"{number}")

@@ -71,17 +71,21 @@ def files_in(folder):
 def command(request, tmp_path, monkeypatch):
     """A command, and how long it takes from its first moment to its end."""
     monkeypatch.chdir(tmp_path)
-    data, options = write(tmp_path), ["--target", "species", "--quiet"]
+    data = write(tmp_path)
+    options = ["--target", "species", "--quiet"]
     assert call("fit", data, *options, "--out", tmp_path / "model.skops")[0] == 0
-    process, begun = begin(tmp_path, request.param), time.monotonic()
+    process = begin(tmp_path, request.param)
+    begun = time.monotonic()
     assert end(process) == (0, [])
     return request.param, time.monotonic() - begun
 
 
 def stop_at_any_moment(folder, command, seconds, number, n_moments):
     """Exit codes and lines; every third time the folder of a study is still empty."""
-    moments, found = random.Random(number), []
-    expected, out = files_in(folder), folder / "out"
+    moments = random.Random(number)
+    found = []
+    expected = files_in(folder)
+    out = folder / "out"
     for k in range(n_moments):
         for name in ("m.skops", "p.csv"):
             (folder / name).write_bytes(EARLIER)

@@ -63,7 +63,8 @@ def rows_in(folder):
 @pytest.fixture(scope="module", params=STUDIES)
 def alone(request, tmp_path_factory):
     """A study that nobody disturbs: its name, its folder, and how long it took."""
-    folder, begun = tmp_path_factory.mktemp("alone"), time.monotonic()
+    folder = tmp_path_factory.mktemp("alone")
+    begun = time.monotonic()
     end(begin(folder, request.param))
     return request.param, folder, time.monotonic() - begun
 
@@ -79,7 +80,10 @@ def test_40_a_hundred_random_kills_lose_nothing_and_change_no_table(
     alone, tmp_path, seed
 ):
     study, undisturbed, seconds = alone
-    moments, marks, n_kills, folder = random.Random(seed), [], 0, tmp_path / "0"
+    moments = random.Random(seed)
+    marks = []
+    n_kills = 0
+    folder = tmp_path / "0"
     while n_kills < N_KILLS:
         process = begin(folder, study)
         marks.append(process.mark)

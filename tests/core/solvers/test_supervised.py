@@ -35,7 +35,8 @@ def test_oracle_approximating_shrinkage_is_as_printed_and_near_scikit_learns(
     n_rows, n_features
 ):
     rows = RNG.standard_normal((n_rows, n_features)) * np.arange(1, n_features + 1)
-    S, p = np.cov(rows.T, bias=True), n_features
+    S = np.cov(rows.T, bias=True)
+    p = n_features
     found = oracle_approximating(S, n_rows)
     assert found == pytest.approx(oracle_shrinkage(S, n_rows), rel=1e-12)
     assert found == pytest.approx(
@@ -152,8 +153,10 @@ def test_no_soft_labeling_is_beyond_the_bounds_and_posteriors_give_the_expected_
     sample, problem, model, reference = tiny_problem(
         n_classes, n_unlabeled=40, weights=weights
     )
-    d, known = changes(sample, model, reference), one_hot(sample.y, n_classes)
-    found, rng = gains_over(problem, model, reference), np.random.default_rng(0)
+    d = changes(sample, model, reference)
+    known = one_hot(sample.y, n_classes)
+    found = gains_over(problem, model, reference)
+    rng = np.random.default_rng(0)
 
     def gain(shares):
         everything = np.vstack([known, shares])
