@@ -49,7 +49,8 @@ from iclda.studies.store import cells_of
 
 LABELS = (10, 20, 50)
 MOST_UNLABELED = 1_000
-FEWEST_FRESH = 75  # with fewer rows, differences of 8 points are within chance
+# With fewer fresh rows, differences of 8 points are within chance.
+MIN_FRESH_ROWS = 75
 _MOST_ROWS = 4_000
 _MOST_CATEGORIES = 20
 REGRET = 0.08
@@ -390,7 +391,7 @@ def main() -> None:
         if given.only and name not in given.only:
             continue
         columns = load()
-        sizes = [n for n in LABELS if (len(columns[1]) - n) // 2 >= FEWEST_FRESH]
+        sizes = [n for n in LABELS if (len(columns[1]) - n) // 2 >= MIN_FRESH_ROWS]
         seeds = range(given.first_seed, given.first_seed + given.seeds)
         tasks = [
             delayed(run)(name, columns, n, s, given.repeats)

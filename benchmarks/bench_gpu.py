@@ -36,7 +36,10 @@ from iclda._core.labelsums import LinearRule
 from iclda._rows.device import ArrayRows
 from iclda._rows.protocol import Request
 
-_STEP = 1 << 22  # rows made at a time
+# Rows are made in parts of this number ...
+_ROWS_PER_PART = 1 << 22
+# ... to which class means are added in blocks of this number, to save memory.
+_ROWS_PER_BLOCK = 1 << 18
 _TOL = 1e-5
 
 
@@ -67,12 +70,13 @@ def make_problem(size: argparse.Namespace) -> Problem:
     random = torch.Generator("cuda").manual_seed(5)
     rows = torch.empty((n_rows, n_features), device="cuda")
     on_card = torch.asarray(means, dtype=torch.float32, device="cuda")
-    for start in range(0, n_rows, _STEP):
-        part = rows[start : start + _STEP]
+    for start in range(0, n_rows, _ROWS_PER_PART):
+        part = rows[start : start + _ROWS_PER_PART]
         part.normal_(generator=random)
         codes = torch.randint(n_classes, (len(part),), device="cuda", generator=random)
-        for k in range(0, len(part), 1 << 18):  # in small blocks, to save memory
-            part[k : k + (1 << 18)] += on_card[codes[k : k + (1 << 18)]]
+        for begin in range(0, len(part), _ROWS_PER_BLOCK):
+            block = slice(begin, begin + _ROWS_PER_BLOCK)
+            part[block] += on_card[codes[block]]
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
     return Problem(rows, X.astype(np.float32), y)
@@ -153,7 +157,8 @@ def time_passes(problem: Problem) -> dict[str, float]:
     intercept = rng.standard_normal(n_classes)
     frame = frame_of(ArrayRows(problem.rows, Request("X")).sample(4096, 0)[0])
     rows = ArrayRows(problem.rows, Request("X"))
-    rows.moments(frame)  # computed here, since label sums of two classes use them
+    # Label sums of two classes use the moments.
+    rows.moments(frame)
 
     return {
         "sum of all numbers (torch)": steady(problem.rows.sum),
@@ -281,12 +286,11 @@ def main() -> None:
     parser.add_argument("--kernels-only", action="store_true")
     parser.add_argument("--out", type=Path)
     size = parser.parse_args()
-    size.rows = size.rows or int(0.8 * torch.cuda.mem_get_info()[0]) // (
-        4 * size.features
-    )
-    warnings.simplefilter(
-        "error"
-    )  # a fit that did not converge, kernels that did not run
+    if not size.rows:
+        free_bytes, _ = torch.cuda.mem_get_info()
+        size.rows = int(0.8 * free_bytes) // (4 * size.features)
+    # A fit that does not converge, or kernels that do not run, end the benchmark.
+    warnings.simplefilter("error")
     found = {**machine(), **measure(size)}
     if size.out:
         size.out.write_text(json.dumps(found, indent=1))

@@ -40,7 +40,8 @@ from iclda._core.solvers.held import hold_all
 from iclda._core.solvers.starts import StartMaker
 from iclda.datasets import BENCHMARKS, load_benchmark
 
-SIZES = (  # unlabeled rows, features, classes, labeled rows
+# Unlabeled rows, features, classes, labeled rows.
+SIZES = (
     (5_000, 50, 2, 20),
     (5_000, 50, 5, 50),
     (5_000, 100, 2, 20),
@@ -50,7 +51,8 @@ SIZES = (  # unlabeled rows, features, classes, labeled rows
     (20_000, 384, 2, 20),
 )
 LARGE = ((50_000, 384, 10, 100), (20_000, 768, 100, 1_000))
-MISSED = 1e-6  # per labeled row
+# A fit is missed if it ends this far below the best, per labeled row.
+MISSED = 1e-6
 # Settings that are halved and doubled: the table of docs/solvers.md.
 STUDIED = (
     ("STARTS", "screened_rows"),

@@ -6,7 +6,8 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-INK, FAINT = "#1f2328", "#6e7781"
+INK = "#1f2328"
+FAINT = "#6e7781"
 COLORS = {
     "user": "#ffffff",
     "edge": "#f3e8ff",

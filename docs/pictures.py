@@ -344,7 +344,8 @@ def draw_all(folder: Path) -> None:
     }
     drawings["auto"] = (draw_choice, None)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # fits that are stopped after two rounds
+        # Fits are stopped after two rounds.
+        warnings.simplefilter("ignore")
         for name, (draw, method) in drawings.items():
             figure = draw(method)
             figure.savefig(folder / f"{name}.png", dpi=150, facecolor="white")

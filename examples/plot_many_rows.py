@@ -36,7 +36,8 @@ with tempfile.TemporaryDirectory() as folder:
     rows = np.lib.format.open_memmap(path, "w+", np.float32, (N_ROWS, N_FEATURES))
     for start in range(0, N_ROWS, BLOCK):
         block = rng.standard_normal((BLOCK, N_FEATURES), dtype=np.float32)
-        block[::2] += 1.5  # every second row is of class 1, but no file says so
+        # Every second row is of class 1, but no file says so.
+        block[::2] += 1.5
         rows[start : start + BLOCK] = block
     rows.flush()
     for n_rows in (100_000, 1_000_000, N_ROWS):

@@ -20,7 +20,8 @@ from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
 rng = np.random.default_rng(40)
 y_true = np.arange(24) % 2
 X = rng.normal(size=(24, 2)) + 0.5 * y_true[:, None]
-y = np.where(np.arange(24) < 4, y_true, -1)  # -1: unlabeled
+# -1 marks an unlabeled row.
+y = np.where(np.arange(24) < 4, y_true, -1)
 labeled = X[:4]
 unlabeled = X[4:]
 clf = ImplicitlyConstrainedLDA().fit(X, y)

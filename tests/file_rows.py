@@ -35,7 +35,8 @@ def assert_identical(found, expected):
 
 def sums(source, **settings):
     read = opened(source, **settings)
-    read.sample(4096, 0)  # as every fit does first
+    # Every fit begins with a sample.
+    read.sample(4096, 0)
     return read.moments(FRAME), read.label_sums(SOFT, FRAME, **near_all(SOFT))
 
 

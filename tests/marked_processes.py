@@ -8,7 +8,8 @@ from pathlib import Path
 from uuid import uuid4
 
 MARK = "ICLDA_TEST_MARK"
-SECONDS_TO_END = 10  # for what a killed command leaves running
+# For what a killed command leaves running.
+SECONDS_TO_END = 10
 
 
 def start(folder, *arguments, **options):

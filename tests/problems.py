@@ -37,9 +37,8 @@ FAMILY = {
 SEMI_SUPERVISED = {name: ALL[name] for name in ALL if name in FAMILY}
 # Fits that some labeling of the unlabeled rows gives, and that need no supervised fit.
 BY_LABELING = {name: ALL[name] for name in ("self-learning", "em", "iclda")}
-STREAMED = {
-    name: FAMILY[name] for name in FAMILY if name != "sda"
-}  # hold no more than a sample
+# These hold no more than a sample of the rows.
+STREAMED = {name: FAMILY[name] for name in FAMILY if name != "sda"}
 
 every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
 semi_supervised = pytest.mark.parametrize(

@@ -85,7 +85,8 @@ def confirmed(first: Comparison, second: Comparison) -> Comparison:
     return Comparison(changes, first.remarks, first.is_same_machine)
 
 
-Pair = tuple[Row, Row]  # now, stored
+# A row of now, and the stored one.
+Pair = tuple[Row, Row]
 
 
 def _pairs(

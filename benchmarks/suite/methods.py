@@ -59,7 +59,8 @@ def fit_self_training(data: Data, y: Matrix) -> Any:
 
 
 def fit_label_spreading(data: Data, y: Matrix) -> Any:
-    with np.errstate(invalid="ignore"):  # rows that no label reaches
+    # No label reaches some of the rows.
+    with np.errstate(invalid="ignore"):
         return LabelSpreading(kernel="knn").fit(data.X, y)
 
 

@@ -10,16 +10,26 @@ from pathlib import Path
 from typing import Any
 
 FORMAT = 1
-MARKED = (
-    "ICLDA, marked"  # one X whose unlabeled rows carry y = -1, instead of X_unlabeled
-)
-READ = "one read"  # of the rows, by X @ w: what memory allows
+# One X whose unlabeled rows carry y = -1, instead of X_unlabeled.
+MARKED = "ICLDA, marked"
+# One read of the rows, by X @ w: what memory allows.
+READ = "one read"
 OURS = ("LDA", "MCLDA", "SLLDA", "EMLDA", "ICLDA", MARKED, "predict", "predict_proba")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One thing measured on one sample: its time, its unit's, and how good it was."""
+    """One thing measured on one sample: its time, its unit's, and how good it was.
+
+    Attributes
+    ----------
+    seconds : median of the runs
+    shared_seconds : of a fit to a problem that other methods have used
+    batch : number of fits that count as one measurement in a comparison
+    error : share of unlabeled rows classified wrongly
+    soft : share of unlabeled rows whose imputed label is not hard
+    extra_mib : peak memory beyond the input
+    """
 
     case: str
     method: str
@@ -31,23 +41,21 @@ class Row:
     dtype: str = "float64"
     n_jobs: int = 1
     dataset: str | None = None
-    seconds: float | None = None  # median of the runs
+    seconds: float | None = None
     n_runs: int = 0
     unit: str = "X'X"
     unit_seconds: float | None = None
-    shared_seconds: float | None = (
-        None  # of a fit to a problem that other methods have used
-    )
-    batch: int = 1  # so many of these fits count as one measurement in a comparison
+    shared_seconds: float | None = None
+    batch: int = 1
     objective: float | None = None
     gap: float | None = None
     n_passes: int | None = None
     n_iter: int | None = None
     n_optima: int | None = None
     converged: bool | None = None
-    error: float | None = None  # share of unlabeled rows classified wrongly
-    soft: float | None = None  # share of unlabeled rows whose imputed label is not hard
-    extra_mib: float | None = None  # peak memory beyond the input
+    error: float | None = None
+    soft: float | None = None
+    extra_mib: float | None = None
     failure: str | None = None
 
     @property

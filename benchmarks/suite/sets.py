@@ -25,8 +25,10 @@ from .timing import Clock, seconds_of, take_turns
 METHODS = ("LDA", "MCLDA", "SLLDA", "EMLDA", "ICLDA")
 _N_SPLITS = 3
 _N_RUNS = 5
-_UNITS = 10  # products X'X timed together, since one of few rows is too short
-_BATCH = 100  # fits that count as one measurement, as the experiments fit in batches
+# Products X'X timed together, since one of few rows is too short.
+_UNITS = 10
+# Fits that count as one measurement, as the experiments fit in batches.
+_BATCH = 100
 
 
 def measure_sets(case: str, settings: Settings, clock: Clock) -> Iterator[Row | Note]:
@@ -102,9 +104,8 @@ def _over_splits(qualities: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _alone(method: str, data: Dataset, fold: int) -> tuple[float, float, CellRows]:
     """Seconds of a fit that begins with rows, of X'X, and the problem last fitted."""
-    fit_method(
-        method, training_of(data, fold)
-    )  # what is loaded and cached on first use
+    # A fit that is not timed loads and caches what all fits need.
+    fit_method(method, training_of(data, fold))
     fresh = iter([training_of(data, fold) for _ in range(_N_RUNS)])
     used: list[CellRows] = []
 

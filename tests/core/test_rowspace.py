@@ -36,9 +36,11 @@ def rows(n=30, d=60, n_classes=2):
     rng = np.random.default_rng(1)
     y = np.arange(n) % n_classes
     X = rng.normal(size=(n, d)) * rng.uniform(0.5, 4, d) + 7
-    X[:, :6] += 12.0 * np.eye(3, 6)[y]  # far apart: one maximum
-    X[:, 9] = X[:, 8] * 2  # collinear
-    X[:, 11] = 3.0  # constant
+    # The classes are far apart, so that there is one maximum.
+    X[:, :6] += 12.0 * np.eye(3, 6)[y]
+    # A collinear column, and a constant one.
+    X[:, 9] = X[:, 8] * 2
+    X[:, 11] = 3.0
     return X, np.where(np.arange(n) < 16, y, -1), rng.normal(size=(20, d)) + 7
 
 

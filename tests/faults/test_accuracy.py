@@ -12,7 +12,8 @@ from iclda._rows.memory import MemoryRows
 from problems import problem_of, random_shares, small_sample
 
 EPSILON = np.finfo(float).eps
-RATIO = 30  # LAPACK's: errors in units of what rounding of the input alone may cost
+# As in LAPACK's tests: errors in units of what rounding of the input may cost.
+RATIO = 30
 
 
 @pytest.fixture(autouse=True)

@@ -126,7 +126,8 @@ def masked(values, *place):
 @whole_family
 def test_20_masked_entries_are_named_by_row_and_column(classifier):
     rows = masked(X, 3, 1)
-    model = classifier().fit(np.ma.array(X), Y)  # nothing is masked
+    # Nothing is masked.
+    model = classifier().fit(np.ma.array(X), Y)
     assert_array_equal(model.coef_, classifier().fit(X, Y).coef_)
     for name, call in {
         "X": lambda: classifier().fit(rows, Y),

@@ -16,9 +16,11 @@ from table_files import call, write_model
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
-SHARE = 0.95  # of the room that a file needs
+# Share of the room that a file needs.
+SHARE = 0.95
 KILOBYTES = [8, 16, 32, 48, 64, 80, 100, 150, 250, 400, 650, 900]
-FIRST_THAT_MAY_DO = 400  # pages and pictures take more or less room
+# The first size that may be enough: pages and pictures take more or less room.
+FIRST_THAT_MAY_DO = 400
 EARLIER = b"what was there"
 FILES = {
     "fit": (

@@ -146,7 +146,8 @@ def test_16_an_offset_of_1e8_keeps_the_coefficients(name):
 @pytest.mark.parametrize("offset", [1e8, 1e12, -1e15])
 def test_17_an_offset_costs_no_more_than_the_rounding_of_the_rows(name, offset):
     far = 8.0 * X + offset
-    near = far - offset  # exact: what rounding has left of the rows
+    # The difference is exact: what rounding has left of the rows.
+    near = far - offset
     moved = fit(name, far)
     centered = fit(name, near)
     tol = tolerance(name)

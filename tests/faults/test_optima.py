@@ -200,6 +200,7 @@ def test_32_more_directions_than_rows_can_fill_have_no_maximum_unless_shrunk(
     assert model.rank_ == 11
     assert model.converged_ is False
     assert_finite(model, X)
-    shrunk = classifier(shrinkage=0.2).fit(X, y)  # without a warning
+    # With shrinkage there is no warning.
+    shrunk = classifier(shrinkage=0.2).fit(X, y)
     assert shrunk.converged_ is True
     assert_finite(shrunk, X)

@@ -66,7 +66,8 @@ def curve_of(estimator=None, rows=X, y=Y, **options):
 
 
 def test_a_point_trains_on_as_many_rows_as_it_says():
-    sizes = curve_of(Witness(), numbered()).sizes  # by default from none to all
+    # By default sizes go from none to all.
+    sizes = curve_of(Witness(), numbered()).sizes
     assert (len(sizes), sizes[0], sizes[-1]) == (7, 0, (~IS_LABELED).sum())
     seen.clear()
     curve = curve_of(Witness(), numbered(), n_unlabeled=[0, 7, 60])

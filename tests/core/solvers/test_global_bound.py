@@ -80,7 +80,8 @@ def test_cells_cover_all_points_above_the_target(seed, options):
     rng = np.random.default_rng(seed)
     bounds = UpperBounds(problem, solve(problem).point)
     edge = 1e-12
-    target = bounds.maximum - 2 * bounds.weight  # so low that many points are above it
+    # The target is so low that many points are above it.
+    target = bounds.maximum - 2 * bounds.weight
     cells = np.array(bounds.cells(target))
     for point, r, v in draw_points(problem, rng, 200):
         place = np.array([logit(r), np.log(v)])

@@ -39,9 +39,8 @@ def test_oracle_approximating_shrinkage_is_as_printed_and_near_scikit_learns(
     p = n_features
     found = oracle_approximating(S, n_rows)
     assert found == pytest.approx(oracle_shrinkage(S, n_rows), rel=1e-12)
-    assert found == pytest.approx(
-        oas(rows)[1], rel=3 / p
-    )  # which leaves out the terms 2 / p
+    # scikit-learn leaves out the terms 2 / p.
+    assert found == pytest.approx(oas(rows)[1], rel=3 / p)
     assert oracle_approximating(S * 1e20, n_rows) == pytest.approx(found)
     padded = np.zeros((p + 2, p + 2))
     padded[:p, :p] = S
@@ -78,7 +77,8 @@ def test_classes_without_spread_borrow_that_of_all_labeled_rows():
     labeled = summarize_labeled(
         MemoryRows(rows), GivenLabels(np.array([0, 1]), 2), frame
     )
-    expected = 0.1 * np.diag([5.0, 5.0])  # mean over the features of scatter 2 and 8
+    # The mean over the features of the scatter 2 and 8 is 5.
+    expected = 0.1 * np.diag([5.0, 5.0])
     np.testing.assert_allclose(shrink_labeled(labeled, 0.1, frame), expected)
 
 
@@ -88,9 +88,8 @@ def test_the_pooled_shrinkage_is_that_of_the_deviations_from_class_means():
     residuals = np.concatenate(
         [rows[codes == k] - rows[codes == k].mean(axis=0) for k in range(3)]
     )
-    expected = oracle_shrinkage(
-        residuals.T @ residuals / 27, 27
-    )  # 30 rows less 3 classes
+    # 30 rows less 3 classes are 27 degrees of freedom.
+    expected = oracle_shrinkage(residuals.T @ residuals / 27, 27)
     assert expected < 1
     assert pooled_shrinkage(labeled, frame_of(rows)) == pytest.approx(
         expected, rel=1e-10
