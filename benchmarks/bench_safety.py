@@ -23,7 +23,7 @@ from iclda import PessimisticLDA
 from iclda.datasets import BENCHMARKS
 from iclda.studies.paper.design import N_FOLDS, TABLES, n_labeled_of
 from iclda.studies.paper.fits import CellRows, fit_method
-from iclda.studies.paper.splits import CodedSet, fold_split, load_sets
+from iclda.studies.paper.splits import fold_split, load_sets
 from iclda.studies.store import cells_of
 
 # Rounding of a likelihood per row.
@@ -106,8 +106,7 @@ def main():
     start = time.perf_counter()
     n_folds = 0
     warnings.simplefilter("ignore")
-    for name, dataset in sets.items():
-        data = CodedSet(dataset.X, np.unique(dataset.y, return_inverse=True)[1])
+    for name, data in sets.items():
         smallest = dict.fromkeys(methods, np.inf)
         for cell in cells_of(TABLES, {name: range(N_FOLDS)}, arguments.repeats):
             n_folds += 1

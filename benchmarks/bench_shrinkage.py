@@ -85,12 +85,11 @@ def main():
         for size, times in SIZES.items():
             tables = {}
             for name, data in sets.items():
-                codes = np.unique(data.y, return_inverse=True)[1]
                 n_labeled = round(times * data.X.shape[1])
                 tables[name] = compare_set(
                     CLASSIFIERS[method],
                     data.X,
-                    codes,
+                    data.codes,
                     n_labeled,
                     given.repeats,
                     given.seed,

@@ -3,8 +3,8 @@
 A problem comes from one of three sources:
 
 - a table: a benchmark set, a table of ``questions.toml``, or a user's file of features,
-- a family: Gaussian classes by default, with one setting changed, drawn in every
-  repeat,
+- a family: Gaussian classes by default, with one setting changed, drawn at random in
+  every repeat,
 - a counterexample with a few rows.
 """
 
@@ -21,7 +21,7 @@ from sklearn import datasets as sklearn_datasets
 from iclda import datasets
 from iclda._core import AnyArray, Array
 from iclda._rows.unit_length import MANY_FEATURES
-from iclda.datasets import BENCHMARKS, Dataset
+from iclda.datasets import BENCHMARKS
 from iclda.datasets._benchmarks import checksum
 from iclda.studies.engine import rng_of
 from iclda.studies.measures import compute_measures, paper_measures
@@ -32,11 +32,11 @@ from iclda.studies.store import Cell
 
 from .plan import EXPERIMENTS, PLAN
 
-# A cell has at most this many unlabeled rows, and this many test rows.
+# A cell has at most this many unlabeled rows, and at most this many test rows.
 _MAX_ROWS = 1000
-# Rows of the tables that are drawn.
+# Rows of the tables that are drawn at random.
 _TABLE_ROWS = 1200
-# Columns that vary less are not divided by their standard deviation.
+# The least divisor of columns. A column may be constant in the training rows.
 _MIN_STANDARD_DEVIATION = 1e-12
 
 
@@ -72,44 +72,45 @@ class Split:
 # Tables and families.
 
 
-def load_tables(data_dir: Path | None, features: Path | None) -> dict[str, Dataset]:
-    """Load the benchmark sets at hand, the further tables, and the user's features.
+def load_tables(data_dir: Path | None, features: Path | None) -> dict[str, CodedSet]:
+    """Load the available benchmark sets, the further tables, and the user's features.
 
     ``features`` is a folder of .npz files with X and y.
     """
-    loaded = {}
+    sets = {}
     for name in BENCHMARKS:
         if datasets.find_benchmark(name, data_dir) is not None:
-            loaded[name] = datasets.load_benchmark(name, data_dir)
+            sets[name] = CodedSet.of(datasets.load_benchmark(name, data_dir))
     for name, recipe in PLAN["tables"].items():
         X, codes = _make_table(**recipe)
-        loaded[name] = _dataset(name, X, codes)
+        sets[name] = CodedSet(X, codes, "questions.toml", _checksum(X, codes))
     if features is not None:
-        loaded |= _load_features(features)
-    return loaded
+        sets |= _load_features(features)
+    return sets
 
 
-def _load_features(folder: Path) -> dict[str, Dataset]:
+def _load_features(folder: Path) -> dict[str, CodedSet]:
     paths = sorted(folder.glob("*.npz"))
     if not paths:
         fault = "has" if folder.is_dir() else "is not a folder, and has"
         raise ValueError(
             f"{folder} {fault} no .npz file with features X and classes y."
         )
-    loaded = {}
+    sets = {}
     for path in paths:
         with np.load(path) as stored:
             if not {"X", "y"} <= set(stored.files):
                 names = ", ".join(stored.files)
                 raise ValueError(f"{path} must hold X and y, and holds {names}.")
             X = stored["X"].astype(float)
-            loaded[path.stem] = _dataset(path.stem, X, stored["y"])
-    return loaded
+            classes = stored["y"].astype(str)
+        codes = np.unique(classes, return_inverse=True)[1]
+        sets[path.stem] = CodedSet(X, codes, str(path), _checksum(X, classes))
+    return sets
 
 
-def _dataset(name: str, X: Array, classes: AnyArray) -> Dataset:
-    y = classes.astype(str)
-    return Dataset(name, X, y, (), "questions.toml", checksum(X, y))
+def _checksum(X: Array, classes: AnyArray) -> str:
+    return checksum(X, classes.astype(str))
 
 
 def _load_diabetes() -> tuple[Array, AnyArray]:
@@ -118,8 +119,8 @@ def _load_diabetes() -> tuple[Array, AnyArray]:
     return X, y > np.median(y)
 
 
-# Functions that load or draw the X and y of a table. Those of scikit-learn take
-# parameters from ``questions.toml``.
+# Functions that load or draw X and y of a table, with the parameters that
+# ``questions.toml`` passes to them.
 _LOADERS: dict[str, Callable[..., Any]] = {
     "iris": lambda: sklearn_datasets.load_iris(return_X_y=True),
     "wine": lambda: sklearn_datasets.load_wine(return_X_y=True),
@@ -200,26 +201,31 @@ def split_of(cell: Cell, sets: Any, seed: int) -> Split:
 
 
 def n_labeled_rows(experiment: str, part: int, data: CodedSet) -> int:
-    """Return the number of labeled rows of a part, in the unit of the experiment."""
+    """Return the number of labeled rows that a part of an experiment stands for.
+
+    The experiment has a unit: labels in all, labels of a class, or labels in percent of
+    the number of features.
+    """
     unit = EXPERIMENTS[experiment].get("unit", "percent of features")
     if unit == "in all":
         return max(part, data.n_classes)
     if unit == "of a class":
         return part * data.n_classes
+    # From twice the features on, the least number of labels is that of the paper.
     n_least = n_labeled_of(0) if part >= 200 else 2 * data.n_classes
     return max(round(part * data.X.shape[1] / 100), n_least)
 
 
 def _split_table(cell: Cell, data: CodedSet, seed: int) -> Split:
-    """Test a fifth of the rows and label some others, at least one of each class."""
+    """Test a fifth of the rows, and label some others, at least one of each class."""
     n_labeled = n_labeled_rows(cell.experiment, cell.part, data)
-    # The order of the rows is the same in all experiments.
+    # The order of the rows is the same in all experiments, which test the same rows.
     order = rng_of(seed, cell.dataset, cell.repeat).permutation(len(data.codes))
     n_test = min(_MAX_ROWS, len(order) // 5)
     test = order[:n_test]
     train = order[n_test:]
 
-    # Put the first rows of every class to the front, where the labeled rows are.
+    # Move the first rows of every class to the front, where the labeled rows are.
     n_guaranteed = 1 if n_labeled < 2 * data.n_classes else 2
     guaranteed = np.concatenate(
         [train[data.codes[train] == k][:n_guaranteed] for k in range(data.n_classes)]
@@ -229,7 +235,7 @@ def _split_table(cell: Cell, data: CodedSet, seed: int) -> Split:
 
     X = data.X
     is_raw = EXPERIMENTS[cell.experiment].get("is_raw", False)
-    # Many features are those of a network, which share one unit.
+    # Tables of many features come from a network, whose features share one unit.
     if X.shape[1] < MANY_FEATURES and not is_raw:
         scales = np.maximum(X[train].std(axis=0), _MIN_STANDARD_DEVIATION)
         X = (X - X[train].mean(axis=0)) / scales
@@ -237,7 +243,7 @@ def _split_table(cell: Cell, data: CodedSet, seed: int) -> Split:
 
 
 def _split_family(cell: Cell, seed: int) -> Split:
-    """Draw a problem of a family; its name is that of a setting, then the value."""
+    """Draw a problem of a family, named by the changed setting and its value: d 20."""
     setting, _, text = cell.dataset.partition(" ")
     changes = {}
     if text:

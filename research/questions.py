@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from iclda._progress import Advance
+from iclda._progress import Advance, show_nothing
 from iclda.datasets import BENCHMARKS
 from iclda.studies.engine import record_fits
-from iclda.studies.paper.run import Plan, run_experiments
+from iclda.studies.paper.run import RunSettings, run_experiments
 from iclda.studies.paper.splits import CodedSet
 from iclda.studies.store import Cell, FitResult, cells_of
 
@@ -28,32 +28,21 @@ _QUICK_STRIDE = 3
 
 
 @dataclass(frozen=True)
-class StudySettings:
+class StudySettings(RunSettings):
     """Settings of a run; ``features`` is a folder of .npz files with X and y."""
 
-    out: Path
-    seed: int = 0
-    jobs: int = 1
-    data_dir: Path | None = None
     features: Path | None = None
-    command: str = ""
     is_quick: bool = False
 
 
-def run_questions(settings: StudySettings, advance: Advance = lambda *_: None) -> None:
+def run_questions(settings: StudySettings, advance: Advance = show_nothing) -> None:
     """Compute the missing cells of all experiments, and store every row at once."""
-
-    def plan(sets: Mapping[str, CodedSet]) -> dict[str, Plan]:
-        return {
-            name: (
-                plan_cells(name, sets, is_quick=settings.is_quick),
-                experiment["methods"],
-            )
-            for name, experiment in EXPERIMENTS.items()
-        }
-
-    loaded = load_tables(settings.data_dir, settings.features)
-    run_experiments(KIND, settings, loaded, plan, answer_cell, advance)
+    sets = load_tables(settings.data_dir, settings.features)
+    plans = {}
+    for name, experiment in EXPERIMENTS.items():
+        cells = plan_cells(name, sets, is_quick=settings.is_quick)
+        plans[name] = (cells, experiment["methods"])
+    run_experiments(KIND, settings, sets, plans, answer_cell, advance)
 
 
 def plan_cells(
@@ -107,14 +96,14 @@ def _parts(experiment: str, data: CodedSet, *, is_quick: bool) -> list[int]:
     parts = EXPERIMENTS[experiment]["parts"]
     if is_quick:
         parts = parts[::_QUICK_STRIDE]
-    n_most = _MAX_LABELED_SHARE * len(data.codes)
-    return [part for part in parts if n_labeled_rows(experiment, part, data) <= n_most]
+    limit = _MAX_LABELED_SHARE * len(data.codes)
+    return [part for part in parts if n_labeled_rows(experiment, part, data) <= limit]
 
 
 def answer_cell(
     cell: Cell, sets: Mapping[str, CodedSet], methods: Sequence[str], seed: int
 ) -> list[FitResult]:
-    """Fit every method of an experiment once on the split of a cell."""
+    """Fit every method of an experiment once to the split of a cell."""
     split = split_of(cell, sets, seed)
     sizes = len(split.rows.X), len(split.rows.X_unlabeled), len(split.X_test)
     fit: Any = partial(FITS[cell.experiment], split)

@@ -235,6 +235,13 @@ def plural(count: int, noun: str, nouns: str | None = None) -> str:
     return f"{count:,} {nouns or f'{noun}s'}"
 
 
+def percent_text(share: float) -> str:
+    """Write a share in percent with the digits that few rows support: 4.2 %, 14 %."""
+    # 9.95 % and more would be rounded to 10.0 %, which is one digit too many.
+    is_whole = share == 0 or share >= 0.0995
+    return f"{100 * share:.{0 if is_whole else 1}f} %"
+
+
 def printable(text: str) -> str:
     """Escape the control characters of a text, which a terminal would obey."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -7,6 +7,7 @@ from sklearn.preprocessing import StandardScaler
 
 from iclda import (
     AutoLDA,
+    FitError,
     NothingLearnedWarning,
     NoUnlabeledRowsWarning,
     ParameterError,
@@ -155,10 +156,39 @@ def test_unlabeled_rows_are_in_every_training_set():
     spy = Spy(2)
     codes = np.arange(20) % 2
     trial = Trial(np.zeros((20, 1)), codes, np.ones(20), np.zeros((7, 1)), np.ones(7))
-    losses, is_wrong = cross_validate(trial, [spy], seed=0)
-    assert losses.shape == is_wrong.shape == (1, 20)
+    ((losses, is_wrong),) = cross_validate(trial, [spy], seed=0)
+    assert losses.shape == is_wrong.shape == (20,)
     assert np.allclose(losses, 0.25)
     assert {(len(X), (y == -1).sum()) for X, y in spy.seen} == {(25, 7)}
+
+
+def failing_with(error):
+    def fail(*args, **options):
+        raise error
+
+    return fail
+
+
+def test_a_method_that_cannot_be_fitted_to_these_rows_is_left_out(wine, monkeypatch):
+    X, y = wine
+    error = FitError("The labeled rows do not vary.")
+    solver = "iclda._core.solvers.alternate.start_scores"
+    monkeypatch.setattr(solver, failing_with(error))
+    methods = ["self-learning", "supervised"]
+    fitted = AutoLDA(methods=methods).fit(X, masked(y, 30))
+    assert set(fitted.losses_) == {"supervised"}
+    assert fitted.method_ == "supervised"
+
+
+def test_a_mistake_in_a_solver_is_not_taken_for_a_method_that_does_not_fit(
+    wine, monkeypatch
+):
+    X, y = wine
+    error = ValueError("shapes (3,) and (4,) not aligned")
+    solver = "iclda._core.solvers.alternate.start_scores"
+    monkeypatch.setattr(solver, failing_with(error))
+    with pytest.raises(ValueError, match="not aligned"):
+        AutoLDA(methods=["self-learning", "supervised"]).fit(X, masked(y, 30))
 
 
 def test_wide_tables_are_compared_too_without_a_covariance(wine):

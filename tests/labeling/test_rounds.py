@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from iclda import AverageLDA, ParameterError
-from iclda._statistics import ErrorEstimate
+from iclda._error_estimate import ErrorEstimate
 from iclda.labeling.answers import Answers
 from iclda.labeling.rounds import Progress, ask_for_labels
 from iclda.methods import find_method

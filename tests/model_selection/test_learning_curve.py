@@ -203,9 +203,8 @@ def test_groups_are_never_on_both_sides():
 
 def test_fits_that_fail_are_counted_and_the_first_error_shown():
     # With one label a class the moment-constrained fit is refused, with ten it is not.
-    with pytest.warns(
-        FitFailedWarning, match="3 of 6 fits failed .* FitError: .*shrinkage"
-    ):
+    match = "3 of 6 fits failed .* FitError: .*shrinkage"
+    with pytest.warns(FitFailedWarning, match=match):
         curve = curve_of(MomentConstrainedLDA(), n_labeled=[3, 30])
     assert np.isnan(curve.scores[0]).all()
     assert np.isfinite(curve.scores[1]).all()

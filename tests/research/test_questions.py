@@ -90,8 +90,7 @@ def test_width_over_that_of_the_moments():
 
 
 def coded(name):
-    data = load_benchmark(name)
-    return CodedSet(data.X, np.unique(data.y, return_inverse=True)[1])
+    return CodedSet.of(load_benchmark(name))
 
 
 def one(experiment, dataset, part, method, repeat=0, sets=None):
@@ -142,11 +141,7 @@ def test_true_proportions_are_kept():
 
 
 def test_every_experiment_has_cells_and_quick_ones_are_among_them():
-    loaded = load_tables(None, None)
-    sets = {
-        n: CodedSet(d.X, np.unique(d.y, return_inverse=True)[1])
-        for n, d in loaded.items()
-    }
+    sets = load_tables(None, None)
     assert len(sets) >= 9 + len(PLAN["tables"]) >= 30
     for name in EXPERIMENTS:
         cells, quick = (

@@ -6,7 +6,7 @@ import pytest
 from iclda import ImplicitlyConstrainedLeastSquares
 from iclda.datasets import BENCHMARKS
 from iclda.studies.paper.design import N_FOLDS, TABLES, n_labeled_of
-from iclda.studies.paper.splits import CodedSet, fold_split, load_sets
+from iclda.studies.paper.splits import fold_split, load_sets
 from iclda.studies.store import cells_of
 from problems import one_hot
 
@@ -34,9 +34,9 @@ def test_the_projected_fit_is_never_worse_on_the_training_rows(name):
     sets = load_sets([name], None)
     if name not in sets:
         pytest.skip(f"{name} is not at hand")
-    classes, codes = np.unique(sets[name].y, return_inverse=True)
-    data = CodedSet(sets[name].X, codes)
-    assert len(classes) == 2
+    data = sets[name]
+    codes = data.codes
+    assert data.n_classes == 2
     cells = cells_of(TABLES, {name: range(N_FOLDS)}, 20)
     assert len(cells) == 200
     changes = []

@@ -9,7 +9,7 @@ import pandas as pd
 
 from iclda.methods import COMPARED, find_method
 from iclda.studies.compare.contestants import UNSHRUNK, Contestant
-from iclda.studies.compare.splits import COMPARISON
+from iclda.studies.compare.splits import REPEATED_FOLDS
 from iclda.studies.store import FitResult
 from iclda.tabular import Source, Table
 
@@ -43,13 +43,15 @@ def contestants(*names):
     )
 
 
-def result(method, repeat, fold, error, *, experiment=COMPARISON, n_test=5, **values):
+def result(
+    method, repeat, fold, error, *, experiment=REPEATED_FOLDS, n_test=5, **values
+):
     """A result in which probabilities are all 0 or 1, unless told otherwise."""
     n_wrong = round(error * n_test)
     codes = (np.arange(n_test) < n_wrong).astype(int)
     key = (experiment, "table.csv", repeat, fold, method)
     measured = {"error": error, "brier": error}
-    if experiment == COMPARISON:
+    if experiment == REPEATED_FOLDS:
         measured["rows"] = rows_json(n_test * fold, codes)
     return FitResult(
         *key, values=measured, **{"n_labeled": 16, "n_test": n_test, **values}

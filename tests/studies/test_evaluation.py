@@ -63,7 +63,7 @@ def test_the_terminal_shows_error_base_rate_classes_and_matrix(model, tmp_path):
         "the model is clearly better.",
         "Brier score: 0.",
         "Calibration: on average ",
-        "class  rows  wrong  error   90 % interval",
+        "class  rows  wrong   error     90 % interval",
         "true \\ predicted  iris  lily  rose",
     ):
         assert words in said

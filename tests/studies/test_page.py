@@ -46,9 +46,9 @@ def test_the_tables_have_a_line_a_class():
     found = Confusion(("yes", "no"), np.array([[18.0, 2], [0, 20]]))
     assert not found.is_uneven
     assert class_error_lines(found) == [
-        "class  rows  wrong  error  90 % interval",
-        "yes      20      2  10.0%  1.8% to 28.3%",
-        "no       20      0   0.0%  0.0% to 13.9%",
+        "class  rows  wrong   error    90 % interval",
+        "yes      20      2  10.0 %  1.8 % to 28.3 %",
+        "no       20      0   0.0 %  0.0 % to 13.9 %",
     ]
     assert confusion_lines(found)[1] == "yes                18   2"
     assert confusion_lines(Confusion(tuple("abcdefghijklm"), np.eye(13))) == []

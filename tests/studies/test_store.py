@@ -77,7 +77,7 @@ def test_44_a_file_that_is_no_store_is_named(tmp_path):
         "something else entirely, long enough to be read as a header of a file" * 20
     )
     with pytest.raises(
-        StoreError, match=r"is no store of this version of iclda, or it is damaged"
+        StoreError, match=r"is not a store of this version of iclda, or it is damaged"
     ):
         Store(path)
 

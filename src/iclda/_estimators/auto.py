@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -22,24 +23,28 @@ from .._cost import (
     limit_starts,
     without_free_search,
 )
-from .._messages import FitError, NoUnlabeledRowsWarning, ParameterError, plural, say
-from .._rows import unreported
-from .._rows.unit_length import MANY_FEATURES
-from .._statistics import (
-    LEAST_TESTED,
+from .._error_estimate import (
+    MIN_TESTED_ROWS,
     BaseRate,
     ErrorEstimate,
     estimate_final_error,
-    merge_copies,
     row_losses,
     safest_choice,
-    warn_if_nothing_learned,
 )
+from .._held_out import (
+    NO_FOLD,
+    draw_labeled,
+    merge_copies,
+    predict_held_out,
+    stratified_folds,
+)
+from .._messages import FitError, NoUnlabeledRowsWarning, ParameterError, plural, say
+from .._rows.unit_length import MANY_FEATURES
 from .._system import one_thread_if_small
 from ..methods import FITTED, FROM_THE_SAFEST, Method, find_method, safety_rank
 from .base import LinearGaussianClassifier
-from .diagnosis import warn_of_no_unlabeled
-from .labels import FREE, draw_folds, draw_labeled, plain
+from .diagnosis import warn_if_nothing_learned, warn_of_no_unlabeled
+from .labels import FREE, plain
 from .prepare import WIDE, FitInputs, find_non_finite, prepare
 
 # Folds and repeats of the cross-validation, as in `iclda compare --fast`.
@@ -111,13 +116,26 @@ class Trial:
         is_long = self.is_slow or len(self.tested) > _MAX_REPEATED_ROWS
         return 1 if is_long else _N_REPEATS
 
-    def fit(self, classifier: Any, train: AnyArray) -> Any:
-        """Fit a classifier to some labeled rows and all unlabeled ones."""
+    def draw_folds(self, rng: np.random.RandomState) -> AnyArray:
+        """Draw the fold of every labeled row."""
+        folds = np.full(len(self.codes), NO_FOLD)
+        tested = self.tested
+        folds[tested] = stratified_folds(self.codes[tested], self.n_folds, rng)
+        return folds
+
+    def predict(self, classifier: Any, train: AnyArray, test: AnyArray) -> Array:
+        """Fit to some labeled rows and all unlabeled ones, and predict other rows.
+
+        Returns the probabilities of all classes.
+        """
         rows = np.concatenate([self.labeled[train], self.unlabeled])
         codes = np.concatenate([self.codes[train], np.full(len(self.unlabeled), -1)])
         weights = np.concatenate([self.weights[train], self.weights_unlabeled])
         given = None if (weights == 1).all() else weights
-        return classifier.fit(rows, codes, sample_weight=given)
+        model = classifier.fit(rows, codes, sample_weight=given)
+        probabilities = np.zeros((len(test), self.n_classes))
+        probabilities[:, model.classes_] = model.predict_proba(self.labeled[test])
+        return probabilities
 
 
 def draw_trial(inputs: FitInputs, seed: int) -> Trial:
@@ -143,41 +161,30 @@ def draw_trial(inputs: FitInputs, seed: int) -> Trial:
 
 def cross_validate(
     trial: Trial, classifiers: Sequence[Any], seed: int
-) -> tuple[Array, Array]:
-    """Return the loss of every tested row under every classifier, and its error.
+) -> list[Array | FitError]:
+    """Return the losses of the tested rows under every classifier, and their errors.
 
-    Both are means over the repeats, of shape (classifiers, tested rows), and NaN for a
-    classifier that failed. Unlabeled rows always train.
+    Each result is an array of shape (2, tested rows), the means over the repeats of
+    ``row_losses``; or the error of a classifier that cannot be fitted to these rows.
+    Unlabeled rows always train.
     """
-    tested = trial.tested
-    codes = trial.codes[tested]
-    n_folds = trial.n_folds
-    n_repeats = trial.n_repeats
-    sums = np.zeros((2, len(classifiers), len(tested)))
     rng = check_random_state(seed)
-    for _ in range(n_repeats):
-        folds = draw_folds(codes, n_folds, rng)
-        for fold in (np.flatnonzero(folds == k) for k in range(n_folds)):
-            train = np.setdiff1d(np.arange(len(trial.codes)), tested[fold])
-            for k, classifier in enumerate(classifiers):
-                probabilities = _predict(trial, classifier, train, tested[fold])
-                losses = np.array(row_losses(probabilities, codes[fold]))
-                sums[:, k, fold] += losses / n_repeats
-    return sums[0], sums[1]
+    repeats = [trial.draw_folds(rng) for _ in range(trial.n_repeats)]
+    return [_mean_losses(trial, classifier, repeats) for classifier in classifiers]
 
 
-def _predict(trial: Trial, classifier: Any, train: AnyArray, test: AnyArray) -> Array:
-    """Return the probabilities of all classes; NaN where rows cannot be fitted."""
-    probabilities = np.zeros((len(test), trial.n_classes))
-    try:
-        with warnings.catch_warnings():
-            # The fit to all rows repeats what matters.
-            warnings.simplefilter("ignore")
-            model = trial.fit(classifier, train)
-            probabilities[:, model.classes_] = model.predict_proba(trial.labeled[test])
-    except FitError:
-        probabilities[:] = np.nan
-    return probabilities
+def _mean_losses(
+    trial: Trial, classifier: Any, repeats: Sequence[AnyArray]
+) -> Array | FitError:
+    predict = partial(trial.predict, classifier)
+    codes = trial.codes[trial.tested]
+    means = np.zeros((2, len(codes)))
+    for folds in repeats:
+        probabilities = predict_held_out(predict, folds)
+        if isinstance(probabilities, FitError):
+            return probabilities
+        means += np.array(row_losses(probabilities, codes)) / len(repeats)
+    return means
 
 
 @dataclass(frozen=True)
@@ -198,25 +205,26 @@ def choose_method(
     trial = draw_trial(inputs, seed)
     n_tested = len(trial.tested)
     methods = _worth_comparing(methods, trial, inputs)
-    if n_tested < LEAST_TESTED:
+    if n_tested < MIN_TESTED_ROWS:
         rows = plural(inputs.n_labeled, "labeled row")
         why = f": {rows} are too few to compare methods on, and it is the safest"
         return Choice(methods[0], why, n_tested)
 
     classifiers = _trial_classifiers(methods, trial, inputs, shrinkage, seed)
-    with unreported(), one_thread_if_small(trial.n_features):
-        losses, is_wrong = cross_validate(trial, classifiers, seed)
-    means = losses.mean(axis=1)
-    if not np.isfinite(means).any():
+    with one_thread_if_small(trial.n_features):
+        results = cross_validate(trial, classifiers, seed)
+    fitted = {
+        method: result
+        for method, result in zip(methods, results, strict=True)
+        if not isinstance(result, FitError)
+    }
+    if not fitted:
         return Choice(methods[0], ": every fit of the cross-validation failed", 0)
 
+    losses, is_wrong = np.stack(list(fitted.values()), axis=1)
     chosen = safest_choice(losses, is_wrong)
-    is_best = chosen == int(np.nanargmin(means))
-    known_losses = {
-        method.name: float(mean)
-        for method, mean in zip(methods, means, strict=True)
-        if np.isfinite(mean)
-    }
+    means = losses.mean(axis=1).tolist()
+    is_best = chosen == int(np.argmin(means))
     estimate = estimate_final_error(
         losses,
         is_wrong,
@@ -225,8 +233,14 @@ def choose_method(
         _share_of_unlabeled(trial, inputs),
         seed,
     )
-    why = _why_chosen(len(methods), n_tested, is_best)
-    return Choice(methods[chosen], why, n_tested, known_losses, estimate)
+    names = [method.name for method in fitted]
+    return Choice(
+        method=[*fitted][chosen],
+        why=_why_chosen(len(methods), n_tested, is_best),
+        n_tested=n_tested,
+        losses=dict(zip(names, means, strict=True)),
+        estimate=estimate,
+    )
 
 
 def _worth_comparing(

@@ -31,13 +31,19 @@ from .._core.solvers.anchored import (
     of_unit_spread,
     refit,
 )
-from .._rows import unreported
+from .._error_estimate import estimate_final_error, row_losses
+from .._held_out import (
+    NO_FOLD,
+    draw_labeled,
+    merge_copies,
+    predict_held_out,
+    ranked_folds,
+)
+from .._messages import FitError
 from .._rows.memory import MemoryRows
 from .._rows.unit_length import MANY_FEATURES
-from .._statistics import estimate_final_error, merge_copies, row_losses
 from .._system import one_thread_if_small
 from .base import Fit, LinearGaussianClassifier
-from .labels import draw_labeled
 from .prepare import FitInputs
 
 # Rounds of EM: more of them change few labels.
@@ -283,10 +289,8 @@ def average_rule(
     sureness = _UNTESTED_SURENESS
     held_out = None
     folds = _folds(problem, labeled)
-    if (folds >= 0).any():
-        # Progress is that of the passes over all rows.
-        with unreported():
-            tested = _held_out_scores(problem, labeled, neighbors, folds, with_shares)
+    if (folds != NO_FOLD).any():
+        tested = _held_out_scores(problem, labeled, neighbors, folds, with_shares)
         member_weights = tested.member_weights()
         sureness = tested.sureness(member_weights)
         held_out = tested.predictions()
@@ -471,19 +475,10 @@ def _logistic(
 
 
 def _folds(problem: Problem, labeled: Labeled) -> AnyArray:
-    """Deal the labeled rows of every class to folds by their lengths; -1 always trains.
-
-    Equal rows are in one fold, and the order of the rows does not matter.
-    """
+    """Return the fold of every labeled row: rows are dealt by their lengths."""
     rows, codes, _ = labeled
     lengths = (((rows - problem.moments.mean) * problem.frame.scale) ** 2).sum(axis=1)
-    folds = np.full(len(codes), -1)
-    for k in range(problem.n_classes):
-        own = np.flatnonzero(codes == k)
-        ranks = np.unique(lengths[own], return_inverse=True)[1]
-        if ranks.max() > 0:
-            folds[own] = ranks % _MAX_FOLDS
-    return folds
+    return ranked_folds(codes, lengths, _MAX_FOLDS)
 
 
 @dataclass(frozen=True)
@@ -576,34 +571,34 @@ def _held_out_scores(
     n_sample = int(np.clip(n_affordable, _MIN_TESTED_WITH_ROWS, _MAX_TESTED_WITH_ROWS))
     sample, sample_weights = problem.unlabeled.sample(n_sample, 0)
 
-    def score_fold(is_test: AnyArray) -> Array:
-        train = rows[~is_test], codes[~is_test], weights[~is_test]
+    def scores_of_members(train: AnyArray, test: AnyArray) -> Array:
+        known = rows[train], codes[train], weights[train]
         unlabeled = MemoryRows(
-            np.concatenate([sample, problem.frame.restore(rows[is_test])]),
-            np.concatenate([sample_weights, weights[is_test]]),
+            np.concatenate([sample, problem.frame.restore(rows[test])]),
+            np.concatenate([sample_weights, weights[test]]),
         )
         reduced = replace(
             problem,
-            labeled=summarize_rows(*train, problem.n_classes),
+            labeled=summarize_rows(*known, problem.n_classes),
             unlabeled=unlabeled,
             unlabeled_moments=None,
         )
         spread = None
         if neighbors is not None:
-            known_codes = np.where(is_test, -1, codes)
+            known_codes = codes.copy()
+            known_codes[test] = -1
             spread = neighbors.spread(known_codes, problem.n_classes)
-        members = _members(reduced, train, spread, with_shares).values()
+        members = _members(reduced, known, spread, with_shares).values()
         scaled = [of_unit_spread(rule, reduced.moments) for rule in members]
-        return np.stack([rule.scores(rows[is_test]).T for rule in scaled])
+        return np.stack([rule.scores(rows[test]).T for rule in scaled], axis=1)
 
-    is_tested = folds >= 0
-    by_fold = {k: score_fold(folds == k) for k in np.unique(folds[is_tested])}
-    n_members = len(next(iter(by_fold.values())))
-    scores = np.empty((n_members, len(codes), problem.n_classes))
-    for k, of_fold in by_fold.items():
-        scores[:, folds == k] = of_fold
+    scores = predict_held_out(scores_of_members, folds)
+    if isinstance(scores, FitError):
+        raise scores
+    is_tested = folds != NO_FOLD
     return _Tested(
-        scores[:, is_tested],
+        # Members come first.
+        np.ascontiguousarray(scores.swapaxes(0, 1)),
         codes[is_tested],
         weights[is_tested],
         folds[is_tested],

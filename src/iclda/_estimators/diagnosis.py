@@ -22,11 +22,14 @@ from .._core.problem import WITHIN_TOLERANCE, Problem, SphericalProblem
 from .._core.rowspace import FeatureSpace
 from .._core.solvers import Outcome
 from .._core.solvers.supervised import Gains
+from .._error_estimate import NOTHING_LEARNED, BaseRate, ErrorEstimate
 from .._messages import (
     DegenerateFitWarning,
     FitError,
+    NothingLearnedWarning,
     NoUnlabeledRowsWarning,
     Text,
+    percent_text,
     plural,
     say,
     warn,
@@ -78,6 +81,29 @@ def warn_of_no_unlabeled(
         f"by y = {plain(unlabeled)!r}, or pass X_unlabeled."
     )
     warn(NoUnlabeledRowsWarning(message, estimator=name))
+
+
+def warn_if_nothing_learned(
+    base: BaseRate, estimate: ErrorEstimate, brier: float
+) -> None:
+    """Warn if neither the error nor the Brier score is better than the base rate's."""
+    if base.judge(estimate.error, estimate.high, brier) != NOTHING_LEARNED:
+        return
+    if estimate.n_rows < base.n_labels_needed:
+        finding = f"{estimate.n_rows:,} labels cannot show that anything was learned"
+        advice = (
+            f"About {base.n_labels_needed:,} would show an error 5 percentage points "
+            "lower"
+        )
+    else:
+        finding = "Nothing was learned from these columns"
+        advice = "Look for columns that say more"
+    message = (
+        f"{finding}: to call every row {base.majority!r} gets "
+        f"{percent_text(base.error)} wrong, and this fit looks no better than that. "
+        f"{advice}."
+    )
+    warn(NothingLearnedWarning(message, majority=base.majority, base_rate=base.error))
 
 
 def check_span(

@@ -322,24 +322,3 @@ def _share_error(name: str, given: Any, rule: str, **values: Any) -> ParameterEr
     with np.printoptions(legacy="1.25"):  # which writes 0.3, not np.float64(0.3)
         message = say(f"{{@{name}}} {rule}.", given=given, **values)
     return ParameterError(message, parameter=name, value=given)
-
-
-def draw_labeled(
-    codes: AnyArray, counted: AnyArray, n_most: int, seed: int
-) -> AnyArray:
-    """At most ``n_most`` of the rows at ``counted``, with at least one of every class."""
-    if len(counted) <= n_most:
-        return counted
-    counted = np.random.default_rng(seed).permutation(counted)
-    firsts = np.unique(codes[counted], return_index=True)[1]
-    return np.concatenate([counted[firsts], np.delete(counted, firsts)])[:n_most]
-
-
-def draw_folds(codes: AnyArray, n_folds: int, rng: np.random.RandomState) -> AnyArray:
-    """Fold of every row: folds differ by at most one row, in all and in every class."""
-    order = rng.permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]
-    folds = np.empty(len(codes), dtype=int)
-    # Which folds get a row more than others is random too.
-    folds[order] = rng.permutation(n_folds)[np.arange(len(codes)) % n_folds]
-    return folds

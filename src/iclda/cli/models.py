@@ -89,7 +89,7 @@ def fit(
 ) -> None:
     """Learn a classifier from a table and keep it in a file."""
     from .. import rows
-    from .._statistics import NOTHING as NOTHING_LEARNED
+    from .._error_estimate import NOTHING_LEARNED
     from ..model_files import check_can_save, model_details, save_model
     from ..tabular.fit import fit_table
     from ..tabular.read_options import ReadOptions

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._core import AnyArray
-from .._statistics import ErrorEstimate
+from .._error_estimate import ErrorEstimate
 from ..model_selection._rows_to_label import rows_to_label
 from ..tabular.answer_files import CHOSEN, RANDOM, check_spelling
 from ..tabular.cells import require_for_tables

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .._messages import plural
-from .._statistics import LEAST_TESTED, ErrorEstimate, percent_text
+from .._error_estimate import MIN_TESTED_ROWS, ErrorEstimate
+from .._messages import percent_text, plural
 from .._system import check_writable
 from ..tabular.answer_files import CHOSEN, LABEL, RANDOM, ROW
 from ..tabular.label_error import wrong_on_random
@@ -175,7 +175,7 @@ class Round:
     def needs_random_rows(self) -> bool:
         """Whether too few random rows are labeled or asked for to know the error."""
         n_random = len(self.answers.ids(RANDOM))
-        return bool(self.progress.withheld) and n_random < LEAST_TESTED
+        return bool(self.progress.withheld) and n_random < MIN_TESTED_ROWS
 
     def to_json(self) -> dict[str, Any]:
         """The round as values that JSON has."""

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .._messages import plural
-from .._statistics import LEAST_TESTED, ErrorEstimate, percent_text
+from .._error_estimate import MIN_TESTED_ROWS, ErrorEstimate
+from .._messages import percent_text, plural
 from ..tabular.answer_files import CHOSEN, RANDOM, spelling_of
 from .answers import Answers
 from .pool import Pool
@@ -295,7 +295,7 @@ class LabelingSession:
         random_ids = {*self.pool.labels, *self.answers.ids(RANDOM)}
         n_known = len(random_ids & {*self.project.labels})
         text = (
-            f"It takes {LEAST_TESTED} labels of rows drawn at random, and there are "
+            f"It takes {MIN_TESTED_ROWS} labels of rows drawn at random, and there are "
             f"{n_known}. After {_FIRST_ROUND_ROWS} rows, {_RANDOM_ROUND_ROWS} of "
             f"{_ROUND_ROWS} are drawn so."
         )

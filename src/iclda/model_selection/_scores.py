@@ -16,10 +16,10 @@ from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
-from sklearn.utils.parallel import Parallel, delayed
 
 from .._core import AnyArray, Array
 from .._estimators.labels import check_lengths, encode_labels, plain, split_marker
+from .._held_out import attempt_fits
 from .._messages import NoUnlabeledRowsWarning
 from . import _splitters
 from ._splitters import (
@@ -327,19 +327,21 @@ def semi_supervised_learning_curve(
         marker=_splitters.storable(marker),
         scorer=check_scoring(estimator, scoring=scoring),
     )
-    fits = Parallel(n_jobs=n_jobs)(
-        delayed(fit_and_score)(split, *point) for point in points for split in splits
-    )
-    *numbers, errors = zip(*fits, strict=True)
-    _warn_of_failures(errors)
-    scores, *counts = (np.reshape(one, (len(points), len(splits))) for one in numbers)
+    cases = [(split, *point) for point in points for split in splits]
+    # As in scikit-learn, a fit may fail for any reason, and the others are shown.
+    results = attempt_fits(fit_and_score, cases, caught=Exception, n_jobs=n_jobs)
+    _warn_of_failures(results)
+    scores = [np.nan if isinstance(each, Exception) else each for each in results]
+    counts = [split.sizes(*point) for split, *point in cases]
+    shape = (len(points), len(splits))
+    n_labeled_used, n_unlabeled_used = np.transpose(counts)
     varied = "n_labeled" if np.ndim(n_labeled) else "n_unlabeled"
     return LearningCurve(
         varied=varied,
         sizes=np.array([point[varied == "n_unlabeled"] for point in points]),
-        scores=scores,
-        n_labeled=counts[0],
-        n_unlabeled=counts[1],
+        scores=np.reshape(scores, shape),
+        n_labeled=np.reshape(n_labeled_used, shape),
+        n_unlabeled=np.reshape(n_unlabeled_used, shape),
         score_name=name_of_scoring("score" if scoring is None else scoring),
     )
 
@@ -410,38 +412,33 @@ def _fit_and_score(
     truth: AnyArray,
     marker: Any,
     scorer: Any,
-) -> tuple[float, int, int, Exception | None]:
-    """Fit and score a split at given numbers of rows.
+) -> float:
+    """Fit to given numbers of rows of a split, and score its test rows.
 
     ``truth`` holds the classes of labeled rows; the dtype of ``y`` holds the marker too.
-
-    Returns the score, the numbers of labeled and of unlabeled rows, and the error of a fit that
-    failed.
     """
     rows, is_labeled = split.take(n_labeled, n_unlabeled)
     y = y[rows]
     y[~is_labeled] = marker
-    sizes = int(is_labeled.sum()), int((~is_labeled).sum())
     with warnings.catch_warnings():
-        if is_labeled.all():  # A point without unlabeled rows is intended.
+        if is_labeled.all():
+            # A point without unlabeled rows is intended.
             warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
-        try:
-            fitted = clone(estimator).fit(_safe_indexing(X, rows), y)
-            score = scorer(fitted, _safe_indexing(X, split.test), truth[split.test])
-        except Exception as error:
-            return np.nan, *sizes, error
-    return float(score), *sizes, None
+        fitted = clone(estimator).fit(_safe_indexing(X, rows), y)
+        test = _safe_indexing(X, split.test)
+        return float(scorer(fitted, test, truth[split.test]))
 
 
-def _warn_of_failures(errors: Sequence[Exception | None]) -> None:
+def _warn_of_failures(results: Sequence[float | Exception]) -> None:
     """Warn once if some fits failed; raise the first error if all did."""
-    failed = [error for error in errors if error is not None]
-    if len(failed) == len(errors):
+    failed = [each for each in results if isinstance(each, Exception)]
+    if len(failed) == len(results):
         raise failed[0]
     if failed:
+        first = failed[0]
         warnings.warn(
-            f"{len(failed)} of {len(errors)} fits failed and have the score NaN. The first error "
-            f"was {type(failed[0]).__name__}: {failed[0]}",
+            f"{len(failed)} of {len(results)} fits failed and have the score NaN. The "
+            f"first error was {type(first).__name__}: {first}",
             FitFailedWarning,
             stacklevel=3,
         )

@@ -16,12 +16,12 @@ from .._estimators.labels import (
     UNLABELED,
     Labels,
     check_lengths,
-    draw_folds,
     encode_labels,
     is_missing,
     plain,
     split_marker,
 )
+from .._held_out import stratified_folds
 
 LARGEST_SEED = 2**31 - 1
 # The marker of scikit-learn's semi-supervised classifiers.
@@ -216,6 +216,11 @@ class OrderedSplit:
         rows = np.sort(np.concatenate([labeled, unlabeled]))
         return rows, np.isin(rows, labeled)
 
+    def sizes(self, n_labeled: int | None, n_unlabeled: int | None) -> tuple[int, int]:
+        """Return how many labeled and unlabeled rows ``take`` returns."""
+        n_used = len(self.labeled[:n_labeled])
+        return n_used, len(self.train[n_used:][:n_unlabeled])
+
 
 def order_split(
     labels: Labels, train: AnyArray, test: AnyArray, min_per_class: int, seed: int
@@ -315,7 +320,7 @@ class SemiSupervisedKFold(BaseCrossValidator):
             group_codes = _encode_groups(groups, labels)
         for _ in range(self.n_repeats):
             if groups is None:
-                folds = draw_folds(codes, self.n_splits, rng)
+                folds = stratified_folds(codes, self.n_splits, rng)
             else:
                 folds = _draw_group_folds(
                     codes, group_codes[labeled], self.n_splits, rng

@@ -8,7 +8,8 @@ that fits the methods of one cell:
   continues where it stopped.
 - ``run_tasks`` distributes cells over processes, and survives the death of a worker.
 - ``record_fits`` times the fits of a cell and turns an exception into a failed row.
-- ``rng_of`` returns the random generator of a cell, which depends on nothing else.
+- ``rng_of`` returns a random generator that depends only on a seed and on names, such
+  as those of a cell.
 """
 
 from __future__ import annotations
@@ -30,13 +31,8 @@ from .._progress import Advance
 from .._system import one_blas_thread, versions_text
 from .store import Cell, FitResult, Store
 
-# Processes receive cells in chunks of at most this size, about half a second of work.
-_MAX_CELLS_PER_CHUNK = 16
-# Smaller chunks are used if there are few cells: with fewer chunks than this for each
-# process, progress would stand still and processes would wait for the last one.
-_MIN_CHUNKS_PER_JOB = 16
-# Seconds after which a worker notices that its parent has ended.
-_SECONDS_BETWEEN_LOOKS = 0.5
+# A worker checks this often whether its parent process still exists.
+_SECONDS_BETWEEN_CHECKS = 0.5
 
 # A cell, and the methods that the store lacks for it.
 Task = tuple[Cell, Sequence[str]]
@@ -47,10 +43,11 @@ RunCell = Callable[[Cell, Sets, Sequence[str]], list[FitResult]]
 
 
 def rng_of(seed: int, *names: object) -> np.random.Generator:
-    """Return a generator that depends on the seed and the names alone.
+    """Return a random generator that depends on the seed and the names alone.
 
     Cells may therefore be computed in any order and on any number of processes.
     """
+    # A checksum, because ``hash`` of a string differs from process to process.
     codes = [crc32(str(name).encode()) for name in names]
     return np.random.default_rng([seed, *codes])
 
@@ -65,8 +62,8 @@ def record_fits(
     """Fit the methods of a cell, measure the time, and return a row for each.
 
     ``fit`` takes the name of a method and returns its measures. A fit that fails
-    becomes a row with its traceback. ``sizes`` are the numbers of labeled, unlabeled
-    and test rows.
+    becomes a row with its traceback, so that the other fits of the study go on.
+    ``sizes`` are the numbers of labeled, unlabeled and test rows.
     """
     n_labeled, n_unlabeled, n_test = sizes
     versions = versions_text()
@@ -77,7 +74,7 @@ def record_fits(
         start = time.perf_counter()
         try:
             with warnings.catch_warnings():
-                # A row has no column for warnings.
+                # Thousands of fits would print the same warnings over and over.
                 warnings.simplefilter("ignore")
                 values = fit(method)
         except Exception as error:
@@ -123,7 +120,7 @@ def run_missing(
     try:
         for rows in run_tasks(missing, sets, run, jobs):
             store.add(rows)
-            n_done += len({row.cell for row in rows})
+            n_done += 1
             n_failed += sum(row.failure is not None for row in rows)
             advance(title, n_done, len(cells), n_failed)
     finally:
@@ -135,29 +132,24 @@ def run_missing(
 def run_tasks(
     tasks: Sequence[Task], sets: Sets, run: RunCell, jobs: int
 ) -> Iterator[list[FitResult]]:
-    """Yield the rows of some cells at a time, in the order in which they finish.
+    """Yield the rows of each cell, in the order in which cells finish.
 
     If a worker dies, the cells that are not done yet are run again one by one. The fits
     of a cell whose worker dies again are recorded as failed.
     """
     if jobs == 1:
         for task in tasks:
-            _, rows = _run_chunk(0, [task], sets, run)
-            yield rows
+            yield _run_task(task, sets, run)
         return
 
-    n_cells = len(tasks) // (_MIN_CHUNKS_PER_JOB * jobs)
-    n_cells = max(1, min(_MAX_CELLS_PER_CHUNK, n_cells))
-    chunks = {i: list(tasks[i : i + n_cells]) for i in range(0, len(tasks), n_cells)}
-    has_worker_died = yield from _run_together(chunks, sets, run, jobs)
+    remaining = dict(tasks)
+    has_worker_died = yield from _run_together(remaining, sets, run, jobs)
     if not has_worker_died:
         return
-
-    remaining = [task for chunk in chunks.values() for task in chunk]
-    for cell, methods in remaining:
+    # Alone, a cell that kills its worker takes no other cells with it.
+    for cell, methods in list(remaining.items()):
         # Two jobs, because joblib runs a single one in this process.
-        alone = {0: [(cell, methods)]}
-        has_worker_died = yield from _run_together(alone, sets, run, jobs=2)
+        has_worker_died = yield from _run_together({cell: methods}, sets, run, jobs=2)
         if has_worker_died:
             reason = "The process that fitted this cell was killed."
             yield [
@@ -167,21 +159,21 @@ def run_tasks(
 
 
 def _run_together(
-    chunks: dict[int, list[Task]], sets: Sets, run: RunCell, jobs: int
+    remaining: dict[Cell, Sequence[str]], sets: Sets, run: RunCell, jobs: int
 ) -> Generator[list[FitResult], None, bool]:
-    """Run chunks in parallel; return whether a worker died.
+    """Run cells in parallel and yield their rows; return whether a worker died.
 
-    Chunks that are done are removed from ``chunks``.
+    Cells that are done are removed from ``remaining``.
     """
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     calls = []
-    for index, chunk in chunks.items():
-        # Send only the data sets of the chunk. Drawn problems have none.
-        names = {cell.dataset for cell, _ in chunk}
-        needed = {name: sets[name] for name in names if name in sets}
-        calls.append(delayed(_run_chunk)(index, chunk, needed, run))
+    for cell, methods in remaining.items():
+        # Send only the data set of the cell. Drawn problems have none.
+        needed = {name: sets[name] for name in [cell.dataset] if name in sets}
+        calls.append(delayed(_run_task)((cell, methods), needed, run))
+    # joblib sends several cells at a time to a worker if they take little time.
     parallel: Any = Parallel(
         n_jobs=jobs,
         return_as="generator_unordered",
@@ -192,12 +184,19 @@ def _run_together(
         with _ctrl_c_blocked():
             # The workers start here and inherit the blocked signal.
             finished = parallel(calls)
-        for index, rows in finished:
-            del chunks[index]
+        for rows in finished:
+            del remaining[rows[0].cell]
             yield rows
     except TerminatedWorkerError:
         return True
     return False
+
+
+def _run_task(task: Task, sets: Sets, run: RunCell) -> list[FitResult]:
+    cell, methods = task
+    # On many BLAS threads small fits took 80 times longer.
+    with one_blas_thread():
+        return run(cell, sets, methods)
 
 
 @contextmanager
@@ -229,19 +228,7 @@ def _end_with_parent(parent: int) -> None:
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
+            time.sleep(_SECONDS_BETWEEN_CHECKS)
         os._exit(1)
 
     Thread(target=watch, daemon=True).start()
-
-
-def _run_chunk(
-    index: int, chunk: Sequence[Task], sets: Sets, run: RunCell
-) -> tuple[int, list[FitResult]]:
-    """Run the cells of a chunk; return its index and all rows."""
-    rows = []
-    # On many threads small fits took 80 times longer.
-    with one_blas_thread():
-        for cell, methods in chunk:
-            rows += run(cell, sets, methods)
-    return index, rows

@@ -1,7 +1,7 @@
 """Evaluation of a model on rows of known class: numbers, terminal output, a page.
 
 ``evaluate_file`` predicts the rows of a file block by block and returns an
-``Evaluation``. ``evaluation_lines`` shows it on a terminal, ``evaluation_page`` in
+``Evaluation``. ``evaluation_lines`` formats it for a terminal, ``evaluation_page`` as
 HTML.
 """
 
@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from .._core import AnyArray, Array
+from .._error_estimate import CLEAR, NOTHING_LEARNED
 from .._messages import plural, printable, quoted_list
-from .._statistics import CLEAR, NOTHING, ReliabilityCurve
+from .._statistics import ReliabilityCurve
 from ..tabular.cells import texts_of
 from ..tabular.class_names import may_mean_nothing, short_number
 from ..tabular.files import open_data
@@ -43,7 +44,7 @@ class Evaluation:
     Attributes
     ----------
     n_rows : int
-        Number of rows of the file, also of those without a class.
+        Number of rows of the file, including those without a class.
     unknown : mapping of str to int
         Numbers of rows of the classes that the model does not know. Their predictions
         are always wrong.
@@ -70,7 +71,7 @@ class Evaluation:
 
     @property
     def learned(self) -> str:
-        """Whether it beats the most frequent class: clear, unclear or nothing."""
+        """Whether the model beats the most frequent class: clear, unclear, nothing."""
         confusion = self.confusion
         return confusion.base.judge(confusion.error, confusion.interval[1], self.brier)
 
@@ -104,18 +105,16 @@ class Evaluation:
 
 def _bins_to_json(curve: ReliabilityCurve) -> list[dict[str, Any]]:
     """List the bins of probabilities that have rows."""
-    edges = EDGES.round(6)
-    columns = {
-        "from": edges[:-1],
-        "to": edges[1:],
-        "rows": curve.counts,
-        "predicted": curve.predicted,
-        "observed": curve.observed,
-    }
-    lists = {name: column.tolist() for name, column in columns.items()}
+    edges = EDGES.round(6).tolist()
     return [
-        {name: values[i] for name, values in lists.items()}
-        for i, n_rows in enumerate(lists["rows"])
+        {
+            "from": edges[k],
+            "to": edges[k + 1],
+            "rows": n_rows,
+            "predicted": float(curve.predicted[k]),
+            "observed": float(curve.observed[k]),
+        }
+        for k, n_rows in enumerate(curve.counts.tolist())
         if n_rows
     ]
 
@@ -131,9 +130,9 @@ def evaluate_file(
 ) -> Evaluation:
     """Predict the rows of a file and compare with their classes, block by block.
 
-    Classes are in the target of the file, or in another file, ``options.labels``.
-    ``kinds`` are the kinds of the columns that the model takes, ``about`` the details
-    of its file.
+    The classes are in the target column of the file, or in another file,
+    ``options.labels``. ``kinds`` are the kinds of the columns that the model takes,
+    ``about`` is what its file says about its fit.
     """
     file = open_data(data, options.ids)
     check_columns(file, kinds)
@@ -143,7 +142,8 @@ def evaluate_file(
     known = labels_file.read()
     names = texts_of(known.cells.to_pylist(), empty=("",))
 
-    # Rows that were chosen for being informative do not show the error on others.
+    # Rows that were chosen for being informative are harder than others: their errors
+    # do not show the error on new rows.
     table = Table(file, names, known.target, (), is_chosen=known.is_chosen)
     if table.n_chosen and (reason := why_withheld(table)):
         raise ValueError(f"The error of {model_path} on {data} is not known: {reason}.")
@@ -181,8 +181,8 @@ def evaluate_file(
 class _Sums:
     """Sums over blocks of rows.
 
-    All classes that the model does not know are counted as one, which follows those of
-    the model.
+    All classes that the model does not know are counted as one further class, the last
+    one of the matrix.
     """
 
     def __init__(self, classes: list[str], unlabeled: str | float | None) -> None:
@@ -190,7 +190,8 @@ class _Sums:
         self.codes = {name: code for code, name in enumerate(classes)}
         self.matrix = np.zeros((len(classes) + 1, len(classes) + 1))
         self.unknown: Counter[str] = Counter()
-        # Sum of Brier scores, and bins, of the rows of known classes.
+        # Brier scores and bins leave out rows of unknown classes, for which the model
+        # has no probability.
         self.brier = 0.0
         self.bins = np.zeros((len(EDGES) - 1, 3))
         self.n_known = 0
@@ -241,7 +242,7 @@ class _Sums:
 
 
 def evaluation_lines(result: Evaluation) -> list[str]:
-    """Format the evaluation as sentences and tables."""
+    """Format the evaluation as sentences and tables for a terminal."""
     confusion = result.confusion
     low, high = confusion.interval
     lines = [
@@ -276,13 +277,13 @@ def evaluation_lines(result: Evaluation) -> list[str]:
 
 
 def base_rate_sentence(result: Evaluation) -> str:
-    """Compare the model with giving the most frequent class to all rows."""
+    """Compare the model with assigning the most frequent class to all rows."""
     base = result.confusion.base
     if base.error == 0:
         end = "; rows of one class cannot show what the model has learned."
     elif result.learned == CLEAR:
         end = "; the model is clearly better."
-    elif result.learned == NOTHING:
+    elif result.learned == NOTHING_LEARNED:
         end = ": the model has learned nothing that helps here."
     elif result.confusion.error < base.error:
         end = "; the model is not clearly better."

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from .._core import AnyArray, Array
-from .._statistics import BaseRate, bin_sums, error_interval
+from .._error_estimate import CONFIDENCE, BaseRate, error_interval
+from .._statistics import bin_sums
 
 # Significance level of tests.
 LEVEL = 0.05
-# Confidence level of intervals of an error.
-LEVEL_OF_INTERVALS = 0.9
 # The balanced error is shown if one class is this many times as large as another.
 _UNEVEN_SIZE_RATIO = 2
 # The studies that a measure may belong to.
@@ -30,19 +29,30 @@ STUDIES = (PAPER, COMPARISON)
 # Names of the measures that both studies refer to.
 ERROR = "error"
 BRIER = "brier"
-# Edges of the bins of probabilities.
+# Edges of the bins of the probability of the predicted class.
 EDGES = np.linspace(0, 1, 11)
-# Shape (10, 3): number of rows, sum of their probabilities, number of right ones.
+# Array of shape (10, 3): the rows of every bin, the sum of their probabilities, and how
+# many of them were predicted correctly.
 Bins = Array
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions of a fitted classifier for rows whose classes are known.
+    """Predictions of a fitted classifier for test rows, whose classes are known.
 
-    ``truth`` has the codes of their classes. ``log_likelihood`` is log(prior x density
-    of the class) of every row, ``log_likelihood_labeled`` that of the labeled training
-    rows; both are None for a classifier without a density.
+    Attributes
+    ----------
+    truth : ndarray of int
+        Code of the class of every row.
+    is_wrong : ndarray of bool
+        Whether the predicted class is wrong.
+    probabilities : ndarray of shape (n_rows, n_classes)
+        Probabilities of the classes.
+    log_likelihood : ndarray or None
+        log(prior x density) of every row and its class; None for a classifier without
+        a density.
+    log_likelihood_labeled : ndarray or None
+        The same for the labeled training rows.
     """
 
     truth: AnyArray
@@ -67,7 +77,7 @@ class Measure:
     explanation : str
         Explanation in the reports of comparisons.
     function : function
-        Computes the measure; None if the predictions do not have it.
+        Computes the measure from ``Predictions``; returns None if they lack it.
     paper_name : str
         Name in rows and files of the paper's experiments, if it differs.
     studies : tuple of str
@@ -205,7 +215,7 @@ def compute_measures(
 
 def verdict(difference: float, p: float, measure: Measure) -> str:
     """Return ``better``, ``worse``, or "" for a difference that is not significant."""
-    # NaN is not significant either.
+    # Negated, so that NaN is not significant either.
     if not p < LEVEL:
         return ""
     return "better" if measure.sign * difference < 0 else "worse"
@@ -213,7 +223,7 @@ def verdict(difference: float, p: float, measure: Measure) -> str:
 
 @dataclass(frozen=True)
 class ClassError:
-    """Error of the rows of one class, with its interval.
+    """Error of the rows of one class, and its interval from ``low`` to ``high``.
 
     ``n_wrong`` may have a fraction, since it can be a mean over repeats.
     """
@@ -250,7 +260,7 @@ class Confusion:
 
     @property
     def interval(self) -> tuple[float, float]:
-        return error_interval(round(self.n_wrong), self.n_rows, LEVEL_OF_INTERVALS)
+        return error_interval(round(self.n_wrong), self.n_rows)
 
     @property
     def by_class(self) -> list[ClassError]:
@@ -262,7 +272,7 @@ class Confusion:
             n_wrong = float(row.sum() - row[k])
             if n_rows == 0:
                 continue
-            low, high = error_interval(round(n_wrong), n_rows, LEVEL_OF_INTERVALS)
+            low, high = error_interval(round(n_wrong), n_rows)
             errors.append(
                 ClassError(name, n_rows, n_wrong, n_wrong / n_rows, low, high)
             )
@@ -271,12 +281,12 @@ class Confusion:
     @property
     def balanced_error(self) -> float:
         """Mean of the errors of the classes."""
-        return float(np.mean([each.error for each in self.by_class]))
+        return float(np.mean([of_class.error for of_class in self.by_class]))
 
     @property
     def is_uneven(self) -> bool:
         """Whether sizes of classes differ so much that the balanced error says more."""
-        sizes = [each.n_rows for each in self.by_class]
+        sizes = [of_class.n_rows for of_class in self.by_class]
         return len(sizes) > 1 and max(sizes) >= _UNEVEN_SIZE_RATIO * min(sizes)
 
     @property
@@ -293,11 +303,11 @@ class Confusion:
             "error": self.error,
             "error_low": low,
             "error_high": high,
-            "interval": LEVEL_OF_INTERVALS,
+            "interval": CONFIDENCE,
             "balanced_error": self.balanced_error,
             "base_rate": self.base.error,
             "majority": self.base.majority,
-            "by_class": [vars(each) for each in self.by_class],
+            "by_class": [vars(of_class) for of_class in self.by_class],
             "confusion": {
                 name: dict(zip(self.classes, row, strict=True))
                 for name, row in zip(self.classes, self.counts.tolist(), strict=True)
@@ -312,7 +322,7 @@ def count_confusion(truth: AnyArray, predicted: AnyArray, n_classes: int) -> Any
 
 
 def write_confusion(counts: AnyArray) -> str:
-    """Write the counts above zero as JSON.
+    """Write counts as JSON, without those that are zero, which most are.
 
     Each is a list: code of the true class, of the predicted class, number of rows.
     """
@@ -323,7 +333,7 @@ def write_confusion(counts: AnyArray) -> str:
 def mean_confusion(
     texts: Iterable[str], classes: Sequence[str], n_repeats: int
 ) -> Confusion | None:
-    """Return the mean over repeats on the same rows; None if there is no row.
+    """Return the mean over repeats on the same rows; None if there are no rows.
 
     ``texts`` were written by ``write_confusion``.
     """

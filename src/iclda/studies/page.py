@@ -1,9 +1,9 @@
-"""Reports as HTML pages, their figures, tables of text, and numbers as text.
+"""Reports as HTML pages, their figures, and numbers and tables as text.
 
-``fill`` makes a page of a template that extends ``page.html.j2``. Figures are drawn
-inside ``styled``, so that all look alike, and put into a page by ``to_inline_svg``. A
-report needs the extra ``experiments``: matplotlib and Jinja are imported when they are
-used.
+``fill`` makes a page from a template that extends ``page.html.j2``. Functions that draw
+a figure are decorated with ``styled``, so that all figures look alike, and
+``to_inline_svg`` puts a figure into a page. A report needs the extra ``experiments``:
+matplotlib and Jinja are imported when they are used.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ from .store import FitResult
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Stands where there is no number.
-NOTHING = "\N{EN DASH}"
+# Shown in place of a missing number.
+NO_NUMBER = "\N{EN DASH}"
 # A page shows the tracebacks of at most this many failed fits.
 _MAX_FAILURES = 20
-# A terminal shows a confusion matrix of at most this many classes.
+# A confusion matrix of more classes than this is too wide for a terminal.
 _MAX_MATRIX_CLASSES = 12
 # A terminal shows the errors of at most this many classes.
 _MAX_ERROR_CLASSES = 20
-# The error of a missing package says what it is needed for, and the extra to install.
+# For the error of a missing package: what needs it, and the extra that installs it.
 _USE = "figures and reports"
 _EXTRA = "experiments"
 _STYLE = Path(__file__).with_name("figures.mplstyle")
-# The entry in the metadata of each format of figures that varies from run to run.
+# The metadata of each format of figures that would differ from run to run. It is left
+# out, so that the same rows give the same bytes.
 _VARYING_METADATA = {"svg": "Date", "png": "Software", "pdf": "CreationDate"}
 _DPI = 200
 
@@ -68,14 +69,20 @@ def _csv_cell(value: object) -> object:
 def records_csv(
     kind: type, records: Iterable[object], left_out: Sequence[str] = ()
 ) -> str:
-    """Format instances of a dataclass as CSV, with a column for each field."""
-    names = [each.name for each in fields(kind) if each.name not in left_out]
+    """Format instances of a dataclass as CSV, with a column for each field.
+
+    ``kind`` is the dataclass: without any instance, the header is written all the same.
+    """
+    names = [field.name for field in fields(kind) if field.name not in left_out]
     lines = ([getattr(record, name) for name in names] for record in records)
     return csv_text(names, lines)
 
 
 def align(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
-    """Format rows as lines with aligned columns; ``sides`` is a text of l and r."""
+    """Format rows as lines with aligned columns.
+
+    ``sides`` has a letter for each column: l for left, r for right.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
@@ -103,9 +110,10 @@ def fill(
     results: Sequence[FitResult],
     **filters: Callable[..., Any],
 ) -> str:
-    """Fill in a template of a package; it may extend ``page.html.j2`` of this one.
+    """Fill in a template of a package, which may extend ``page.html.j2`` of this one.
 
     ``results`` are the fits of the study: the page says how many of them failed.
+    ``filters`` are functions that the template may call, besides ``_FILTERS``.
     """
     jinja2 = import_for_reports("jinja2")
     environment = jinja2.Environment(
@@ -129,22 +137,17 @@ def fill(
 
 
 def with_minus(number: str) -> str:
-    """Replace the hyphen of a number by a minus sign."""
+    """Replace the hyphen of a negative number by a minus sign."""
     return number.replace("-", "\N{MINUS SIGN}")
 
 
-def share(value: float) -> str:
-    """Format a share in percent, without the percent sign."""
-    return with_minus(f"{100 * value:.1f}")
-
-
-def percent(value: float) -> str:
-    """Format a share with the percent sign: 4.5 %."""
-    return f"{share(value)} %"
+def percent(share: float) -> str:
+    """Format a share as a percentage: 4.5 %."""
+    return f"{100 * share:.1f} %"
 
 
 def signed(value: float, decimals: int = 1) -> str:
-    """Format a value with plus or minus; zero has neither."""
+    """Format a value with a plus or minus sign; zero has neither."""
     text = f"{value:+.{decimals}f}"
     return with_minus(text) if text.strip("+-0.") else text[1:]
 
@@ -178,19 +181,20 @@ def arrow(verdict: str, measure: Measure) -> str:
 
 
 def class_error_lines(confusion: Confusion) -> list[str]:
-    """Format the errors by class as a table; of many classes, the largest errors."""
+    """Format the errors by class as a table; of many classes, only the largest."""
     errors = confusion.by_class
     n_hidden = len(errors) - _MAX_ERROR_CLASSES
     if n_hidden > 0:
-        errors = sorted(errors, key=lambda each: -each.error)[:_MAX_ERROR_CLASSES]
+        errors = sorted(errors, key=lambda of_class: -of_class.error)
+        errors = errors[:_MAX_ERROR_CLASSES]
     rows = [["class", "rows", "wrong", "error", "90 % interval"]]
-    for each in errors:
+    for of_class in errors:
         row = [
-            each.name,
-            rows_text(each.n_rows),
-            rows_text(each.n_wrong),
-            f"{each.error:.1%}",
-            f"{each.low:.1%} to {each.high:.1%}",
+            of_class.name,
+            rows_text(of_class.n_rows),
+            rows_text(of_class.n_wrong),
+            percent(of_class.error),
+            f"{percent(of_class.low)} to {percent(of_class.high)}",
         ]
         rows.append(row)
     lines = align(rows, "lrrrr")
@@ -219,7 +223,6 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "percent": percent,
     "plural": plural,
     "rows_text": rows_text,
-    "share": share,
     "signed": signed,
 }
 
@@ -235,17 +238,21 @@ def import_for_reports(module: str) -> Any:
 
 
 @contextmanager
-def _house_style() -> Iterator[None]:
+def _report_style() -> Iterator[None]:
     with import_for_reports("matplotlib.style").context(_STYLE, after_reset=True):
         yield
 
 
-# A decorator: a function draws in the style, and settings are restored after it.
-styled = _house_style()
+# As a decorator: the function draws in the style of reports, and the settings of
+# matplotlib are restored after it.
+styled = _report_style()
 
 
 def new_figure(width: float, height: float, n_rows: int = 1, n_columns: int = 1) -> Any:
-    """Make a figure without a window, and its array of axes, n_rows x n_columns."""
+    """Return a figure without a window, and its axes as an array (n_rows, n_columns).
+
+    Sizes are in inches.
+    """
     matplotlib_figure = import_for_reports("matplotlib.figure")
     figure = matplotlib_figure.Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)
@@ -266,14 +273,14 @@ def save(figure: Figure, path_without_suffix: Path) -> list[Path]:
     path_without_suffix.parent.mkdir(parents=True, exist_ok=True)
     paths = []
     for kind, varying_entry in _VARYING_METADATA.items():
-        # The name may contain dots, so that ``with_suffix`` would cut it off.
+        # ``with_suffix`` would cut off the end of a name that contains a dot.
         path = path_without_suffix.with_name(f"{path_without_suffix.name}.{kind}")
         with atomic_write(path) as unfinished:
             figure.savefig(
                 unfinished,
                 format=kind,
                 metadata={varying_entry: None},
-                # Files have a white ground, unlike the figures inside a page.
+                # Figures inside a page are transparent, files are not.
                 facecolor="white",
                 dpi=_DPI,
             )
@@ -286,8 +293,8 @@ def to_inline_svg(figure: Figure, name: str) -> Any:
     """Return a figure as an <svg> element.
 
     Text stays text, and ink has the color of the text of the page. ``name`` keeps the
-    ids of several figures on one page apart. The label of the figure describes it to
-    those who do not see it.
+    ids of several figures on one page apart. The label of the figure is its description
+    for screen readers.
     """
     buffer = io.StringIO()
     with import_for_reports("matplotlib").rc_context({"svg.fonttype": "none"}):
@@ -295,7 +302,7 @@ def to_inline_svg(figure: Figure, name: str) -> Any:
     svg = re.sub(r"<metadata>.*?</metadata>", "", buffer.getvalue(), flags=re.DOTALL)
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
 
-    # Make ids unique on the page, and follow in what refers to them.
+    # Make ids unique on the page, and change the references to them alike.
     prefix = re.sub(r"[^A-Za-z0-9]+", "-", name)
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = re.sub(r"(url\(|href=\")#", rf"\g<1>#{prefix}-", svg)

@@ -1,9 +1,9 @@
 """Rows of results in an SQLite file.
 
-A row is one fit: the cell, the method, the measures on the test rows. A study adds rows
-as soon as they are computed, so that an interruption loses nothing, and asks for the
-cells that are ``missing``. The settings that the rows depend on are stored with them: a
-run with other settings is refused.
+A row is one fit: its cell, its method, and the measures on the test rows. A study adds
+rows as soon as they are computed, so that an interruption loses nothing, and asks for
+the cells that are ``missing``. The settings that the rows depend on are stored with
+them, and a run with other settings is refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
-from itertools import product
+from itertools import chain, product
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,16 @@ STORE = "rows.sqlite"
 _FORMAT = 3
 # Columns that identify a row.
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
-# Errors of SQLite that call for more room ...
-_FULL_ERRORS = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
-# ... and for permission to write.
-_ACCESS_ERRORS = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
-# The lowest byte of an error code is its kind; the others say where it occurred.
-_KIND_OF_ERROR = 0xFF
+# What helps after an error of SQLite, by its code. Other errors mean that the file is
+# damaged, or not a store.
+_WAYS_OUT = {
+    sqlite3.SQLITE_FULL: "make room",
+    sqlite3.SQLITE_IOERR: "make room",
+    sqlite3.SQLITE_READONLY: "make it writable",
+    sqlite3.SQLITE_CANTOPEN: "make it writable",
+}
+# SQLite extends some codes by further bytes: the lowest one is the code itself.
+_CODE_BYTE = 0xFF
 
 
 @dataclass(frozen=True, order=True)
@@ -61,10 +65,10 @@ def cells_of(
 
 @dataclass(frozen=True)
 class FitResult:
-    """One fit, a row of the store.
+    """One fit: a row of the store.
 
-    ``values`` holds the measures by name; each is a column of the store. ``failure`` is
-    the traceback of a fit that failed.
+    ``values`` holds the measures by name, each of which is a column of the store.
+    ``failure`` is the traceback of a fit that failed.
     """
 
     experiment: str
@@ -92,25 +96,24 @@ class FitResult:
 
 
 # Columns that every store has; those of measures are added when they are needed.
-_FIELDS = [each.name for each in fields(FitResult) if each.name != "values"]
+_COLUMNS = [field.name for field in fields(FitResult) if field.name != "values"]
 
 
 class StoreError(ValueError):
-    """A store cannot be used; the message says what to do."""
+    """A store cannot be used. The message says what to do."""
 
 
 def stored_kind(out: Path) -> str:
-    """Return the study whose rows a folder holds; empty if it does not hold any yet."""
+    """Return the name of the study whose rows a folder holds, "" if there are none."""
     with closing(Store(out / STORE, read_only=True)) as store:
         return str(store.settings().get("kind", ""))
 
 
 class Store:
-    """Results of one folder.
+    """The rows and settings of one folder.
 
     ``kind`` names the study; a StoreError is raised if the folder holds another one. A
-    writer locks the folder, so that two runs never compute the same rows. A measure
-    gets a column when it is first stored.
+    writer locks the folder, so that two runs never compute the same rows.
     """
 
     def __init__(
@@ -127,7 +130,9 @@ class Store:
                 if not read_only:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     self._lock = _lock(path.with_suffix(".lock"))
+                # Transactions begin where the code says so, not before every statement.
                 self._connection = sqlite3.connect(path, isolation_level=None)
+                self._connection.row_factory = sqlite3.Row
                 self._open_tables(read_only)
             self._check_kind(kind)
         except StoreError:
@@ -137,29 +142,31 @@ class Store:
     def _open_tables(self, read_only: bool) -> None:
         """Create the tables where there are none, and check the file."""
         run = self._connection.execute
-        # SQLite takes a file of a few bytes for a new one, and reads zeros where a file
-        # is cut off.
+        # SQLite takes a file of a few bytes for an empty one, and reads zeros where a
+        # file is cut off.
         [page_size] = run("PRAGMA page_size").fetchone()
         if self.path.stat().st_size % page_size:
             raise ValueError("its last page is incomplete")
         if not read_only:
+            # A killed process loses at most its last transaction, and readers of the
+            # folder do not wait for the writer.
             run("PRAGMA journal_mode=WAL")
             run("PRAGMA synchronous=NORMAL")
 
-        # A run that was killed at its very start leaves no tables: a reader gets empty
-        # ones, which are not written to the file.
+        # A run that was killed at its very start leaves no tables. A reader then gets
+        # empty temporary ones, which are not written to the file.
         key = ", ".join(_KEY)
         has_tables = bool(run("SELECT name FROM sqlite_master").fetchall())
         if not (read_only and has_tables):
             create = f"CREATE {'TEMP ' if read_only else ''}TABLE IF NOT EXISTS"
-            columns = ", ".join(_FIELDS)
-            # One transaction: both tables exist, or none.
+            columns = ", ".join(_COLUMNS)
+            # In one transaction, so that both tables exist or none does.
             run("BEGIN")
             run(f"{create} settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
             run(f"{create} rows ({columns}, PRIMARY KEY ({key})) WITHOUT ROWID")
             run("COMMIT")
 
-        # An error here says that the file is not a store.
+        # A database of another program has no such columns.
         run(f"SELECT {key}, failure FROM rows LIMIT 1")
         # Without this check SQLite may skip damaged rows silently.
         [problem] = run("PRAGMA quick_check(1)").fetchone()
@@ -172,9 +179,9 @@ class Store:
         stored_kind = settings.get("kind", kind)
         if kind is not None and stored_kind != kind:
             sentence = (
-                "{path} is a store of another study ({found}): use another {@out}."
+                "{path} is a store of another study ({stored}): use another {@out}."
             )
-            raise StoreError(say(sentence, path=self.path, found=stored_kind))
+            raise StoreError(say(sentence, path=self.path, stored=stored_kind))
         stored_format = settings.get("format", _FORMAT)
         if stored_format != _FORMAT:
             sentence = (
@@ -186,9 +193,8 @@ class Store:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that rows depend on, and notes about the runs."""
-        with _explained_errors(self.path):
-            stored = self._connection.execute("SELECT name, value FROM settings")
-            return {name: json.loads(value) for name, value in stored}
+        settings = self.query("SELECT name, value FROM settings")
+        return {entry["name"]: json.loads(entry["value"]) for entry in settings}
 
     def note(self, **values: Any) -> None:
         """Write settings, replacing those of the same name."""
@@ -196,35 +202,27 @@ class Store:
         self._write("INSERT OR REPLACE INTO settings VALUES (?, ?)", pairs)
 
     def merge_settings(self, **values: Any) -> dict[str, Any]:
-        """Return settings and the format, with dictionaries joined with stored ones.
+        """Return settings to store: these and the format, dictionaries also as stored.
 
-        A StoreError is raised if the rows were made with other settings.
+        A StoreError is raised if the rows were made with other settings. A dictionary,
+        such as the checksums of data sets, may have new entries, but the entries that
+        it shares with the stored one must be the same.
         """
         values["format"] = _FORMAT
         stored = self.settings()
-        folder = self.path.parent
         for name, value in values.items():
-            if isinstance(value, dict) and isinstance(stored.get(name), dict):
-                shared = value.keys() & stored[name].keys()
-                changed = sorted(
-                    key for key in shared if value[key] != stored[name][key]
-                )
-                if changed:
-                    sentence = (
-                        "{folder} holds rows of other data for {changed}: use another "
-                        "{@out}, or remove the folder."
-                    )
-                    names = ", ".join(changed)
-                    raise StoreError(say(sentence, folder=folder, changed=names))
-                values[name] = {**stored[name], **value}
-            elif name in stored and stored[name] != value:
+            if isinstance(value, dict):
+                entries = stored.get(name, {})
+                self._check_same_data(value, entries)
+                values[name] = {**entries, **value}
+            elif stored.get(name, value) != value:
                 sentence = (
                     "{folder} holds rows made with {name} {stored}, and this run asks "
                     "for {name} {value}: use another {@out}, or {setting}."
                 )
                 message = say(
                     sentence,
-                    folder=folder,
+                    folder=self.path.parent,
                     name=name,
                     stored=stored[name],
                     value=value,
@@ -233,20 +231,31 @@ class Store:
                 raise StoreError(message)
         return values
 
+    def _check_same_data(
+        self, digests: Mapping[str, str], stored: Mapping[str, str]
+    ) -> None:
+        shared = digests.keys() & stored.keys()
+        changed = sorted(name for name in shared if digests[name] != stored[name])
+        if changed:
+            sentence = (
+                "{folder} holds rows of other data for {changed}: use another {@out}, "
+                "or remove the folder."
+            )
+            names = ", ".join(changed)
+            raise StoreError(say(sentence, folder=self.path.parent, changed=names))
+
     def add(self, rows: Iterable[FitResult]) -> None:
-        """Store rows, all or none of them."""
+        """Store rows, all or none of them. A new measure gets a column of its own."""
         entries = []
-        columns = dict.fromkeys(_FIELDS)
         for row in rows:
-            entry = {name: getattr(row, name) for name in _FIELDS}
-            entry |= row.values
-            columns |= dict.fromkeys(entry)
-            entries.append(entry)
+            entry = {column: getattr(row, column) for column in _COLUMNS}
+            entries.append({**entry, **row.values})
+        columns = list(dict.fromkeys(chain.from_iterable(entries)))
 
         existing = {column["name"] for column in self.query("PRAGMA table_info(rows)")}
         for column in columns:
             if column not in existing:
-                self._write(f'ALTER TABLE rows ADD COLUMN "{column}"', [()])
+                self.query(f'ALTER TABLE rows ADD COLUMN "{column}"')
         names = ", ".join(f'"{column}"' for column in columns)
         marks = ", ".join("?" for _ in columns)
         self._write(
@@ -258,8 +267,7 @@ class Store:
         """Execute a statement for each tuple of values, in one transaction."""
         with _explained_errors(self.path), self._connection:
             self._connection.execute("BEGIN")
-            for each in values:
-                self._connection.execute(statement, each)
+            self._connection.executemany(statement, values)
 
     def rows(self, experiment: str) -> list[FitResult]:
         """Return all rows of an experiment, in the order of their keys."""
@@ -268,29 +276,27 @@ class Store:
         results = []
         for entry in self.query(statement, experiment):
             values = {name: value for name, value in entry.items() if value is not None}
-            known = {name: values.pop(name) for name in _FIELDS if name in values}
-            results.append(FitResult(**known, values=values))
+            columns = {name: values.pop(name) for name in _COLUMNS if name in values}
+            results.append(FitResult(**columns, values=values))
         return results
 
     def query(self, sql: str, *values: Any) -> list[dict[str, Any]]:
-        """Answer a query of the table ``rows``, a dictionary for each line."""
+        """Execute a statement of SQL; return its result, a dictionary for each line."""
         with _explained_errors(self.path):
-            cursor = self._connection.execute(sql, values)
-            names = [column[0] for column in cursor.description]
-            return [dict(zip(names, line, strict=True)) for line in cursor]
+            return [dict(line) for line in self._connection.execute(sql, values)]
 
     def missing(
         self, cells: Sequence[Cell], methods: Sequence[str]
     ) -> list[tuple[Cell, tuple[str, ...]]]:
         """Return cells with the methods that have no row yet; a failed fit is a row."""
-        with _explained_errors(self.path):
-            done = set(self._connection.execute(f"SELECT {', '.join(_KEY)} FROM rows"))
+        keys = self.query(f"SELECT {', '.join(_KEY)} FROM rows")
+        stored = {tuple(key.values()) for key in keys}
         missing = []
         for cell in cells:
             key = tuple(vars(cell).values())
-            lacking = tuple(method for method in methods if (*key, method) not in done)
-            if lacking:
-                missing.append((cell, lacking))
+            to_fit = tuple(name for name in methods if (*key, name) not in stored)
+            if to_fit:
+                missing.append((cell, to_fit))
         return missing
 
     def close(self) -> None:
@@ -306,7 +312,7 @@ def _lock(path: Path) -> Any:
     try:
         import fcntl
     except ImportError:
-        # This system has no such locks. SQLite still keeps single rows whole.
+        # Windows has no such locks. SQLite still keeps single rows whole.
         return None
     file = path.open("w")
     try:
@@ -335,21 +341,16 @@ def _explained_errors(path: Path) -> Iterator[None]:
         problem = error.strerror or error
         raise StoreError(say(sentence, folder=path.parent, problem=problem)) from error
     except (sqlite3.Error, ValueError) as error:
-        code = (getattr(error, "sqlite_errorcode", None) or 0) & _KIND_OF_ERROR
-        if code in _FULL_ERRORS:
-            sentence = _cannot_write("make room")
-        elif code in _ACCESS_ERRORS:
-            sentence = _cannot_write("make it writable")
-        else:
+        code = (getattr(error, "sqlite_errorcode", None) or 0) & _CODE_BYTE
+        sentence = (
+            "Cannot write to {path}: {problem}. What is stored there is intact: "
+            "{way_out} and run again, or use another {@out}."
+        )
+        if code not in _WAYS_OUT:
             sentence = (
-                "{path} is no store of this version of iclda, or it is damaged "
+                "{path} is not a store of this version of iclda, or it is damaged "
                 "({problem}): restore it from a copy, or use another {@out}."
             )
-        raise StoreError(say(sentence, path=path, problem=error)) from error
-
-
-def _cannot_write(way_out: str) -> str:
-    return (
-        "Cannot write to {path}: {problem}. What is stored there is intact: "
-        f"{way_out} and run again, or use another {{@out}}."
-    )
+        way_out = _WAYS_OUT.get(code)
+        message = say(sentence, path=path, problem=error, way_out=way_out)
+        raise StoreError(message) from error

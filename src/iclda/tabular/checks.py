@@ -15,8 +15,8 @@ import numpy as np
 from scipy import stats
 
 from .._core import AnyArray
+from .._held_out import find_copies
 from .._messages import Hint, and_list, plural, say
-from .._statistics import find_copies
 from .cells import require_for_tables
 
 # Levels of a remark.

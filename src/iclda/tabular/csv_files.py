@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from .cells import EMPTY_WORDS, require_for_tables
-from .readers import BLOCK_BYTES, TableFile, explained_errors
+from .readers import BLOCK_BYTES, TableReader, explained_errors
 
 _DELIMITERS = (",", ";", "\t", "|")
 _COMMA_NUMBER = re.compile(r"-?\d+,\d+")
@@ -29,7 +29,7 @@ _POINT_NUMBER = re.compile(r"-?\d+\.\d+")
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-class CsvReader(TableFile):
+class CsvReader(TableReader):
     """UTF-8 text with a delimiter; the first row names the columns.
 
     Delimiter and decimal sign are inferred from the first megabyte of the file.

@@ -16,7 +16,7 @@ from .array_files import FeatureFile
 from .cells import require_for_tables
 from .csv_files import CsvReader
 from .parquet_files import ParquetReader
-from .readers import DataReader, TableFile, explained_errors
+from .readers import DataReader, TableReader, explained_errors
 
 # Files that predictions are written to.
 WRITTEN_SUFFIXES = (".csv", ".parquet")
@@ -30,7 +30,7 @@ def open_data(path: Path, ids: Sequence[str] = ()) -> DataReader:
     return FeatureFile(path, ids) if is_array else open_table(path)
 
 
-def open_table(path: Path) -> TableFile:
+def open_table(path: Path) -> TableReader:
     """Open a file; ValueError if it cannot be read as a table."""
     with explained_errors(path), path.open("rb") as opened:
         if opened.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC:

@@ -15,8 +15,9 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from .._error_estimate import MIN_TESTED_ROWS, BaseRate
 from .._estimators.auto import AutoLDA
-from .._estimators.diagnosis import safety_bounds
+from .._estimators.diagnosis import safety_bounds, warn_if_nothing_learned
 from .._estimators.labels import FREE, LABELED
 from .._messages import (
     Hint,
@@ -25,12 +26,6 @@ from .._messages import (
     ParameterError,
     message_of,
     say,
-)
-from .._statistics import (
-    LEAST_TESTED,
-    BaseRate,
-    estimate_as_json,
-    warn_if_nothing_learned,
 )
 from ..methods import Method
 from .array_files import FeatureFile
@@ -97,7 +92,7 @@ class FitReport:
     method: str = ""
     choice: str = ""
     error: Mapping[str, Any] | None = None
-    n_tested: int = LEAST_TESTED
+    n_tested: int = MIN_TESTED_ROWS
     learned: str = ""
     withheld: str = ""
     safety: str = ""
@@ -133,50 +128,32 @@ def fit_table(
     The classifier of the pipeline is that of the method.
     """
     is_outside = method is not None and method.is_outside
-    if method is not None and is_outside:
-        _refuse_given(method, priors=priors, proportions=proportions)
+    if is_outside:
         table = table.framed()
-        classifier = method.classifier()
-    else:
-        if table.n_chosen:
-            proportions = _without_labeled_shares(table, method, proportions)
-        classifier = AutoLDA(
-            methods=None if method is None else [method.name],
-            shrinkage=shrinkage,
-            priors=priors,
-            proportions=proportions,
-            random_state=seed,
-        )
-
+    classifier = _unfitted(table, method, shrinkage, priors, proportions, seed)
     # The features of an array are used as they are, and read in blocks.
     is_array = isinstance(table.features, FeatureFile)
     rows = table.features.rows if is_array else table.features
     encoder = None if is_array else preprocessing(rows)
     model = pipeline(encoder, classifier, scale=is_outside or None)
+
+    # What chose the method, or was given a single one, and estimated its error.
+    choice: Any = None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(rows, table.labels)
-        name, fitted = model.steps[-1]
-        choice = None if is_outside else fitted
-        if choice is not None:
+        if not is_outside:
+            name, choice = model.steps[-1]
             model.steps[-1] = (name, choice.estimator_)
-        tested = _error_fields(model, table, choice)
+        error_fields = _error_fields(model, table, choice)
 
     encoded = rows if is_array else model[:-1].transform(rows)
     bounds = safety_bounds(model[-1], encoded, table.labels)
-    messages: list[Any] = [record.message for record in caught]
-    texts = []
-    if table.n_chosen:
-        # What a cross-validation of chosen labels says does not hold for other rows.
-        messages = [
-            message
-            for message in messages
-            if not isinstance(message, NothingLearnedWarning)
-        ]
-        has_shares = priors is not None or "proportions" in model[-1].get_params()
-        if not has_shares:
-            texts.append(_chosen_shares_warning(table, is_outside))
     counts = Counter(table.labels[table.is_labeled].tolist())
+    texts = _warning_texts([record.message for record in caught], table)
+    has_shares = priors is not None or "proportions" in model[-1].get_params()
+    if table.n_chosen and not has_shares:
+        texts.append(_chosen_shares_warning(table, is_outside))
     report = FitReport(
         command=command,
         target=table.target,
@@ -185,17 +162,40 @@ def fit_table(
         n_unlabeled=int((~table.is_labeled).sum()),
         empty_cells={} if is_array else count_gaps(rows),
         notes=table.notes,
-        warnings=[*_warnings_of(messages, table), *texts],
-        method=fitted.method_ if method is None else method.name,
-        choice=fitted.reason_ if method is None else "",
+        warnings=texts,
+        method=choice.method_ if method is None else method.name,
+        choice=choice.reason_ if method is None else "",
         safety="" if bounds is None else bounds.sentence,
-        **tested,
+        **error_fields,
     )
     return model, report
 
 
+def _unfitted(
+    table: Table,
+    method: Method | None,
+    shrinkage: Any,
+    priors: Any,
+    proportions: Any,
+    seed: int,
+) -> Any:
+    """Return the unfitted classifier for a method, or for the choice among methods."""
+    if method is not None and method.is_outside:
+        _refuse_given(method, priors=priors, proportions=proportions)
+        return method.classifier()
+    if table.n_chosen:
+        proportions = _without_labeled_shares(table, method, proportions)
+    return AutoLDA(
+        methods=None if method is None else [method.name],
+        shrinkage=shrinkage,
+        priors=priors,
+        proportions=proportions,
+        random_state=seed,
+    )
+
+
 def _chosen_shares_warning(table: Table, is_outside: bool) -> str:
-    """Warn that the class shares of a fit are those of chosen labels."""
+    """Return the warning that the class shares of a fit are those of chosen labels."""
     known = ""
     if not is_outside:
         known = say("name the shares that you know by {@priors}, or ")
@@ -223,7 +223,7 @@ def _error_fields(
     brier = math.inf
     if choice is None or table.n_chosen > 0:
         n_tested = int(table.is_random.sum())
-        if n_tested >= LEAST_TESTED and not withheld:
+        if n_tested >= MIN_TESTED_ROWS and not withheld:
             framed = table.framed()
             error = random_estimate(framed, wrong_on_random(model, framed))
     else:
@@ -233,7 +233,7 @@ def _error_fields(
             brier = choice.losses_.get(choice.method_, math.inf)
 
     learned = ""
-    stated = estimate_as_json(error)
+    stated = None if error is None else error.to_json()
     if error is not None and stated is not None and not table.n_chosen:
         base = BaseRate.of_counts(Counter(table.labels[table.is_labeled].tolist()))
         learned = base.judge(error.error, error.high, brier)
@@ -264,7 +264,10 @@ def _how_measured(choice: AutoLDA | None) -> str:
 def _without_labeled_shares(
     table: Table, method: Method | None, proportions: Any
 ) -> Any:
-    """Proportions that do not come from chosen labels; ParameterError if they do."""
+    """Return proportions that do not come from chosen labels.
+
+    ParameterError if those that are given do.
+    """
     own = None if method is None else dict(method.options).get("proportions")
     given = proportions or own
     if isinstance(given, str) and given == LABELED:
@@ -287,13 +290,15 @@ def _refuse_given(method: Method, **given: Any) -> None:
             raise ParameterError(text, parameter=name, value=value)
 
 
-def _warnings_of(caught: Sequence[Any], table: Table) -> list[str]:
-    """Warnings of a fit and of its table, each once, the most important one first."""
+def _warning_texts(caught: Sequence[Any], table: Table) -> list[str]:
+    """Return warnings of a fit and of its table once, the most important one first."""
     first: list[str] = []
     others: list[str] = []
     for warning in caught:
         if isinstance(warning, NothingLearnedWarning):
-            first.append(message_of(warning))
+            # A cross-validation of chosen labels says nothing about other rows.
+            if not table.n_chosen:
+                first.append(message_of(warning))
         elif isinstance(warning, NoUnlabeledRowsWarning):
             others.append(_SUPERVISED)
         else:

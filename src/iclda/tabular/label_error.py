@@ -6,15 +6,19 @@ their labels train the fits, and only labels of rows drawn at random test them.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from .._core import AnyArray
-from .._messages import plural
-from .._statistics import LEAST_TESTED, ErrorEstimate, error_interval
+from .._error_estimate import (
+    MIN_TESTED_ROWS,
+    ErrorEstimate,
+    estimate_error_of_all_labels,
+)
+from .._held_out import NO_FOLD, predict_held_out, shuffled_folds
+from .._messages import FitError, plural
 from .checks import first_copies
 from .table import Table
 
@@ -25,27 +29,20 @@ _N_FOLDS = 5
 def why_withheld(table: Table) -> str:
     """Return why labels drawn at random do not show the error; empty if they do."""
     n_random = int(table.is_random.sum())
-    if n_random >= LEAST_TESTED:
+    if n_random >= MIN_TESTED_ROWS:
         return ""
     n_labels = int(table.is_labeled.sum())
     return (
-        f"it is measured by at least {LEAST_TESTED} labels of rows drawn at random, "
+        f"it is measured by at least {MIN_TESTED_ROWS} labels of rows drawn at random, "
         f"and there are {n_random} among {plural(n_labels, 'label')}. `iclda ask` "
         "draws such rows by its option test"
     )
 
 
 def random_estimate(table: Table, is_wrong: AnyArray) -> ErrorEstimate:
-    """Error on new rows, by ``wrong_on_random``.
-
-    The interval is that of Clopper and Pearson. Its lower end allows for the labels
-    that the fits lack: errors fall at most like the root of their number.
-    """
-    n_random = len(is_wrong)
+    """Error on new rows, by ``wrong_on_random``."""
     n_labels = int(table.is_labeled.sum())
-    low, high = error_interval(int(is_wrong.sum()), n_random)
-    low *= float(np.sqrt(1 - n_random / _N_FOLDS / n_labels))
-    return ErrorEstimate(float(is_wrong.mean()), low, high, n_random)
+    return estimate_error_of_all_labels(is_wrong, n_labels, _N_FOLDS)
 
 
 def wrong_on_random(
@@ -60,22 +57,24 @@ def wrong_on_random(
     """
     first = first_copies(table.features, table.labels)
     is_first = first == np.arange(len(first))
-    tested = np.flatnonzero(table.is_random & is_first)
-    folds = np.random.default_rng(0).permutation(len(tested)) % _N_FOLDS
-    is_wrong = np.empty(len(tested), dtype=bool)
-    for k in range(_N_FOLDS):
-        fold = tested[folds == k]
+    is_tested = table.is_random & is_first
+    n_tested = int(is_tested.sum())
+    folds = np.full(len(first), NO_FOLD)
+    folds[is_tested] = shuffled_folds(n_tested, _N_FOLDS, np.random.default_rng(0))
+
+    def predict(train: AnyArray, test: AnyArray) -> AnyArray:
         labels = table.labels.copy()
-        labels[np.isin(first, fold)] = None
+        labels[np.isin(first, test)] = None
         if is_training is not None:
             labels[~is_training] = None
         classes = {label for label in labels if label is not None}
-        predicted = np.full(len(fold), next(iter(classes), None), dtype=object)
-        if len(classes) > 1:
-            with warnings.catch_warnings():
-                # The fit to all labels repeats what matters.
-                warnings.simplefilter("ignore")
-                fitted = clone(model).fit(table.features, labels)
-                predicted = fitted.predict(table.features.iloc[fold])
-        is_wrong[folds == k] = predicted != table.labels[fold]
-    return is_wrong
+        if len(classes) < 2:
+            return np.full(len(test), next(iter(classes), None), dtype=object)
+        fitted = clone(model).fit(table.features, labels)
+        predicted = fitted.predict(table.features.iloc[test])
+        return np.asarray(predicted, dtype=object)
+
+    predicted = predict_held_out(predict, folds)
+    if isinstance(predicted, FitError):
+        raise predicted
+    return np.asarray(predicted != table.labels[is_tested], dtype=bool)

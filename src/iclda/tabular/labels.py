@@ -75,7 +75,7 @@ class Classes:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelsFile:
+class LabelSource:
     """The file and the column that hold the classes of the rows of a file.
 
     Attributes
@@ -151,50 +151,59 @@ class LabelsFile:
 
 
 def find_labels(
-    file: DataReader, options: ReadOptions, default_target: str | None = None
-) -> LabelsFile:
+    rows: DataReader, options: ReadOptions, default_target: str | None = None
+) -> LabelSource:
     """Find the file and the column of the classes, without reading them.
 
     ``default_target`` is taken if the options name no target. A file of labels need not
     have it: then it must have a single column besides the ids. ValueError if a column
     that is needed lacks.
     """
-    labels_file: DataReader = file
+    file: DataReader = rows
     if options.labels is not None:
-        labels_file = open_table(Path(options.labels))
-    is_answered = labels_file is not file and are_answers(labels_file.columns)
+        file = open_table(Path(options.labels))
+    is_answered = file is not rows and are_answers(file.columns)
     if is_answered and options.id is None:
         sentence = (
             "{path} is a file of rows to label: name its column of ids, such as "
             "{@id=row}."
         )
-        raise ValueError(say(sentence, path=labels_file.path))
+        raise ValueError(say(sentence, path=file.path))
 
     target = options.target
-    if target is None and (
-        labels_file is file or default_target in labels_file.columns
-    ):
-        target = default_target
-    if target is None and labels_file is not file:
-        candidates = [name for name in labels_file.columns if name != options.id]
-        # The columns that help a person to decide are last in a file of answers.
-        if is_answered:
-            candidates = candidates[: candidates.index(HOW)]
-        target = candidates[0] if len(candidates) == 1 else None
-    # Names of features of an array are made up: the user cannot mean one of them.
-    made_up = labels_file.features if isinstance(labels_file, FeatureFile) else []
-    if target is None or (made_up and target not in labels_file.columns):
-        names = quoted_list(labels_file.columns, MAX_LISTED_COLUMNS)
-        has_named = {*labels_file.columns} != {*made_up}
-        sentence = _WHICH_TARGET if has_named else _NO_LABELS
-        raise ValueError(say(sentence, path=labels_file.path, names=names))
-
+    if target is None:
+        target = _unnamed_target(rows, file, options, default_target)
+    # A column of an array is named in the file, or not at all.
+    is_array = isinstance(file, FeatureFile)
+    if target is None or (is_array and target not in file.columns):
+        raise _no_target_error(file)
     purpose = say(", which should hold the classes: name it by {@target}")
-    require_columns(labels_file, [target], purpose)
+    require_columns(file, [target], purpose)
     # Answers may name the rows by their numbers, for which a file needs no column.
-    for with_ids in (labels_file,) if is_answered else (labels_file, file):
+    for with_ids in (file,) if is_answered else (file, rows):
         require_columns(with_ids, options.ids, say(", which {@id} names"))
-    return LabelsFile(file, labels_file, target, options.id)
+    return LabelSource(rows, file, target, options.id)
+
+
+def _unnamed_target(
+    rows: DataReader, file: DataReader, options: ReadOptions, default: str | None
+) -> str | None:
+    """Return the column of classes where none was named; None if that is not clear."""
+    if file is rows or default in file.columns:
+        return default
+    candidates = [name for name in file.columns if name != options.id]
+    # The columns that help a person to decide are last in a file of answers.
+    if are_answers(file.columns):
+        candidates = candidates[: candidates.index(HOW)]
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def _no_target_error(file: DataReader) -> ValueError:
+    """Make the error for a file of which no column is known to hold the classes."""
+    made_up = file.features if isinstance(file, FeatureFile) else []
+    sentence = _NO_LABELS if list(file.columns) == list(made_up) else _WHICH_TARGET
+    names = quoted_list(file.columns, MAX_LISTED_COLUMNS)
+    return ValueError(say(sentence, path=file.path, names=names))
 
 
 def row_ids(file: DataReader, id: str) -> AnyArray:

@@ -8,10 +8,10 @@ from typing import Any
 
 from .._rows.parquet import ParquetFile
 from .list_columns import columns_of_lists, without_lists
-from .readers import BATCH_ROWS, TableFile, explained_errors, sha256_of
+from .readers import BATCH_ROWS, TableReader, explained_errors, sha256_of
 
 
-class ParquetReader(TableFile):
+class ParquetReader(TableReader):
     """A Parquet file; columns of lists of numbers become columns of numbers."""
 
     def __init__(self, path: Path) -> None:

@@ -107,7 +107,7 @@ class DataReader:
         return Source(str(self.path), self.sha256(), self.n_rows)
 
 
-class TableFile(DataReader):
+class TableReader(DataReader):
     """A file of columns, which is read again with every call unless it is held.
 
     Subclasses supply ``_read``.

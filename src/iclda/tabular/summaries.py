@@ -14,10 +14,16 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from .._error_estimate import (
+    CLEAR,
+    MIN_TESTED_ROWS,
+    NOTHING_LEARNED,
+    UNCLEAR,
+    BaseRate,
+)
 from .._estimators.base import LinearGaussianClassifier
 from .._estimators.labels import FREE, LABELED
-from .._messages import plural, quoted_list
-from .._statistics import CLEAR, LEAST_TESTED, NOTHING, UNCLEAR, BaseRate, percent_text
+from .._messages import percent_text, plural, quoted_list
 from ..methods import FITTED, Method, known_method
 from .array_files import feature_names
 from .column_types import type_named
@@ -46,7 +52,7 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
         return [first, *_class_lines(details, {}), *_method_lines(details, None)]
     warned = [f"Warning: {text}" for text in report.warnings]
     # The warning that nothing was learned comes before all else.
-    n_first = int(report.learned == NOTHING)
+    n_first = int(report.learned == NOTHING_LEARNED)
     return [
         *_rows_lines(title, details, report),
         *warned[:n_first],
@@ -137,7 +143,7 @@ def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[
         return lines
     # If nothing was learned, it matters neither why the method was chosen nor what it
     # cannot lose.
-    if report.learned == NOTHING:
+    if report.learned == NOTHING_LEARNED:
         return [*lines, _error_line(report)]
     lines = [report.choice, *lines, _error_line(report), report.safety]
     return [line for line in lines if line]
@@ -162,10 +168,10 @@ def _error_line(report: FitReport) -> str:
         return f"Expect {report.error['text']}{_majority_text(report)}."
     if report.withheld:
         return f"{unknown}: {report.withheld}."
-    if report.n_tested >= LEAST_TESTED:
+    if report.n_tested >= MIN_TESTED_ROWS:
         return f"{unknown}: that takes three labeled rows a class or more."
     return (
-        f"{unknown}: that takes {LEAST_TESTED} labeled rows of classes with two or "
+        f"{unknown}: that takes {MIN_TESTED_ROWS} labeled rows of classes with two or "
         f"more, and there are {report.n_tested}. Label more rows."
     )
 

@@ -11,11 +11,11 @@ from iclda.methods import COMPARED, Method, find_method
 from iclda.model_selection import SemiSupervisedKFold
 from iclda.studies.compare.cells import CellData, build_classifier, encode, fit_cell
 from iclda.studies.compare.contestants import UNSHRUNK, Size, line_up
-from iclda.studies.compare.splits import COMPARISON, UNLABELED_CURVE, Splits
+from iclda.studies.compare.splits import REPEATED_FOLDS, UNLABELED_CURVE, Splits
 from iclda.studies.store import cells_of
 from iclda.tabular import pipeline, preprocessing
 
-CELL = cells_of(COMPARISON, {"t": range(4)}, 1)[0]
+CELL = cells_of(REPEATED_FOLDS, {"t": range(4)}, 1)[0]
 NAMES = (
     "supervised",
     f"supervised{UNSHRUNK}",
@@ -43,7 +43,7 @@ def data(made, n_labeled=None, names=NAMES):
 def test_scores_are_those_of_the_whole_pipeline_in_cross_validation(name):
     made = table()
     (contestant,) = contestants(name)
-    cells = cells_of(COMPARISON, {"t": range(4)}, 2)
+    cells = cells_of(REPEATED_FOLDS, {"t": range(4)}, 2)
     found = [fit_cell(cell, {"t": data(made)}, [name])[0] for cell in cells]
     model = pipeline(
         preprocessing(made.features),
@@ -59,7 +59,7 @@ def test_scores_are_those_of_the_whole_pipeline_in_cross_validation(name):
 
 def test_nothing_is_learned_from_test_rows():
     made = table()
-    cell = cells_of(COMPARISON, {"t": range(4)}, 1)[1]
+    cell = cells_of(REPEATED_FOLDS, {"t": range(4)}, 1)[1]
     before = data(made)
     rows = before.splits.cell_rows(cell)
     changed = made.features.copy()

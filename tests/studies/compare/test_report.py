@@ -16,7 +16,7 @@ def test_the_terminal_shows_errors_by_class_of_what_is_recommended(tmp_path):
         "1",
     )
     said = call("compare", write(tmp_path), *options, "--out", tmp_path / "out")[1]
-    assert "by class\n  class  rows  wrong  error" in said
+    assert "by class\n  class  rows  wrong   error" in said
     assert "To call every row 'iris' gets 67 % wrong: " in said
     assert "balanced" not in said
 

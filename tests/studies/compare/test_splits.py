@@ -5,9 +5,9 @@ import pytest
 
 from iclda.model_selection import SemiSupervisedKFold
 from iclda.studies.compare.splits import (
-    COMPARISON,
     LABELED_CURVE,
     MAX_CURVE_UNLABELED_ROWS,
+    REPEATED_FOLDS,
     UNLABELED_CURVE,
     Splits,
 )
@@ -30,7 +30,7 @@ HIDDEN = Splits(Y, 3, 2, n_labeled=8, seed=4)
 def takes(splits, cells=None):
     return [
         splits.cell_rows(cell)
-        for cell in cells or cells_of(COMPARISON, {"t": range(3)}, splits.n_repeats)
+        for cell in cells or cells_of(REPEATED_FOLDS, {"t": range(3)}, splits.n_repeats)
     ]
 
 
@@ -108,7 +108,7 @@ def test_copies_are_tested_once_and_do_not_train_where_one_is_tested():
         test.tolist() for test in SPLITS.tests
     ]
     assert splits.n_training == 2 * SPLITS.n_training
-    for cell in cells_of(COMPARISON, {"t": range(3)}, 2):
+    for cell in cells_of(REPEATED_FOLDS, {"t": range(3)}, 2):
         take = splits.cell_rows(cell)
         assert not np.isin(copies[take.train[take.is_labeled]], copies[take.test]).any()
         assert take.is_labeled.sum() >= splits.n_used

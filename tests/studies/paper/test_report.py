@@ -14,6 +14,7 @@ from iclda.studies.page import signed
 from iclda.studies.paper.design import METHOD_NAMES
 from iclda.studies.paper.published import read_points
 from iclda.studies.paper.report import (
+    Reproduction,
     draw_all_figures,
     draw_curves,
     draw_everything,
@@ -53,8 +54,10 @@ class Page(HTMLParser):
             self.words.append(data)
 
 
-def figures_of(rows):
-    return draw_all_figures(summarize_curves(rows), seed=0)
+def report_of(rows, settings=None, with_figures=False):
+    reproduction = Reproduction(rows, settings or StoredSettings())
+    figures = draw_all_figures(reproduction) if with_figures else {}
+    return render_report(reproduction, figures)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +72,7 @@ def html():
         seconds_curves=3.0,
     )
     rows = table_rows(("WDBC", "Pima")) + curve_rows()
-    return render_report(rows, settings, figures_of(rows))
+    return report_of(rows, settings, with_figures=True)
 
 
 def test_the_page_is_well_formed_and_loads_nothing_from_elsewhere(html):
@@ -116,7 +119,7 @@ def test_46_names_and_tracebacks_are_escaped():
     settings = StoredSettings(
         commands=[evil], shapes={evil: [9, 2, 2]}, origins={evil: evil}
     )
-    html = render_report(rows, settings, figures_of(rows))
+    html = report_of(rows, settings, with_figures=True)
     assert "<script" not in html
     page = Page(html)
     assert page.open == []
@@ -126,7 +129,7 @@ def test_46_names_and_tracebacks_are_escaped():
 def test_failed_fits_are_counted_and_shown():
     rows = table_rows(methods=("LDA", "ICLDA"))
     rows[1] = fail(rows[1], "ValueError: rank")
-    text = Page(render_report(rows)).text
+    text = Page(report_of(rows)).text
     assert "1 of 80 fits failed" in text
     assert "ValueError: rank" in text
     assert "WDBC, ICLDA: 3 of 4 repeats are complete." in text
@@ -174,7 +177,7 @@ def test_failed_fits_are_counted_and_shown():
     ],
 )
 def test_the_page_adapts_to_what_was_run(rows, absent, present):
-    page = Page(render_report(rows))
+    page = Page(report_of(rows))
     assert page.open == []
     assert not [words for words in absent if words in page.text]
     assert not [words for words in present if words not in page.text]

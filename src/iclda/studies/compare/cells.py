@@ -13,14 +13,14 @@ from sklearn.dummy import DummyClassifier
 
 from ..._core import AnyArray, Array
 from ..._cost import COMPARISON_BUDGET, limit_starts
+from ..._error_estimate import row_losses
 from ..._estimators.labels import FREE, Labels
-from ..._statistics import row_losses
 from ...tabular.column_types import pipeline, preprocessing
 from .. import measures
 from ..engine import record_fits
 from ..store import Cell, FitResult
 from .contestants import Contestant, Size
-from .splits import COMPARISON, SplitRows, Splits
+from .splits import REPEATED_FOLDS, SplitRows, Splits
 
 # Stored losses of rows have this many decimals.
 _LOSS_DECIMALS = 9
@@ -82,7 +82,7 @@ def fit_cell(
         model.fit(encoded().train, encoded().y)
         values = measure_fit(model, encoded(), splits.labels, rows)
         # The losses of rows decide what is recommended: curves do not need them.
-        if cell.experiment != COMPARISON:
+        if cell.experiment != REPEATED_FOLDS:
             del values["rows"]
         return values
 

@@ -12,11 +12,12 @@ from typing import NamedTuple
 from ..._messages import and_list, say
 from ...tabular.checks import WARNING
 from ..measures import Confusion, mean_confusion
+from ..page import percent
 from ..store import FitResult
 from .contestants import Contestant
 from .recommendation import Recommendation, recommend
 from .settings import ComparisonSettings
-from .splits import COMPARISON
+from .splits import REPEATED_FOLDS
 from .summary import (
     ComparisonSummary,
     SplitCurvePoint,
@@ -57,7 +58,9 @@ class Comparison:
     @cached_property
     def compared(self) -> list[FitResult]:
         """Results of the comparison, without those of the learning curves."""
-        return [result for result in self.results if result.experiment == COMPARISON]
+        return [
+            result for result in self.results if result.experiment == REPEATED_FOLDS
+        ]
 
     @cached_property
     def summary(self) -> ComparisonSummary:
@@ -141,7 +144,7 @@ class Comparison:
         confusion = self.confusion
         if self.chosen is None or confusion is None or not confusion.is_uneven:
             return ""
-        error = f"{100 * confusion.balanced_error:.1f} %"
+        error = percent(confusion.balanced_error)
         return say(_BALANCED_ERROR, name=title_of(self.chosen), balanced=error)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a comparison recommends: the rule of ``iclda._statistics`` on stored losses.
+"""What a comparison recommends: the rule of ``_error_estimate`` on stored losses.
 
 Every labeled row was predicted in each repeat by fits that did not know its class. The
 rule compares the mean losses of the same rows under all contestants, from the safest.
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._core import Array
-from ..._statistics import ErrorEstimate, estimate_error, safest_choice
+from ..._error_estimate import ErrorEstimate, estimate_error, safest_choice
 from ..store import FitResult
 from .contestants import Contestant
-from .splits import COMPARISON
+from .splits import REPEATED_FOLDS
 
 # The rule looks at the losses of at most this many rows: more change nothing.
 _MAX_RULE_ROWS = 20_000
@@ -67,7 +67,7 @@ def means_of_rows(
     tested_rows: dict[str, list[list[float]]] = {name: [] for name in names}
     splits: dict[str, set[tuple[int, int]]] = {name: set() for name in names}
     for result in results:
-        is_compared = result.experiment == COMPARISON and result.method in splits
+        is_compared = result.experiment == REPEATED_FOLDS and result.method in splits
         if is_compared and "rows" in result.values:
             splits[result.method].add((result.repeat, result.part))
             tested_rows[result.method] += json.loads(result.values["rows"])

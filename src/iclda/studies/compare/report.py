@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._statistics import estimate_as_json
 from ...plots._scores import ComparisonDisplay, display_points
 from .. import page
 from ..measures import COMPARISON_MEASURES, ERROR
@@ -67,7 +66,7 @@ def json_summary(
             "method": chosen.method.name if chosen else None,
             "shrinkage": chosen.shrinkage if chosen else None,
             "learned": verdict.learned or None,
-            "error": estimate_as_json(verdict.estimate),
+            "error": verdict.estimate.to_json() if verdict.estimate else None,
             "headline": verdict.headline,
             "sentence": word(verdict.sentence),
             "caution": comparison.caution,

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from ..._messages import and_list, say
 from ..._progress import Advance
 from ..engine import run_missing
+from ..measures import COMPARISON
 from ..store import STORE, Store, StoreError, cells_of
 from .cells import CellData, fit_cell
 from .comparison import Comparison
 from .contestants import bad_parameter
 from .plan import ComparisonPlan
 from .settings import ComparisonSettings, choose_settings
-from .splits import COMPARISON, EXPERIMENT_TITLES, LABELED_CURVE, UNLABELED_CURVE
+from .splits import EXPERIMENT_TITLES, LABELED_CURVE, REPEATED_FOLDS, UNLABELED_CURVE
 
 # Files that a comparison writes to its folder, besides the store.
 FILES = {
@@ -70,12 +71,12 @@ class ComparisonRun:
     def compare(self, advance: Advance) -> None:
         """Compute the splits of the comparison that are missing."""
         names = [each.name for each in self.settings.contestants]
-        self._compute(COMPARISON, range(self.settings.folds), names, advance)
+        self._compute(REPEATED_FOLDS, range(self.settings.folds), names, advance)
 
     def add_curves(self, advance: Advance) -> None:
         """Compute the missing points of the curves, for the contestants on them."""
         # Which contestants are on the curves depends on what the comparison shows.
-        compared = self.store.rows(COMPARISON)
+        compared = self.store.rows(REPEATED_FOLDS)
         names = Comparison(self.settings, compared, seconds=0).on_curves
         splits = self.plan.splits
         self._compute(UNLABELED_CURVE, splits.unlabeled_sizes(), names, advance)

@@ -23,6 +23,7 @@ from ...methods import (
 from ...tabular.checks import Remark
 from ...tabular.readers import Source
 from ...tabular.table import Table
+from ..measures import COMPARISON
 from .contestants import (
     Contestant,
     Size,
@@ -32,7 +33,7 @@ from .contestants import (
 )
 from .plan import DEFAULT_REPEATS, ComparisonPlan
 from .remarks import check_table, encode_sample
-from .splits import COMPARISON, MAX_CURVE_UNLABELED_ROWS
+from .splits import MAX_CURVE_UNLABELED_ROWS, REPEATED_FOLDS
 
 # Repeats of a fast comparison.
 _FAST_REPEATS = 3
@@ -159,7 +160,7 @@ class ComparisonSettings:
 
     def n_repeats(self, experiment: str) -> int:
         """Return the repeats of an experiment; that of a curve is a single split."""
-        return self.repeats if experiment == COMPARISON else self.curve_splits
+        return self.repeats if experiment == REPEATED_FOLDS else self.curve_splits
 
     @property
     def agreed(self) -> dict[str, Any]:

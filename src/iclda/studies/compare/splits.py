@@ -15,19 +15,20 @@ from math import ceil
 import numpy as np
 
 from ..._core import AnyArray
-from ..._estimators.labels import Labels, draw_folds, encode_labels
+from ..._estimators.labels import Labels, encode_labels
+from ..._held_out import stratified_folds
 from ...model_selection._splitters import OrderedSplit, order_split
 from ..engine import rng_of
 from ..store import Cell
 from .contestants import Size
 
-# Name of the study in its store, and of its first experiment.
-COMPARISON = "comparison"
+# The experiment of the comparison itself.
+REPEATED_FOLDS = "comparison"
 # Experiments that vary the number of unlabeled and of labeled rows.
 UNLABELED_CURVE = "unlabeled"
 LABELED_CURVE = "labeled"
 EXPERIMENT_TITLES = {
-    COMPARISON: COMPARISON,
+    REPEATED_FOLDS: "comparison",
     UNLABELED_CURVE: "curve of unlabeled rows",
     LABELED_CURVE: "curve of labeled rows",
 }
@@ -129,7 +130,7 @@ class Splits:
         rng = np.random.RandomState(self.seed)
         tests = []
         for _ in range(self.n_repeats):
-            folds = draw_folds(codes, self.n_folds, rng)
+            folds = stratified_folds(codes, self.n_folds, rng)
             tests += [tested[folds == k] for k in range(self.n_folds)]
         return tests
 
@@ -180,7 +181,7 @@ class Splits:
         n_labeled = self.n_labeled
         n_unlabeled = None
         index = cell.repeat
-        if cell.experiment == COMPARISON:
+        if cell.experiment == REPEATED_FOLDS:
             index = cell.repeat * self.n_folds + cell.part
         elif cell.experiment == UNLABELED_CURVE:
             n_unlabeled = cell.part

@@ -17,12 +17,13 @@ import numpy as np
 
 from ... import _statistics
 from ..._core import Array
+from ..._error_estimate import error_interval
 from .. import measures
 from ..measures import BRIER, COMPARISON_MEASURES, ERROR, LEVEL
 from ..store import FitResult
 from .contestants import SUPERVISED, Contestant
 from .settings import ComparisonSettings
-from .splits import COMPARISON, LABELED_CURVE, UNLABELED_CURVE
+from .splits import LABELED_CURVE, REPEATED_FOLDS, UNLABELED_CURVE
 
 # Measures by which contestants are ranked: counts of wrong rows tie too often to come
 # first.
@@ -161,7 +162,7 @@ def summarize_comparison(
     """Return scores and differences of all contestants in the comparison."""
     fits: dict[str, list[FitResult]] = {each.name: [] for each in contestants}
     for result in results:
-        is_compared = result.experiment == COMPARISON and result.failure is None
+        is_compared = result.experiment == REPEATED_FOLDS and result.failure is None
         if is_compared and result.method in fits:
             fits[result.method].append(result)
     all_fits = [fit for group in fits.values() for fit in group]
@@ -293,7 +294,7 @@ def _score(
     n_rows = int(np.nanmax(n_test.sum(axis=1)))
     # Rounding may put the mean of an error just outside of 0 to 1.
     n_wrong = min(max(mean, 0.0), 1.0) * n_rows
-    low, high = _statistics.error_interval(n_wrong, n_rows, _statistics.CONFIDENCE)
+    low, high = error_interval(n_wrong, n_rows)
     return replace(score, low=low, high=high, n_rows=n_rows)
 
 
@@ -388,7 +389,7 @@ def split_curve_points(
         for result in fitted:
             if result.experiment == curve:
                 groups[result.method, result.part].append(result)
-            elif result.experiment == COMPARISON:
+            elif result.experiment == REPEATED_FOLDS:
                 split = result.repeat * settings.folds + result.part
                 if split < n_compared:
                     groups[result.method, compared_size].append(result)

@@ -10,13 +10,12 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from ..._error_estimate import CLEAR, NOTHING_LEARNED
 from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
-from ..._statistics import CLEAR
-from ..._statistics import NOTHING as NOTHING_LEARNED
 from ...tabular.checks import FINE, NOTE, WARNING, Remark
 from .. import page
 from ..measures import COMPARISON_MEASURES, ERROR
-from ..page import NOTHING as NO_NUMBER
+from ..page import NO_NUMBER
 from .comparison import Comparison
 from .contestants import SUPERVISED
 from .settings import ComparisonSettings

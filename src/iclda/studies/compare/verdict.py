@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from ..._messages import plural, say
-from ..._statistics import (
+from ..._error_estimate import (
     CLEAR,
-    LEAST_TESTED,
+    MIN_TESTED_ROWS,
+    NOTHING_LEARNED,
     UNCLEAR,
     ErrorEstimate,
-    percent_text,
 )
-from ..._statistics import NOTHING as NOTHING_LEARNED
+from ..._messages import percent_text, plural, say
 from ...methods import BASELINES, FITTED, safety_rank
 from ..measures import BRIER, ERROR, Confusion
-from ..page import share
 from .contestants import SUPERVISED, Contestant
 from .recommendation import Recommendation
 from .summary import ComparisonSummary
@@ -292,9 +290,8 @@ def _expected_error(summary: ComparisonSummary, advice: Recommendation) -> str:
     """Word the error to expect, and why it is not the one in the table."""
     if advice.estimate is None:
         rows = plural(advice.n_rows, "labeled row")
-        return (
-            f"an error that {rows} are too few to estimate ({LEAST_TESTED} are needed)"
-        )
+        needed = f"{MIN_TESTED_ROWS} are needed"
+        return f"an error that {rows} are too few to estimate ({needed})"
     in_table = percent_text(_mean(summary, advice.chosen.name, ERROR))
     correction = f"corrected for choosing the method by them; in the table {in_table}"
     # The estimate ends with its interval in brackets, to which the correction is added.
@@ -306,8 +303,9 @@ def _fewer_wrong(summary: ComparisonSummary, name: str) -> str:
     difference = summary.difference(name, ERROR)
     if difference is None or difference.high > 0:
         return "fewer rows wrong"
-    ends = f"{share(-difference.high)} to {share(-difference.low)} percentage points"
-    return f"{ends} fewer wrong, 95 % interval"
+    least = -100 * difference.high
+    most = -100 * difference.low
+    return f"{least:.1f} to {most:.1f} percentage points fewer wrong, 95 % interval"
 
 
 def _mean(summary: ComparisonSummary, name: str | None, measure: str) -> float:

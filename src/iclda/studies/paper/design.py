@@ -1,8 +1,8 @@
 """Design of the paper's experiments: data sets, methods, sizes and measures.
 
 There are two experiments. The *tables* cross-validate every method on ten benchmark
-sets. The *curves* vary the number of unlabeled rows on two toy problems and three
-benchmark sets.
+sets. The *curves* show error and loss against the number of unlabeled rows, on two toy
+problems and three benchmark sets.
 """
 
 from __future__ import annotations
@@ -21,27 +21,28 @@ TABLE_REPEATS = 20
 CURVE_REPEATS = 500
 N_FOLDS = 10
 
-# Toy problems: the boundary of the classes runs between two clusters, or across both.
+# The toy problems have two clusters. The class boundary runs between them in the first,
+# and across both in the second.
 GAUSSIAN = "2DGaussian"
 VIOLATED = "2DGaussianViolated"
 TOYS = (GAUSSIAN, VIOLATED)
 PUBLISHED_CURVES = (GAUSSIAN, "Parkinsons", "Pima", "Sonar")
 
-# Methods have the paper's names: the columns of its tables, in its order.
+# Methods have the names of the paper: these are the columns of its tables, in order.
 PUBLISHED_METHODS = ("LDA", "LDAoracle", "MCLDA", "EMLDA", "SLLDA", "ICLDA")
 # All methods are compared with supervised LDA.
 BASELINE = "LDA"
 # Supervised LDA that knows the labels of all training rows.
 ORACLE = "LDAoracle"
-# EM with the faults of the code behind the published numbers.
+# EM with the faults of the code behind the published numbers (see ``fits``).
 PUBLISHED_EM = "EMLDA-as-published"
 
 _COLUMNS = ("LDA", "LDAoracle", "MCLDA", "EMLDA", PUBLISHED_EM, "SLLDA", "ICLDA")
 _MAIN_METHODS = [method.paper_name for method in methods.METHODS]
 _FURTHER_METHODS = [method.paper_name for method in methods.FURTHER]
-# Methods of a run by default, each once: those of the paper, then the other main ones.
+# Methods that are run by default: those of the paper, then the other main ones.
 METHOD_NAMES = tuple(dict.fromkeys((*_COLUMNS, *_MAIN_METHODS)))
-# Methods that can be named.
+# Methods that can be run if they are named.
 EVERY_METHOD = (*METHOD_NAMES, "AVLDA", *_FURTHER_METHODS)
 
 
@@ -60,7 +61,7 @@ def table_measures() -> dict[str, Measure]:
 
 
 def method_rank(method: str) -> tuple[int, str]:
-    """Return a sort key of methods: as in the tables, then unknown ones by name."""
+    """Return a sort key of methods: known ones as listed, then others by name."""
     if method in EVERY_METHOD:
         return EVERY_METHOD.index(method), method
     return len(EVERY_METHOD), method

@@ -27,10 +27,21 @@ from ...methods import COMPARED, find_method
 from ..measures import Predictions
 from . import design
 
-# Methods without a fit if the labeled rows do not vary within their classes in some
-# direction. They get a little shrinkage then.
+# Methods without a fit if there is a direction in which no labeled row differs from its
+# class mean. They are given a little shrinkage then.
 _NEED_SPREAD = ("MCLDA", "MCPLDA", "MCLDA-likelihood")
 _LITTLE_SHRINKAGE = 1e-3
+# Methods whose fit needs the rows themselves, not only the sums of a ``Problem``.
+_NEED_ROWS = (
+    "STLDA",
+    "AVLDA",
+    "LS",
+    "ICLS",
+    "ICLS-projected",
+    "SLLS",
+    "SLLS-soft",
+    "SDA",
+)
 # Parameters of the paper's methods that differ from the defaults of the classifiers.
 _PARAMETERS: dict[str, dict[str, Any]] = {
     "MCLDA": {"variant": "symmetric"},
@@ -38,7 +49,7 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
 }
 # The published EM stops after this many rounds ...
 _PUBLISHED_EM_ROUNDS = 100
-# ... or when no entry of the point changes by this much.
+# ... or when no entry of the point (r, B) changes by this much.
 _PUBLISHED_EM_TOL = 1e-7
 
 
@@ -82,7 +93,7 @@ def fit_published_em(
     density.
     """
     feature_means = problem.frame.restore(problem.moments.mean) / problem.frame.scale
-    # What the second subtraction moves the rows by, in whitened coordinates.
+    # By how much the second subtraction moves the rows, in whitened coordinates.
     shift = problem.whitening.transform @ feature_means
     log_priors = np.log(problem.labeled.counts / problem.labeled.weight)
     scores = _without_half(start_scores(problem), log_priors)
@@ -111,27 +122,27 @@ def fit_method(method: str, rows: CellRows) -> Any:
     """Fit a method, by its name in the paper, to the training rows of a cell.
 
     Returns ``Gaussians``, or a fitted classifier without a density. Most methods are
-    fitted to the problem that they share: if each called ``fit``, with its checks and
-    moments of its own, a cell would take twice as long.
+    fitted to the problem that they share: if each called ``fit``, which checks the rows
+    and sums their moments anew, a cell would take twice as long.
     """
     problem = rows.problem
     if method == design.ORACLE:
         problem = _with_all_labels(rows)
         method = design.BASELINE
     if method in _NEED_SPREAD and problem.labeled_rank < problem.whitening.rank:
-        # This happens with a column of SPECT now and then.
+        # Some splits of SPECT have a column that is constant in the labeled rows.
         problem = replace(problem, shrinkage=_LITTLE_SHRINKAGE)
     if method == design.PUBLISHED_EM:
         return fit_published_em(problem)
 
-    classifier, takes_problem = _classifier_of(method)
+    classifier = _unfitted_classifier(method)
+    if method in _NEED_ROWS:
+        fitted = clone(classifier).fit(rows.rows, rows.y)
+        return getattr(fitted, "_gaussians_", fitted)
     if method == "ICLDA":
         # Random starts of the search depend on the seed of the study.
         return classifier._solve(problem, seed=rows.seed).model
-    if takes_problem:
-        return classifier._solve(problem).model
-    fitted = clone(classifier).fit(rows.rows, rows.y)
-    return getattr(fitted, "_gaussians_", fitted)
+    return classifier._solve(problem).model
 
 
 def _with_all_labels(rows: CellRows) -> Problem:
@@ -144,28 +155,20 @@ def _with_all_labels(rows: CellRows) -> Problem:
 
 
 @cache
-def _classifier_of(method: str) -> tuple[Any, bool]:
-    """Return an unfitted classifier, and whether it can be fitted to a problem.
+def _unfitted_classifier(method: str) -> Any:
+    """Return the classifier of a method, unfitted.
 
-    Others need the rows themselves. All cells share the classifier, since making one
-    takes longer than fitting a few dozen rows.
+    All cells share it, since making one takes longer than fitting a few dozen rows.
     """
     classifier = find_method(method, COMPARED).classifier()
-    classifier.set_params(**_PARAMETERS.get(method, {}))
-    base, kind = (
-        find_method(design.BASELINE).load_class().__bases__[0],
-        type(classifier),
-    )
-    if not issubclass(kind, base) or kind._solve is base._solve:
-        return classifier, False
-    return classifier, bool(kind._fit_all_rows is base._fit_all_rows)
+    return classifier.set_params(**_PARAMETERS.get(method, {}))
 
 
 def predict_rows(model: Any, X: Array, codes: AnyArray, rows: CellRows) -> Predictions:
     """Predict test rows of known classes, and the labeled training rows.
 
-    ``model`` is ``Gaussians`` or a fitted classifier, as ``fit_method`` returns it.
-    Only the former has a likelihood.
+    ``model`` is what ``fit_method`` returned: ``Gaussians``, which have a likelihood,
+    or a fitted classifier, which has none.
     """
     if not isinstance(model, Gaussians):
         return Predictions(codes, model.predict(X) != codes, model.predict_proba(X))

@@ -1,4 +1,4 @@
-"""The numbers that the paper published, and how far a mean is from them.
+"""The numbers that the paper published, and the difference of a mean from them.
 
 ``data/tables.csv`` has the cells of its tables, ``data/curves.csv`` the points of its
 learning curves.
@@ -15,8 +15,8 @@ from math import hypot, sqrt
 from ...datasets import BENCHMARKS
 from .design import PUBLISHED_EM, PUBLISHED_METHODS, TABLE_REPEATS
 
-# Numbers of features in the paper's Table I. They are one too high for every set except
-# WDBC, because the class was counted.
+# Numbers of features that the paper's Table I prints. They are one too high for every
+# set except WDBC, because the column of classes was counted.
 PRINTED_FEATURES = {
     name: benchmark.n_features + (name != "WDBC")
     for name, benchmark in BENCHMARKS.items()
@@ -25,7 +25,7 @@ PRINTED_FEATURES = {
 
 @dataclass(frozen=True)
 class PublishedMean:
-    """A published mean, its standard error, and the standard deviation of a table cell.
+    """A published mean, its standard error, and in tables its standard deviation.
 
     All are None for a number that the paper does not have.
     """
@@ -38,8 +38,8 @@ class PublishedMean:
 def counterpart_of(method: str) -> str:
     """Return the published column that a method is compared with, "" if there is none.
 
-    The published EMLDA column has the faults of its code. It is compared with the EM
-    that repeats them, and EM as the paper's text defines it has no counterpart.
+    The published column EMLDA has the faults of its code. It is compared with the EM
+    that repeats them; EM as the text of the paper defines it has no counterpart.
     """
     if method == PUBLISHED_EM:
         return "EMLDA"

@@ -1,7 +1,7 @@
 """Tables, figures and report of the paper's experiments, drawn from stored rows.
 
 ``draw_everything`` writes all files of a folder. The report is the template
-``report.html.j2``, filled in by ``render_report``.
+``report.html.j2``, which ``render_report`` fills in.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -46,12 +47,59 @@ _BEST_GAUSSIAN_ERROR = NormalDist().cdf(-math.sqrt(2 / 0.8))
 Means = Mapping[tuple[str, str], float]
 
 
+@dataclass(frozen=True)
+class Reproduction:
+    """The rows and settings of a folder, and the cells and points of its report."""
+
+    results: Sequence[FitResult]
+    settings: StoredSettings = field(default_factory=StoredSettings)
+
+    @cached_property
+    def cells(self) -> list[TableCell]:
+        return summary.summarize_tables(self.results)
+
+    @cached_property
+    def points(self) -> list[ReproducedPoint]:
+        return summary.summarize_curves(self.results)
+
+    def means(self, measure: str) -> Means:
+        """Return the means of a measure in the tables."""
+        return {
+            (cell.dataset, cell.method): cell.mean
+            for cell in self.cells
+            if cell.measure == measure and cell.mean is not None
+        }
+
+
 def draw_everything(out: Path) -> dict[str, Any]:
     """Write tables, figures and report of the rows of a folder.
 
     Returns a summary that can be written as JSON. Nothing is fitted except for the toy
     figure.
     """
+    reproduction = _read_reproduction(out)
+    figures = draw_all_figures(reproduction)
+    for name, figure in figures.items():
+        page.save(figure, out / "figures" / name)
+    cells_text = page.records_csv(TableCell, reproduction.cells)
+    page.write_texts(out / "tables", {"cells.csv": cells_text})
+    points_text = page.records_csv(ReproducedPoint, reproduction.points)
+    page.write_texts(out / "curves", {"points.csv": points_text})
+    report = render_report(reproduction, figures)
+    [report_path] = page.write_texts(out, {"report.html": report})
+    failures = [result.failure for result in reproduction.results]
+    return {
+        "report": str(report_path),
+        "cells": [vars(cell) for cell in reproduction.cells],
+        "points": [vars(point) for point in reproduction.points],
+        "incomplete": list(summary.find_gaps(reproduction.cells).values()),
+        "failed_fits": len(failures) - failures.count(None),
+        "seconds": reproduction.settings.seconds,
+    }
+
+
+def _read_reproduction(out: Path) -> Reproduction:
+    """Read the rows of a folder, with names of their own for users' own data sets."""
     with closing(Store(out / STORE, kind=design.KIND, read_only=True)) as store:
         settings = read_settings(store)
         results = [*store.rows(design.TABLES), *store.rows(design.CURVES)]
@@ -63,27 +111,7 @@ def draw_everything(out: Path) -> dict[str, Any]:
     shapes = {
         own_names.get(name, name): shape for name, shape in settings.shapes.items()
     }
-    settings = replace(settings, shapes=shapes)
-
-    cells = summary.summarize_tables(results)
-    points = summary.summarize_curves(results)
-    figures = draw_all_figures(points, settings.seed)
-    for name, figure in figures.items():
-        page.save(figure, out / "figures" / name)
-    cells_text = page.records_csv(TableCell, cells)
-    page.write_texts(out / "tables", {"cells.csv": cells_text})
-    points_text = page.records_csv(ReproducedPoint, points)
-    page.write_texts(out / "curves", {"points.csv": points_text})
-    report = render_report(results, settings, figures)
-    [report_path] = page.write_texts(out, {"report.html": report})
-    return {
-        "report": str(report_path),
-        "cells": [vars(cell) for cell in cells],
-        "points": [vars(point) for point in points],
-        "incomplete": list(summary.find_gaps(cells).values()),
-        "failed_fits": sum(result.failure is not None for result in results),
-        "seconds": settings.seconds,
-    }
+    return Reproduction(results, replace(settings, shapes=shapes))
 
 
 def _own_sets(settings: StoredSettings) -> dict[str, str]:
@@ -98,9 +126,10 @@ def _own_sets(settings: StoredSettings) -> dict[str, str]:
     }
 
 
-def draw_all_figures(points: Sequence[ReproducedPoint], seed: int) -> dict[str, Figure]:
+def draw_all_figures(reproduction: Reproduction) -> dict[str, Figure]:
     """Draw the toy figure and the curves of all data sets, by name of file."""
-    figures = {"toy": draw_toy(seed)}
+    figures = {"toy": draw_toy(reproduction.settings.seed)}
+    points = reproduction.points
     for dataset in dict.fromkeys(point.dataset for point in points):
         figures[_curve_name(dataset)] = draw_curves(points, dataset)
     return figures
@@ -110,19 +139,15 @@ def _curve_name(dataset: str) -> str:
     return "curve-" + re.sub("[^A-Za-z0-9.-]", "-", dataset)
 
 
-def render_report(
-    results: Sequence[FitResult],
-    settings: StoredSettings | None = None,
-    figures: Mapping[str, Figure] | None = None,
-) -> str:
+def render_report(reproduction: Reproduction, figures: Mapping[str, Figure]) -> str:
     """Return the report as HTML, with all names and messages escaped."""
-    settings = settings or StoredSettings()
-    figures = figures or {}
-    cells = summary.summarize_tables(results)
-    points = summary.summarize_curves(results)
+    results = reproduction.results
+    settings = reproduction.settings
+    cells = reproduction.cells
+    points = reproduction.points
     measures = design.table_measures()
-    errors = _means(cells, "error")
-    losses = _means(cells, "nll")
+    errors = reproduction.means("error")
+    losses = reproduction.means("nll")
     origins = settings.origins.items()
     shapes = {
         cell.dataset: settings.shapes[cell.dataset]
@@ -177,35 +202,24 @@ def _number(value: float, measure: str = "error") -> str:
     return page.with_minus(f"{value:.{paper_measures()[measure].decimals}f}")
 
 
-def _means(cells: Sequence[TableCell], measure: str) -> Means:
-    return {
-        (cell.dataset, cell.method): cell.mean
-        for cell in cells
-        if cell.measure == measure and cell.mean is not None
-    }
-
-
 def _furthest(compared: Sequence[Any]) -> list[Any]:
     """Return the cells or points that the paper has too, the furthest from it first."""
-    published = [each for each in compared if each.z is not None]
-    return sorted(published, key=lambda each: -abs(each.z))
+    published = [number for number in compared if number.z is not None]
+    return sorted(published, key=lambda number: -abs(number.z))
 
 
 def _em_pairs(errors: Means) -> list[dict[str, Any]]:
     """Return the errors of EM as defined and as published, by data set.
 
-    The latter is that of the EM that repeats the faults; if it was not run, the printed
-    one.
+    The latter are those of the EM that repeats the faults or, if that was not run, the
+    printed ones.
     """
     pairs = []
-    for dataset, method in errors:
-        if method != "EMLDA":
-            continue
-        defined = errors[dataset, "EMLDA"]
+    for (dataset, method), defined in errors.items():
         cell = read_cells().get((dataset, "EMLDA", "error"))
         printed = cell.mean if cell else None
         faulty = errors.get((dataset, design.PUBLISHED_EM), printed)
-        if faulty is not None:
+        if method == "EMLDA" and faulty is not None:
             pair = {
                 "dataset": dataset,
                 "defined": defined,
@@ -219,7 +233,7 @@ def _em_pairs(errors: Means) -> list[dict[str, Any]]:
 
 
 def _above_lda(means: Means) -> dict[str, float]:
-    """Return the mean of ICLDA less that of LDA, by data set."""
+    """Return the mean of ICLDA minus that of LDA, by data set."""
     return {
         dataset: mean - means[dataset, design.BASELINE]
         for (dataset, method), mean in means.items()
@@ -232,12 +246,12 @@ def _above_lda(means: Means) -> dict[str, float]:
 
 @page.styled
 def draw_toy(seed: int) -> Figure:
-    """Draw the labels that LDA, ICLDA and EM give to rows that help or mislead."""
+    """Draw the labels of LDA, ICLDA and EM, where clusters are classes or are not."""
     problems = {
         "Class boundary between the clusters": ("between", make_gaussians),
         "Class boundary across the clusters": ("across", make_violated_gaussians),
     }
-    # Method of each panel, and whether the labels it gives to rows are shown by color.
+    # The method of every panel, and whether colors show the labels that it gives.
     panels = {
         "Labels and LDA": ("supervised", None),
         "ICLDA": ("iclda", "auto"),
@@ -251,6 +265,7 @@ def draw_toy(seed: int) -> Figure:
         for axes, (panel, (method, shares)) in zip(row, panels.items(), strict=True):
             classifier = find_method(method).classifier()
             with warnings.catch_warnings():
+                # With some seeds a fit may be degenerate, which the figure then shows.
                 warnings.simplefilter("ignore")
                 classifier.fit(X, y)
             DecisionBoundaryDisplay.from_estimator(
@@ -289,8 +304,8 @@ def draw_curves(points: Iterable[ReproducedPoint], dataset: str) -> Figure:
 def _plot_curves(axes: Axes, points: Sequence[ReproducedPoint]) -> None:
     """Draw means with bands of one standard error, published means as circles."""
     display = display_points(points, "n_unlabeled", "")
-    # With its faults the published EM may rise so far that the others would be one
-    # line: the others determine the limits of the axis.
+    # The published EM may rise so far that all other lines would lie on each other: the
+    # axis is limited by the other methods.
     others = [
         mean for method, mean in display.means.items() if method != design.PUBLISHED_EM
     ]
@@ -303,7 +318,8 @@ def _plot_curves(axes: Axes, points: Sequence[ReproducedPoint]) -> None:
         published = [point.published_mean for point in points if point.method == method]
         axes.plot(
             display.sizes[method],
-            np.array(published, dtype=float),  # None becomes NaN, which is not drawn.
+            # None becomes NaN, which is not drawn.
+            np.array(published, dtype=float),
             linestyle="none",
             marker="o",
             markersize=3.4,

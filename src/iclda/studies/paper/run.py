@@ -16,11 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..._progress import Advance
+from ..._progress import Advance, show_nothing
 from ..._system import versions
-from ...datasets import Dataset, make_gaussians, make_violated_gaussians
+from ...datasets import make_gaussians, make_violated_gaussians
 from ..engine import record_fits, rng_of, run_missing
 from ..measures import compute_measures, paper_measures
 from ..store import STORE, Cell, FitResult, Store, cells_of
@@ -39,25 +37,46 @@ Plan = tuple[Sequence[Cell], Sequence[str]]
 
 
 @dataclass(frozen=True)
-class Study:
-    """Settings of a run; ``tables`` and ``curves`` name the sets of the experiments."""
+class RunSettings:
+    """Settings of a run that do not depend on its experiments.
+
+    Attributes
+    ----------
+    out : Path
+        Folder that keeps the rows.
+    seed : int
+        All splits and random starts follow from it.
+    jobs : int
+        Number of processes.
+    data_dir : Path or None
+        Folder of the user's own files of the data sets.
+    command : str
+        The command as it was typed, for the report.
+    """
 
     out: Path
-    tables: tuple[str, ...] = ()
-    curves: tuple[str, ...] = ()
-    methods: tuple[str, ...] = design.METHOD_NAMES
-    table_repeats: int = design.TABLE_REPEATS
-    curve_repeats: int = design.CURVE_REPEATS
     seed: int = 0
     jobs: int = 1
     data_dir: Path | None = None
     command: str = ""
 
 
-def choose(given: Sequence[str], known: Sequence[str], what: str) -> tuple[str, ...]:
-    """Return the known names among ``given``, in any case, each once.
+@dataclass(frozen=True)
+class Study(RunSettings):
+    """Settings of a run; ``tables`` and ``curves`` name the sets of the experiments."""
 
-    A ValueError lists the known names if there are others, or none at all.
+    tables: tuple[str, ...] = ()
+    curves: tuple[str, ...] = ()
+    methods: tuple[str, ...] = design.METHOD_NAMES
+    table_repeats: int = design.TABLE_REPEATS
+    curve_repeats: int = design.CURVE_REPEATS
+
+
+def choose(given: Sequence[str], known: Sequence[str], what: str) -> tuple[str, ...]:
+    """Return the given names in the spelling of the known ones, each once.
+
+    A ValueError lists the known names if a name is not among them, or none is given.
+    ``what`` says what the names are of.
     """
     if not given:
         raise ValueError(f"No {what} is named. There are: {', '.join(known)}.")
@@ -70,9 +89,9 @@ def choose(given: Sequence[str], known: Sequence[str], what: str) -> tuple[str, 
     return tuple(dict.fromkeys(spelling[name.casefold()] for name in given))
 
 
-def default_curves(at_hand: Sequence[str]) -> tuple[str, ...]:
-    """Return the toy problems, and the published curves whose sets can be loaded."""
-    published = [name for name in design.PUBLISHED_CURVES if name in at_hand]
+def default_curves(available: Sequence[str]) -> tuple[str, ...]:
+    """Return the toy problems, and the published curves whose sets are available."""
+    published = [name for name in design.PUBLISHED_CURVES if name in available]
     return (*design.TOYS, *published)
 
 
@@ -116,23 +135,20 @@ def _draw_toy_set(cell: Cell, seed: int) -> CodedSet:
     return CodedSet(X, codes)
 
 
-def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
+def run_study(study: Study, advance: Advance = show_nothing) -> None:
     """Run both experiments: compute the missing cells and store every row at once.
 
     Rows depend on seed and cell alone, not on ``jobs`` or the order of computation.
     """
-
-    def plan(sets: Mapping[str, CodedSet]) -> dict[str, Plan]:
-        folds = dict.fromkeys(study.tables, range(design.N_FOLDS))
-        sizes = {name: _curve_sizes_of(name, sets) for name in study.curves}
-        cells = {
-            design.TABLES: cells_of(design.TABLES, folds, study.table_repeats),
-            design.CURVES: cells_of(design.CURVES, sizes, study.curve_repeats),
-        }
-        return {name: (cells[name], study.methods) for name in cells if cells[name]}
-
-    loaded = load_sets((*study.tables, *study.curves), study.data_dir)
-    run_experiments(design.KIND, study, loaded, plan, run_cell, advance)
+    sets = load_sets((*study.tables, *study.curves), study.data_dir)
+    folds = dict.fromkeys(study.tables, range(design.N_FOLDS))
+    sizes = {name: _curve_sizes_of(name, sets) for name in study.curves}
+    cells = {
+        design.TABLES: cells_of(design.TABLES, folds, study.table_repeats),
+        design.CURVES: cells_of(design.CURVES, sizes, study.curve_repeats),
+    }
+    plans = {name: (cells[name], study.methods) for name in cells if cells[name]}
+    run_experiments(design.KIND, study, sets, plans, run_cell, advance)
 
 
 def _curve_sizes_of(name: str, sets: Mapping[str, CodedSet]) -> list[int]:
@@ -145,37 +161,21 @@ def _curve_sizes_of(name: str, sets: Mapping[str, CodedSet]) -> list[int]:
 
 def run_experiments(
     kind: str,
-    study: Any,
-    loaded: Mapping[str, Dataset],
-    plan: Callable[[Mapping[str, CodedSet]], Mapping[str, Plan]],
+    settings: RunSettings,
+    sets: Mapping[str, CodedSet],
+    plans: Mapping[str, Plan],
     run: Callable[..., list[FitResult]],
     advance: Advance,
 ) -> None:
-    """Run the experiments of a plan and store their rows.
+    """Run experiments, given by their plans, and store their rows.
 
-    Parameters
-    ----------
-    kind : str
-        Name of the study in the settings of the store.
-    study : object
-        Has the attributes ``out``, ``seed``, ``jobs`` and ``command``.
-    loaded : mapping of str to Dataset
-        The data sets.
-    plan : function
-        Takes the data sets with coded classes; returns cells and methods by experiment.
-    run : function
-        Fits the methods of a cell; called as ``run(cell, sets, methods, seed=seed)``.
-    advance : function
-        Shows the progress.
+    ``kind`` is the name of the study. ``run`` fits the methods of a cell; it is called
+    as ``run(cell, sets, methods, seed=seed)``.
     """
-    sets = {
-        name: CodedSet(data.X, np.unique(data.y, return_inverse=True)[1])
-        for name, data in loaded.items()
-    }
-    run_seeded = partial(run, seed=study.seed)
-    with closing(Store(study.out / STORE, kind=kind)) as store:
-        _note_run(store, kind, study, loaded)
-        for experiment, (cells, methods) in plan(sets).items():
+    run_seeded = partial(run, seed=settings.seed)
+    with closing(Store(settings.out / STORE, kind=kind)) as store:
+        _note_run(store, kind, settings, sets)
+        for experiment, (cells, methods) in plans.items():
             run_missing(
                 store,
                 experiment,
@@ -184,18 +184,20 @@ def run_experiments(
                 advance,
                 sets=sets,
                 run=run_seeded,
-                jobs=study.jobs,
+                jobs=settings.jobs,
             )
 
 
-def _note_run(store: Store, kind: str, study: Any, sets: Mapping[str, Dataset]) -> None:
+def _note_run(
+    store: Store, kind: str, settings: RunSettings, sets: Mapping[str, CodedSet]
+) -> None:
     """Store the settings of a run.
 
-    Raises a StoreError if the rows of the store depend on other settings.
+    A StoreError is raised if the rows of the store were made with other settings.
     """
     agreed = store.merge_settings(
         kind=kind,
-        seed=study.seed,
+        seed=settings.seed,
         iclda=versions()["iclda"],
         data={name: data.sha256 for name, data in sets.items()},
     )
@@ -203,15 +205,13 @@ def _note_run(store: Store, kind: str, study: Any, sets: Mapping[str, Dataset]) 
 
     # Earlier runs of the folder may have had other data sets and commands: keep those.
     earlier = read_settings(store)
-    shapes = {
-        name: [*data.X.shape, len(np.unique(data.y))] for name, data in sets.items()
-    }
+    shapes = {name: [*data.X.shape, data.n_classes] for name, data in sets.items()}
     origins = {name: data.origin for name, data in sets.items()}
     store.note(
-        commands=list(dict.fromkeys([*earlier.commands, study.command])),
+        commands=list(dict.fromkeys([*earlier.commands, settings.command])),
         versions=versions(),
         machine=f"{platform.machine()}, {platform.system()}",
-        jobs=study.jobs,
+        jobs=settings.jobs,
         shapes={**earlier.shapes, **shapes},
         origins={**earlier.origins, **origins},
         began=time.strftime("%Y-%m-%d %H:%M"),

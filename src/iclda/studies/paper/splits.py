@@ -1,6 +1,6 @@
-"""Data sets of the paper's experiments, and how a cell splits one of them.
+"""Data sets of the paper's experiments, and their splits.
 
-Every cell labels some rows, leaves some without a label, and tests the rest.
+A cell labels some rows of its data set, leaves some unlabeled, and tests the rest.
 """
 
 from __future__ import annotations
@@ -25,13 +25,36 @@ _MIN_ROWS_PER_CLASS = 6
 _MAX_CURVE_POINTS = 10
 
 
-def load_sets(names: Sequence[str], data_dir: Path | None) -> dict[str, Dataset]:
+@dataclass(frozen=True)
+class CodedSet:
+    """A data set with classes numbered from 0.
+
+    ``origin`` and ``sha256`` tell where a stored set came from. Drawn ones lack them.
+    """
+
+    X: Array
+    codes: AnyArray
+    origin: str = ""
+    sha256: str = ""
+
+    @classmethod
+    def of(cls, data: Dataset) -> CodedSet:
+        codes = np.unique(data.y, return_inverse=True)[1]
+        return cls(data.X, codes, data.origin, data.sha256)
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.codes.max()) + 1
+
+
+def load_sets(names: Sequence[str], data_dir: Path | None) -> dict[str, CodedSet]:
     """Load the benchmark sets among the names; toy problems are drawn in each cell."""
-    sets = {
-        name: load_benchmark(name, data_dir) for name in names if name in BENCHMARKS
-    }
-    for data in sets.values():
-        _check_size(data)
+    sets = {}
+    for name in names:
+        if name in BENCHMARKS:
+            data = load_benchmark(name, data_dir)
+            _check_size(data)
+            sets[name] = CodedSet.of(data)
     return sets
 
 
@@ -55,18 +78,6 @@ def _check_size(data: Dataset) -> None:
 
 
 @dataclass(frozen=True)
-class CodedSet:
-    """A data set with classes numbered from 0."""
-
-    X: Array
-    codes: AnyArray
-
-    @property
-    def n_classes(self) -> int:
-        return int(self.codes.max()) + 1
-
-
-@dataclass(frozen=True)
 class CellSplit:
     """Row indices of the three parts of a cell."""
 
@@ -83,9 +94,9 @@ def curve_sizes(n_rows: int, n_labeled: int, n_classes: int) -> list[int]:
 
 
 def fold_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellSplit:
-    """Test one of ten folds, and label ``n_labeled`` others, at least 2 of a class."""
-    # All folds of a repeat must see the same division: its generator leaves out the
-    # part.
+    """Test one fold, and label ``n_labeled`` other rows, at least 2 of each class."""
+    # All folds of a repeat must come from the same division: its generator does not
+    # depend on the fold.
     names = (cell.experiment, cell.dataset, cell.repeat)
     folds = _folds(codes, rng_of(seed, *names))
     rng = rng_of(seed, *names, cell.part)
@@ -99,10 +110,10 @@ def fold_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellSp
 
 
 def curve_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellSplit:
-    """Leave ``cell.part`` rows unlabeled and test the rest, at least 2 rows of a class.
+    """Leave ``cell.part`` rows unlabeled and test the rest, at least 2 of each class.
 
-    The published curves count the guaranteed rows by half: n_labeled + K rows carry a
-    label.
+    The published curves count only half of the guaranteed rows, so that n_labeled + K
+    rows carry a label.
     """
     rng = rng_of(seed, cell.experiment, cell.dataset, cell.repeat, cell.part)
     classes = np.unique(codes)
@@ -128,9 +139,9 @@ def _draw_guaranteed(
 ) -> AnyArray:
     """Draw the labeled rows that every class is guaranteed, with replacement.
 
-    The code of the published curves did so. That the tables did too is inferred: of the
-    ways that were tried, it fits the published errors of LDA on the two sets with ten
-    labels and one rare class best.
+    The code of the published curves draws with replacement. That the tables do too is
+    an inference: of the ways that were tried, this one fits best to the published
+    errors of LDA on the two sets with ten labels and one rare class.
     """
     classes = np.unique(codes)
     return np.concatenate(
@@ -139,7 +150,10 @@ def _draw_guaranteed(
 
 
 def _folds(codes: AnyArray, rng: np.random.Generator) -> AnyArray:
-    """Draw the fold of every row; folds have equal size and rows of every class."""
+    """Draw the fold of every row.
+
+    Folds are of equal size, up to one row, and have rows of every class.
+    """
     n_rows = len(codes)
     n_folds = design.N_FOLDS
     folds = np.full(n_rows, -1)
@@ -150,7 +164,7 @@ def _folds(codes: AnyArray, rng: np.random.Generator) -> AnyArray:
         folds[dealt] = np.arange(len(dealt)) % n_folds
     # Fill the folds up with the other rows, at random.
     sizes = np.bincount(folds[folds >= 0], minlength=n_folds)
-    wanted = n_rows // n_folds + (np.arange(n_folds) < n_rows % n_folds)
-    vacancies = np.repeat(np.arange(n_folds), np.maximum(wanted - sizes, 0))
+    full_sizes = n_rows // n_folds + (np.arange(n_folds) < n_rows % n_folds)
+    vacancies = np.repeat(np.arange(n_folds), np.maximum(full_sizes - sizes, 0))
     folds[folds < 0] = rng.permutation(vacancies)
     return folds

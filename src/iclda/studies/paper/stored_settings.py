@@ -1,4 +1,4 @@
-"""Settings that a run of the experiments stores with its rows, for its report."""
+"""Settings that a run of the experiments stores with its rows, for the report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..store import Store
 
 @dataclass(frozen=True)
 class StoredSettings:
-    """Settings of the runs of a folder. The store has them as JSON, by these names.
+    """Settings of the runs of a folder, as the store has them by these names.
 
     Attributes
     ----------
@@ -41,5 +41,5 @@ class StoredSettings:
 def read_settings(store: Store) -> StoredSettings:
     """Read the settings of a store; those that it lacks have their defaults."""
     stored = store.settings()
-    names = [each.name for each in fields(StoredSettings)]
+    names = [field.name for field in fields(StoredSettings)]
     return StoredSettings(**{name: stored[name] for name in names if name in stored})

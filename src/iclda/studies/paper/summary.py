@@ -1,7 +1,7 @@
-"""Turn stored rows into the cells of the tables and the points of the curves.
+"""Cells of the tables and points of the curves, from stored rows.
 
-Every cell and point stands next to the published one. Methods are compared with LDA by
-paired tests. ``list_sets`` describes the ten benchmark sets.
+Every cell and every point also has the published number. Methods are compared with LDA
+by paired tests. ``list_sets`` describes the ten benchmark sets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from ..._statistics import corrected_standard_error, corrected_t_test, holm
 from ...datasets import BENCHMARKS, find_benchmark
 from ..measures import paper_measures, verdict
-from ..page import NOTHING
+from ..page import NO_NUMBER
 from ..store import FitResult
 from . import design
 from .published import (
@@ -39,9 +39,9 @@ _LICENSES = (
 # Stands for a number that the paper does not have.
 _NOT_PUBLISHED = PublishedMean()
 
-# Data set and method.
+# A data set and a method.
 Key = tuple[str, str]
-# Repeat and fold.
+# A repeat and a fold.
 _Split = tuple[int, int]
 
 
@@ -50,9 +50,9 @@ _Split = tuple[int, int]
 
 @dataclass(frozen=True)
 class TableCell:
-    """Mean and standard deviation over complete repeats, and the published ones.
+    """Mean and standard deviation over complete repeats, and those of the paper.
 
-    ``z`` is the difference of both means in standard errors.
+    ``z`` is the difference of the two means in standard errors.
     """
 
     dataset: str
@@ -96,8 +96,8 @@ def repeat_values_by_method(
 ) -> dict[Key, list[float]]:
     """Return the value of each complete repeat, by data set and method.
 
-    It is the mean of the folds, weighted by their test rows. A method that does not
-    have the measure is left out; one whose fits failed has an empty list.
+    The value is the mean of the folds, weighted by their test rows. A method that does
+    not have the measure is left out; a method whose fits all failed has an empty list.
     """
     values: dict[Key, list[float]] = {}
     for result in results:
@@ -129,12 +129,14 @@ def _results_by_split(
 
 def _mean_and_error(values: Sequence[float]) -> tuple[float | None, float | None]:
     """Return mean and standard error of values, None where there are too few."""
+    # ``fsum`` is exact, so that the mean does not depend on the order of the values.
     mean = fsum(values) / len(values) if values else None
     se = corrected_standard_error(values)
     return mean, se if isfinite(se) else None
 
 
 def _rank(key: Key) -> tuple[str, int, str]:
+    """Return a sort key: by data set, then by method in the order of the tables."""
     dataset, method = key
     return dataset.casefold(), *design.method_rank(method)
 
@@ -147,20 +149,20 @@ def find_gaps(cells: Sequence[TableCell]) -> dict[Key, str]:
 
     gaps = {}
     for cell in cells:
-        n_wanted = n_repeats[cell.dataset]
-        if cell.repeats < n_wanted:
+        n_expected = n_repeats[cell.dataset]
+        if cell.repeats < n_expected:
             gaps[cell.dataset, cell.method] = (
-                f"{cell.dataset}, {cell.method}: {cell.repeats} of {n_wanted} repeats "
-                "are complete"
+                f"{cell.dataset}, {cell.method}: {cell.repeats} of {n_expected} "
+                "repeats are complete"
             )
     return gaps
 
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """A method against LDA on one data set, paired by split.
+    """A method compared with LDA on one data set, split by split.
 
-    ``difference`` is the mean over splits of the method less LDA. ``p_holm`` is
+    ``difference`` is the mean over splits of the method minus LDA. ``p_holm`` is
     adjusted for all comparisons of a table.
     """
 
@@ -183,27 +185,28 @@ class PairedComparison:
 def compare_with_baseline(
     results: Iterable[FitResult], measure: str
 ) -> dict[Key, PairedComparison]:
-    """Compare every method with LDA on every data set, over the splits that both have.
+    """Compare every method with LDA on every data set, on the splits that both have.
 
     p-values are adjusted by Holm's method over all data sets and methods.
     """
     splits = _results_by_split(results, measure)
     comparisons = []
     for dataset, method in sorted(splits, key=lambda key: (key[0].casefold(), key[1])):
-        ours = splits[dataset, method]
+        fits = splits[dataset, method]
         baseline = splits.get((dataset, design.BASELINE), {})
-        shared = sorted(ours.keys() & baseline.keys())
+        shared = sorted(fits.keys() & baseline.keys())
         if method in (design.BASELINE, design.ORACLE) or len(shared) < 2:
             continue
         differences = []
         test_shares = []
         for split in shared:
-            fit = ours[split]
+            fit = fits[split]
             value = fit.values[measure]
             differences.append(value - baseline[split].values[measure])
             test_shares.append(fit.n_test / (fit.n_labeled + fit.n_unlabeled))
         n_splits = len(shared)
-        # Training sets overlap: the ratio of test and training rows corrects for it.
+        # The test corrects for training sets that overlap, by the ratio of test rows to
+        # training rows.
         t, p = corrected_t_test(differences, fsum(test_shares) / n_splits)
         difference = fsum(differences) / n_splits
         comparison = PairedComparison(
@@ -221,7 +224,7 @@ def compare_with_baseline(
 def arrange(
     cells: Iterable[TableCell], measure: str
 ) -> tuple[list[str], list[str], dict[Key, TableCell]]:
-    """Return data sets and methods in their order in a table, and its cells by both."""
+    """Return the data sets and methods of a table in order, and its cells by both."""
     cells_by_key = {
         (cell.dataset, cell.method): cell for cell in cells if cell.measure == measure
     }
@@ -235,7 +238,10 @@ def arrange(
 
 
 def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
-    """Return Table I of the paper, with the true and the printed number of features."""
+    """Return Table I of the paper, with the true and the printed number of features.
+
+    ``shapes`` are numbers of rows, features and classes.
+    """
     header = [
         "Data set",
         "Rows",
@@ -248,7 +254,7 @@ def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
     for name in sorted(shapes, key=str.casefold):
         n_rows, n_features, n_classes = shapes[name]
         n_labeled = design.n_labeled_of(n_features)
-        n_printed = PRINTED_FEATURES.get(name, NOTHING)
+        n_printed = PRINTED_FEATURES.get(name, NO_NUMBER)
         numbers = (n_rows, n_features, n_classes, n_labeled, n_printed)
         table.append([name, *map(str, numbers)])
     return table
@@ -259,9 +265,9 @@ def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class ReproducedPoint:
-    """Mean and standard error over successful repeats, and the published ones.
+    """Mean and standard error over successful repeats, and those of the paper.
 
-    ``z`` is the difference of both means in standard errors.
+    ``z`` is the difference of the two means in standard errors.
     """
 
     dataset: str
@@ -325,9 +331,9 @@ def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
 
 
 def describe_sets(data_dir: Path | None) -> list[dict[str, Any]]:
-    """Describe the ten sets for programs.
+    """Return the facts about the ten sets, for programs.
 
-    ``at_hand`` says where a set is read from; None if it cannot be loaded.
+    ``at_hand`` says where a set is read from; it is None if the set cannot be loaded.
     """
     return [
         {**vars(benchmark), "at_hand": find_benchmark(name, data_dir)}
@@ -336,7 +342,7 @@ def describe_sets(data_dir: Path | None) -> list[dict[str, Any]]:
 
 
 def list_sets(data_dir: Path | None) -> str:
-    """Describe the ten sets in a paragraph each."""
+    """Return a description of the ten sets, with a paragraph for each."""
     paragraphs = []
     for described in describe_sets(data_dir):
         if described["at_hand"] is None:

@@ -1,0 +1,205 @@
+"""Predictions of labeled rows by fits without their labels: the cross-validation.
+
+Labeled rows are divided into folds, and the rows of each fold are predicted by a fit
+that does not know their labels:
+
+    folds = stratified_folds(codes, 5, check_random_state(0))
+    probabilities = predict_held_out(fit_and_predict, folds)
+
+What such predictions say of the error on new rows is the subject of
+``_error_estimate.py``. Fits are run by one loop, ``attempt_fits``. It returns an error
+that a fit raises on purpose (``FitError``) as a value, so that a caller who compares
+methods can go on without the one that failed; any other error is a mistake and is
+raised.
+
+Studies have a loop of their own (``studies/engine.py``): every fit of theirs is stored,
+and an interrupted run continues.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from math import prod
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+
+from ._core import AnyArray, Array
+from ._messages import FitError
+from ._rows import unreported
+
+Result = TypeVar("Result")
+Failure = TypeVar("Failure", bound=Exception)
+
+# The fold of rows that are never tested: they train every fit.
+NO_FOLD = -1
+
+# Equal rows are copies if at most this many pairs of equal rows are expected by chance.
+_MAX_EXPECTED_PAIRS = 0.01
+
+# This many distinct rows do not occur equally often by chance.
+_MIN_DISTINCT_ROWS = 10
+
+
+class Split(NamedTuple):
+    """Indices of the rows whose labels a fit may use, and of the rows to predict."""
+
+    train: AnyArray
+    test: AnyArray
+
+
+def splits_of(folds: AnyArray) -> list[Split]:
+    """Return the split of every fold; ``folds`` has the fold of every row."""
+    names = np.unique(folds[folds != NO_FOLD])
+    return [
+        Split(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in names
+    ]
+
+
+def attempt_fits(
+    fit: Callable[..., Result],
+    cases: Iterable[tuple[Any, ...]],
+    *,
+    caught: type[Failure],
+    n_jobs: int | None = 1,
+) -> list[Result | Failure]:
+    """Call a function for every case; return its results, or the errors it raised.
+
+    A case is a tuple of arguments, such as a ``Split``. Errors of another class than
+    ``caught`` are raised.
+    """
+    jobs = (delayed(_attempt)(fit, case, caught) for case in cases)
+    return list(Parallel(n_jobs=n_jobs)(jobs))
+
+
+def _attempt(
+    fit: Callable[..., Result], case: tuple[Any, ...], caught: type[Failure]
+) -> Result | Failure:
+    try:
+        return fit(*case)
+    except caught as error:
+        return error
+
+
+def predict_held_out(
+    fit_and_predict: Callable[[AnyArray, AnyArray], AnyArray], folds: AnyArray
+) -> AnyArray | FitError:
+    """Predict the rows of every fold by a fit without their labels.
+
+    Parameters
+    ----------
+    fit_and_predict : callable
+        Takes the indices of a ``Split``, and returns an array with a prediction for
+        every row to test. Its warnings are not shown, because the fit to all rows
+        repeats what matters, and neither is its progress.
+    folds : ndarray of shape (n_rows,)
+        Fold of every row, or ``NO_FOLD``.
+
+    Returns
+    -------
+    predictions : ndarray of shape (n_tested, ...) or FitError
+        Predictions of the rows that have a fold, in their order; or the error of the
+        first fold that could not be fitted.
+    """
+    splits = splits_of(folds)
+    with warnings.catch_warnings(), unreported():
+        warnings.simplefilter("ignore")
+        results = attempt_fits(fit_and_predict, splits, caught=FitError)
+    predictions = []
+    for result in results:
+        if isinstance(result, FitError):
+            return result
+        predictions.append(result)
+    order = np.argsort(np.concatenate([split.test for split in splits]))
+    return np.concatenate(predictions)[order]
+
+
+def stratified_folds(
+    codes: AnyArray, n_folds: int, rng: np.random.RandomState
+) -> AnyArray:
+    """Draw folds that differ by at most one row, in all and in every class."""
+    order = rng.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    folds = np.empty(len(codes), dtype=int)
+    # Which folds get a row more than others is random too.
+    folds[order] = rng.permutation(n_folds)[np.arange(len(codes)) % n_folds]
+    return folds
+
+
+def shuffled_folds(n_rows: int, n_folds: int, rng: np.random.Generator) -> AnyArray:
+    """Draw folds that differ by at most one row, whatever the classes are."""
+    return rng.permutation(n_rows) % n_folds
+
+
+def ranked_folds(codes: AnyArray, keys: Array, max_folds: int) -> AnyArray:
+    """Deal the rows of every class to folds in the order of their keys.
+
+    Nothing is drawn: the folds do not depend on the order of the rows, and rows with
+    equal keys are in one fold. Classes with a single key have no fold.
+    """
+    folds = np.full(len(codes), NO_FOLD)
+    for k in np.unique(codes):
+        own = np.flatnonzero(codes == k)
+        ranks = np.unique(keys[own], return_inverse=True)[1]
+        if ranks.max() > 0:
+            folds[own] = ranks % max_folds
+    return folds
+
+
+def draw_labeled(
+    codes: AnyArray, candidates: AnyArray, max_rows: int, seed: int
+) -> AnyArray:
+    """Draw at most ``max_rows`` of the candidates, with at least one of every class."""
+    if len(candidates) <= max_rows:
+        return candidates
+    candidates = np.random.default_rng(seed).permutation(candidates)
+    firsts = np.unique(codes[candidates], return_index=True)[1]
+    others = np.delete(candidates, firsts)
+    return np.concatenate([candidates[firsts], others])[:max_rows]
+
+
+def find_copies(keys: AnyArray, columns: Iterable[AnyArray]) -> AnyArray:
+    """Return the index of the first copy of every row; its own if it has no copies.
+
+    A row must not be tested by a fit to its copy. ``keys`` are equal where rows and
+    their labels are; ``columns`` has, for every column, how often each of its values
+    occurs. Equal rows are copies if independent columns would hardly make any two rows
+    equal, or if all rows occur equally often, as in a table that was written twice.
+    """
+    numbers, counts = np.unique(keys, return_inverse=True, return_counts=True)[1:]
+    n_rows = len(keys)
+    own = np.arange(n_rows)
+    if len(counts) == n_rows:
+        return own
+    # How often the table was written, if all rows occur a multiple of that.
+    n_tables = 1
+    if len(counts) >= _MIN_DISTINCT_ROWS:
+        n_tables = int(np.gcd.reduce(counts))
+    if n_tables == 1:
+        chance = prod(float(np.square(each / n_rows).sum()) for each in columns)
+        if chance * n_rows * (n_rows - 1) / 2 > _MAX_EXPECTED_PAIRS:
+            return own
+    # Six equal rows of a table that was written three times are two rows with three
+    # copies each: only groups of ``n_copies`` equal rows are copies.
+    n_copies = n_tables if n_tables > 1 else n_rows
+    order = np.argsort(numbers, kind="stable")
+    rank_among_equal = own - np.repeat(np.cumsum(counts) - counts, counts)
+    first = np.empty(n_rows, dtype=int)
+    first[order] = order[own - rank_among_equal % n_copies]
+    return first
+
+
+def merge_copies(
+    rows: Array, codes: AnyArray, weights: Array
+) -> tuple[Array, AnyArray, Array]:
+    """Return distinct labeled rows, their codes, and the weights of all copies."""
+    # Adding 0.0 turns -0.0 into 0.0, so that equal numbers have equal bytes.
+    cells = np.column_stack([codes, rows]) + 0.0
+    keys = cells.view(np.dtype((np.void, cells.strides[0]))).ravel()
+    value_counts = (np.unique(column, return_counts=True)[1] for column in rows.T)
+    first = find_copies(keys, value_counts)
+    kept = np.unique(first)
+    summed_weights = np.bincount(first, weights)
+    return rows[kept], codes[kept], summed_weights[kept]
