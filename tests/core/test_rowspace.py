@@ -109,7 +109,10 @@ def test_every_method_gives_the_fit_of_all_features(method, shrinkage, monkeypat
 def test_fits_without_unlabeled_rows_too(shrinkage, monkeypatch):
     X, y, new = rows()
     kept = y >= 0
-    make = lambda: ImplicitlyConstrainedLDA(shrinkage=shrinkage)  # noqa: E731
+
+    def make():
+        return ImplicitlyConstrainedLDA(shrinkage=shrinkage)
+
     (ours, said), (plain, heard) = both(make, X[kept], y[kept], monkeypatch)
     assert said == heard
     assert_same(ours, plain, new)
@@ -125,7 +128,10 @@ def test_fits_without_unlabeled_rows_too(shrinkage, monkeypatch):
 def test_very_few_labels_too(classifier, shrinkage, n_labeled, monkeypatch):
     X, y, new = rows()
     y[n_labeled:] = -1
-    make = lambda: classifier(shrinkage=shrinkage)  # noqa: E731
+
+    def make():
+        return classifier(shrinkage=shrinkage)
+
     (ours, said), (plain, heard) = both(make, X, y, monkeypatch)
     assert said == heard
     assert_same(ours, plain, new)
@@ -134,7 +140,10 @@ def test_very_few_labels_too(classifier, shrinkage, n_labeled, monkeypatch):
 def test_shifted_unlabeled_rows_are_named_by_their_column(monkeypatch):
     X, y, _ = rows()
     X[y < 0, 20] += 1e4
-    make = lambda: ImplicitlyConstrainedLDA(shrinkage=0.5)  # noqa: E731
+
+    def make():
+        return ImplicitlyConstrainedLDA(shrinkage=0.5)
+
     (_, said), (_, heard) = both(make, X, y, monkeypatch)
     assert "the mean of column 20 is" in said[0]
     assert said == heard
@@ -167,7 +176,10 @@ def test_weights_of_unlabeled_rows_keep_the_fit_in_the_space_of_the_rows(
 ):
     X, y, new = rows()
     weights = np.where(y < 0, np.random.default_rng(0).uniform(0.5, 4, len(y)), 1.0)
-    make = lambda: classifier(shrinkage=0.2)  # noqa: E731
+
+    def make():
+        return classifier(shrinkage=0.2)
+
     (ours, _), (plain, _) = both(make, X, y, monkeypatch, sample_weight=weights)
     assert_same(ours, plain, new, 1e-9)
 

@@ -39,7 +39,10 @@ def odd_problems(
     draw, most_columns=6, most_classes=5, most_unlabeled=40, kinds=tuple(KINDS)
 ):
     d = draw(st.integers(1, most_columns))
-    each = lambda values: st.tuples(*[values] * d)  # noqa: E731
+
+    def each(values):
+        return st.tuples(*[values] * d)
+
     n_classes = draw(st.integers(2, most_classes))
     powers = st.integers(-90, 90)
     return OddProblem(
