@@ -153,7 +153,9 @@ def test_weighted_rows_are_fitted_in_all_features(monkeypatch):
 def test_memory_does_not_grow_with_the_square_of_the_features(method):
     X, y, new = rows(38, 5_000)
     shrinkage = next(
-        s for s in ("auto", 0.7) if not method.classifier(shrinkage=s)._needs.all_features
+        s
+        for s in ("auto", 0.7)
+        if not method.classifier(shrinkage=s)._needs.all_features
     )
     tracemalloc.start()
     method.classifier(shrinkage=shrinkage).fit(X, y).predict_proba(new)

@@ -35,7 +35,8 @@ def opened(X, name="X", weights=None, is_member=None, **settings):
 def assert_equal_sums(found, expected, rtol=1e-11):
     """All fields that are expected, up to rounding."""
     for name in vars(expected):
-        x, y = getattr(found, name), getattr(expected, name)
+        x = getattr(found, name)
+        y = getattr(expected, name)
         if y is not None:
             assert_allclose(x, y, rtol=rtol, atol=rtol * (1 + np.abs(y).max()))
 
