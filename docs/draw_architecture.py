@@ -68,7 +68,7 @@ STEPS = [
         "fit: the steps on the right, from top to bottom",
         "",
     ),
-    (1, 1, "_estimators", "inputs", "checks or opens X, notes its features", "rows"),
+    (1, 1, "_estimators", "rows_reader", "opens X once, notes its features", "rows"),
     (
         2,
         1,
@@ -81,8 +81,8 @@ STEPS = [
         1,
         2,
         "_estimators",
-        "prepare",
-        "checks y, weights and priors; few rows: reduces",
+        "fit_inputs",
+        "prepare: checks y, weights, priors; few rows: reduces",
         "FitInputs",
     ),
     (
@@ -127,7 +127,14 @@ STEPS = [
         "points that labelings attain; the gap",
         "",
     ),
-    (1, 6, "_estimators", "base", "stores the model in the user's units; warns", ""),
+    (
+        1,
+        6,
+        "_estimators",
+        "base, linear_model",
+        "judges and stores the fit; the model predicts",
+        "",
+    ),
     (0, 6, "user", "means_, covariance_, coef_, gap_, ...", "", ""),
 ]
 WIDTH = 3.55

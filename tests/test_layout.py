@@ -17,10 +17,11 @@ MODULES = sorted(
 # Modules without a test module of the same name, and where they are tested.
 ELSEWHERE = {
     "__main__.py": "tests/cli run it, tests/slow/test_interruptions interrupt it",
-    "_estimators/base.py": "test_common, test_sklearn_integration, every classifier",
     "_estimators/labels.py": "tests/faults/test_labels",
     "_estimators/predictions.py": "test_supervised, tests/faults, tests/rows",
-    "_estimators/prepare.py": "tests/faults/test_numbers",
+    "_estimators/fit_inputs.py": "tests/faults/test_numbers",
+    "_estimators/fit.py": "test_common, and every classifier",
+    "_estimators/average_lda.py": "tests/estimators/test_average",
     "_estimators/normalized.py": "tests/estimators/test_moment_constrained",
     "_estimators/self_learning.py": "tests/estimators/test_self_training",
     "_local_server.py": "tests/playground/test_server and tests/labeling/test_server",

@@ -108,7 +108,7 @@ def test_attributes_have_the_documented_shapes(classifier):
 def test_every_public_attribute_is_there_without_unlabeled_rows(classifier):
     X, y = DATA
     is_labeled = y != -1
-    if not classifier._uses_unlabeled_rows:
+    if not classifier()._needs.unlabeled_rows:
         fitted = classifier().fit(X[is_labeled], y[is_labeled])
     else:
         with pytest.warns(UserWarning, match="no unlabeled rows"):

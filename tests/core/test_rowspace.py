@@ -13,7 +13,7 @@ from iclda import (
     SelfTrainingLDA,
     SupervisedLDA,
 )
-from iclda._estimators import prepare
+from iclda._estimators import fit_inputs
 from iclda.methods import FITTED, FURTHER
 
 SHRINKAGES = [None, 0.1, 0.7, "auto"]
@@ -21,14 +21,14 @@ NARROWED = [
     method
     for method in (*FITTED, *FURTHER)
     if not method.options
-    and method.classifier()._can_narrow
+    and not method.classifier()._needs.all_features
     and method.name != "average"
 ]
 EVERY = [
     (method, s)
     for method in NARROWED
     for s in SHRINKAGES
-    if method.classifier(shrinkage=s)._can_narrow
+    if not method.classifier(shrinkage=s)._needs.all_features
 ]
 
 
@@ -46,11 +46,11 @@ def rows(n=30, d=60, n_classes=2):
 
 
 def fitted(classifier, X, y, monkeypatch, *, is_narrowed, **more):
-    monkeypatch.setattr(prepare, "WIDE", 0 if is_narrowed else 10**9)
+    monkeypatch.setattr(fit_inputs, "MIN_WIDE_FEATURES", 0 if is_narrowed else 10**9)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = classifier.fit(X, y, **more)
-    assert (model._gaussians_.covariance is None) == is_narrowed
+    assert (model._model_.gaussians.covariance is None) == is_narrowed
     return model, [str(one.message) for one in caught]
 
 
@@ -143,9 +143,9 @@ def test_shifted_unlabeled_rows_are_named_by_their_column(monkeypatch):
 
 def test_weighted_rows_are_fitted_in_all_features(monkeypatch):
     X, y, _ = rows()
-    monkeypatch.setattr(prepare, "WIDE", 0)
+    monkeypatch.setattr(fit_inputs, "MIN_WIDE_FEATURES", 0)
     weighted = SupervisedLDA(shrinkage=0.5).fit(X, y, np.full(len(y), 2.0))
-    assert weighted._gaussians_.covariance is not None
+    assert weighted._model_.gaussians.covariance is not None
 
 
 @pytest.mark.filterwarnings("ignore::iclda.DegenerateFitWarning")
@@ -153,7 +153,9 @@ def test_weighted_rows_are_fitted_in_all_features(monkeypatch):
 def test_memory_does_not_grow_with_the_square_of_the_features(method):
     X, y, new = rows(38, 5_000)
     shrinkage = next(
-        s for s in ("auto", 0.7) if method.classifier(shrinkage=s)._can_narrow
+        s
+        for s in ("auto", 0.7)
+        if not method.classifier(shrinkage=s)._needs.all_features
     )
     tracemalloc.start()
     method.classifier(shrinkage=shrinkage).fit(X, y).predict_proba(new)

@@ -106,10 +106,10 @@ def test_marker_rows_come_first_in_the_responsibilities(sample):
 
 def test_responsibilities_too_many_to_store_are_left_to_impute(sample, monkeypatch):
     n_entries = len(sample.X_unlabeled) * sample.n_classes
-    monkeypatch.setattr(_implicitly_constrained, "_MOST_STORED", n_entries)
+    monkeypatch.setattr(_implicitly_constrained, "_MAX_STORED_SHARES", n_entries)
     stored = sample.fit(ImplicitlyConstrainedLDA())
     assert stored.responsibilities_.size == n_entries
-    monkeypatch.setattr(_implicitly_constrained, "_MOST_STORED", n_entries - 1)
+    monkeypatch.setattr(_implicitly_constrained, "_MAX_STORED_SHARES", n_entries - 1)
     fit = sample.fit(ImplicitlyConstrainedLDA())
     with pytest.raises(AttributeError, match=r"impute\(X\)"):
         _ = fit.responsibilities_

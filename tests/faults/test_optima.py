@@ -192,7 +192,7 @@ def test_32_more_directions_than_rows_can_fill_have_no_maximum_unless_shrunk(
         model = classifier().fit(X, y)
     told = (
         "takes (nearly) one value per class"
-        if model._gaussians_.is_floored
+        if model._model_.gaussians.is_floored
         else "12 rows are too few"
     )
     assert told in str(caught[-1].message)

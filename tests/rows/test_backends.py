@@ -271,6 +271,6 @@ def test_12_to_32_faults_are_met_as_in_memory(make, tmp_path):
         model, words = outcome_of(make(rows, folder), y, weights)
         assert words == expected_words, fault
         if expected is not None:
-            found = model._gaussians_.log_joint(np.asarray(rows, dtype=float))
-            wanted = expected._gaussians_.log_joint(np.asarray(rows, dtype=float))
+            found = model._model_.gaussians.log_joint(np.asarray(rows, dtype=float))
+            wanted = expected._model_.gaussians.log_joint(np.asarray(rows, dtype=float))
             assert_allclose(found, wanted, rtol=1e-6, atol=1e-6, err_msg=fault)

@@ -34,7 +34,7 @@ def test_the_folds_are_as_many_as_the_rarest_class_allows(tmp_path):
         (
             ["a", "b"] * 5,
             {"n_labeled": 1},
-            "n_labeled=1 must lie between 2, one label a class",
+            "n_labeled=1 must lie between 2, one label of each class",
         ),
         (["a", "b"] * 5, {"n_labeled": 9}, "n_labeled=9 must lie between 2.* and 4"),
     ],

@@ -17,8 +17,9 @@ def test_the_terminal_shows_errors_by_class_of_what_is_recommended(tmp_path):
         "1",
     )
     said = call("compare", write(tmp_path), *options, "--out", tmp_path / "out")[1]
-    assert "by class\n  class  rows  wrong   error" in said
-    assert "To call every row 'iris' gets 67 % wrong: " in said
+    assert "Errors by class: " in said
+    assert "\n  class  rows  wrong   error" in said
+    assert "Calling every row 'iris' gets 67 % wrong: " in said
     assert "balanced" not in said
 
 
@@ -37,7 +38,7 @@ def test_columns_of_noise_teach_nothing_and_uneven_classes_have_a_balanced_error
     words = " ".join(said.split())
     answer = words.partition("Answer ")[2]
     assert answer.startswith(
-        "100 labels cannot show that anything was learned: to call every row"
+        "100 labels cannot show that anything was learned: calling every row"
     )
     assert "gets 20 % wrong" in answer
     assert "gets 50.0 % wrong (balanced error)" in words

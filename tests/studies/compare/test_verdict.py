@@ -95,12 +95,12 @@ def test_ties_in_error_go_to_the_lower_loss():
         (
             8,
             "unclear",
-            "To call every row 'a' gets 48 % wrong: with so few labels supervised LDA",
+            "Calling every row 'a' gets 48 % wrong: with so few labels supervised LDA",
         ),
         (
             13,
             "nothing",
-            "25 labels cannot show that anything was learned: to call every row 'a' g",
+            "25 labels cannot show that anything was learned: calling every row 'a' g",
         ),
     ],
 )
