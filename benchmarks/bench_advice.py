@@ -49,8 +49,8 @@ from iclda.studies.store import cells_of
 
 LABELS = (10, 20, 50)
 MOST_UNLABELED = 1_000
-# With fewer fresh rows, differences of 8 points are within chance.
-MIN_FRESH_ROWS = 75
+# With fewer rows, differences of 8 points are within chance.
+FEWEST_FRESH = 75
 _MOST_ROWS = 4_000
 _MOST_CATEGORIES = 20
 REGRET = 0.08
@@ -273,7 +273,8 @@ def run(
     def error_of(contestant: Contestant) -> float:
         try:
             model = build_classifier(contestant, 0, size).fit(rows, labels)
-        except ValueError:  # too few labels for it
+        # Too few labels for it.
+        except ValueError:
             return np.nan
         found = model.predict(scaler.transform(X[fresh]))
         return float((found != y[fresh].astype(str)).mean())
@@ -391,7 +392,7 @@ def main() -> None:
         if given.only and name not in given.only:
             continue
         columns = load()
-        sizes = [n for n in LABELS if (len(columns[1]) - n) // 2 >= MIN_FRESH_ROWS]
+        sizes = [n for n in LABELS if (len(columns[1]) - n) // 2 >= FEWEST_FRESH]
         seeds = range(given.first_seed, given.first_seed + given.seeds)
         tasks = [
             delayed(run)(name, columns, n, s, given.repeats)

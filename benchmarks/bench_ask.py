@@ -33,13 +33,13 @@ from iclda.model_selection import rows_to_label
 from iclda.tabular.label_error import random_estimate, wrong_on_random
 from iclda.tabular.table import Table
 
-MAX_ROWS = 2_000
+MOST_ROWS = 2_000
 N_TEST = 50
 LARGE = (1_000_000, 256)
-# Labels that are chosen, for each class.
+# Labels for each class.
 BUDGETS = (1, 2, 4, 8)
 STRATEGIES = ("random", "k-means", "margin", "rows_to_label")
-# The rule was chosen on these sets.
+# The rule was chosen on these.
 TUNED = {
     "cifar_resnet50",
     "mnist_efflite0",
@@ -68,7 +68,7 @@ def load(path, draw):
         with np.load(path, allow_pickle=False) as stored:
             X = stored["X"].astype(np.float64)
             y = stored["y"].astype(str)
-    kept = np.random.default_rng(draw).permutation(len(X))[:MAX_ROWS]
+    kept = np.random.default_rng(draw).permutation(len(X))[:MOST_ROWS]
     return X[kept], y[kept]
 
 

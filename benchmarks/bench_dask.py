@@ -45,8 +45,8 @@ PAPER = {
     "cores": 16,
     "bytes of a number": 4,
 }
-# Bytes per second that a worker reads, where blocks are read again in every pass.
-DISK_SPEED = 2e9
+# Bytes a second that a worker reads, where blocks are read again in every pass.
+DISK = 2e9
 # Rows drawn for the frame and for the search.
 SAMPLES = (4_096, 20_000)
 
@@ -173,7 +173,7 @@ def on_paper(
     moments = rows_a_worker / speed["moments, 1"] / cores
     labels = rows_a_worker / speed["labels, 1"] / cores
     arithmetic = moments + (n_passes - 1) * labels
-    # One more pass inspects the blocks.
+    # One more to inspect the blocks.
     n_rounds = n_passes + 1 + len(SAMPLES)
     waiting = n_rounds * n_blocks * seconds_a_block
     sums = bytes_of_sums(d)
@@ -188,8 +188,8 @@ def on_paper(
         "seconds of arithmetic": arithmetic,
         "seconds of scheduling": waiting,
         "seconds, rows kept": arithmetic + waiting,
-        "seconds to read all rows once": bytes_a_worker / DISK_SPEED,
-        "seconds, rows read again": (n_passes + 1) * bytes_a_worker / DISK_SPEED
+        "seconds to read all rows once": bytes_a_worker / DISK,
+        "seconds, rows read again": (n_passes + 1) * bytes_a_worker / DISK
         + arithmetic
         + waiting,
         "bytes of sums a block": sums,

@@ -117,7 +117,8 @@ def run_cell(path, n_labels, balanced, uneven, seed):
             try:
                 predicted = clf.fit(X[is_used], labels[is_used]).predict(X_test)
                 error = float(weights @ (predicted != y_test))
-            except ValueError:  # LDA of scikit-learn with one label a class
+            # LDA of scikit-learn with one label a class.
+            except ValueError:
                 error = np.nan
         found[name] = error, time.perf_counter() - start
         if name == "AutoLDA" and clf.error_interval_ is not None:

@@ -36,10 +36,8 @@ from iclda._core.labelsums import LinearRule
 from iclda._rows.device import ArrayRows
 from iclda._rows.protocol import Request
 
-# Rows are made in parts of this number ...
-_ROWS_PER_PART = 1 << 22
-# ... to which class means are added in blocks of this number, to save memory.
-_ROWS_PER_BLOCK = 1 << 18
+# Rows made at a time.
+_STEP = 1 << 22
 _TOL = 1e-5
 
 
@@ -70,13 +68,13 @@ def make_problem(size: argparse.Namespace) -> Problem:
     random = torch.Generator("cuda").manual_seed(5)
     rows = torch.empty((n_rows, n_features), device="cuda")
     on_card = torch.asarray(means, dtype=torch.float32, device="cuda")
-    for start in range(0, n_rows, _ROWS_PER_PART):
-        part = rows[start : start + _ROWS_PER_PART]
+    for start in range(0, n_rows, _STEP):
+        part = rows[start : start + _STEP]
         part.normal_(generator=random)
         codes = torch.randint(n_classes, (len(part),), device="cuda", generator=random)
-        for begin in range(0, len(part), _ROWS_PER_BLOCK):
-            block = slice(begin, begin + _ROWS_PER_BLOCK)
-            part[block] += on_card[codes[block]]
+        # In small blocks, to save memory.
+        for k in range(0, len(part), 1 << 18):
+            part[k : k + (1 << 18)] += on_card[codes[k : k + (1 << 18)]]
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
     return Problem(rows, X.astype(np.float32), y)
@@ -157,7 +155,7 @@ def time_passes(problem: Problem) -> dict[str, float]:
     intercept = rng.standard_normal(n_classes)
     frame = frame_of(ArrayRows(problem.rows, Request("X")).sample(4096, 0)[0])
     rows = ArrayRows(problem.rows, Request("X"))
-    # Label sums of two classes use the moments.
+    # Computed here, since label sums of two classes use them.
     rows.moments(frame)
 
     return {
@@ -286,10 +284,10 @@ def main() -> None:
     parser.add_argument("--kernels-only", action="store_true")
     parser.add_argument("--out", type=Path)
     size = parser.parse_args()
-    if not size.rows:
-        free_bytes, _ = torch.cuda.mem_get_info()
-        size.rows = int(0.8 * free_bytes) // (4 * size.features)
-    # A fit that does not converge, or kernels that do not run, end the benchmark.
+    size.rows = size.rows or int(0.8 * torch.cuda.mem_get_info()[0]) // (
+        4 * size.features
+    )
+    # A fit that did not converge, kernels that did not run.
     warnings.simplefilter("error")
     found = {**machine(), **measure(size)}
     if size.out:

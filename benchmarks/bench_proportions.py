@@ -123,7 +123,7 @@ def time_large(n_rows=1_000_000, n_features=50, n_labeled=500):
 def _seconds(classifier, X, labels):
     seconds = []
     for _ in range(3):
-        # Processor time, because other programs run too.
+        # Other programs run too.
         start = time.process_time()
         classifier.fit(X, labels)
         seconds.append(time.process_time() - start)

@@ -26,7 +26,7 @@ from iclda.studies.paper.fits import CellRows, fit_method
 from iclda.studies.paper.splits import fold_split, load_sets
 from iclda.studies.store import cells_of
 
-# Rounding of a likelihood per row.
+# Per row.
 TOLERANCE = 1e-9
 
 
@@ -66,9 +66,8 @@ def time_large(n_rows, n_features=50, n_labeled=200):
         X = rng.standard_normal((n_rows, n_features))
         X[:, 0] += distance * y
         labels = np.where(np.arange(n_rows) < n_labeled, y, -1)
-        # A fit that is not timed loads and caches what all fits need.
-        half = slice(n_rows // 2)
-        PessimisticLDA().fit(X[half], labels[half])
+        # Compiles the loops.
+        PessimisticLDA().fit(X[: n_rows // 2], labels[: n_rows // 2])
         unit = min(_seconds(lambda X=X: X.T @ X) for _ in range(5))
         clf = PessimisticLDA()
         took = min(

@@ -51,8 +51,7 @@ SIZES = (
     (20_000, 384, 2, 20),
 )
 LARGE = ((50_000, 384, 10, 100), (20_000, 768, 100, 1_000))
-# A fit is missed if it ends this far below the best, per labeled row.
-MISSED = 1e-6
+MISSED = 1e-6  # per labeled row
 # Settings that are halved and doubled: the table of docs/solvers.md.
 STUDIED = (
     ("STARTS", "screened_rows"),
@@ -207,8 +206,7 @@ def misses(*, n_problems: int, n_splits: int, n_seeds: int) -> None:
 
 def found_by(problem: Problem, scores: Any, height: float) -> float:
     """Anneal starts from a height of tau; return the objective of the best of them."""
-    held = hold_all(problem)
-    likelihood = problem.likelihood
+    held, likelihood = hold_all(problem), problem.likelihood
     annealing = Annealing(likelihood, held)
     members = annealing.evaluate(scores)
     tau = height * annealing.spread

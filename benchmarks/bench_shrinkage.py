@@ -24,7 +24,7 @@ from iclda.datasets import BENCHMARKS
 from iclda.studies.paper.splits import load_sets
 
 CLASSIFIERS = {"EMLDA": ExpectationMaximizationLDA, "ICLDA": ImplicitlyConstrainedLDA}
-# Labeled rows for each feature.
+# Labeled rows.
 SIZES = {"d/2": 0.5, "d": 1.0, "2d": 2.0}
 TEST_SHARE = 0.1
 LARGEST = 0.99

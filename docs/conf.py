@@ -39,7 +39,7 @@ myst_fence_as_directive = ["math"]
 html_math_renderer = "mathml"
 
 autosummary_generate = True
-# The docstrings name the types in words.
+# The docstrings say it in words.
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_validation_checks = set()

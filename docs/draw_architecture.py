@@ -6,8 +6,7 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-INK = "#1f2328"
-FAINT = "#6e7781"
+INK, FAINT = "#1f2328", "#6e7781"
 COLORS = {
     "user": "#ffffff",
     "edge": "#f3e8ff",
@@ -69,7 +68,7 @@ STEPS = [
         "fit: the steps on the right, from top to bottom",
         "",
     ),
-    (1, 1, "_estimators", "inputs", "checks or opens X, notes its features", "rows"),
+    (1, 1, "_estimators", "rows_reader", "opens X once, notes its features", "rows"),
     (
         2,
         1,
@@ -82,8 +81,8 @@ STEPS = [
         1,
         2,
         "_estimators",
-        "prepare",
-        "checks y, weights and priors; few rows: reduces",
+        "fit_inputs",
+        "prepare: checks y, weights, priors; few rows: reduces",
         "FitInputs",
     ),
     (
@@ -128,7 +127,14 @@ STEPS = [
         "points that labelings attain; the gap",
         "",
     ),
-    (1, 6, "_estimators", "base", "stores the model in the user's units; warns", ""),
+    (
+        1,
+        6,
+        "_estimators",
+        "base, linear_model",
+        "judges and stores the fit; the model predicts",
+        "",
+    ),
     (0, 6, "user", "means_, covariance_, coef_, gap_, ...", "", ""),
 ]
 WIDTH = 3.55
@@ -195,7 +201,8 @@ def draw_fit(axes):
     places = {(column, row) for column, row, *_ in STEPS}
     for column, row in places:
         x, y = corner(column, row)
-        if (column, row) in {(0, 0), (2, 4)}:  # to the box below
+        # To the box below.
+        if (column, row) in {(0, 0), (2, 4)}:
             axes.annotate(
                 "", (x + WIDTH / 2, y - GAP_Y), (x + WIDTH / 2, y), arrowprops=arrow
             )

@@ -53,14 +53,14 @@ def draw_rows(ax, X, y, shares=None):
     for k, marker in enumerate("os"):
         large = {"s": 52, "marker": marker, "edgecolor": INK, "zorder": 3}
         ax.scatter(*X[y == k].T, color=CLASS_COLORS[k], **large)
-    left, low = X.min(axis=0) - 0.4
-    right, high = X.max(axis=0) + 0.4
+    (left, low) = X.min(axis=0) - 0.4
+    (right, high) = X.max(axis=0) + 0.4
     ax.set(xlim=(left, right), ylim=(low, high))
 
 
 def draw_line(ax, clf, **style):
     """The decision boundary of a classifier of two features."""
-    a, b = clf.coef_[0]
+    (a, b) = clf.coef_[0]
     c = clf.intercept_[0]
     foot = -c * np.array([a, b]) / (a * a + b * b)
     along = np.array([-b, a]) / np.hypot(a, b)
@@ -344,7 +344,7 @@ def draw_all(folder: Path) -> None:
     }
     drawings["auto"] = (draw_choice, None)
     with warnings.catch_warnings():
-        # Fits are stopped after two rounds.
+        # Fits that are stopped after two rounds.
         warnings.simplefilter("ignore")
         for name, (draw, method) in drawings.items():
             figure = draw(method)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import iclda
-from docstrings import bare_signature
 from iclda import methods
+from tests.helpers.docstrings import bare_signature
 from tests.helpers.documents import BLOCK, assert_same_output, blocks
 
 ROOT = Path(__file__).parents[1]
@@ -22,10 +22,10 @@ DOCUMENTS = sorted(
 every_document = pytest.mark.parametrize(
     "document", DOCUMENTS, ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS]
 )
-CONTRIBUTING = (
-    ROOT / "CONTRIBUTING.md"
-)  # its examples are patches: see test_contributing.py
-PICTURES = ("auto", "chart", "fit", "floors", "labels")  # beside those of the methods
+# Its examples are patches: see test_contributing.py.
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+# Beside those of the methods.
+PICTURES = ("auto", "chart", "fit", "floors", "labels")
 
 
 @pytest.mark.parametrize(

@@ -123,8 +123,7 @@ def test_the_implicitly_constrained_fit_is_certified_whichever_rows_are_labeled(
         kept = np.r_[[order[truth[order] == k][:2] for k in np.unique(truth)]].ravel()
         others = order[~np.isin(order, kept)][: n_labeled - len(kept)]
         masked = np.full(len(X), None, dtype=object)
-        masked[kept] = truth[kept]
-        masked[others] = truth[others]
+        masked[kept], masked[others] = truth[kept], truth[others]
         fit = ImplicitlyConstrainedLDA(unlabeled=None, random_state=0).fit(X, masked)
         assert fit.converged_, (seed, fit.gap_)
 

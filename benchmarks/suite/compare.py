@@ -85,7 +85,7 @@ def confirmed(first: Comparison, second: Comparison) -> Comparison:
     return Comparison(changes, first.remarks, first.is_same_machine)
 
 
-# A row of now, and the stored one.
+# Now, stored.
 Pair = tuple[Row, Row]
 
 

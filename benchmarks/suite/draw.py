@@ -22,7 +22,7 @@ _PANELS: tuple[tuple[str, str, dict[str, dict[int, float]]], ...] = (
 _COLORS = {"LDA lsqr": INK, "RSSL (given)": "#d55e00"}
 _LABELS = {"LDA lsqr": "LDA lsqr, all labeled"}
 # Height of a line of text, in heights of the axes.
-_TEXT_HEIGHT = 0.065
+_LINE = 0.065
 
 
 @styled
@@ -95,7 +95,7 @@ def _name_lines(axes: Any, lines: Mapping[str, Mapping[int, float]]) -> None:
     ends = {method: (max(line), line[max(line)]) for method, line in lines.items()}
     far = [method for method, (n, _) in ends.items() if n == largest]
     heights = [float(np.log(ends[method][1]) - low) / (high - low) for method in far]
-    for method, place in zip(far, spread(heights, _TEXT_HEIGHT), strict=True):
+    for method, place in zip(far, spread(heights, _LINE), strict=True):
         _name(axes, method, (1, place), "axes fraction", (7, 0), "left")
     for method in [name for name in lines if name not in far]:
         is_point = len(lines[method]) == 1

@@ -8,7 +8,7 @@ MEMORY_MIB = 64.0
 EXPONENT = 1.05
 # Unlabeled rows over which the exponent is judged.
 SPAN = (10_000, 10_000_000)
-# So many times faster than scikit-learn's supervised fit of as many rows.
+# Times faster than scikit-learn's supervised fit of as many rows.
 FASTER = 3.0
 SETS = 10
 SPEED_UP = {"ICLDA": 1.6, "MCLDA": 1.6, "EMLDA": 1.3}

@@ -59,7 +59,7 @@ def fit_self_training(data: Data, y: Matrix) -> Any:
 
 
 def fit_label_spreading(data: Data, y: Matrix) -> Any:
-    # No label reaches some of the rows.
+    # Rows that no label reaches.
     with np.errstate(invalid="ignore"):
         return LabelSpreading(kernel="knn").fit(data.X, y)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .rows import Row
 
-# The pass for the moments labels no rows.
+# For the moments.
 _OTHER_PASSES = 1
 
 

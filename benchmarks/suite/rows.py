@@ -12,24 +12,14 @@ from typing import Any
 FORMAT = 1
 # One X whose unlabeled rows carry y = -1, instead of X_unlabeled.
 MARKED = "ICLDA, marked"
-# One read of the rows, by X @ w: what memory allows.
+# Of the rows, by X @ w: what memory allows.
 READ = "one read"
 OURS = ("LDA", "MCLDA", "SLLDA", "EMLDA", "ICLDA", MARKED, "predict", "predict_proba")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One thing measured on one sample: its time, its unit's, and how good it was.
-
-    Attributes
-    ----------
-    seconds : median of the runs
-    shared_seconds : of a fit to a problem that other methods have used
-    batch : number of fits that count as one measurement in a comparison
-    error : share of unlabeled rows classified wrongly
-    soft : share of unlabeled rows whose imputed label is not hard
-    extra_mib : peak memory beyond the input
-    """
+    """One thing measured on one sample: its time, its unit's, and how good it was."""
 
     case: str
     method: str
@@ -41,11 +31,14 @@ class Row:
     dtype: str = "float64"
     n_jobs: int = 1
     dataset: str | None = None
+    # Median of the runs.
     seconds: float | None = None
     n_runs: int = 0
     unit: str = "X'X"
     unit_seconds: float | None = None
+    # Of a fit to a problem that other methods have used.
     shared_seconds: float | None = None
+    # So many of these fits count as one measurement in a comparison.
     batch: int = 1
     objective: float | None = None
     gap: float | None = None
@@ -53,8 +46,11 @@ class Row:
     n_iter: int | None = None
     n_optima: int | None = None
     converged: bool | None = None
+    # Share of unlabeled rows classified wrongly.
     error: float | None = None
+    # Share of unlabeled rows whose imputed label is not hard.
     soft: float | None = None
+    # Peak memory beyond the input.
     extra_mib: float | None = None
     failure: str | None = None
 

@@ -104,7 +104,7 @@ def _over_splits(qualities: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _alone(method: str, data: Dataset, fold: int) -> tuple[float, float, CellRows]:
     """Seconds of a fit that begins with rows, of X'X, and the problem last fitted."""
-    # A fit that is not timed loads and caches what all fits need.
+    # What is loaded and cached on first use.
     fit_method(method, training_of(data, fold))
     fresh = iter([training_of(data, fold) for _ in range(_N_RUNS)])
     used: list[CellRows] = []

@@ -90,5 +90,6 @@ def _run(function: Callable[[], Any], timing: Timing) -> None:
     try:
         seconds, timing.result = seconds_of(function)
         timing.runs.append(seconds)
-    except Exception:  # a failed fit is a row with its traceback: the others go on
+    # A failed fit is a row with its traceback: the others go on.
+    except Exception:
         timing.failure = traceback.format_exc()

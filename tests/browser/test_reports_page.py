@@ -3,8 +3,9 @@
 from itertools import pairwise
 
 import pytest
-from pages import overflow
-from table_files import call, flowers, write
+
+from tests.helpers.browser import overflow
+from tests.helpers.table_files import call, flowers, write
 
 pytestmark = pytest.mark.browser
 

@@ -10,7 +10,7 @@ from iclda._core.likelihood import (
     smallest_eigenvalue,
 )
 from iclda._core.solvers.pessimistic import Contrast
-from problems import (
+from tests.helpers.problems import (
     draw_sample,
     fit_shares,
     labeled_log_likelihood,
@@ -48,8 +48,7 @@ def tangents(point):
     for k in range(len(point) - 1):
         for j in range(point.shape[1]):
             direction = np.zeros_like(point)
-            direction[k, j] = 1
-            direction[-1, j] = -1
+            direction[k, j], direction[-1, j] = 1, -1
             yield direction
 
 

@@ -13,7 +13,7 @@ from iclda import (
     SelfTrainingLDA,
     SupervisedLDA,
 )
-from iclda._estimators import prepare
+from iclda._estimators import fit_inputs
 from iclda.methods import FITTED, FURTHER
 
 SHRINKAGES = [None, 0.1, 0.7, "auto"]
@@ -21,14 +21,14 @@ NARROWED = [
     method
     for method in (*FITTED, *FURTHER)
     if not method.options
-    and method.classifier()._can_narrow
+    and not method.classifier()._needs.all_features
     and method.name != "average"
 ]
 EVERY = [
     (method, s)
     for method in NARROWED
     for s in SHRINKAGES
-    if method.classifier(shrinkage=s)._can_narrow
+    if not method.classifier(shrinkage=s)._needs.all_features
 ]
 
 
@@ -36,20 +36,21 @@ def rows(n=30, d=60, n_classes=2):
     rng = np.random.default_rng(1)
     y = np.arange(n) % n_classes
     X = rng.normal(size=(n, d)) * rng.uniform(0.5, 4, d) + 7
-    # The classes are far apart, so that there is one maximum.
+    # Far apart: one maximum.
     X[:, :6] += 12.0 * np.eye(3, 6)[y]
-    # A collinear column, and a constant one.
+    # Collinear.
     X[:, 9] = X[:, 8] * 2
+    # Constant.
     X[:, 11] = 3.0
     return X, np.where(np.arange(n) < 16, y, -1), rng.normal(size=(20, d)) + 7
 
 
 def fitted(classifier, X, y, monkeypatch, *, is_narrowed, **more):
-    monkeypatch.setattr(prepare, "WIDE", 0 if is_narrowed else 10**9)
+    monkeypatch.setattr(fit_inputs, "MIN_WIDE_FEATURES", 0 if is_narrowed else 10**9)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = classifier.fit(X, y, **more)
-    assert (model._gaussians_.covariance is None) == is_narrowed
+    assert (model._model_.gaussians.covariance is None) == is_narrowed
     return model, [str(one.message) for one in caught]
 
 
@@ -109,10 +110,7 @@ def test_every_method_gives_the_fit_of_all_features(method, shrinkage, monkeypat
 def test_fits_without_unlabeled_rows_too(shrinkage, monkeypatch):
     X, y, new = rows()
     kept = y >= 0
-
-    def make():
-        return ImplicitlyConstrainedLDA(shrinkage=shrinkage)
-
+    make = lambda: ImplicitlyConstrainedLDA(shrinkage=shrinkage)  # noqa: E731
     (ours, said), (plain, heard) = both(make, X[kept], y[kept], monkeypatch)
     assert said == heard
     assert_same(ours, plain, new)
@@ -128,10 +126,7 @@ def test_fits_without_unlabeled_rows_too(shrinkage, monkeypatch):
 def test_very_few_labels_too(classifier, shrinkage, n_labeled, monkeypatch):
     X, y, new = rows()
     y[n_labeled:] = -1
-
-    def make():
-        return classifier(shrinkage=shrinkage)
-
+    make = lambda: classifier(shrinkage=shrinkage)  # noqa: E731
     (ours, said), (plain, heard) = both(make, X, y, monkeypatch)
     assert said == heard
     assert_same(ours, plain, new)
@@ -140,10 +135,7 @@ def test_very_few_labels_too(classifier, shrinkage, n_labeled, monkeypatch):
 def test_shifted_unlabeled_rows_are_named_by_their_column(monkeypatch):
     X, y, _ = rows()
     X[y < 0, 20] += 1e4
-
-    def make():
-        return ImplicitlyConstrainedLDA(shrinkage=0.5)
-
+    make = lambda: ImplicitlyConstrainedLDA(shrinkage=0.5)  # noqa: E731
     (_, said), (_, heard) = both(make, X, y, monkeypatch)
     assert "the mean of column 20 is" in said[0]
     assert said == heard
@@ -151,9 +143,9 @@ def test_shifted_unlabeled_rows_are_named_by_their_column(monkeypatch):
 
 def test_weighted_rows_are_fitted_in_all_features(monkeypatch):
     X, y, _ = rows()
-    monkeypatch.setattr(prepare, "WIDE", 0)
+    monkeypatch.setattr(fit_inputs, "MIN_WIDE_FEATURES", 0)
     weighted = SupervisedLDA(shrinkage=0.5).fit(X, y, np.full(len(y), 2.0))
-    assert weighted._gaussians_.covariance is not None
+    assert weighted._model_.gaussians.covariance is not None
 
 
 @pytest.mark.filterwarnings("ignore::iclda.DegenerateFitWarning")
@@ -161,7 +153,9 @@ def test_weighted_rows_are_fitted_in_all_features(monkeypatch):
 def test_memory_does_not_grow_with_the_square_of_the_features(method):
     X, y, new = rows(38, 5_000)
     shrinkage = next(
-        s for s in ("auto", 0.7) if method.classifier(shrinkage=s)._can_narrow
+        s
+        for s in ("auto", 0.7)
+        if not method.classifier(shrinkage=s)._needs.all_features
     )
     tracemalloc.start()
     method.classifier(shrinkage=shrinkage).fit(X, y).predict_proba(new)
@@ -176,10 +170,7 @@ def test_weights_of_unlabeled_rows_keep_the_fit_in_the_space_of_the_rows(
 ):
     X, y, new = rows()
     weights = np.where(y < 0, np.random.default_rng(0).uniform(0.5, 4, len(y)), 1.0)
-
-    def make():
-        return classifier(shrinkage=0.2)
-
+    make = lambda: classifier(shrinkage=0.2)  # noqa: E731
     (ours, _), (plain, _) = both(make, X, y, monkeypatch, sample_weight=weights)
     assert_same(ours, plain, new, 1e-9)
 

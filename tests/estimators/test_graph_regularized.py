@@ -3,9 +3,9 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 
-from changes import assert_close, assert_same_fit
 from iclda import SemiSupervisedDiscriminantAnalysis, SupervisedLDA
-from problems import fit_shares, one_hot
+from tests.helpers.changes import assert_close, assert_same_fit
+from tests.helpers.problems import fit_shares, one_hot
 
 
 def roughness(rows, n_neighbors):

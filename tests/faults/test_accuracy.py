@@ -9,10 +9,10 @@ from iclda import SupervisedLDA
 from iclda._core.frame import frame_of
 from iclda._core.moments import whiten
 from iclda._rows.memory import MemoryRows
-from problems import problem_of, random_shares, small_sample
+from tests.helpers.problems import problem_of, random_shares, small_sample
 
 EPSILON = np.finfo(float).eps
-# As in LAPACK's tests: errors in units of what rounding of the input may cost.
+# LAPACK's: errors in units of what rounding of the input alone may cost.
 RATIO = 30
 
 

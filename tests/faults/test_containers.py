@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
-from changes import assert_same_fit
 from iclda import SelfLearningLDA
-from problems import every_classifier, whole_family
+from tests.helpers.changes import assert_same_fit
+from tests.helpers.problems import every_classifier, whole_family
 
 TRUE = np.arange(50) % 2
 X = np.random.default_rng(8).standard_normal((50, 3)) + 2.0 * TRUE[:, None] * [

@@ -12,14 +12,15 @@ import subprocess
 from contextlib import closing, contextmanager
 
 import pytest
-from table_files import call, write_model
+
+from tests.helpers.table_files import call, write_model
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
-# Share of the room that a file needs.
+# Of the room that a file needs.
 SHARE = 0.95
 KILOBYTES = [8, 16, 32, 48, 64, 80, 100, 150, 250, 400, 650, 900]
-# The first size that may be enough: pages and pictures take more or less room.
+# Pages and pictures take more or less room.
 FIRST_THAT_MAY_DO = 400
 EARLIER = b"what was there"
 FILES = {

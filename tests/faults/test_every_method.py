@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from changes import assert_finite, assert_same_fit
 from iclda import AutoLDA
 from iclda.methods import FITTED, FURTHER, METHODS
+from tests.helpers.changes import assert_finite, assert_same_fit
 
 METHODS_BY_NAME = {method.name: method for method in (*FITTED, *FURTHER)}
 CLASSIFIERS = {name: method.classifier for name, method in METHODS_BY_NAME.items()} | {
@@ -94,7 +94,8 @@ def test_13_a_constant_column_has_no_weight_and_is_named(name, value):
     wide = pd.DataFrame(
         np.insert(X, 1, value, axis=1), columns=["a", "always", "b", "c"]
     )
-    if name in IN_USERS_UNITS:  # the variance of a constant column is known there too
+    # The variance of a constant column is known there too.
+    if name in IN_USERS_UNITS:
         model = fit(name, wide)
     else:
         with pytest.warns(UserWarning, match="column 'always' is constant") as caught:
@@ -104,7 +105,8 @@ def test_13_a_constant_column_has_no_weight_and_is_named(name, value):
     tol = tolerance(name)
     assert_allclose(model.coef_[:, 1], 0, atol=1e-12)
     assert_array_equal(model.predict(wide), without.predict(X))
-    if "nearest-mean" not in name:  # whose variance is the mean over all columns
+    # Whose variance is the mean over all columns.
+    if "nearest-mean" not in name:
         assert_allclose(
             np.delete(model.coef_, 1, axis=1), without.coef_, rtol=tol, atol=tol
         )
@@ -146,7 +148,7 @@ def test_16_an_offset_of_1e8_keeps_the_coefficients(name):
 @pytest.mark.parametrize("offset", [1e8, 1e12, -1e15])
 def test_17_an_offset_costs_no_more_than_the_rounding_of_the_rows(name, offset):
     far = 8.0 * X + offset
-    # The difference is exact: what rounding has left of the rows.
+    # Exact: what rounding has left of the rows.
     near = far - offset
     moved = fit(name, far)
     centered = fit(name, near)
@@ -220,7 +222,8 @@ SETTINGS = [{}, {"shrinkage": 0.1}, {"shrinkage": "auto"}, {"priors": [0.3, 0.7]
         for name in CLASSIFIERS
         for each in SETTINGS
         if all(takes(name, parameter) for parameter in each)
-        and name != "auto"  # folds differ
+        # Folds differ.
+        and name != "auto"
     ],
 )
 def test_25_a_weight_counts_like_repeating_the_row(name, settings):
@@ -294,7 +297,8 @@ def test_29_unlabeled_rows_from_elsewhere_are_diagnosed_when_far(
         for each in caught
         if not issubclass(each.category, ConvergenceWarning)
     ]
-    if name == "auto" or diagnosis is None:  # auto chose the supervised fit
+    # Auto chose the supervised fit.
+    if name == "auto" or diagnosis is None:
         assert messages == []
     else:
         (message,) = messages
@@ -306,7 +310,8 @@ def test_29_unlabeled_rows_from_elsewhere_are_diagnosed_when_far(
 def test_30_the_order_of_rows_and_of_classes_changes_no_fit(name):
     expected = fit(name)
     order = np.random.default_rng(1).permutation(40)
-    if name != "auto":  # draws folds of rows
+    # Draws folds of rows.
+    if name != "auto":
         found = fit(name, X[order], Y[order]).predict_proba(X)
         assert_allclose(found, expected.predict_proba(X), atol=1e-6)
     swapped = fit(name, y=np.where(Y < 0, -1, 1 - Y))

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
-from changes import assert_same_fit
 from iclda import MomentConstrainedLDA, PessimisticLDA, SelfLearningLDA, SupervisedLDA
-from problems import by_labeling, every_classifier, semi_supervised
+from tests.helpers.changes import assert_same_fit
+from tests.helpers.problems import by_labeling, every_classifier, semi_supervised
 
 # Six rows of class 0, six of class 1, eighteen unlabeled ones.
 CODES = np.repeat([0, -1, 1, -1], [6, 4, 6, 14])

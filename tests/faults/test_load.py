@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA
-from problems import draw_sample, every_classifier
+from tests.helpers.problems import draw_sample, every_classifier
 
 N_FITS = 4
 
@@ -33,7 +33,8 @@ def test_52_fits_in_eight_threads_are_those_in_one(classifier):
 
 @every_classifier
 def test_53_fits_leave_no_memory_and_no_files_behind(classifier):
-    fit_and_predict(classifier, 0)  # what is imported and kept once
+    # What is imported and kept once.
+    fit_and_predict(classifier, 0)
     n_files = len(os.listdir("/dev/fd"))
     tracemalloc.start()
     try:

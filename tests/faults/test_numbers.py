@@ -10,7 +10,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from changes import assert_finite, assert_same_fit
 from iclda import (
     AverageLDA,
     ExpectationMaximizationLDA,
@@ -21,7 +20,8 @@ from iclda import (
     SelfLearningLDA,
     SupervisedLDA,
 )
-from problems import (
+from tests.helpers.changes import assert_finite, assert_same_fit
+from tests.helpers.problems import (
     by_labeling,
     draw_marked,
     every_classifier,
@@ -271,7 +271,8 @@ def test_26_weights_of_unlabeled_rows_count(classifier):
     heavy = classifier().fit(X, Y, np.where(Y < 0, 20.0, 1.0))
     light = classifier().fit(X, Y, np.where(Y < 0, 1e-9, 1.0))
     expected = SupervisedLDA().fit(X, Y).coef_
-    if classifier is NormalizedLDA:  # its limit has the direction only
+    # Its limit has the direction only.
+    if classifier is NormalizedLDA:
         expected = expected * np.linalg.norm(light.coef_) / np.linalg.norm(expected)
     assert_allclose(light.coef_, expected, rtol=1e-6)
     assert np.abs(heavy.coef_ - light.coef_).max() > 0.1

@@ -52,13 +52,11 @@ def is_free(path):
 
 
 def test_40_workers_of_a_killed_run_end_too(tmp_path):
-    def held():
-        return list(tmp_path.glob("held-*"))
-
     process = subprocess.Popen(
         [sys.executable, "-c", ENDLESS, str(tmp_path)], stderr=subprocess.DEVNULL
     )
     try:
+        held = lambda: list(tmp_path.glob("held-*"))  # noqa: E731
         wait_until(lambda: len(held()) == 2, "two workers have not started")
         assert not any(map(is_free, held()))
     finally:

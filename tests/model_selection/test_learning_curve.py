@@ -66,7 +66,7 @@ def curve_of(estimator=None, rows=X, y=Y, **options):
 
 
 def test_a_point_trains_on_as_many_rows_as_it_says():
-    # By default sizes go from none to all.
+    # By default from none to all.
     sizes = curve_of(Witness(), numbered()).sizes
     assert (len(sizes), sizes[0], sizes[-1]) == (7, 0, (~IS_LABELED).sum())
     seen.clear()
@@ -164,8 +164,10 @@ def test_means_leave_out_what_is_not_finite():
 
 
 @pytest.mark.parametrize(
-    "backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)]
-)  # processes take seconds to start
+    "backend",
+    ["threading", pytest.param("loky", marks=pytest.mark.slow)],
+    # Processes take seconds to start.
+)
 def test_workers_change_no_result(backend):
     alone = curve_of(SelfLearningLDA(), n_unlabeled=[5, 40])
     with joblib.parallel_config(backend=backend):

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from backends import SOURCES
 from iclda import AutoLDA
 from iclda.datasets import load_fashion_features
 from iclda.model_selection import rows_to_label
+from tests.helpers.row_sources import SOURCES
 
 
 @pytest.fixture(scope="module")

@@ -95,7 +95,7 @@ def test_a_given_marker_goes_before_that_of_the_classifier():
     y = np.where(IS_LABELED, TRUE, 7)
     expected = model.score(X[IS_LABELED], TRUE[IS_LABELED])
     assert semi_supervised_scorer(unlabeled=7)(model, X, y) == expected
-    # The default marker is -1, as in scikit-learn.
+    # -1, as in scikit-learn.
     assert semi_supervised_scorer()(model, X, Y) == expected
 
 

@@ -87,7 +87,7 @@ def test_unlabeled_rows_change_nothing_for_the_labeled_ones(y, seed):
     tested_alone = [
         test for _, test in splits(KFold(3, random_state=seed), labeled_only)
     ]
-    # The position of every labeled row among the labeled ones.
+    # Of every labeled row among the labeled ones.
     number = np.cumsum(y != -1) - 1
     tested = [number[test] for _, test in splits(KFold(3, random_state=seed), y)]
     assert_array_equal(np.concatenate(tested), np.concatenate(tested_alone))

@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 
 import iclda.plots
-from docstrings import (
+from iclda import SelfLearningLDA
+from tests.helpers.docstrings import (
     assert_parameters_are_documented,
     bare_signature,
     entries,
     parameters_of,
 )
-from iclda import SelfLearningLDA
 
 DISPLAYS = [getattr(iclda.plots, name) for name in iclda.plots.__all__]
 every_display = pytest.mark.parametrize(

@@ -19,14 +19,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
-from table_files import flowers, write, write_model
 from typer.testing import CliRunner
 
 from iclda.__main__ import make_app
+from tests.helpers.table_files import flowers, write, write_model
 
-BUDGET = 150  # seconds for each of the two kinds of cases
-LONGEST = 60  # seconds that one case may take on a busy machine
-EXIT_CODES = {0, 1, 2, 3}  # 130 comes from Ctrl-C only
+# Seconds for each of the two kinds of cases.
+BUDGET = 150
+# Seconds that one case may take on a busy machine.
+LONGEST = 60
+# 130 comes from Ctrl-C only.
+EXIT_CODES = {0, 1, 2, 3}
 WORDS = "species p q color wild class id a,b é 日本 =1+1 @x -1 <b>x</b> nan None {} %s"
 NAMES = [*WORDS.split(), "", " ", '"', "\n", "x" * 300, "\x00", "\x1b[31m"]
 NAMES += [
@@ -264,11 +267,12 @@ def run_command(arguments, folder, out=()):
     assert result.exit_code in EXIT_CODES, result.exit_code
     assert "Traceback" not in result.output, result.output
     assert result.exit_code != 2 or result.stderr.strip(), "nothing is said of an error"
+    # By default.
     hidden = (
         DeprecationWarning,
         PendingDeprecationWarning,
         ResourceWarning,
-    )  # by default
+    )
     seen = [
         str(each.message) for each in shown if not issubclass(each.category, hidden)
     ]
@@ -290,7 +294,8 @@ def table_case(rng, folder):
     """Fit a random table, and use the model on another."""
     path = random_table(rng, folder)
     options = ["--target", "species" if rng.random() < 0.95 else pick(rng, NAMES)]
-    if rng.random() < 0.9:  # to choose one takes seconds
+    # To choose one takes seconds.
+    if rng.random() < 0.9:
         options += ["--method", pick(rng, METHODS)]
     if rng.random() < 0.2:
         options += ["--drop-unusable"]

@@ -8,7 +8,7 @@ from iclda.datasets import BENCHMARKS
 from iclda.studies.paper.design import N_FOLDS, TABLES, n_labeled_of
 from iclda.studies.paper.splits import fold_split, load_sets
 from iclda.studies.store import cells_of
-from problems import one_hot
+from tests.helpers.problems import one_hot
 
 
 def supervised_predictions(X, codes, rows):

@@ -11,7 +11,7 @@ from iclda._core.solvers.anchored import (
     mean_of_rules,
     of_unit_spread,
 )
-from problems import draw_sample, problem_of
+from tests.helpers.problems import draw_sample, problem_of
 
 
 def scores_by_formulas(sample, shrinkages, shares=None):

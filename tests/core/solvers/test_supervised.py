@@ -16,7 +16,7 @@ from iclda._core.solvers.supervised import (
     supervised_reference,
 )
 from iclda._rows.memory import MemoryRows
-from problems import (
+from tests.helpers.problems import (
     draw_sample,
     log_joint,
     one_hot,
@@ -39,7 +39,7 @@ def test_oracle_approximating_shrinkage_is_as_printed_and_near_scikit_learns(
     p = n_features
     found = oracle_approximating(S, n_rows)
     assert found == pytest.approx(oracle_shrinkage(S, n_rows), rel=1e-12)
-    # scikit-learn leaves out the terms 2 / p.
+    # Which leaves out the terms 2 / p.
     assert found == pytest.approx(oas(rows)[1], rel=3 / p)
     assert oracle_approximating(S * 1e20, n_rows) == pytest.approx(found)
     padded = np.zeros((p + 2, p + 2))
@@ -77,7 +77,7 @@ def test_classes_without_spread_borrow_that_of_all_labeled_rows():
     labeled = summarize_labeled(
         MemoryRows(rows), GivenLabels(np.array([0, 1]), 2), frame
     )
-    # The mean over the features of the scatter 2 and 8 is 5.
+    # Mean over the features of scatter 2 and 8.
     expected = 0.1 * np.diag([5.0, 5.0])
     np.testing.assert_allclose(shrink_labeled(labeled, 0.1, frame), expected)
 
@@ -88,7 +88,7 @@ def test_the_pooled_shrinkage_is_that_of_the_deviations_from_class_means():
     residuals = np.concatenate(
         [rows[codes == k] - rows[codes == k].mean(axis=0) for k in range(3)]
     )
-    # 30 rows less 3 classes are 27 degrees of freedom.
+    # 30 rows less 3 classes.
     expected = oracle_shrinkage(residuals.T @ residuals / 27, 27)
     assert expected < 1
     assert pooled_shrinkage(labeled, frame_of(rows)) == pytest.approx(

@@ -12,7 +12,7 @@ from iclda import rows
 from iclda._rows import backend_of
 from iclda._rows.device import ArrayRows
 from iclda._rows.protocol import Request
-from problems import near_all
+from tests.helpers.problems import near_all
 
 SOURCES = {}
 

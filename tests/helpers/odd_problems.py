@@ -20,7 +20,7 @@ KINDS = {
         1.0 * (np.arange(len(normal)) == 0)
     ),
     "class": lambda normal, classes, rng: 1.0 * (classes == 0),
-    # A combination of all columns before it, and a copy of the last of them.
+    # Made of all columns before it, and of the one before it.
     "collinear": None,
     "duplicate": None,
 }
@@ -30,9 +30,8 @@ KINDS = {
 class OddProblem:
     """A recipe: equal recipes give equal rows.
 
-    ``kinds`` are those of the columns, ``scales`` powers of ten. ``offsets`` are powers
-    of ten in units of the columns, if there are any. ``weights`` are the smallest and
-    the largest power of ten.
+    Columns have kinds, scales and offsets: powers of ten, offsets in units of the
+    column, and none if empty. Weights are given by their smallest and largest power.
     """
 
     kinds: tuple[str, ...]
@@ -71,8 +70,6 @@ class OddProblem:
             return KINDS[kind](normal, classes, rng)
         if before.shape[1] == 0:
             return normal
-        return (
-            before @ rng.standard_normal(before.shape[1])
-            if kind == "collinear"
-            else before[:, -1]
-        )
+        if kind == "duplicate":
+            return before[:, -1]
+        return before @ rng.standard_normal(before.shape[1])

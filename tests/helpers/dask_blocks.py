@@ -10,7 +10,7 @@ import pandas
 from distributed import LocalCluster
 
 from iclda import ImplicitlyConstrainedLDA
-from problems import draw_sample
+from tests.helpers.problems import draw_sample
 
 # More rows than the search holds: it has to read them all.
 N_ROWS = 30_000
