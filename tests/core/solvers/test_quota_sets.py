@@ -28,7 +28,7 @@ OPTIONS = {"limits": Limits(200, 1e-6), "n_starts": 32, "seed": 0}
 
 
 def shares_of(n_classes, width=0.0):
-    """Shares that grow from class to class; with a width, intervals that begin there."""
+    """Shares that grow from class to class, or intervals that begin there."""
     low = (1 - width) * rising_shares(n_classes)
     return np.column_stack([low, low + width])
 
@@ -146,7 +146,7 @@ def values_of_labelings(sample, least, most):
 
 
 def best_soft_value(sample, proportions):
-    """The best of several bounded optimizations over soft labels that fill the quotas."""
+    """The best of several optimizations over soft labels that fill the quotas."""
     n_rows, n_classes = len(sample.X_unlabeled), sample.n_classes
     each_class = np.kron(np.ones(n_rows), np.eye(n_classes)) / n_rows
     rng = np.random.default_rng(0)
