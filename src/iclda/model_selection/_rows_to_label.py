@@ -84,18 +84,9 @@ def rows_to_label(
     source = reader.open(X, is_first=True)
     is_labeled, codes = _labels(y, unlabeled, source.n_rows)
     is_labeled[_indices(pending, source.n_rows)] = True
-    open_rows = np.flatnonzero(~is_labeled)
-    _check_number(n, len(open_rows), len(is_labeled), unlabeled)
+    _check_number(n, is_labeled, unlabeled)
     rng = check_random_state(0 if random_state is None else random_state)
-    wanted = max(_SAMPLED_ROWS, _SAMPLED_ROWS_PER_LABEL * n)
-    n_drawn = min(wanted, _MAX_CLUSTERED_ROWS, len(open_rows))
-    drawn = open_rows
-    if n_drawn < len(open_rows):
-        drawn = rng.choice(open_rows, n_drawn, replace=False)
-    labeled = rng.permutation(np.flatnonzero(is_labeled))[:_MAX_CLUSTERED_ROWS]
-    is_held = np.zeros(len(is_labeled), dtype=bool)
-    is_held[drawn] = True
-    is_held[labeled] = True
+    is_held = _draw_rows(is_labeled, n, rng)
     index = np.flatnonzero(is_held)
     rows = np.asarray(source.held(is_held).X, dtype=np.float64)
     check_finite(rows, "X", reader.feature_names, index=index)
@@ -132,7 +123,8 @@ def _indices(pending: Any, n_rows: int) -> AnyArray:
     return given.astype(int)
 
 
-def _check_number(n: Any, n_open: int, n_rows: int, unlabeled: Any) -> None:
+def _check_number(n: Any, is_labeled: AnyArray, unlabeled: Any) -> None:
+    n_open = int(np.count_nonzero(~is_labeled))
     largest = min(n_open, _MAX_CLUSTERED_ROWS // 2)
     if is_whole(n) and 1 <= int(n) <= largest:
         return
@@ -144,8 +136,23 @@ def _check_number(n: Any, n_open: int, n_rows: int, unlabeled: Any) -> None:
         )
     raise ValueError(
         f"n must be a whole number of rows to label, got {n!r}: {n_open:,} of "
-        f"{plural(n_rows, 'row')} are neither labeled nor pending, so {way_out}."
+        f"{plural(len(is_labeled), 'row')} are neither labeled nor pending, so "
+        f"{way_out}."
     )
+
+
+def _draw_rows(is_labeled: AnyArray, n: int, rng: np.random.RandomState) -> AnyArray:
+    """Return a mask of the unlabeled and labeled rows to cluster."""
+    unlabeled = np.flatnonzero(~is_labeled)
+    wanted = max(_SAMPLED_ROWS, _SAMPLED_ROWS_PER_LABEL * n)
+    n_drawn = min(wanted, _MAX_CLUSTERED_ROWS, len(unlabeled))
+    if n_drawn < len(unlabeled):
+        unlabeled = rng.choice(unlabeled, n_drawn, replace=False)
+    labeled = rng.permutation(np.flatnonzero(is_labeled))[:_MAX_CLUSTERED_ROWS]
+    is_drawn = np.zeros(len(is_labeled), dtype=bool)
+    is_drawn[unlabeled] = True
+    is_drawn[labeled] = True
+    return is_drawn
 
 
 def _doubts(rows: Array, codes: AnyArray) -> Array:

@@ -106,6 +106,7 @@ def refit(
     pull = (is_anchored * labeled.counts / (labeled.counts + _ANCHOR_ROWS))[:, None]
     drawn_means = (1 - pull) * means + pull * labeled.means
 
+    # Each share enters the two outer products by its root.
     shares = all_counts / all_counts.sum()
     root = np.sqrt(shares)[:, None]
     between = root * (means - moments.mean)
@@ -210,6 +211,7 @@ def gaussians_of_rule(
     if log_priors is None:
         log_priors = np.log(counts / counts.sum())
     coef, half_squares = _with_priors(rule, covariance, moments.mean, log_priors)
+    # Log priors that the moved means imply: exact if the linear system could be solved.
     implied = rule.intercept + moments.mean @ rule.coef + half_squares
     implied = implied - np.logaddexp.reduce(implied)
     rounding = _LOG_PRIORS_ROUNDING

@@ -166,9 +166,8 @@ class UpperBounds:
         self.v = det_core / (self.r * (1 - self.r))
         loss = float(self._loss(self.r) + b @ (self._curvatures * b))
         loss -= 2 * float(b @ (self._first - self.r * self._total))
-        self._constant = 0.0
         half_log_v = self.weight / 2 * math.log(self.v)
-        self._constant = self.maximum + half_log_v - self._level(self.r)
+        self._constant = self.maximum + half_log_v - self._terms_of_r(0.0, self.r)
         self._constant += loss / (2 * self._keep * det_core)
 
         # Multipliers whose bound touches the likelihood at the maximum.
@@ -176,18 +175,21 @@ class UpperBounds:
         multiplier = loss / det_core - self._keep * self.weight
         self.start = np.concatenate([lead[:1], lead[1:] @ axes, [multiplier]])
 
-        # The squared residuals of the least squares fit to the labeled rows alone.
+        # At the maximum the bound has to be concave in b.
         min_curvature = _MIN_LABELED_SPREAD * self.weight
+        self._least_loss = self._least_squares_loss(min_curvature)
+        smallest = float(self._curvatures[0])
+        is_regular = min(self._least_loss, smallest) > min_curvature
+        self.are_tight = is_regular and smallest + multiplier > 0
+
+    def _least_squares_loss(self, min_curvature: float) -> float:
+        """Return the squared residuals of the least squares fit to the labeled rows."""
         gram = np.diag(np.append(self.weight, self._curvatures.clip(min_curvature)))
         gram[0, 1:] = self._total
         gram[1:, 0] = self._total
         right = np.append(self._n_first, self._first)
-        self._least_loss = self._n_first - float(right @ np.linalg.solve(gram, right))
-
-        # At the maximum the bound has to be concave in b.
-        smallest = float(self._curvatures[0])
-        is_regular = min(self._least_loss, smallest) > min_curvature
-        self.are_tight = is_regular and smallest + multiplier > 0
+        explained = float(right @ np.linalg.solve(gram, right))
+        return float(self._n_first - explained)
 
     def _loss(self, r: Any) -> Any:
         """Return the squared residuals of the constant r: Q for b = 0."""
@@ -195,9 +197,12 @@ class UpperBounds:
 
     def _level(self, r: Any) -> Any:
         """Return the part of the likelihood that depends on r alone."""
+        return self._terms_of_r(self._constant, r)
+
+    def _terms_of_r(self, constant: float, r: Any) -> Any:
         inverse = self._n_first / r + self._n_second / (1 - r)
         return (
-            self._constant
+            constant
             + self._first_log_weight * np.log(r)
             + self._second_log_weight * np.log(1 - r)
             + inverse / (2 * self._keep)

@@ -165,8 +165,8 @@ def maximize_under_moments(problem: Problem) -> tuple[Gaussians, Outcome]:
 def _ascend(likelihood: LabeledLikelihood, start: Array) -> tuple[Array, float, bool]:
     """Maximize the likelihood by Newton's method in a trust region.
 
-    Return the point, minus its loss, and whether it is a maximum. The unknowns are
-    those of all classes but the last.
+    Return the point, its likelihood per unit of labeled weight, and whether it is a
+    maximum. The unknowns are the weights and sums of all classes but the last.
     """
     weight = likelihood.weight
     unknowns_of_start = start[:-1].ravel()

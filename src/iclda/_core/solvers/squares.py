@@ -97,6 +97,7 @@ def supervised_squares(labeled: LabeledSummary, whitening: Whitening) -> Array:
     weights = loss.target[:, 0]
     covariance = loss.metric[1:, 1:] - np.outer(mean, mean)
     eigenvalues, vectors = scipy.linalg.eigh(covariance)
+    # Directions in which the labeled rows do not vary get no slope.
     largest = max(eigenvalues.max(initial=0.0), _TINY)
     is_kept = eigenvalues > _EIGENVALUE_ROUNDING * largest
     vectors = vectors[:, is_kept]
@@ -111,6 +112,7 @@ def _loss_of(labeled: LabeledSummary, whitening: Whitening) -> SquaredLoss:
     means = whitening.points(labeled.means)
     transform = whitening.transform
     target = np.column_stack([weights, weights[:, None] * means])
+    # The mean of z is the sum over the classes of their weighted means.
     metric = np.empty((1 + whitening.rank, 1 + whitening.rank))
     metric[0] = target.sum(axis=0)
     metric[:, 0] = metric[0]
@@ -159,6 +161,8 @@ def minimize_soft_squares(
                 outcome = Outcome.STALLED
             else:
                 state = lower
+    # Without its gradient the point is the refitted one, whose first column has the
+    # class weights of the labels.
     weights = (state.point - state.gradient)[:, 0]
     return SoftSquares(state.point, state.loss, weights, max(1, n_iter), outcome)
 

@@ -60,7 +60,11 @@ def fit_labeled(
 def _fit_directly(
     frame: Frame, labeled: LabeledSummary, log_priors: Array | None
 ) -> Gaussians | None:
-    """Fit by a factor of the scatter within classes, if that is far from any floor."""
+    """Fit by a factor of the scatter within classes, if that is far from any floor.
+
+    None if it is not. One factorization is enough here; otherwise all labeled rows are
+    whitened first, which shows the directions without variance.
+    """
     weights = labeled.counts / labeled.weight
     mean = weights @ labeled.means
     covariance = (labeled.within + labeled.within.T) / (2 * labeled.weight)
@@ -149,6 +153,7 @@ def pooled_shrinkage(
     n_free = labeled.weight - len(labeled.counts)
     if n_free <= 0 or not labeled.has_spread:
         return 1.0
+    # The shrinkage does not depend on a common unit, and squares do not overflow.
     units = frame.scale / frame.scale.max()
     covariance = labeled.within / n_free * units[:, None] * units
     return oracle_approximating(covariance, n_free, n_constant)
@@ -203,12 +208,15 @@ def gains_over(problem: Problem, model: Gaussians, reference: Gaussians) -> Gain
     frame = problem.frame
     ahead = lead_over(model, reference)
     labeled_sums = labeled.counts[:, None] * labeled.means
+    # The part of the gain that does not depend on labels of the unlabeled rows.
     known = _sum_of_scores(ahead, labeled.counts, labeled_sums)
     known += common_terms(model, moments) - common_terms(reference, moments)
     weight = moments.weight
     if rows.n_rows == 0:
         gain = known / weight
         return Gains(gain, gain, gain, 0.0)
+    # Log-sum-exp of hard labels is the largest score: that of ``ahead`` gives the best
+    # case, that of its negative the worst one.
     behind = LinearRule(-ahead.coef, -ahead.intercept, is_soft=False)
     own = rows.label_sums(model.score_rule(), frame)
     return Gains(
