@@ -14,7 +14,6 @@ in which these shares can move the point.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import scipy.linalg
@@ -135,6 +134,7 @@ class _Balanced:
     first : the gradient without its part in the directions of rows that tie, which is
         rounding
     scores : (K, 1 + rank) the scores that give the shares
+    shares : (K, n) the shares
     is_leaving : (K, n) shares that a step would make negative; then the point is not
         balanced yet
     """
@@ -144,6 +144,7 @@ class _Balanced:
     gradient: Array
     first: Array
     scores: Array
+    shares: Array
     is_leaving: AnyArray | None = None
 
 
@@ -153,69 +154,122 @@ def _balance(
     """Find scores by which the shares of rows that tie make the gradient vanish.
 
     It vanishes in the directions in which these shares can move the point. Newton's
-    method in these directions: a step solves -H J step = residual. ``is_tied`` (K, n)
-    marks the classes that tie. None if it fails.
+    method in these directions begins at ``scores``. ``is_tied`` (K, n) marks the
+    classes that tie. None if it fails.
     """
     chosen = settings.PATH_LIMIT
-    basis = _directions(held.z, is_tied)
-    tied_rows = np.flatnonzero(np.count_nonzero(is_tied, axis=0) > 1)
-    tied_z = held.z[tied_rows]
-    is_sharing = is_tied[:, tied_rows]
-    with_all_classes = partial(with_last_class, shape=scores.shape)
-    free = basis.T @ (scores - scores[-1])[:-1].ravel()
+    tied = _TiedRows(objective, held, is_tied)
+    free = tied.basis.T @ (scores - scores[-1])[:-1].ravel()
     # Largest change of a share by the step before.
     previous_change = np.inf
     for _ in range(chosen.max_steps):
-        # 1. Evaluate the objective at the shares.
-        scores = with_all_classes(basis @ free)
-        shares = tied_shares(scores @ held.z.T, is_tied)
-        point = held.labeled_point + (shares * held.weights) @ held.z
-        if not objective.is_bounded(point):
-            return None
-        value, gradient = objective.value_and_gradient(point)
-        gradient = gradient - gradient[-1]
-        residual = basis.T @ gradient[:-1].ravel()
-        first = gradient - with_all_classes(basis @ residual)
-        balanced = _Balanced(point, float(value), gradient, first, scores)
-        if not len(free):
+        # 1. Find a Newton step.
+        balanced = tied.evaluate(free)
+        if balanced is None or not len(free):
             return balanced
-
-        # 2. Solve for the step.
-        hessian = basis.T @ objective.hessian(point) @ basis
-        labeling = Labeling(
-            scores=scores, point=point, log_sum=0.0, rows=held, shares=shares
-        )
-        derivative = basis.T @ labeling.matrix() @ basis
-        step = -_solve(derivative, _solve(hessian, residual))
+        step = tied.newton_step(balanced)
         if not np.isfinite(step).all():
             return None
 
-        # 3. Stop where it changes no share; drop shares that it makes negative.
-        relative_changes = np.where(
-            is_sharing, with_all_classes(basis @ step) @ tied_z.T, 0.0
-        )
-        tied = shares[:, tied_rows]
-        relative_changes -= (tied * relative_changes).sum(axis=0)
-        relative_changes[~is_sharing] = 0.0
-        largest = float(np.abs(tied * relative_changes).max())
+        # 2. Stop where it changes no share; drop shares that it makes negative.
+        relative_changes = tied.relative_changes(balanced, step)
+        changes = tied.of_tied(balanced.shares) * relative_changes
+        largest = float(np.abs(changes).max())
         is_rounding = previous_change / 2 <= largest <= _ROUNDED_CHANGE
         if largest <= _ZERO_CHANGE or is_rounding:
             return balanced
-        most_reduced = relative_changes.min()
-        if most_reduced < -1:
-            # The share reduced most, with those of equal rows, and all small ones
-            # below zero.
-            is_small = (relative_changes < -1) & (tied < chosen.small_share)
-            is_equal = relative_changes <= _EQUAL_CHANGE_RATIO * most_reduced
-            is_leaving = np.zeros(is_tied.shape, dtype=bool)
-            is_leaving[:, tied_rows] = is_small | is_equal
+        if relative_changes.min() < -1:
+            is_leaving = tied.find_leaving(balanced, relative_changes)
             return replace(balanced, is_leaving=is_leaving)
 
-        # 4. Take the step, shortened if a share would grow too much.
+        # 3. Take the step, shortened if a share would grow too much.
         previous_change = largest
         growth = max(float(relative_changes.max()), _SMALLEST_DIVISOR)
         free = free + step * min(1.0, chosen.max_growth / growth)
     return None
+
+
+class _TiedRows:
+    """Rows that several classes share, and the directions that they move the point in.
+
+    Attributes
+    ----------
+    basis : an orthonormal basis of these directions, in columns; free scores are
+        coordinates in it
+    """
+
+    def __init__(self, objective: Objective, held: HeldSet, is_tied: AnyArray) -> None:
+        self._objective = objective
+        self._held = held
+        self._is_tied = is_tied
+        self._tied_rows = np.flatnonzero(np.count_nonzero(is_tied, axis=0) > 1)
+        self._tied_z = held.z[self._tied_rows]
+        self._is_sharing = is_tied[:, self._tied_rows]
+        self.basis = _directions(held.z, is_tied)
+
+    def of_tied(self, shares: Array) -> Array:
+        """Return the shares of the rows that tie."""
+        return np.asarray(shares[:, self._tied_rows])
+
+    def _in_all_classes(self, free: Array) -> Array:
+        return with_last_class(self.basis @ free, self._held.labeled_point.shape)
+
+    def evaluate(self, free: Array) -> _Balanced | None:
+        """Evaluate the objective at free scores; None at a singular model."""
+        held = self._held
+        scores = self._in_all_classes(free)
+        shares = tied_shares(scores @ held.z.T, self._is_tied)
+        point = held.labeled_point + (shares * held.weights) @ held.z
+        if not self._objective.is_bounded(point):
+            return None
+        value, gradient = self._objective.value_and_gradient(point)
+        gradient = gradient - gradient[-1]
+        first = gradient - self._in_all_classes(self._residual(gradient))
+        return _Balanced(point, float(value), gradient, first, scores, shares)
+
+    def _residual(self, gradient: Array) -> Array:
+        """Return the gradient in the directions of the basis."""
+        return np.asarray(self.basis.T @ gradient[:-1].ravel())
+
+    def newton_step(self, balanced: _Balanced) -> Array:
+        """Return the solution of -H J step = residual; NaN if a matrix is singular.
+
+        H is the Hessian of the objective, J the derivative of the point by the scores,
+        both in the directions of the basis.
+        """
+        hessian = self._objective.hessian(balanced.point)
+        labeling = Labeling(
+            scores=balanced.scores,
+            point=balanced.point,
+            log_sum=0.0,
+            rows=self._held,
+            shares=balanced.shares,
+        )
+        hessian = self.basis.T @ hessian @ self.basis
+        derivative = self.basis.T @ labeling.matrix() @ self.basis
+        residual = self._residual(balanced.gradient)
+        return -_solve(derivative, _solve(hessian, residual))
+
+    def relative_changes(self, balanced: _Balanced, step: Array) -> Array:
+        """Return the changes of shares by a step, over the shares, to first order."""
+        scores = self._in_all_classes(step) @ self._tied_z.T
+        changes = np.where(self._is_sharing, scores, 0.0)
+        changes -= (self.of_tied(balanced.shares) * changes).sum(axis=0)
+        changes[~self._is_sharing] = 0.0
+        return changes
+
+    def find_leaving(self, balanced: _Balanced, relative_changes: Array) -> AnyArray:
+        """Return which shares (K, n) leave: the one reduced most, and all small ones.
+
+        Shares of equal rows leave together.
+        """
+        shares = self.of_tied(balanced.shares)
+        is_small = (relative_changes < -1) & (shares < settings.PATH_LIMIT.small_share)
+        most_reduced = relative_changes.min()
+        is_equal = relative_changes <= _EQUAL_CHANGE_RATIO * most_reduced
+        is_leaving = np.zeros(self._is_tied.shape, dtype=bool)
+        is_leaving[:, self._tied_rows] = is_small | is_equal
+        return is_leaving
 
 
 def _directions(z: Array, is_tied: AnyArray) -> Array:
