@@ -1,4 +1,4 @@
-"""A fitted linear model: deviations, discriminants and rows far from those of the fit."""
+"""A fitted linear model: deviations, discriminants, and cells far from the fit."""
 
 import numpy as np
 import pytest

@@ -119,7 +119,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     def _solve(self, problem: Problem) -> Fit:
         """Fit a prepared problem. Nothing is stored.
 
-        Without unlabeled rows the problem is one of the labeled rows alone, whose fit is
+        Without unlabeled rows the problem is one of the labeled rows alone, and its fit
         the supervised one.
         """
         raise NotImplementedError
@@ -460,8 +460,8 @@ class LinearGaussianClassifier(
         Returns
         -------
         bounds : GainBounds
-            ``worst``, ``best`` and ``expected`` change of the log likelihood of all rows
-            per unit of weight, the last under the fit's own posteriors;
+            ``worst``, ``best`` and ``expected`` change of the log likelihood of all
+            rows per unit of weight, the last under the fit's own posteriors;
             ``disagreement``, the share of the unlabeled rows that the two classify
             differently; ``sentence``, all of that in words.
         """
@@ -478,9 +478,9 @@ class LinearGaussianClassifier(
         inputs = prepare(RowsReader(self), as_fitted, needs, is_first=False)
         if not np.array_equal(inputs.labels.classes, self.classes_):
             raise ValueError(
-                f"y holds the classes {inputs.labels.classes.tolist()}, and the fit has "
-                f"{self.classes_.tolist()}: pass the rows and labels that were passed to "
-                "fit."
+                f"y holds the classes {inputs.labels.classes.tolist()}, and the fit "
+                f"has {self.classes_.tolist()}: pass the rows and labels that were "
+                "passed to fit."
             )
         problem = replace(inputs, frame=model.frame).problem
         gains = gains_over(problem, model.gaussians, supervised_reference(problem))
@@ -569,7 +569,7 @@ class LinearGaussianClassifier(
         return joint[np.arange(len(joint)), codes]
 
     def to_sklearn(self) -> Any:
-        """The same classifier as scikit-learn's own, which predicts without this package.
+        """The same classifier as one of scikit-learn, which predicts without iclda.
 
         Returns
         -------

@@ -155,10 +155,10 @@ def check_labeled_span(
         yield from check_span(variances, span.within + span.left_out, feature_names)
         return
     message = say(
-        "The {n} labeled rows are too few, or too alike within their classes, for these "
-        "columns (they span {rank} of {needed} dimensions): {name} separates them "
-        "perfectly, whatever they are, and its probabilities will be 0 or 1. Label more "
-        "rows, or pass {another}{@shrinkage}, for example 0.1.",
+        "The {n} labeled rows are too few, or too alike within their classes, for "
+        "these columns (they span {rank} of {needed} dimensions): {name} separates "
+        "them perfectly, whatever they are, and its probabilities will be 0 or 1. "
+        "Label more rows, or pass {another}{@shrinkage}, for example 0.1.",
         n=n_labeled,
         rank=span.within,
         needed=span.total,

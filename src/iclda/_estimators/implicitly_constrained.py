@@ -32,7 +32,7 @@ _SHARE_ROUNDING = 1e-12
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
-    """LDA whose labeling of the unlabeled rows maximizes the likelihood of the labeled rows.
+    """LDA with the labeling that maximizes the likelihood of the labeled rows.
 
     The labels of the unlabeled rows may be soft. ``gap_`` certifies the fit: to first
     order, no change of labels can raise the objective by more than ``gap_``. The
@@ -203,8 +203,9 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         stored: Array | None = self._responsibilities_
         if stored is None:
             raise AttributeError(
-                "responsibilities_ is stored by fit for arrays in memory, up to a million entries "
-                "(unlabeled rows x classes): use impute(X), which gives them for any rows."
+                "responsibilities_ is stored by fit for arrays in memory, up to a "
+                "million entries (unlabeled rows x classes): use impute(X), which "
+                "gives them for any rows."
             )
         return stored
 
