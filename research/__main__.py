@@ -2,107 +2,56 @@
 
 from __future__ import annotations
 
-import argparse
-import json
-import shlex
-import shutil
-import sys
 from pathlib import Path
+from typing import Annotated
 
-from joblib import cpu_count
+import typer
+from typer import Option
 
-from iclda._messages import wrap
 from iclda._progress import show_cells
+from iclda.cli import messages, options
+from iclda.cli.studies import Data, Out
 from iclda.studies.page import check_can_report
 
 from .answers import draw_answers
 from .plan import EXPERIMENTS
 from .questions import StudySettings, run_questions
 
-# Exit codes of the shell: an error that the user can correct, and Ctrl-C.
-_USAGE_ERROR = 2
-_INTERRUPTED = 130
-_MAX_LINE_WIDTH = 100
-_RESUMABLE = "What was computed is kept: run the same command to go on."
+PROGRAM = "python -m research"
+
+_Quick = Annotated[bool, Option("--quick", help="Few sets and repeats: half a minute.")]
+_Features = Annotated[
+    Path | None,
+    Option(metavar="FOLDER", help="Folder of .npz files with X and y to use as well."),
+]
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the study and draw the answers; return the exit code."""
-    if arguments is None:
-        arguments = sys.argv[1:]
-    options = _parse(arguments)
-    settings = StudySettings(
-        out=options.out,
-        seed=options.seed,
-        jobs=options.jobs or cpu_count(),
-        data_dir=options.data,
-        features=options.features,
-        command=shlex.join(["python", "-m", "research", *arguments]),
-        is_quick=options.quick,
-    )
-    try:
-        _run(settings, quiet=options.quiet, print_json=options.json)
-    except KeyboardInterrupt:
-        print(f"Interrupted. {_RESUMABLE}", file=sys.stderr)
-        return _INTERRUPTED
-    except (ValueError, OSError, ImportError) as error:
-        print(f"Error: {error}", file=sys.stderr)
-        return _USAGE_ERROR
-    return 0
-
-
-def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m research",
-        description="Answer the open questions of the paper by experiments.",
-    )
-    parser.add_argument(
-        "--quick", action="store_true", help="few sets and repeats: half a minute"
-    )
-    parser.add_argument(
-        "--features",
-        type=Path,
-        metavar="FOLDER",
-        help="also use the .npz files with X and y in this folder",
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("answers"),
-        metavar="FOLDER",
-        help="for rows, tables, figures and the report (default: answers)",
-    )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        metavar="FOLDER",
-        help="of NAME.csv files (default: ICLDA_DATA)",
-    )
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=0,
-        metavar="N",
-        help="processes (default: all cores)",
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="N")
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
-    parser.add_argument(
-        "--json", action="store_true", help="print a summary for programs"
-    )
-    return parser.parse_args(arguments)
-
-
-def _run(settings: StudySettings, *, quiet: bool, print_json: bool) -> None:
+def study(
+    quick: _Quick = False,
+    features: _Features = None,
+    jobs: options.Jobs = 0,
+    seed: options.Seed = 0,
+    out: Out = Path("answers"),
+    data: Data = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+) -> None:
+    """Answer the open questions of the paper by experiments."""
     check_can_report()
-    width = min(shutil.get_terminal_size().columns, _MAX_LINE_WIDTH)
     if not quiet:
-        duration = "half a minute" if settings.is_quick else "five minutes"
-        text = (
-            f"Answers go to {settings.out}: about {duration} on two cores. {_RESUMABLE}"
+        duration = "half a minute" if quick else "five minutes"
+        messages.announce(
+            f"Answers go to {out}: about {duration} on two cores. {messages.RESUMABLE}"
         )
-        print("\n".join(wrap(text, width)), file=sys.stderr)
-
+    settings = StudySettings(
+        out=out,
+        seed=seed,
+        jobs=jobs or options.n_cores(),
+        data_dir=data,
+        command=options.command_line(PROGRAM),
+        features=features,
+        is_quick=quick,
+    )
     # The bar shows which of the experiments is running.
     titles = {
         name: f"{name} ({number} of {len(EXPERIMENTS)})"
@@ -110,23 +59,30 @@ def _run(settings: StudySettings, *, quiet: bool, print_json: bool) -> None:
     }
     with show_cells(quiet) as advance:
         run_questions(settings, lambda name, *counts: advance(titles[name], *counts))
-    with show_cells(quiet or print_json, title="Writing the report"):
-        summary = draw_answers(settings.out)
+    with show_cells(quiet or json, title="Writing the report"):
+        summary = draw_answers(out)
 
-    if print_json:
-        print(json.dumps(summary, indent=2))
+    if json:
+        messages.print_json(summary)
     elif not quiet:
         for sentences in summary["answers"].values():
-            for sentence in sentences:
-                print("\n".join(wrap(sentence, width)))
-            print()
-        print(f"Report: {summary['report']}")
-    if settings.is_quick and not quiet:
-        print(
-            "A quick run has too few fits for its numbers to mean much.",
-            file=sys.stderr,
-        )
+            typer.echo("\n".join(messages.wrap_lines(sentences)) + "\n")
+        typer.echo(f"Report: {summary['report']}")
+    if quick and not quiet:
+        messages.announce("A quick run has too few fits for its numbers to mean much.")
+
+
+def make_app() -> typer.Typer:
+    """Return the command as a Typer application."""
+    app = typer.Typer(
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.command()(messages.explained(study, messages.RESUMABLE))
+    return app
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    make_app()(prog_name=PROGRAM)

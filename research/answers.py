@@ -1,7 +1,7 @@
 """Answers to the open questions, from stored rows: sentences, tables, figures, a page.
 
 The queries of the rows are in ``answers.toml``, the sentences in ``answers.txt.j2``.
-The page and the terminal show the same ones.
+The page and the terminal show the same sentences.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from iclda.datasets import BENCHMARKS
 from iclda.methods import INK, find_method
 from iclda.plots._look import method_styles
 from iclda.studies.page import (
+    NO_NUMBER,
     csv_text,
     fill,
     new_figure,
@@ -43,12 +44,14 @@ if TYPE_CHECKING:
 # Rows of a query, by column.
 Records = list[dict[str, Any]]
 _QUERIES = tomllib.loads(files(__package__).joinpath("answers.toml").read_text("utf-8"))
+# A figure of lines has at most this many panels beside each other.
 _MAX_PANELS_PER_ROW = 4
-_MARKS = "|xoD"
-# A run on fewer tables is called a quick one, which is not evidence.
+# Markers of matplotlib for the quantities of a figure of dots.
+_MARKERS = "|xoD"
+# A run on fewer tables than this is called a quick one: its numbers are not evidence.
 _MIN_TABLES = 10
-# A regret is the error above that of the best method of a case, which is a table with a
-# number of labels.
+# A case is a table with a number of labels. The regret of a method is its error above
+# that of the best method of the case.
 _REGRETS = """
     errors AS (
         SELECT dataset, part, method, AVG(error) AS error, AVG(seconds) AS seconds
@@ -60,7 +63,7 @@ _REGRETS = """
     regrets AS (
         SELECT *, error - least AS regret
         FROM errors JOIN least USING (dataset, part))"""
-# Names of numbers of labels, which are stored in percent of the number of features.
+# Names of numbers of labels, which rows store in percent of the number of features d.
 _SIZE_NAMES = {50: "d/2", 100: "d", 200: "2d", 400: "4d"}
 
 
@@ -125,7 +128,7 @@ def _read_results(store: Store) -> list[FitResult]:
 
 
 def _query(store: Store, sql: str) -> Records:
-    """Answer a query of ``answers.toml``, after its words in capitals are replaced."""
+    """Answer a query of ``answers.toml``, with its words in capitals replaced."""
     for word, meaning in _words_in_sql().items():
         sql = sql.replace(word, meaning)
     return store.query(sql)
@@ -139,7 +142,7 @@ def _words_in_sql() -> dict[str, str]:
         is_base = value == PLAN["base"][setting]
         dataset = "base" if is_base else f"{setting} {value}"
         points.append(
-            f"SELECT {position} AS place, '{setting}' AS panel, '{value}' AS x, "
+            f"SELECT {position} AS position, '{setting}' AS panel, '{value}' AS x, "
             f"'{dataset}' AS dataset"
         )
     return {
@@ -151,9 +154,10 @@ def _words_in_sql() -> dict[str, str]:
 
 
 def _settings_of_families() -> Iterator[tuple[str, Any]]:
-    """Yield the settings of families with all their values, also that of the base."""
+    """Yield every setting of families with each of its values, the base's too."""
     for setting, changed_values in PLAN["families"].items():
         values = [PLAN["base"][setting], *changed_values]
+        # The values of this one are names.
         if setting != "tails":
             values = sorted(values)
         for value in values:
@@ -176,7 +180,11 @@ def _write_tables(
 
 
 def spread_table(records: Records) -> list[list[Any]]:
-    """Return heading and lines; of three columns, the second becomes the heading."""
+    """Return the heading and the lines of a table.
+
+    If there are three columns, the values of the second become the heading, and those
+    of the third the cells.
+    """
     if not records:
         return [["no rows"]]
     first, *others = records[0]
@@ -196,7 +204,7 @@ def spread_table(records: Records) -> list[list[Any]]:
 
 def _text(cell: Any) -> str:
     if cell is None:
-        return "\N{EN DASH}"
+        return NO_NUMBER
     return with_minus(f"{cell:.3f}") if isinstance(cell, float) else str(cell)
 
 
@@ -207,7 +215,7 @@ def _sentences(
     filters: Any = {"from_json": json.loads}
     text = unescape(fill("answers.txt.j2", numbers, __package__, results, **filters))
     text = re.sub(r"(?<!\w)-(?=\d)", "\N{MINUS SIGN}", text)
-    # The part of a question begins with its title, after a number sign.
+    # A number sign and the title of a question begin its part.
     parts = [part.strip().splitlines() for part in text.split("# ")[1:]]
     return dict(zip(_QUERIES, parts, strict=True))
 
@@ -301,7 +309,7 @@ def _draw_dots(records: Records, label: str) -> Figure:
             [line[1 + k] for line in lines],
             heights,
             linestyle="none",
-            marker=_MARKS[k],
+            marker=_MARKERS[k],
             markersize=6,
             color=style["color"],
             label=name,

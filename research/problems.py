@@ -25,7 +25,7 @@ from iclda._rows.unit_length import MANY_FEATURES
 from iclda.datasets import BENCHMARKS
 from iclda.datasets._benchmarks import checksum
 from iclda.studies.engine import rng_of
-from iclda.studies.measures import compute_measures, paper_measures
+from iclda.studies.measures import PAPER_MEASURES, compute_measures
 from iclda.studies.paper.design import n_labeled_of
 from iclda.studies.paper.fits import CellRows, predict_rows
 from iclda.studies.paper.splits import CodedSet
@@ -58,7 +58,7 @@ class Split:
         if gaussian_model is not None:
             model = gaussian_model.gaussians
         predictions = predict_rows(model, self.X_test, self.codes_test, self.rows)
-        return {**compute_measures(predictions, paper_measures())}
+        return {**compute_measures(predictions, PAPER_MEASURES)}
 
     @property
     def n_unknowns(self) -> int:

@@ -29,13 +29,13 @@ from iclda.studies.store import STORE, Store
 from .plan import EXPERIMENTS, KIND, PLAN
 
 SEEN = ("labels of a class", "labels a feature", "features", "doubt", "kurtosis")
-# The first "method" of the experiment is what is seen.
+# The first "method" of the experiment is ``seen``, which fits no method to compare.
 METHODS = EXPERIMENTS["methods"]["methods"][1:]
-# A method is named for at least this share of the cases.
+# An answer of a rule must hold for at least this share of the cases.
 _MIN_LEAF_SHARE = 0.1
-# Tables are divided into this many parts, of which one is left out at a time.
+# Tables are divided into this many parts. One at a time is left out, to test the rule.
 _N_PARTS = 10
-# Quantiles of what is seen, the thresholds of the questions.
+# Questions have thresholds at these quantiles of what is seen.
 _QUANTILES = (0.2, 0.35, 0.5, 0.65, 0.8)
 # A question must lower the sum of regrets by more than rounding.
 _MIN_GAIN = 1e-9
@@ -49,7 +49,7 @@ Case = tuple[str, int]
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a number, and what follows: a further question, or a method."""
+    """A question about a number. An answer is a further question, or a method."""
 
     about: str
     threshold: float
@@ -128,7 +128,7 @@ def find_rule(
         questions += [(name, t, values <= t) for t in thresholds]
 
     def best(is_in: Any, n_levels: int) -> tuple[float, Any]:
-        """Return the lowest sum of regrets over some cases, and its rule."""
+        """Return the lowest sum of regrets over the cases of a mask, and its rule."""
         sums = regrets[is_in].sum(axis=0)
         lowest = float(sums.min())
         rule: Any = methods[int(sums.argmin())]

@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "iclda"
+TESTS = ROOT / "tests"
 MODULES = sorted(
     str(path.relative_to(SOURCE))
     for path in SOURCE.rglob("*.py")
@@ -73,6 +74,12 @@ def pair_of(module):
 @pytest.mark.parametrize("module", MODULES)
 def test_every_module_has_a_test_module_or_a_reason_why_not(module):
     assert (ROOT / pair_of(module)).exists() != (module in ELSEWHERE)
+
+
+def test_what_tests_share_is_in_helpers():
+    modules = [path for path in TESTS.rglob("*.py") if path.parent.name != "helpers"]
+    names = {path.name for path in modules if not path.name.startswith("test_")}
+    assert names == {"__init__.py", "conftest.py"}
 
 
 def test_reasons_are_those_of_modules_that_exist():

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from table_files import call, flowers, write
+
+from tests.helpers.table_files import call, flowers, write
 
 LABELS = "--labels", "to_label.csv", "--id", "row"
 
@@ -97,8 +98,9 @@ def test_a_comparison_tests_random_rows_alone(features):
     fill(features)
     code, said, _ = call("compare", "x.npy", *options)
     assert code == 0
-    assert "numbers are those of the 20 that were drawn at random" in " ".join(
-        said.split()
+    assert (
+        "numbers are those of the 20 labeled rows that were drawn at random"
+        in " ".join(said.split())
     )
     assert "from 20 labeled rows" in " ".join(said.split())
 

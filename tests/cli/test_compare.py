@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from table_files import call, flowers, write
+
+from tests.helpers.table_files import call, flowers, write
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
@@ -139,7 +140,7 @@ REFUSED = {
     ),
     "labeled": (
         ["--labeled", "2"],
-        "--labeled 2 must lie between 3, one label a class, and 14",
+        "--labeled 2 must lie between 3, one label of each class, and 14",
     ),
     "folder": (
         ["--out", __file__ + "/out", "--quiet"],
@@ -157,7 +158,9 @@ def test_without_any_supervised_fit_there_is_a_report_and_exit_code_1(tmp_path):
     write(tmp_path, flowers(n_labeled=6))
     code, said, error = compare(tmp_path, "--shrinkage", "0", "--methods", "moment")
     assert code == 1
-    assert "Error: No answer: supervised LDA, which the others are measured by" in error
+    assert (
+        "Error: No answer: supervised LDA, which the others are compared with" in error
+    )
     assert "No method has numbers: every fit failed." in said
     assert (tmp_path / "out" / "report.html").exists()
 

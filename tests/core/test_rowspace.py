@@ -36,9 +36,12 @@ def rows(n=30, d=60, n_classes=2):
     rng = np.random.default_rng(1)
     y = np.arange(n) % n_classes
     X = rng.normal(size=(n, d)) * rng.uniform(0.5, 4, d) + 7
-    X[:, :6] += 12.0 * np.eye(3, 6)[y]  # far apart: one maximum
-    X[:, 9] = X[:, 8] * 2  # collinear
-    X[:, 11] = 3.0  # constant
+    # Far apart: one maximum.
+    X[:, :6] += 12.0 * np.eye(3, 6)[y]
+    # Collinear.
+    X[:, 9] = X[:, 8] * 2
+    # Constant.
+    X[:, 11] = 3.0
     return X, np.where(np.arange(n) < 16, y, -1), rng.normal(size=(20, d)) + 7
 
 
@@ -73,7 +76,8 @@ def assert_same(ours, plain, new, rtol=1e-6):
         )
     assert ours.rank_ == plain.rank_
     for name in ("predict_log_proba", "transform", "score_samples"):
-        found, expected = getattr(ours, name)(new), getattr(plain, name)(new)
+        found = getattr(ours, name)(new)
+        expected = getattr(plain, name)(new)
         assert_allclose(found, expected, err_msg=name, **close)
 
 
@@ -149,7 +153,9 @@ def test_weighted_rows_are_fitted_in_all_features(monkeypatch):
 def test_memory_does_not_grow_with_the_square_of_the_features(method):
     X, y, new = rows(38, 5_000)
     shrinkage = next(
-        s for s in ("auto", 0.7) if not method.classifier(shrinkage=s)._needs.all_features
+        s
+        for s in ("auto", 0.7)
+        if not method.classifier(shrinkage=s)._needs.all_features
     )
     tracemalloc.start()
     method.classifier(shrinkage=shrinkage).fit(X, y).predict_proba(new)

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 from iclda._rows import files
 from iclda.model_selection import rows_to_label
-from problems import every_classifier
+from tests.helpers.problems import every_classifier
 
 TRUE = np.arange(60) % 2
 X = np.random.default_rng(3).standard_normal((60, 3)) + 2.0 * TRUE[:, None]

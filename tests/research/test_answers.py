@@ -9,8 +9,10 @@ pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 from contextlib import closing
 
+from typer.testing import CliRunner
+
 from iclda.studies.store import STORE, FitResult, Store, StoreError
-from research.__main__ import main
+from research.__main__ import make_app
 from research.answers import draw_answers, spread_table
 from research.plan import EXPERIMENTS, KIND, PLAN
 from research.questions import StudySettings, run_questions
@@ -21,7 +23,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A run of a few cells, and what it said about its progress."""
-    out, said = tmp_path_factory.mktemp("answers"), []
+    out = tmp_path_factory.mktemp("answers")
+    said = []
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("ICLDA_DATA", raising=False)
         patch.setitem(
@@ -63,7 +66,8 @@ def test_every_question_has_an_answer_a_table_and_a_figure(finished):
     html = (out / "report.html").read_text()
     assert html.count("<svg") == 7
     assert "<script" not in html
-    assert not re.search("EMLDA|SLLDA|MCP?LDA|STLDA", html)  # names of the paper
+    # Names of the paper.
+    assert not re.search("EMLDA|SLLDA|MCP?LDA|STLDA", html)
     assert "A quick run" in html
 
 
@@ -88,6 +92,11 @@ def test_numbers_are_those_of_the_rows(finished):
     assert f"iclda {100 * worse['n']:.0f} %" in sentence
 
 
+def run(*arguments):
+    """The command in this process."""
+    return CliRunner().invoke(make_app(), arguments)
+
+
 @pytest.fixture
 def no_fits(monkeypatch):
     """The command finds all rows in the store."""
@@ -95,14 +104,15 @@ def no_fits(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_fits")
-def test_the_command_draws_stored_rows(finished, capsys):
+def test_the_command_draws_stored_rows(finished):
     out, summary, *_ = finished
-    assert main(["--out", str(out), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["answers"] == summary["answers"]
-    assert main(["--out", str(out)]) == 0
-    told = capsys.readouterr().out
-    assert "Is the optimum unique?\nNo.\n" in told
-    assert told.endswith(f"Report: {out / 'report.html'}\n")
+    done = run("--out", str(out), "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["answers"] == summary["answers"]
+    done = run("--out", str(out))
+    assert done.exit_code == 0
+    assert "Is the optimum unique?\nNo.\n" in done.stdout
+    assert done.stdout.endswith(f"Report: {out / 'report.html'}\n")
 
 
 def test_another_seed_is_refused(finished):
@@ -111,16 +121,16 @@ def test_another_seed_is_refused(finished):
 
 
 @pytest.mark.usefixtures("no_fits")
-def test_a_folder_that_is_not_complete_says_what_is_missing(tmp_path, capsys):
+def test_a_folder_that_is_not_complete_says_what_is_missing(tmp_path):
     with closing(Store(tmp_path / STORE, kind=KIND)) as store:
         store.note(kind=KIND)
         store.add(
             [FitResult("example", "deep", 0, 0, "objective", values={"grid": "[]"})]
         )
-    assert main(["--out", str(tmp_path), "--quiet"]) == 2
-    error = capsys.readouterr().err
-    assert "has no rows of maxima, constraints, safety" in error
-    assert f"--out {tmp_path}" in error
+    done = run("--out", str(tmp_path), "--quiet")
+    assert done.exit_code == 2
+    assert "has no rows of maxima, constraints, safety" in done.stderr
+    assert f"--out {tmp_path}" in done.stderr
 
 
 def test_a_table_of_three_columns_is_spread():

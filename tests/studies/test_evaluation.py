@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import brier_score_loss
-from table_files import call, flowers, write, write_model
 
 from iclda import load_model
 from iclda.studies.evaluation import Evaluation, base_rate_sentence
 from iclda.studies.measures import Confusion
+from tests.helpers.table_files import call, flowers, write, write_model
 
 SPECIES = np.array(["iris", "lily", "rose"], dtype=object)
 
@@ -59,7 +59,7 @@ def test_the_terminal_shows_error_base_rate_classes_and_matrix(model, tmp_path):
     for words in (
         "300 of 300 rows of",
         "with 90 % confidence.",
-        "Base rate: to call every row 'iris' would get 66.7 % wrong; "
+        "Base rate: calling every row 'iris' would get 66.7 % wrong; "
         "the model is clearly better.",
         "Brier score: 0.",
         "Calibration: on average ",
@@ -106,7 +106,7 @@ def test_an_error_that_is_not_below_the_base_rate_is_said_to_be_no_better(counts
 
 def test_the_file_of_the_fit_is_recognized(model):
     said = call("evaluate", model, model.with_name("flowers.csv"))[1]
-    assert "Warning: The model learned from this very file" in said
+    assert "Warning: The model was fitted to this very file" in said
     assert "30 of 90 rows" in said
 
 
@@ -127,7 +127,8 @@ def test_classes_that_the_model_does_not_know_count_as_wrong_and_marks_as_unknow
 
 
 def test_a_page_is_written_on_request(model, tmp_path):
-    data, page = write(tmp_path, known(), "<b>.csv"), tmp_path / "page.html"
+    data = write(tmp_path, known(), "<b>.csv")
+    page = tmp_path / "page.html"
     code, said, _ = call("evaluate", model, data, "--out", page)
     assert code == 0
     assert f"Wrote {page}." in said

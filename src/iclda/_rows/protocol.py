@@ -144,6 +144,7 @@ class WeightedRows(Rows):
         See ``Rows``.
     """
 
+    # Values, not annotations: they take the place of the properties of ``Rows``.
     n_features: int = 0
     feature_names: Sequence[str] | None = None
     unit: UnitLength | None = None
@@ -218,6 +219,7 @@ class WeightedRows(Rows):
         """Return the indices of ``n`` random members, or of all if there are fewer."""
         if n >= self.n_rows:
             return self._members
+        # In order, since most sources are read from the first row to the last.
         rng = np.random.default_rng(seed)
         chosen = np.sort(rng.choice(self.n_rows, n, replace=False))
         return chosen if self._is_member is None else self._members[chosen]
@@ -231,6 +233,7 @@ class WeightedRows(Rows):
 
     def _members_within(self, begin: int, end: int) -> slice | AnyArray:
         """Return the members from ``begin`` to ``end``, counted from ``begin``."""
+        # Rows at a slice are not copied.
         if self._is_member is None:
             return slice(0, end - begin)
         return np.flatnonzero(self._is_member[begin:end])

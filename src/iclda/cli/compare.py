@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,9 +21,7 @@ if TYPE_CHECKING:
 
 # Exit code of a comparison that had nothing to compare with.
 NO_ANSWER = 1
-# Lines are not longer, however wide the terminal.
-_MAX_LINE_WIDTH = 100
-# How parts of lines are styled, by the kinds of ``Terminal``.
+# How parts of lines are styled, by the kind that ``Terminal`` passes.
 _STYLES: dict[str, dict[str, Any]] = {
     "better": {"fg": "green", "bold": True},
     "worse": {"fg": "red", "bold": True},
@@ -40,34 +37,49 @@ _Methods = Annotated[
     str | None,
     Option(
         metavar="NAMES",
-        help=f"{_METHOD_NAMES}; supervised always takes part. Default: all up to "
-        f"{FITTED[-1].name}, and those of scikit-learn.",
+        help=f"Any of {_METHOD_NAMES}; supervised always takes part. Default: all up "
+        f"to {FITTED[-1].name}, and those of scikit-learn.",
     ),
 ]
 _Repeats = Annotated[
     int | None,
     Option(
-        min=2, max=10_000, metavar="N", help="Divisions into folds. Default: 2 to 10."
+        min=2,
+        max=10_000,
+        metavar="N",
+        help="Random divisions into folds. Default: 2 to 10, by the size of the table.",
     ),
 ]
 _Folds = Annotated[
-    int | None, Option(min=2, metavar="N", help="Default: 10, or labels of a class.")
+    int | None,
+    Option(
+        min=2,
+        metavar="N",
+        help="Number of folds. Default: 10, or the labels of the rarest class.",
+    ),
 ]
 _Labeled = Annotated[
-    int | None, Option(min=1, metavar="N", help="Labels to keep; others are hidden.")
+    int | None,
+    Option(
+        min=1,
+        metavar="N",
+        help="Labels to keep in every split; the others are hidden.",
+    ),
 ]
 _Shrinkages = Annotated[
     str | None,
     Option(
         metavar="NUMBERS",
-        help="0, 0.1, auto or 0,auto. Default: by the number of labels.",
+        help="Such as 0, 0.1, auto or 0,auto. Default: by the number of labels.",
     ),
 ]
 _Fast = Annotated[
-    bool, Option("--fast", help="An answer soon: 3 repeats, no learning curves.")
+    bool,
+    Option("--fast", help="Answer soon: at most 3 repeats, no learning curves."),
 ]
 _Out = Annotated[
-    Path | None, Option(metavar="FOLDER", help="Default: DATA-comparison.")
+    Path | None,
+    Option(metavar="FOLDER", help="Folder to write to. Default: DATA-comparison."),
 ]
 
 
@@ -109,6 +121,7 @@ def compare(
             from ..tabular.read_options import ReadOptions
             from ..tabular.table import read_file
 
+            # Before anything is computed, not after it.
             check_can_report()
             names = options.split_names(methods or "")
             named_methods = find_compared(names) if names else None
@@ -139,7 +152,7 @@ def compare(
 
 
 def _run(run: ComparisonRun, quiet: bool) -> None:
-    """Compute what is missing; print the answer before the curves are computed."""
+    """Compute what is missing, and print the answer before the curves are computed."""
     from ..studies.compare.api import read_findings
     from ..studies.compare.terminal import protocol, remark_lines
 
@@ -154,8 +167,9 @@ def _run(run: ComparisonRun, quiet: bool) -> None:
     if run.plan.is_fast:
         return
     if not quiet:
-        note = "Learning curves, for the report; the answer does not depend on them."
+        note = "Learning curves for the report; the answer does not depend on them."
         echo_lines(["", note, ""])
+    # Curves take a quarter of the time, and nobody has to wait for them.
     with show_cells(quiet, "splits") as advance:
         run.add_curves(advance)
 
@@ -163,9 +177,9 @@ def _run(run: ComparisonRun, quiet: bool) -> None:
 def draw_comparison(
     out: Path, *, quiet: bool, json: bool, is_answered: bool = False
 ) -> Findings:
-    """Write the files of a comparison from its rows, and print what is not printed yet.
+    """Write the files of a comparison from its stored rows, and print the answer.
 
-    ``is_answered`` tells whether the answer has been printed.
+    ``is_answered`` tells whether the answer has been printed already.
     """
     with show_cells(quiet or json, title="Writing the report"):
         from ..studies.compare.api import read_findings
@@ -196,8 +210,7 @@ def make_terminal() -> Terminal:
     """Return the terminal that this process prints to."""
     from ..studies.compare.terminal import Terminal
 
-    width = min(shutil.get_terminal_size().columns, _MAX_LINE_WIDTH)
-    return Terminal(width, messages.in_options, _style)
+    return Terminal(messages.line_width(), messages.in_options, _style)
 
 
 def _style(text: str, kind: str) -> str:

@@ -24,24 +24,31 @@ if TYPE_CHECKING:
     from ..labeling.session import LabelingSession
 
 _AnswersFile = Annotated[
-    Path, Option(metavar="FILE", help="CSV of rows to label; it is extended.")
+    Path,
+    Option(metavar="FILE", help="CSV file of rows to label, which is extended."),
 ]
-_ClassColumn = Annotated[str, Option(metavar="COLUMN", help="Column of classes.")]
+_ClassColumn = Annotated[
+    str, Option(metavar="COLUMN", help="Column that holds the classes.")
+]
 _RowId = Annotated[
     str,
     Option(
-        metavar="COLUMN", help="Column of ids; row numbers if there is none named row."
+        metavar="COLUMN", help="Column of ids; row numbers if there is no column row."
     ),
 ]
 _Number = Annotated[
     int, Option(min=0, metavar="N", help="Rows to choose for labeling.")
 ]
 _Test = Annotated[
-    int, Option(min=0, metavar="N", help="Rows to draw at random, for the error.")
+    int,
+    Option(min=0, metavar="N", help="Rows to draw at random, to estimate the error."),
 ]
 _Images = Annotated[
     str | None,
-    Option(metavar="COLUMN|FOLDER", help="Column of paths, or a folder of images."),
+    Option(
+        metavar="COLUMN|FOLDER",
+        help="Column of the paths of images, or a folder of images.",
+    ),
 ]
 
 
@@ -56,7 +63,7 @@ def ask(
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
-    """Choose rows to label next, and state the error that the labels so far show."""
+    """Choose rows to label next, and estimate the error."""
     with show_cells(quiet or json, title="Choosing rows"):
         from ..labeling.rounds import ask_for_labels
 
@@ -80,7 +87,7 @@ def label(
     port: Port = 0,
     no_browser: NoBrowser = False,
 ) -> None:
-    """Open a page on which you label the rows that help a model most.
+    """Open a page to label the rows that help a model most.
 
     It is served on this machine only, until you press Ctrl-C. Every answer is written
     at once.
@@ -94,7 +101,8 @@ def label(
     check_writable(labels)
     pool = Pool(data, id, target)
 
-    # A session writes the first rows to label: not before the server has its port.
+    # A session writes the first rows to label. It begins when the server has its port,
+    # so that no file is left behind if the port is in use.
     @cache
     def session() -> LabelingSession:
         return LabelingSession(pool, ShownRows(pool, images), labels)
@@ -123,6 +131,7 @@ def _after_round(asked: Round) -> str:
 
 def _fit_step(pool: Pool, answers: Answers, how_to_repeat: str) -> str:
     """Return the command that fits a model, or how to get labels of two classes."""
+    # Labels may be in the data file already, besides those in the file of answers.
     classes = {*pool.labels.values(), *answers.labels.values()}
     if len(classes) < 2:
         return (

@@ -9,25 +9,28 @@ from __future__ import annotations
 import errno
 import json
 import shlex
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
 import typer
 
-from .._messages import Hint, Text, message_of
+from .._messages import Hint, Text, message_of, wrap
 from .._system import file_numbers, written_files
 
 # Exit codes of errors that a user can correct, and of an interruption by Ctrl-C.
 USAGE_ERROR = 2
 INTERRUPTED = 130
-# What is said after an interruption.
+# Sentences after an interruption.
 NOT_WRITTEN = "Nothing was written."
 RESUMABLE = "What was computed is kept: run the same command to go on."
 
+# The greatest width of lines: longer ones are hard to read.
+_MAX_LINE_WIDTH = 100
 # Options that are not called like the parameter.
 _OPTION_NAMES = {"data_dir": "data", "n_labeled": "labeled", "priors": "prior"}
-# Errors of the file system after which another place or more room helps.
+# Errors of the file system after which more room or another folder helps.
 _NOT_WRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
 
 
@@ -49,6 +52,24 @@ def option(hint: Hint) -> str:
         return flag
     values = hint.value if isinstance(hint.value, (list, tuple)) else [hint.value]
     return " ".join(f"{flag} {shlex.quote(str(value))}" for value in values)
+
+
+def wrap_lines(texts: Sequence[str]) -> list[str]:
+    """Break texts into lines as wide as the terminal, but not too wide to read."""
+    lines = []
+    for text in texts:
+        lines += wrap(text, line_width())
+    return lines
+
+
+def line_width() -> int:
+    """Return the width of lines that people read."""
+    return min(shutil.get_terminal_size().columns, _MAX_LINE_WIDTH)
+
+
+def announce(text: str) -> None:
+    """Print a paragraph to the error stream."""
+    typer.echo("\n".join(wrap_lines([text])), err=True)
 
 
 def print_json(value: Any, *, ensure_ascii: bool = True) -> None:
@@ -97,6 +118,6 @@ def error_line(error: Exception) -> str:
     elif isinstance(error, OSError) and error.strerror and error.filename:
         way_out = ""
         if error.errno in _NOT_WRITABLE:
-            way_out = ": make room there, or name another place"
+            way_out = ": make room there, or name another folder"
         text = f"{error.filename}: {error.strerror}{way_out}."
     return f"Error: {' '.join(text.split())}"

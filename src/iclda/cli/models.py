@@ -1,9 +1,8 @@
-"""The commands that make, use, judge and show models: fit, predict, evaluate, show."""
+"""The commands about models: fit, predict, evaluate, show."""
 
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -15,13 +14,13 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from .._messages import printable, wrap
+from .._messages import printable
 from .._progress import show_cells
 from .._system import atomic_write, check_writable
 from ..methods import CHOSEN_BY_NAME, find_method, parse_shrinkage
 from . import messages, options
 
-# Exit code of a fit that wrote a model which is not to be relied on.
+# Exit code of a fit that did not converge. The model is written, but do not rely on it.
 NOT_CONVERGED = 3
 # The name that lets the labeled rows choose the method.
 _AUTO = "auto"
@@ -46,26 +45,36 @@ _Shrinkage = Annotated[
 ]
 _Prior = Annotated[
     list[str] | None,
-    Option(metavar="CLASS=SHARE", help="Of each class; default: learned."),
+    Option(
+        metavar="CLASS=SHARE",
+        help="Prior of a class, an option for each. Default: learned.",
+    ),
 ]
 _Proportions = Annotated[
     list[str] | None,
     Option(
         metavar="CLASS=SHARE",
-        help="Share of the unlabeled rows that a class gets, for each: 0.3 or 0.2:0.4; "
-        "or labeled, for the shares of the labeled rows, equal, auto, which learns "
-        "them, or free, for labels that are not a random sample.",
+        help="Share of the unlabeled rows in a class, an option for each: 0.3, or "
+        "0.2:0.4 for a range. Or one word: labeled (as among the labeled rows), equal, "
+        "auto (learned), or free (if labels are not a random sample).",
     ),
 ]
-_TableOut = Annotated[Path, Option(metavar="FILE", help="A .csv or .parquet file.")]
+_TableOut = Annotated[
+    Path, Option(metavar="FILE", help="A .csv or .parquet file to write.")
+]
 _Ids = Annotated[
-    list[str] | None, Option(metavar="COLUMN", help="Column to copy; repeatable.")
+    list[str] | None,
+    Option(metavar="COLUMN", help="Column to copy to the output. Can be repeated."),
 ]
 _KnownTarget = Annotated[
-    str | None, Option(metavar="COLUMN", help="Default: that of the fit.")
+    str | None,
+    Option(
+        metavar="COLUMN",
+        help="Column that holds the classes. Default: that of the fit.",
+    ),
 ]
 _PageOut = Annotated[
-    Path | None, Option(metavar="FILE", help="Also write a page, .html.")
+    Path | None, Option(metavar="FILE", help="An .html file to write as well.")
 ]
 
 
@@ -87,7 +96,7 @@ def fit(
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
-    """Learn a classifier from a table and keep it in a file."""
+    """Fit a classifier to a table and save it to a file."""
     from .. import rows
     from .._error_estimate import NOTHING_LEARNED
     from ..model_files import check_can_save, model_details, save_model
@@ -178,7 +187,7 @@ def evaluate(
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
-    """Judge a model by rows whose class is known."""
+    """Evaluate a model on rows whose class is known."""
     from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
     from ..studies.page import check_can_report
     from ..tabular.read_options import ReadOptions
@@ -205,7 +214,7 @@ def evaluate(
 
 
 def show(model: _Model, json: options.Json = False) -> None:
-    """Show what a model file holds and how its fit went."""
+    """Show what a model file contains and how its fit went."""
     from ..model_files import load_model, model_details
     from ..tabular.summaries import (
         importance_lines,
@@ -278,7 +287,7 @@ def _print(lines: Sequence[str]) -> None:
         line = printable(text)
         # Indented lines are rows of tables.
         if sys.stdout.isatty() and not line.startswith("  "):
-            line = "\n".join(wrap(line, shutil.get_terminal_size().columns))
+            line = "\n".join(messages.wrap_lines([line]))
         head, colon, rest = line.partition(": ")
         if head == "Warning":
             line = typer.style(head, fg="yellow", bold=True) + colon + rest

@@ -18,40 +18,51 @@ Target = Annotated[
     str | None, Option(metavar="COLUMN", help="Column that holds the classes.")
 ]
 LabelsFile = Annotated[
-    Path | None, Option(metavar="FILE", help="File of the classes, row by row.")
+    Path | None, Option(metavar="FILE", help="File that holds the classes, row by row.")
 ]
 Id = Annotated[
     str | None,
-    Option(metavar="COLUMN", help="Column that joins both files; or row numbers."),
+    Option(
+        metavar="COLUMN",
+        help="Column by which the rows of both files are matched; of an array, the "
+        "row number.",
+    ),
 ]
 Unlabeled = Annotated[
-    str | None, Option(metavar="VALUE", help="Target of unlabeled rows, or empty.")
+    str | None,
+    Option(
+        metavar="VALUE",
+        help="Value of the target that marks unlabeled rows, besides empty cells.",
+    ),
 ]
 UnlabeledFile = Annotated[
-    Path | None, Option(metavar="FILE", help="More unlabeled rows.")
+    Path | None, Option(metavar="FILE", help="File of further unlabeled rows.")
 ]
 Drop = Annotated[
-    list[str] | None, Option(metavar="COLUMNS", help="Leave a,b out; repeatable.")
+    list[str] | None,
+    Option(metavar="COLUMNS", help="Columns to leave out, as a,b. Can be repeated."),
 ]
 Keep = Annotated[
-    list[str] | None, Option(metavar="COLUMNS", help="Use only a,b; repeatable.")
+    list[str] | None,
+    Option(metavar="COLUMNS", help="The only columns to use, as a,b. Can be repeated."),
 ]
 DropUnusable = Annotated[
-    bool, Option("--drop-unusable", help="Leave out names, remarks and such.")
+    bool,
+    Option(
+        "--drop-unusable", help="Leave out columns that cannot be used, such as names."
+    ),
 ]
 # How fits are made.
-Repeats = Annotated[
-    int, Option(min=2, max=10_000, metavar="N", help="Repeats of every fit.")
+Jobs = Annotated[
+    int, Option(min=0, metavar="N", help="Number of processes; 0 uses all cores.")
 ]
-Jobs = Annotated[int, Option(min=0, metavar="N", help="Processes; 0 takes all cores.")]
 Seed = Annotated[
-    int, Option(min=0, max=2**32 - 1, metavar="N", help="Of splits and starts.")
+    int,
+    Option(min=0, max=2**32 - 1, metavar="N", help="Seed of splits and random starts."),
 ]
 # What is printed.
 Quiet = Annotated[bool, Option("--quiet", help="Print nothing but errors.")]
-Json = Annotated[
-    bool, Option("--json", help="Print a summary for programs at the end.")
-]
+Json = Annotated[bool, Option("--json", help="Print the results as JSON instead.")]
 
 
 def split_names(text: str) -> list[str]:
@@ -66,6 +77,6 @@ def n_cores() -> int:
     return int(cpu_count())
 
 
-def command_line() -> str:
+def command_line(program: str = "iclda") -> str:
     """Return the command as it was typed."""
-    return shlex.join(["iclda", *sys.argv[1:]])
+    return shlex.join([*program.split(), *sys.argv[1:]])

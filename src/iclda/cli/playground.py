@@ -20,10 +20,14 @@ _Link = Annotated[
     str | None, Argument(metavar="LINK", help="A link that somebody shared.")
 ]
 Port = Annotated[
-    int, Option(min=0, max=65535, metavar="N", help="Port; 0 takes any free one.")
+    int,
+    Option(
+        min=0, max=65535, metavar="N", help="Port to serve on; 0 takes any free one."
+    ),
 ]
 NoBrowser = Annotated[
-    bool, Option("--no-browser", help="Print the address, open nothing.")
+    bool,
+    Option("--no-browser", help="Print the address without opening a browser."),
 ]
 
 

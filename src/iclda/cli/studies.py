@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
 
-from .._messages import plural, wrap
+from .._messages import plural
 from .._progress import show_cells
 from . import messages, options
 from .compare import draw_comparison
@@ -18,44 +17,61 @@ from .compare import draw_comparison
 _RESULTS = Path("results")
 
 _Names = Annotated[
-    str | None, Option(metavar="NAMES", help="Separated by commas. Default: all ten.")
+    str | None,
+    Option(metavar="NAMES", help="Data sets, separated by commas. Default: all ten."),
 ]
 _Curves = Annotated[
-    str | None, Option(metavar="NAMES", help="Also 2DGaussian, 2DGaussianViolated.")
+    str | None,
+    Option(
+        metavar="NAMES",
+        help="Data sets, separated by commas, or 2DGaussian, 2DGaussianViolated. "
+        "Default: those of the paper.",
+    ),
 ]
 _Methods = Annotated[
-    str | None, Option(metavar="NAMES", help="Separated by commas; or all.")
+    str | None, Option(metavar="NAMES", help="Methods, separated by commas; or all.")
 ]
-_Out = Annotated[
-    Path, Option(metavar="FOLDER", help="For rows, tables, figures and the report.")
+_Repeats = Annotated[
+    int,
+    Option(min=2, max=10_000, metavar="N", help="Repeats of every cross-validation."),
 ]
-_Data = Annotated[
-    Path | None, Option(metavar="FOLDER", help="Of NAME.csv. Default: ICLDA_DATA.")
+_CurveRepeats = Annotated[
+    int,
+    Option(min=2, max=10_000, metavar="N", help="Repeats of every point of a curve."),
+]
+Out = Annotated[
+    Path,
+    Option(metavar="FOLDER", help="Folder of rows, tables, figures and the report."),
+]
+Data = Annotated[
+    Path | None,
+    Option(
+        metavar="FOLDER", help="Folder of your NAME.csv files. Default: ICLDA_DATA."
+    ),
 ]
 _Folder = Annotated[Path, Argument(metavar="FOLDER", help="Folder of an earlier run.")]
 
 
-def _announce(text: str) -> None:
-    """Write a paragraph to the error stream, broken between words."""
-    typer.echo("\n".join(wrap(text, shutil.get_terminal_size().columns)), err=True)
+# Typer reads the options of a command from its signature, which is why the signatures
+# of the next three commands are alike.
 
 
 def reproduce(
     datasets: _Names = None,
     methods: _Methods = None,
-    repeats: options.Repeats = 20,
-    curve_repeats: options.Repeats = 500,
+    repeats: _Repeats = 20,
+    curve_repeats: _CurveRepeats = 500,
     jobs: options.Jobs = 0,
     seed: options.Seed = 0,
-    out: _Out = _RESULTS,
-    data: _Data = None,
+    out: Out = _RESULTS,
+    data: Data = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
     """Run every experiment of the paper and write the report."""
     # Printed before the imports below, which take seconds.
     if not quiet:
-        _announce(
+        messages.announce(
             f"Tables ({plural(repeats, 'repeat')}), learning curves "
             f"({plural(curve_repeats, 'repeat')}), toy figure and report go to {out}. "
             "What an earlier run left there is not computed again."
@@ -81,15 +97,15 @@ def reproduce(
 def tables(
     datasets: _Names = None,
     methods: _Methods = None,
-    repeats: options.Repeats = 20,
+    repeats: _Repeats = 20,
     jobs: options.Jobs = 0,
     seed: options.Seed = 0,
-    out: _Out = _RESULTS,
-    data: _Data = None,
+    out: Out = _RESULTS,
+    data: Data = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
-    """Cross-validated error and loss on the benchmark sets."""
+    """Cross-validate methods on the benchmark sets: error and loss."""
     _run_and_draw(
         out,
         quiet,
@@ -106,15 +122,15 @@ def tables(
 def curves(
     datasets: _Curves = None,
     methods: _Methods = None,
-    repeats: options.Repeats = 500,
+    repeats: _CurveRepeats = 500,
     jobs: options.Jobs = 0,
     seed: options.Seed = 0,
-    out: _Out = _RESULTS,
-    data: _Data = None,
+    out: Out = _RESULTS,
+    data: Data = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
-    """Error and loss against the number of unlabeled rows."""
+    """Compute learning curves over the number of unlabeled rows."""
     from ..datasets import BENCHMARKS
     from ..studies.paper.design import TOYS
     from ..studies.paper.run import choose, default_curves
@@ -139,10 +155,11 @@ def curves(
 def report(
     folder: _Folder, quiet: options.Quiet = False, json: options.Json = False
 ) -> None:
-    """Draw tables, figures and report again from stored rows."""
+    """Draw tables, figures and report again, from stored rows."""
+    from ..studies.measures import COMPARISON
     from ..studies.store import stored_kind
 
-    if stored_kind(folder) == "comparison":
+    if stored_kind(folder) == COMPARISON:
         draw_comparison(folder, quiet=quiet, json=json)
     else:
         _draw(folder, quiet, json)
@@ -159,7 +176,7 @@ def _draw(out: Path, quiet: bool, json: bool) -> None:
         typer.echo(f"Report: {summary['report']}")
 
 
-def datasets(data: _Data = None, json: options.Json = False) -> None:
+def datasets(data: Data = None, json: options.Json = False) -> None:
     """List the ten sets: shape, license, source, citation, changes."""
     from ..studies.paper.summary import describe_sets, list_sets
 
@@ -170,7 +187,7 @@ def datasets(data: _Data = None, json: options.Json = False) -> None:
 
 
 def _find_methods(text: str | None) -> tuple[str, ...]:
-    """Return the methods named, or those of the paper."""
+    """Return the methods that are named; by default those of the paper."""
     from ..studies.paper.design import EVERY_METHOD, METHOD_NAMES
     from ..studies.paper.run import choose
 
@@ -184,9 +201,9 @@ def _find_methods(text: str | None) -> tuple[str, ...]:
 def _find_benchmarks(
     text: str | None, data_dir: Path | None, quiet: bool
 ) -> tuple[str, ...]:
-    """Return the sets named, or all that can be loaded.
+    """Return the sets that are named, or all that can be loaded.
 
-    A line says how to get the sets that are left out.
+    A line tells how to get those that cannot.
     """
     from ..datasets import BENCHMARKS, find_benchmark
     from ..studies.paper.run import choose
@@ -211,6 +228,7 @@ def _run_and_draw(
     from ..studies.page import check_can_report
     from ..studies.paper.run import Study, run_study
 
+    # Before hours of computation, not after them.
     check_can_report()
     study = Study(
         out=out,

@@ -130,7 +130,7 @@ class Pool:
             )
 
     def _is_text_or_number(self, name: str) -> bool:
-        """Whether a shown column has cells that a spreadsheet keeps as they are."""
+        """Return whether a spreadsheet leaves the cells of a shown column alone."""
         return name in self.shown and self.shown[name].dtype.kind in "Oiuf"
 
 

@@ -15,6 +15,7 @@ that fits the methods of one cell:
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import time
 import warnings
@@ -50,6 +51,14 @@ def rng_of(seed: int, *names: object) -> np.random.Generator:
     # A checksum, because ``hash`` of a string differs from process to process.
     codes = [crc32(str(name).encode()) for name in names]
     return np.random.default_rng([seed, *codes])
+
+
+def describe_run() -> dict[str, str]:
+    """Return the kind of machine, and the time at which a run begins."""
+    return {
+        "machine": f"{platform.machine()}, {platform.system()}",
+        "began": time.strftime("%Y-%m-%d %H:%M"),
+    }
 
 
 def record_fits(
@@ -124,6 +133,7 @@ def run_missing(
             n_failed += sum(row.failure is not None for row in rows)
             advance(title, n_done, len(cells), n_failed)
     finally:
+        # An interrupted run has taken time as well.
         setting = f"seconds_{title}"
         seconds_before = store.settings().get(setting, 0.0)
         store.note(**{setting: seconds_before + time.monotonic() - start})

@@ -34,7 +34,14 @@ from ..tabular.read_options import ReadOptions
 from ..tabular.summaries import far_warning
 from ..tabular.table import Table
 from .measures import EDGES, Bins, Confusion, bins_of, brier_score, count_confusion
-from .page import class_error_lines, confusion_lines, percent
+from .page import (
+    class_error_lines,
+    confusion_lines,
+    draw_display,
+    fill,
+    percent,
+    to_inline_svg,
+)
 
 
 @dataclass(frozen=True)
@@ -162,6 +169,7 @@ def evaluate_file(
             f"{known.target!r} ({quoted_list(classes, 5)}), so that there is nothing "
             "to compare with."
         )
+    # A file is recognized by its content, whatever its name is.
     digests = {source.get("sha256") for source in about.get("sources", ())}
     return Evaluation(
         model=str(model_path),
@@ -218,6 +226,7 @@ class _Sums:
         if n_known:
             known_probabilities = probabilities[is_known]
             known_codes = codes[is_known]
+            # Scores are means over a block: blocks are weighted by their rows.
             self.brier += brier_score(known_probabilities, known_codes) * n_known
             self.bins += bins_of(known_probabilities, known_codes)
             self.n_known += n_known
@@ -270,15 +279,16 @@ def evaluation_lines(result: Evaluation) -> list[str]:
         "",
         *(f"  {line}" for line in confusion_lines(confusion)),
     ]
-    notes = evaluation_notes(result)
-    if notes:
-        lines += ["", *(f"Warning: {note}" for note in notes)]
+    texts = evaluation_warnings(result)
+    if texts:
+        lines += ["", *(f"Warning: {text}" for text in texts)]
     return [printable(line) for line in lines]
 
 
 def base_rate_sentence(result: Evaluation) -> str:
     """Compare the model with assigning the most frequent class to all rows."""
     base = result.confusion.base
+    # With rows of one class only, even a model that always names it has no error.
     if base.error == 0:
         end = "; rows of one class cannot show what the model has learned."
     elif result.learned == CLEAR:
@@ -290,41 +300,40 @@ def base_rate_sentence(result: Evaluation) -> str:
     else:
         end = "; the model is no better, though its probabilities are."
     wrong = f"{percent(base.error)} wrong"
-    return f"Base rate: to call every row {base.majority!r} would get {wrong}{end}"
+    return f"Base rate: calling every row {base.majority!r} would get {wrong}{end}"
 
 
-def evaluation_notes(result: Evaluation) -> list[str]:
-    """Warnings about the evaluated rows."""
-    notes = []
+def evaluation_warnings(result: Evaluation) -> list[str]:
+    """Return what to know about the evaluated rows before relying on the error."""
+    texts = []
     if result.is_training:
-        notes.append(
-            "The model learned from this very file: on rows whose class it was given "
-            "it errs less than on new ones. Use rows that it has not seen, or "
+        texts.append(
+            "The model was fitted to this very file: on these rows it makes fewer "
+            "errors than on new ones. Use rows that it was not fitted to, or "
             "`iclda compare`."
         )
     if result.n_chosen:
-        notes.append(
+        texts.append(
             f"{plural(result.n_chosen, 'label')} of rows that were chosen for being "
-            "informative are left out: they are no random sample."
+            "informative are left out: they are not a random sample."
         )
     if result.unknown:
         names = ", ".join(
             f"{name!r} ({plural(n, 'row')})" for name, n in result.unknown.items()
         )
-        notes.append(f"Classes that the model does not know count as wrong: {names}.")
+        texts.append(f"Classes that the model does not know count as wrong: {names}.")
     if result.warning:
-        notes.append(result.warning)
-    return notes
+        texts.append(result.warning)
+    return texts
 
 
 def evaluation_page(result: Evaluation) -> str:
     """Return the evaluation as one self-contained page."""
     from ..plots._scores import ReliabilityDisplay
-    from .page import draw_display, fill, to_inline_svg
 
     description = (
-        f"Reliability: on average {result.confidence:.0%} sure and right in "
-        f"{1 - result.confusion.error:.0%}, calibration error "
+        f"Reliability: on average {percent(result.confidence)} sure and right in "
+        f"{percent(1 - result.confusion.error)}, calibration error "
         f"{result.curve.calibration_error:.3f}"
     )
     display = ReliabilityDisplay(curves={"model": result.curve})
@@ -332,7 +341,7 @@ def evaluation_page(result: Evaluation) -> str:
     view = {
         "result": result,
         "base_rate": base_rate_sentence(result),
-        "notes": evaluation_notes(result),
+        "warnings": evaluation_warnings(result),
         "reliability": to_inline_svg(figure, "reliability"),
     }
     return fill("evaluation.html.j2", view, __package__, [])

@@ -78,8 +78,6 @@ class Measure:
         Explanation in the reports of comparisons.
     function : function
         Computes the measure from ``Predictions``; returns None if they lack it.
-    paper_name : str
-        Name in rows and files of the paper's experiments, if it differs.
     studies : tuple of str
         The studies that compute it.
     is_only_on_curves : bool
@@ -91,7 +89,6 @@ class Measure:
     axis: str
     explanation: str
     function: Callable[[Predictions], float | None] = lambda predictions: None
-    paper_name: str = ""
     studies: tuple[str, ...] = STUDIES
     decimals: int = 3
     lower_is_better: bool = True
@@ -160,7 +157,7 @@ _TABLE = (
         studies=(COMPARISON,),
     ),
     Measure(
-        "loss",
+        "nll",
         "loss",
         "Loss",
         explanation=(
@@ -168,19 +165,17 @@ _TABLE = (
             "the fitted classes describe new rows"
         ),
         function=_loss,
-        paper_name="nll",
         studies=(PAPER,),
         decimals=2,
     ),
     Measure(
-        "loss_labeled",
+        "nll_labeled",
         "loss on the labeled rows",
         "Loss on the labeled rows",
         explanation=(
             "mean over the labeled rows of -log(share of their class x density)"
         ),
         function=_loss_labeled,
-        paper_name="nll_labeled",
         studies=(PAPER,),
         decimals=2,
         is_only_on_curves=True,
@@ -190,15 +185,9 @@ MEASURES = {measure.name: measure for measure in _TABLE}
 COMPARISON_MEASURES = {
     name: measure for name, measure in MEASURES.items() if COMPARISON in measure.studies
 }
-
-
-def paper_measures() -> dict[str, Measure]:
-    """Return the measures of the paper's experiments, by their names in its rows."""
-    return {
-        measure.paper_name or name: measure
-        for name, measure in MEASURES.items()
-        if PAPER in measure.studies
-    }
+PAPER_MEASURES = {
+    name: measure for name, measure in MEASURES.items() if PAPER in measure.studies
+}
 
 
 def compute_measures(

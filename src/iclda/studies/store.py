@@ -245,13 +245,14 @@ class Store:
             raise StoreError(say(sentence, folder=self.path.parent, changed=names))
 
     def add(self, rows: Iterable[FitResult]) -> None:
-        """Store rows, all or none of them. A new measure gets a column of its own."""
+        """Store rows, all or none of them."""
         entries = []
         for row in rows:
             entry = {column: getattr(row, column) for column in _COLUMNS}
             entries.append({**entry, **row.values})
         columns = list(dict.fromkeys(chain.from_iterable(entries)))
 
+        # A measure gets its column when it is first stored.
         existing = {column["name"] for column in self.query("PRAGMA table_info(rows)")}
         for column in columns:
             if column not in existing:
@@ -275,6 +276,7 @@ class Store:
         statement = f"SELECT * FROM rows WHERE experiment = ? ORDER BY {order}"
         results = []
         for entry in self.query(statement, experiment):
+            # Other rows may have measures that this one lacks.
             values = {name: value for name, value in entry.items() if value is not None}
             columns = {name: values.pop(name) for name in _COLUMNS if name in values}
             results.append(FitResult(**columns, values=values))

@@ -42,7 +42,7 @@ _MAX_LISTED_CLASSES = 20
 
 
 def fit_summary(details: Mapping[str, Any]) -> list[str]:
-    """Rows, classes, method and diagnosis of a model, a line for each paragraph."""
+    """Describe rows, classes, method and diagnosis of a model, a line a paragraph."""
     report = FitReport.from_json(details["about"])
     method = _method_of(details)
     title = method.title if method else details["classifier"]
@@ -64,13 +64,13 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
 
 
 def _method_of(details: Mapping[str, Any]) -> Method | None:
-    """The method of a model; None for a classifier of the user's own."""
+    """Return the method of a model; None for a classifier of the user's own."""
     by_name = known_method(str(details["parameters"].get("method", "")))
     return _METHOD_BY_CLASS.get(details["classifier"], by_name)
 
 
 def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> list[str]:
-    """What the model was fitted to, and what it reads."""
+    """Say what the model was fitted to, and what it reads."""
     n_labeled = sum(report.labeled.values())
     unlabeled_rows = plural(report.n_unlabeled, "unlabeled row")
     lines = [
@@ -84,7 +84,7 @@ def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> li
 
 
 def _columns_text(details: Mapping[str, Any]) -> str:
-    """Number and types of the columns of a model: "3 columns: 2 of numbers, ..."."""
+    """Count the columns of a model by type: "3 columns: 2 of numbers, ..."."""
     kinds = (details["columns"] or {}).values()
     counts = Counter(type_named(kind).step for kind in kinds)
     if not counts:
@@ -97,7 +97,7 @@ def _columns_text(details: Mapping[str, Any]) -> str:
 
 
 def _class_lines(details: Mapping[str, Any], labeled: Mapping[str, int]) -> list[str]:
-    """Classes with their labeled rows and shares, or a sentence if they are many."""
+    """List classes with their labeled rows and shares; many are a sentence."""
     names = [str(name) for name in details["classes"]]
     if len(names) > _MAX_LISTED_CLASSES and labeled:
         return ["", _many_classes_text(names, labeled), ""]
@@ -124,7 +124,7 @@ def _many_classes_text(names: Sequence[str], labeled: Mapping[str, int]) -> str:
 
 
 def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[str]:
-    """What the method does, whether it converged, and the error to expect."""
+    """Say what the method does, whether it converged, and the error to expect."""
     method = _method_of(details)
     has_unlabeled = report is None or report.n_unlabeled > 0
     # Without unlabeled rows every method of this package is the supervised one.
@@ -162,7 +162,7 @@ def _convergence_text(diagnosis: Mapping[str, Any]) -> str:
 
 
 def _error_line(report: FitReport) -> str:
-    """The error to expect on new rows, or why it is unknown."""
+    """State the error to expect on new rows, or why it is unknown."""
     unknown = "How often it errs on new rows is not known"
     if report.error is not None:
         return f"Expect {report.error['text']}{_majority_text(report)}."
@@ -194,7 +194,7 @@ def _majority_text(report: FitReport) -> str:
 
 
 def show_summary(details: Mapping[str, Any]) -> list[str]:
-    """Everything that a model file says about its model."""
+    """List everything that a model file says about its model."""
     report = FitReport.from_json(details["about"])
     lines = [
         *fit_summary(details),
@@ -226,7 +226,7 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
 
 
 def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:
-    """What became of the rows of a file whose predictions were written to another."""
+    """Say what became of the rows of a file that was predicted to another."""
     lines = []
     if counts.ignored:
         names = quoted_list(counts.ignored, 5)
@@ -270,7 +270,7 @@ def far_warning(counts: PredictionCounts) -> str:
 
 
 def _ranked(counts: Mapping[str, int]) -> str:
-    """Columns with their counts, the largest first."""
+    """List columns with their counts, the largest first."""
     ranked = sorted(counts.items(), key=lambda item: -item[1])
     cells = ", ".join(f"{name!r} {n:,}" for name, n in ranked[:_MAX_RANKED_COLUMNS])
     n_more = len(ranked) - _MAX_RANKED_COLUMNS
@@ -318,7 +318,7 @@ def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
 
 
 def importance_lines(axes: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns that matter most, a line for each discriminant, below a title."""
+    """List the columns that matter most, a line a discriminant, below a title."""
     if not axes:
         return []
     lines = ["", "Columns that matter most (coefficients of standardized columns)"]

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tables_of_results import make_table, table_of
 
 from iclda.methods import find_method
 from iclda.studies.compare.plan import ComparisonPlan, choose_n_folds
+from tests.helpers.comparisons import make_table, table_of
 
 METHODS = (find_method("em"), find_method("supervised"))
 
@@ -34,7 +34,7 @@ def test_the_folds_are_as_many_as_the_rarest_class_allows(tmp_path):
         (
             ["a", "b"] * 5,
             {"n_labeled": 1},
-            "n_labeled=1 must lie between 2, one label a class",
+            "n_labeled=1 must lie between 2, one label of each class",
         ),
         (["a", "b"] * 5, {"n_labeled": 9}, "n_labeled=9 must lie between 2.* and 4"),
     ],

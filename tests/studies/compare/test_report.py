@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
-from table_files import call, write
+
+from tests.helpers.table_files import call, write
 
 
 def test_the_terminal_shows_errors_by_class_of_what_is_recommended(tmp_path):
@@ -16,15 +17,17 @@ def test_the_terminal_shows_errors_by_class_of_what_is_recommended(tmp_path):
         "1",
     )
     said = call("compare", write(tmp_path), *options, "--out", tmp_path / "out")[1]
-    assert "by class\n  class  rows  wrong   error" in said
-    assert "To call every row 'iris' gets 67 % wrong: " in said
+    assert "Errors by class: " in said
+    assert "\n  class  rows  wrong   error" in said
+    assert "Calling every row 'iris' gets 67 % wrong: " in said
     assert "balanced" not in said
 
 
 def test_columns_of_noise_teach_nothing_and_uneven_classes_have_a_balanced_error(
     tmp_path,
 ):
-    rng, n = np.random.default_rng(3), 200
+    rng = np.random.default_rng(3)
+    n = 200
     labels = np.where(np.arange(n) % 10 < 8, "common", "rare").astype(object)
     labels[100:] = None
     frame = pd.DataFrame({"x": rng.normal(size=n), "species": labels})
@@ -35,7 +38,7 @@ def test_columns_of_noise_teach_nothing_and_uneven_classes_have_a_balanced_error
     words = " ".join(said.split())
     answer = words.partition("Answer ")[2]
     assert answer.startswith(
-        "100 labels cannot show that anything was learned: to call every row"
+        "100 labels cannot show that anything was learned: calling every row"
     )
     assert "gets 20 % wrong" in answer
     assert "gets 50.0 % wrong (balanced error)" in words

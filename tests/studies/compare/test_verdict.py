@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tables_of_results import changed, contestants, results, rows_json
 
 from iclda.methods import BASELINES, FITTED
 from iclda.studies.compare.contestants import UNSHRUNK, Size, line_up
@@ -21,6 +20,7 @@ from iclda.studies.compare.verdict import (
     decide,
 )
 from iclda.studies.measures import Confusion
+from tests.helpers.comparisons import changed, contestants, results, rows_json
 
 RNG = np.random.default_rng(3)
 
@@ -95,12 +95,12 @@ def test_ties_in_error_go_to_the_lower_loss():
         (
             8,
             "unclear",
-            "To call every row 'a' gets 48 % wrong: with so few labels supervised LDA",
+            "Calling every row 'a' gets 48 % wrong: with so few labels supervised LDA",
         ),
         (
             13,
             "nothing",
-            "25 labels cannot show that anything was learned: to call every row 'a' g",
+            "25 labels cannot show that anything was learned: calling every row 'a' g",
         ),
     ],
 )

@@ -12,8 +12,8 @@ import pytest
 from iclda.studies.paper.design import (
     METHOD_NAMES,
     PUBLISHED_METHODS,
+    TABLE_MEASURES,
     TABLE_REPEATS,
-    table_measures,
 )
 from iclda.studies.paper.published import (
     PRINTED_FEATURES,
@@ -34,7 +34,7 @@ def paper():
 
 
 def test_every_set_has_a_cell_for_every_method_and_measure():
-    measures = table_measures()
+    measures = TABLE_MEASURES
     expected = {
         (d, m, s) for d in PRINTED_FEATURES for m in PUBLISHED_METHODS for s in measures
     }

@@ -61,7 +61,8 @@ class Findings(Comparison):
     def differences(self) -> Any:
         """Frame of paired differences from supervised LDA."""
         frame = _frame(self.summary.differences, Difference)
-        return frame.assign(verdict=[each.verdict for each in self.summary.differences])
+        verdicts = [difference.verdict for difference in self.summary.differences]
+        return frame.assign(verdict=verdicts)
 
     @property
     def curves(self) -> Any:
@@ -94,8 +95,8 @@ class Findings(Comparison):
 def _frame(records: Sequence[Any], kind: Any) -> Any:
     """Return instances of a dataclass as a frame, with all columns even if empty."""
     pandas = require_for_tables("pandas")
-    names = [each.name for each in fields(kind)]
-    return pandas.DataFrame([asdict(each) for each in records], columns=names)
+    names = [field.name for field in fields(kind)]
+    return pandas.DataFrame([asdict(record) for record in records], columns=names)
 
 
 def read_findings(out: Path) -> Findings:
@@ -106,6 +107,7 @@ def read_findings(out: Path) -> Findings:
     with closing(Store(out / STORE, read_only=True)) as store:
         stored = store.settings()
         settings = ComparisonSettings.from_json(stored)
+        # An earlier run may have had more methods or repeats, which stay in the store.
         names = {contestant.name for contestant in settings.contestants}
         results: list[FitResult] = []
         for experiment in EXPERIMENT_TITLES:
@@ -168,8 +170,8 @@ def compare(
         regression, LDA with shrinkage, self-training and label spreading of
         scikit-learn.
     shrinkage : float, "auto" or a sequence of them, default=None
-        Variants of every method; 0 is none. None is "auto", and with 5 labels per
-        feature or more also 0.
+        Shrinkages with which every method is run; 0 is none. None is "auto", and with
+        5 labels per feature or more also 0.
     n_labeled : int, default=None
         Labels to keep in every split; the others are hidden.
     unlabeled : str, default=None
@@ -185,18 +187,18 @@ def compare(
     repeats : int, default=None
         Random divisions into folds; None chooses 10, 5 or 2 by the size of the table.
     folds : int, default=None
-        None is 10, or the labels of the rarest class.
+        Number of folds. None is 10, or the labels of the rarest class if it has fewer.
     curves : bool, default=True
         Whether to compute learning curves, which take a quarter of the time.
     fast : bool, default=False
-        An answer soon: at most 3 repeats, no learning curves, and no iclda-proportions
-        unless ``methods`` names it.
+        Whether to give an answer soon, from at most 3 repeats, without learning curves,
+        and without iclda-proportions unless ``methods`` names it.
     seed : int, default=0
-        All splits and starts follow from it.
+        All splits and random starts follow from it.
     n_jobs : int, default=1
         Number of processes.
     out : str or Path, default=None
-        Folder that keeps every fit, so that an interrupted comparison goes on. None
+        Folder that keeps every fit, so that an interrupted comparison can go on. None
         keeps nothing.
 
     Returns
@@ -205,7 +207,7 @@ def compare(
         ``findings.verdict`` (what to use, the error to expect, why),
         ``findings.table``, ``findings.scores``, ``findings.differences`` and
         ``findings.curves`` (pandas frames), ``findings.figures()`` and
-        ``findings.save(folder)``. Notebooks show answer and table.
+        ``findings.save(folder)``. Notebooks show the answer and the table.
     """
     # Wrong parameters are refused before the table is read.
     names = [methods] if isinstance(methods, str) else methods
@@ -215,7 +217,7 @@ def compare(
         values: Any = shrinkage
         if not isinstance(shrinkage, (list, tuple)):
             values = [shrinkage]
-        # As text they are checked, and without repetitions, as on the command line.
+        # As text they are checked and freed of repetitions, as on the command line.
         shrinkages = parse_shrinkages(shrinkage_text(values))
     options = ReadOptions(
         target=target,
@@ -238,7 +240,7 @@ def compare(
         rows = read_file(Path(table), options)
     else:
         rows = read_frame(table, options)
-    # Without a folder to keep them in, fits are stored until the findings are read.
+    # Without a folder to keep them, fits are stored only until the findings are read.
     with tempfile.TemporaryDirectory() as folder:
         plan = ComparisonPlan(
             table=rows.framed(),

@@ -34,13 +34,13 @@ _MODULE_OF_ERROR = re.compile(r"^(\w+\.)+(?=\w+(:|$))")
 
 _CAUTION = "Before you rely on this, read the {warnings} about the table: {subjects}."
 _BALANCED_ERROR = (
-    "Classes are of uneven size: with each class counting alike, {name} gets "
+    "Classes are of uneven size: if every class counts the same, {name} gets "
     "{balanced} wrong (balanced error)."
 )
 
 
 class Failures(NamedTuple):
-    """Fits of a contestant that failed, and why the first one did."""
+    """How many fits of a contestant failed, and why the first of these did."""
 
     n_failed: int
     n_fits: int
@@ -70,7 +70,7 @@ class Comparison:
 
     @cached_property
     def advice(self) -> Recommendation | None:
-        """What the rule recommends; None if there is nothing to compare with."""
+        """What the rule recommends; None if no supervised fit succeeded."""
         if self.summary.baseline is None:
             return None
         return recommend(self.results, self.settings.contestants)
@@ -90,6 +90,7 @@ class Comparison:
             for result in self.compared
             if result.method == self.chosen.name and result.failure is None
         ]
+        # Every repeat tests the same rows: counts are divided by the repeats.
         n_repeats = len({result.repeat for result in fitted})
         texts = [result.values["confusion"] for result in fitted]
         return mean_confusion(texts, self.settings.classes, n_repeats)
@@ -101,10 +102,11 @@ class Comparison:
 
     @cached_property
     def on_curves(self) -> list[str]:
-        """Contestants on the learning curves; if there are few methods, one of each.
+        """Contestants on the learning curves.
 
-        Otherwise these are the recommended contestant, the best of the other methods,
-        the baseline, and the best method of scikit-learn.
+        If there are few methods, the best contestant of each. Otherwise the recommended
+        contestant, the best of the other methods, the baseline, and the best method of
+        scikit-learn.
         """
         best = sorted(self.summary.best.values(), key=self.summary.rank)
         if len(best) <= _MAX_METHODS_ON_CURVES:
@@ -112,10 +114,12 @@ class Comparison:
         recommended = self.verdict.method
         others = [name for name in best if name != recommended]
         outside = {
-            each.name for each in self.settings.contestants if each.method.is_outside
+            contestant.name
+            for contestant in self.settings.contestants
+            if contestant.method.is_outside
         }
         best_outside = [name for name in best if name in outside]
-        # One contestant may be several of them; there may be no recommendation.
+        # The same contestant may be several of these, and there may be none to use.
         names = [recommended, *others[:1], self.summary.baseline, *best_outside[:1]]
         return list(dict.fromkeys(name for name in names if name))
 
@@ -140,7 +144,7 @@ class Comparison:
 
     @cached_property
     def balanced(self) -> str:
-        """A sentence with the balanced error where classes are uneven, else empty."""
+        """A sentence with the balanced error if classes are uneven, else empty."""
         confusion = self.confusion
         if self.chosen is None or confusion is None or not confusion.is_uneven:
             return ""
@@ -153,6 +157,7 @@ class Comparison:
         n_fits = Counter(result.method for result in self.compared)
         failed = [result for result in self.compared if result.failure is not None]
         n_failed = Counter(result.method for result in failed)
+        # Fits of a contestant nearly always fail for one reason: that of the first.
         reasons: dict[str, str] = {}
         for result in failed:
             reasons.setdefault(result.method, last_line(result.failure or ""))

@@ -1,8 +1,7 @@
-"""Contestants of a comparison: methods with their shrinkage, and how they line up.
+"""Contestants of a comparison: methods, each with a value of shrinkage.
 
-A contestant is a method of ``iclda.methods`` with one value of shrinkage. Where a
-comparison has several values, the name of the contestant tells them apart: "em" for
-automatic shrinkage, "em without shrinkage", "em with shrinkage 0.2".
+If a comparison has several values of shrinkage, the names of the contestants tell them
+apart: "em" for automatic shrinkage, "em without shrinkage", "em with shrinkage 0.2".
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ...methods import (
     safety_rank,
 )
 
-# The method that all others are measured by; it takes part in every comparison.
+# The method that all others are compared with. It takes part in every comparison.
 SUPERVISED = "supervised"
 # Ending of the name of a contestant that has variants with shrinkage.
 UNSHRUNK = " without shrinkage"
@@ -42,17 +41,17 @@ class Size:
 
     @property
     def is_slow(self) -> bool:
-        """Tell whether a search over labels takes seconds from each start."""
+        """Whether a search over labels takes seconds from each start."""
         return is_search_slow(self.n_classes, self.n_features, COMPARISON_BUDGET)
 
     @property
     def is_degenerate(self) -> bool:
-        """Tell whether labeled rows do not vary within classes in some direction."""
+        """Whether there are too few labeled rows to vary in all directions."""
         return self.n_labeled - self.n_classes < self.n_features
 
     @property
     def is_small(self) -> bool:
-        """Tell whether there are few labeled rows for the number of features."""
+        """Whether there are few labeled rows for the number of features."""
         return self.n_labeled < _MIN_LABELS_PER_FEATURE * self.n_features
 
 
@@ -80,7 +79,7 @@ class Contestant:
 
     @property
     def risk(self) -> tuple[bool, int]:
-        """Key that sorts contestants from the safest, those without shrinkage last."""
+        """Sort key: the safest contestant first, those without shrinkage last."""
         is_unshrunk = self.shrinkage is None and not self.method.is_outside
         return is_unshrunk, safety_rank(self.method.name)
 
@@ -106,8 +105,8 @@ def parse_shrinkages(text: str) -> tuple[Shrinkage, ...]:
 
 
 def shrinkage_text(shrinkages: Sequence[Shrinkage]) -> str:
-    """Write shrinkages such that ``parse_shrinkages`` reads them."""
-    return ",".join("0" if each is None else f"{each}" for each in shrinkages)
+    """Write shrinkages as ``parse_shrinkages`` reads them."""
+    return ",".join(str(shrinkage or 0) for shrinkage in shrinkages)
 
 
 def default_shrinkages(size: Size) -> tuple[Shrinkage, ...]:
@@ -122,9 +121,9 @@ def line_up(
     """Return every method with every shrinkage, the supervised methods first.
 
     Methods without the parameter ``shrinkage`` follow, once each. Two kinds of
-    contestants are compared but not eligible: the further methods, which ``iclda fit``
-    does not offer, and unshrunk variants where labels are few, because they overfit
-    more often than the few rows show.
+    contestants are compared but never recommended: the further methods, which
+    ``iclda fit`` does not offer, and, where labels are few, those without shrinkage,
+    because they overfit more often than the few rows show.
     """
     shrunk = [method for method in methods if "shrinkage" in method.parameters]
     others = [method for method in methods if method not in shrunk]

@@ -29,20 +29,21 @@ _DEFAULT_FOLDS = 10
 
 _ONE_LABEL = (
     "Class {name!r} has 1 labeled row, and a comparison needs 2 of every class, one to "
-    "train on and one to test: label more rows. `iclda fit` needs one only."
+    "train on and one to test: label more rows. `iclda fit` needs only one."
 )
 _BAD_FOLDS = (
     "{given} must lie between 2 and {most}, the number of labeled rows of class "
     "{name!r}: every fold tests a row of every class."
 )
 _ALL_LABELED = (
-    "All {n_labels:,} rows are labeled, so that there is nothing to compare: pass "
-    "{few}, say, to hide the other labels, {@unlabeled} if a value of the target marks "
-    "unlabeled rows, or {@unlabeled_file}."
+    "All {n_labels:,} rows are labeled, so that no rows are left to learn from without "
+    "labels: pass for example {few} to hide the other labels, {@unlabeled} if a value "
+    "of the target marks unlabeled rows, or {@unlabeled_file}."
 )
 _BAD_N_LABELED = (
-    "{given} must lie between {least}, one label a class, and {most:,}, which leaves "
-    "labels to hide among the rows that train ({n_labels:,} labels in {n_folds} folds)."
+    "{given} must lie between {least}, one label of each class, and {most:,}, which "
+    "leaves labels to hide among the training rows ({n_labels:,} labels in {n_folds} "
+    "folds)."
 )
 
 
@@ -57,11 +58,12 @@ class ComparisonPlan:
     out : Path
         Folder that keeps every fit.
     methods, shrinkages, repeats, folds : optional
-        As they were asked for. What is None is chosen by the size of the table.
+        As the user passed them. Those that are None are chosen by the size of the
+        table.
     n_labeled : int or None
         Labels to keep in every split; the others are hidden. None keeps all.
     seed : int
-        All splits and starts follow from it.
+        All splits and random starts follow from it.
     jobs : int
         Number of processes.
     command : str
@@ -69,7 +71,7 @@ class ComparisonPlan:
     reading : mapping
         Parameters that the table was read with.
     is_fast : bool
-        Whether to make few repeats and no learning curves.
+        Whether to make few repeats, and to leave out the slowest method.
     """
 
     table: Table
@@ -106,7 +108,7 @@ class ComparisonPlan:
     @cached_property
     def copies(self) -> AnyArray:
         """Index of the first copy of every row of the table."""
-        # Lists and records in cells cannot be compared: this call refuses them.
+        # Cells that hold lists or records cannot be compared. This call refuses them.
         kinds_of(self.table.features)
         return first_copies(self.table.features, self.table.labels)
 
@@ -118,17 +120,19 @@ def choose_n_folds(plan: ComparisonPlan) -> int:
     unlabeled.
     """
     table = plan.table
+    # Copies of a row are one row: they cannot be in training and in test rows at once.
     is_distinct = table.is_labeled & (plan.copies == np.arange(len(plan.copies)))
     counts = Counter(table.labels[is_distinct].tolist())
     rarest = min(table.classes, key=counts.__getitem__)
     n_rarest = counts[rarest]
     n_labels = counts.total()
 
+    # A fold tests a row of every class, and another one has to be left for training.
     if n_rarest < 2:
         raise ValueError(say(_ONE_LABEL, name=rarest))
     if plan.folds is not None and not 2 <= plan.folds <= n_rarest:
         raise bad_parameter(_BAD_FOLDS, "folds", plan.folds, most=n_rarest, name=rarest)
-    # Rows that were chosen to be labeled cannot be tested: enough others are needed.
+    # Only rows that were labeled at random can be tested: enough of them are needed.
     if table.n_chosen and (reason := why_withheld(table)):
         raise ValueError(f"The error of methods cannot be compared: {reason}.")
     n_random = int(table.is_random.sum())
@@ -139,6 +143,7 @@ def choose_n_folds(plan: ComparisonPlan) -> int:
             few = Hint("n_labeled", 30)
             raise ValueError(say(_ALL_LABELED, n_labels=n_labels, few=few))
         return n_folds
+    # The largest fold leaves the fewest labels for training.
     n_training = n_labels - ceil(n_labels / n_folds)
     if not len(table.classes) <= plan.n_labeled < n_training:
         raise bad_parameter(

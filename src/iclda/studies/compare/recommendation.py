@@ -18,16 +18,17 @@ from ..store import FitResult
 from .contestants import Contestant
 from .splits import REPEATED_FOLDS
 
-# The rule looks at the losses of at most this many rows: more change nothing.
+# The rule looks at the losses of at most this many rows. More do not change the choice,
+# and its bootstrap would take long.
 _MAX_RULE_ROWS = 20_000
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The contestant to use, and that of the lowest loss.
+    """The contestant to use, and the one with the lowest mean loss.
 
-    ``estimate`` is the error to expect, None if ``n_rows`` rows are too few to estimate
-    it.
+    ``estimate`` is the error to expect of the contestant to use. It is None if
+    ``n_rows``, the number of tested rows, is too small to estimate it.
     """
 
     chosen: Contestant
@@ -40,14 +41,15 @@ def recommend(
     results: Iterable[FitResult], contestants: Sequence[Contestant]
 ) -> Recommendation | None:
     """Apply the rule to eligible contestants; None if none has a fit of every split."""
-    eligible = [each for each in contestants if each.is_eligible]
+    eligible = [contestant for contestant in contestants if contestant.is_eligible]
     eligible.sort(key=lambda contestant: contestant.risk)
-    means = means_of_rows(results, [each.name for each in eligible])
-    complete = [each for each in eligible if each.name in means]
+    means = means_of_rows(results, [contestant.name for contestant in eligible])
+    complete = [contestant for contestant in eligible if contestant.name in means]
     if not complete:
         return None
     # Arrays of contestants by rows, the safest first, as the rule expects them.
-    losses, is_wrong = np.stack([means[each.name] for each in complete], axis=1)
+    of_all = [means[contestant.name] for contestant in complete]
+    losses, is_wrong = np.stack(of_all, axis=1)
     return Recommendation(
         chosen=complete[safest_choice(losses, is_wrong)],
         lowest=complete[int(losses.mean(axis=1).argmin())],
@@ -59,10 +61,11 @@ def recommend(
 def means_of_rows(
     results: Iterable[FitResult], names: Sequence[str]
 ) -> dict[str, Array]:
-    """Return means over repeats of every tested row, by contestant: (2, rows).
+    """Return the mean losses of all tested rows, by contestant, of shape (2, rows).
 
-    They are the Brier score and the share of wrong classes. A contestant is left out if
-    it lacks a split that any other one has.
+    The first line has the Brier score of every row, the second the share of repeats in
+    which its class was wrong. A contestant is left out if it lacks a split that another
+    one has: the same rows have to be compared.
     """
     tested_rows: dict[str, list[list[float]]] = {name: [] for name in names}
     splits: dict[str, set[tuple[int, int]]] = {name: set() for name in names}
@@ -89,8 +92,8 @@ def _means_by_row(tested_rows: Sequence[Sequence[float]]) -> Array:
     """
     indices, losses, is_wrong = np.array(tested_rows).T
     indices = indices.astype(int)
-    known, counts = np.unique(indices, return_counts=True)
-    loss_sums = np.bincount(indices, losses)[known]
-    wrong_sums = np.bincount(indices, is_wrong)[known]
+    distinct, counts = np.unique(indices, return_counts=True)
+    loss_sums = np.bincount(indices, losses)[distinct]
+    wrong_sums = np.bincount(indices, is_wrong)[distinct]
     means = np.stack([loss_sums, wrong_sums]) / counts
     return means[:, :_MAX_RULE_ROWS]

@@ -21,17 +21,18 @@ from ...tabular.encoders import BOOLEAN, CATEGORY
 from ...tabular.table import Table
 from .contestants import Size
 
-# Unlabeled rows that the checks look at, drawn at random from all of them.
+# The checks look at a random sample of this many unlabeled rows if there are more.
 _MAX_CHECKED_UNLABELED_ROWS = 5_000
-# With more classes, a range of counts stands for the count of every class.
+# With more classes than this, only the smallest and the largest count are stated.
 _MAX_COUNTED_CLASSES = 12
-# Fewer labels say little about a class.
+# Fewer labels than this say little about a class.
 _MIN_LABELS_PER_CLASS = 5
 # A class with a smaller share of the labels is called rare.
 _RARE_CLASS_SHARE = 0.02
-# From this share of the rows on, "nearly all" of them are unlabeled.
+# If a larger share of the rows is unlabeled, the remark says "nearly all" instead of
+# 100 %.
 _NEARLY_ALL_SHARE = 0.995
-# Singular and plural of kinds of columns; other kinds get an s.
+# Singular and plural of kinds of columns. Others are their own name, with an s.
 _NOUNS = {
     BOOLEAN: ("yes-or-no column", "yes-or-no columns"),
     CATEGORY: ("category", "categories"),
@@ -41,8 +42,9 @@ _NOUNS = {
 def encode_sample(table: Table, copies: AnyArray) -> Any:
     """Return a frame of numbers: all labeled rows, then a sample of the unlabeled ones.
 
-    ``copies`` are those of ``first_copies``, of which only the first is taken. Rows are
-    encoded as a fit to all rows would; errors name what cannot be encoded.
+    ``copies`` has the index of the first copy of every row (``first_copies``): further
+    copies are left out. Rows are encoded as in a fit to all rows. Errors name what
+    cannot be encoded.
     """
     is_first = copies == np.arange(len(copies))
     labeled = np.flatnonzero(is_first & table.is_labeled)
@@ -107,7 +109,7 @@ def _check_classes(table: Table, *, is_hidden: bool) -> Remark:
     text = f"{len(counts)} in {table.target!r}: {_counts_text(counts)}."
     rarest = min(counts, key=lambda name: (counts[name], name))
     n_rarest = counts[rarest]
-    # Labels that are hidden can be used: there is no need to label more rows.
+    # If labels are hidden, there are more of them: no need to label further rows.
     if n_rarest < _MIN_LABELS_PER_CLASS and not is_hidden:
         advice = (
             f"{n_rarest} labels say little about class {rarest!r}: label more of it if "
@@ -145,9 +147,9 @@ def _check_chosen(table: Table) -> Iterator[Remark]:
     if table.n_chosen:
         n_random = int(table.is_random.sum())
         text = (
-            f"{table.n_chosen:,} are of rows that were chosen: they train in every "
-            f"split, and all numbers are those of the {n_random:,} that were drawn at "
-            "random."
+            f"{table.n_chosen:,} rows were chosen to be labeled: they train in every "
+            f"split, and all numbers are those of the {n_random:,} labeled rows that "
+            "were drawn at random."
         )
         yield Remark(NOTE, "Labels", text)
 
@@ -158,8 +160,8 @@ def _check_labels(size: Size) -> Remark:
     if size.is_degenerate:
         text += ": too few for a fit without shrinkage"
         if size.n_labeled < size.n_features:
-            text += ", or for ICLDA of free class sizes"
+            text += ", or for ICLDA with free class sizes"
         return Remark(NOTE, "Labels", f"{text}.")
     if size.is_small:
-        return Remark(NOTE, "Labels", f"{text}: few, so that shrinkage is of use.")
+        return Remark(NOTE, "Labels", f"{text}: few, so that shrinkage helps.")
     return Remark(FINE, "Labels", f"{text}.")

@@ -44,7 +44,7 @@ _SHOWN_SETTINGS = ("target", "folds", "repeats", "labeled", "shrinkage", "seed")
 def json_summary(
     comparison: Comparison, paths: Mapping[str, Path], word: Word = str
 ) -> dict[str, Any]:
-    """Return the whole comparison for programs; ``word`` words its messages."""
+    """Return the whole comparison as JSON values; ``word`` words its messages."""
     verdict = comparison.verdict
     summary = comparison.summary
     settings = comparison.settings
@@ -58,7 +58,7 @@ def json_summary(
         }
     return {
         "comparison": str(paths["comparison"]),
-        # The key "curves" is taken by the points of the curves.
+        # The points of the curves have the key "curves".
         "curves_file": str(paths["curves"]),
         "report": str(paths["report"]),
         "recommendation": {
@@ -75,7 +75,8 @@ def json_summary(
         "classes": classes,
         "scores": [asdict(score) for score in summary.scores],
         "differences": [
-            {**asdict(each), "verdict": each.verdict} for each in summary.differences
+            {**asdict(difference), "verdict": difference.verdict}
+            for difference in summary.differences
         ],
         "curves": [asdict(point) for point in comparison.points],
         "preflight": [
@@ -106,7 +107,7 @@ def write_files(
 
 
 def _render(comparison: Comparison, word: Word, next_step: str) -> str:
-    """Return the page as text. Every name in it is escaped."""
+    """Return the page as text, with all names in it escaped."""
     settings = comparison.settings
     summary = comparison.summary
     contestants = settings.contestants
@@ -115,13 +116,15 @@ def _render(comparison: Comparison, word: Word, next_step: str) -> str:
         for name, figure in draw_figures(comparison).items()
     }
     # Several contestants may have the same method, which is explained once.
-    explanations = [(each.method.name, each.method.sentence) for each in contestants]
+    methods = {contestant.method.name: contestant.method for contestant in contestants}
     view = {
         "comparison": comparison,
         "settings": settings,
         "verdict": comparison.verdict,
         "scores": summary,
-        "shown_settings": [(name, getattr(settings, name)) for name in _SHOWN_SETTINGS],
+        "shown_settings": [
+            (name.capitalize(), getattr(settings, name)) for name in _SHOWN_SETTINGS
+        ],
         "sources": [(source.path, source.sha256) for source in settings.sources],
         "supervised": supervised_name(summary),
         "next_step": next_step,
@@ -129,10 +132,14 @@ def _render(comparison: Comparison, word: Word, next_step: str) -> str:
         "rule": RULE,
         "interval_source": interval_source(summary),
         "names": ranked(summary),
-        "long_names": {each.name: title_of(each) for each in contestants},
-        "titles": {each.name: each.method.title for each in contestants},
+        "long_names": {
+            contestant.name: title_of(contestant) for contestant in contestants
+        },
+        "titles": {
+            contestant.name: contestant.method.title for contestant in contestants
+        },
         "failed": comparison.failures,
-        "methods": list(dict.fromkeys(explanations)),
+        "methods": [(name, method.sentence) for name, method in methods.items()],
         "measures": {
             name: COMPARISON_MEASURES[name] for name in known_measures(summary)
         },
@@ -140,6 +147,7 @@ def _render(comparison: Comparison, word: Word, next_step: str) -> str:
         "curves": _curve_views(comparison, figures),
         "confusion": comparison.confusion,
     }
+    # Jinja calls these by the names that the template has for them.
     filters: dict[str, Any] = {
         "interval": interval_text,
         "last_line": last_line,
@@ -159,7 +167,7 @@ def _number_with_minus(value: float | None, measure: str) -> str:
 def _curve_views(
     comparison: Comparison, figures: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return title, figures, and smallest and largest point of every curve drawn."""
+    """Return the title, the figures and both ends of every curve that is drawn."""
     views = []
     for curve in VARIED_COUNTS:
         names = [_curve_figure_name(curve, measure) for measure in CURVE_MEASURES]
@@ -186,11 +194,11 @@ def _curve_figure_name(curve: str, measure: str) -> str:
 def draw_figures(comparison: Comparison) -> dict[str, Figure]:
     """Draw all figures of the page: differences and learning curves, by name.
 
-    What has nothing to show is left out.
+    Figures that have nothing to show are left out.
     """
-    all_methods = [each.method for each in comparison.summary.differences]
+    all_methods = [difference.method for difference in comparison.summary.differences]
     figures = {
-        # The picture at the top of the page has the contestants of the curves only.
+        # The figure at the top of the page shows only the contestants of the curves.
         "difference": _draw_difference(comparison, ERROR, comparison.on_curves)
     }
     for measure in DECISIVE_MEASURES:
@@ -211,7 +219,7 @@ def _draw_difference(
         return None
     supervised = supervised_name(comparison.summary)
     text = f"{display.score_name} minus that of {supervised}."
-    # In inches: the axis and its label, and a line for each method.
+    # In inches: room for the axis and its label, and for a line of each method.
     height = 1.2 + 0.38 * len(display.differences)
     return page.draw_display(display, 5.8, height, text)
 
@@ -224,7 +232,7 @@ def _draw_curve(comparison: Comparison, curve: str, measure: str) -> Figure | No
     ]
     axis = COMPARISON_MEASURES[measure].axis
     display = display_points(points, VARIED_COUNTS[curve], axis)
-    # A single point of each method is not a curve.
+    # Without two points of any method there is no curve.
     has_lines = any(len(sizes) > 1 for sizes in display.sizes.values())
     if not has_lines:
         return None
@@ -237,7 +245,7 @@ def differences(
 ) -> ComparisonDisplay | None:
     """Return contestants minus the supervised one: repeats as dots, intervals as bars.
 
-    None unless some contestant besides the supervised one has the measure.
+    None if no contestant but the supervised one has the measure.
     """
     summary = comparison.summary
     baseline = summary.baseline
@@ -245,16 +253,18 @@ def differences(
         return None
     paired = {}
     intervals = {}
-    for each in summary.differences:
-        if each.measure != measure or each.method not in methods:
+    for difference in summary.differences:
+        name = difference.method
+        if difference.measure != measure or name not in methods:
             continue
-        # Repeats that either of the two lacks are left out.
+        # Repeats are paired: both were tested on the same rows after the same training.
         supervised = summary.repeats[baseline, measure]
-        values = summary.repeats[each.method, measure] - supervised
+        values = summary.repeats[name, measure] - supervised
+        # Repeats that one of the two lacks are left out.
         values = values[np.isfinite(values)]
         if values.size:
-            paired[each.method] = values
-            intervals[each.method] = (each.low, each.high)
+            paired[name] = values
+            intervals[name] = (difference.low, difference.high)
     if not paired:
         return None
     return ComparisonDisplay(

@@ -1,9 +1,11 @@
-"""Settings of a comparison: chosen by the table where not given, stored as JSON."""
+"""Settings of a comparison.
+
+What the user has not passed is chosen by the size of the table. The store keeps the
+settings as JSON, so that the report can be drawn from the folder alone.
+"""
 
 from __future__ import annotations
 
-import platform
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -23,6 +25,7 @@ from ...methods import (
 from ...tabular.checks import Remark
 from ...tabular.readers import Source
 from ...tabular.table import Table
+from ..engine import describe_run
 from ..measures import COMPARISON
 from .contestants import (
     Contestant,
@@ -47,7 +50,7 @@ class _Effort:
     curve_splits: int
 
 
-# What is computed, by the cost of a fit.
+# Less is computed where a fit takes longer.
 _EFFORTS = {
     Cost.QUICK: _Effort(DEFAULT_REPEATS, 10),
     Cost.SECOND: _Effort(5, 10),
@@ -149,12 +152,12 @@ class ComparisonSettings:
 
     @property
     def is_capped(self) -> bool:
-        """Tell whether there are more unlabeled rows than curves use."""
+        """Whether there are more unlabeled rows than curves use."""
         return self.n_unlabeled > MAX_CURVE_UNLABELED_ROWS
 
     @property
     def is_slow(self) -> bool:
-        """Tell whether a search takes seconds from each start, and so starts once."""
+        """Whether a search takes seconds from each start, so that it starts once."""
         methods = [contestant.method for contestant in self.contestants]
         return self.size.is_slow and _cost.has_starts(methods)
 
@@ -174,8 +177,8 @@ class ComparisonSettings:
             for remark in self.remarks
         ]
         contestants = [
-            (each.name, each.method.name, each.shrinkage, each.is_eligible)
-            for each in self.contestants
+            {**vars(contestant), "method": contestant.method.name}
+            for contestant in self.contestants
         ]
         return {
             **vars(self),
@@ -188,22 +191,27 @@ class ComparisonSettings:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> ComparisonSettings:
         """Invert ``to_json``."""
-        known = {each.name: stored[each.name] for each in fields(cls)}
-        known["size"] = Size(**known["size"])
-        known["remarks"] = [
+        values = {field.name: stored[field.name] for field in fields(cls)}
+        values["size"] = Size(**values["size"])
+        values["remarks"] = [
             Remark(**{**remark, "text": Text.from_json(remark["text"])})
-            for remark in known["remarks"]
+            for remark in values["remarks"]
         ]
-        known["sources"] = [Source(**source) for source in known["sources"]]
-        known["contestants"] = [
-            Contestant(name, find_method(method, COMPARED), shrinkage, is_eligible)
-            for name, method, shrinkage, is_eligible in known["contestants"]
+        values["sources"] = [Source(**source) for source in values["sources"]]
+        values["contestants"] = [
+            Contestant(
+                **{**contestant, "method": find_method(contestant["method"], COMPARED)}
+            )
+            for contestant in values["contestants"]
         ]
-        return cls(**known)
+        return cls(**values)
 
 
 def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
-    """Check the table, and choose what was not given; ValueError without any fit."""
+    """Check the table, and choose what the user has not passed.
+
+    Nothing is fitted. A ValueError says what is wrong with the table.
+    """
     table = plan.table
     splits = plan.splits
     sample = encode_sample(table, plan.copies)
@@ -211,6 +219,7 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     n_labels = int(splits.is_distinct.sum())
     is_hidden = plan.n_labeled is not None
 
+    # What the user has passed always wins over what the size of the table suggests.
     shrinkages = plan.shrinkages or default_shrinkages(size)
     methods, left_out = _choose_methods(plan, size)
     effort = _choose_effort(table, size, methods)
@@ -221,6 +230,7 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
 
     return ComparisonSettings(
         iclda=versions()["iclda"],
+        # A changed file, or another second file, is another table.
         data={plan.name: " ".join(source.sha256 for source in table.sources)},
         target=table.target,
         unlabeled=plan.reading.get("unlabeled") or "",
@@ -240,12 +250,7 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         remarks=check_table(table, sample, n_labels, size, is_hidden=is_hidden),
         sources=table.sources,
         reading=plan.reading,
-        run={
-            "Command": plan.command,
-            "jobs": plan.jobs,
-            "machine": f"{platform.machine()}, {platform.system()}",
-            "last run began": time.strftime("%Y-%m-%d %H:%M"),
-        },
+        run={"command": plan.command, "jobs": plan.jobs, **describe_run()},
         versions=versions(),
     )
 
@@ -253,9 +258,9 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
 def _choose_methods(
     plan: ComparisonPlan, size: Size
 ) -> tuple[tuple[Method, ...], list[str]]:
-    """Return the methods to compare, and the names of those left out because slow.
+    """Return the methods to compare, and the names of those that would take too long.
 
-    Methods that were named are never left out for their time.
+    Methods that the user has named are compared however long they take.
     """
     methods = plan.methods or (*FITTED, *BASELINES)
     if plan.table.n_chosen:
@@ -273,15 +278,15 @@ def _choose_methods(
     problem = ProblemSize(len(plan.table.labels), size.n_features, size.n_classes)
     methods = _cost.affordable(candidates, problem, _cost.COMPARISON_BUDGET)
     if plan.is_fast:
-        # The search with given proportions is the slowest method.
+        # The search with fixed proportions is the slowest method.
         methods = tuple(
-            each for each in methods if "proportions" not in dict(each.options)
+            method for method in methods if "proportions" not in dict(method.options)
         )
-    return methods, [each.name for each in candidates if each not in methods]
+    return methods, [method.name for method in candidates if method not in methods]
 
 
 def _choose_effort(table: Table, size: Size, methods: Sequence[Method]) -> _Effort:
-    """Return fewer repeats and splits where a fit takes longer."""
+    """Return repeats and splits, fewer where a fit takes longer."""
     if size.is_slow and _cost.has_starts(methods):
         return _EFFORTS[Cost.SECONDS]
     return _EFFORTS[_cost.table_cost(table.features.size, size.n_classes)]

@@ -33,15 +33,15 @@ EXPERIMENT_TITLES = {
     LABELED_CURVE: "curve of labeled rows",
 }
 
-# Learning curves use at most this many unlabeled rows: more take long and change
+# Learning curves use at most this many unlabeled rows. More take long and change
 # little.
 MAX_CURVE_UNLABELED_ROWS = 2_000
 # The smallest number of unlabeled rows on a curve, besides 0.
 _MIN_CURVE_UNLABELED_ROWS = 10
-# Where labels are hidden, a curve of labeled rows ends at this multiple of the labels
-# kept.
+# If labels are hidden, the curve of labeled rows goes on beyond the labels kept, up to
+# this multiple of their number.
 _MAX_MULTIPLE_OF_KEPT_LABELS = 10
-# Sizes between the smallest and the largest of a curve, both included.
+# Number of sizes from the smallest to the largest of a curve, both included.
 _N_CURVE_SIZES = 4
 # Labels that every class keeps in every cell, if it has that many.
 _GUARANTEED_LABELS_PER_CLASS = 2
@@ -68,9 +68,7 @@ class SplitRows:
 
 @dataclass(frozen=True)
 class Splits:
-    """Repeated folds of the labeled rows.
-
-    They are those of ``SemiSupervisedKFold`` with the same seed.
+    """Repeated folds of the labeled rows: those of ``SemiSupervisedKFold``.
 
     Attributes
     ----------
@@ -147,7 +145,7 @@ class Splits:
 
     @property
     def n_training(self) -> int:
-        """Rows of known class that every split can train on, at the least."""
+        """The least number of labeled rows that any split can train on."""
         is_labeled = self.labels.is_labeled
         # While a row is tested, none of its copies train.
         n_copies = np.bincount(self.copies[is_labeled], minlength=len(self.y))
@@ -193,18 +191,18 @@ class Splits:
         return SplitRows(train, is_labeled, split.test)
 
     def unlabeled_sizes(self) -> list[int]:
-        """Return increasing numbers of unlabeled rows for a curve, from none.
+        """Return increasing numbers of unlabeled rows for a curve, starting with 0.
 
-        That of all unlabeled rows is left out, because the comparison has that point.
+        The number of all unlabeled rows is left out: the comparison has that point.
         """
         largest = min(self.n_unlabeled, MAX_CURVE_UNLABELED_ROWS)
         sizes = [0, *_geometric_sizes(_MIN_CURVE_UNLABELED_ROWS, largest)]
         return [size for size in sizes if size < self.n_unlabeled]
 
     def labeled_sizes(self) -> list[int]:
-        """Return increasing numbers of labeled rows for a curve, from the fewest.
+        """Return increasing numbers of labeled rows for a curve.
 
-        Where labels are hidden, sizes extend beyond the labels kept, as long as half of
+        If labels are hidden, sizes extend beyond the labels kept, as long as half of
         the training rows stay unlabeled.
         """
         n_kept = self.n_used
@@ -212,8 +210,8 @@ class Splits:
         if self.n_labeled is not None:
             largest = min(_MAX_MULTIPLE_OF_KEPT_LABELS * n_kept, self.n_training // 2)
             sizes.update(_geometric_sizes(n_kept, max(n_kept, largest)))
-        # The comparison itself is the point of the labels kept, unless it has more
-        # unlabeled rows than the other points of the curve.
+        # The comparison has the point of the labels kept, unless it has more unlabeled
+        # rows than the other points of the curve.
         if self.n_unlabeled <= MAX_CURVE_UNLABELED_ROWS:
             sizes.discard(n_kept)
         return sorted(sizes)

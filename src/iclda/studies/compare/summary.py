@@ -1,8 +1,7 @@
 """Scores of contestants, differences from the supervised one, and learning curves.
 
-Stored fits become numbers in two steps. A grid holds the values of a contestant by
-repeat and fold. Scores are means over complete repeats; differences are tested fold by
-fold.
+Stored fits are first arranged in grids: the values of a contestant by repeat and fold.
+Scores are means over complete repeats; differences are tested fold by fold.
 """
 
 from __future__ import annotations
@@ -25,18 +24,19 @@ from .contestants import SUPERVISED, Contestant
 from .settings import ComparisonSettings
 from .splits import LABELED_CURVE, REPEATED_FOLDS, UNLABELED_CURVE
 
-# Measures by which contestants are ranked: counts of wrong rows tie too often to come
-# first.
+# Measures by which contestants are ranked. The Brier score comes first, because counts
+# of wrong rows tie too often.
 DECISIVE_MEASURES = (BRIER, ERROR)
 CURVE_MEASURES = (ERROR, BRIER)
-# The field of a point that varies along a curve.
+# The field of a ``SplitCurvePoint`` that varies along a curve.
 VARIED_COUNTS = {UNLABELED_CURVE: "n_unlabeled", LABELED_CURVE: "n_labeled"}
-# Relative differences up to this size are ties.
+# Relative differences up to this size are rounding: the values are tied.
 _TIE_TOLERANCE = 1e-12
-# Means are ranked to this many decimals, so that ties stay ties.
+# Means are rounded to this many decimals before they are ranked, so that ties stay
+# ties.
 _RANK_DECIMALS = 12
-# Values of a contestant by measure, and the number of test rows under ``_N_TEST``:
-# arrays of shape (repeats, folds) with NaN where a fit is missing.
+# Values of a contestant by measure, and numbers of test rows under the key ``_N_TEST``.
+# The arrays have the shape (repeats, folds), and NaN where a fit is missing.
 Grid = Mapping[str, Array]
 _N_TEST = "n_test"
 
@@ -58,9 +58,9 @@ class Score:
     repeats : int
         Number of complete repeats.
     low, high : float or None
-        90 % interval, of an error only.
+        90 % interval; None for other measures than the error.
     n_rows : int or None
-        Tested rows behind the interval.
+        Number of tested rows that the interval rests on.
     """
 
     method: str
@@ -82,11 +82,11 @@ class Score:
 
 @dataclass(frozen=True)
 class Difference:
-    """A contestant minus the supervised one, paired by split.
+    """The mean difference of a contestant from the supervised one, split by split.
 
-    ``p_holm`` is corrected for the number of contestants by Holm's method. So is the
-    interval from ``low`` to ``high``: it excludes 0 exactly where the difference is
-    clear.
+    ``p_holm`` and the interval from ``low`` to ``high`` are corrected for the number of
+    contestants by Holm's method: the interval excludes 0 exactly where the difference
+    is clear.
     """
 
     method: str
@@ -99,7 +99,7 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """``better``, ``worse``, or an empty string for no clear difference."""
+        """``better``, ``worse``, or "" if the difference is not clear."""
         measure = COMPARISON_MEASURES[self.measure]
         return measures.verdict(self.difference, self.p_holm, measure)
 
@@ -140,11 +140,11 @@ class ComparisonSummary:
         return score.mean if score else None
 
     def rank(self, method: str) -> tuple[float, ...]:
-        """Return the means of the decisive measures: the lowest tuple is the best."""
+        """Return the means of the decisive measures; the lowest tuple is the best."""
         return _rank(self.repeats, method)
 
     def verdict(self, method: str, measure: str) -> str:
-        """Return ``better`` or ``worse`` than the baseline, or an empty string."""
+        """Return ``better`` or ``worse`` than the baseline, or ""."""
         difference = self.difference(method, measure)
         return difference.verdict if difference else ""
 
@@ -160,13 +160,15 @@ def summarize_comparison(
     results: Iterable[FitResult], contestants: Sequence[Contestant], n_folds: int
 ) -> ComparisonSummary:
     """Return scores and differences of all contestants in the comparison."""
-    fits: dict[str, list[FitResult]] = {each.name: [] for each in contestants}
+    fits: dict[str, list[FitResult]] = {
+        contestant.name: [] for contestant in contestants
+    }
     for result in results:
         is_compared = result.experiment == REPEATED_FOLDS and result.failure is None
         if is_compared and result.method in fits:
             fits[result.method].append(result)
-    all_fits = [fit for group in fits.values() for fit in group]
-    n_repeats = 1 + max((fit.repeat for fit in all_fits), default=-1)
+    repeat_numbers = {fit.repeat for group in fits.values() for fit in group}
+    n_repeats = 1 + max(repeat_numbers, default=-1)
 
     grids = {name: _grid(fits[name], (n_repeats, n_folds)) for name in fits}
     repeats = {
@@ -183,7 +185,7 @@ def summarize_comparison(
         if baseline is not None:
             supervised = repeats[baseline, measure]
         score = _score(name, measure, values, supervised, grids[name])
-        # Every contestant has an error, even if only to show that all its fits failed.
+        # Every contestant has a score of its error, which shows if all its fits failed.
         if score.mean is not None or measure == ERROR:
             scores.append(score)
 
@@ -215,7 +217,7 @@ def _best_contestants(
 
 
 def _rank(repeats: Mapping[tuple[str, str], Array], name: str) -> tuple[float, ...]:
-    """Return the means of the decisive measures, infinite where there are none."""
+    """Return the means of the decisive measures, infinite where there are no values."""
     means = []
     for measure in DECISIVE_MEASURES:
         values = _finite(repeats[name, measure])
@@ -226,9 +228,10 @@ def _rank(repeats: Mapping[tuple[str, str], Array], name: str) -> tuple[float, .
 
 
 def overlap(n_folds: int) -> float:
-    """Return the ratio of test rows to training rows of known label.
+    """Return the ratio of test rows to labeled training rows.
 
-    Unlabeled rows do not count: they are the same in every training set.
+    Tests and standard errors need it to correct for training sets that overlap.
+    Unlabeled rows do not count, since they are the same in all training sets.
     """
     return 1 / (n_folds - 1)
 
@@ -247,7 +250,7 @@ def _grid(results: Sequence[FitResult], shape: tuple[int, int]) -> Grid:
 def _repeat_values(grid: Grid, measure: str) -> Array:
     """Return the value of every repeat, NaN for an incomplete one.
 
-    Folds are weighted by their test rows, so that every row counts alike.
+    Folds are weighted by their test rows, so that every row counts the same.
     """
     n_test = grid[_N_TEST]
     return (n_test * grid[measure]).sum(axis=1) / n_test.sum(axis=1)
@@ -262,22 +265,23 @@ def _weighted(values: Array, n_test: Array) -> Array:
 
     The plain mean of the weighted values is the mean over all test rows.
     """
-    is_known = np.isfinite(values)
-    weights = n_test[is_known]
+    is_finite = np.isfinite(values)
+    weights = n_test[is_finite]
     if not weights.size:
         return weights
-    return values[is_known] * weights / weights.mean()
+    return values[is_finite] * weights / weights.mean()
 
 
 def _score(
     name: str, measure: str, values: Array, supervised: Array, grid: Grid
 ) -> Score:
-    """Score a contestant by its values in the repeats and the supervised ones."""
-    known = _finite(values)
-    if not known.size:
+    """Score a contestant by its values and the supervised ones, by repeat."""
+    complete = _finite(values)
+    if not complete.size:
         return Score(name, measure, None, None, None, repeats=0)
-    mean = float(known.mean())
+    mean = float(complete.mean())
 
+    # Relative to values above 1, and absolute below, as rounding errors are.
     excess = (values - supervised) / np.maximum(1, np.abs(supervised))
     excess = _finite(COMPARISON_MEASURES[measure].sign * excess)
     share_worse = float((excess > _TIE_TOLERANCE).mean()) if excess.size else None
@@ -286,8 +290,8 @@ def _score(
     n_folds = n_test.shape[1]
     split_values = _weighted(grid[measure], n_test)
     se = _statistics.corrected_standard_error(split_values, overlap(n_folds))
-    known_se = se if isfinite(se) else None
-    score = Score(name, measure, mean, known_se, share_worse, len(known))
+    finite_se = se if isfinite(se) else None
+    score = Score(name, measure, mean, finite_se, share_worse, len(complete))
     if measure != ERROR:
         return score
 
@@ -329,7 +333,7 @@ def _differences(
 
 @dataclass(frozen=True)
 class SplitCurvePoint:
-    """Mean over the splits of a learning curve.
+    """A point of a learning curve: a mean over splits.
 
     Attributes
     ----------
@@ -367,15 +371,20 @@ def split_curve_points(
 ) -> list[SplitCurvePoint]:
     """Return the points of both curves, including that of the comparison.
 
-    The curve of labeled rows leaves out the point of the comparison where curves use
-    fewer unlabeled rows than there are.
+    The curve of labeled rows leaves out that point if there are more unlabeled rows
+    than curves use.
     """
-    fitted = [r for r in results if r.failure is None and r.method in methods]
+    fitted = [
+        result
+        for result in results
+        if result.failure is None and result.method in methods
+    ]
     points = []
     for curve in VARIED_COUNTS:
-        n_splits = 1 + max(
-            (r.repeat for r in results if r.experiment == curve), default=-1
-        )
+        split_numbers = {
+            result.repeat for result in results if result.experiment == curve
+        }
+        n_splits = 1 + max(split_numbers, default=-1)
         if curve == UNLABELED_CURVE:
             compared_size = settings.n_unlabeled
             n_compared = n_splits
@@ -383,8 +392,8 @@ def split_curve_points(
             compared_size = settings.size.n_labeled
             n_compared = 0 if settings.is_capped else n_splits
 
-        # Fits by contestant and size; a curve ends with the same splits of the
-        # comparison.
+        # Fits by contestant and size. The point of the comparison takes the same splits
+        # as the others, not all of them.
         groups: dict[tuple[str, int], list[FitResult]] = defaultdict(list)
         for result in fitted:
             if result.experiment == curve:

@@ -1,7 +1,8 @@
-"""A comparison as text: lines for a terminal, and the sentences of its report.
+"""A comparison as text: lines for a terminal, and sentences of the report.
 
-Messages name parameters, which every interface calls differently. Functions here
-therefore take a ``Word``, or a ``Terminal`` that has one.
+Messages name parameters, which are options on the command line. Functions here
+therefore take a ``Word``, which turns a message into text for its reader, or a
+``Terminal``, which has one.
 """
 
 from __future__ import annotations
@@ -29,50 +30,48 @@ Word = Callable[[str], str]
 
 # The mark in front of a remark, by its level.
 _MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}
-# Lines are not broken at fewer characters, however narrow the terminal.
+# The least width of lines, however narrow the terminal.
 _MIN_WRAP_WIDTH = 30
 
 # How the comparison is made.
 _FOLDS = (
-    "{repeats} times the {n_labels:,} labeled rows are divided at random into {folds} "
-    "folds, and each fold is tested once while the others train."
+    "The {n_labels:,} labeled rows are divided into {folds} folds at random, {repeats} "
+    "times, and each fold is tested once while the others train."
 )
 _UNLABELED_ROWS = (
     "All {n_unlabeled:,} unlabeled rows train every time and are never tested."
 )
 _HIDDEN_LABELS = (
-    "Of the rows that train {n_kept:,} keep their labels, drawn at random each time; "
-    "the labels of the rest are hidden, so that {n_unlabeled:,} rows train without. "
-    "Test rows take no part in training."
+    "Of the training rows {n_kept:,} keep their labels, drawn at random each time; the "
+    "labels of the others are hidden, so that {n_unlabeled:,} rows train without a "
+    "label. Test rows take no part in training."
 )
 _ENCODING = (
-    "Filling gaps, encoding categories and scaling are learned from the training rows "
-    "of each fold. Shrinkage: {how}."
+    "How to fill gaps, encode categories and scale columns is learned from the "
+    "training rows of each split. Shrinkage: {how}."
 )
 _SLOW_SEARCH = (
-    "So many classes and columns make iclda slow: it starts once, from the supervised "
-    "fit, instead of 32 times."
+    "With so many classes and columns iclda is slow: it starts once, from the "
+    "supervised fit, instead of 32 times."
 )
-_LEFT_OUT = "Left out, because slow here: {names} ({@methods} includes them)."
+_LEFT_OUT = "Left out because slow here: {names} ({@methods} includes them)."
 _CAPPED_CURVES = "Learning curves use at most {most:,} unlabeled rows."
-# How methods are shrunk, by the setting.
+_ABOUT_SHRINKAGE = (
+    "It draws the covariance of the columns toward a simpler one, which steadies a fit "
+    "where labels are few"
+)
+# What is said about shrinkage, by the setting.
 _SHRINKAGES = {
     "0": "none ({@shrinkage} changes that)",
-    "auto": (
-        "all methods have it. It draws the covariance of the columns toward a plainer "
-        "one, which steadies a fit where labels are few ({@shrinkage} changes that)"
-    ),
-    "0,auto": (
-        "methods run with it and without. It draws the covariance of the columns "
-        "toward a plainer one, which steadies a fit where labels are few"
-    ),
+    "auto": f"all methods use it. {_ABOUT_SHRINKAGE} ({{@shrinkage}} changes that)",
+    "0,auto": f"methods run with it and without it. {_ABOUT_SHRINKAGE}",
 }
-_OTHER_SHRINKAGES = "{numbers}, as asked for"
+_OTHER_SHRINKAGES = "{numbers}, as you chose"
 
 # Shown below the command that fits the recommended method.
 _ABOUT_FIT = (
-    "It states the error of this method alone, by fewer repeats: that may differ a "
-    "little from the one above."
+    "It states the error of this method alone, from fewer repeats, which may differ a "
+    "little from the error above."
 )
 
 
@@ -84,7 +83,7 @@ def _without_style(text: str, kind: str) -> str:
 class Terminal:
     """Terminal output: line width, and functions that word and color parts of a line.
 
-    ``style`` gets a text and its kind: "better", "worse", "answer", or the level of a
+    ``style`` takes a text and its kind: "better", "worse", "answer", or the level of a
     remark.
     """
 
@@ -93,7 +92,7 @@ class Terminal:
     style: Callable[[str, str], str] = _without_style
 
     def wrap(self, texts: Iterable[str], indent: int = 2) -> list[str]:
-        """Break messages into indented lines; empty messages have none."""
+        """Break messages into indented lines; empty messages are left out."""
         width = max(self.width - indent, _MIN_WRAP_WIDTH)
         lines = []
         for text in texts:
@@ -102,7 +101,7 @@ class Terminal:
 
 
 def remark_lines(remarks: Sequence[Remark], terminal: Terminal) -> list[str]:
-    """Show every remark: mark, subject, and text in a column of its own."""
+    """Format every remark: its mark, its subject, and its text in a column."""
     # Two spaces, a mark, a space, the longest subject, two spaces.
     indent = 6 + max(len(remark.subject) for remark in remarks)
     lines = ["Before comparing"]
@@ -141,14 +140,18 @@ def protocol(settings: ComparisonSettings) -> list[Text]:
 
 
 def score_lines(summary: ComparisonSummary, terminal: Terminal) -> list[str]:
-    """Show the table of scores, with a legend below."""
+    """Format the table of scores, with a legend below."""
     names = known_measures(summary)
     if not names:
-        return terminal.wrap(["No method has numbers: every fit failed."])
-    measures = [COMPARISON_MEASURES[name] for name in names]
-    legend = "; ".join(f"{each.heading}: {each.explanation}" for each in measures)
-    note = f"Lower is better. {legend}. In brackets: {interval_source(summary)}."
-    return [*_table_lines(summary, names, terminal), "", *terminal.wrap([note])]
+        return terminal.wrap(["No method has scores: every fit failed."])
+    legend = ["Lower is better."]
+    for name in names:
+        measure = COMPARISON_MEASURES[name]
+        legend.append(f"{measure.heading}: {measure.explanation}.")
+    legend.append(f"In brackets: {interval_source(summary)}.")
+    legend.append("worse in: repeats with a higher error than the baseline.")
+    lines = terminal.wrap([" ".join(legend)])
+    return [*_table_lines(summary, names, terminal), "", *lines]
 
 
 def _table_lines(
@@ -172,9 +175,9 @@ def _table_lines(
 
 
 def known_measures(summary: ComparisonSummary) -> list[str]:
-    """Return the measures that any contestant has."""
-    known = {score.measure for score in summary.scores if score.mean is not None}
-    return [name for name in COMPARISON_MEASURES if name in known]
+    """Return the measures that any contestant has, in the order of their table."""
+    measures = {score.measure for score in summary.scores if score.mean is not None}
+    return [name for name in COMPARISON_MEASURES if name in measures]
 
 
 def ranked(summary: ComparisonSummary) -> list[str]:
@@ -195,7 +198,7 @@ def interval_text(score: Score | None) -> str:
 
 
 def interval_source(summary: ComparisonSummary) -> str:
-    """Say what intervals in brackets are, and how many rows are behind them."""
+    """Say what the intervals in brackets are, and on how many rows they rest."""
     counts = [score.n_rows for score in summary.scores if score.n_rows is not None]
     return f"90 % interval from {plural(max(counts, default=0), 'labeled row')}"
 
@@ -218,9 +221,9 @@ def worse_text(summary: ComparisonSummary, name: str) -> str:
 
 
 def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
-    """Show the recommendation, the command that follows it, and errors by class.
+    """Format the recommendation, the command that follows it, and errors by class.
 
-    Learning curves are not needed for it.
+    The learning curves are not needed: they are computed after the answer is printed.
     """
     verdict = comparison.verdict
     lines = ["Answer"]
@@ -239,10 +242,10 @@ def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
     chosen = comparison.chosen
     confusion = comparison.confusion
     if chosen and confusion:
-        lines += ["", f"Errors of {title_of(chosen)} by class"]
+        lines += ["", f"Errors by class: {title_of(chosen)}"]
         lines += [f"  {printable(line)}" for line in page.class_error_lines(confusion)]
-        # Unless it is clear what was learned, the answer has compared with the most
-        # frequent class already.
+        # Unless it is clear that something was learned, the answer above contains this
+        # sentence already.
         base = verdict.base if verdict.learned == CLEAR else ""
         lines += terminal.wrap([base, comparison.balanced])
     return lines

@@ -20,7 +20,7 @@ from .contestants import SUPERVISED, Contestant
 from .recommendation import Recommendation
 from .summary import ComparisonSummary
 
-# Kinds of verdicts, besides NOTHING_LEARNED and UNCLEAR.
+# Kinds of verdicts; two more are NOTHING_LEARNED and UNCLEAR.
 # With the unlabeled rows clearly fewer rows are wrong.
 HELPS = "helps"
 # With the unlabeled rows probabilities are clearly better, but no fewer rows are wrong.
@@ -32,9 +32,9 @@ OUTSIDE = "outside"
 # Supervised LDA could not be fitted.
 UNKNOWN = "unknown"
 
-# Key of sentences for when labels are too few to show that anything was learned.
+# Further keys of sentences: labels are too few to show that anything was learned, ...
 _FEW_LABELS = "few labels"
-# Key of sentences for an error that is not below that of the most frequent class.
+# ... or the error is not below that of the most frequent class.
 _NO_BETTER = "no better"
 
 RULE = say(
@@ -43,7 +43,8 @@ RULE = say(
     "methods whose mean score is within half a standard error of the lowest, row by "
     "row, or within 0.02 of it with no more wrong rows, the safest is recommended. The "
     "order of safety comes from errors on other tables: {order}, and then those "
-    "without shrinkage (with fewer than 5 labels a feature these are not recommended). "
+    "without shrinkage (with fewer than 5 labels per feature these are not "
+    "recommended). "
     "The error to expect is corrected for choosing by the same rows: the choice is "
     "made on bootstrap samples and judged on the rows left out (Tsamardinos, Greasidou "
     "and Borboudakis 2018), with the interval of Clopper and Pearson. A difference "
@@ -95,7 +96,7 @@ _REASONS = {
     ),
     _FEW_LABELS: ("{base} Do not rely on a model yet: expect {expected} with {name}."),
     UNKNOWN: (
-        "No answer: supervised LDA, which the others are measured by, could not be "
+        "No answer: supervised LDA, which the others are compared with, could not be "
         "fitted; label more rows, or pass {@shrinkage=auto}."
     ),
 }
@@ -105,24 +106,24 @@ _SAFEST = "this is the safest of those that do about as well as the best"
 # Whether the recommended method beats the most frequent class.
 _BASE_RATES = {
     NOTHING_LEARNED: (
-        "Nothing was learned from these columns: to call every row {majority!r} gets "
+        "Nothing was learned from these columns: calling every row {majority!r} gets "
         "{base} wrong, and no method is clearly better than that."
     ),
     _FEW_LABELS: (
-        "{n_rows:,} labels cannot show that anything was learned: to call every row "
+        "{n_rows:,} labels cannot show that anything was learned: calling every row "
         "{majority!r} gets {base} wrong, and no method is clearly better than that. "
         "About {needed:,} labels would show an error 5 percentage points lower."
     ),
     UNCLEAR: (
-        "To call every row {majority!r} gets {base} wrong: with so few labels {name} "
+        "Calling every row {majority!r} gets {base} wrong: with so few labels {name} "
         "is not clearly better than that."
     ),
     _NO_BETTER: (
-        "To call every row {majority!r} gets {base} wrong: {name} looks no better than "
+        "Calling every row {majority!r} gets {base} wrong: {name} looks no better than "
         "that."
     ),
     CLEAR: (
-        "To call every row {majority!r} gets {base} wrong: {name} is clearly better "
+        "Calling every row {majority!r} gets {base} wrong: {name} is clearly better "
         "than that."
     ),
 }
@@ -130,7 +131,7 @@ _BASE_RATES = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """What to use, what to expect of it, why, and what else is worth knowing.
+    """What to use, which error to expect of it, and why.
 
     Attributes
     ----------
@@ -143,13 +144,13 @@ class Verdict:
     sentence : str
         The whole answer.
     why : str
-        The sentence without what to use and what to expect of it.
+        The reason: the answer without what to use and what to expect.
     estimate : ErrorEstimate or None
         The error to expect.
     learned : str
         Whether anything was learned: "clear", "unclear" or "nothing"; empty if unknown.
     base : str
-        A sentence on what was learned, with the error of the most frequent class.
+        A sentence that compares with the error of the most frequent class.
     """
 
     kind: str
@@ -164,7 +165,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Learned:
-    """Whether anything was learned, as in ``Verdict``, and the key of its sentence."""
+    """Whether anything was learned, as in ``Verdict``, with a sentence and its key."""
 
     level: str = ""
     key: str = ""
@@ -177,10 +178,10 @@ def decide(
     n_kept: int | None = None,
     confusion: Confusion | None = None,
 ) -> Verdict:
-    """Word the recommendation.
+    """Put the recommendation into words.
 
-    ``n_kept`` labels were kept if others were hidden. ``confusion`` is that of the
-    contestant of ``advice``.
+    ``n_kept`` is the number of labels kept if others were hidden. ``confusion`` is the
+    matrix of the recommended contestant.
     """
     if advice is None or summary.baseline is None:
         return Verdict(UNKNOWN, None, _HEADLINES[UNKNOWN], say(_REASONS[UNKNOWN]))
@@ -188,9 +189,11 @@ def decide(
     learned = _judge_learning(summary, advice, confusion)
     if learned.level == NOTHING_LEARNED:
         kind = NOTHING_LEARNED
+        # If labels are few, the sentence says that they cannot show more.
         key = learned.key
     else:
-        kind = key = _kind(summary, chosen)
+        kind = _kind(summary, chosen)
+        key = kind
 
     values: dict[str, Any] = {
         "name": title_of(chosen),
@@ -228,7 +231,7 @@ def decide(
 def _judge_learning(
     summary: ComparisonSummary, advice: Recommendation, confusion: Confusion | None
 ) -> _Learned:
-    """Tell whether the recommended contestant clearly beats the most frequent class."""
+    """Judge whether the recommended contestant beats the most frequent class."""
     if confusion is None:
         return _Learned()
     base_rate = confusion.base
@@ -237,13 +240,13 @@ def _judge_learning(
         error = confusion.error
         high = confusion.interval[1]
     else:
+        # Corrected for choosing among methods, which the confusion matrix is not.
         error = estimate.error
         high = estimate.high
     brier = _mean(summary, advice.chosen.name, BRIER)
     level = base_rate.judge(error, high, brier)
 
-    # Something was learned if any other contestant clearly beats the most frequent
-    # class.
+    # Something was learned if any other contestant clearly beats it.
     errors = [score for score in summary.scores if score.measure == ERROR]
     highs = [score.high for score in errors if score.high is not None]
     if level == NOTHING_LEARNED and min(highs, default=1.0) < base_rate.error:
@@ -266,10 +269,11 @@ def _judge_learning(
 
 
 def _kind(summary: ComparisonSummary, chosen: Contestant) -> str:
-    """Return the kind of the verdict, by clear differences from supervised LDA."""
+    """Return the kind of the verdict, by clear differences from the baseline."""
     uses_unlabeled = chosen.method.uses_unlabeled
     error_verdict = summary.verdict(chosen.name, ERROR)
     verdicts = {error_verdict, summary.verdict(chosen.name, BRIER)}
+    # Fewer wrong rows with clearly worse probabilities, or the reverse, are unclear.
     if "better" in verdicts and "worse" not in verdicts:
         if not uses_unlabeled:
             return OUTSIDE
@@ -282,12 +286,12 @@ def _kind(summary: ComparisonSummary, chosen: Contestant) -> str:
 
 
 def _is_worse(summary: ComparisonSummary, name: str) -> bool:
-    """Tell whether a contestant is clearly worse than the baseline by any measure."""
+    """Whether a contestant is clearly worse than the baseline by any measure."""
     return "worse" in (summary.verdict(name, ERROR), summary.verdict(name, BRIER))
 
 
 def _expected_error(summary: ComparisonSummary, advice: Recommendation) -> str:
-    """Word the error to expect, and why it is not the one in the table."""
+    """State the error to expect, and why it is not the one in the table."""
     if advice.estimate is None:
         rows = plural(advice.n_rows, "labeled row")
         needed = f"{MIN_TESTED_ROWS} are needed"
@@ -299,7 +303,7 @@ def _expected_error(summary: ComparisonSummary, advice: Recommendation) -> str:
 
 
 def _fewer_wrong(summary: ComparisonSummary, name: str) -> str:
-    """Word by how much the error is lower than that of supervised LDA."""
+    """State by how much the error is lower than that of supervised LDA."""
     difference = summary.difference(name, ERROR)
     if difference is None or difference.high > 0:
         return "fewer rows wrong"
@@ -309,7 +313,7 @@ def _fewer_wrong(summary: ComparisonSummary, name: str) -> str:
 
 
 def _mean(summary: ComparisonSummary, name: str | None, measure: str) -> float:
-    """Return the mean of a measure, infinite if there is none."""
+    """Return the mean of a measure, infinite if it has no value."""
     mean = summary.mean(name, measure)
     return inf if mean is None else mean
 

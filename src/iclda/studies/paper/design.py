@@ -8,7 +8,7 @@ problems and three benchmark sets.
 from __future__ import annotations
 
 from ... import methods
-from ..measures import Measure, paper_measures
+from ..measures import PAPER_MEASURES
 
 # Name of this study in the settings of its store.
 KIND = "paper"
@@ -45,19 +45,17 @@ METHOD_NAMES = tuple(dict.fromkeys((*_COLUMNS, *_MAIN_METHODS)))
 # Methods that can be run if they are named.
 EVERY_METHOD = (*METHOD_NAMES, "AVLDA", *_FURTHER_METHODS)
 
+# Measures of the tables, by name. The curves have all measures of the paper.
+TABLE_MEASURES = {
+    name: measure
+    for name, measure in PAPER_MEASURES.items()
+    if not measure.is_only_on_curves
+}
+
 
 def n_labeled_of(n_features: int) -> int:
     """Return the number of labeled rows: two for each feature, and at least ten."""
     return max(2 * n_features, 10)
-
-
-def table_measures() -> dict[str, Measure]:
-    """Return the measures of the tables, by their names in the stored rows."""
-    return {
-        name: measure
-        for name, measure in paper_measures().items()
-        if not measure.is_only_on_curves
-    }
 
 
 def method_rank(method: str) -> tuple[int, str]:

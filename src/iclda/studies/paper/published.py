@@ -55,6 +55,7 @@ def read_cells() -> dict[tuple[str, str, str], PublishedMean]:
     for line in _read_lines("tables.csv"):
         key = line["dataset"], line["method"], line["measure"]
         sd = float(line["sd"])
+        # The paper prints standard deviations over its repeats.
         cells[key] = PublishedMean(float(line["mean"]), sd / sqrt(TABLE_REPEATS), sd)
     return cells
 

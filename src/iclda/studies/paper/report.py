@@ -26,7 +26,7 @@ from ...plots._decision_boundary import DecisionBoundaryDisplay
 from ...plots._scores import display_points
 from .. import page
 from ..engine import rng_of
-from ..measures import paper_measures
+from ..measures import PAPER_MEASURES
 from ..store import STORE, FitResult, Store
 from . import design, summary
 from .published import read_cells
@@ -104,6 +104,7 @@ def _read_reproduction(out: Path) -> Reproduction:
         settings = read_settings(store)
         results = [*store.rows(design.TABLES), *store.rows(design.CURVES)]
     own_names = _own_sets(settings)
+    # Under another name, they are not compared with the numbers of the paper.
     results = [
         replace(result, dataset=own_names.get(result.dataset, result.dataset))
         for result in results
@@ -145,10 +146,11 @@ def render_report(reproduction: Reproduction, figures: Mapping[str, Figure]) -> 
     settings = reproduction.settings
     cells = reproduction.cells
     points = reproduction.points
-    measures = design.table_measures()
+    measures = design.TABLE_MEASURES
     errors = reproduction.means("error")
     losses = reproduction.means("nll")
     origins = settings.origins.items()
+    # The table of data sets describes those of the tables; curves name their own.
     shapes = {
         cell.dataset: settings.shapes[cell.dataset]
         for cell in cells
@@ -194,12 +196,12 @@ def render_report(reproduction: Reproduction, figures: Mapping[str, Figure]) -> 
 
 def _heading(measure: str) -> str:
     """Return the name of a measure in a sentence: error, loss."""
-    return paper_measures()[measure].heading
+    return PAPER_MEASURES[measure].heading
 
 
 def _number(value: float, measure: str = "error") -> str:
     """Format a value with the decimals of its measure."""
-    return page.with_minus(f"{value:.{paper_measures()[measure].decimals}f}")
+    return page.with_minus(f"{value:.{PAPER_MEASURES[measure].decimals}f}")
 
 
 def _furthest(compared: Sequence[Any]) -> list[Any]:
@@ -218,6 +220,7 @@ def _em_pairs(errors: Means) -> list[dict[str, Any]]:
     for (dataset, method), defined in errors.items():
         cell = read_cells().get((dataset, "EMLDA", "error"))
         printed = cell.mean if cell else None
+        # Without a run of the faulty EM, what the paper prints stands in for it.
         faulty = errors.get((dataset, design.PUBLISHED_EM), printed)
         if method == "EMLDA" and faulty is not None:
             pair = {
@@ -289,7 +292,7 @@ def _keep_first_labels(codes: AnyArray) -> AnyArray:
 @page.styled
 def draw_curves(points: Iterable[ReproducedPoint], dataset: str) -> Figure:
     """Draw the measures of a data set against the number of unlabeled rows."""
-    measures = design.table_measures()
+    measures = design.TABLE_MEASURES
     figure, grid = page.new_figure(4.7 * len(measures), 3.3, 1, len(measures))
     figure.set_label(
         f"Error and loss on {dataset} against the number of unlabeled rows"
@@ -312,6 +315,7 @@ def _plot_curves(axes: Axes, points: Sequence[ReproducedPoint]) -> None:
     if others:
         low = np.min(others)
         high = np.max(others)
+        # Above the lines there is room for their names.
         axes.set_ylim(low - 0.08 * (high - low), high + 0.3 * (high - low))
     display.plot(ax=axes)
     for method, line in display.lines_.items():

@@ -7,8 +7,6 @@ training rows (``fits``) and measures it on the test rows.
 
 from __future__ import annotations
 
-import platform
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,14 +17,16 @@ from typing import Any
 from ..._progress import Advance, show_nothing
 from ..._system import versions
 from ...datasets import make_gaussians, make_violated_gaussians
-from ..engine import record_fits, rng_of, run_missing
-from ..measures import compute_measures, paper_measures
+from ..engine import describe_run, record_fits, rng_of, run_missing
+from ..measures import PAPER_MEASURES, compute_measures
 from ..store import STORE, Cell, FitResult, Store, cells_of
 from . import design
 from .fits import CellRows, fit_method, predict_rows
 from .splits import CodedSet, curve_sizes, curve_split, fold_split, load_sets
 from .stored_settings import read_settings
 
+# The toy problems of the paper: their rows, how many of them are labeled, and the
+# variance of each class.
 TOY_ROWS = 1000
 TOY_LABELED = 10
 TOY_VARIANCE = 0.8
@@ -119,10 +119,11 @@ def run_cell(
     X_test = data.X[split.test]
     codes_test = data.codes[split.test]
 
+    # All methods are measured on the same split, so that their differences are paired.
     def measure(method: str) -> dict[str, Any]:
         model = fit_method(method, rows)
         predictions = predict_rows(model, X_test, codes_test, rows)
-        return compute_measures(predictions, paper_measures())
+        return compute_measures(predictions, PAPER_MEASURES)
 
     sizes = len(split.labeled), len(split.unlabeled), len(split.test)
     return record_fits(cell, methods, sizes, seed, measure)
@@ -147,6 +148,7 @@ def run_study(study: Study, advance: Advance = show_nothing) -> None:
         design.TABLES: cells_of(design.TABLES, folds, study.table_repeats),
         design.CURVES: cells_of(design.CURVES, sizes, study.curve_repeats),
     }
+    # A run may be of one of the two experiments only.
     plans = {name: (cells[name], study.methods) for name in cells if cells[name]}
     run_experiments(design.KIND, study, sets, plans, run_cell, advance)
 
@@ -172,6 +174,7 @@ def run_experiments(
     ``kind`` is the name of the study. ``run`` fits the methods of a cell; it is called
     as ``run(cell, sets, methods, seed=seed)``.
     """
+    # Unlike a nested function, a partial one can be sent to other processes.
     run_seeded = partial(run, seed=settings.seed)
     with closing(Store(settings.out / STORE, kind=kind)) as store:
         _note_run(store, kind, settings, sets)
@@ -210,9 +213,8 @@ def _note_run(
     store.note(
         commands=list(dict.fromkeys([*earlier.commands, settings.command])),
         versions=versions(),
-        machine=f"{platform.machine()}, {platform.system()}",
         jobs=settings.jobs,
         shapes={**earlier.shapes, **shapes},
         origins={**earlier.origins, **origins},
-        began=time.strftime("%Y-%m-%d %H:%M"),
+        **describe_run(),
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..._statistics import corrected_standard_error, corrected_t_test, holm
 from ...datasets import BENCHMARKS, find_benchmark
-from ..measures import paper_measures, verdict
+from ..measures import PAPER_MEASURES, verdict
 from ..page import NO_NUMBER
 from ..store import FitResult
 from . import design
@@ -69,7 +69,7 @@ class TableCell:
 def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
     """Return the cells of the tables of all measures, by data set and method."""
     cells = []
-    for measure in design.table_measures():
+    for measure in design.TABLE_MEASURES:
         values_by_method = repeat_values_by_method(results, measure)
         for dataset, method in sorted(values_by_method, key=_rank):
             values = values_by_method[dataset, method]
@@ -110,6 +110,7 @@ def repeat_values_by_method(
         for (repeat, _), result in sorted(splits.items()):
             folds_by_repeat[repeat].append(result)
         for folds in folds_by_repeat.values():
+            # Without one of its folds, a repeat is a mean over other rows.
             if len(folds) == design.N_FOLDS:
                 total = fsum(fold.n_test * fold.values[measure] for fold in folds)
                 values[key].append(total / sum(fold.n_test for fold in folds))
@@ -178,7 +179,7 @@ class PairedComparison:
     @property
     def verdict(self) -> str:
         """``better``, ``worse``, or an empty string for no significant difference."""
-        measure = design.table_measures()[self.measure]
+        measure = design.TABLE_MEASURES[self.measure]
         return verdict(self.difference, self.p_holm, measure)
 
 
@@ -195,6 +196,7 @@ def compare_with_baseline(
         fits = splits[dataset, method]
         baseline = splits.get((dataset, design.BASELINE), {})
         shared = sorted(fits.keys() & baseline.keys())
+        # The oracle is not a rival: it knows labels that the others do not.
         if method in (design.BASELINE, design.ORACLE) or len(shared) < 2:
             continue
         differences = []
@@ -287,7 +289,7 @@ def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
 
     They are sorted by data set, measure, method and number of unlabeled rows.
     """
-    measures = list(paper_measures())
+    measures = list(PAPER_MEASURES)
     # Values by repeat, for every point.
     values: dict[tuple[str, str, str, int], dict[int, float]] = defaultdict(dict)
     for result in results:
