@@ -234,28 +234,32 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         """Return the outcome of a fit, and warn of what is wrong with it."""
         name = type(self).__name__
         names = inputs.feature_names
-        outcome = fit.outcome
-        span = fit.labeled_span
-        if span is not None:
+        if fit.labeled_span is None:
+            variances = inputs.space.variances(problem.moments.covariance)
+            warn(*check_span(variances, fit.attributes["rank_"], names))
+        else:
             variances = inputs.space.variances(inputs.labeled.moments.covariance)
-            is_shrunk = self.shrinkage is not None
-            n_labeled = inputs.n_labeled
             warn(
-                *check_labeled_span(name, span, n_labeled, is_shrunk, variances, names)
+                *check_labeled_span(
+                    name,
+                    fit.labeled_span,
+                    variances,
+                    names,
+                    n_labeled=inputs.n_labeled,
+                    is_shrunk=self.shrinkage is not None,
+                )
             )
-            if outcome not in (None, Outcome.CONVERGED):
-                outcome = self._warn_not_converged(problem, fit)
-            return outcome
 
-        variances = inputs.space.variances(problem.moments.covariance)
-        warn(*check_span(variances, fit.attributes["rank_"], names))
-        if outcome is not None and _is_unbounded(problem, fit):
+        outcome = fit.outcome
+        if _is_unbounded(problem, fit):
             warn(unbounded_warning(name, problem, fit.model, names))
             outcome = Outcome.UNBOUNDED
         elif outcome not in (None, Outcome.CONVERGED):
             outcome = self._warn_not_converged(problem, fit)
-        if inputs.uses_unlabeled and getattr(self, "proportions", FREE) is None:
-            # The warning advises to pass proportions.
+
+        # The warning advises to pass proportions.
+        is_free = getattr(self, "proportions", FREE) is None
+        if is_free and inputs.uses_unlabeled and fit.labeled_span is None:
             class_weights = fit.model.class_weights
             classes = inputs.labels.classes
             warn(*check_lost_class(name, problem, class_weights, classes))
@@ -416,8 +420,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _is_unbounded(problem: Problem, fit: Fit) -> bool:
-    """Return whether the likelihood of a fit has no maximum."""
-    if not isinstance(fit.model, Gaussians):
+    """Return whether the likelihood that an iteration maximizes has no maximum."""
+    is_iterative = fit.outcome is not None and fit.labeled_span is None
+    if not is_iterative or not isinstance(fit.model, Gaussians):
         return False
     is_stopped = fit.outcome is Outcome.UNBOUNDED
     return is_stopped or fit.model.is_floored or problem.is_unbounded

@@ -145,12 +145,16 @@ def check_span(
 def check_labeled_span(
     name: str,
     span: LabeledSpan,
-    n_labeled: int,
-    is_shrunk: bool,
     variances: Array,
     feature_names: AnyArray | None,
+    *,
+    n_labeled: int,
+    is_shrunk: bool,
 ) -> Iterator[Warning]:
-    """Warn of a fit to labeled rows that these do not determine."""
+    """Warn of a fit to labeled rows that these do not determine.
+
+    ``variances`` are those of the labeled rows.
+    """
     if span.within >= span.total:
         yield from check_span(variances, span.within + span.left_out, feature_names)
         return
