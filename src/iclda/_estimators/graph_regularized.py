@@ -39,8 +39,8 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     n_neighbors : int, default=5
-        Two rows are joined if one is among the so many nearest of the other. Rows that
-        are equal count as one, with the weight of all.
+        Number of neighbors: two rows are joined if one is among those of the other.
+        Equal rows count as one, with the weight of all.
     alpha : float, default=0.1
         Weight of the graph.
     beta : float, default=0.1

@@ -61,8 +61,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         are tried. If not, four times as many are drawn, and more are made of the best
         ones until that gains nothing any more.
     max_iter : int, default=200
-        Most Newton steps from one start. All steps together cost at most about as much
-        as ``max_iter`` reads of all rows.
+        Largest number of Newton steps from one start. All steps together cost at most
+        about as much as ``max_iter`` reads of all rows.
     tol : float, default=1e-6
         Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled
         rows the fit is more accurate than that at no extra cost.

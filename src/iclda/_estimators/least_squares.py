@@ -250,7 +250,7 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
         Hard labels are the class of the largest prediction, soft ones the shares that
         are nearest to the predictions: for two classes, predictions clipped to [0, 1].
     max_iter : int, default=1000
-        Most rounds, or Newton steps.
+        Largest number of rounds, or of Newton steps.
     tol : float, default=0.0
         Largest change of class shares and class means that counts as none; with soft
         labels 1e-12 if it is less.
