@@ -21,7 +21,7 @@ ELSEWHERE = {
     "_estimators/predictions.py": "test_supervised, tests/faults, tests/rows",
     "_estimators/fit_inputs.py": "tests/faults/test_numbers",
     "_estimators/fit.py": "test_common, and every classifier",
-    "_estimators/average_lda.py": "tests/estimators/test_average",
+    "_estimators/averaging.py": "tests/estimators/test_average",
     "_estimators/normalized.py": "tests/estimators/test_moment_constrained",
     "_estimators/self_learning.py": "tests/estimators/test_self_training",
     "_local_server.py": "tests/playground/test_server and tests/labeling/test_server",

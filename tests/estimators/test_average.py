@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from iclda import AverageLDA, ExpectationMaximizationLDA, SupervisedLDA
 from iclda._core.solvers.anchored import labeled_rule, refit
-from iclda._estimators import average
+from iclda._estimators import averaging
 from iclda._rows.memory import MemoryRows
 from tests.helpers.changes import assert_same_fit
 from tests.helpers.problems import Sample, draw_sample, problem_of
@@ -149,7 +149,7 @@ def test_with_many_features_labels_spread_to_neighbors():
     labeled = problem.frame.apply(sample.X), sample.y, np.ones(2)
     every = problem.frame.apply(rows)
     nearest = labeled_rule(problem, 0.1).scores(every).argmax(axis=0)
-    start = average._find_neighbors(problem, labeled).spread(sample.y, 2)
+    start = averaging._find_neighbors(problem, labeled).spread(sample.y, 2)
     spread = refit(problem, *start, 0.1).scores(every).argmax(axis=0)
     assert np.mean(nearest == true) < 0.8
     assert np.mean(spread == true) > 0.95

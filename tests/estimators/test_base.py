@@ -1,4 +1,4 @@
-"""The template of all classifiers: the values between fit and sums, and the outcome."""
+"""The template of all classifiers: between fit and the sums, and the outcome."""
 
 import re
 import warnings
@@ -25,24 +25,24 @@ Y = np.where(np.arange(60) < 20, TRUE, -1)
 def test_the_three_values_between_fit_and_the_sums_are_those_of_the_document():
     text = ARCHITECTURE.read_text()
     sentence = re.search(r"Three values lie between `fit` and the sums: (.*?)\.", text)
-    named = re.findall(r"`(\w+)`", sentence[1])
-    seen = []
+    assert re.findall(r"`(\w+)`", sentence[1]) == ["FitInputs", "Problem", "Rows"]
+    seen = {}
 
     class Watched(ImplicitlyConstrainedLDA):
         def _fit_inputs(self, inputs):
-            seen.append(inputs)
+            seen["inputs"] = inputs
             super()._fit_inputs(inputs)
 
         def _solve(self, problem):
-            seen.append(problem)
-            seen.append(problem.unlabeled)
+            seen["problem"] = problem
             return super()._solve(problem)
 
     Watched().fit(X, Y)
-    assert [FitInputs, Problem, Rows] == [type(seen[0]), type(seen[1]), Rows]
-    members = ("moments", "label_sums", "sample", "responsibilities")
-    assert all(hasattr(seen[2], member) for member in members)
-    assert named == ["FitInputs", "Problem", "Rows"]
+    assert type(seen["inputs"]) is FitInputs
+    assert type(seen["problem"]) is Problem
+    sums = [name for name in vars(Rows) if not name.startswith("_")]
+    assert {"moments", "label_sums", "sample"} <= set(sums)
+    assert all(hasattr(seen["problem"].unlabeled, name) for name in sums)
 
 
 ITERATIVE = sorted(

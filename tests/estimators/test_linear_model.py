@@ -1,4 +1,4 @@
-"""A fitted linear model: deviations, discriminants, rows far from the training rows."""
+"""A fitted linear model: deviations, discriminants, and cells far from the fit."""
 
 import numpy as np
 import pytest

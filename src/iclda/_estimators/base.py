@@ -119,7 +119,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     def _solve(self, problem: Problem) -> Fit:
         """Fit a prepared problem. Nothing is stored.
 
-        Without unlabeled rows the problem is one of the labeled rows alone, whose fit is
+        Without unlabeled rows the problem is one of the labeled rows alone, and its fit
         the supervised one.
         """
         raise NotImplementedError
@@ -234,28 +234,32 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         """Return the outcome of a fit, and warn of what is wrong with it."""
         name = type(self).__name__
         names = inputs.feature_names
-        outcome = fit.outcome
-        span = fit.labeled_span
-        if span is not None:
+        if fit.labeled_span is None:
+            variances = inputs.space.variances(problem.moments.covariance)
+            warn(*check_span(variances, fit.attributes["rank_"], names))
+        else:
             variances = inputs.space.variances(inputs.labeled.moments.covariance)
-            is_shrunk = self.shrinkage is not None
-            n_labeled = inputs.n_labeled
             warn(
-                *check_labeled_span(name, span, n_labeled, is_shrunk, variances, names)
+                *check_labeled_span(
+                    name,
+                    fit.labeled_span,
+                    variances,
+                    names,
+                    n_labeled=inputs.n_labeled,
+                    is_shrunk=self.shrinkage is not None,
+                )
             )
-            if outcome not in (None, Outcome.CONVERGED):
-                outcome = self._warn_not_converged(problem, fit)
-            return outcome
 
-        variances = inputs.space.variances(problem.moments.covariance)
-        warn(*check_span(variances, fit.attributes["rank_"], names))
-        if outcome is not None and _is_unbounded(problem, fit):
+        outcome = fit.outcome
+        if _is_unbounded(problem, fit):
             warn(unbounded_warning(name, problem, fit.model, names))
             outcome = Outcome.UNBOUNDED
         elif outcome not in (None, Outcome.CONVERGED):
             outcome = self._warn_not_converged(problem, fit)
-        if inputs.uses_unlabeled and getattr(self, "proportions", FREE) is None:
-            # The warning advises to pass proportions.
+
+        # The warning advises to pass proportions.
+        is_free = getattr(self, "proportions", FREE) is None
+        if is_free and inputs.uses_unlabeled and fit.labeled_span is None:
             class_weights = fit.model.class_weights
             classes = inputs.labels.classes
             warn(*check_lost_class(name, problem, class_weights, classes))
@@ -416,8 +420,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _is_unbounded(problem: Problem, fit: Fit) -> bool:
-    """Return whether the likelihood of a fit has no maximum."""
-    if not isinstance(fit.model, Gaussians):
+    """Return whether the likelihood that an iteration maximizes has no maximum."""
+    is_iterative = fit.outcome is not None and fit.labeled_span is None
+    if not is_iterative or not isinstance(fit.model, Gaussians):
         return False
     is_stopped = fit.outcome is Outcome.UNBOUNDED
     return is_stopped or fit.model.is_floored or problem.is_unbounded
@@ -460,8 +465,8 @@ class LinearGaussianClassifier(
         Returns
         -------
         bounds : GainBounds
-            ``worst``, ``best`` and ``expected`` change of the log likelihood of all rows
-            per unit of weight, the last under the fit's own posteriors;
+            ``worst``, ``best`` and ``expected`` change of the log likelihood of all
+            rows per unit of weight, the last under the fit's own posteriors;
             ``disagreement``, the share of the unlabeled rows that the two classify
             differently; ``sentence``, all of that in words.
         """
@@ -478,9 +483,9 @@ class LinearGaussianClassifier(
         inputs = prepare(RowsReader(self), as_fitted, needs, is_first=False)
         if not np.array_equal(inputs.labels.classes, self.classes_):
             raise ValueError(
-                f"y holds the classes {inputs.labels.classes.tolist()}, and the fit has "
-                f"{self.classes_.tolist()}: pass the rows and labels that were passed to "
-                "fit."
+                f"y holds the classes {inputs.labels.classes.tolist()}, and the fit "
+                f"has {self.classes_.tolist()}: pass the rows and labels that were "
+                "passed to fit."
             )
         problem = replace(inputs, frame=model.frame).problem
         gains = gains_over(problem, model.gaussians, supervised_reference(problem))
@@ -569,7 +574,7 @@ class LinearGaussianClassifier(
         return joint[np.arange(len(joint)), codes]
 
     def to_sklearn(self) -> Any:
-        """The same classifier as scikit-learn's own, which predicts without this package.
+        """The same classifier as one of scikit-learn, which predicts without iclda.
 
         Returns
         -------

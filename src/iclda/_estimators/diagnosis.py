@@ -145,20 +145,24 @@ def check_span(
 def check_labeled_span(
     name: str,
     span: LabeledSpan,
-    n_labeled: int,
-    is_shrunk: bool,
     variances: Array,
     feature_names: AnyArray | None,
+    *,
+    n_labeled: int,
+    is_shrunk: bool,
 ) -> Iterator[Warning]:
-    """Warn of a fit to labeled rows that these do not determine."""
+    """Warn of a fit to labeled rows that these do not determine.
+
+    ``variances`` are those of the labeled rows.
+    """
     if span.within >= span.total:
         yield from check_span(variances, span.within + span.left_out, feature_names)
         return
     message = say(
-        "The {n} labeled rows are too few, or too alike within their classes, for these "
-        "columns (they span {rank} of {needed} dimensions): {name} separates them "
-        "perfectly, whatever they are, and its probabilities will be 0 or 1. Label more "
-        "rows, or pass {another}{@shrinkage}, for example 0.1.",
+        "The {n} labeled rows are too few, or too alike within their classes, for "
+        "these columns (they span {rank} of {needed} dimensions): {name} separates "
+        "them perfectly, whatever they are, and its probabilities will be 0 or 1. "
+        "Label more rows, or pass {another}{@shrinkage}, for example 0.1.",
         n=n_labeled,
         rank=span.within,
         needed=span.total,

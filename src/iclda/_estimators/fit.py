@@ -1,4 +1,4 @@
-"""What a classifier's ``_solve`` returns, and the supervised fit that all fall back to."""
+"""What ``_solve`` of a classifier returns, and the supervised fit."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def supervised_fit(problem: Problem) -> Fit:
     if rank == 0 and model.rank > 0:
         raise FitError(
             say(
-                "The {n} labeled rows do not vary within their classes, which leaves no "
-                "covariance to estimate: label more rows, or pass {@shrinkage}, for "
+                "The {n} labeled rows do not vary within their classes, which leaves "
+                "no covariance to estimate: label more rows, or pass {@shrinkage}, for "
                 "example 0.1.",
                 n=labeled.n_rows,
             )

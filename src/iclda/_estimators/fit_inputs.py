@@ -35,7 +35,7 @@ from .._rows.chained import ChainedRows
 from .._rows.checks import column_of
 from .._rows.kinds import in_memory, is_device_array
 from .._rows.unit_length import MANY_FEATURES, UnitLength
-from .average import LearnedShares, learn_shares
+from .averaging import LearnedShares, learn_shares
 from .labels import (
     LEARNED,
     Labels,
@@ -212,9 +212,10 @@ class FitInputs:
 
     @property
     def problem(self) -> Problem:
-        """What a solver gets: a problem of the labeled rows alone if there are no others.
+        """What a solver gets.
 
-        Its shrinkage is a number, and its proportions are known.
+        Its shrinkage is a number, and its proportions are known. If there are no
+        unlabeled rows, it is a problem of the labeled rows alone.
         """
         learned = self.learned_shares
         if learned is None:
@@ -286,10 +287,11 @@ def automatic_shrinkage(
 ) -> float:
     """Shrinkage for the labeled rows; its geometric mean with that for all rows.
 
-    ``moments`` are those of all rows; None: of a fit to the labeled rows alone. A
-    covariance within classes is known better than from the labeled rows, and not as well
-    as if all rows were labeled. Shrinkage falls with the number of rows: the geometric
-    mean is that of the geometric mean of both numbers.
+    ``moments`` are those of all rows; None: of a fit to the labeled rows alone.
+
+    A covariance within classes is known better than from the labeled rows, and not as
+    well as if all rows were labeled. Shrinkage falls with the number of rows: the
+    geometric mean is the shrinkage for the geometric mean of both numbers of rows.
     """
     with overflow_is_checked_later():
         shrinkage = pooled_shrinkage(labeled, frame, n_left_out)
@@ -302,7 +304,7 @@ def automatic_shrinkage(
 
 
 def find_non_finite(sources: Iterable[RowSource]) -> None:
-    """Raise a ValueError that names row and column of NaN or infinity, if there is one."""
+    """Raise a ValueError that names the first NaN or infinity, if there is one."""
     for source in sources:
         source.check_finite()
 
@@ -312,8 +314,8 @@ def prepare(
 ) -> FitInputs:
     """Open and check what was passed to ``fit``.
 
-    With ``is_first`` the reader notes the features of X; otherwise they must be those of
-    an earlier fit.
+    With ``is_first`` the reader notes the features of X; otherwise they must be those
+    of an earlier fit.
     """
     weights_unlabeled = arguments.sample_weight_unlabeled
     if arguments.X_unlabeled is None and weights_unlabeled is not None:
@@ -408,8 +410,9 @@ def _log_priors(priors: Any, classes: AnyArray, needs: Needs) -> Array | None:
     if needs.positive_priors and not np.all(values > 0):
         raise ParameterError(
             say(
-                "{@priors} gives 0 to {never}, which has labeled rows: the fit maximizes "
-                "their likelihood, which would be 0. Give it a small positive prior.",
+                "{@priors} gives 0 to {never}, which has labeled rows: the fit "
+                "maximizes their likelihood, which would be 0. Give it a small "
+                "positive prior.",
                 never=classes[values == 0].tolist(),
             ),
             parameter="priors",
@@ -587,8 +590,8 @@ def check_spread(
     is_finite = np.isfinite(spread[index])
     raise ColumnError(
         say(
-            "The standard deviation of {column}{terms} is {spread}, and must lie between "
-            "{least:g} and {largest:g}: rescale the column.",
+            "The standard deviation of {column}{terms} is {spread}, and must lie "
+            "between {least:g} and {largest:g}: rescale the column.",
             column=column,
             terms=terms,
             spread=f"{spread[index]:.3g}" if is_finite else "too large to square",
@@ -605,15 +608,15 @@ def check_shares(classes: AnyArray, shares: Array) -> None:
         return
     rarest = classes[[int(shares.argmin())]].tolist()[0]
     raise FitError(
-        f"The labeled rows of class {rarest!r} hold {shares.min():.3g} of the weight of "
-        f"all rows, and must hold at least {_MIN_CLASS_SHARE:g}: give rows weights of "
-        "similar size, or leave those of the class out by weight 0."
+        f"The labeled rows of class {rarest!r} hold {shares.min():.3g} of the weight "
+        f"of all rows, and must hold at least {_MIN_CLASS_SHARE:g}: give rows weights "
+        "of similar size, or leave those of the class out by weight 0."
     )
 
 
 def overflow_is_checked_later() -> np.errstate:
-    """Ignore overflow: the frame is chosen from a sample, and entries may lie far beyond.
+    """Ignore overflow until the sums are there, when ``check_spread`` looks at them.
 
-    ``check_spread`` says so when the sums are there.
+    The frame is chosen from a sample, and other entries may lie far beyond it.
     """
     return np.errstate(over="ignore", invalid="ignore")

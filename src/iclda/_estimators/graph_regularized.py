@@ -39,8 +39,8 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     n_neighbors : int, default=5
-        Two rows are joined if one is among the so many nearest of the other. Rows that
-        are equal count as one, with the weight of all.
+        Number of neighbors: two rows are joined if one is among those of the other.
+        Equal rows count as one, with the weight of all.
     alpha : float, default=0.1
         Weight of the graph.
     beta : float, default=0.1
@@ -86,7 +86,8 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     >>> from iclda import SemiSupervisedDiscriminantAnalysis
     >>> X = [[0.0], [1.0], [5.0], [6.0], [0.5], [1.5], [4.5], [9.5]]
     >>> y = [0, 0, 1, 1, -1, -1, -1, -1]
-    >>> SemiSupervisedDiscriminantAnalysis(n_neighbors=2).fit(X, y).predict([[2.0], [4.0]])
+    >>> clf = SemiSupervisedDiscriminantAnalysis(n_neighbors=2).fit(X, y)
+    >>> clf.predict([[2.0], [4.0]])
     array([0, 1])
     """
 
@@ -127,7 +128,7 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
         return Fit(model, attributes, labeled_span=span)
 
     def _roughness(self, u: Array, weights: Array, scale: Array) -> Array:
-        """X L X' in the frame: half the sum over joined pairs of squared differences."""
+        """X L X' in the frame: half the sum of squared differences of joined pairs."""
         u, copies = np.unique(u, axis=0, return_inverse=True)
         weights = np.asarray(np.bincount(copies.ravel(), weights, len(u)), dtype=float)
         u = u[weights > 0]

@@ -32,7 +32,7 @@ _SHARE_ROUNDING = 1e-12
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
-    """LDA whose labeling of the unlabeled rows maximizes the likelihood of the labeled rows.
+    """LDA with the labeling that maximizes the likelihood of the labeled rows.
 
     The labels of the unlabeled rows may be soft. ``gap_`` certifies the fit: to first
     order, no change of labels can raise the objective by more than ``gap_``. The
@@ -61,8 +61,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         are tried. If not, four times as many are drawn, and more are made of the best
         ones until that gains nothing any more.
     max_iter : int, default=200
-        Most Newton steps from one start. All steps together cost at most about as much
-        as ``max_iter`` reads of all rows.
+        Largest number of Newton steps from one start. All steps together cost at most
+        about as much as ``max_iter`` reads of all rows.
     tol : float, default=1e-6
         Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled
         rows the fit is more accurate than that at no extra cost.
@@ -203,8 +203,9 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         stored: Array | None = self._responsibilities_
         if stored is None:
             raise AttributeError(
-                "responsibilities_ is stored by fit for arrays in memory, up to a million entries "
-                "(unlabeled rows x classes): use impute(X), which gives them for any rows."
+                "responsibilities_ is stored by fit for arrays in memory, up to a "
+                "million entries (unlabeled rows x classes): use impute(X), which "
+                "gives them for any rows."
             )
         return stored
 

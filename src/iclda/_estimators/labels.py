@@ -41,8 +41,8 @@ _MAX_WEIGHT = 1e100
 class Labels:
     """Sorted classes, and for every row the index of its class or ``UNLABELED``.
 
-    ``is_marker`` marks the unlabeled rows. A row of weight 0 has no class, but is not an
-    unlabeled row either.
+    ``is_marker`` marks the unlabeled rows. A row of weight 0 has no class, but is not
+    an unlabeled row either.
     """
 
     classes: AnyArray
@@ -83,8 +83,8 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
         text = plain(classes[0])
         raise ValueError(
             f"y is the empty text {text!r} for {is_empty.sum()} of {len(codes)} rows, "
-            f"first in row {is_empty.argmax()}, but unlabeled={plain(unlabeled)!r} marks "
-            f"the unlabeled rows: pass unlabeled={text!r} if an empty text means "
+            f"first in row {is_empty.argmax()}, but unlabeled={plain(unlabeled)!r} "
+            f"marks the unlabeled rows: pass unlabeled={text!r} if an empty text means "
             "unlabeled, or name the class."
         )
     if len(classes) < 2:
@@ -113,8 +113,8 @@ def encode_known_classes(y: Any, classes: AnyArray, unlabeled: Any) -> AnyArray:
     present, is_marker = split_marker(y, unlabeled)
     if is_marker.any():
         raise ValueError(
-            f"y marks {plural(is_marker.sum(), 'row')} as unlabeled ({unlabeled!r}), and "
-            "the class of every row is needed: leave them out."
+            f"y marks {plural(is_marker.sum(), 'row')} as unlabeled ({unlabeled!r}), "
+            "and the class of every row is needed: leave them out."
         )
     code_of = {label: code for code, label in enumerate(classes.tolist())}
     codes = [code_of.get(label, -1) for label in present.tolist()]
@@ -130,7 +130,7 @@ def unknown_class_error(label: Any, classes: AnyArray) -> ValueError:
 
 
 def check_lengths(**given: Any) -> None:
-    """Raise a ValueError unless all arguments that are not None have the same length."""
+    """Raise a ValueError unless all arguments, but None, have the same length."""
     counts = {}
     try:
         for name, values in given.items():
@@ -201,7 +201,7 @@ def check_classes(values: AnyArray) -> None:
 
 
 def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, AnyArray]:
-    """Return the values of labeled rows, and a mask of the rows that carry the marker."""
+    """Return the values of labeled rows, and a mask of rows that carry the marker."""
     is_text = isinstance(unlabeled, (str, bytes))
     is_scalar = is_text or getattr(unlabeled, "shape", None) == ()
     if hasattr(unlabeled, "__len__") and not is_scalar:
@@ -216,12 +216,13 @@ def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, Any
         return _with_own_dtype(values[~is_absent], name), is_absent
     if is_absent.any():
         raise ValueError(
-            f"y is missing (None or NaN) for {is_absent.sum()} of {len(is_absent)} rows, "
-            f"first in row {int(np.argmax(is_absent))}, but "
+            f"y is missing (None or NaN) for {is_absent.sum()} of {len(is_absent)} "
+            f"rows, first in row {int(np.argmax(is_absent))}, but "
             f"unlabeled={plain(unlabeled)!r} marks the unlabeled rows: pass "
             "unlabeled=np.nan if a missing y means unlabeled."
         )
-    # Texts and numbers are never equal, and NumPy warns when it compares arrays of them.
+    # Texts and numbers are never equal, and NumPy warns when it compares arrays of
+    # them.
     if values.dtype.kind == "O" or is_text == (values.dtype.kind in "US"):
         is_marker = np.asarray(values == unlabeled, dtype=bool)
     else:
@@ -319,7 +320,7 @@ def _with_own_dtype(present: AnyArray, name: str) -> AnyArray:
 
 
 def resolve_priors(priors: Any, classes: AnyArray) -> Array | None:
-    """Return priors in the order of ``classes``; None where they are to be estimated."""
+    """Return priors in the order of ``classes``; None if they are to be estimated."""
     if priors is None:
         return None
     values = _in_order("priors", priors, classes, shape=())

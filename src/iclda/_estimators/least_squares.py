@@ -33,13 +33,13 @@ def _rule_of(problem: Problem, point: Array) -> LinearRule:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LeastSquaresClassifier(LinearClassifier):
-    """Linear functions of the features, with an intercept, fitted to 0 and 1 by least squares.
+    """Linear functions of the features, fitted to 0 and 1 by least squares.
 
-    Every class has a function, which predicts 1 for its own rows and 0 for others; a
-    row goes to the class of the largest one. Unlabeled rows are ignored. If there are
-    fewer labeled rows than features, of all fits the one of smallest slopes on
-    standardized rows is taken. Probabilities are the predictions, clipped at 0 and
-    scaled to add up to 1.
+    Every class has a function with an intercept, which predicts 1 for its own rows and
+    0 for others; a row goes to the class of the largest one. Unlabeled rows are
+    ignored. If there are fewer labeled rows than features, of all fits the one of
+    smallest slopes on standardized rows is taken. Probabilities are the predictions,
+    clipped at 0 and scaled to add up to 1.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ class LeastSquaresClassifier(LinearClassifier):
     --------
     >>> from iclda import LeastSquaresClassifier
     >>> X = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [4.0, 4.0], [5.0, 4.0], [4.0, 6.0]]
-    >>> LeastSquaresClassifier().fit(X, ["a", "a", "a", "b", "b", "b"]).predict([[0, 0], [5, 5]])
+    >>> clf = LeastSquaresClassifier().fit(X, ["a", "a", "a", "b", "b", "b"])
+    >>> clf.predict([[0, 0], [5, 5]])
     array(['a', 'b'], dtype='<U1')
     """
 
@@ -191,7 +192,8 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     >>> truth = [0, 0, 1, 1, 0, 0, 1, 1]
     >>> clf = ImplicitlyConstrainedLeastSquares(variant="projected").fit(X, y)
     >>> supervised = LeastSquaresClassifier().fit(X, y)
-    >>> bool(clf.squared_loss(X, truth).mean() <= supervised.squared_loss(X, truth).mean())
+    >>> losses = [model.squared_loss(X, truth).mean() for model in (clf, supervised)]
+    >>> bool(losses[0] <= losses[1])
     True
     """
 
@@ -234,11 +236,11 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SelfLearningLeastSquares(LeastSquaresClassifier):
-    """Label the unlabeled rows by the least squares fit, refit to all rows, until no label changes.
+    """Label the unlabeled rows by least squares, refit to all rows, and repeat.
 
-    The squared loss on all rows, those labels included, falls in every round. With soft
-    labels, shares of the classes, it has one minimum, which is found by Newton's
-    method; all rows are held in memory then.
+    It stops when no label changes. The squared loss on all rows, those labels included,
+    falls in every round. With soft labels, shares of the classes, it has one minimum,
+    which is found by Newton's method; all rows are held in memory then.
 
     Parameters
     ----------
@@ -248,7 +250,7 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
         Hard labels are the class of the largest prediction, soft ones the shares that
         are nearest to the predictions: for two classes, predictions clipped to [0, 1].
     max_iter : int, default=1000
-        Most rounds, or Newton steps.
+        Largest number of rounds, or of Newton steps.
     tol : float, default=0.0
         Largest change of class shares and class means that counts as none; with soft
         labels 1e-12 if it is less.
@@ -332,5 +334,5 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
 
 
 def _loss_of_fit(point: Array) -> float:
-    """Mean squared loss of all rows, with the labels that the fit is the least squares fit of."""
+    """Mean squared loss of all rows, with the labels that the point is the fit of."""
     return float(1 - np.vdot(point, point)) / 2

@@ -150,7 +150,7 @@ class GaussianModel(LinearModel):
         return np.asarray(self.gaussians.variances * self.frame.scale**2)
 
     def standardized_coefficients(self) -> StandardizedCoefficients:
-        """Return the discriminants for features in units of their standard deviation."""
+        """Return the discriminants for features divided by their deviations."""
         deviations = np.sqrt(np.maximum(self.variances, 0))
         if len(self.classes) == 2:
             coef = self.fitted_attributes()["coef_"]

@@ -20,7 +20,7 @@ from .fit_inputs import Needs
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MomentConstrainedLDA(LinearGaussianClassifier):
-    """Move the supervised fit so that its overall mean and covariance are those of all rows.
+    """Move the supervised fit to the mean and the covariance of all rows.
 
     The labeled rows are mapped by x -> A (x - m_l) + m, with m_l and m the means of the
     labeled and of all rows, and LDA is fitted to the mapped rows. Or, among all models
@@ -36,12 +36,13 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
         by Chen et al. for the labeled rows, about class means, on which the fit rests.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
-    variant : {"invariant", "symmetric", "means-shifted", "likelihood"}, default="invariant"
-        The map A. With T_l and T the total covariances of the labeled and of all rows:
+    variant : str, default="invariant"
+        The map A: "invariant", "symmetric" or "means-shifted"; or "likelihood". With
+        T_l and T the total covariances of the labeled and of all rows:
         "symmetric" is T^(1/2) T_l^(-1/2) in the units of the features, as in the
         published tables; "invariant" is the one map of this kind that no change of
         units alters; "means-shifted" is symmetric for the covariance and shifts the
-        means only, as the paper prints it. "likelihood" is no map: it maximizes the
+        means only, as the paper prints it. "likelihood" is not a map: it maximizes the
         likelihood of the labeled rows over all models whose mean and covariance are
         those of all rows (Loog, 2012), by Newton's method.
     n_jobs : int, default=None

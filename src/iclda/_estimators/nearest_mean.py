@@ -1,4 +1,4 @@
-"""Nearest mean classification: Gaussian classes that share one variance in all directions."""
+"""Nearest mean classification: Gaussian classes with one variance everywhere."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def supervised_nearest_mean(problem: Problem) -> Fit:
     labeled = problem.labeled
     if not labeled.has_spread:
         raise FitError(
-            f"The {labeled.n_rows} labeled rows do not vary within their classes, which "
-            "leaves no variance to estimate: label more rows."
+            f"The {labeled.n_rows} labeled rows do not vary within their classes, "
+            "which leaves no variance to estimate: label more rows."
         )
     model = fit_nearest_mean(problem.frame, labeled, problem.log_priors)
     attributes = {"shrinkage_": 0.0, "rank_": len(labeled.within)}
@@ -34,7 +34,7 @@ def supervised_nearest_mean(problem: Problem) -> Fit:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NearestMean(LinearGaussianClassifier):
-    """Gaussian classes with the covariance sigma^2 I, by maximum likelihood from labeled rows.
+    """Gaussian classes with the covariance sigma^2 I, fitted to the labeled rows.
 
     With equal priors a row goes to the class whose mean is nearest, in the units of the
     features: scale them first if their units differ. sigma^2 is the mean over features
@@ -97,7 +97,7 @@ class NearestMean(LinearGaussianClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ExpectationMaximizationNearestMean(LinearGaussianClassifier):
-    """Nearest means that maximize the likelihood of all rows, unlabeled ones without their class.
+    """Nearest means that maximize the likelihood of all rows, labeled or not.
 
     Like ``ExpectationMaximizationLDA``, with the covariance sigma^2 I in the units of
     the features.
@@ -189,7 +189,7 @@ class ExpectationMaximizationNearestMean(LinearGaussianClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MomentConstrainedNearestMean(LinearGaussianClassifier):
-    """Nearest means of the labeled rows, shifted together so that their mean is that of all rows.
+    """Nearest means of the labeled rows, shifted together to the mean of all rows.
 
     That maximizes the likelihood of the labeled rows over all means whose average,
     weighted by the priors, is the mean of all rows (Loog and Jensen, 2015).

@@ -12,7 +12,7 @@ from .fit import Fit, supervised_fit
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NormalizedLDA(LinearGaussianClassifier):
-    """Class means of the labeled rows, and the covariance of all rows in place of that within.
+    """Class means of the labeled rows, with the covariance of all rows.
 
     Directions are those that minimize the spread of the labeled rows within classes
     relative to the spread of all rows (Fan, Lei and Li, 2008). If all rows are labeled

@@ -1,4 +1,7 @@
-"""Classifiers of scikit-learn under the names of ``methods.BASELINES``, for labels with gaps."""
+"""Classifiers of scikit-learn that accept rows without a label.
+
+They have the names of ``methods.BASELINES``.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +20,15 @@ from ..methods import BASELINES, find_method
 from .labels import encode_labels
 
 
-def _made(method: str) -> Any:
-    """An unfitted classifier."""
+def _unfitted(method: str) -> Any:
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    return {
+    classifiers = {
         "sklearn-self-training": SelfTrainingClassifier(lda),
         "sklearn-lda": lda,
         "sklearn-logistic": LogisticRegression(max_iter=1_000),
         "sklearn-label-spreading": LabelSpreading(kernel="knn", max_iter=1_000),
-    }[method]
+    }
+    return classifiers[method]
 
 
 class OutsideClassifier(ClassifierMixin, BaseEstimator):
@@ -45,18 +48,20 @@ class OutsideClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to rows of numbers."""
-        method, rows = find_method(self.method, BASELINES), np.asarray(X)
+        method = find_method(self.method, BASELINES)
+        rows = np.asarray(X)
         labels = encode_labels(y, self.unlabeled)
-        is_used = labels.is_labeled | method.uses_unlabeled
-        self.classes_, self.n_features_in_ = labels.classes, rows.shape[1]
-        self.shares_ = (
-            np.bincount(labels.codes[labels.is_labeled]) / labels.is_labeled.sum()
-        )
-        self.estimator_ = _made(method.name).fit(rows[is_used], labels.codes[is_used])
+        is_labeled = labels.is_labeled
+        is_used = is_labeled | method.uses_unlabeled
+        self.classes_ = labels.classes
+        self.n_features_in_ = rows.shape[1]
+        self.shares_ = np.bincount(labels.codes[is_labeled]) / is_labeled.sum()
+        classifier = _unfitted(method.name)
+        self.estimator_ = classifier.fit(rows[is_used], labels.codes[is_used])
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is stored: without the tree of neighbors, which a prediction makes again."""
+        """Drop the neighbor tree from the pickle; ``predict`` rebuilds it."""
         state = {**super().__getstate__()}
         if hasattr(state.get("estimator_"), "nn_fit"):
             state["estimator_"] = copy(state["estimator_"])
@@ -68,7 +73,10 @@ class OutsideClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes; their shares in rows that no label has spread to."""
+        """Probabilities of the classes.
+
+        A row that no label has spread to gets the shares of the classes.
+        """
         check_is_fitted(self)
         with np.errstate(invalid="ignore"):
             probabilities = self.estimator_.predict_proba(np.asarray(X))

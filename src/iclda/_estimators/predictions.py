@@ -165,8 +165,8 @@ def clipped_shares(predicted: Any) -> Any:
     xp = array_namespace(predicted)
     if predicted.shape[1] == 1:
         predicted = xp.concat([1 - predicted, 1 + predicted], axis=1) / 2
-    # Predictions add up to 1, so that the largest is at least 1 / K, except for rounding
-    # of huge predictions.
+    # Predictions add up to 1, so that the largest is at least 1 / K, except for
+    # rounding of huge predictions.
     missing = 1 / predicted.shape[1] - xp.max(predicted, axis=1, keepdims=True)
     # array-api-compat 1.9 takes the integer 0 for an array of integers.
     shares = xp.clip(predicted + xp.clip(missing, min=0.0), min=0.0)
@@ -198,7 +198,7 @@ def _of_every_class(class_scores: Any) -> Any:
 
 
 def logsumexp(class_scores: Any) -> Any:
-    """Return the log of the sum of exp over classes, (n,); -inf where all of them are."""
+    """Return the log of the sum of exp over classes, (n,), which may be -inf."""
     xp = array_namespace(class_scores)
     top = xp.max(class_scores, axis=1, keepdims=True)
     top = xp.where(xp.isinf(top), xp.zeros_like(top), top)
@@ -226,7 +226,7 @@ def most_probable(classes: AnyArray, class_scores: Any) -> Any:
 
 
 def _first_largest(class_scores: AnyArray) -> AnyArray:
-    """Return the index of the largest of (K, n) scores, the first if there are several."""
+    """Return the index of the first of the largest of (K, n) scores."""
     if len(class_scores) == 1:
         return np.asarray(class_scores[0] > 0).astype(np.intp)
     if len(class_scores) > _MAX_BYTE_CLASSES:

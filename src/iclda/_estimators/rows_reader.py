@@ -93,7 +93,7 @@ class RowSource:
         return rows
 
     def held(self, is_member: AnyArray) -> RowSource:
-        """Return the marked rows as an array in memory, scaled if the request says so."""
+        """Return the marked rows as an array in memory, scaled if that is wanted."""
         weights = None if self.weights is None else self.weights[is_member]
         if self.opened is None and self.request.unit is None:
             return RowSource(self.X[is_member], self.request, weights=weights)
@@ -143,8 +143,8 @@ class RowsReader:
     ) -> RowSource:
         """Open rows, and check them as far as is possible without reading them.
 
-        Rows in memory that are summed later are not searched for NaN and infinity: their
-        sums show them.
+        Rows in memory that are summed later are not searched for NaN and infinity:
+        their sums show them.
         """
         backend = backend_of(X)
         if backend is None:
@@ -205,7 +205,7 @@ class RowsReader:
     def _note_features(
         self, opened: WeightedRows, name: str, *, is_first: bool
     ) -> None:
-        """Set or compare number and names of features, as scikit-learn does for arrays."""
+        """Set or compare features, as scikit-learn does for arrays."""
         names = opened.feature_names
         estimator = self.estimator
         if is_first:
@@ -241,7 +241,7 @@ class RowsReader:
 
 
 def as_read(X: Any, name: str = "X") -> Any:
-    """Return X, a pyarrow batch as a table; TypeError for a table that is not read yet."""
+    """Return X, a pyarrow batch as a table; TypeError for a table not read yet."""
     package, kind = package_and_type(X)
     if (package, kind) == ("pyarrow", "RecordBatch"):
         # scikit-learn finds the names of a table, not those of a batch.
@@ -256,7 +256,7 @@ def as_read(X: Any, name: str = "X") -> Any:
 
 
 def _refuse_non_numeric(X: Any, name: str) -> None:
-    """Name the first column that does not hold real numbers, as NumPy's errors do not."""
+    """Raise an error that names the first column without real numbers."""
     columns: Iterable[tuple[str, Any]] = ()
     if hasattr(X, "columns") and hasattr(X, "__getitem__") and hasattr(X, "shape"):
         names = list(getattr(X, "column_names", X.columns))

@@ -30,7 +30,7 @@ class SelfLearningLDA(LinearGaussianClassifier):
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row relative to a labeled one.
     max_iter : int, default=1000
-        Most rounds: times that the rows are labeled by a fit to all rows.
+        Largest number of rounds, each a label for every row and a refit.
     tol : float, default=0.0
         Largest change of class shares and class sums (in standard deviations) that
         counts as standing still. 0: no label changes any more.

@@ -24,7 +24,7 @@ from .fit_inputs import Needs, automatic_shrinkage, overflow_is_checked_later
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SelfTrainingLDA(LinearGaussianClassifier):
-    """Add the unlabeled rows that the fit is sure of to the labeled ones, refit, repeat.
+    """Add the unlabeled rows that the fit is sure of to the labeled ones, and refit.
 
     A row keeps the label it was given, and rows that the fit is never sure of are left
     out, as in scikit-learn's ``SelfTrainingClassifier``.

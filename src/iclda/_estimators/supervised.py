@@ -13,7 +13,7 @@ class SupervisedLDA(LinearGaussianClassifier):
 
     Class priors, class means and one covariance with divisor N, the number of labeled
     rows. Given every label it is the oracle of the semi-supervised experiments.
-    Unlabeled rows in memory or on a device must be finite all the same; those of files,
+    Unlabeled rows in memory or on a device must be finite nevertheless; those of files,
     batches and Dask are not read.
 
     Parameters

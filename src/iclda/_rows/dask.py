@@ -104,10 +104,7 @@ def open_rows(
     workers = workers_of(X.client, X.retries, X.timeout)
     if X.blocks is None or not X.blocks.is_held_by(workers):
         X.blocks = _open_blocks(source, X.is_array, request.name, workers)
-    rows = DaskRows(X.blocks, weights, is_member, request.n_threads)
-    # The source has the blocks: if it is passed again, they are not read again.
-    rows.source = X
-    return rows
+    return DaskRows(X.blocks, weights, is_member, request.n_threads)
 
 
 def apply_to_rows(X: Any, function: RowsFunction, request: Request) -> Any:

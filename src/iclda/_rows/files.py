@@ -110,7 +110,6 @@ class FileRows(BlockRows):
         n_threads: int,
     ) -> None:
         super().__init__(reader.n_rows, reader.n_features, weights, is_member)
-        self.source = reader
         self.feature_names = reader.feature_names
         self._reader = reader
         self._dtype = reader.find_dtype()

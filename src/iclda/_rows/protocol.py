@@ -138,8 +138,6 @@ class WeightedRows(Rows):
     ----------
     feature_names : sequence of str or None
         Names of the columns; None if the source has none.
-    source : object
-        What to open instead of X from now on; None: X itself.
     unit : UnitLength or None
         How rows are scaled as they are read.
     held_at : Place or None
@@ -149,7 +147,6 @@ class WeightedRows(Rows):
     # Values, not annotations: they take the place of the properties of ``Rows``.
     n_features: int = 0
     feature_names: Sequence[str] | None = None
-    source: Any = None
     unit: UnitLength | None = None
     held_at: Any = None
 
@@ -169,7 +166,7 @@ class WeightedRows(Rows):
         self._n_rows = n_all if is_member is None else int(is_member.sum())
 
     def restricted(self, weights: Weights, is_member: Members) -> Self:
-        """Return the same rows with weights, or some of them, without opening them again.
+        """Return the same rows with weights, or some of them, without opening again.
 
         All rows must be members here, and none may have been read.
         """

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._core import AnyArray
-from .._estimators.average_lda import AverageLDA
+from .._estimators.average import AverageLDA
 from .._estimators.labels import FREE
 from ..tabular.answer_files import LABEL, OWN_COLUMNS, ROW
 from ..tabular.array_files import FeatureFile

@@ -1,0 +1,456 @@
+"""The average of fits that use the unlabeled rows differently.
+
+Its members are three kinds of EM and logistic regression. ``average_rule`` is the mean
+of their scores, weighed by their errors on held-out labels: ``AverageLDA`` predicts by
+it. Other classifiers take the shares of the classes among the unlabeled rows from it
+(``learn_shares``).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.optimize
+import scipy.sparse
+from scipy.special import logsumexp, softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import kneighbors_graph
+
+from .._core import AnyArray, Array
+from .._core.frame import mean_variance_in_frame
+from .._core.labelsums import LinearRule
+from .._core.problem import LabeledRows, Problem, summarize_rows
+from .._core.solvers.anchored import (
+    anchored_em,
+    mean_of_rules,
+    of_unit_spread,
+    refit,
+)
+from .._error_estimate import row_losses
+from .._held_out import (
+    NO_FOLD,
+    draw_labeled,
+    merge_copies,
+    predict_held_out,
+    ranked_folds,
+)
+from .._messages import FitError
+from .._rows.memory import MemoryRows
+from .._rows.unit_length import MANY_FEATURES
+
+# Rounds of EM: more of them change few labels.
+_N_ROUNDS = 20
+# The annealed EM makes this many rounds with each of these shrinkages, as far as they
+# exceed that of the fit, ...
+_ANNEALING_SHRINKAGES = (0.9, 0.7, 0.5)
+_N_ROUNDS_AT_EACH_SHRINKAGE = 3
+# ... and then this many with that of the fit.
+_N_LAST_ROUNDS = 6
+
+# Logistic regression and cross-validation use at most this many labeled rows.
+_MAX_LABELED_ROWS = 10_000
+# Rows times features times classes times rounds of the logistic regression, ...
+_LOGISTIC_WORK = 5e10
+# ... and the fewest and the most rounds that this may allow.
+_MIN_LOGISTIC_ROUNDS = 10
+_MAX_LOGISTIC_ROUNDS = 100
+
+# Labels spread on a graph in which every row is joined to this many neighbors.
+_N_NEIGHBORS = 9
+# The graph has at most this many labeled rows, and this many unlabeled ones.
+_MAX_ROWS_IN_GRAPH = 2_500
+_N_SPREADING_ROUNDS = 30
+# The share of its labels that a row takes from its neighbors in a round.
+_SPREADING_SHARE = 0.9
+
+# Weights of the members where no label can be held out.
+_UNTESTED_WEIGHTS = {"em": 2.0, "annealed": 2.0, "labeled shares": 1.0, "logistic": 1.0}
+# Scores of unit spread are multiplied by this where no label can be held out ...
+_UNTESTED_SURENESS = 2.0
+# ... and where some can, this factor counts like a sample of this many rows.
+_SURENESS_PRIOR_ROWS = 2.0
+# Members are weighed by exp(-20 x share of wrong rows) ...
+_WEIGHT_SHARPNESS = 20.0
+# ... if many rows are tested; with this many rows, by half of that exponent.
+_CAUTIOUS_TESTED_ROWS = 20.0
+# Folds of the labeled rows.
+_MAX_FOLDS = 4
+# Fits without held-out labels read this many unlabeled rows: at most the second number,
+# and at least the first, however large rows x features x classes are.
+_MIN_TESTED_WITH_ROWS = 1_000
+_MAX_TESTED_WITH_ROWS = 2_500
+_TESTED_WITH_WORK = 5e7
+
+# Added to the number of rows of every class, so that no learned share is 0.
+_PSEUDO_COUNT = 0.5
+
+# Labeled rows in frame coordinates, their codes, and their weights.
+Labeled = tuple[Array, AnyArray, Array]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Losses of labeled rows, and whether they are wrong, by averages without them.
+
+    ``n_unlabeled`` is the number of unlabeled rows of these fits.
+    """
+
+    losses: Array
+    is_wrong: Array
+    n_folds: int
+    n_unlabeled: int
+
+
+@dataclass(frozen=True)
+class AverageRule:
+    """The averaged scores, in frame coordinates.
+
+    ``held_out`` is None where no class has two labels.
+    """
+
+    rule: LinearRule
+    member_weights: dict[str, float]
+    n_passes: int
+    held_out: HeldOut | None
+
+
+def average_rule(
+    problem: Problem, labeled: Labeled, *, with_shares: bool = True
+) -> AverageRule:
+    """Average the scores of the members.
+
+    Labels that can be held out weigh and scale them. ``with_shares`` tells whether a
+    member approaches the shares of the classes among the labeled rows.
+    """
+    rows, codes, weights = labeled
+    kept = draw_labeled(codes, np.flatnonzero(weights > 0), _MAX_LABELED_ROWS, 0)
+    labeled = merge_copies(rows[kept], codes[kept], weights[kept])
+    neighbors = _find_neighbors(problem, labeled)
+    spread = None
+    if neighbors is not None:
+        spread = neighbors.spread(labeled[1], problem.n_classes)
+    rules = _members(problem, labeled, spread, with_shares)
+
+    member_weights = np.array([_UNTESTED_WEIGHTS[name] for name in rules])
+    sureness = _UNTESTED_SURENESS
+    held_out = None
+    folds = _folds(problem, labeled)
+    if (folds != NO_FOLD).any():
+        tested = _held_out_scores(problem, labeled, neighbors, folds, with_shares)
+        member_weights = tested.member_weights()
+        sureness = tested.sureness(member_weights)
+        held_out = tested.predictions()
+
+    rule = mean_of_rules(list(rules.values()), member_weights, problem.moments)
+    shares = (member_weights / member_weights.sum()).tolist()
+    return AverageRule(
+        LinearRule(sureness * rule.coef, sureness * rule.intercept, is_soft=True),
+        dict(zip(rules, shares, strict=True)),
+        1 + sum(len(_shrinkage_path(name, problem.shrinkage)) for name in rules),
+        held_out,
+    )
+
+
+@dataclass(frozen=True)
+class LearnedShares:
+    """Shares of the classes among the unlabeled rows, as the average predicts them.
+
+    ``proportions`` are the least and the largest share (K, 2) of each class, which are
+    equal; ``start`` are the averaged scores.
+    """
+
+    proportions: Array
+    start: LinearRule
+    n_passes: int
+
+
+def learn_shares(problem: Problem, labeled_rows: LabeledRows) -> LearnedShares:
+    """Learn the shares of the classes among the unlabeled rows of a problem."""
+    average = average_rule(problem, in_frame(problem, labeled_rows))
+    hard_rule = replace(average.rule, is_soft=False)
+    sums = problem.unlabeled.label_sums(hard_rule, problem.frame)
+    counts = sums.counts + _PSEUDO_COUNT
+    shares = counts / counts.sum()
+    proportions = np.column_stack([shares, shares])
+    return LearnedShares(proportions, average.rule, average.n_passes)
+
+
+def in_frame(problem: Problem, labeled_rows: LabeledRows) -> Labeled:
+    """Return labeled rows in frame coordinates, their codes and weights."""
+    rows, codes, weights = labeled_rows
+    return problem.frame.apply(rows), codes, weights
+
+
+def _shrinkage_path(member: str, shrinkage: float) -> tuple[float, ...]:
+    """Return the shrinkages of the rounds of a member."""
+    if member == "logistic":
+        return ()
+    if member != "annealed":
+        return (shrinkage,) * _N_ROUNDS
+    path: tuple[float, ...] = ()
+    for larger in _ANNEALING_SHRINKAGES:
+        if larger > shrinkage:
+            path += (larger,) * _N_ROUNDS_AT_EACH_SHRINKAGE
+    return path + (shrinkage,) * _N_LAST_ROUNDS
+
+
+def _members(
+    problem: Problem,
+    labeled: Labeled,
+    spread: tuple[Array, Array] | None,
+    with_shares: bool,
+) -> dict[str, LinearRule]:
+    """Return the scores of the members, in frame coordinates.
+
+    ``spread`` has the class weights and sums that the anchored members start from;
+    without it they start from the labeled rows.
+    """
+    known = problem.proportions
+    shrinkage = problem.shrinkage
+    start = None if spread is None else refit(problem, *spread, shrinkage)
+
+    proportions_by_member = {"em": known, "annealed": known}
+    if known is None and with_shares:
+        shares = (problem.labeled.counts + 1) / (problem.labeled.counts + 1).sum()
+        proportions_by_member["labeled shares"] = np.column_stack([shares, shares])
+    rules = {}
+    for name, proportions in proportions_by_member.items():
+        path = _shrinkage_path(name, shrinkage)
+        if name == "annealed":
+            rules[name] = anchored_em(problem, path, proportions, is_anchored=False)
+        else:
+            rules[name] = anchored_em(problem, path, proportions, start=start)
+    return {**rules, "logistic": _logistic(problem, *labeled)}
+
+
+@dataclass(frozen=True)
+class _Neighbors:
+    """Graph of the labeled rows and a sample of the others.
+
+    Attributes
+    ----------
+    links : sparse array of shape (n_distinct, n_distinct)
+        Links of distinct rows to their nearest ones, normalized by their numbers.
+    indices : ndarray of shape (n_rows,)
+        Index of every row among the distinct ones.
+    rows, weights : ndarray
+        All rows in frame coordinates, labeled ones first, and their weights.
+    """
+
+    links: scipy.sparse.csr_array
+    indices: AnyArray
+    rows: Array
+    weights: Array
+
+    def spread(self, codes: AnyArray, n_classes: int) -> tuple[Array, Array]:
+        """Spread labels to neighbors; return class weights and sums of other rows.
+
+        ``codes`` are those of the labeled rows, -1 where a label is not used.
+        """
+        labeled = np.flatnonzero(codes >= 0)
+        given = np.zeros((self.links.shape[0], n_classes))
+        given[self.indices[labeled], codes[labeled]] = 1.0
+        shares = given
+        for _ in range(_N_SPREADING_ROUNDS):
+            from_neighbors = self.links @ shares
+            shares = _SPREADING_SHARE * from_neighbors + (1 - _SPREADING_SHARE) * given
+
+        others = np.delete(np.arange(len(self.rows)), labeled)
+        shares = shares[self.indices[others]]
+        totals = shares.sum(axis=1, keepdims=True)
+        shares *= self.weights[others, None] / np.where(totals > 0, totals, 1.0)
+        return shares.sum(axis=0), shares.T @ self.rows[others]
+
+
+def _find_neighbors(problem: Problem, labeled: Labeled) -> _Neighbors | None:
+    """Return the graph of neighbors.
+
+    None for tables, whose columns would have to be weighed first, with many labels, and
+    if all rows are equal.
+    """
+    rows, _, weights = labeled
+    if rows.shape[1] < MANY_FEATURES or len(rows) > _MAX_ROWS_IN_GRAPH:
+        return None
+    sample, sample_weights = problem.unlabeled.sample(_MAX_ROWS_IN_GRAPH, 0)
+    every = np.concatenate([problem.frame.restore(rows), sample])
+    distinct, indices = np.unique(every, axis=0, return_inverse=True)
+    if len(distinct) < 2:
+        return None
+    links = kneighbors_graph(distinct, min(_N_NEIGHBORS, len(distinct) - 1))
+    # A row that is the neighbor of many counts less to each, as in the LabelSpreading
+    # of scikit-learn.
+    n_links_to = np.maximum(np.asarray(links.sum(axis=0)).ravel(), 1.0)
+    scale = scipy.sparse.diags_array(1 / np.sqrt(n_links_to))
+    return _Neighbors(
+        links=scipy.sparse.csr_array(scale @ links @ scale),
+        # NumPy 2.0 returns a column of indices.
+        indices=indices.ravel(),
+        rows=np.concatenate([rows, problem.frame.apply(sample)]),
+        weights=np.concatenate([weights, sample_weights]),
+    )
+
+
+def _logistic(
+    problem: Problem, rows: Array, codes: AnyArray, weights: Array
+) -> LinearRule:
+    """Fit logistic regression to the labeled rows, in units of mean variance 1."""
+    moments = problem.moments
+    variance = mean_variance_in_frame(
+        moments.covariance, problem.frame, problem.n_left_out
+    )
+    unit = np.sqrt(variance)
+    unit = np.where(unit > 0, unit, 1.0)
+
+    work_per_round = len(rows) * rows.shape[1] * problem.n_classes
+    n_affordable = _LOGISTIC_WORK / max(1, work_per_round)
+    n_rounds = int(np.clip(n_affordable, _MIN_LOGISTIC_ROUNDS, _MAX_LOGISTIC_ROUNDS))
+    model = LogisticRegression(tol=1e-3, max_iter=n_rounds)
+    with warnings.catch_warnings():
+        # It warns of many classes of one row each, and of rounds that did not end.
+        warnings.simplefilter("ignore")
+        model.fit((rows - moments.mean) / unit, codes, sample_weight=weights)
+
+    coef = model.coef_.T / unit[:, None]
+    intercept = model.intercept_
+    if len(model.classes_) == 2:
+        # The log odds of the second class become scores of both.
+        coef = coef * [-0.5, 0.5]
+        intercept = intercept * [-0.5, 0.5]
+    if problem.log_priors is not None:
+        counts = problem.labeled.counts
+        intercept = intercept + problem.log_priors - np.log(counts / counts.sum())
+    return LinearRule(coef, intercept - moments.mean @ coef, is_soft=True)
+
+
+def _folds(problem: Problem, labeled: Labeled) -> AnyArray:
+    """Return the fold of every labeled row: rows are dealt by their lengths."""
+    rows, codes, _ = labeled
+    lengths = (((rows - problem.moments.mean) * problem.frame.scale) ** 2).sum(axis=1)
+    return ranked_folds(codes, lengths, _MAX_FOLDS)
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """Scores of labeled rows by members that were fitted without their labels.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_members, n_rows, n_classes)
+        Scores of unit spread.
+    codes, weights, folds : ndarray of shape (n_rows,)
+        Class, weight and fold of every row.
+    n_unlabeled : int
+        Number of unlabeled rows of the fits.
+    """
+
+    scores: Array
+    codes: AnyArray
+    weights: Array
+    folds: AnyArray
+    n_unlabeled: int
+
+    def member_weights(self) -> Array:
+        """Weigh the members by their errors."""
+        n_tested = float(self.weights.sum())
+        is_wrong = self.scores.argmax(axis=2) != self.codes
+        errors = is_wrong @ self.weights / n_tested
+        sharpness = _WEIGHT_SHARPNESS * n_tested / (n_tested + _CAUTIOUS_TESTED_ROWS)
+        return np.asarray(np.exp(-sharpness * errors))
+
+    def averaged(self, member_weights: Array) -> Array:
+        """Average the scores of the members, and scale them to unit spread."""
+        scores = np.tensordot(member_weights / member_weights.sum(), self.scores, 1)
+        squares = (scores**2).mean(axis=1)
+        spread = np.sqrt(self.weights @ squares / self.weights.sum())
+        return np.asarray(scores / max(float(spread), 1e-300))
+
+    def sureness(self, member_weights: Array) -> float:
+        """Return the factor that makes the averaged scores the likeliest log odds."""
+        scores = self.averaged(member_weights)
+        own_scores = scores[np.arange(len(self.codes)), self.codes]
+
+        def loss(log_factor: float) -> float:
+            factor = np.exp(log_factor)
+            log_losses = logsumexp(factor * scores, axis=1) - factor * own_scores
+            prior_loss = (log_factor - np.log(_UNTESTED_SURENESS)) ** 2
+            return float(self.weights @ log_losses + _SURENESS_PRIOR_ROWS * prior_loss)
+
+        best = scipy.optimize.minimize_scalar(
+            loss, bounds=(-3.0, 5.0), method="bounded"
+        )
+        return float(np.exp(best.x))
+
+    def predictions(self) -> HeldOut:
+        """Predict the rows of each fold, with weights from the labels of the others."""
+        probabilities = np.empty(self.scores.shape[1:])
+        folds = np.unique(self.folds)
+        for fold in folds:
+            is_own = self.folds == fold
+            others = self._rows(~is_own)
+            member_weights = others.member_weights()
+            scores = others.sureness(member_weights) * self.averaged(member_weights)
+            probabilities[is_own] = softmax(scores[is_own], axis=1)
+        losses, is_wrong = row_losses(probabilities, self.codes)
+        return HeldOut(losses, is_wrong, len(folds), self.n_unlabeled)
+
+    def _rows(self, is_kept: AnyArray) -> _Tested:
+        return _Tested(
+            self.scores[:, is_kept],
+            self.codes[is_kept],
+            self.weights[is_kept],
+            self.folds[is_kept],
+            self.n_unlabeled,
+        )
+
+
+def _held_out_scores(
+    problem: Problem,
+    labeled: Labeled,
+    neighbors: _Neighbors | None,
+    folds: AnyArray,
+    with_shares: bool,
+) -> _Tested:
+    """Fit the members without the labels of each fold, and score its rows.
+
+    The fits read a sample of the unlabeled rows, and the rows of the fold.
+    """
+    rows, codes, weights = labeled
+    n_affordable = _TESTED_WITH_WORK / (rows.shape[1] * problem.n_classes)
+    n_sample = int(np.clip(n_affordable, _MIN_TESTED_WITH_ROWS, _MAX_TESTED_WITH_ROWS))
+    sample, sample_weights = problem.unlabeled.sample(n_sample, 0)
+
+    def scores_of_members(train: AnyArray, test: AnyArray) -> Array:
+        known = rows[train], codes[train], weights[train]
+        unlabeled = MemoryRows(
+            np.concatenate([sample, problem.frame.restore(rows[test])]),
+            np.concatenate([sample_weights, weights[test]]),
+        )
+        reduced = replace(
+            problem,
+            labeled=summarize_rows(*known, problem.n_classes),
+            unlabeled=unlabeled,
+            unlabeled_moments=None,
+        )
+        spread = None
+        if neighbors is not None:
+            known_codes = codes.copy()
+            known_codes[test] = -1
+            spread = neighbors.spread(known_codes, problem.n_classes)
+        members = _members(reduced, known, spread, with_shares).values()
+        scaled = [of_unit_spread(rule, reduced.moments) for rule in members]
+        return np.stack([rule.scores(rows[test]).T for rule in scaled], axis=1)
+
+    scores = predict_held_out(scores_of_members, folds)
+    if isinstance(scores, FitError):
+        raise scores
+    is_tested = folds != NO_FOLD
+    return _Tested(
+        # Members come first.
+        np.ascontiguousarray(scores.swapaxes(0, 1)),
+        codes[is_tested],
+        weights[is_tested],
+        folds[is_tested],
+        len(sample),
+    )
