@@ -44,7 +44,8 @@ from iclda.studies.compare.contestants import (
     line_up,
 )
 from iclda.studies.compare.recommendation import recommend
-from iclda.studies.compare.splits import COMPARISON, Splits
+from iclda.studies.compare.splits import Splits
+from iclda.studies.measures import COMPARISON
 from iclda.studies.store import cells_of
 
 LABELS = (10, 20, 50)

@@ -51,7 +51,8 @@ SIZES = (
     (20_000, 384, 2, 20),
 )
 LARGE = ((50_000, 384, 10, 100), (20_000, 768, 100, 1_000))
-MISSED = 1e-6  # per labeled row
+# Per labeled row.
+MISSED = 1e-6
 # Settings that are halved and doubled: the table of docs/solvers.md.
 STUDIED = (
     ("STARTS", "screened_rows"),
@@ -206,7 +207,8 @@ def misses(*, n_problems: int, n_splits: int, n_seeds: int) -> None:
 
 def found_by(problem: Problem, scores: Any, height: float) -> float:
     """Anneal starts from a height of tau; return the objective of the best of them."""
-    held, likelihood = hold_all(problem), problem.likelihood
+    held = hold_all(problem)
+    likelihood = problem.likelihood
     annealing = Annealing(likelihood, held)
     members = annealing.evaluate(scores)
     tau = height * annealing.spread

@@ -331,7 +331,7 @@ OWN = {
     "moment_constrained": draw_moments,
     "implicitly_constrained": draw_labelings,
     "pessimistic": draw_worst_cases,
-    "average": draw_average,
+    "average_lda": draw_average,
 }
 
 

@@ -1,4 +1,4 @@
-"""The template of all classifiers: what lies between fit and the sums, and the outcome."""
+"""The template of all classifiers: the values between fit and sums, and the outcome."""
 
 import re
 import warnings

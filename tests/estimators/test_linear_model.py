@@ -1,4 +1,4 @@
-"""A fitted linear model: deviations, discriminants and rows far from those of the fit."""
+"""A fitted linear model: deviations, discriminants, rows far from the training rows."""
 
 import numpy as np
 import pytest

@@ -23,7 +23,8 @@ pytestmark = pytest.mark.slow
 def exact_slope(g):
     """Derivative of the objective of the smallest counterexample, as a fraction."""
     # Weights of both classes.
-    a, b = 3 - g, 1 + g
+    a = 3 - g
+    b = 1 + g
     mean_a = 10 * (1 - g) / a
     mean_b = 10 * g / b
     turn_a = Fraction(-20) / a**2

@@ -276,7 +276,8 @@ def test_results_of_no_rows_are_refused_as_in_memory():
 
 def test_a_sample_unlike_the_other_rows_costs_no_digits():
     rows = 1e6 + RNG.standard_normal((5000, 2))
-    frame = frame_of(rows[:10] - 1e6)  # as if all rows were near zero
+    # As if all rows were near zero.
+    frame = frame_of(rows[:10] - 1e6)
     moments = array_rows(on("device1", rows)).moments(frame)
     found = moments.covariance * np.outer(frame.scale, frame.scale)
     assert_allclose(found, np.cov(rows.T, ddof=0), rtol=1e-9)
@@ -285,7 +286,8 @@ def test_a_sample_unlike_the_other_rows_costs_no_digits():
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_rows_on_a_boundary_go_to_the_first_class(dtype):
     rows = RNG.uniform(-1, 1, size=(500, 3)).astype(dtype)
-    rows[:, 0] = rows[:, 1] + rows[:, 2]  # up to rounding
+    # Up to rounding.
+    rows[:, 0] = rows[:, 1] + rows[:, 2]
     coef = np.array([[1.0, 0], [-1, 0], [-1, 0]])
     frame = Frame(np.zeros(3), np.ones(3))
     there = on("device1" if dtype == "float64" else "no_float64", rows)
@@ -458,7 +460,8 @@ def scores(problem):
 
 def test_sums_are_those_of_rows_in_memory(in_memory, on_device, scores):
     stack = np.stack([scores, 100 * scores, -scores])
-    found, expected = on_device.soft_points(stack), in_memory.soft_points(stack)
+    found = on_device.soft_points(stack)
+    expected = in_memory.soft_points(stack)
     close(found[0], expected[0])
     close(found[1], expected[1])
     close(on_device.label(scores).point, in_memory.label(scores).point)

@@ -109,7 +109,8 @@ def test_what_is_held_of_a_file_stays_within_its_memory(folder, file, n_threads)
     read.label_sums(SOFT, FRAME)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    blocks = 8192 * 3 * 8 * 4  # in float64, and what is made of them: one a thread
+    # In float64, and what is made of them: one a thread.
+    blocks = 8192 * 3 * 8 * 4
     assert X.nbytes > 1.7 * memory
     assert kept < memory
     assert peak < memory + n_threads * blocks
@@ -143,7 +144,8 @@ def test_every_row_is_as_likely_to_be_drawn_as_any_other():
 
 def test_a_first_look_at_a_file_reads_little_of_it(tmp_path, monkeypatch):
     write_parquet(X, tmp_path, row_group_size=5_000)
-    n_read, read = [], ParquetFiles.spans
+    n_read = []
+    read = ParquetFiles.spans
 
     def counted(self, *arguments):
         for span in read(self, *arguments):

@@ -121,7 +121,8 @@ NEAR_RULES = {
 
 @pytest.mark.parametrize("rule", NEAR_RULES.values(), ids=NEAR_RULES)
 def test_rows_near_a_boundary_are_those_whose_labels_are_not_hard(rule):
-    rows, weights = RNG.standard_normal((5_000, 3)), RNG.uniform(0.5, 2, 5_000)
+    rows = RNG.standard_normal((5_000, 3))
+    weights = RNG.uniform(0.5, 2, 5_000)
     frame = frame_of(rows)
     for known in (None, weights):
         memory = MemoryRows(rows, known, tile_rows=64)
@@ -150,7 +151,8 @@ def test_every_nth_row_near_a_boundary_stands_for_n(rule, n):
 
 def test_boundaries_may_be_thinned_each_on_its_own():
     rows = RNG.standard_normal((20_000, 3))
-    frame, rule = frame_of(rows), NEAR_RULES[4]
+    frame = frame_of(rows)
+    rule = NEAR_RULES[4]
     every = np.full((4, 4), 16)
     every[0, 1] = every[1, 0] = 1
     near = MemoryRows(rows).label_sums(rule, frame, near=Near(every)).near
@@ -180,16 +182,19 @@ def test_softened_rules_return_rows_further_from_a_boundary(rule):
 @pytest.mark.parametrize("is_soft", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3, 9])
 @pytest.mark.parametrize(
-    "steepness", [1.0, 300.0]
-)  # scores with and beyond exponentials
+    "steepness",
+    [1.0, 300.0],
+    # Scores with and beyond exponentials.
+)
 def test_classes_are_summed_alike_once_the_sum_of_all_rows_is_known(
     is_soft, n_classes, steepness
 ):
+    # A last block of one row.
     rows = 1 + RNG.standard_normal((64 * 47 + 1, 3)) * [
         1,
         10,
         100,
-    ]  # a last block of one row
+    ]
     frame = frame_of(rows)
     coef = steepness * RNG.standard_normal((3, n_classes))
     rule = LinearRule(coef, RNG.standard_normal(n_classes), is_soft)
@@ -213,7 +218,8 @@ def test_of_tied_classes_the_first_is_taken_also_where_it_is_not_summed(tied):
     coef[:, [k for k in range(3) if k not in tied]] = RNG.standard_normal(
         (2, 3 - len(tied))
     )
-    rule, frame = LinearRule(coef, np.zeros(3), is_soft=False), frame_of(rows)
+    rule = LinearRule(coef, np.zeros(3), is_soft=False)
+    frame = frame_of(rows)
     knowing = MemoryRows(rows, tile_rows=64)
     knowing.moments(frame)
     scores = frame.apply(rows) @ coef
@@ -231,7 +237,8 @@ def chained(factor=1.0):
 
 @pytest.mark.parametrize("factor", [1.0, 0.25])
 def test_a_chain_is_its_rows_with_all_weights_multiplied(factor):
-    chain, whole = chained(factor), MemoryRows(X, factor * WEIGHTS)
+    chain = chained(factor)
+    whole = MemoryRows(X, factor * WEIGHTS)
     assert (chain.n_rows, chain.n_features) == (100, 3)
     for centers in (None, CENTERS[:2]):
         sums = (rows.label_sums(PAIR, FRAME, centers) for rows in (chain, whole))

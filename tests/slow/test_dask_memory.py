@@ -13,7 +13,9 @@ from iclda.rows import from_dask
 from tests.helpers.dask_blocks import read_by, two_workers
 
 # 32 MB a block.
-N_BLOCKS, N_ROWS, N_FEATURES = 16, 100_000, 40
+N_BLOCKS = 16
+N_ROWS = 100_000
+N_FEATURES = 40
 Y = np.arange(100) % 2
 X = np.random.default_rng(1).standard_normal((100, N_FEATURES)) + 2.0 * Y[:, None]
 

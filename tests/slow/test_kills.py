@@ -13,7 +13,8 @@ from tests.helpers.processes import assert_all_end, start, workers_of
 from tests.helpers.table_files import write
 
 # A hundred of each study.
-N_ROUNDS, N_KILLS = 4, 25
+N_ROUNDS = 4
+N_KILLS = 25
 STUDIES = {
     "reproduce": "--datasets Haberman --methods LDA,ICLDA --repeats 2 "
     "--curve-repeats 2",

@@ -33,10 +33,8 @@ def test_no_step_of_the_annealing_loses_merit(n_classes):
 def test_the_annealing_ends_where_scores_are_gradients_over_tau():
     problem, held = _problem()
     annealing = Annealing(problem.likelihood, held)
-    members, tau = (
-        annealing.evaluate(np.zeros((1, *held.labeled_point.shape))),
-        annealing.spread,
-    )
+    members = annealing.evaluate(np.zeros((1, *held.labeled_point.shape)))
+    tau = annealing.spread
     for _ in range(200):
         members = annealing.step(members, tau)
     np.testing.assert_allclose(members.scores, members.gradients / tau, atol=1e-6)

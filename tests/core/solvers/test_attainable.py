@@ -35,7 +35,8 @@ def derivative(held, scores, step):
 
 
 def test_products_with_j_are_derivatives_of_the_soft_point(problem, held):
-    scores, step = scores_of(problem) / 3, scores_of(problem, 5)
+    scores = scores_of(problem) / 3
+    step = scores_of(problem, 5)
     found = held.label(scores).product(step)
     np.testing.assert_allclose(
         found, derivative(held, scores, step), rtol=1e-6, atol=1e-8
@@ -53,7 +54,8 @@ def test_the_matrix_gives_the_same_products(problem, held):
 
 
 def test_rows_far_from_a_boundary_may_be_left_out(problem, held):
-    labeling, step = held.label(100 * scores_of(problem)), scores_of(problem, 5)
+    labeling = held.label(100 * scores_of(problem))
+    step = scores_of(problem, 5)
     assert len(labeling.near[0]) < 0.6 * len(held.z)
     whole = Labeling(**vars_of(labeling))
     whole.near = held.z, held.weights, labeling.shares
@@ -62,7 +64,8 @@ def test_rows_far_from_a_boundary_may_be_left_out(problem, held):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_gap_is_never_negative_and_zero_at_the_furthest_point(problem, held, seed):
-    scores, direction = scores_of(problem, seed), scores_of(problem, seed + 10)
+    scores = scores_of(problem, seed)
+    direction = scores_of(problem, seed + 10)
     point = held.label(scores).point
     assert gap(held, point, direction) > 0
     furthest = held.label(1e9 * direction).point

@@ -27,11 +27,13 @@ def solve(problem, n_starts=32, seed=0):
 
 def draw_points(problem, rng, n):
     """Attainable points with soft and hard labels, and their pairs (r, v)."""
-    held, width = hold_all(problem), problem.labeled_point.shape[1]
+    held = hold_all(problem)
+    width = problem.labeled_point.shape[1]
     for i in range(n):
         scores = rng.normal(size=(2, width)) * np.exp(rng.uniform(-2, 3))
         point = held.label(scores).point if i % 3 else held.hard_point(scores)
-        r, b = point[0, 0], point[0, 1:]
+        r = point[0, 0]
+        b = point[0, 1:]
         yield point, r, 1 - b @ b / (r * (1 - r))
 
 
@@ -50,7 +52,8 @@ def draw_problem(seed, **options):
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_attainable_point_of_a_cell_is_above_its_bound(seed, options):
-    problem, rng = draw_problem(seed, **options), np.random.default_rng(seed)
+    problem = draw_problem(seed, **options)
+    rng = np.random.default_rng(seed)
     bounds = UpperBounds(problem, solve(problem).point)
     for point, r, v in draw_points(problem, rng, 100):
         width = 10 ** rng.uniform(-5, -0.3)
@@ -61,7 +64,8 @@ def test_no_attainable_point_of_a_cell_is_above_its_bound(seed, options):
         size = bounds.weight * 10 ** rng.uniform(-6, 1)
         multipliers = bounds.start + size * rng.normal(size=len(bounds.start))
         multipliers[-1] = abs(multipliers[-1])
-        value, places = problem.likelihood.value(point), (np.array([r]), np.array([v]))
+        value = problem.likelihood.value(point)
+        places = (np.array([r]), np.array([v]))
         rounding = 1e-12 * abs(value)
         assert (
             bounds.largest_bound(multipliers, *places, size).largest >= value - rounding
@@ -72,9 +76,12 @@ def test_no_attainable_point_of_a_cell_is_above_its_bound(seed, options):
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("seed", range(4))
 def test_cells_cover_all_points_above_the_target(seed, options):
-    problem, rng = draw_problem(seed, **options), np.random.default_rng(seed)
-    bounds, edge = UpperBounds(problem, solve(problem).point), 1e-12
-    target = bounds.maximum - 2 * bounds.weight  # so low that many points are above it
+    problem = draw_problem(seed, **options)
+    rng = np.random.default_rng(seed)
+    bounds = UpperBounds(problem, solve(problem).point)
+    edge = 1e-12
+    # So low that many points are above it.
+    target = bounds.maximum - 2 * bounds.weight
     cells = np.array(bounds.cells(target))
     for point, r, v in draw_points(problem, rng, 200):
         place = np.array([logit(r), np.log(v)])
@@ -94,7 +101,8 @@ def test_the_bound_at_the_maximum_is_the_maximum_where_it_is_tight(seed, options
 
 @pytest.mark.parametrize("number", [22, 46])
 def test_of_several_maxima_the_lower_ones_are_never_proved(number):
-    sample, rng = small_sample(number), np.random.default_rng(number)
+    sample = small_sample(number)
+    rng = np.random.default_rng(number)
     problem = problem_of(sample)
     values = {}
     for _ in range(12):

@@ -33,7 +33,8 @@ def test_a_stack_of_scores_gives_the_points_of_each(problem, held):
 def test_no_labeling_lies_further_in_a_direction_than_the_support(
     sample, problem, held, seed
 ):
-    direction, rng = scores_of(problem, seed), np.random.default_rng(seed)
+    direction = scores_of(problem, seed)
+    rng = np.random.default_rng(seed)
     reach = held.support(direction)
     for sharpness in (0.5, 1, 10):
         shares = random_shares(

@@ -48,7 +48,8 @@ def test_a_search_cut_short_is_never_below_the_labels_of_the_supervised_fit(
     problem = problem_of(MANY, shrinkage=0.1)
     found = maximize_labeled_likelihood(problem, Limits(1, 1e-6), n_starts=32, seed=0)
     assert found.outcome in (Outcome.NOT_FOUND, Outcome.MAX_ITERATIONS)
-    held, likelihood = hold_all(problem), problem.likelihood
+    held = hold_all(problem)
+    likelihood = problem.likelihood
     start = held.label(start_scores(problem)).point
     assert found.objective >= float(likelihood.value(start)) / likelihood.weight - 1e-12
     value, gradient = likelihood.value_and_gradient(found.point)

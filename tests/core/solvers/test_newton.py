@@ -33,10 +33,9 @@ def follower_of(sample):
 def test_conjugate_gradients_and_a_factor_solve_the_same_system(monkeypatch, n_classes):
     problem, follower = follower_of(draw(n_classes, 400))
     scores = 3 * np.random.default_rng(0).standard_normal(problem.labeled_point.shape)
-    anchor, tau = (
-        0.5 * scores,
-        100 * problem.likelihood.weight,
-    )  # where the system is definite
+    # Where the system is definite.
+    anchor = 0.5 * scores
+    tau = 100 * problem.likelihood.weight
     state = follower.state(scores, tau, anchor)
     exact = solve(problem, state)
     change_settings(monkeypatch, "NEWTON", max_factored_unknowns=0)

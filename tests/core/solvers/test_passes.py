@@ -47,9 +47,8 @@ def test_passes_reach_what_a_dense_optimization_over_all_labels_does(
 ):
     sample = draw(2, n_unlabeled, separation=separation)
     problem, found = read(monkeypatch, sample)
-    assert (
-        problem.unlabeled._total is not None
-    )  # of two classes one is what the other leaves
+    # Of two classes one is what the other leaves.
+    assert problem.unlabeled._total is not None
     assert found.outcome is Outcome.CONVERGED
     rule = found.rule
     shares = problem.unlabeled.responsibilities(rule, problem.frame)
@@ -62,7 +61,8 @@ def test_passes_reach_what_a_dense_optimization_over_all_labels_does(
 def test_a_wrong_step_is_made_up_for(monkeypatch, n_classes, can_hold_all):
     sample = draw(n_classes, 2000)
     expected = maximize_labeled_likelihood(problem_of(sample), **OPTIONS)
-    follow, wrong = Follower.follow, []
+    follow = Follower.follow
+    wrong = []
 
     def wrong_once(self, state, effort, min_tau=0.0):
         path = follow(self, state, effort, min_tau)

@@ -92,12 +92,14 @@ def test_of_two_symmetric_maxima_rounding_chooses_none(seed):
     half = rng.standard_normal((int(rng.integers(8, 40)), 2))
     half[:, 0] += rng.choice([0.3, 1, 2])
     rows = np.vstack([half, half * [-1, 1]])
-    X, y = np.array([[0, 1.0], [0, 1.5], [0, -1.0], [0, -0.5]]), [0, 0, 1, 1]
+    X = np.array([[0, 1.0], [0, 1.5], [0, -1.0], [0, -0.5]])
+    y = [0, 0, 1, 1]
     coefs = []
     for draw in range(6):
         order = np.random.default_rng(draw).permutation(len(rows))
         noise = 1 + 1e-15 * np.random.default_rng(draw).standard_normal(rows.shape)
         fit = ImplicitlyConstrainedLDA().fit(X, y, X_unlabeled=(rows * noise)[order])
         coefs.append(fit.coef_)
-    assert abs(coefs[0][0, 0]) > 0.1  # not symmetric itself
+    # Not symmetric itself.
+    assert abs(coefs[0][0, 0]) > 0.1
     assert_allclose(coefs, [coefs[0]] * 6, rtol=1e-6)

@@ -28,7 +28,7 @@ OPTIONS = {"limits": Limits(200, 1e-6), "n_starts": 32, "seed": 0}
 
 
 def shares_of(n_classes, width=0.0):
-    """Shares that grow from class to class; with a width, intervals that begin there."""
+    """Shares that grow from class to class; intervals, with a width, begin there."""
     low = (1 - width) * rising_shares(n_classes)
     return np.column_stack([low, low + width])
 
@@ -60,7 +60,8 @@ def test_soft_labels_fill_the_quotas(sample, sharpness, width):
     scores = sharpness * rng.standard_normal((4, *held.labeled_point.shape))
     points, log_sums = held.soft_points(scores)
     for each, point, log_sum in zip(scores, points, log_sums, strict=True):
-        filled, found = weights_of(held, point), held.label(each)
+        filled = weights_of(held, point)
+        found = held.label(each)
         assert (filled > proportions[:, 0] - 1e-10).all()
         assert (filled < proportions[:, 1] + 1e-10).all()
         np.testing.assert_allclose(found.point, point, atol=1e-10)
@@ -72,7 +73,8 @@ def test_labels_of_similar_scores_save_time_and_change_nothing(sample, width):
     held = held_rows(sample, shares_of(sample.n_classes, width))
     scores = np.random.default_rng(5).standard_normal(held.labeled_point.shape)
     near = held.label(0.9 * scores)
-    found, expected = held.label(scores, near), held.label(scores)
+    found = held.label(scores, near)
+    expected = held.label(scores)
     np.testing.assert_allclose(found.point, expected.point, atol=1e-9)
     assert found.log_sum == pytest.approx(expected.log_sum, abs=1e-9)
 
@@ -82,7 +84,8 @@ def test_the_point_and_its_derivative_are_those_of_the_log_sum(sample, width):
     held = held_rows(sample, shares_of(sample.n_classes, width))
     rng = np.random.default_rng(1)
     scores, direction = rng.standard_normal((2, *held.labeled_point.shape))
-    scores, direction = scores - scores[-1], direction - direction[-1]
+    scores = scores - scores[-1]
+    direction = direction - direction[-1]
     ahead, behind = (held.label(scores + step * direction) for step in (1e-5, -1e-5))
     found = held.label(scores)
     slope = np.vdot(direction, found.point - held.labeled_point)
@@ -118,10 +121,12 @@ def test_the_support_is_that_of_a_linear_program(sample, seed, width):
 
 @pytest.mark.parametrize("number", range(12))
 def test_no_labeling_within_the_quotas_does_better(number):
-    n_classes, is_interval = 2 + number % 2, number >= 6
+    n_classes = 2 + number % 2
+    is_interval = number >= 6
     n_rows, least, most = (8, 4, 4) if n_classes == 2 else (6, 2, 2)
     if is_interval:
-        least, most = least - 1, most + 1
+        least = least - 1
+        most = most + 1
     sample = draw_sample(
         [6, number], n_classes=n_classes, n_labeled=4 * n_classes, n_unlabeled=n_rows
     )
@@ -138,7 +143,8 @@ def test_no_labeling_within_the_quotas_does_better(number):
 
 def values_of_labelings(sample, least, most):
     """Objectives of all labelings with so many rows in each class."""
-    n_rows, n_classes = len(sample.X_unlabeled), sample.n_classes
+    n_rows = len(sample.X_unlabeled)
+    n_classes = sample.n_classes
     for labels in product(range(n_classes), repeat=n_rows):
         counts = np.bincount(labels, minlength=n_classes)
         if counts.min() >= least and counts.max() <= most:
@@ -146,8 +152,9 @@ def values_of_labelings(sample, least, most):
 
 
 def best_soft_value(sample, proportions):
-    """The best of several bounded optimizations over soft labels that fill the quotas."""
-    n_rows, n_classes = len(sample.X_unlabeled), sample.n_classes
+    """The best of several optimizations over soft labels that fill the quotas."""
+    n_rows = len(sample.X_unlabeled)
+    n_classes = sample.n_classes
     each_class = np.kron(np.ones(n_rows), np.eye(n_classes)) / n_rows
     rng = np.random.default_rng(0)
     low, high = proportions.T
@@ -179,7 +186,8 @@ def test_class_weights_are_those_of_the_quotas(sample, kind):
     problem = problem_with_quotas(sample, proportions)
     found = solve(kind, problem)
     assert found.outcome is Outcome.CONVERGED
-    n_labeled, n_unlabeled = len(sample.X), len(sample.X_unlabeled)
+    n_labeled = len(sample.X)
+    n_unlabeled = len(sample.X_unlabeled)
     wanted = np.bincount(sample.y) + n_unlabeled * proportions[:, 0]
     np.testing.assert_allclose(
         found.point[:, 0], wanted / (n_labeled + n_unlabeled), atol=1e-9

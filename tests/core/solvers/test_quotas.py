@@ -15,7 +15,8 @@ def test_quotas_of_very_different_size_are_filled_in_few_steps(size):
     is_held = np.arange(8) < 7
     quotas = Quotas(shares, np.zeros(8), is_held, weight=1.0)
     scores = size * rng.standard_normal((1, 8, 300))
-    tau = max(1.0, size / 10)  # as soft as labels are at first
+    # As soft as labels are at first.
+    tau = max(1.0, size / 10)
     shifts, is_filled = minimize_dual(
         scores / tau, weights, quotas, np.zeros((1, 8)), max_steps=40
     )

@@ -17,8 +17,10 @@ def test_starts_of_all_kinds_are_there_and_more_of_them_only_add(n_classes):
         StartMaker(problem, 0).first(n) for n in (n_classes + 4, n_classes + 9)
     )
     assert len(few) == n_classes + 4
-    np.testing.assert_array_equal(few[1], 0)  # equal shares
-    for k in range(n_classes):  # each class alone
+    # Equal shares.
+    np.testing.assert_array_equal(few[1], 0)
+    # Each class alone.
+    for k in range(n_classes):
         assert few[2 + k, :, 0].argmax() == k
     np.testing.assert_array_equal(many[: n_classes + 2], few[: n_classes + 2])
 
@@ -38,4 +40,5 @@ def test_variations_are_made_of_their_parents(n_classes):
     )
     rows = parents[:, :, 1:].reshape(-1, parents.shape[2] - 1)
     is_known = (varied[:, :, None, 1:] == rows).all(axis=-1).any(axis=-1).all(axis=-1)
-    assert np.count_nonzero(is_known) == 16  # all but those with noise
+    # All but those with noise.
+    assert np.count_nonzero(is_known) == 16

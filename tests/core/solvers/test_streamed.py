@@ -22,8 +22,10 @@ def scores_of(problem, seed=2):
 
 
 def test_rows_read_anew_give_the_points_of_rows_held(problem, held):
-    scores, reader = scores_of(problem), StreamedSet(problem, held)
-    expected, found = held.soft_labels(scores), reader.soft_labels(scores)
+    scores = scores_of(problem)
+    reader = StreamedSet(problem, held)
+    expected = held.soft_labels(scores)
+    found = reader.soft_labels(scores)
     np.testing.assert_allclose(found.point, expected.point, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(found.log_sum, expected.log_sum, rtol=1e-11)
     np.testing.assert_allclose(reader.support(scores), held.support(scores), rtol=1e-11)
@@ -32,8 +34,10 @@ def test_rows_read_anew_give_the_points_of_rows_held(problem, held):
 
 def test_rows_read_anew_give_the_labeling_of_rows_held(problem, held):
     for scale in (1 / 3, 10):
-        scores, step = scale * scores_of(problem), scores_of(problem, 5)
-        expected, found = held.label(scores), StreamedSet(problem, held).label(scores)
+        scores = scale * scores_of(problem)
+        step = scores_of(problem, 5)
+        expected = held.label(scores)
+        found = StreamedSet(problem, held).label(scores)
         np.testing.assert_allclose(found.point, expected.point, rtol=1e-11, atol=1e-12)
         np.testing.assert_allclose(found.log_sum, expected.log_sum, rtol=1e-11)
         product = expected.product(step)
@@ -43,23 +47,26 @@ def test_rows_read_anew_give_the_labeling_of_rows_held(problem, held):
 def test_the_set_of_rows_near_boundaries_agrees_where_it_was_made_and_near_by(
     problem, held
 ):
-    scores, step = 3 * scores_of(problem), scores_of(problem, 5)
+    scores = 3 * scores_of(problem)
+    step = scores_of(problem, 5)
     labeling = StreamedSet(problem, held).label(scores)
     local = labeling.local_set
     np.testing.assert_allclose(
         local.label(scores).point, labeling.point, rtol=1e-11, atol=1e-12
     )
     near_by = scores + 0.1 * step
-    found, expected = local.label(near_by).point, held.label(near_by).point
+    found = local.label(near_by).point
+    expected = held.label(near_by).point
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
 def test_rows_near_boundaries_are_read_again_only_if_others_are_near(problem, held):
-    scores, reader = 20 * scores_of(problem), StreamedSet(problem, held)
-    reader._min_returned = (
-        0  # only rows whose labels are soft: fewer, the larger the scores
-    )
-    first, same = reader.label(scores), reader.label(1.001 * scores)
+    scores = 20 * scores_of(problem)
+    reader = StreamedSet(problem, held)
+    # Only rows whose labels are soft: fewer, the larger the scores.
+    reader._min_returned = 0
+    first = reader.label(scores)
+    same = reader.label(1.001 * scores)
     assert same.rows is first.rows
     np.testing.assert_allclose(same.point, held.label(1.001 * scores).point)
     softer = reader.label(scores / 20)
