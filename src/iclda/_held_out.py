@@ -73,6 +73,9 @@ def attempt_fits(
     A case is a tuple of arguments, such as a ``Split``. Errors of another class than
     ``caught`` are raised.
     """
+    if n_jobs == 1:
+        # Small fits take hardly longer than what joblib adds to each.
+        return [_attempt(fit, case, caught) for case in cases]
     jobs = (delayed(_attempt)(fit, case, caught) for case in cases)
     return list(Parallel(n_jobs=n_jobs)(jobs))
 

@@ -384,23 +384,26 @@ class _Tested:
 
     def predictions(self) -> HeldOut:
         """Predict the rows of each fold, with weights from the labels of the others."""
-        probabilities = np.empty(self.scores.shape[1:])
-        folds = np.unique(self.folds)
-        for fold in folds:
-            is_own = self.folds == fold
-            others = self._rows(~is_own)
+
+        def predict(train: AnyArray, test: AnyArray) -> Array:
+            others = self._rows(train)
             member_weights = others.member_weights()
             scores = others.sureness(member_weights) * self.averaged(member_weights)
-            probabilities[is_own] = softmax(scores[is_own], axis=1)
-        losses, is_wrong = row_losses(probabilities, self.codes)
-        return HeldOut(losses, is_wrong, len(folds), self.n_unlabeled)
+            return np.asarray(softmax(scores[test], axis=1))
 
-    def _rows(self, is_kept: AnyArray) -> _Tested:
+        probabilities = predict_held_out(predict, self.folds)
+        # Members are only weighed here: no fit can fail.
+        assert not isinstance(probabilities, FitError)
+        losses, is_wrong = row_losses(probabilities, self.codes)
+        n_folds = len(np.unique(self.folds))
+        return HeldOut(losses, is_wrong, n_folds, self.n_unlabeled)
+
+    def _rows(self, rows: AnyArray) -> _Tested:
         return _Tested(
-            self.scores[:, is_kept],
-            self.codes[is_kept],
-            self.weights[is_kept],
-            self.folds[is_kept],
+            self.scores[:, rows],
+            self.codes[rows],
+            self.weights[rows],
+            self.folds[rows],
             self.n_unlabeled,
         )
 

@@ -194,7 +194,9 @@ class Store:
     def settings(self) -> dict[str, Any]:
         """Return the settings that rows depend on, and notes about the runs."""
         settings = self.query("SELECT name, value FROM settings")
-        return {entry["name"]: json.loads(entry["value"]) for entry in settings}
+        # A value that is no JSON is damage, too.
+        with _explained_errors(self.path):
+            return {entry["name"]: json.loads(entry["value"]) for entry in settings}
 
     def note(self, **values: Any) -> None:
         """Write settings, replacing those of the same name."""
