@@ -80,7 +80,7 @@ test-slow: $(FOR_TESTS)
 
 # The playground and the reports in a Chromium, which is not installed here: it says how.
 test-browser: $(FOR_BROWSER)
-	@$(BIN)/python tests/browser/pages.py
+	@$(BIN)/python -m tests.helpers.browser
 	$(BIN)/pytest -m browser tests/browser
 
 $(FOR_BROWSER): $(FOR_TESTS)

@@ -49,9 +49,12 @@ from iclda.studies.store import cells_of
 
 LABELS = (10, 20, 50)
 MOST_UNLABELED = 1_000
-FEWEST_FRESH = 75  # with fewer rows, differences of 8 points are within chance
-_MOST_ROWS, _MOST_CATEGORIES = 4_000, 20
-REGRET, COVERAGE = 0.08, 0.85
+# With fewer rows, differences of 8 points are within chance.
+FEWEST_FRESH = 75
+_MOST_ROWS = 4_000
+_MOST_CATEGORIES = 20
+REGRET = 0.08
+COVERAGE = 0.85
 Columns = tuple[np.ndarray, np.ndarray]
 
 
@@ -69,7 +72,8 @@ def bundled(name: str, keep: tuple[int, ...] | None = None) -> Callable[[], Colu
     def load() -> Columns:
         X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
         if keep is not None:
-            X, y = X[np.isin(y, keep)], np.searchsorted(keep, y[np.isin(y, keep)])
+            X = X[np.isin(y, keep)]
+            y = np.searchsorted(keep, y[np.isin(y, keep)])
         return X[:, X.std(axis=0) > 0], y
 
     return load
@@ -81,7 +85,8 @@ def made(seed: int, **shape: Any) -> Callable[[], Columns]:
 
 def heavy_tails() -> Columns:
     """Three classes on a line with tails of Student's t, 3 degrees of freedom."""
-    rng, y = np.random.default_rng(5), np.arange(900) % 3
+    rng = np.random.default_rng(5)
+    y = np.arange(900) % 3
     return rng.standard_t(3, (900, 6)) + np.linspace(-1, 1, 6) * 2 * (y[:, None] - 1), y
 
 
@@ -249,14 +254,16 @@ def run(
     """One draw of labels: errors of all policies, and what the advice said."""
     warnings.simplefilter("ignore")
     X, y = columns
-    rng, n_classes = np.random.default_rng([seed, n_labels]), int(y.max()) + 1
+    rng = np.random.default_rng([seed, n_labels])
+    n_classes = int(y.max()) + 1
     order = rng.permutation(len(y))
     while np.bincount(y[order[:n_labels]], minlength=n_classes).min() < 2:
         order = rng.permutation(len(y))
     n_unlabeled = min(MOST_UNLABELED, (len(y) - n_labels) // 2)
     train, fresh = np.split(order, [n_labels + n_unlabeled])
     scaler = StandardScaler().fit(X[train])
-    rows, codes = scaler.transform(X[train]), y[train].copy()
+    rows = scaler.transform(X[train])
+    codes = y[train].copy()
     codes[n_labels:] = -1
     labels = np.array([None if code < 0 else f"{code}" for code in codes], dtype=object)
     size = Size(n_labels, n_classes, X.shape[1])
@@ -266,7 +273,8 @@ def run(
     def error_of(contestant: Contestant) -> float:
         try:
             model = build_classifier(contestant, 0, size).fit(rows, labels)
-        except ValueError:  # too few labels for it
+        # Too few labels for it.
+        except ValueError:
             return np.nan
         found = model.predict(scaler.transform(X[fresh]))
         return float((found != y[fresh].astype(str)).mean())
@@ -341,10 +349,8 @@ def summarize(runs: list[dict[str, Any]]) -> str:
     bias = np.mean(
         [each["expected"] - each["errors"][each["recommended"]] for each in runs]
     )
-    mean, worst = (
-        errors["compare recommends"].mean(),
-        regret["compare recommends"].max(),
-    )
+    mean = errors["compare recommends"].mean()
+    worst = regret["compare recommends"].max()
     lines += [
         "",
         f"{len(runs)} runs, {len(means)} pairs of table and number of labels.",

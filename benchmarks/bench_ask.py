@@ -33,14 +33,18 @@ from iclda.model_selection import rows_to_label
 from iclda.tabular.label_error import random_estimate, wrong_on_random
 from iclda.tabular.table import Table
 
-MOST_ROWS, N_TEST, LARGE = 2_000, 50, (1_000_000, 256)
-BUDGETS = (1, 2, 4, 8)  # labels for each class
+MOST_ROWS = 2_000
+N_TEST = 50
+LARGE = (1_000_000, 256)
+# Labels for each class.
+BUDGETS = (1, 2, 4, 8)
 STRATEGIES = ("random", "k-means", "margin", "rows_to_label")
+# The rule was chosen on these.
 TUNED = {
     "cifar_resnet50",
     "mnist_efflite0",
     "news20_minilm",
-}  # the rule was chosen on these
+}
 
 
 class Frame:
@@ -62,7 +66,8 @@ def load(path, draw):
         X, y = load_fashion_features()
     else:
         with np.load(path, allow_pickle=False) as stored:
-            X, y = stored["X"].astype(np.float64), stored["y"].astype(str)
+            X = stored["X"].astype(np.float64)
+            y = stored["y"].astype(str)
     kept = np.random.default_rng(draw).permutation(len(X))[:MOST_ROWS]
     return X[kept], y[kept]
 
@@ -86,7 +91,8 @@ def medoids(X, n, seed):
 def choose(strategy, X, y, n, rows, seed):
     """Indices of n rows in all, ``rows`` among them except for k-means."""
     rng = np.random.default_rng(seed)
-    n_more, free = n - len(rows), np.setdiff1d(np.arange(len(X)), rows)
+    n_more = n - len(rows)
+    free = np.setdiff1d(np.arange(len(X)), rows)
     if strategy == "k-means":
         return medoids(X, n, seed)
     if strategy == "random" or (strategy == "margin" and not len(rows)):
@@ -106,7 +112,9 @@ def errors_of(path, draw, strategy):
     """Errors of AutoLDA in percent, by the number of labels."""
     warnings.simplefilter("ignore")
     X, y = load(path, draw)
-    n_classes, rows, errors = len(np.unique(y)), np.zeros(0, dtype=int), []
+    n_classes = len(np.unique(y))
+    rows = np.zeros(0, dtype=int)
+    errors = []
     proportions = None if strategy == "random" else "free"
     for multiple in BUDGETS:
         rows = choose(strategy, X, y, multiple * n_classes, rows, draw)
@@ -120,7 +128,9 @@ def covers(path, draw):
     """Whether intervals from random labels, beside chosen ones, cover the error."""
     warnings.simplefilter("ignore")
     X, y = load(path, draw)
-    n_classes, rows, covered = len(np.unique(y)), np.zeros(0, dtype=int), []
+    n_classes = len(np.unique(y))
+    rows = np.zeros(0, dtype=int)
+    covered = []
     for multiple in BUDGETS[:3]:
         rows = choose("rows_to_label", X, y, multiple * n_classes, rows, draw)
         free = np.setdiff1d(np.arange(len(X)), rows)

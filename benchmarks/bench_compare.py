@@ -51,7 +51,8 @@ def run_command(folder: Path, jobs: int, options: list[str]) -> dict[str, Any]:
         *ARGUMENTS,
         *options,
     ]
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
     wall = {}
     with subprocess.Popen(
         [*command, "--jobs", str(jobs), "--out", f"jobs-{jobs}"],

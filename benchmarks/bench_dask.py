@@ -45,10 +45,10 @@ PAPER = {
     "cores": 16,
     "bytes of a number": 4,
 }
-DISK = (
-    2e9  # bytes a second that a worker reads, where blocks are read again in every pass
-)
-SAMPLES = (4_096, 20_000)  # rows drawn for the frame and for the search
+# Bytes a second that a worker reads, where blocks are read again in every pass.
+DISK = 2e9
+# Rows drawn for the frame and for the search.
+SAMPLES = (4_096, 20_000)
 
 
 def block(number: int, n_rows: int, n_features: int, dtype: str = "float64") -> Any:
@@ -164,7 +164,8 @@ def on_paper(
     speed: dict[str, float], seconds_a_block: float, n_passes: int, blocks_a_worker: int
 ) -> dict[str, float]:
     """A fit of many rows on many workers, from what was measured here."""
-    d, n_blocks = int(PAPER["features"]), PAPER["workers"] * blocks_a_worker
+    d = int(PAPER["features"])
+    n_blocks = PAPER["workers"] * blocks_a_worker
     rows_a_worker = PAPER["rows"] / PAPER["workers"]
     bytes_a_worker = rows_a_worker * d * PAPER["bytes of a number"]
     efficiency = min(1.0, speed["labels, 2"] / speed["labels, 1"] / 2)
@@ -172,7 +173,8 @@ def on_paper(
     moments = rows_a_worker / speed["moments, 1"] / cores
     labels = rows_a_worker / speed["labels, 1"] / cores
     arithmetic = moments + (n_passes - 1) * labels
-    n_rounds = n_passes + 1 + len(SAMPLES)  # one more to inspect the blocks
+    # One more to inspect the blocks.
+    n_rounds = n_passes + 1 + len(SAMPLES)
     waiting = n_rounds * n_blocks * seconds_a_block
     sums = bytes_of_sums(d)
     return {
@@ -228,7 +230,8 @@ def main() -> None:
         )
         prices = price_of_a_block((8, 64, 512))
     speed = speed_of_a_core(min(options.rows, 2_000_000))
-    few, many = prices[0], prices[-1]
+    few = prices[0]
+    many = prices[-1]
     seconds_a_block = (many["seconds"] - few["seconds"]) / (
         many["blocks"] - few["blocks"]
     )

@@ -24,7 +24,9 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from iclda import AutoLDA, AverageLDA, ExpectationMaximizationLDA, SupervisedLDA
 from iclda.datasets import load_fashion_features
 
-COMPONENTS, MOST_POOL, MOST_TEST = 128, 5_000, 1_000
+COMPONENTS = 128
+MOST_POOL = 5_000
+MOST_TEST = 1_000
 SITUATIONS = [
     (balanced, uneven) for balanced in (True, False) for uneven in (False, True)
 ]
@@ -55,7 +57,8 @@ def load(path):
         X, y = load_fashion_features()
     else:
         with np.load(path, allow_pickle=True) as stored:
-            X, y = stored["X"].astype(np.float64), stored["y"]
+            X = stored["X"].astype(np.float64)
+            y = stored["y"]
     X = X - X.mean(axis=0)
     if X.shape[1] > COMPONENTS:
         vectors = np.linalg.eigh(X.T @ X)[1]
@@ -70,7 +73,8 @@ def draw(path, n_labels, balanced, uneven, seed):
     rng = np.random.default_rng([seed, n_labels, balanced, uneven])
     order = rng.permutation(len(y))
     n_test = min(MOST_TEST, len(y) // 4)
-    test, pool = order[:n_test], order[n_test:]
+    test = order[:n_test]
+    pool = order[n_test:]
     if uneven:
         share = 10.0 ** (-rng.permutation(n_classes) / (n_classes - 1))
         kept = [pool[y[pool] == k] for k in range(n_classes)]
@@ -113,7 +117,8 @@ def run_cell(path, n_labels, balanced, uneven, seed):
             try:
                 predicted = clf.fit(X[is_used], labels[is_used]).predict(X_test)
                 error = float(weights @ (predicted != y_test))
-            except ValueError:  # LDA of scikit-learn with one label a class
+            # LDA of scikit-learn with one label a class.
+            except ValueError:
                 error = np.nan
         found[name] = error, time.perf_counter() - start
         if name == "AutoLDA" and clf.error_interval_ is not None:

@@ -149,7 +149,8 @@ def peak_memory(found: dict[str, Any]) -> Iterator[None]:
 
 
 def fit(order: dict[str, Any]) -> dict[str, Any]:
-    path, n_features = Path(order["path"]), order["features"]
+    path = Path(order["path"])
+    n_features = order["features"]
     limit = order["limit_mib"] * 2**20
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
@@ -167,7 +168,8 @@ def fit(order: dict[str, Any]) -> dict[str, Any]:
 
     if order["is_cold"]:
         forget(path)
-    begin, work = time.perf_counter(), time.process_time()
+    begin = time.perf_counter()
+    work = time.process_time()
     with peak_memory(found), rows.bar(), rows.progress(note):
         model.fit(X.astype(np.float64), y, X_unlabeled=path)
     stops = [begin, *ends.values()]

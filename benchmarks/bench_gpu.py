@@ -36,7 +36,8 @@ from iclda._core.labelsums import LinearRule
 from iclda._rows.device import ArrayRows
 from iclda._rows.protocol import Request
 
-_STEP = 1 << 22  # rows made at a time
+# Rows made at a time.
+_STEP = 1 << 22
 _TOL = 1e-5
 
 
@@ -55,8 +56,11 @@ class Problem:
 
 def make_problem(size: argparse.Namespace) -> Problem:
     """Classes with unit covariance and means of ``spread`` x N(0, I)."""
-    n_rows, n_features, n_classes = size.rows, size.features, size.classes
-    n_labeled, spread = size.labels, size.spread
+    n_rows = size.rows
+    n_features = size.features
+    n_classes = size.classes
+    n_labeled = size.labels
+    spread = size.spread
     rng = np.random.default_rng(5)
     means = spread * rng.standard_normal((n_classes, n_features))
     y = np.arange(n_labeled) % n_classes
@@ -68,7 +72,8 @@ def make_problem(size: argparse.Namespace) -> Problem:
         part = rows[start : start + _STEP]
         part.normal_(generator=random)
         codes = torch.randint(n_classes, (len(part),), device="cuda", generator=random)
-        for k in range(0, len(part), 1 << 18):  # in small blocks, to save memory
+        # In small blocks, to save memory.
+        for k in range(0, len(part), 1 << 18):
             part[k : k + (1 << 18)] += on_card[codes[k : k + (1 << 18)]]
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
@@ -143,13 +148,15 @@ def fit(problem: Problem, rows: Any) -> ImplicitlyConstrainedLDA:
 
 def time_passes(problem: Problem) -> dict[str, float]:
     """Seconds of one read of all rows, by what it is for."""
-    n_classes, n_features = int(problem.y.max()) + 1, problem.rows.shape[1]
+    n_classes = int(problem.y.max()) + 1
+    n_features = problem.rows.shape[1]
     rng = np.random.default_rng(6)
     coef = rng.standard_normal((n_features, n_classes)) / np.sqrt(n_features) * 20
     intercept = rng.standard_normal(n_classes)
     frame = frame_of(ArrayRows(problem.rows, Request("X")).sample(4096, 0)[0])
     rows = ArrayRows(problem.rows, Request("X"))
-    rows.moments(frame)  # computed here, since label sums of two classes use them
+    # Computed here, since label sums of two classes use them.
+    rows.moments(frame)
 
     return {
         "sum of all numbers (torch)": steady(problem.rows.sum),
@@ -195,7 +202,8 @@ def time_fit(problem: Problem, repeats: int) -> dict[str, Any]:
 def compare_with_cpu(problem: Problem, n_rows: int) -> dict[str, Any]:
     """The same fit of some of the rows on the card and in memory."""
     rows = problem.rows[:n_rows]
-    on_card, in_memory = fit(problem, rows), fit(problem, rows.cpu().numpy())
+    on_card = fit(problem, rows)
+    in_memory = fit(problem, rows.cpu().numpy())
     with environment(ICLDA_FUSED="0"):
         unfused = fit(problem, rows)
     found = {}
@@ -279,9 +287,8 @@ def main() -> None:
     size.rows = size.rows or int(0.8 * torch.cuda.mem_get_info()[0]) // (
         4 * size.features
     )
-    warnings.simplefilter(
-        "error"
-    )  # a fit that did not converge, kernels that did not run
+    # A fit that did not converge, kernels that did not run.
+    warnings.simplefilter("error")
     found = {**machine(), **measure(size)}
     if size.out:
         size.out.write_text(json.dumps(found, indent=1))

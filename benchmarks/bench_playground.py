@@ -17,8 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "browser"))
-from pages import open_browser, running_playground
+# The tests of the page have what opens it in a browser.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.helpers.browser import open_browser, running_playground
 
 SHARES = (0.1, 0.5, 0.95)
 

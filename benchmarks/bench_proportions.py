@@ -64,7 +64,8 @@ def errors_of(X, y, labeled, shrinkage, n_starts):
             X, labels
         ),
     }
-    rows, truth = X[is_unlabeled], y[is_unlabeled]
+    rows = X[is_unlabeled]
+    truth = y[is_unlabeled]
     return {name: 100 * (1 - fit.score(rows, truth)) for name, fit in fits.items()} | {
         "shrinkage": free.shrinkage_
     }
@@ -122,7 +123,8 @@ def time_large(n_rows=1_000_000, n_features=50, n_labeled=500):
 def _seconds(classifier, X, labels):
     seconds = []
     for _ in range(3):
-        start = time.process_time()  # other programs run too
+        # Other programs run too.
+        start = time.process_time()
         classifier.fit(X, labels)
         seconds.append(time.process_time() - start)
     return min(seconds)

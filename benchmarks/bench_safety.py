@@ -26,13 +26,15 @@ from iclda.studies.paper.fits import CellRows, fit_method
 from iclda.studies.paper.splits import fold_split, load_sets
 from iclda.studies.store import cells_of
 
-TOLERANCE = 1e-9  # per row
+# Per row.
+TOLERANCE = 1e-9
 
 
 def numbers_of(model, rows, X, codes):
     """Mean log likelihood of training rows with true labels, test loss, test error."""
     truth = np.concatenate([rows.codes, rows.codes_unlabeled])
-    train, test = model.log_joint(rows.rows), model.log_joint(X)
+    train = model.log_joint(rows.rows)
+    test = model.log_joint(X)
     return (
         float(train[np.arange(len(truth)), truth].mean()),
         -float(test[np.arange(len(codes)), codes].mean()),
@@ -43,7 +45,10 @@ def numbers_of(model, rows, X, codes):
 def compare_cell(cell, data, methods, seed):
     """Differences of every method to supervised LDA on one fold."""
     split = fold_split(data.codes, n_labeled_of(data.X.shape[1]), seed, cell)
-    X, codes, train, free = data.X, data.codes, split.labeled, split.unlabeled
+    X = data.X
+    codes = data.codes
+    train = split.labeled
+    free = split.unlabeled
     rows = CellRows(X[train], codes[train], X[free], codes[free], data.n_classes, seed)
     test = X[split.test], codes[split.test]
     base = numbers_of(fit_method("LDA", rows), rows, *test)
@@ -61,9 +66,8 @@ def time_large(n_rows, n_features=50, n_labeled=200):
         X = rng.standard_normal((n_rows, n_features))
         X[:, 0] += distance * y
         labels = np.where(np.arange(n_rows) < n_labeled, y, -1)
-        PessimisticLDA().fit(
-            X[: n_rows // 2], labels[: n_rows // 2]
-        )  # compiles the loops
+        # Compiles the loops.
+        PessimisticLDA().fit(X[: n_rows // 2], labels[: n_rows // 2])
         unit = min(_seconds(lambda X=X: X.T @ X) for _ in range(5))
         clf = PessimisticLDA()
         took = min(
@@ -96,8 +100,10 @@ def main():
         return
     methods = arguments.methods.split(",")
     sets = load_sets(tuple(BENCHMARKS), None)
-    worse, least = {m: Counter() for m in methods}, dict.fromkeys(methods, np.inf)
-    start, n_folds = time.perf_counter(), 0
+    worse = {m: Counter() for m in methods}
+    least = dict.fromkeys(methods, np.inf)
+    start = time.perf_counter()
+    n_folds = 0
     warnings.simplefilter("ignore")
     for name, data in sets.items():
         smallest = dict.fromkeys(methods, np.inf)

@@ -40,7 +40,8 @@ from iclda._core.solvers.held import hold_all
 from iclda._core.solvers.starts import StartMaker
 from iclda.datasets import BENCHMARKS, load_benchmark
 
-SIZES = (  # unlabeled rows, features, classes, labeled rows
+# Unlabeled rows, features, classes, labeled rows.
+SIZES = (
     (5_000, 50, 2, 20),
     (5_000, 50, 5, 50),
     (5_000, 100, 2, 20),
@@ -98,7 +99,8 @@ def digits(shrinkage: float | None) -> Rows:
 def random_rows(number: int) -> Rows:
     """2 to 5 classes, 2 to 20 features, 1 to 5 labels a class, 50 to 3,000 rows."""
     rng = np.random.default_rng([77, number])
-    n_classes, d = int(rng.integers(2, 6)), int(rng.integers(2, 21))
+    n_classes = int(rng.integers(2, 6))
+    d = int(rng.integers(2, 21))
     n_labeled = int(rng.integers(n_classes, 5 * n_classes + 1))
     n = int(np.exp(rng.uniform(np.log(50), np.log(3000))))
     means = rng.normal(size=(n_classes, d)) * rng.uniform(0.3, 3) / np.sqrt(d) * 1.5
@@ -116,12 +118,14 @@ def set_rows(n_splits: int, n_per_feature: int = 2) -> Iterator[tuple[str, Rows]
     """
     for name in BENCHMARKS:
         found = load_benchmark(name)
-        X, y = found.X, found.y
+        X = found.X
+        y = found.y
         rng = np.random.default_rng(0)
         for split in range(n_splits):
             order = rng.permutation(len(X))
             n_labeled = max(n_per_feature * X.shape[1], 10)
-            first, rest = order[:n_labeled], order[n_labeled:]
+            first = order[:n_labeled]
+            rest = order[n_labeled:]
             if len(np.unique(y[first])) == 2 and n_labeled <= 0.6 * len(X):
                 yield f"{name} {split}", Rows(X[first], y[first], X[rest], None)
 
@@ -147,7 +151,8 @@ def table(*, is_all: bool, n_repeats: int) -> None:
     )
     print("|---|---|---|---|---|---|---|")
     for size, rows in problems:
-        base, ours = [], []
+        base = []
+        ours = []
         for _ in range(n_repeats):
             start = time.process_time()
             em = ExpectationMaximizationLDA(shrinkage=rows.shrinkage)
@@ -155,7 +160,8 @@ def table(*, is_all: bool, n_repeats: int) -> None:
             base.append(time.process_time() - start)
             model, seconds = fit(rows)
             ours.append(seconds)
-        em_time, our_time = median(base), median(ours)
+        em_time = median(base)
+        our_time = median(ours)
         print(
             f"| {size} | {em_time:.3f} | {our_time:.3f} | {our_time / em_time:.1f} "
             f"| {model.gap_:.1e} | {model.objective_:.6f} | {model.n_passes_} |",
@@ -169,7 +175,9 @@ def misses(*, n_problems: int, n_splits: int, n_seeds: int) -> None:
         "sets": list(set_rows(n_splits)),
     }
     for kind, problems in kinds.items():
-        missed, n_fits, times = {}, 0, []
+        missed = {}
+        n_fits = 0
+        times = []
         for name, rows in problems:
             found = []
             for seed in range(n_seeds):
@@ -264,7 +272,9 @@ def proofs(*, n_splits: int, n_per_feature: int) -> None:
         for name, each in set_rows(n_splits, n_per_feature)
     ]
     for kind in [*dict.fromkeys(name for name, _ in rows), None]:
-        proved, plain, more = [], [], []
+        proved = []
+        plain = []
+        more = []
         for _, each in ((name, each) for name, each in rows if kind in (name, None)):
             plain.append(fit(each)[1])
             model, seconds = fit(each, certify=True)

@@ -24,8 +24,10 @@ from iclda.datasets import BENCHMARKS
 from iclda.studies.paper.splits import load_sets
 
 CLASSIFIERS = {"EMLDA": ExpectationMaximizationLDA, "ICLDA": ImplicitlyConstrainedLDA}
-SIZES = {"d/2": 0.5, "d": 1.0, "2d": 2.0}  # labeled rows
-TEST_SHARE, LARGEST = 0.1, 0.99
+# Labeled rows.
+SIZES = {"d/2": 0.5, "d": 1.0, "2d": 2.0}
+TEST_SHARE = 0.1
+LARGEST = 0.99
 
 
 def split_of(codes, n_labeled, seed):
@@ -33,7 +35,8 @@ def split_of(codes, n_labeled, seed):
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(codes))
     n_test = round(TEST_SHARE * len(codes))
-    test, train = order[:n_test], order[n_test:]
+    test = order[:n_test]
+    train = order[n_test:]
     sure = np.concatenate([train[codes[train] == k][:2] for k in np.unique(codes)])
     others = train[~np.isin(train, sure)][: max(0, n_labeled - len(sure))]
     known = np.where(np.isin(train, np.r_[sure, others]), codes[train], -1)

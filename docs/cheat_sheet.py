@@ -33,7 +33,8 @@ def table(cells: Path) -> str:
     for method in sorted(METHODS, key=lambda method: mean.get(method.paper_name, 1.0)):
         if method.paper_name not in errors:
             continue
-        found, base = errors[method.paper_name], errors["LDA"]
+        found = errors[method.paper_name]
+        base = errors["LDA"]
         changes = [100 * (found[name] - base[name]) for name in base]
         counts = f"{sum(change < 0 for change in changes)} of {len(changes)}"
         numbers = [counts, f"{max(0, -min(changes)):.1f}", f"{max(0, *changes):.1f}"]

@@ -30,7 +30,8 @@ exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 toc_object_entries_show_parents = "hide"
 python_maximum_signature_line_length = 80
-suppress_warnings = ["config.cache"]  # the gallery's own settings hold functions
+# The gallery's own settings hold functions.
+suppress_warnings = ["config.cache"]
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
@@ -38,7 +39,8 @@ myst_fence_as_directive = ["math"]
 html_math_renderer = "mathml"
 
 autosummary_generate = True
-autodoc_typehints = "none"  # the docstrings say it in words
+# The docstrings say it in words.
+autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_validation_checks = set()
 

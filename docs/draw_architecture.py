@@ -68,7 +68,7 @@ STEPS = [
         "fit: the steps on the right, from top to bottom",
         "",
     ),
-    (1, 1, "_estimators", "inputs", "checks or opens X, notes its features", "rows"),
+    (1, 1, "_estimators", "rows_reader", "opens X once, notes its features", "rows"),
     (
         2,
         1,
@@ -81,8 +81,8 @@ STEPS = [
         1,
         2,
         "_estimators",
-        "prepare",
-        "checks y, weights and priors; few rows: reduces",
+        "fit_inputs",
+        "prepare: checks y, weights, priors; few rows: reduces",
         "FitInputs",
     ),
     (
@@ -127,10 +127,20 @@ STEPS = [
         "points that labelings attain; the gap",
         "",
     ),
-    (1, 6, "_estimators", "base", "stores the model in the user's units; warns", ""),
+    (
+        1,
+        6,
+        "_estimators",
+        "base, linear_model",
+        "judges and stores the fit; the model predicts",
+        "",
+    ),
     (0, 6, "user", "means_, covariance_, coef_, gap_, ...", "", ""),
 ]
-WIDTH, HEIGHT, GAP_X, GAP_Y = 3.55, 0.62, 0.55, 0.36
+WIDTH = 3.55
+HEIGHT = 0.62
+GAP_X = 0.55
+GAP_Y = 0.36
 
 
 def draw_box(axes, x, y, width, kind, name, purpose, result=""):
@@ -191,7 +201,8 @@ def draw_fit(axes):
     places = {(column, row) for column, row, *_ in STEPS}
     for column, row in places:
         x, y = corner(column, row)
-        if (column, row) in {(0, 0), (2, 4)}:  # to the box below
+        # To the box below.
+        if (column, row) in {(0, 0), (2, 4)}:
             axes.annotate(
                 "", (x + WIDTH / 2, y - GAP_Y), (x + WIDTH / 2, y), arrowprops=arrow
             )
@@ -200,15 +211,15 @@ def draw_fit(axes):
             (0, 6),
             (1, 5),
         }:
-            start, end = (
-                (x + WIDTH, y + HEIGHT / 2),
-                (x + WIDTH + GAP_X, y + HEIGHT / 2),
-            )
+            start = (x + WIDTH, y + HEIGHT / 2)
+            end = (x + WIDTH + GAP_X, y + HEIGHT / 2)
             axes.annotate("", end, start, arrowprops=arrow)
     # The base class calls the second column from top to bottom, then sets the
     # attributes.
-    x, trunk = corner(0, 1)[0] + WIDTH, corner(0, 1)[0] + WIDTH + GAP_X / 2
-    top, bottom = corner(0, 1)[1] + HEIGHT / 2, corner(0, 6)[1] + HEIGHT / 2
+    x = corner(0, 1)[0] + WIDTH
+    trunk = corner(0, 1)[0] + WIDTH + GAP_X / 2
+    top = corner(0, 1)[1] + HEIGHT / 2
+    bottom = corner(0, 6)[1] + HEIGHT / 2
     axes.plot([trunk, trunk], [top, bottom], color=FAINT, linewidth=0.9)
     for row in (2, 3, 4, 5, 6):
         y = corner(1, row)[1] + HEIGHT / 2

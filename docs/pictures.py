@@ -22,7 +22,8 @@ from iclda.methods import FAINT, FITTED, FURTHER, INK, METHODS, Method, find_met
 from iclda.model_selection import mask_labels, rows_to_label
 from iclda.plots._look import CLASS_COLORS, mix
 
-N_ROWS, N_LABELED = 300, 8
+N_ROWS = 300
+N_LABELED = 8
 
 
 def sample():
@@ -52,17 +53,17 @@ def draw_rows(ax, X, y, shares=None):
     for k, marker in enumerate("os"):
         large = {"s": 52, "marker": marker, "edgecolor": INK, "zorder": 3}
         ax.scatter(*X[y == k].T, color=CLASS_COLORS[k], **large)
-    (left, low), (right, high) = X.min(axis=0) - 0.4, X.max(axis=0) + 0.4
+    (left, low) = X.min(axis=0) - 0.4
+    (right, high) = X.max(axis=0) + 0.4
     ax.set(xlim=(left, right), ylim=(low, high))
 
 
 def draw_line(ax, clf, **style):
     """The decision boundary of a classifier of two features."""
-    (a, b), c = clf.coef_[0], clf.intercept_[0]
-    foot, along = (
-        -c * np.array([a, b]) / (a * a + b * b),
-        np.array([-b, a]) / np.hypot(a, b),
-    )
+    (a, b) = clf.coef_[0]
+    c = clf.intercept_[0]
+    foot = -c * np.array([a, b]) / (a * a + b * b)
+    along = np.array([-b, a]) / np.hypot(a, b)
     ends = foot + 20 * np.array([[-1], [1]]) * along
     ax.plot(*ends.T, **{"color": INK, "linewidth": 1.6, **style})
 
@@ -136,13 +137,16 @@ def medoids(X, n, draw):
 def draw_labels():
     """Errors against labels of random rows, of medoids, and of ``rows_to_label``."""
     X_all, names = load_fashion_features()
-    budgets, n_draws = np.array([10, 20, 40, 80]), 4
+    budgets = np.array([10, 20, 40, 80])
+    n_draws = 4
     errors = {"random rows": [], "k-means medoids": [], "rows_to_label": []}
     for draw in range(n_draws):
         rng = np.random.default_rng(draw)
         pool = rng.choice(len(X_all), 1_500, replace=False)
-        X, y_true = X_all[pool], np.unique(names[pool], return_inverse=True)[1]
-        order, y = rng.permutation(len(X)), np.full(len(X), -1)
+        X = X_all[pool]
+        y_true = np.unique(names[pool], return_inverse=True)[1]
+        order = rng.permutation(len(X))
+        y = np.full(len(X), -1)
         for n in budgets:
             more = rows_to_label(X, n - (y != -1).sum(), y)
             y[more] = y_true[more]
@@ -225,7 +229,8 @@ def draw_labelings(method: Method):
     X, _, y = sample()
     figure, axes = panels(3)
     clf = ImplicitlyConstrainedLDA().fit(X, y)
-    rest, is_labeled = X[y == -1], y != -1
+    rest = X[y == -1]
+    is_labeled = y != -1
     for ax, direction in zip(axes, ((0.2, 1.0), (1.0, 0.6)), strict=False):
         labels = (rest @ direction < np.median(rest @ direction)).astype(int)
         fit = SupervisedLDA().fit(X, np.concatenate([y[is_labeled], labels]))
@@ -339,7 +344,8 @@ def draw_all(folder: Path) -> None:
     }
     drawings["auto"] = (draw_choice, None)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # fits that are stopped after two rounds
+        # Fits that are stopped after two rounds.
+        warnings.simplefilter("ignore")
         for name, (draw, method) in drawings.items():
             figure = draw(method)
             figure.savefig(folder / f"{name}.png", dpi=150, facecolor="white")

@@ -18,7 +18,8 @@ from iclda.plots import DecisionBoundaryDisplay
 rng = np.random.default_rng(2)
 y_true = np.arange(600) % 2
 X = rng.normal(size=(600, 2)) @ [[1.6, 1.2], [0.0, 0.6]] + y_true[:, None] * [1.4, -1.4]
-y = np.where(np.arange(600) < 6, y_true, -1)  # -1: unlabeled
+# -1 marks an unlabeled row.
+y = np.where(np.arange(600) < 6, y_true, -1)
 
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.0), layout="constrained", sharey=True)
 for ax, classifier in zip(

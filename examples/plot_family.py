@@ -21,7 +21,8 @@ from iclda.plots import DecisionBoundaryDisplay
 rng = np.random.default_rng(7)
 y_true = np.arange(300) % 2
 X = rng.normal(size=(300, 2)) @ [[1.6, 1.2], [0.0, 0.6]] + y_true[:, None] * [1.4, -1.4]
-y = np.where(np.arange(300) < 8, y_true, -1)  # -1: unlabeled
+# -1 marks an unlabeled row.
+y = np.where(np.arange(300) < 8, y_true, -1)
 
 methods = [
     method for method in (*FITTED, *FURTHER) if method.name != "iclda-proportions"

@@ -50,9 +50,12 @@ methods = {
     "SelfTrainingClassifier": SelfTrainingClassifier(LogisticRegression(max_iter=1000)),
     "LabelSpreading": LabelSpreading(kernel="knn", n_neighbors=15),
 }
-warnings.simplefilter("ignore", UserWarning)  # classes with a single label
-numbers, n_draws = np.array([1, 2, 4, 8, 16]), 10
-errors = {name: np.empty((len(numbers), n_draws)) for name in methods}  # in percent
+# Fits warn of classes with a single label.
+warnings.simplefilter("ignore", UserWarning)
+numbers = np.array([1, 2, 4, 8, 16])
+n_draws = 10
+# Errors in percent.
+errors = {name: np.empty((len(numbers), n_draws)) for name in methods}
 for i, n_labels in enumerate(numbers):
     for draw in range(n_draws):
         y = mask_labels(

@@ -19,10 +19,12 @@ from iclda.plots import DecisionBoundaryDisplay
 rng = np.random.default_rng(2)
 y_true = np.arange(400) % 2
 X = rng.normal(size=(400, 2)) @ [[1.6, 1.2], [0.0, 0.6]] + y_true[:, None] * [1.4, -1.4]
-y = np.where(np.arange(400) < 8, y_true, -1)  # -1: unlabeled
+# -1 marks an unlabeled row.
+y = np.where(np.arange(400) < 8, y_true, -1)
 
 clf = ImplicitlyConstrainedLDA().fit(X, y)
-unlabeled, is_hard = X[y == -1], clf.responsibilities_.max(axis=1) > 1 - 1e-9
+unlabeled = X[y == -1]
+is_hard = clf.responsibilities_.max(axis=1) > 1 - 1e-9
 labels = clf.responsibilities_.argmax(axis=1)
 separator = SVC(kernel="linear", C=1e9).fit(unlabeled[is_hard], labels[is_hard])
 n_right = np.sum(separator.predict(unlabeled[is_hard]) == labels[is_hard])
@@ -32,7 +34,8 @@ print(f"shared_rows_, with a ring: {clf.shared_rows_}.")
 ax = DecisionBoundaryDisplay.from_estimator(clf, X, y).ax_
 limits = ax.get_xlim(), ax.get_ylim()
 ends = np.array(limits[1])
-(a, b), c = separator.coef_[0], separator.intercept_[0]
+a, b = separator.coef_[0]
+c = separator.intercept_[0]
 ax.plot(-(c + b * ends) / a, ends, "k--", linewidth=1.2)
 ax.scatter(
     *unlabeled[~is_hard].T, s=90, facecolors="none", edgecolors="k", linewidths=1.4

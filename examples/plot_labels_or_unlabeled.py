@@ -31,7 +31,8 @@ for shade, n_labeled in zip((0.25, 0.45, 0.7, 1.0), (20, 40, 80, 160), strict=Tr
         cv=SemiSupervisedKFold(2, n_repeats=12, random_state=0),
         random_state=0,
     )
-    error, band = 1 - curve.mean, curve.standard_error
+    error = 1 - curve.mean
+    band = curve.standard_error
     ax.plot(range(len(sizes)), error, "o-", color="#d55e00", alpha=shade, linewidth=2)
     ax.fill_between(
         range(len(sizes)), error - band, error + band, color="#d55e00", alpha=0.07

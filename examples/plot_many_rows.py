@@ -18,7 +18,9 @@ import numpy as np
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA
 from iclda.methods import find_method
 
-N_ROWS, N_FEATURES, BLOCK = 10_000_000, 3, 500_000
+N_ROWS = 10_000_000
+N_FEATURES = 3
+BLOCK = 500_000
 rng = np.random.default_rng(0)
 y = np.arange(20) % 2
 X = rng.normal(size=(20, N_FEATURES)) + 1.5 * y[:, None]
@@ -34,7 +36,8 @@ with tempfile.TemporaryDirectory() as folder:
     rows = np.lib.format.open_memmap(path, "w+", np.float32, (N_ROWS, N_FEATURES))
     for start in range(0, N_ROWS, BLOCK):
         block = rng.standard_normal((BLOCK, N_FEATURES), dtype=np.float32)
-        block[::2] += 1.5  # every second row is of class 1, but no file says so
+        # Every second row is of class 1, but no file says so.
+        block[::2] += 1.5
         rows[start : start + BLOCK] = block
     rows.flush()
     for n_rows in (100_000, 1_000_000, N_ROWS):

@@ -20,8 +20,10 @@ from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
 rng = np.random.default_rng(40)
 y_true = np.arange(24) % 2
 X = rng.normal(size=(24, 2)) + 0.5 * y_true[:, None]
-y = np.where(np.arange(24) < 4, y_true, -1)  # -1: unlabeled
-labeled, unlabeled = X[:4], X[4:]
+# -1 marks an unlabeled row.
+y = np.where(np.arange(24) < 4, y_true, -1)
+labeled = X[:4]
+unlabeled = X[4:]
 clf = ImplicitlyConstrainedLDA().fit(X, y)
 
 
@@ -31,7 +33,8 @@ def likelihood(labels):
     return fit.log_likelihood(labeled, y[:4]).mean()
 
 
-angles, counts = np.arange(0, 360, 3), np.arange(21)
+angles = np.arange(0, 360, 3)
+counts = np.arange(21)
 height = np.empty((len(counts), len(angles)))
 for i, angle in enumerate(np.radians(angles)):
     order = np.argsort(unlabeled @ [np.cos(angle), np.sin(angle)])

@@ -184,8 +184,8 @@ def _fit_safely(split: Split, method: str) -> dict[str, Any]:
     bounds = model.gain_bounds(rows.rows, rows.y)
     supervised = fit("supervised")
     truth = np.concatenate([rows.codes, rows.codes_unlabeled])
-    gains = model._gaussians_.log_joint(rows.rows)
-    gains = gains - supervised._gaussians_.log_joint(rows.rows)
+    gains = model._model_.gaussians.log_joint(rows.rows)
+    gains = gains - supervised._model_.gaussians.log_joint(rows.rows)
     values["gain"] = float(gains[np.arange(len(truth)), truth].mean())
     return {**values, "worst": bounds.worst, "disagreement": bounds.disagreement}
 

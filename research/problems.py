@@ -20,6 +20,7 @@ from sklearn import datasets as sklearn_datasets
 
 from iclda import datasets
 from iclda._core import AnyArray, Array
+from iclda._estimators.linear_model import gaussian_model_of
 from iclda._rows.unit_length import MANY_FEATURES
 from iclda.datasets import BENCHMARKS
 from iclda.datasets._benchmarks import checksum
@@ -53,7 +54,9 @@ class Split:
 
     def measure(self, model: Any) -> dict[str, Any]:
         """Return error and losses of a fitted classifier, or of Gaussians."""
-        model = getattr(model, "_gaussians_", model)
+        gaussian_model = gaussian_model_of(model)
+        if gaussian_model is not None:
+            model = gaussian_model.gaussians
         predictions = predict_rows(model, self.X_test, self.codes_test, self.rows)
         return {**compute_measures(predictions, PAPER_MEASURES)}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from problems import draw_sample
+from tests.helpers.problems import draw_sample
 
 
 @pytest.fixture(params=[2, 3, 5], ids="K={}".format)

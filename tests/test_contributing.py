@@ -53,7 +53,8 @@ def test_the_patched_package_does_what_is_shown(name, tmp_path):
     (code,) = [text for language, text in found if language == "python"]
     (shown,) = [text for language, text in found if language == "text"]
     environment = {**os.environ, "PYTHONPATH": str(source.parent)}
-    environment.pop("ICLDA_DATA", None)  # maybe a path that is not relative to tmp_path
+    # Maybe a path that is not relative to tmp_path.
+    environment.pop("ICLDA_DATA", None)
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import iclda
-from docstrings import bare_signature
 from iclda import methods
+from tests.helpers.docstrings import bare_signature
 from tests.helpers.documents import BLOCK, assert_same_output, blocks
 
 ROOT = Path(__file__).parents[1]
@@ -22,10 +22,10 @@ DOCUMENTS = sorted(
 every_document = pytest.mark.parametrize(
     "document", DOCUMENTS, ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS]
 )
-CONTRIBUTING = (
-    ROOT / "CONTRIBUTING.md"
-)  # its examples are patches: see test_contributing.py
-PICTURES = ("auto", "chart", "fit", "floors", "labels")  # beside those of the methods
+# Its examples are patches: see test_contributing.py.
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+# Beside those of the methods.
+PICTURES = ("auto", "chart", "fit", "floors", "labels")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,8 @@ def test_signatures_in_the_api_are_those_of_classes_and_functions():
 
 def test_the_api_lists_every_method_and_attribute():
     text = (ROOT / "docs" / "api.md").read_text()
-    X, y = [[0.0], [1.0], [5.0], [6.0], [2.0]], [0, 0, 1, 1, -1]
+    X = [[0.0], [1.0], [5.0], [6.0], [2.0]]
+    y = [0, 0, 1, 1, -1]
     for name in CLASSIFIERS:
         fitted = getattr(iclda, name)().fit(X, y)
         public = {word for word in dir(fitted) if not word.startswith("_")}

@@ -71,8 +71,8 @@ def test_losses_are_brier_scores_and_mistakes_count_one():
     assert is_wrong.tolist() == [1.0, 0.0, 0.0]
 
 
-def test_probabilities_that_are_no_numbers_are_a_mistake_and_no_loss():
-    with pytest.raises(ValueError, match="probabilities that are no numbers"):
+def test_probabilities_that_are_not_finite_are_a_mistake_and_not_a_loss():
+    with pytest.raises(ValueError, match="probabilities that are not finite numbers"):
         row_losses(np.array([[np.nan, np.nan]]), np.array([0]))
 
 

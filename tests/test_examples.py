@@ -56,7 +56,8 @@ SMALLER = {
 @pytest.mark.usefixtures("_no_window")
 @every_example
 def test_an_example_runs_and_draws(example, tmp_path):
-    plt.close("all")  # what other tests left open
+    # What other tests left open.
+    plt.close("all")
     given, smaller = SMALLER.get(example.stem, ("", ""))
     source = example.read_text()
     assert given in source

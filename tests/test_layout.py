@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "iclda"
+TESTS = ROOT / "tests"
 MODULES = sorted(
     str(path.relative_to(SOURCE))
     for path in SOURCE.rglob("*.py")
@@ -16,10 +17,11 @@ MODULES = sorted(
 # Modules without a test module of the same name, and where they are tested.
 ELSEWHERE = {
     "__main__.py": "tests/cli run it, tests/slow/test_interruptions interrupt it",
-    "_estimators/base.py": "test_common, test_sklearn_integration, every classifier",
     "_estimators/labels.py": "tests/faults/test_labels",
     "_estimators/predictions.py": "test_supervised, tests/faults, tests/rows",
-    "_estimators/prepare.py": "tests/faults/test_numbers",
+    "_estimators/fit_inputs.py": "tests/faults/test_numbers",
+    "_estimators/fit.py": "test_common, and every classifier",
+    "_estimators/average_lda.py": "tests/estimators/test_average",
     "_estimators/normalized.py": "tests/estimators/test_moment_constrained",
     "_estimators/self_learning.py": "tests/estimators/test_self_training",
     "_local_server.py": "tests/playground/test_server and tests/labeling/test_server",
@@ -72,6 +74,12 @@ def pair_of(module):
 @pytest.mark.parametrize("module", MODULES)
 def test_every_module_has_a_test_module_or_a_reason_why_not(module):
     assert (ROOT / pair_of(module)).exists() != (module in ELSEWHERE)
+
+
+def test_what_tests_share_is_in_helpers():
+    modules = [path for path in TESTS.rglob("*.py") if path.parent.name != "helpers"]
+    names = {path.name for path in modules if not path.name.startswith("test_")}
+    assert names == {"__init__.py", "conftest.py"}
 
 
 def test_reasons_are_those_of_modules_that_exist():

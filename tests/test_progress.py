@@ -29,8 +29,10 @@ def test_lines_come_at_intervals_even_if_nothing_advances(
             advance(*call)
         shown = ""
         while not re.search(
-            line, shown
-        ):  # the limit of a test ends this if no line comes
+            line,
+            shown,
+            # The limit of a test ends this if no line comes.
+        ):
             shown += capsys.readouterr().err
 
 

@@ -13,15 +13,15 @@ import pandas as pd
 import pytest
 
 import iclda
-from docstrings import (
+from iclda import rows
+from iclda.methods import FITTED, FURTHER
+from iclda.model_selection import _rows_to_label, _scores, _splitters
+from tests.helpers.docstrings import (
     assert_parameters_are_documented,
     bare_signature,
     entries,
     parameters_of,
 )
-from iclda import rows
-from iclda.methods import FITTED, FURTHER
-from iclda.model_selection import _rows_to_label, _scores, _splitters
 
 NAMES = [*{method.class_name: None for method in (*FITTED, *FURTHER)}, "AutoLDA"]
 FUNCTIONS = ["compare", "load_model", "save_model"]
@@ -70,9 +70,8 @@ def test_the_docstring_lists_the_parameters_with_their_defaults(classifier):
     assert {each.kind for each in parameters_of(classifier)} == {
         inspect.Parameter.KEYWORD_ONLY
     }
-    assert (
-        inspect.signature(classifier.fit).return_annotation == "Self"
-    )  # for type checkers
+    # For type checkers.
+    assert inspect.signature(classifier.fit).return_annotation == "Self"
 
 
 @every_classifier
@@ -109,7 +108,7 @@ def test_attributes_have_the_documented_shapes(classifier):
 def test_every_public_attribute_is_there_without_unlabeled_rows(classifier):
     X, y = DATA
     is_labeled = y != -1
-    if not classifier._uses_unlabeled_rows:
+    if not classifier()._needs.unlabeled_rows:
         fitted = classifier().fit(X[is_labeled], y[is_labeled])
     else:
         with pytest.warns(UserWarning, match="no unlabeled rows"):
@@ -149,7 +148,8 @@ def test_every_public_method_documents_its_parameters(classifier):
 def test_functions_document_their_parameters_and_stand_in_the_api(module, name):
     function = getattr(module, name)
     assert f"{name}{bare_signature(function)}" in (ROOT / "docs" / "api.md").read_text()
-    if name != "LearningCurve":  # a result
+    # A result.
+    if name != "LearningCurve":
         assert_parameters_are_documented(function)
     for method_name, method in inspect.getmembers(function, inspect.isfunction):
         is_own = not method_name.startswith("_") and method.__module__.startswith(

@@ -58,7 +58,8 @@ def tables():
 def split_of(name, tables):
     """Rows and classes by role, and what is to be passed to ``fit``."""
     dataset = load_benchmark(name)
-    X, y = dataset.X, dataset.y.astype(object)
+    X = dataset.X
+    y = dataset.y.astype(object)
     splits = tables[1].query("dataset == @name")
     rows = {role: part["row"].to_numpy() for role, part in splits.groupby("role")}
     by_role = {role: (X[index], y[index]) for role, index in rows.items()}

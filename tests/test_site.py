@@ -22,9 +22,8 @@ def entries(page):
     """Pages in the tables of contents of a page, relative to docs, without suffix."""
     lines = "\n".join(TREE.findall(page.read_text())).splitlines()
     names = [line for line in lines if line and not line.startswith(":")]
-    names = [
-        re.sub(r".* <(.*)>$", r"\1", name) for name in names
-    ]  # entries with a title
+    # Entries with a title.
+    names = [re.sub(r".* <(.*)>$", r"\1", name) for name in names]
     return {(page.parent / name).relative_to(DOCS).as_posix() for name in names}
 
 
@@ -33,11 +32,13 @@ def test_every_page_is_in_the_table_of_contents():
     listed = set().union(*(entries(page) for page in pages))
     names = {page.relative_to(DOCS).with_suffix("").as_posix() for page in pages}
     assert names - listed == {"index"}
-    assert not names & {"search", "genindex"}  # Sphinx writes pages of its own there
+    # Sphinx writes pages of its own there.
+    assert not names & {"search", "genindex"}
+    # Made when the site is built.
     assert listed - names == {
         "gallery/index",
         "reference",
-    }  # made when the site is built
+    }
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -56,13 +57,14 @@ def test_every_public_module_is_in_the_reference():
     )
     modules = {module.name for module in pkgutil.iter_modules(iclda.__path__)}
     public = {f"iclda.{name}" for name in modules if not name.startswith("_")}
+    # Not for import.
     own = {
         "iclda.cli",
         "iclda.labeling",
         "iclda.methods",
         "iclda.playground",
         "iclda.studies",
-    }  # not for import
+    }
     assert set(listed) == (public - own) | {"iclda"}
 
 

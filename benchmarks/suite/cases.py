@@ -148,7 +148,8 @@ def measure_predict(case: str, settings: Settings, clock: Clock) -> Found:
     """Labels and posteriors of all rows beside their product with a d x K matrix."""
     for n_classes in (2, 10):
         data = make_data(settings.scaled(replace(LARGE, n_classes=n_classes)), 0)
-        model, X = fit_ours("MCLDA", data), data.unlabeled
+        model = fit_ours("MCLDA", data)
+        X = data.unlabeled
         W = np.ones((data.size.n_features, n_classes))
         each = {
             name: partial(getattr(model, name), X)

@@ -19,8 +19,10 @@ from typing import Any
 from .machine import is_same_machine
 from .rows import OURS, Row, Run, grouped
 
-FACTOR, SECONDS = 1.3, 0.020
-_WORSE_OBJECTIVE, _WORSE_GAP = 1e-6, 1e-6
+FACTOR = 1.3
+SECONDS = 0.020
+_WORSE_OBJECTIVE = 1e-6
+_WORSE_GAP = 1e-6
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,8 @@ def confirmed(first: Comparison, second: Comparison) -> Comparison:
     return Comparison(changes, first.remarks, first.is_same_machine)
 
 
-Pair = tuple[Row, Row]  # now, stored
+# Now, stored.
+Pair = tuple[Row, Row]
 
 
 def _pairs(

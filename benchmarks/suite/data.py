@@ -84,7 +84,8 @@ def make_data(size: Size, seed: int) -> Data:
 
     def fill(start: int) -> None:
         rng = np.random.default_rng([seed, 1 + start // _BLOCK])
-        rows, classes = X[start : start + _BLOCK], codes[start : start + _BLOCK]
+        rows = X[start : start + _BLOCK]
+        classes = codes[start : start + _BLOCK]
         classes[:] = rng.integers(0, size.n_classes, len(rows))
         n_labeled = max(0, size.n_labeled - start)
         classes[:n_labeled] = (

@@ -21,7 +21,8 @@ _PANELS: tuple[tuple[str, str, dict[str, dict[int, float]]], ...] = (
 )
 _COLORS = {"LDA lsqr": INK, "RSSL (given)": "#d55e00"}
 _LABELS = {"LDA lsqr": "LDA lsqr, all labeled"}
-_LINE = 0.065  # height of a line of text, in heights of the axes
+# Height of a line of text, in heights of the axes.
+_LINE = 0.065
 
 
 @styled

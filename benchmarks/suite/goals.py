@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 MEMORY_MIB = 64.0
 EXPONENT = 1.05
-SPAN = (10_000, 10_000_000)  # unlabeled rows over which the exponent is judged
-FASTER = 3.0  # times faster than scikit-learn's supervised fit of as many rows
+# Unlabeled rows over which the exponent is judged.
+SPAN = (10_000, 10_000_000)
+# Times faster than scikit-learn's supervised fit of as many rows.
+FASTER = 3.0
 SETS = 10
 SPEED_UP = {"ICLDA": 1.6, "MCLDA": 1.6, "EMLDA": 1.3}
 MILLISECONDS = {"LDA": 0.1, "MCLDA": 0.4, "SLLDA": 0.6, "EMLDA": 3.0, "ICLDA": 10.0}
@@ -41,8 +43,10 @@ GOALS = {
     ("tied", "ICLDA"): Goal(8),
     ("classes", "ICLDA"): Goal(12),
 }
-HUGE_ROWS, HUGE = 10_000_000, Goal(7)
-SWIFT_ROWS, SWIFT_MILLISECONDS = 100_000, 60.0
+HUGE_ROWS = 10_000_000
+HUGE = Goal(7)
+SWIFT_ROWS = 100_000
+SWIFT_MILLISECONDS = 60.0
 
 
 def verdict(value: float, goal: float, *, is_least: bool = False) -> str:

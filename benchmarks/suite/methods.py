@@ -59,13 +59,15 @@ def fit_self_training(data: Data, y: Matrix) -> Any:
 
 
 def fit_label_spreading(data: Data, y: Matrix) -> Any:
-    with np.errstate(invalid="ignore"):  # rows that no label reaches
+    # Rows that no label reaches.
+    with np.errstate(invalid="ignore"):
         return LabelSpreading(kernel="knn").fit(data.X, y)
 
 
 def read_once(data: Data, n_jobs: int) -> None:
     """X @ w, each thread on its part of the rows: no pass over them can be faster."""
-    w, parts = np.ones(data.size.n_features), np.array_split(data.unlabeled, n_jobs)
+    w = np.ones(data.size.n_features)
+    parts = np.array_split(data.unlabeled, n_jobs)
     with ThreadPoolExecutor(n_jobs) as pool:
         list(pool.map(lambda part: np.dot(part, w), parts))
 

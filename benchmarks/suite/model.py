@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from .rows import Row
 
-_OTHER_PASSES = 1  # for the moments
+# For the moments.
+_OTHER_PASSES = 1
 
 
 def pass_costs(rows: Sequence[Row], case: str = "large") -> dict[str, float]:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 FORMAT = 1
-MARKED = (
-    "ICLDA, marked"  # one X whose unlabeled rows carry y = -1, instead of X_unlabeled
-)
-READ = "one read"  # of the rows, by X @ w: what memory allows
+# One X whose unlabeled rows carry y = -1, instead of X_unlabeled.
+MARKED = "ICLDA, marked"
+# Of the rows, by X @ w: what memory allows.
+READ = "one read"
 OURS = ("LDA", "MCLDA", "SLLDA", "EMLDA", "ICLDA", MARKED, "predict", "predict_proba")
 
 
@@ -31,23 +31,27 @@ class Row:
     dtype: str = "float64"
     n_jobs: int = 1
     dataset: str | None = None
-    seconds: float | None = None  # median of the runs
+    # Median of the runs.
+    seconds: float | None = None
     n_runs: int = 0
     unit: str = "X'X"
     unit_seconds: float | None = None
-    shared_seconds: float | None = (
-        None  # of a fit to a problem that other methods have used
-    )
-    batch: int = 1  # so many of these fits count as one measurement in a comparison
+    # Of a fit to a problem that other methods have used.
+    shared_seconds: float | None = None
+    # So many of these fits count as one measurement in a comparison.
+    batch: int = 1
     objective: float | None = None
     gap: float | None = None
     n_passes: int | None = None
     n_iter: int | None = None
     n_optima: int | None = None
     converged: bool | None = None
-    error: float | None = None  # share of unlabeled rows classified wrongly
-    soft: float | None = None  # share of unlabeled rows whose imputed label is not hard
-    extra_mib: float | None = None  # peak memory beyond the input
+    # Share of unlabeled rows classified wrongly.
+    error: float | None = None
+    # Share of unlabeled rows whose imputed label is not hard.
+    soft: float | None = None
+    # Peak memory beyond the input.
+    extra_mib: float | None = None
     failure: str | None = None
 
     @property

@@ -23,9 +23,12 @@ from .settings import Settings
 from .timing import Clock, seconds_of, take_turns
 
 METHODS = ("LDA", "MCLDA", "SLLDA", "EMLDA", "ICLDA")
-_N_SPLITS, _N_RUNS = 3, 5
-_UNITS = 10  # products X'X timed together, since one of few rows is too short
-_BATCH = 100  # fits that count as one measurement, as the experiments fit in batches
+_N_SPLITS = 3
+_N_RUNS = 5
+# Products X'X timed together, since one of few rows is too short.
+_UNITS = 10
+# Fits that count as one measurement, as the experiments fit in batches.
+_BATCH = 100
 
 
 def measure_sets(case: str, settings: Settings, clock: Clock) -> Iterator[Row | Note]:
@@ -62,7 +65,10 @@ def training_of(data: Dataset, fold: int) -> CellRows:
 
 def _row_of_set(case: str, method: str, data: Dataset, n_splits: int) -> Row:
     """Medians over splits: alone, from rows to model, and as one of several."""
-    alone, shared, units, qualities = [], [], [], []
+    alone = []
+    shared = []
+    units = []
+    qualities = []
     for fold in range(n_splits):
         seconds, unit, training = _alone(method, data, fold)
         alone.append(seconds)
@@ -98,9 +104,8 @@ def _over_splits(qualities: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _alone(method: str, data: Dataset, fold: int) -> tuple[float, float, CellRows]:
     """Seconds of a fit that begins with rows, of X'X, and the problem last fitted."""
-    fit_method(
-        method, training_of(data, fold)
-    )  # what is loaded and cached on first use
+    # What is loaded and cached on first use.
+    fit_method(method, training_of(data, fold))
     fresh = iter([training_of(data, fold) for _ in range(_N_RUNS)])
     used: list[CellRows] = []
 

@@ -141,7 +141,9 @@ def _fits(rows: Sequence[Row]) -> str:
 
 
 def _fit_line(rows: list[Row]) -> Line:
-    first, ratio, n_iter = rows[0], median(rows, "ratio"), median(rows, "n_iter")
+    first = rows[0]
+    ratio = median(rows, "ratio")
+    n_iter = median(rows, "n_iter")
     goal = goals.GOALS.get((first.case, first.method))
     words = _NOTHING
     if goal and ratio is not None and first.n_unlabeled == goals.ROWS:
@@ -271,7 +273,8 @@ def _threads(rows: Sequence[Row]) -> str:
     lines = []
     here = [row for row in rows if row.case == "threads"]
     for (method, n, d), values in speed_ups(here).items():
-        middle, goal = statistics.median(values), goals.SPEED_UP.get(method)
+        middle = statistics.median(values)
+        goal = goals.SPEED_UP.get(method)
         is_judged = goal is not None and n >= goals.ROWS
         words = (
             f"{goal} {goals.verdict(middle, goal, is_least=True)}"
@@ -312,8 +315,10 @@ def _sets(rows: Sequence[Row]) -> str:
     for (_, method), group in grouped(
         row for row in rows if row.case == "sets"
     ).items():
-        alone, shared = median(group, "seconds"), median(group, "shared_seconds")
-        goal, words = goals.MILLISECONDS[method], _NOTHING
+        alone = median(group, "seconds")
+        shared = median(group, "shared_seconds")
+        goal = goals.MILLISECONDS[method]
+        words = _NOTHING
         if alone is not None and len(group) == goals.SETS:
             words = f"{goal:g} {goals.verdict(1e3 * alone, goal)}"
         times = [_milliseconds(x) for x in (alone, worst(group, "seconds"), shared)]
@@ -397,7 +402,8 @@ def _range(rows: Sequence[Row], name: str) -> str:
     values = known(rows, name)
     if not values:
         return _NOTHING
-    low, high = min(values), max(values)
+    low = min(values)
+    high = max(values)
     return f"{low}" if low == high else f"{low} to {high}"
 
 

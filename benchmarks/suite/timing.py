@@ -67,7 +67,8 @@ def take_turns(
     units = [seconds_of(unit)[0] for _ in range(_LEAST_UNITS)]
     timings = {name: Timing() for name in functions}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # rows say whether a fit converged
+        # Rows say whether a fit converged.
+        warnings.simplefilter("ignore")
         while waiting := [
             name for name in functions if _wants_more(timings[name], most, patience)
         ]:
@@ -84,9 +85,11 @@ def _wants_more(timing: Timing, most: int, patience: float) -> bool:
 
 
 def _run(function: Callable[[], Any], timing: Timing) -> None:
-    timing.result = None  # two results at once would be memory that no user spends
+    # Two results at once would be memory that no user spends.
+    timing.result = None
     try:
         seconds, timing.result = seconds_of(function)
         timing.runs.append(seconds)
-    except Exception:  # a failed fit is a row with its traceback: the others go on
+    # A failed fit is a row with its traceback: the others go on.
+    except Exception:
         timing.failure = traceback.format_exc()

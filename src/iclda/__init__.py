@@ -12,7 +12,7 @@ if _TYPE_CHECKING:
     from . import rows as rows
     from . import tabular as tabular
     from ._estimators.auto import AutoLDA
-    from ._estimators.average import AverageLDA
+    from ._estimators.average_lda import AverageLDA
     from ._estimators.diagnosis import NotConvergedWarning
     from ._estimators.expectation_maximization import ExpectationMaximizationLDA
     from ._estimators.graph_regularized import SemiSupervisedDiscriminantAnalysis

@@ -64,7 +64,10 @@ def make_app() -> Any:
             raise typer.Exit
 
     version_option = typer.Option(
-        "--version", callback=show_version, is_eager=True, help="Show the version and exit."
+        "--version",
+        callback=show_version,
+        is_eager=True,
+        help="Show the version and exit.",
     )
 
     def common_options(version: Annotated[bool, version_option] = False) -> None: ...

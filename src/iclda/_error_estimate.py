@@ -177,7 +177,7 @@ def row_losses(probabilities: Array, codes: AnyArray) -> tuple[Array, Array]:
     ``probabilities`` has the shape (..., rows, classes).
     """
     if not np.isfinite(probabilities).all():
-        raise ValueError("A fit gave probabilities that are no numbers.")
+        raise ValueError("A fit gave probabilities that are not finite numbers.")
     truth = np.eye(probabilities.shape[-1])[codes]
     losses = np.square(probabilities - truth).sum(axis=-1) / 2
     is_wrong = probabilities.argmax(axis=-1) != codes

@@ -6,6 +6,9 @@ that does not know their labels:
     folds = stratified_folds(codes, 5, check_random_state(0))
     probabilities = predict_held_out(fit_and_predict, folds)
 
+A row that occurs several times is tested once, by fits to none of its copies
+(``find_copies``).
+
 What such predictions say of the error on new rows is the subject of
 ``_error_estimate.py``. Fits are run by one loop, ``attempt_fits``. It returns an error
 that a fit raises on purpose (``FitError``) as a value, so that a caller who compares

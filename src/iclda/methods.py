@@ -206,7 +206,7 @@ FITTED = (
         ),
         color="#3f8f8a",
         dash_lengths=(8, 1.5),
-        module="average",
+        module="average_lda",
         class_name="AverageLDA",
     ),
     Method(

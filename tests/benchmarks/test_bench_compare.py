@@ -1,7 +1,7 @@
 import pytest
-from bench_rows import row, run_of
 
 from suite.compare import compare, confirmed
+from tests.helpers.bench_rows import row, run_of
 
 
 @pytest.mark.parametrize(

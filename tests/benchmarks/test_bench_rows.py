@@ -1,10 +1,9 @@
 from pathlib import Path
 
-from bench_rows import row, run_of
-
 from suite.document import measured_part
 from suite.rows import Note, read_run, write_run
 from suite.tables import render
+from tests.helpers.bench_rows import row, run_of
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,9 +1,9 @@
 import pytest
-from bench_rows import row, run_of
 
 import run as program
 from suite.rows import read_run, write_run
 from suite.timing import take_turns
+from tests.helpers.bench_rows import row, run_of
 
 
 def test_the_unit_takes_its_turn_before_every_run():

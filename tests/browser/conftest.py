@@ -1,7 +1,8 @@
 """One Chromium for all tests; pages that may report no error and not go online."""
 
 import pytest
-from pages import HOW, find_chromium, open_browser, watch
+
+from tests.helpers.browser import HOW, find_chromium, open_browser, watch
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,8 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from pages import overflow, running_page
+
+from tests.helpers.browser import overflow, running_page
 
 pytestmark = pytest.mark.browser
 
@@ -43,7 +44,8 @@ def test_an_image_that_does_not_open_is_named_and_can_be_skipped(new_page, tmp_p
         ).wait_for()
         page.locator("#skip").click()
         page.locator("#progress", has_text="1 skipped").wait_for()
-        page.close()  # before the server ends, which it would report
+        # Before the server ends, which it would report.
+        page.close()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
@@ -56,7 +58,9 @@ def test_ten_rows_are_labeled_by_keyboard(new_page, tmp_path, width, scheme):
         page.goto(address)
         page.locator("#stage img").wait_for()
         assert overflow(page) <= 0
-        names, began, shown = [], time.monotonic(), []
+        names = []
+        began = time.monotonic()
+        shown = []
         for _ in range(10):
             title = page.locator("#row-title")
             id = title.text_content().removeprefix("Row ")

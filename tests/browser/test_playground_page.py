@@ -6,11 +6,11 @@ import re
 
 import numpy as np
 import pytest
-from pages import overflow, running_playground
 
 import iclda
 from iclda.playground.toys import LARGEST_COORDINATE as LARGEST
 from iclda.playground.toys import PROBLEMS, draw_toy_scene
+from tests.helpers.browser import overflow, running_playground
 
 pytestmark = pytest.mark.browser
 
@@ -36,7 +36,8 @@ class Requests:
     """Scenes that a page sends, and the answers to them."""
 
     def __init__(self, page):
-        self.page, self.answers = page, []
+        self.page = page
+        self.answers = []
         page.on("response", self._note)
 
     def _note(self, response):
@@ -84,7 +85,8 @@ def rows_of(sent):
 
 def pixels(page):
     """The colors of the plane, pixel by pixel, and the coordinates of their centers."""
-    from matplotlib.image import imread  # reads PNG without a further package
+    # Reads PNG without a further package.
+    from matplotlib.image import imread
 
     image = imread(io.BytesIO(page.screenshot()))[..., :3] * 255
     box = page.locator("#plane canvas").bounding_box()

@@ -3,8 +3,9 @@
 from itertools import pairwise
 
 import pytest
-from pages import overflow
-from table_files import call, flowers, write
+
+from tests.helpers.browser import overflow
+from tests.helpers.table_files import call, flowers, write
 
 pytestmark = pytest.mark.browser
 
@@ -33,11 +34,9 @@ def reproduced(folder):
 
 @pytest.fixture(scope="module")
 def evaluated(folder):
-    data, model, page = (
-        write(folder),
-        folder / "model.skops",
-        folder / "evaluation.html",
-    )
+    data = write(folder)
+    model = folder / "model.skops"
+    page = folder / "evaluation.html"
     assert call("fit", data, "--target", "species", "--out", model, "--quiet")[0] == 0
     assert call("evaluate", model, data, "--out", page, "--quiet")[0] == 0
     return page

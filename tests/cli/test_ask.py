@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from table_files import call, flowers, write
+
+from tests.helpers.table_files import call, flowers, write
 
 LABELS = "--labels", "to_label.csv", "--id", "row"
 

@@ -6,15 +6,18 @@ What is refused, and why, is tested in tests/tabular; here is what commands make
 import numpy as np
 import pandas as pd
 import pytest
-from table_files import call, flowers, write
+
+from tests.helpers.table_files import call, flowers, write
 
 
 def fit(folder, frame, *options, name="data.csv"):
     """Fit a table in an empty folder; what it says, and whether it leaves a file."""
-    data, out = write(folder, frame, name), folder / "m.skops"
+    data = write(folder, frame, name)
+    out = folder / "m.skops"
     out.unlink(missing_ok=True)
     options = ("--target", "species", "--method", "moment", "--out", out, *options)
-    code, said, error = call("fit", data, *options)  # to choose a method takes seconds
+    # To choose a method takes seconds.
+    code, said, error = call("fit", data, *options)
     assert {path.name for path in folder.iterdir()} <= {name, "m.skops"}
     assert out.exists() == (code in (0, 3))
     return code, said, error

@@ -5,11 +5,11 @@ import subprocess
 import sys
 
 import pytest
-from table_files import call, write_model
 from typer.testing import CliRunner
 
 import iclda
 from iclda.__main__ import make_app
+from tests.helpers.table_files import call, write_model
 
 
 def test_the_version_is_that_of_the_package():

@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from table_files import call, flowers, write
+
+from tests.helpers.table_files import call, flowers, write
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 

@@ -6,11 +6,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from table_files import call
+
+from tests.helpers.table_files import call
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "models.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-STEPS = re.compile(r"in \d+ steps")  # how many depends on the machine
+# How many depends on the machine.
+STEPS = re.compile(r"in \d+ steps")
 
 
 def session():

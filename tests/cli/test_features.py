@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from table_files import call
 
 from iclda import load_model
+from tests.helpers.table_files import call
 
 NAMES = np.array(["cat", "dog", "owl"])
 TRUTH = NAMES[np.arange(240) % 3]

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from table_files import call
+
+from tests.helpers.table_files import call
 
 pytest.importorskip("uvicorn", reason="the page needs iclda[playground]")
 

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from table_files import call, flowers, write, write_model
 
 from iclda import SupervisedLDA, load_model, save_model
 from iclda._system import atomic_write
 from iclda.methods import BASELINES
+from tests.helpers.table_files import call, flowers, write, write_model
 
 METHODS = {
     "EMLDA": "LDA by expectation maximization",
@@ -41,7 +41,8 @@ def model(folder, tmp_path):
 
 @pytest.mark.parametrize(("method", "title"), METHODS.items(), ids=METHODS)
 def test_every_method_is_fitted_saved_and_told_in_words(tmp_path, method, title):
-    data, out = write(tmp_path), tmp_path / "m.skops"
+    data = write(tmp_path)
+    out = tmp_path / "m.skops"
     code, said, _ = call(
         "fit", data, "--target", "species", "--method", method, "--out", out
     )
@@ -70,7 +71,8 @@ def on_a_terminal(folder, *arguments):
         env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
     ) as process:
         os.close(stderr)
-        with contextlib.suppress(OSError):  # once nobody can write to it any more
+        # Once nobody can write to it any more.
+        with contextlib.suppress(OSError):
             while piece := os.read(terminal, 2**16):
                 shown += piece
         said = process.stdout.read()
@@ -88,7 +90,8 @@ def test_a_fit_to_many_rows_shows_its_passes_on_a_terminal(tmp_path):
     assert said.startswith("Moment constrained LDA for 'species'")
     assert "pass 1" not in said
     about = json.loads(call("show", tmp_path / "model.skops", "--json")[1])["about"]
-    assert about["command"] == f"iclda {' '.join(command)}"  # as it was typed
+    # As it was typed.
+    assert about["command"] == f"iclda {' '.join(command)}"
 
 
 def test_predictions_are_those_of_the_model_whatever_the_order_of_columns(
@@ -108,7 +111,8 @@ def test_predictions_are_those_of_the_model_whatever_the_order_of_columns(
         found[names], load_model(model).predict_proba(flowers()), rtol=1e-12
     )
     shuffled = flowers()[["wild", "species", "q", "p", "color"]].assign(more=1)
-    data, other = write(tmp_path, shuffled, "other.csv"), tmp_path / "a.csv"
+    data = write(tmp_path, shuffled, "other.csv")
+    other = tmp_path / "a.csv"
     assert call("predict", model, data, "--out", other, "--quiet") == (0, "", "")
     assert other.read_bytes() == (tmp_path / "p.csv").read_bytes()
 
@@ -118,7 +122,8 @@ def test_ids_are_copied_as_they_stand_even_if_the_model_reads_them(
     model, tmp_path, kind
 ):
     frame = flowers().assign(key=[f"0{i},x" for i in range(90)], number=range(90))
-    data, out = write(tmp_path, frame, f"data.{kind}"), tmp_path / f"p.{kind}"
+    data = write(tmp_path, frame, f"data.{kind}")
+    out = tmp_path / f"p.{kind}"
     ids = ["key", "number", "p", "color", "wild"]
     options = [word for name in ids for word in ("--id", name)]
     assert call("predict", model, data, *options, "--out", out)[0] == 0
@@ -181,7 +186,8 @@ def test_show_tells_what_how_and_from_what(model):
 
 
 def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_path):
-    data, out = write(tmp_path), tmp_path / "m.skops"
+    data = write(tmp_path)
+    out = tmp_path / "m.skops"
     code, said, _ = call("fit", data, "--target", "species", "--out", out)
     assert code == 0
     assert re.search(
@@ -200,7 +206,8 @@ def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_pa
 
 
 def test_fit_says_when_labels_are_too_few_for_an_estimate_or_no_random_sample(tmp_path):
-    data, out = write(tmp_path, flowers(n_labeled=6)), ("--out", tmp_path / "m.skops")
+    data = write(tmp_path, flowers(n_labeled=6))
+    out = ("--out", tmp_path / "m.skops")
     code, said, _ = call("fit", data, "--target", "species", *out)
     assert code == 0
     assert "6 labeled rows are too few to compare methods on" in said
@@ -247,7 +254,8 @@ def test_a_model_saved_in_python_can_be_shown_and_used_whatever_is_kept_with_it(
 
 
 def test_a_model_without_column_names_says_how_to_use_it(tmp_path):
-    X, y = np.arange(12.0).reshape(6, 2) ** 2, [0, 1] * 3
+    X = np.arange(12.0).reshape(6, 2) ** 2
+    y = [0, 1] * 3
     save_model(SupervisedLDA(shrinkage=0.1).fit(X, y), tmp_path / "m.skops")
     code, _, error = call("predict", tmp_path / "m.skops", write(tmp_path))
     assert code == 2
@@ -266,7 +274,8 @@ def test_a_model_without_column_names_says_how_to_use_it(tmp_path):
     ],
 )
 def test_proportions_are_used(tmp_path, given, kept):
-    data, out = write(tmp_path), tmp_path / "m.skops"
+    data = write(tmp_path)
+    out = tmp_path / "m.skops"
     options = [word for text in given for word in ("--proportions", text)]
     command = (
         "fit",
@@ -292,12 +301,14 @@ def test_proportions_are_used(tmp_path, given, kept):
         if is_labeled
         else kept.items() <= fitted.proportions.items()
     )
-    share = (90 * fitted.class_weights_[0] - 10) / 60  # of the unlabeled rows
+    # Of the unlabeled rows.
+    share = (90 * fitted.class_weights_[0] - 10) / 60
     assert share == pytest.approx(1 / 3 if is_labeled else 0.2, abs=1e-4)
 
 
 def test_priors_and_shrinkage_are_used(tmp_path):
-    data, out = write(tmp_path), tmp_path / "m.skops"
+    data = write(tmp_path)
+    out = tmp_path / "m.skops"
     options = "--prior iris=0.25 --prior lily=0.25 --prior rose=0.5 "
     options += "--shrinkage 0.1 --method em"
     assert (
@@ -312,7 +323,8 @@ def test_priors_and_shrinkage_are_used(tmp_path):
 def test_46_names_are_never_obeyed_by_the_terminal(tmp_path):
     frame = flowers().rename(columns={"color": "<b>\x1b[31m[red]"})
     frame["species"] = frame["species"].replace("iris", "\x1b[2J<script>")
-    data, out = write(tmp_path, frame), tmp_path / "m.skops"
+    data = write(tmp_path, frame)
+    out = tmp_path / "m.skops"
     fitted = call("fit", data, "--target", "species", "--method", "em", "--out", out)[1]
     shown = call("show", out)[1]
     predicted = call("predict", out, data, "--out", tmp_path / "p.csv")[1]
@@ -350,7 +362,8 @@ def test_40_what_a_killed_writer_left_is_overwritten(tmp_path):
 
 @pytest.mark.parametrize("method", [method.name for method in BASELINES])
 def test_methods_of_scikit_learn_are_fitted_shown_judged_and_predict(method, tmp_path):
-    data, out = write(tmp_path), tmp_path / "m.skops"
+    data = write(tmp_path)
+    out = tmp_path / "m.skops"
     code, said, _ = call(
         "fit", data, "--target", "species", "--method", method, "--out", out
     )
@@ -373,7 +386,8 @@ def test_methods_of_scikit_learn_are_fitted_shown_judged_and_predict(method, tmp
 
 @pytest.mark.parametrize("method", ["auto", "average", "sklearn-logistic"])
 def test_the_error_of_a_table_written_twice_counts_its_rows_once(tmp_path, method):
-    data, out = write(tmp_path, pd.concat([flowers()] * 2)), tmp_path / "m.skops"
+    data = write(tmp_path, pd.concat([flowers()] * 2))
+    out = tmp_path / "m.skops"
     said = call("fit", data, "--target", "species", "--method", method, "--out", out)[1]
     assert "90 % interval from 30 labeled rows" in said
 
@@ -387,7 +401,8 @@ def test_an_interruption_says_whether_the_file_was_written(
             replace(source, target)
         raise KeyboardInterrupt
 
-    replace, out = os.replace, tmp_path / "p.csv"
+    replace = os.replace
+    out = tmp_path / "p.csv"
     monkeypatch.setattr(os, "replace", interrupt)
     code, _, error = call("predict", model, tmp_path / "flowers.csv", "--out", out)
     said = f"{out} was written before." if is_late else "Nothing was written."

@@ -8,7 +8,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from table_files import call
+
+from tests.helpers.table_files import call
 
 pytest.importorskip("uvicorn", reason="the playground needs iclda[playground]")
 

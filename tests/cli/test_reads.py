@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from table_files import call
 
 from iclda import compare
+from tests.helpers.table_files import call
 
 COUNTER = Path("/proc/self/io")
 pytestmark = pytest.mark.skipif(not COUNTER.exists(), reason="Linux counts bytes")

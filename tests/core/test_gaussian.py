@@ -4,7 +4,7 @@ from scipy.stats import multivariate_normal
 
 from iclda._core.gaussian import gaussians
 from iclda._core.likelihood import FLOOR
-from problems import (
+from tests.helpers.problems import (
     fit_shares,
     one_hot,
     parameters,

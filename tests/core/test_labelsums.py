@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule, label, within_scatter
+from iclda._core.moments import sums_from_zero
 from iclda._rows.memory import MemoryRows
-from problems import one_hot, random_shares
+from tests.helpers.problems import one_hot, random_shares
 
 RNG = np.random.default_rng(3)
 ROWS = np.array([1.0, -2.0, 4.0]) + RNG.standard_normal((30, 3))
@@ -23,12 +24,26 @@ def sums_of(labels, weights=WEIGHTS, centers=CENTERS):
 
 def test_label_sums_are_weighted_sums_of_the_rows():
     sums = sums_of(SHARES)
-    u, shares = FRAME.apply(ROWS), SHARES * WEIGHTS[:, None]
+    u = FRAME.apply(ROWS)
+    shares = SHARES * WEIGHTS[:, None]
     np.testing.assert_allclose(sums.counts, shares.sum(axis=0), rtol=1e-13)
     np.testing.assert_allclose(sums.sums, shares.T @ u, rtol=1e-12)
     deviations = u[:, None, :] - CENTERS
     scatter = np.einsum("nk,nkd,nke->de", shares, deviations, deviations)
     np.testing.assert_allclose(sums.scatter, scatter, rtol=1e-12)
+
+
+@pytest.mark.parametrize("is_soft", [False, True])
+@pytest.mark.parametrize(("n_classes", "n_shares"), [(2, 1), (3, 3), (4, 4)])
+def test_rules_that_know_the_sums_of_all_rows_give_the_same_shares(
+    n_classes, n_shares, is_soft
+):
+    coef = RNG.standard_normal((3, n_classes))
+    rule = LinearRule(coef, RNG.standard_normal(n_classes), is_soft)
+    shares, _ = rule.knowing(sums_from_zero(ROWS)).shares(ROWS, slice(None))
+    expected, _ = rule.shares(ROWS, slice(None))
+    assert shares.shape == (n_shares, len(ROWS))
+    np.testing.assert_allclose(shares, expected[-n_shares:], atol=1e-14)
 
 
 @pytest.mark.parametrize("is_soft", [False, True])
@@ -83,7 +98,8 @@ def test_scatter_about_nearby_centers_gives_the_scatter_within_classes():
     expected = np.zeros((3, 3))
     for k in range(4):
         is_member = np.equal(CODES, k)
-        w, members = WEIGHTS[is_member], u[is_member]
+        w = WEIGHTS[is_member]
+        members = u[is_member]
         np.testing.assert_allclose(
             means[k], np.average(members, axis=0, weights=w), rtol=1e-12
         )

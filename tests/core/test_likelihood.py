@@ -10,7 +10,7 @@ from iclda._core.likelihood import (
     smallest_eigenvalue,
 )
 from iclda._core.solvers.pessimistic import Contrast
-from problems import (
+from tests.helpers.problems import (
     draw_sample,
     fit_shares,
     labeled_log_likelihood,
@@ -60,7 +60,8 @@ def fourth_order(function, h):
 
 
 def test_the_gradient_is_that_of_finite_differences(sample, problem):
-    likelihood, point = problem.likelihood, point_of_shares(problem, shares_of(sample))
+    likelihood = problem.likelihood
+    point = point_of_shares(problem, shares_of(sample))
     _, gradient = likelihood.value_and_gradient(point)
     for direction in tangents(point):
         slope = fourth_order(
@@ -72,7 +73,8 @@ def test_the_gradient_is_that_of_finite_differences(sample, problem):
 
 
 def test_the_hessian_is_that_of_finite_differences(sample, problem):
-    likelihood, point = problem.likelihood, point_of_shares(problem, shares_of(sample))
+    likelihood = problem.likelihood
+    point = point_of_shares(problem, shares_of(sample))
 
     def free_gradient(at):
         _, gradient = likelihood.value_and_gradient(at)
@@ -96,7 +98,8 @@ def test_the_hessian_is_that_of_finite_differences(sample, problem):
 
 def test_the_value_is_the_log_likelihood_in_the_users_units(sample, problem):
     """Fixed priors leave means and covariance to the class weights."""
-    shares, shrinkage = shares_of(sample), problem.shrinkage
+    shares = shares_of(sample)
+    shrinkage = problem.shrinkage
     everything = np.vstack([one_hot(sample.y, sample.n_classes), shares])
     priors, means, covariance = fit_shares(sample.rows, everything)
     if problem.log_priors is not None:
@@ -143,7 +146,8 @@ def test_the_smallest_eigenvalue_is_that_of_the_covariance(n_classes, separation
         [point_of_shares(problem, each) for each in (shares, shares[::-1])]
     )
     for point, found in zip(points, smallest_eigenvalue(points), strict=True):
-        r, b = point[:, 0], point[:, 1:]
+        r = point[:, 0]
+        b = point[:, 1:]
         expected = np.linalg.eigvalsh(np.eye(b.shape[1]) - (b.T / r) @ b)[0]
         assert found == pytest.approx(expected, abs=1e-8)
         assert smallest_eigenvalue(point) == pytest.approx(expected, abs=1e-8)
@@ -160,7 +164,8 @@ def test_precise_means_are_means_times_the_inverse_of_the_covariance(sample, is_
     point = point_of_shares(problem_of(sample), shares_of(sample))
     if is_many:
         point = point_of_many_classes(np.random.default_rng(5))
-    r, b = point[:, 0], point[:, 1:]
+    r = point[:, 0]
+    b = point[:, 1:]
     M = np.eye(b.shape[1]) - (b.T / r) @ b
     in_a_stack = PreciseMeans(
         *(part[1] for part in precise_means(np.stack([point, point])))
@@ -179,9 +184,11 @@ def test_more_classes_than_features_have_the_derivatives_of_finite_differences(
     log_priors,
 ):
     rng = np.random.default_rng(0)
-    point, direction = point_of_many_classes(rng), rng.standard_normal((9, 4))
+    point = point_of_many_classes(rng)
+    direction = rng.standard_normal((9, 4))
     direction -= direction.mean(axis=0)
-    counts, means = rng.uniform(1, 3, 9), 0.3 * rng.normal(size=(9, 3))
+    counts = rng.uniform(1, 3, 9)
+    means = 0.3 * rng.normal(size=(9, 3))
     labeled = LabeledLikelihood(counts, means, 50 * np.eye(3), log_priors, 0.1, 0.0)
     contrast = Contrast(rng.normal(size=(9, 4)), 0.3, log_priors, 0.1)
     for objective in (labeled, contrast):

@@ -4,7 +4,7 @@ import pytest
 from iclda._core.problem import SphericalProblem
 from iclda._core.solvers.alternate import marginal_log_likelihood
 from iclda._core.solvers.held import hold_all
-from problems import (
+from tests.helpers.problems import (
     fit_shares,
     log_joint,
     one_hot,

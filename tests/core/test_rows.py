@@ -15,7 +15,8 @@ def test_one_of_every_group_of_rows_is_chosen_wherever_it_lies(every):
         counts = np.bincount(chosen % period, minlength=period)
         assert counts.min() > 0.6 * counts.mean()
     np.testing.assert_array_equal(one_of_each(every, 0, len(index)), chosen)
-    begin, end = 4096, 50_001
+    begin = 4096
+    end = 50_001
     within = chosen[(chosen >= begin) & (chosen < end)]
     np.testing.assert_array_equal(one_of_each(every, begin, end), within)
 
@@ -46,7 +47,8 @@ def test_rows_that_alternate_between_classes_take_no_more_passes():
 def test_rows_that_tie_do_not_hide_a_boundary():
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, 4_000)
-    tied = np.where(x < 0, rng.normal(size=4_000), -1e5)  # two classes tie where x < 0
+    # Two classes tie where x < 0.
+    tied = np.where(x < 0, rng.normal(size=4_000), -1e5)
     scores = np.vstack([tied, np.where(x < 0, 0.0, -1e5), 1e5 * x])
     near = choose_near(scores, n_all=4_000, min_rows=1_000, max_rows=4_000)
     chosen, _ = near.rows(soften(scores / near.softening), np.arange(4_000))

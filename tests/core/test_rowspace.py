@@ -13,7 +13,7 @@ from iclda import (
     SelfTrainingLDA,
     SupervisedLDA,
 )
-from iclda._estimators import prepare
+from iclda._estimators import fit_inputs
 from iclda.methods import FITTED, FURTHER
 
 SHRINKAGES = [None, 0.1, 0.7, "auto"]
@@ -21,14 +21,14 @@ NARROWED = [
     method
     for method in (*FITTED, *FURTHER)
     if not method.options
-    and method.classifier()._can_narrow
+    and not method.classifier()._needs.all_features
     and method.name != "average"
 ]
 EVERY = [
     (method, s)
     for method in NARROWED
     for s in SHRINKAGES
-    if method.classifier(shrinkage=s)._can_narrow
+    if not method.classifier(shrinkage=s)._needs.all_features
 ]
 
 
@@ -36,18 +36,21 @@ def rows(n=30, d=60, n_classes=2):
     rng = np.random.default_rng(1)
     y = np.arange(n) % n_classes
     X = rng.normal(size=(n, d)) * rng.uniform(0.5, 4, d) + 7
-    X[:, :6] += 12.0 * np.eye(3, 6)[y]  # far apart: one maximum
-    X[:, 9] = X[:, 8] * 2  # collinear
-    X[:, 11] = 3.0  # constant
+    # Far apart: one maximum.
+    X[:, :6] += 12.0 * np.eye(3, 6)[y]
+    # Collinear.
+    X[:, 9] = X[:, 8] * 2
+    # Constant.
+    X[:, 11] = 3.0
     return X, np.where(np.arange(n) < 16, y, -1), rng.normal(size=(20, d)) + 7
 
 
 def fitted(classifier, X, y, monkeypatch, *, is_narrowed, **more):
-    monkeypatch.setattr(prepare, "WIDE", 0 if is_narrowed else 10**9)
+    monkeypatch.setattr(fit_inputs, "MIN_WIDE_FEATURES", 0 if is_narrowed else 10**9)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = classifier.fit(X, y, **more)
-    assert (model._gaussians_.covariance is None) == is_narrowed
+    assert (model._model_.gaussians.covariance is None) == is_narrowed
     return model, [str(one.message) for one in caught]
 
 
@@ -73,7 +76,8 @@ def assert_same(ours, plain, new, rtol=1e-6):
         )
     assert ours.rank_ == plain.rank_
     for name in ("predict_log_proba", "transform", "score_samples"):
-        found, expected = getattr(ours, name)(new), getattr(plain, name)(new)
+        found = getattr(ours, name)(new)
+        expected = getattr(plain, name)(new)
         assert_allclose(found, expected, err_msg=name, **close)
 
 
@@ -139,9 +143,9 @@ def test_shifted_unlabeled_rows_are_named_by_their_column(monkeypatch):
 
 def test_weighted_rows_are_fitted_in_all_features(monkeypatch):
     X, y, _ = rows()
-    monkeypatch.setattr(prepare, "WIDE", 0)
+    monkeypatch.setattr(fit_inputs, "MIN_WIDE_FEATURES", 0)
     weighted = SupervisedLDA(shrinkage=0.5).fit(X, y, np.full(len(y), 2.0))
-    assert weighted._gaussians_.covariance is not None
+    assert weighted._model_.gaussians.covariance is not None
 
 
 @pytest.mark.filterwarnings("ignore::iclda.DegenerateFitWarning")
@@ -149,7 +153,9 @@ def test_weighted_rows_are_fitted_in_all_features(monkeypatch):
 def test_memory_does_not_grow_with_the_square_of_the_features(method):
     X, y, new = rows(38, 5_000)
     shrinkage = next(
-        s for s in ("auto", 0.7) if method.classifier(shrinkage=s)._can_narrow
+        s
+        for s in ("auto", 0.7)
+        if not method.classifier(shrinkage=s)._needs.all_features
     )
     tracemalloc.start()
     method.classifier(shrinkage=shrinkage).fit(X, y).predict_proba(new)

@@ -199,7 +199,7 @@ def test_wide_tables_are_compared_too_without_a_covariance(wine):
     assert set(fitted.losses_) == {"average"}
     assert fitted.error_ is not None
     assert "covariance_" not in vars(fitted)
-    assert np.allclose(fitted._variances, np.diag(fitted.covariance_))
+    assert np.allclose(fitted._model_.variances, np.diag(fitted.covariance_))
 
 
 def test_folds_are_those_of_a_fast_comparison(wine):

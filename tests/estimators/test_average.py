@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from changes import assert_same_fit
 from iclda import AverageLDA, ExpectationMaximizationLDA, SupervisedLDA
 from iclda._core.solvers.anchored import labeled_rule, refit
 from iclda._estimators import average
 from iclda._rows.memory import MemoryRows
-from problems import Sample, draw_sample, problem_of
-
-pytestmark = pytest.mark.filterwarnings("ignore:Each of the classes")
+from tests.helpers.changes import assert_same_fit
+from tests.helpers.problems import Sample, draw_sample, problem_of
 
 
 def clusters(

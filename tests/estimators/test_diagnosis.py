@@ -14,7 +14,7 @@ from iclda import (
 from iclda._core import problem
 from iclda._estimators.diagnosis import GainBounds, safety_bounds
 from iclda.methods import FITTED, FURTHER
-from problems import ALL, change_settings, draw_sample, semi_supervised
+from tests.helpers.problems import ALL, change_settings, draw_sample, semi_supervised
 
 CLASSES = {method.class_name: method for method in (*FITTED, *FURTHER)}
 ITERATIVE = [

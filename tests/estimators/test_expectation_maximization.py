@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from changes import assert_close, assert_same_fit
 from iclda import ExpectationMaximizationLDA, SelfLearningLDA
-from problems import draw_sample, fit_shares, one_hot, total_covariance
+from tests.helpers.changes import assert_close, assert_same_fit
+from tests.helpers.problems import draw_sample, fit_shares, one_hot, total_covariance
 
 # Likelihoods are known to about 14 digits, hence maxima of it to about 7.
 FINISHED = ExpectationMaximizationLDA(tol=1e-15)
@@ -19,7 +19,8 @@ class MarginalLikelihood:
 
     def __init__(self, sample):
         self.sample = sample
-        self.n_classes, self.d = sample.n_classes, sample.X.shape[1]
+        self.n_classes = sample.n_classes
+        self.d = sample.X.shape[1]
 
     def pack(self, priors, means, covariance):
         root = np.linalg.cholesky(covariance)
@@ -27,7 +28,8 @@ class MarginalLikelihood:
         return np.r_[np.log(priors), means.ravel(), np.log(np.diag(root)), lower]
 
     def unpack(self, flat):
-        K, d = self.n_classes, self.d
+        K = self.n_classes
+        d = self.d
         priors = np.exp(flat[:K])
         root = np.diag(np.exp(flat[K + K * d : K + K * d + d]))
         root[np.tril_indices(d, -1)] = flat[K + K * d + d :]
@@ -80,7 +82,8 @@ def test_the_fit_of_three_classes_maximizes_the_marginal_likelihood(seed):
 
 
 def test_the_default_tolerance_ends_at_the_maximum(sample):
-    early, late = sample.fit(ExpectationMaximizationLDA()), sample.fit(FINISHED)
+    early = sample.fit(ExpectationMaximizationLDA())
+    late = sample.fit(FINISHED)
     assert early.converged_
     promised = late.log_likelihood_path_[-1] - early.log_likelihood_path_[-1]
     assert 0 <= promised + 1e-9 <= 1e-8 * len(sample.rows)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import iclda
 from iclda import ImplicitlyConstrainedLDA, SelfLearningLDA, SupervisedLDA
-from problems import draw_sample, every_classifier, rising_shares
+from tests.helpers.problems import draw_sample, every_classifier, rising_shares
 
 every_number_of_classes = pytest.mark.parametrize("n_classes", [2, 3, 5])
 SETTINGS = {

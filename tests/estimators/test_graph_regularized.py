@@ -3,9 +3,9 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 
-from changes import assert_close, assert_same_fit
 from iclda import SemiSupervisedDiscriminantAnalysis, SupervisedLDA
-from problems import fit_shares, one_hot
+from tests.helpers.changes import assert_close, assert_same_fit
+from tests.helpers.problems import fit_shares, one_hot
 
 
 def roughness(rows, n_neighbors):
@@ -56,7 +56,6 @@ def test_without_the_graph_and_almost_without_the_identity_it_is_lda(sample):
     assert_same_fit(fit, SupervisedLDA().fit(sample.X, sample.y), 1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:Each of the classes:UserWarning")
 @pytest.mark.parametrize("n_unlabeled", [1, 2])
 def test_fewer_rows_than_neighbors_and_equal_rows_have_a_fit(n_unlabeled):
     X = np.vstack([[[0.0, 1.0], [3.0, 4.0]], np.zeros((n_unlabeled, 2))])

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from changes import assert_close
 from iclda import ImplicitlyConstrainedLDA
 from iclda._estimators import implicitly_constrained as _implicitly_constrained
-from problems import (
+from tests.helpers.changes import assert_close
+from tests.helpers.problems import (
     Sample,
     best_value_known,
     draw_apart,
@@ -31,7 +31,6 @@ QUICK = [(number, 8) for number in (0, 3, 4, 5, 9, 10, 26, 27, 31, 35, 93, 112)]
 THOROUGH = [pytest.param(number, 50, marks=pytest.mark.slow) for number in range(200)]
 
 
-@pytest.mark.filterwarnings("ignore:Each of the classes .* has one labeled:UserWarning")
 @pytest.mark.filterwarnings("ignore:The unlabeled rows seem to come:UserWarning")
 @pytest.mark.parametrize(("number", "n_starts"), QUICK + THOROUGH)
 def test_no_labeling_beats_the_fit(number, n_starts):
@@ -68,7 +67,8 @@ def test_the_fit_is_the_one_by_its_responsibilities(sample):
 def test_shrinkage_mixes_in_the_mean_variance_of_all_rows(sample, shrinkage):
     fit = sample.fit(ImplicitlyConstrainedLDA(shrinkage=shrinkage))
     weights, means, covariance = fit_shares(sample.rows, everything(sample, fit))
-    s, nu = fit.shrinkage_, sample.rows.var(axis=0).mean()
+    s = fit.shrinkage_
+    nu = sample.rows.var(axis=0).mean()
     assert_close(fit.covariance_, (1 - s) * covariance + s * nu * np.eye(3), 1e-8)
     value = labeled_log_likelihood(sample, weights, means, fit.covariance_)
     assert fit.objective_ == pytest.approx(value, abs=1e-8)
@@ -95,7 +95,8 @@ def test_imputing_the_unlabeled_rows_gives_their_responsibilities(sample):
 
 
 def test_marker_rows_come_first_in_the_responsibilities(sample):
-    marked, apart = sample.X_unlabeled[:7], sample.X_unlabeled[7:]
+    marked = sample.X_unlabeled[:7]
+    apart = sample.X_unlabeled[7:]
     X = np.vstack([marked[:3], sample.X, marked[3:]])
     y = np.r_[[-1] * 3, sample.y, [-1] * 4]
     fit = ImplicitlyConstrainedLDA().fit(X, y, X_unlabeled=apart)
@@ -105,10 +106,10 @@ def test_marker_rows_come_first_in_the_responsibilities(sample):
 
 def test_responsibilities_too_many_to_store_are_left_to_impute(sample, monkeypatch):
     n_entries = len(sample.X_unlabeled) * sample.n_classes
-    monkeypatch.setattr(_implicitly_constrained, "_MOST_STORED", n_entries)
+    monkeypatch.setattr(_implicitly_constrained, "_MAX_STORED_SHARES", n_entries)
     stored = sample.fit(ImplicitlyConstrainedLDA())
     assert stored.responsibilities_.size == n_entries
-    monkeypatch.setattr(_implicitly_constrained, "_MOST_STORED", n_entries - 1)
+    monkeypatch.setattr(_implicitly_constrained, "_MAX_STORED_SHARES", n_entries - 1)
     fit = sample.fit(ImplicitlyConstrainedLDA())
     with pytest.raises(AttributeError, match=r"impute\(X\)"):
         _ = fit.responsibilities_

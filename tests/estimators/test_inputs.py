@@ -10,9 +10,9 @@ import pyarrow.dataset
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from changes import assert_same_fit
 from iclda import SelfLearningLDA
-from problems import every_classifier, semi_supervised
+from tests.helpers.changes import assert_same_fit
+from tests.helpers.problems import every_classifier, semi_supervised
 
 NAMES = ["width", "height", "depth"]
 
@@ -73,7 +73,8 @@ def select(table, names):
 @every_classifier
 @pytest.mark.parametrize("kind", TABLES)
 def test_34_tables_keep_their_names_and_change_no_result(classifier, kind):
-    table, column = TABLES[kind](X), COLUMNS[kind](Y)
+    table = TABLES[kind](X)
+    column = COLUMNS[kind](Y)
     model = classifier().fit(table, column)
     assert_array_equal(model.feature_names_in_, NAMES)
     values = np.float32(X).astype(float) if kind == "pandas mixed" else X

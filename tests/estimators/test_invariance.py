@@ -3,14 +3,6 @@
 import numpy as np
 import pytest
 
-from changes import (
-    PAIRS,
-    assert_close,
-    assert_follows_affine_map,
-    assert_follows_class_names,
-    assert_same_fit,
-    data_of,
-)
 from iclda import (
     ExpectationMaximizationLDA,
     ExpectationMaximizationNearestMean,
@@ -27,7 +19,15 @@ from iclda import (
     SemiSupervisedDiscriminantAnalysis,
     SupervisedLDA,
 )
-from problems import total_covariance
+from tests.helpers.changes import (
+    PAIRS,
+    assert_close,
+    assert_follows_affine_map,
+    assert_follows_class_names,
+    assert_same_fit,
+    data_of,
+)
+from tests.helpers.problems import total_covariance
 
 # Classifiers, and how exactly their fits are determined.
 GAUSSIAN = [

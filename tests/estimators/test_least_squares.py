@@ -8,7 +8,7 @@ from iclda import (
     LeastSquaresClassifier,
     SelfLearningLeastSquares,
 )
-from problems import draw_sample, one_hot
+from tests.helpers.problems import draw_sample, one_hot
 
 FORMS = {
     "supervised": LeastSquaresClassifier(),
@@ -138,11 +138,13 @@ def mean_loss(predicted, targets):
 
 def nearest_shares(predicted):
     """Euclidean projection on the simplex, by bisection of the shift of every row."""
-    low, high = predicted.min(axis=1) - 1, predicted.max(axis=1)
+    low = predicted.min(axis=1) - 1
+    high = predicted.max(axis=1)
     for _ in range(100):
         middle = (low + high) / 2
         is_much = np.maximum(predicted - middle[:, None], 0).sum(axis=1) > 1
-        low, high = np.where(is_much, middle, low), np.where(is_much, high, middle)
+        low = np.where(is_much, middle, low)
+        high = np.where(is_much, high, middle)
     return np.maximum(predicted - low[:, None], 0)
 
 
@@ -158,7 +160,8 @@ def test_soft_labels_are_the_nearest_to_predictions_and_give_the_same_fit_again(
 
 
 def test_no_other_labels_agree_better_with_their_fit_than_the_soft_ones(sample):
-    hard, soft = sample.fit(FORMS["self-learning"]), sample.fit(FORMS["soft"])
+    hard = sample.fit(FORMS["self-learning"])
+    soft = sample.fit(FORMS["soft"])
     own = one_hot(hard.predict(sample.X_unlabeled), sample.n_classes)
     rng = np.random.default_rng(0)
     drawn = [rng.dirichlet(np.ones(sample.n_classes), size=len(own)) for _ in range(20)]
@@ -184,7 +187,8 @@ def test_predictions_do_not_depend_on_the_units_of_the_features(sample, form):
 def test_probabilities_are_clipped_predictions(sample, form):
     fit = sample.fit(form)
     far = np.vstack([sample.rows, 100 * sample.rows])
-    found, predicted = fit.predict_proba(far), own_predictions(fit, far)
+    found = fit.predict_proba(far)
+    predicted = own_predictions(fit, far)
     expected = np.maximum(predicted, 0)
     assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), atol=1e-12)
     assert (fit.classes_[found.argmax(axis=1)] == fit.predict(far)).all()

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from changes import assert_close, assert_same_fit
 from iclda import (
     ImplicitlyConstrainedLDA,
     MomentConstrainedLDA,
     NormalizedLDA,
     SupervisedLDA,
 )
-from problems import (
+from tests.helpers.changes import assert_close, assert_same_fit
+from tests.helpers.problems import (
     draw_sample,
     fit_shares,
     labeled_log_likelihood,
@@ -38,7 +38,8 @@ def test_mean_and_covariance_of_all_rows_are_matched_exactly(sample, variant, we
     assert_close(fit.class_weights_ @ fit.means_, mean, 1e-12)
     total = total_covariance(fit.class_weights_, fit.means_, fit.covariance_)
     assert_close(total, np.cov(sample.rows.T, aweights=weights, bias=True), 1e-11)
-    if variant != "likelihood":  # where they are a parameter
+    # Where they are a parameter.
+    if variant != "likelihood":
         shares = np.bincount(sample.y, weights[:n_labeled]) / weights[:n_labeled].sum()
         assert_close(fit.class_weights_, shares, 1e-12)
 
@@ -84,7 +85,8 @@ def test_shrinkage_lets_few_labels_match_moments(variant, shrinkage):
     with pytest.raises(ValueError, match="span 3 of 8 dimensions"):
         sample.fit(MomentConstrainedLDA(variant=variant))
     fit = sample.fit(MomentConstrainedLDA(variant=variant, shrinkage=shrinkage))
-    s, nu = fit.shrinkage_, sample.rows.var(axis=0).mean()
+    s = fit.shrinkage_
+    nu = sample.rows.var(axis=0).mean()
     assert 0 < s < 1
     unshrunk = (fit.covariance_ - s * nu * np.eye(8)) / (1 - s)
     total = total_covariance(fit.class_weights_, fit.means_, unshrunk)
@@ -100,7 +102,8 @@ def test_no_model_with_the_moments_of_all_rows_makes_the_labeled_rows_likelier(s
         assert best > other.log_likelihood(sample.X, sample.y).mean()
     # The best labeling may attain this very model.
     assert best >= sample.fit(ImplicitlyConstrainedLDA()).objective_ - 1e-9
-    total, rng = np.cov(sample.rows.T, bias=True), np.random.default_rng(3)
+    total = np.cov(sample.rows.T, bias=True)
+    rng = np.random.default_rng(3)
     nearby = []
     for size in (1e-3, 1e-2, 0.1):
         for _ in range(20):
@@ -138,7 +141,8 @@ def test_normalized_means_are_of_the_labeled_rows_and_the_covariance_of_all(samp
 
 def test_normalized_lda_of_every_label_and_equal_classes_predicts_what_lda_predicts():
     sample = draw_sample(5, n_features=3, n_labeled=40)
-    rows, y = sample.X[:40], np.arange(40) % 2
+    rows = sample.X[:40]
+    y = np.arange(40) % 2
     # The same rows again, unlabeled: all moments are those of the labeled rows.
     fit = NormalizedLDA().fit(rows, y, X_unlabeled=rows)
     lda = SupervisedLDA().fit(rows, y)

@@ -2,13 +2,18 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from changes import assert_close
 from iclda import (
     ExpectationMaximizationNearestMean,
     MomentConstrainedNearestMean,
     NearestMean,
 )
-from problems import draw_sample, fit_shares, labeled_log_likelihood, one_hot
+from tests.helpers.changes import assert_close
+from tests.helpers.problems import (
+    draw_sample,
+    fit_shares,
+    labeled_log_likelihood,
+    one_hot,
+)
 
 FORMS = {
     "supervised": NearestMean(),
@@ -90,7 +95,8 @@ def test_no_means_of_that_mean_make_the_labeled_rows_likelier(sample):
 def test_the_fit_follows_rotations_shifts_and_one_change_of_units(sample, form):
     turn = np.linalg.qr(np.random.default_rng(6).standard_normal((3, 3)))[0]
     before = sample.fit(form)
-    proba, means = before.predict_proba(sample.rows), before.means_
+    proba = before.predict_proba(sample.rows)
+    means = before.means_
     form.fit(
         100 * sample.X @ turn + 7,
         sample.y,
@@ -113,11 +119,9 @@ def test_constant_and_collinear_columns_and_many_features_are_no_problem(form):
 
 
 def test_labeled_rows_without_spread_are_an_error_and_em_uses_the_others():
-    X, y, unlabeled = (
-        [[0.0, 1.0], [3.0, 4.0]],
-        [0, 1],
-        [[0.5, 1.0], [3.0, 5.0], [2.0, 4.0]],
-    )
+    X = [[0.0, 1.0], [3.0, 4.0]]
+    y = [0, 1]
+    unlabeled = [[0.5, 1.0], [3.0, 5.0], [2.0, 4.0]]
     with pytest.raises(
         ValueError, match="The 2 labeled rows do not vary within their classes"
     ):

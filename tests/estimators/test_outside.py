@@ -50,7 +50,8 @@ def test_a_fit_is_that_of_scikit_learn_and_is_the_same_after_storing(method, tmp
 def test_rows_that_no_label_spreads_to_have_the_shares_of_the_classes():
     X, y, _ = rows_and_labels()
     far = np.random.default_rng(1).normal(size=(20, 3)) + 1e6
-    rows, labels = np.vstack([X, far]), np.append(y, [None] * 20)
+    rows = np.vstack([X, far])
+    labels = np.append(y, [None] * 20)
     fitted = OutsideClassifier("sklearn-label-spreading", unlabeled=None).fit(
         rows, labels
     )

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from iclda import PessimisticLDA, SupervisedLDA
-from problems import draw_sample
+from tests.helpers.problems import draw_sample
 
 
 def worst_change(fitted, sample):
@@ -66,8 +66,10 @@ def test_shrinkage_is_that_of_the_supervised_fit(sample, shrinkage):
     assert fitted.converged_
     assert fitted.objective_ >= fitted.gap_ - 1e-12
     # With the penalty of shrinkage the guarantee is the same, whatever the labels are.
-    s, d = fitted.shrinkage_, sample.X.shape[1]
-    nu, strength = np.trace(np.cov(sample.rows.T, bias=True)) / d, s / (1 - s)
+    s = fitted.shrinkage_
+    d = sample.X.shape[1]
+    nu = np.trace(np.cov(sample.rows.T, bias=True)) / d
+    strength = s / (1 - s)
 
     def penalty(covariance):
         trace = np.trace(np.linalg.inv(covariance))

@@ -3,7 +3,6 @@ import warnings
 import numpy as np
 import pytest
 
-from changes import assert_same_fit
 from iclda import (
     AverageLDA,
     DegenerateFitWarning,
@@ -13,7 +12,8 @@ from iclda import (
     PessimisticLDA,
     SelfTrainingLDA,
 )
-from problems import draw_sample
+from tests.helpers.changes import assert_same_fit
+from tests.helpers.problems import draw_sample
 
 SAMPLE = draw_sample(41, n_labeled=16, n_unlabeled=60, separation=1.0)
 CLASSIFIERS = [ImplicitlyConstrainedLDA, PessimisticLDA, ExpectationMaximizationLDA]
@@ -23,7 +23,8 @@ each_classifier = pytest.mark.parametrize("classifier", CLASSIFIERS)
 def unlabeled_shares(fitted, sample, weights=None):
     """Shares of the unlabeled rows, from the class weights of all."""
     weights = np.ones(len(sample.rows)) if weights is None else weights
-    labeled, total = weights[: len(sample.X)], weights.sum()
+    labeled = weights[: len(sample.X)]
+    total = weights.sum()
     counts = np.bincount(sample.y, weights=labeled)
     return (fitted.class_weights_ * total - counts) / (total - labeled.sum())
 
@@ -51,7 +52,8 @@ def test_learned_proportions_are_those_that_the_average_predicts(classifier):
     average = SAMPLE.fit(AverageLDA(shrinkage=0.2))
     shares = (np.bincount(average.predict(SAMPLE.X_unlabeled), minlength=2) + 0.5) / 61
     learned = SAMPLE.fit(classifier(shrinkage=0.2, proportions="auto"))
-    if classifier is SelfTrainingLDA:  # which leaves rows out
+    # Which leaves rows out.
+    if classifier is SelfTrainingLDA:
         given = SAMPLE.fit(classifier(shrinkage=0.2, proportions=shares))
         np.testing.assert_allclose(learned.coef_, given.coef_, rtol=1e-9)
     else:
@@ -64,7 +66,8 @@ def test_learned_proportions_of_the_average_are_its_own():
 
 
 def test_learned_proportions_keep_a_fit_of_few_labels_from_degenerating():
-    rng, y = np.random.default_rng(0), np.arange(400) % 2
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
     X = rng.normal(size=(400, 60)) + 0.5 * y[:, None]
     y_train = np.where(np.arange(400) < 10, y, -1)
     fitted = ImplicitlyConstrainedLDA(shrinkage=0.5, proportions="auto").fit(X, y_train)
@@ -74,7 +77,8 @@ def test_learned_proportions_keep_a_fit_of_few_labels_from_degenerating():
 @each_classifier
 def test_an_interval_ends_at_the_end_that_is_nearer_to_the_free_fit(classifier):
     free = unlabeled_shares(SAMPLE.fit(classifier()), SAMPLE)[0]
-    low, high = free + 0.05, free + 0.1
+    low = free + 0.05
+    high = free + 0.1
     fitted = SAMPLE.fit(classifier(proportions={0: (low, high), 1: (0, 1)}))
     assert unlabeled_shares(fitted, SAMPLE)[0] == pytest.approx(low, abs=1e-4)
     fitted = SAMPLE.fit(classifier(proportions=[(0, 1), (1 - free + 0.02, 1)]))

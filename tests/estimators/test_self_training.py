@@ -6,19 +6,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from changes import assert_close, assert_same_fit
 from iclda import SelfLearningLDA, SelfTrainingLDA, SupervisedLDA
-from problems import draw_sample
+from tests.helpers.changes import assert_close, assert_same_fit
+from tests.helpers.problems import draw_sample
 
 
 @pytest.mark.parametrize("threshold", [0.6, 0.75, 0.95])
 @pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
 def test_with_shrinkage_it_is_that_of_scikit_learn(load, threshold):
     X, y = load(return_X_y=True)
-    X, order = (
-        StandardScaler().fit_transform(X),
-        np.random.default_rng(1).permutation(len(y)),
-    )
+    X = StandardScaler().fit_transform(X)
+    order = np.random.default_rng(1).permutation(len(y))
     y[order[20:]] = -1
     ours = SelfTrainingLDA(shrinkage=0.1, threshold=threshold).fit(X, y)
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1)

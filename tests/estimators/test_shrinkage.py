@@ -13,7 +13,7 @@ from iclda import (
     SelfLearningLDA,
     SupervisedLDA,
 )
-from problems import draw_sample, fit_shares, one_hot, oracle_shrinkage
+from tests.helpers.problems import draw_sample, fit_shares, one_hot, oracle_shrinkage
 
 OF_ALL_ROWS = [
     ExpectationMaximizationLDA,
@@ -30,7 +30,8 @@ def sample_of(n_unlabeled=60):
 def of_labeled(sample):
     """Chen et al.'s shrinkage of the covariance within classes, of the free rows."""
     within = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))[2]
-    n, n_free = len(sample.X), len(sample.X) - sample.n_classes
+    n = len(sample.X)
+    n_free = len(sample.X) - sample.n_classes
     return oracle_shrinkage(within * n / n_free, n_free)
 
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from changes import assert_close, assert_same_fit
 from iclda import MomentConstrainedLDA, SupervisedLDA
 from iclda._core.solvers import supervised
-from problems import fit_shares, log_joint, one_hot, rising_shares
+from tests.helpers.changes import assert_close, assert_same_fit
+from tests.helpers.problems import fit_shares, log_joint, one_hot, rising_shares
 
 
 @pytest.fixture(params=[None, 0.1, 0.9])
@@ -44,7 +44,8 @@ def test_features_of_very_different_size_leave_the_fit_scikit_learns(sample):
     theirs.fit(sample.X * units, sample.y)
     ours = SupervisedLDA().fit(sample.X * units, sample.y)
     for name in ("coef_", "intercept_"):
-        found, expected = getattr(ours, name), getattr(theirs, name)
+        found = getattr(ours, name)
+        expected = getattr(theirs, name)
         sizes = units if name == "coef_" else 1.0
         assert_close(
             (found - found[-1]) * sizes, (expected - expected[-1]) * sizes, 1e-8

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from iclda import ImplicitlyConstrainedLDA
-from problems import SEMI_SUPERVISED, draw_sample
+from tests.helpers.problems import SEMI_SUPERVISED, draw_sample
 
 LARGE = draw_sample(
     6, n_classes=2, n_features=3, n_labeled=12, n_unlabeled=70_000, separation=1.5

@@ -9,10 +9,11 @@ from iclda import SupervisedLDA
 from iclda._core.frame import frame_of
 from iclda._core.moments import whiten
 from iclda._rows.memory import MemoryRows
-from problems import problem_of, random_shares, small_sample
+from tests.helpers.problems import problem_of, random_shares, small_sample
 
 EPSILON = np.finfo(float).eps
-RATIO = 30  # LAPACK's: errors in units of what rounding of the input alone may cost
+# LAPACK's: errors in units of what rounding of the input alone may cost.
+RATIO = 30
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +29,9 @@ def exact(array):
 
 def exact_fit(X, shares):
     """Class weights, means (columns) and covariance of soft labels, not rounded."""
-    n, d, n_classes = X.rows, X.cols, shares.cols
+    n = X.rows
+    d = X.cols
+    n_classes = shares.cols
     counts = [sum(shares[i, k] for i in range(n)) for k in range(n_classes)]
     means = [
         mp.matrix(
@@ -104,7 +107,9 @@ def test_the_gradient_of_the_likelihood_is_that_of_60_digits(number, scale):
     sample = small_sample(number)
     units = scale ** -np.arange(sample.X.shape[1], dtype=float)
     sample = type(sample)(sample.X * units, sample.y, sample.X_unlabeled * units)
-    n_rows, n_labeled, n_classes = len(sample.rows), len(sample.X), sample.n_classes
+    n_rows = len(sample.rows)
+    n_labeled = len(sample.X)
+    n_classes = sample.n_classes
     shares = random_shares(np.random.default_rng(number), n_rows - n_labeled, n_classes)
     problem = problem_of(sample)
     u = problem.frame.apply(sample.X_unlabeled)

@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
-from changes import assert_same_fit
 from iclda import SelfLearningLDA
-from problems import every_classifier, whole_family
+from tests.helpers.changes import assert_same_fit
+from tests.helpers.problems import every_classifier, whole_family
 
 TRUE = np.arange(50) % 2
 X = np.random.default_rng(8).standard_normal((50, 3)) + 2.0 * TRUE[:, None] * [
@@ -84,7 +84,8 @@ def test_33_a_memory_map_is_read_and_never_written(classifier, mode, tmp_path):
 
 @every_classifier
 def test_33_the_fit_does_not_change_with_the_input_afterwards(classifier):
-    rows, y = X.copy(), Y.copy()
+    rows = X.copy()
+    y = Y.copy()
     model = classifier().fit(rows, y)
     before = model.predict_proba(X)
     rows[:] = 0
@@ -125,7 +126,8 @@ def masked(values, *place):
 @whole_family
 def test_20_masked_entries_are_named_by_row_and_column(classifier):
     rows = masked(X, 3, 1)
-    model = classifier().fit(np.ma.array(X), Y)  # nothing is masked
+    # Nothing is masked.
+    model = classifier().fit(np.ma.array(X), Y)
     assert_array_equal(model.coef_, classifier().fit(X, Y).coef_)
     for name, call in {
         "X": lambda: classifier().fit(rows, Y),

@@ -12,13 +12,16 @@ import subprocess
 from contextlib import closing, contextmanager
 
 import pytest
-from table_files import call, write_model
+
+from tests.helpers.table_files import call, write_model
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
-SHARE = 0.95  # of the room that a file needs
+# Of the room that a file needs.
+SHARE = 0.95
 KILOBYTES = [8, 16, 32, 48, 64, 80, 100, 150, 250, 400, 650, 900]
-FIRST_THAT_MAY_DO = 400  # pages and pictures take more or less room
+# Pages and pictures take more or less room.
+FIRST_THAT_MAY_DO = 400
 EARLIER = b"what was there"
 FILES = {
     "fit": (
@@ -95,7 +98,8 @@ def refused_for_lack_of_room(path, error):
 @pytest.mark.parametrize("command", FILES)
 def test_43_a_file_that_may_not_grow_is_not_written_at_all(here, command):
     name, options = FILES[command]
-    path, options = here / "out" / name, [*options, "--out", f"out/{name}", "--quiet"]
+    path = here / "out" / name
+    options = [*options, "--out", f"out/{name}", "--quiet"]
     assert call(*options)[0] == 0
     n_bytes = path.stat().st_size
     path.write_bytes(EARLIER)
@@ -137,7 +141,8 @@ def files_in(folder):
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     """Files of the studies where there is room, made when they are first asked for."""
-    folder, found = tmp_path_factory.mktemp("undisturbed"), {}
+    folder = tmp_path_factory.mktemp("undisturbed")
+    found = {}
 
     def of(study):
         if study not in found:
@@ -154,10 +159,8 @@ def undisturbed(tmp_path_factory):
 @pytest.mark.parametrize("study", STUDIES)
 @pytest.mark.parametrize("kilobytes", KILOBYTES)
 def test_43_a_study_goes_on_once_there_is_room(here, undisturbed, study, kilobytes):
-    options, expected = (
-        [study, *STUDIES[study], "--out", "out", "--quiet"],
-        undisturbed(study),
-    )
+    options = [study, *STUDIES[study], "--out", "out", "--quiet"]
+    expected = undisturbed(study)
     with small_disk(here / "out", 1024 * kilobytes):
         code, said, error = call(*options)
         if code == 0:

@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from changes import assert_finite, assert_same_fit
 from iclda import AutoLDA
 from iclda.methods import FITTED, FURTHER, METHODS
+from tests.helpers.changes import assert_finite, assert_same_fit
 
 METHODS_BY_NAME = {method.name: method for method in (*FITTED, *FURTHER)}
 CLASSIFIERS = {name: method.classifier for name, method in METHODS_BY_NAME.items()} | {
@@ -67,7 +67,8 @@ def tolerance(name):
 
 
 def assert_same(model, other, name, rows=X, others=X):
-    found, expected = model.predict_proba(rows), other.predict_proba(others)
+    found = model.predict_proba(rows)
+    expected = other.predict_proba(others)
     assert_allclose(found, expected, rtol=0, atol=tolerance(name))
 
 
@@ -93,16 +94,19 @@ def test_13_a_constant_column_has_no_weight_and_is_named(name, value):
     wide = pd.DataFrame(
         np.insert(X, 1, value, axis=1), columns=["a", "always", "b", "c"]
     )
-    if name in IN_USERS_UNITS:  # the variance of a constant column is known there too
+    # The variance of a constant column is known there too.
+    if name in IN_USERS_UNITS:
         model = fit(name, wide)
     else:
         with pytest.warns(UserWarning, match="column 'always' is constant") as caught:
             model = fit(name, wide)
         assert len(caught) == 1
-    without, tol = fit(name), tolerance(name)
+    without = fit(name)
+    tol = tolerance(name)
     assert_allclose(model.coef_[:, 1], 0, atol=1e-12)
     assert_array_equal(model.predict(wide), without.predict(X))
-    if "nearest-mean" not in name:  # whose variance is the mean over all columns
+    # Whose variance is the mean over all columns.
+    if "nearest-mean" not in name:
         assert_allclose(
             np.delete(model.coef_, 1, axis=1), without.coef_, rtol=tol, atol=tol
         )
@@ -128,13 +132,15 @@ def test_15_a_collinear_column_leaves_a_finite_fit_and_no_other_prediction(
     assert_finite(model, wide)
     if name not in IN_USERS_UNITS:
         assert model.rank_ == 3
-        found, expected = model.predict_proba(wide), fit(name).predict_proba(X)
+        found = model.predict_proba(wide)
+        expected = fit(name).predict_proba(X)
         assert_allclose(found, expected, rtol=0, atol=max(1e-8, tolerance(name)))
 
 
 @every_classifier
 def test_16_an_offset_of_1e8_keeps_the_coefficients(name):
-    moved, centered = fit(name, X + 1e8), fit(name)
+    moved = fit(name, X + 1e8)
+    centered = fit(name)
     assert_allclose(moved.coef_, centered.coef_, rtol=1e-6)
 
 
@@ -142,8 +148,11 @@ def test_16_an_offset_of_1e8_keeps_the_coefficients(name):
 @pytest.mark.parametrize("offset", [1e8, 1e12, -1e15])
 def test_17_an_offset_costs_no_more_than_the_rounding_of_the_rows(name, offset):
     far = 8.0 * X + offset
-    near = far - offset  # exact: what rounding has left of the rows
-    moved, centered, tol = fit(name, far), fit(name, near), tolerance(name)
+    # Exact: what rounding has left of the rows.
+    near = far - offset
+    moved = fit(name, far)
+    centered = fit(name, near)
+    tol = tolerance(name)
     assert_allclose(moved.coef_, centered.coef_, rtol=tol, atol=tol)
     assert_same(moved, centered, name, far, near)
     assert_finite(moved, far)
@@ -213,7 +222,8 @@ SETTINGS = [{}, {"shrinkage": 0.1}, {"shrinkage": "auto"}, {"priors": [0.3, 0.7]
         for name in CLASSIFIERS
         for each in SETTINGS
         if all(takes(name, parameter) for parameter in each)
-        and name != "auto"  # folds differ
+        # Folds differ.
+        and name != "auto"
     ],
 )
 def test_25_a_weight_counts_like_repeating_the_row(name, settings):
@@ -226,10 +236,8 @@ def test_25_a_weight_counts_like_repeating_the_row(name, settings):
 
 @every_classifier
 def test_26_weight_zero_counts_like_no_row(name):
-    rows, weights = (
-        X.copy(),
-        np.where(np.isin(np.arange(40), [1, 2, 30, 31]), 0, WEIGHTS),
-    )
+    rows = X.copy()
+    weights = np.where(np.isin(np.arange(40), [1, 2, 30, 31]), 0, WEIGHTS)
     rows[[2, 30]] = 1e6
     is_kept = weights > 0
     kept = fit(name, X[is_kept], Y[is_kept], weights[is_kept])
@@ -289,7 +297,8 @@ def test_29_unlabeled_rows_from_elsewhere_are_diagnosed_when_far(
         for each in caught
         if not issubclass(each.category, ConvergenceWarning)
     ]
-    if name == "auto" or diagnosis is None:  # auto chose the supervised fit
+    # Auto chose the supervised fit.
+    if name == "auto" or diagnosis is None:
         assert messages == []
     else:
         (message,) = messages
@@ -299,8 +308,10 @@ def test_29_unlabeled_rows_from_elsewhere_are_diagnosed_when_far(
 
 @every_classifier
 def test_30_the_order_of_rows_and_of_classes_changes_no_fit(name):
-    expected, order = fit(name), np.random.default_rng(1).permutation(40)
-    if name != "auto":  # draws folds of rows
+    expected = fit(name)
+    order = np.random.default_rng(1).permutation(40)
+    # Draws folds of rows.
+    if name != "auto":
         found = fit(name, X[order], Y[order]).predict_proba(X)
         assert_allclose(found, expected.predict_proba(X), atol=1e-6)
     swapped = fit(name, y=np.where(Y < 0, -1, 1 - Y))

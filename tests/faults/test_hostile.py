@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.utils.fixes import parse_version
-from table_files import call
 
 from iclda import load_model
 from iclda._messages import is_formula
 from iclda.studies.page import csv_text
 from iclda.studies.store import FitResult, Store, StoreError
+from tests.helpers.table_files import call
 
 N_CUTS = 200
 
@@ -116,7 +116,8 @@ BYTES = {
 
 
 if parse_version(pa.__version__) < parse_version("20"):
-    del BYTES["an endless line"]  # ends Arrow itself, in C++
+    # Ends Arrow itself, in C++.
+    del BYTES["an endless line"]
 
 
 @pytest.mark.parametrize("content", BYTES.values(), ids=BYTES)

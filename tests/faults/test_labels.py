@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
-from changes import assert_same_fit
 from iclda import MomentConstrainedLDA, PessimisticLDA, SelfLearningLDA, SupervisedLDA
-from problems import by_labeling, every_classifier, semi_supervised
+from tests.helpers.changes import assert_same_fit
+from tests.helpers.problems import by_labeling, every_classifier, semi_supervised
 
 # Six rows of class 0, six of class 1, eighteen unlabeled ones.
 CODES = np.repeat([0, -1, 1, -1], [6, 4, 6, 14])
@@ -52,7 +52,8 @@ def test_1_without_any_label_the_error_counts_the_rows_and_shows_the_marker(
 
 @semi_supervised
 def test_2_without_unlabeled_rows_the_fit_equals_the_supervised_one(classifier):
-    X, y = ROWS[CODES >= 0], CODES[CODES >= 0]
+    X = ROWS[CODES >= 0]
+    y = CODES[CODES >= 0]
     with pytest.warns(
         UserWarning, match="got no unlabeled rows.*Mark rows by y = -1"
     ) as caught:
@@ -330,7 +331,8 @@ def test_10_labels_of_another_kind_than_the_classes_have_no_score(y):
 
 
 def test_26_a_score_needs_weights_of_labeled_rows():
-    model, weights = SupervisedLDA().fit(ROWS, CODES), np.where(CODES < 0, 1.0, 0.0)
+    model = SupervisedLDA().fit(ROWS, CODES)
+    weights = np.where(CODES < 0, 1.0, 0.0)
     with pytest.raises(
         ValueError, match="all 30 rows carry the marker -1 or have weight 0"
     ):

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA
-from problems import draw_sample, every_classifier
+from tests.helpers.problems import draw_sample, every_classifier
 
 N_FITS = 4
 
@@ -33,7 +33,8 @@ def test_52_fits_in_eight_threads_are_those_in_one(classifier):
 
 @every_classifier
 def test_53_fits_leave_no_memory_and_no_files_behind(classifier):
-    fit_and_predict(classifier, 0)  # what is imported and kept once
+    # What is imported and kept once.
+    fit_and_predict(classifier, 0)
     n_files = len(os.listdir("/dev/fd"))
     tracemalloc.start()
     try:
@@ -51,8 +52,10 @@ def test_53_fits_leave_no_memory_and_no_files_behind(classifier):
 
 
 def test_59_a_fit_of_too_many_unknowns_is_refused_with_the_memory_it_needs():
-    rng, y = np.random.default_rng(0), np.arange(5002) % 2501
-    X, U = y[:, None] + 0.4 * rng.normal(size=(5002, 1)), rng.uniform(0, 999, (20, 1))
+    rng = np.random.default_rng(0)
+    y = np.arange(5002) % 2501
+    X = y[:, None] + 0.4 * rng.normal(size=(5002, 1))
+    U = rng.uniform(0, 999, (20, 1))
     with pytest.raises(
         ValueError, match=r"5,000 unknowns, .* would take 0\.745 GiB; at most"
     ):

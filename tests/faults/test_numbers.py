@@ -10,7 +10,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from changes import assert_finite, assert_same_fit
 from iclda import (
     AverageLDA,
     ExpectationMaximizationLDA,
@@ -21,7 +20,8 @@ from iclda import (
     SelfLearningLDA,
     SupervisedLDA,
 )
-from problems import (
+from tests.helpers.changes import assert_finite, assert_same_fit
+from tests.helpers.problems import (
     by_labeling,
     draw_marked,
     every_classifier,
@@ -126,10 +126,8 @@ def test_20_an_entry_that_is_no_number_is_named_by_row_and_column(
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 def test_21_float32_rows_are_summed_in_float64(classifier, offset):
     rows = (X + offset).astype(np.float32)
-    model, exact = (
-        classifier().fit(rows, Y),
-        classifier().fit(rows.astype(np.float64), Y),
-    )
+    model = classifier().fit(rows, Y)
+    exact = classifier().fit(rows.astype(np.float64), Y)
     assert model.coef_.dtype == model.predict_proba(rows).dtype == np.float64
     assert_same_fit(model, exact, 1e-5)
     assert_allclose(
@@ -146,8 +144,10 @@ def test_22_narrow_integers_do_not_wrap_around(classifier, dtype):
     rows = {"bool": X > 0.5, "uint8": np.clip(np.round(40 * X) + 128, 0, 255)}.get(
         dtype, np.clip(np.round(40 * X), -128, 127)
     )
-    narrow, wide = rows.astype(dtype), rows.astype(np.float64)
-    model, exact = classifier().fit(narrow, Y), classifier().fit(wide, Y)
+    narrow = rows.astype(dtype)
+    wide = rows.astype(np.float64)
+    model = classifier().fit(narrow, Y)
+    exact = classifier().fit(wide, Y)
     assert_same_fit(model, exact, 1e-12)
     assert_allclose(
         model.predict_proba(narrow), exact.predict_proba(wide), rtol=0, atol=1e-12
@@ -223,7 +223,8 @@ def test_23_a_column_of_objects_is_named(value):
 )
 @whole_family
 def test_20_a_long_double_beyond_float64_is_named_without_warnings(classifier):
-    model, rows = classifier().fit(X, Y), X.astype(np.longdouble)
+    model = classifier().fit(X, Y)
+    rows = X.astype(np.longdouble)
     assert_array_equal(model.predict(rows), model.predict(X))
     rows[3, 1] = np.longdouble("1e4000")
     for call in (lambda: classifier().fit(rows, Y), lambda: model.predict(rows)):
@@ -232,7 +233,8 @@ def test_20_a_long_double_beyond_float64_is_named_without_warnings(classifier):
 
 
 def test_19_an_integer_beyond_float64_is_named_by_its_column():
-    model, rows = SelfLearningLDA().fit(X, Y), X.astype(object)
+    model = SelfLearningLDA().fit(X, Y)
+    rows = X.astype(object)
     rows[3, 1] = 10**400
     message = (
         r"^X, column 1 holds a number too large for float64.*: rescale the column\.$"
@@ -269,7 +271,8 @@ def test_26_weights_of_unlabeled_rows_count(classifier):
     heavy = classifier().fit(X, Y, np.where(Y < 0, 20.0, 1.0))
     light = classifier().fit(X, Y, np.where(Y < 0, 1e-9, 1.0))
     expected = SupervisedLDA().fit(X, Y).coef_
-    if classifier is NormalizedLDA:  # its limit has the direction only
+    # Its limit has the direction only.
+    if classifier is NormalizedLDA:
         expected = expected * np.linalg.norm(light.coef_) / np.linalg.norm(expected)
     assert_allclose(light.coef_, expected, rtol=1e-6)
     assert np.abs(heavy.coef_ - light.coef_).max() > 0.1
@@ -278,7 +281,8 @@ def test_26_weights_of_unlabeled_rows_count(classifier):
 @every_classifier
 @pytest.mark.parametrize("unit", [1e-100, 1e-3, 1e100])
 def test_25_the_unit_of_the_weights_changes_nothing(classifier, unit):
-    model, plain = classifier().fit(X, Y, np.full(40, unit)), classifier().fit(X, Y)
+    model = classifier().fit(X, Y, np.full(40, unit))
+    plain = classifier().fit(X, Y)
     assert_same_fit(model, plain, tolerance(classifier))
 
 

@@ -6,7 +6,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from changes import assert_finite
 from iclda import (
     ExpectationMaximizationLDA,
     ImplicitlyConstrainedLDA,
@@ -17,7 +16,8 @@ from iclda import (
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows.memory import MemoryRows
-from problems import by_labeling, draw_marked, every_classifier
+from tests.helpers.changes import assert_finite
+from tests.helpers.problems import by_labeling, draw_marked, every_classifier
 
 # 30. Ties at the threshold.
 
@@ -183,9 +183,8 @@ def test_32_a_column_that_gives_the_classes_away_costs_the_supervised_fit_its_ra
 def test_32_more_directions_than_rows_can_fill_have_no_maximum_unless_shrunk(
     classifier,
 ):
-    X = np.random.default_rng(2).standard_normal(
-        (12, 11)
-    )  # rank 11 > 12 rows - 2 classes
+    # Rank 11 > 12 rows - 2 classes.
+    X = np.random.default_rng(2).standard_normal((12, 11))
     y = np.array([0, 1, 0, 1, *[-1] * 8])
     with pytest.warns(
         ConvergenceWarning, match=r"likelihood has no maximum.*shrink"
@@ -193,13 +192,14 @@ def test_32_more_directions_than_rows_can_fill_have_no_maximum_unless_shrunk(
         model = classifier().fit(X, y)
     told = (
         "takes (nearly) one value per class"
-        if model._gaussians_.is_floored
+        if model._model_.gaussians.is_floored
         else "12 rows are too few"
     )
     assert told in str(caught[-1].message)
     assert model.rank_ == 11
     assert model.converged_ is False
     assert_finite(model, X)
-    shrunk = classifier(shrinkage=0.2).fit(X, y)  # without a warning
+    # Without a warning.
+    shrunk = classifier(shrinkage=0.2).fit(X, y)
     assert shrunk.converged_ is True
     assert_finite(shrunk, X)

@@ -10,7 +10,8 @@ import pytest
 
 from iclda.methods import METHODS
 
-PATIENCE = 30  # seconds for what takes one
+# Seconds for what takes one.
+PATIENCE = 30
 
 # Workers that compute forever, each holding a lock that the system releases when it
 # ends.

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from changes import assert_finite
 from iclda import AutoLDA, MomentConstrainedLDA
 from iclda.methods import FITTED, FURTHER
-from odd_problems import KINDS, OddProblem
+from tests.helpers.changes import assert_finite
+from tests.helpers.odd_problems import KINDS, OddProblem
 
 # What the warnings of a fit begin with or say; all others are of NumPy or of nobody.
 DOCUMENTED = re.compile(
@@ -60,9 +60,8 @@ CLASSIFIERS_BY_NAME = {each.name: each.classifier for each in (*FITTED, *FURTHER
     f"moment-{variant}": partial(MomentConstrainedLDA, variant=variant)
     for variant in ("symmetric", "means-shifted")
 }
-LONGEST = (
-    15  # seconds of processor time for a fit, on a busy machine; AutoLDA makes forty
-)
+# Seconds of processor time for a fit, on a busy machine; AutoLDA makes forty.
+LONGEST = 15
 names = st.sampled_from(list(CLASSIFIERS_BY_NAME))
 
 

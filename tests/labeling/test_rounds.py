@@ -20,7 +20,8 @@ NAMES = np.array(["cat", "dog", "owl"])
 def table(tmp_path, monkeypatch):
     """150 rows of three classes with a remark on each, and their classes by row."""
     monkeypatch.chdir(tmp_path)
-    rng, codes = np.random.default_rng(0), np.arange(150) % 3
+    rng = np.random.default_rng(0)
+    codes = np.arange(150) % 3
     frame = pd.DataFrame(rng.normal(size=(150, 10)) + 2 * np.eye(3, 10)[codes])
     frame.columns = [f"v{k}" for k in range(10)]
     frame.insert(3, "remark", [f"number {k}, {'a' * (k % 7)}" for k in range(150)])
@@ -111,9 +112,8 @@ def test_without_a_clear_fall_nothing_is_predicted(n_right, n_wrong):
 def test_what_more_labels_bring_follows_a_power_law():
     error = ErrorEstimate(0.2, 0.1, 0.3, 50)
     progress = Progress(error, "", 0.4, n_right=10, n_wrong=0, n_labels=40, n_last=20)
-    assert progress.after_more == pytest.approx(
-        0.2 * 40 / 50
-    )  # half the error at twice the labels
+    # Half the error at twice the labels.
+    assert progress.after_more == pytest.approx(0.2 * 40 / 50)
     assert "lower it by about 4.0 points" in str(progress)
 
 
@@ -141,7 +141,8 @@ def test_labels_of_the_file_count_and_join_the_answers(table):
     frame.to_csv(path, index=False)
     asked = ask_for_labels(path, 5, target="kind")
     assert asked.n_labels == 20
-    assert asked.progress.estimate.n_rows == 20  # taken for a random sample
+    # Taken for a random sample.
+    assert asked.progress.estimate.n_rows == 20
     assert not {int(row) for row in asked.answers.ids()} & set(range(20))
     answers = asked.answers
     for row in answers.ids():
@@ -228,7 +229,8 @@ def test_a_column_named_row_identifies_rows(table):
 def test_ids_that_do_not_identify_the_rows_are_refused_before_anything_is_written(
     tmp_path,
 ):
-    path, labels = tmp_path / "t.csv", tmp_path / "to_label.csv"
+    path = tmp_path / "t.csv"
+    labels = tmp_path / "to_label.csv"
     path.write_text("name,x\n" + "".join(f"n{k % 9},{k}\n" for k in range(10)))
     with pytest.raises(
         ValueError, match="must identify the rows, and 'n0' occurs 2 times"

@@ -26,7 +26,8 @@ def test_columns_of_images_and_long_text_are_shown_as_such(tmp_path):
     (tmp_path / "a.png").write_bytes(b"x")
     columns = {"pic": ["a.png", "b.png"], "said": [LONG, LONG], "age": [3, 4]}
     rows = opened(table(tmp_path, **columns))
-    first, second = rows.show(0), rows.show(1)
+    first = rows.show(0)
+    second = rows.show(1)
     assert (first["kind"], first["problem"], first["text"]) == ("image", "", LONG)
     assert first["fields"] == [("age", "3")]
     assert second["problem"] == f"{tmp_path / 'b.png'} does not exist."

@@ -43,7 +43,8 @@ class Witness(ClassifierMixin, BaseEstimator):
         return 0.5
 
 
-seen, tested = [], []
+seen = []
+tested = []
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +66,8 @@ def curve_of(estimator=None, rows=X, y=Y, **options):
 
 
 def test_a_point_trains_on_as_many_rows_as_it_says():
-    sizes = curve_of(Witness(), numbered()).sizes  # by default from none to all
+    # By default from none to all.
+    sizes = curve_of(Witness(), numbered()).sizes
     assert (len(sizes), sizes[0], sizes[-1]) == (7, 0, (~IS_LABELED).sum())
     seen.clear()
     curve = curve_of(Witness(), numbered(), n_unlabeled=[0, 7, 60])
@@ -162,8 +164,10 @@ def test_means_leave_out_what_is_not_finite():
 
 
 @pytest.mark.parametrize(
-    "backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)]
-)  # processes take seconds to start
+    "backend",
+    ["threading", pytest.param("loky", marks=pytest.mark.slow)],
+    # Processes take seconds to start.
+)
 def test_workers_change_no_result(backend):
     alone = curve_of(SelfLearningLDA(), n_unlabeled=[5, 40])
     with joblib.parallel_config(backend=backend):

@@ -85,7 +85,8 @@ def test_beyond_the_guaranteed_rows_all_rows_are_alike():
 def test_the_result_holds_marker_and_classes_as_they_are(y, marker, dtype):
     found = mask_labels(y, 2, random_state=0, unlabeled=marker)
     assert found.dtype == dtype
-    labels, original = encode_labels(found, marker), encode_labels(y, marker)
+    labels = encode_labels(found, marker)
+    original = encode_labels(y, marker)
     assert_array_equal(labels.classes, original.classes)
     assert_array_equal(
         labels.codes[labels.is_labeled], original.codes[labels.is_labeled]

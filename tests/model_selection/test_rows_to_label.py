@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from backends import SOURCES
 from iclda import AutoLDA
 from iclda.datasets import load_fashion_features
 from iclda.model_selection import rows_to_label
+from tests.helpers.row_sources import SOURCES
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,8 @@ def features():
 
 def clusters(n_each=20, n_features=3, seed=0):
     """Five round clusters, and the cluster of every row."""
-    rng, y = np.random.default_rng(seed), np.arange(5 * n_each) % 5
+    rng = np.random.default_rng(seed)
+    y = np.arange(5 * n_each) % 5
     return 20 * rng.standard_normal((5, n_features))[y] + rng.standard_normal(
         (len(y), 3)
     ), y
@@ -89,7 +90,8 @@ def test_any_source_of_rows_gives_the_same_choice(kind, tmp_path):
 def test_of_many_rows_a_sample_is_clustered_and_the_choice_is_repeated():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20_000, 4))
-    one, two = rows_to_label(X, 7), rows_to_label(X, 7)
+    one = rows_to_label(X, 7)
+    two = rows_to_label(X, 7)
     np.testing.assert_array_equal(one, two)
     assert len(set(one) - set(rows_to_label(X, 7, random_state=1))) > 0
 

@@ -56,7 +56,8 @@ def fitted():
 
 
 def test_the_score_is_that_of_the_labeled_rows(fitted):
-    X_labeled, y_labeled = X[IS_LABELED], Y[IS_LABELED]
+    X_labeled = X[IS_LABELED]
+    y_labeled = Y[IS_LABELED]
     predicted = fitted.predict(X_labeled)
     assert semi_supervised_scorer()(fitted, X, Y) == accuracy_score(
         y_labeled, predicted
@@ -94,7 +95,8 @@ def test_a_given_marker_goes_before_that_of_the_classifier():
     y = np.where(IS_LABELED, TRUE, 7)
     expected = model.score(X[IS_LABELED], TRUE[IS_LABELED])
     assert semi_supervised_scorer(unlabeled=7)(model, X, y) == expected
-    assert semi_supervised_scorer()(model, X, Y) == expected  # -1, as in scikit-learn
+    # -1, as in scikit-learn.
+    assert semi_supervised_scorer()(model, X, Y) == expected
 
 
 def test_two_markers_in_one_pipeline_are_refused():

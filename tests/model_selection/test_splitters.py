@@ -87,13 +87,15 @@ def test_unlabeled_rows_change_nothing_for_the_labeled_ones(y, seed):
     tested_alone = [
         test for _, test in splits(KFold(3, random_state=seed), labeled_only)
     ]
-    number = np.cumsum(y != -1) - 1  # of every labeled row among the labeled ones
+    # Of every labeled row among the labeled ones.
+    number = np.cumsum(y != -1) - 1
     tested = [number[test] for _, test in splits(KFold(3, random_state=seed), y)]
     assert_array_equal(np.concatenate(tested), np.concatenate(tested_alone))
 
 
 def test_without_random_state_all_splits_differ():
-    y, cv = np.arange(200) % 2, KFold(2)
+    y = np.arange(200) % 2
+    cv = KFold(2)
     assert len({tuple(test) for _ in range(5) for _, test in splits(cv, y)}) == 10
 
 
@@ -113,7 +115,8 @@ def test_every_split_is_a_partition_and_tests_no_unlabeled_row(y, seed):
 @st.composite
 def grouped(draw):
     """Labels and groups of rows; every class is labeled in two groups or more."""
-    n_classes, n_groups = draw(st.integers(2, 4)), draw(st.integers(4, 12))
+    n_classes = draw(st.integers(2, 4))
+    n_groups = draw(st.integers(4, 12))
     rows = st.tuples(st.integers(-1, n_classes - 1), st.integers(0, n_groups - 1))
     y, groups = np.array(draw(st.lists(rows, min_size=20, max_size=80))).T
     labeled_in = [set(groups[y == k]) for k in range(n_classes)]
@@ -148,7 +151,8 @@ def test_labeled_rows_of_a_group_are_never_on_both_sides(data, seed):
 def test_unlabeled_rows_of_a_tested_group_are_left_out_and_all_others_train(data, seed):
     y, groups = data
     for train, test in group_splits(KFold(3, random_state=seed), y, groups):
-        is_unlabeled, is_tested = y == -1, np.isin(groups, groups[test])
+        is_unlabeled = y == -1
+        is_tested = np.isin(groups, groups[test])
         assert_array_equal(
             train[is_unlabeled[train]], np.flatnonzero(is_unlabeled & ~is_tested)
         )

@@ -181,7 +181,8 @@ def test_settings_reach_what_they_are_for(fitted):
 def test_two_classes_of_many_features_have_an_upright_line(fitted):
     f = fitted(2, 5)
     display = draw(f.model, f.X, **COARSE)
-    assert display.labeled_ == {}  # without y all rows are unlabeled
+    # Without y all rows are unlabeled.
+    assert display.labeled_ == {}
     assert_array_equal(display.points[:, 0], f.model.transform(f.X)[:, 0])
     assert display.names == ("Discriminant", "Largest remaining variation")
     assert np.ptp(line_points(display)[:, 0]) < 1e-9

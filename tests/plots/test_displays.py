@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 
 import iclda.plots
-from docstrings import (
+from iclda import SelfLearningLDA
+from tests.helpers.docstrings import (
     assert_parameters_are_documented,
     bare_signature,
     entries,
     parameters_of,
 )
-from iclda import SelfLearningLDA
 
 DISPLAYS = [getattr(iclda.plots, name) for name in iclda.plots.__all__]
 every_display = pytest.mark.parametrize(
@@ -47,7 +47,8 @@ def drawn(display, ax=None):
             differences=differences, intervals={"a": (0.0, 2.0)}, baseline="b"
         ).plot(ax)
     if name == "LearningCurveDisplay":
-        sizes, means = {"a": np.array([1, 2, 4])}, {"a": rng.uniform(size=3)}
+        sizes = {"a": np.array([1, 2, 4])}
+        means = {"a": rng.uniform(size=3)}
         return display(sizes=sizes, means=means).plot(ax=ax)
     return display.from_estimator(model, X, marked, ax=ax)
 

@@ -31,7 +31,8 @@ def curve_of(scores, sizes=SIZES):
 
 def test_a_band_is_one_standard_error_to_either_side():
     display = LearningCurveDisplay.from_curve({"LDA": curve_of(SCORES)})
-    mean, error = SCORES.mean(axis=1), SCORES.std(axis=1, ddof=1) / np.sqrt(6)
+    mean = SCORES.mean(axis=1)
+    error = SCORES.std(axis=1, ddof=1) / np.sqrt(6)
     assert_allclose(display.lines_["LDA"].get_ydata(), mean)
     for size, (low, high) in band_of(display.bands_["LDA"]).items():
         place = SIZES.index(size)

@@ -32,7 +32,8 @@ def drawn_of(y, X=PROBABILITIES, **options):
 
 @pytest.mark.parametrize(("n_bins", "decimals"), [(4, 9), (10, 2)])
 def test_bins_are_those_of_scikit_learn(n_bins, decimals):
-    rounded = PROBABILITIES.round(decimals)  # to two decimals, many lie on edges
+    # To two decimals, many lie on edges.
+    rounded = PROBABILITIES.round(decimals)
     display = drawn_of(TRUE, rounded, n_bins=n_bins)
     curve = display.curves["Given"]
     observed, predicted = calibration_curve(TRUE, rounded, n_bins=n_bins)
@@ -90,7 +91,8 @@ def test_several_classifiers_are_named_with_their_errors(fitted):
     ]
     assert len({line.get_marker() for line in display.lines_.values()}) == 2
     single = ReliabilityDisplay.from_estimator(f.model, f.X, f.y)
-    assert single.curves["SelfLearningLDA"].counts.sum() == 24  # labeled rows only
+    # Labeled rows only.
+    assert single.curves["SelfLearningLDA"].counts.sum() == 24
     with pytest.raises(ValueError, match="y labels none of the 80 rows"):
         ReliabilityDisplay.from_estimator(f.model, f.X, np.full(80, -1))
     with pytest.raises(ValueError, match=r"same classes.*'three': \[0, 1, 2\]"):

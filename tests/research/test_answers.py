@@ -23,7 +23,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A run of a few cells, and what it said about its progress."""
-    out, said = tmp_path_factory.mktemp("answers"), []
+    out = tmp_path_factory.mktemp("answers")
+    said = []
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("ICLDA_DATA", raising=False)
         patch.setitem(
@@ -65,7 +66,8 @@ def test_every_question_has_an_answer_a_table_and_a_figure(finished):
     html = (out / "report.html").read_text()
     assert html.count("<svg") == 7
     assert "<script" not in html
-    assert not re.search("EMLDA|SLLDA|MCP?LDA|STLDA", html)  # names of the paper
+    # Names of the paper.
+    assert not re.search("EMLDA|SLLDA|MCP?LDA|STLDA", html)
     assert "A quick run" in html
 
 

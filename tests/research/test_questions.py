@@ -22,9 +22,12 @@ pytestmark = pytest.mark.slow
 
 def exact_slope(g):
     """Derivative of the objective of the smallest counterexample, as a fraction."""
-    a, b = 3 - g, 1 + g  # weights of both classes
-    mean_a, mean_b = 10 * (1 - g) / a, 10 * g / b
-    turn_a, turn_b = Fraction(-20) / a**2, Fraction(10) / b**2
+    # Weights of both classes.
+    a, b = 3 - g, 1 + g
+    mean_a = 10 * (1 - g) / a
+    mean_b = 10 * g / b
+    turn_a = Fraction(-20) / a**2
+    turn_b = Fraction(10) / b**2
     variance = (102 - a * mean_a**2 - b * mean_b**2) / 4
     weighted = (
         -(mean_a**2) + 2 * a * mean_a * turn_a + mean_b**2 + 2 * b * mean_b * turn_b

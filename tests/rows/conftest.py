@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from backends import table
-from file_rows import X
+from tests.helpers.file_rows import X
+from tests.helpers.row_sources import table
 
 
 @pytest.fixture(scope="session")

@@ -7,19 +7,21 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from backends import SOURCES, assert_equal_passes, opened
-from changes import assert_same_fit
 from iclda import ExpectationMaximizationLDA, MomentConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows.kinds import in_memory
 from iclda._rows.memory import MemoryRows
-from problems import FAMILY, WHOLE_FAMILY, draw_sample
+from tests.helpers.changes import assert_same_fit
+from tests.helpers.problems import FAMILY, WHOLE_FAMILY, draw_sample
+from tests.helpers.row_sources import SOURCES, assert_equal_passes, opened
 
 RNG = np.random.default_rng(66)
-N_ROWS, N_FEATURES = 700, 3
+N_ROWS = 700
+N_FEATURES = 3
 X = RNG.standard_normal((N_ROWS, N_FEATURES)) * [1, 10, 100] + 5
-X = X.astype(np.float32).astype(np.float64)  # the same numbers in either precision
+# The same numbers in either precision.
+X = X.astype(np.float32).astype(np.float64)
 WEIGHTS = RNG.uniform(0.1, 2, N_ROWS)
 IS_MEMBER = RNG.uniform(size=N_ROWS) < 0.6
 FRAME = frame_of(X)
@@ -248,7 +250,8 @@ def outcome_of(rows, y, weights):
         try:
             model = ExpectationMaximizationLDA().fit(rows, y, weights)
         except ValueError as error:
-            model, said = None, [str(error)]
+            model = None
+            said = [str(error)]
         else:
             said = [str(warning.message) for warning in caught]
     said = [
@@ -268,6 +271,6 @@ def test_12_to_32_faults_are_met_as_in_memory(make, tmp_path):
         model, words = outcome_of(make(rows, folder), y, weights)
         assert words == expected_words, fault
         if expected is not None:
-            found = model._gaussians_.log_joint(np.asarray(rows, dtype=float))
-            wanted = expected._gaussians_.log_joint(np.asarray(rows, dtype=float))
+            found = model._model_.gaussians.log_joint(np.asarray(rows, dtype=float))
+            wanted = expected._model_.gaussians.log_joint(np.asarray(rows, dtype=float))
             assert_allclose(found, wanted, rtol=1e-6, atol=1e-6, err_msg=fault)

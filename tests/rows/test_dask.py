@@ -25,8 +25,12 @@ import dask.dataframe
 from dask.delayed import delayed
 from distributed import Client
 
-from changes import assert_same_fit
-from dask_blocks import (
+from iclda import ColumnError, ImplicitlyConstrainedLDA, MomentConstrainedLDA
+from iclda._rows import dask_workers
+from iclda._rows.dask import DaskRows
+from iclda.rows import from_dask, progress
+from tests.helpers.changes import assert_same_fit
+from tests.helpers.dask_blocks import (
     N_BLOCKS,
     N_FEATURES,
     N_ROWS,
@@ -41,11 +45,7 @@ from dask_blocks import (
     two_workers,
     with_entry,
 )
-from iclda import ColumnError, ImplicitlyConstrainedLDA, MomentConstrainedLDA
-from iclda._rows import dask_workers
-from iclda._rows.dask import DaskRows
-from iclda.rows import from_dask, progress
-from problems import FAMILY, draw_sample
+from tests.helpers.problems import FAMILY, draw_sample
 
 # A cluster that waits for ever is a failure, not a long test.
 pytestmark = pytest.mark.timeout(60)

@@ -11,7 +11,6 @@ from sklearn.utils.fixes import parse_version
 
 strict = pytest.importorskip("array_api_strict")
 
-from backends import array_rows, assert_equal_passes, assert_equal_sums
 from iclda import (
     AverageLDA,
     ImplicitlyConstrainedLDA,
@@ -34,7 +33,8 @@ from iclda._rows.memory import MemoryRows
 from iclda._rows.places import is_out_of_memory, place_of, to_host
 from iclda._rows.protocol import Request
 from iclda.rows import progress
-from problems import STREAMED, change_settings, draw_sample, problem_of
+from tests.helpers.problems import STREAMED, change_settings, draw_sample, problem_of
+from tests.helpers.row_sources import array_rows, assert_equal_passes, assert_equal_sums
 
 RNG = np.random.default_rng(31)
 X = (RNG.standard_normal((3000, 3)) * [1, 10, 100] + 5).astype(np.float32)

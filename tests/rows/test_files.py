@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from backends import opened, table
-from file_rows import (
+from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, rows
+from iclda._rows import kinds
+from iclda._rows.batch_readers import ParquetFiles
+from iclda._rows.files import FileRows
+from iclda._rows.memory import MemoryRows
+from iclda._rows.reservoir import Reservoir
+from tests.helpers.file_rows import (
     FEW,
     FRAME,
     SAMPLE,
@@ -21,13 +26,8 @@ from file_rows import (
     sums,
     with_bad,
 )
-from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, rows
-from iclda._rows import kinds
-from iclda._rows.batch_readers import ParquetFiles
-from iclda._rows.files import FileRows
-from iclda._rows.memory import MemoryRows
-from iclda._rows.reservoir import Reservoir
-from problems import near_all
+from tests.helpers.problems import near_all
+from tests.helpers.row_sources import opened, table
 
 
 def write_parquet(rows, folder, **options):

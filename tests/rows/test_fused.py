@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from backends import array_rows
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows import fused
 from iclda._rows.memory import MemoryRows
-from problems import draw_sample, near_all
+from tests.helpers.problems import draw_sample, near_all
+from tests.helpers.row_sources import array_rows
 
 torch = pytest.importorskip("torch")
 
@@ -114,7 +114,8 @@ def kernels(request, monkeypatch):
 
 def assert_equal_sums(found, expected, rtol=1e-6):
     for name in vars(expected):
-        x, y = getattr(found, name), getattr(expected, name)
+        x = getattr(found, name)
+        y = getattr(expected, name)
         if y is not None:
             assert_allclose(x, y, rtol=rtol, atol=rtol * np.abs(y).max() + 1e-9)
 
@@ -176,7 +177,8 @@ def test_a_kernel_that_cannot_be_built_is_replaced_with_a_warning(kernels, monke
     ):
         found = rows.label_sums(rule, FRAME)
     assert_equal_sums(found, MemoryRows(X).label_sums(rule, FRAME), 1e-11)
-    rows.label_sums(rule, FRAME)  # no second warning
+    # No second warning.
+    rows.label_sums(rule, FRAME)
 
 
 @pytest.mark.parametrize(

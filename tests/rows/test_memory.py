@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from backends import assert_equal_passes, assert_equal_sums
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule, soften
 from iclda._core.rows import Near
 from iclda._rows.chained import ChainedRows
 from iclda._rows.memory import MemoryRows
-from problems import near_all
+from tests.helpers.problems import near_all
+from tests.helpers.row_sources import assert_equal_passes, assert_equal_sums
 
 RNG = np.random.default_rng(21)
 X = RNG.standard_normal((100, 3)) * [1, 10, 100] + 5

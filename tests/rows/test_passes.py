@@ -15,7 +15,7 @@ from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, rows
 from iclda._rows.threads import in_order, read_ahead
 from iclda._system import one_thread_if_small
 from iclda.methods import find_method
-from problems import FAMILY
+from tests.helpers.problems import FAMILY
 
 RNG = np.random.default_rng(78)
 X = RNG.standard_normal((140_000, 2))

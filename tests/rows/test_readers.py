@@ -13,11 +13,21 @@ pl = pytest.importorskip("polars")
 pq = pytest.importorskip("pyarrow.parquet")
 pyarrow_dataset = pytest.importorskip("pyarrow.dataset")
 
-from backends import Dataset, opened, table
-from file_rows import FEW, FRAME, FRAMED, NAMES, SAMPLE, WHOLE, X, fit, named
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
 from iclda._rows.memory import MemoryRows
 from iclda._rows.readers import SlicedArray
+from tests.helpers.file_rows import (
+    FEW,
+    FRAME,
+    FRAMED,
+    NAMES,
+    SAMPLE,
+    WHOLE,
+    X,
+    fit,
+    named,
+)
+from tests.helpers.row_sources import Dataset, opened, table
 
 # Arrays.
 

@@ -11,11 +11,11 @@ pl = pytest.importorskip("polars")
 pq = pytest.importorskip("pyarrow.parquet")
 pyarrow_dataset = pytest.importorskip("pyarrow.dataset")
 
-from backends import opened, table
-from file_rows import FEW, FRAMED, SAMPLE, fit, named
 from iclda import SupervisedLDA, rows
 from iclda._rows.kinds import KINDS
-from problems import SEMI_SUPERVISED
+from tests.helpers.file_rows import FEW, FRAMED, SAMPLE, fit, named
+from tests.helpers.problems import SEMI_SUPERVISED
+from tests.helpers.row_sources import opened, table
 
 ROOT = Path(__file__).parents[2]
 

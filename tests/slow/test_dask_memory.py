@@ -8,11 +8,12 @@ import pytest
 from distributed import Client
 from numpy.testing import assert_allclose
 
-from dask_blocks import read_by, two_workers
 from iclda import MomentConstrainedLDA
 from iclda.rows import from_dask
+from tests.helpers.dask_blocks import read_by, two_workers
 
-N_BLOCKS, N_ROWS, N_FEATURES = 16, 100_000, 40  # 32 MB a block
+# 32 MB a block.
+N_BLOCKS, N_ROWS, N_FEATURES = 16, 100_000, 40
 Y = np.arange(100) % 2
 X = np.random.default_rng(1).standard_normal((100, N_FEATURES)) + 2.0 * Y[:, None]
 
@@ -29,7 +30,8 @@ def reader(seed, n_rows=N_ROWS):
 
 @pytest.fixture(scope="module")
 def client():
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers have no tests
+    # Workers have no tests.
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
     with two_workers("400 MiB") as cluster, Client(cluster) as client:
         yield client
 

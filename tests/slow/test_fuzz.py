@@ -19,14 +19,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
-from table_files import flowers, write, write_model
 from typer.testing import CliRunner
 
 from iclda.__main__ import make_app
+from tests.helpers.table_files import flowers, write, write_model
 
-BUDGET = 150  # seconds for each of the two kinds of cases
-LONGEST = 60  # seconds that one case may take on a busy machine
-EXIT_CODES = {0, 1, 2, 3}  # 130 comes from Ctrl-C only
+# Seconds for each of the two kinds of cases.
+BUDGET = 150
+# Seconds that one case may take on a busy machine.
+LONGEST = 60
+# 130 comes from Ctrl-C only.
+EXIT_CODES = {0, 1, 2, 3}
 WORDS = "species p q color wild class id a,b é 日本 =1+1 @x -1 <b>x</b> nan None {} %s"
 NAMES = [*WORDS.split(), "", " ", '"', "\n", "x" * 300, "\x00", "\x1b[31m"]
 NAMES += [
@@ -106,7 +109,8 @@ def mutate(rng, data):
     """Bytes with some changed, cut out, repeated or put in."""
     data = bytearray(data)
     for _ in range(int(rng.integers(1, 6))):
-        place, width = int(rng.integers(len(data) + 1)), int(rng.geometric(0.05))
+        place = int(rng.integers(len(data) + 1))
+        width = int(rng.geometric(0.05))
         change = pick(rng, ["flip", "flip", "cut", "repeat", "put", "end"])
         if change == "flip" and place < len(data):
             data[place] ^= 1 << int(rng.integers(8))
@@ -187,7 +191,8 @@ def odd_arrow_column(rng, n):
 
 def random_parquet(rng, path):
     frame = random_frame(rng)
-    names, columns = [], []
+    names = []
+    columns = []
     for k, name in enumerate(frame.columns):
         try:
             columns.append(pa.array(frame.iloc[:, k].tolist()))
@@ -262,11 +267,12 @@ def run_command(arguments, folder, out=()):
     assert result.exit_code in EXIT_CODES, result.exit_code
     assert "Traceback" not in result.output, result.output
     assert result.exit_code != 2 or result.stderr.strip(), "nothing is said of an error"
+    # By default.
     hidden = (
         DeprecationWarning,
         PendingDeprecationWarning,
         ResourceWarning,
-    )  # by default
+    )
     seen = [
         str(each.message) for each in shown if not issubclass(each.category, hidden)
     ]
@@ -288,7 +294,8 @@ def table_case(rng, folder):
     """Fit a random table, and use the model on another."""
     path = random_table(rng, folder)
     options = ["--target", "species" if rng.random() < 0.95 else pick(rng, NAMES)]
-    if rng.random() < 0.9:  # to choose one takes seconds
+    # To choose one takes seconds.
+    if rng.random() < 0.9:
         options += ["--method", pick(rng, METHODS)]
     if rng.random() < 0.2:
         options += ["--drop-unusable"]
@@ -365,7 +372,8 @@ def options_case(rng, folder):
     write(folder)
     write(folder, flowers()[:40], "more.parquet")
     (folder / "m.skops").write_bytes(MODEL)
-    given, out = [name], []
+    given = [name]
+    out = []
     for parameter in commands[name].params:
         if parameter.param_type_name == "argument":
             likely = {"data": "flowers.csv", "model": "m.skops"}.get(
@@ -419,7 +427,10 @@ def _prepared(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CASES)
 def test_57_random_input_never_brings_a_traceback(kind, tmp_path, monkeypatch):
-    deadline, number, codes, failures = time.monotonic() + BUDGET, 0, {}, []
+    deadline = time.monotonic() + BUDGET
+    number = 0
+    codes = {}
+    failures = []
     monkeypatch.setattr(tempfile, "tempdir", str(make(tmp_path / "temporary")))
     while time.monotonic() < deadline and len(failures) < 20:
         folder = make(tmp_path / f"{number}")

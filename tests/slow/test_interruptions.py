@@ -13,11 +13,12 @@ import time
 from pathlib import Path
 
 import pytest
-from table_files import call, write
 
-from marked_processes import assert_all_end, start
+from tests.helpers.processes import assert_all_end, start
+from tests.helpers.table_files import call, write
 
-N_MOMENTS = 32  # of each command, and half as many for SIGTERM
+# Of each command, and half as many for SIGTERM.
+N_MOMENTS = 32
 EARLIER = b"what was there"
 COMMANDS = {
     "fit": "flowers.csv --target species --method iclda --out m.skops",
@@ -42,7 +43,8 @@ def begin(folder, command):
     status = Path(f"/proc/{process.pid}/status")
     while (
         process.poll() is None
-    ):  # until it answers SIGTERM itself, which Python does not
+        # Until it answers SIGTERM itself, which Python does not.
+    ):
         line = next(
             (x for x in status.read_text().splitlines() if x.startswith("SigCgt")),
             "x 0",
@@ -71,17 +73,21 @@ def files_in(folder):
 def command(request, tmp_path, monkeypatch):
     """A command, and how long it takes from its first moment to its end."""
     monkeypatch.chdir(tmp_path)
-    data, options = write(tmp_path), ["--target", "species", "--quiet"]
+    data = write(tmp_path)
+    options = ["--target", "species", "--quiet"]
     assert call("fit", data, *options, "--out", tmp_path / "model.skops")[0] == 0
-    process, begun = begin(tmp_path, request.param), time.monotonic()
+    process = begin(tmp_path, request.param)
+    begun = time.monotonic()
     assert end(process) == (0, [])
     return request.param, time.monotonic() - begun
 
 
 def stop_at_any_moment(folder, command, seconds, number, n_moments):
     """Exit codes and lines; every third time the folder of a study is still empty."""
-    moments, found = random.Random(number), []
-    expected, out = files_in(folder), folder / "out"
+    moments = random.Random(number)
+    found = []
+    expected = files_in(folder)
+    out = folder / "out"
     for k in range(n_moments):
         for name in ("m.skops", "p.csv"):
             (folder / name).write_bytes(EARLIER)
@@ -117,7 +123,8 @@ def test_47_ctrl_c_at_any_moment_is_one_line(command, tmp_path):
 def test_47_sigterm_at_any_moment_says_nothing(command, tmp_path):
     found = stop_at_any_moment(tmp_path, *command, signal.SIGTERM, N_MOMENTS // 2)
     stopped = [(code, lines) for code, lines in found if code != 0]
-    assert len(stopped) > N_MOMENTS / 8  # a study that goes on ends early
+    # A study that goes on ends early.
+    assert len(stopped) > N_MOMENTS / 8
     assert [
         each for each in stopped if each not in ((143, []), (-signal.SIGTERM, []))
     ] == []

@@ -8,11 +8,12 @@ import subprocess
 import time
 
 import pytest
-from table_files import write
 
-from marked_processes import assert_all_end, start, workers_of
+from tests.helpers.processes import assert_all_end, start, workers_of
+from tests.helpers.table_files import write
 
-N_ROUNDS, N_KILLS = 4, 25  # a hundred of each study
+# A hundred of each study.
+N_ROUNDS, N_KILLS = 4, 25
 STUDIES = {
     "reproduce": "--datasets Haberman --methods LDA,ICLDA --repeats 2 "
     "--curve-repeats 2",
@@ -45,7 +46,8 @@ def files_in(folder):
     return {
         str(path.relative_to(folder)): None if path.is_dir() else path.read_bytes()
         for path in folder.rglob("*")
-        if path.suffix not in (".sqlite", ".html")  # these hold times
+        # These hold times.
+        if path.suffix not in (".sqlite", ".html")
     }
 
 
@@ -63,7 +65,8 @@ def rows_in(folder):
 @pytest.fixture(scope="module", params=STUDIES)
 def alone(request, tmp_path_factory):
     """A study that nobody disturbs: its name, its folder, and how long it took."""
-    folder, begun = tmp_path_factory.mktemp("alone"), time.monotonic()
+    folder = tmp_path_factory.mktemp("alone")
+    begun = time.monotonic()
     end(begin(folder, request.param))
     return request.param, folder, time.monotonic() - begun
 
@@ -79,11 +82,15 @@ def test_40_a_hundred_random_kills_lose_nothing_and_change_no_table(
     alone, tmp_path, seed
 ):
     study, undisturbed, seconds = alone
-    moments, marks, n_kills, folder = random.Random(seed), [], 0, tmp_path / "0"
+    moments = random.Random(seed)
+    marks = []
+    n_kills = 0
+    folder = tmp_path / "0"
     while n_kills < N_KILLS:
         process = begin(folder, study)
         marks.append(process.mark)
-        if moments.random() < 0.3:  # first one of its workers, whose work is done again
+        # First one of its workers, whose work is done again.
+        if moments.random() < 0.3:
             time.sleep(moments.uniform(0.1, 0.5) * seconds)
             for worker in workers_of(process)[:1]:
                 os.kill(worker, signal.SIGKILL)
@@ -93,13 +100,15 @@ def test_40_a_hundred_random_kills_lose_nothing_and_change_no_table(
         except subprocess.TimeoutExpired:
             process.kill()
             n_kills += 1
-        else:  # done before its moment: another one
+        # Done before its moment: another one.
+        else:
             end(process)
             assert_nothing_was_lost(folder, undisturbed)
             folder = tmp_path / str(n_kills)
             continue
         process.communicate()
-        if moments.random() < 0.5:  # or the next one starts beside what is left
+        # Or the next one starts beside what is left.
+        if moments.random() < 0.5:
             assert_all_end(process.mark)
     for mark in marks:
         assert_all_end(mark)

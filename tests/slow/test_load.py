@@ -28,7 +28,8 @@ SIZES = {
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("memory")  # a fit takes up to 10 GB: one at a time
+# A fit takes up to 10 GB: one at a time.
+@pytest.mark.xdist_group("memory")
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 @pytest.mark.parametrize("name", EVERY)
 def test_59_very_many_classes_or_features_end_in_an_answer_or_a_refusal(name, size):

@@ -6,9 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from table_files import flowers, write, write_model
 
-MEGABYTES = [4, 64, 256]  # beyond what Python and the packages take
+from tests.helpers.table_files import flowers, write, write_model
+
+# Beyond what Python and the packages take.
+MEGABYTES = [4, 64, 256]
 COMMANDS = {
     "fit": "fit many.csv --target species --method moment --out m.skops --quiet",
     "predict": "predict model.skops many.csv --out p.csv --quiet",
@@ -59,14 +61,14 @@ def test_55_a_process_of_little_memory_ends_in_an_answer_or_in_one_line(
         text=True,
     )
     lines = done.stderr.splitlines()
-    if done.returncode == -signal.SIGABRT:  # Arrow gives up by itself, in C++
+    # Arrow gives up by itself, in C++.
+    if done.returncode == -signal.SIGABRT:
         assert "/arrow/" in done.stderr
     elif done.returncode:
         assert (done.returncode, len(lines)) == (2, 1), done.stderr
         assert lines[0].startswith("Error: ")
-        assert re.search(
-            "memory|failed to map", lines[0]
-        )  # of a library that is loaded late
+        # Of a library that is loaded late.
+        assert re.search("memory|failed to map", lines[0])
     else:
         assert lines == []
     assert not [path.name for path in folder.glob(".*")] or done.returncode < 0

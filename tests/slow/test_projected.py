@@ -8,7 +8,7 @@ from iclda.datasets import BENCHMARKS
 from iclda.studies.paper.design import N_FOLDS, TABLES, n_labeled_of
 from iclda.studies.paper.splits import fold_split, load_sets
 from iclda.studies.store import cells_of
-from problems import one_hot
+from tests.helpers.problems import one_hot
 
 
 def supervised_predictions(X, codes, rows):
@@ -20,7 +20,8 @@ def supervised_predictions(X, codes, rows):
     kept = size > 1e-6 * size[0]
     z = left[:, kept] * np.sqrt(len(rows))
     labeled = z[: len(X)]
-    targets, mean = one_hot(codes, 2), labeled.mean(axis=0)
+    targets = one_hot(codes, 2)
+    mean = labeled.mean(axis=0)
     slopes = np.linalg.lstsq(
         labeled - mean, targets - targets.mean(axis=0), rcond=1e-6
     )[0]
@@ -42,7 +43,8 @@ def test_the_projected_fit_is_never_worse_on_the_training_rows(name):
     for cell in cells:
         split = fold_split(codes, n_labeled_of(data.X.shape[1]), 0, cell)
         order = np.r_[split.labeled, split.unlabeled]
-        rows, truth = data.X[order], codes[order]
+        rows = data.X[order]
+        truth = codes[order]
         y = np.r_[codes[split.labeled], np.full(len(split.unlabeled), -1)]
         fit = ImplicitlyConstrainedLeastSquares(variant="projected").fit(rows, y)
         assert fit.converged_

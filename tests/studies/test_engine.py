@@ -4,12 +4,12 @@ import sys
 from functools import partial
 
 from cloudpickle import register_pickle_by_value
-from result_rows import coded_set
 
 from iclda.studies.engine import run_tasks
 from iclda.studies.paper.run import run_cell
 from iclda.studies.paper.splits import CodedSet
 from iclda.studies.store import cells_of
+from tests.helpers.paper_rows import coded_set
 
 METHODS = ("LDA", "ICLDA")
 

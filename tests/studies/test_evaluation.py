@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import brier_score_loss
-from table_files import call, flowers, write, write_model
 
 from iclda import load_model
 from iclda.studies.evaluation import Evaluation, base_rate_sentence
 from iclda.studies.measures import Confusion
+from tests.helpers.table_files import call, flowers, write, write_model
 
 SPECIES = np.array(["iris", "lily", "rose"], dtype=object)
 
@@ -127,7 +127,8 @@ def test_classes_that_the_model_does_not_know_count_as_wrong_and_marks_as_unknow
 
 
 def test_a_page_is_written_on_request(model, tmp_path):
-    data, page = write(tmp_path, known(), "<b>.csv"), tmp_path / "page.html"
+    data = write(tmp_path, known(), "<b>.csv")
+    page = tmp_path / "page.html"
     code, said, _ = call("evaluate", model, data, "--out", page)
     assert code == 0
     assert f"Wrote {page}." in said

@@ -4,7 +4,8 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from result_rows import curve_rows
+
+from tests.helpers.paper_rows import curve_rows
 
 pytest.importorskip("matplotlib", reason="figures need iclda[experiments]")
 

@@ -56,7 +56,8 @@ def test_shards_whose_numbers_have_another_order_than_their_names_are_refused(tm
 
 
 def test_an_npz_file_has_columns_beside_its_features(tmp_path):
-    names, kinds = np.array([f"n{k}" for k in range(50)]), np.arange(50) % 2
+    names = np.array([f"n{k}" for k in range(50)])
+    kinds = np.arange(50) % 2
     np.savez(tmp_path / "x.npz", X=X, name=names, kind=kinds, other=np.arange(3))
     file = FeatureFile(tmp_path / "x.npz", ["name"])
     assert file.columns[:2] == ("name", "kind")

@@ -34,7 +34,8 @@ MEASUREMENTS = {
     "id": RNG.normal(size=60),
     "group id": RNG.integers(0, 5, 60),
     "key": [3, 1, 2],
-    "row": np.arange(60),  # noted when the table is read
+    # Noted when the table is read.
+    "row": np.arange(60),
     "text id": ["a", "b"] * 30,
 }
 # Classes of 40 rows, of which a quarter is unlabeled.
@@ -100,8 +101,11 @@ def test_a_column_that_gives_the_class_away_is_a_warning_with_the_way_out(
     "values",
     [
         np.where(
-            (np.arange(40) % 2) & (np.arange(40) < 15), "heart", None
-        ),  # may be chance
+            (np.arange(40) % 2) & (np.arange(40) < 15),
+            "heart",
+            None,
+            # May be chance.
+        ),
         np.where(np.arange(40) % 3, 1.5, np.nan),
         np.full(40, np.nan),
         np.arange(40) % 3,

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from iclda.tabular import read_table
-from table_texts import read
+from tests.helpers.table_texts import read
 
 LABELS = {
     "categories, one of them unused": pa.DictionaryArray.from_arrays(

@@ -143,7 +143,8 @@ def test_several_columns_that_cannot_be_used_can_be_left_out_at_once(tmp_path):
 def customers(n=240):
     """A table as people have it: numbers, text, booleans and gaps in all of them."""
     rng = np.random.default_rng(5)
-    age, income = rng.normal(50, 10, n), rng.lognormal(8, 1, n)
+    age = rng.normal(50, 10, n)
+    income = rng.lognormal(8, 1, n)
     frame = pd.DataFrame(
         {
             "city": rng.choice(["Delft", "Leiden", "Gouda"], n),

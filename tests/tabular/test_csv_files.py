@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from iclda.tabular import read_table
-from table_texts import TEXT, read, write
+from tests.helpers.table_texts import TEXT, read, write
 
 SPELLINGS = {
     "semicolons": TEXT.replace(",", ";").encode(),
@@ -28,7 +28,8 @@ SPELLINGS = {
 
 @pytest.mark.parametrize("spelled", SPELLINGS.values(), ids=SPELLINGS)
 def test_a_table_is_the_same_however_it_is_spelled(tmp_path, spelled):
-    expected, found = read(tmp_path, TEXT), read(tmp_path, spelled, "other.csv")
+    expected = read(tmp_path, TEXT)
+    found = read(tmp_path, spelled, "other.csv")
     pd.testing.assert_frame_equal(found.features, expected.features)
     assert found.labels.tolist() == expected.labels.tolist()
 

@@ -109,10 +109,8 @@ def test_other_columns_than_in_training_are_refused(encoder):
 
 @pytest.mark.parametrize(("size", "shown"), [(9e200, r"9e\+200"), (-np.inf, "inf")])
 def test_19_numbers_whose_squares_overflow_are_refused(size, shown):
-    fitted, odd = (
-        NumberEncoder().fit(frame(far=[1.0, 2.0])),
-        frame(far=[1.0, None, size]),
-    )
+    fitted = NumberEncoder().fit(frame(far=[1.0, 2.0]))
+    odd = frame(far=[1.0, None, size])
     for method in (clone(fitted).fit, fitted.transform):
         with pytest.raises(
             ValueError, match=f"'far' holds numbers up to {shown} in size"
@@ -142,7 +140,8 @@ def test_dates_become_year_month_and_weekday(tmp_path, suffix):
     assert column_kinds(model) == {"visit": "date", "age": "number"}
     encoded = model[:-1].transform(table.features)
     assert list(encoded) == ["age", "visit year", "visit month", "visit weekday"]
-    assert encoded.iloc[0, 1:].tolist() == [2023, 6, 4]  # a Thursday
+    # A Thursday.
+    assert encoded.iloc[0, 1:].tolist() == [2023, 6, 4]
     assert encoded.iloc[5, 1:].tolist() == encoded.drop(5).iloc[:, 1:].median().tolist()
     counts = predict_file(model, column_kinds(model), data, tmp_path / "p.csv")
     assert counts.filled == {"visit": 1}

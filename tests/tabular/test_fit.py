@@ -11,7 +11,8 @@ from iclda.tabular.fit import FitReport, fit_table
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    rng, kinds = np.random.default_rng(0), np.where(np.arange(60) % 2, "a", "b")
+    rng = np.random.default_rng(0)
+    kinds = np.where(np.arange(60) % 2, "a", "b")
     frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["p", "q"])
     frame["kind"] = np.where(np.arange(60) < 20, kinds, None)
     path = tmp_path_factory.mktemp("tables") / "data.csv"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from table_texts import read, write
+from tests.helpers.table_texts import read, write
 
 FEATURES = "size,name,class\n1,p,x\n2,q,y\n3,r,x\n4,s,y\n"
 

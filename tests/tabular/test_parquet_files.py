@@ -6,7 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_array_equal
 
+from iclda._rows.parquet import ParquetFile
 from iclda.tabular import read_table
+from iclda.tabular.files import open_table
 
 LISTS = [[float(k), k / 2] for k in range(4)]
 
@@ -55,3 +57,26 @@ def test_lists_that_cannot_be_used_are_named_with_their_row(tmp_path, bad, messa
     )
     table = read_table(tmp_path / "data.parquet", target="class", drop="e")
     assert list(table.features) == ["x"]
+
+
+def test_a_number_that_has_changed_on_disk_is_refused(tmp_path):
+    path = tmp_path / "data.parquet"
+    numbers = np.arange(100) / 7
+    rows = pa.table({"x": numbers, "class": ["a", "b"] * 50})
+    options = {"use_dictionary": False, "write_page_checksum": True}
+    pq.write_table(rows, path, compression="none", **options)
+    data = bytearray(path.read_bytes())
+    # Another number, as plausible as any.
+    data[data.index(numbers[50].tobytes())] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"data\.parquet cannot be read: .*checksum"):
+        read_table(path, target="class")
+
+
+def test_the_number_of_rows_is_known_without_reading_them(tmp_path, monkeypatch):
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.table({"x": [1.0, 2.0, 4.0]}), path)
+    file = open_table(path)
+    monkeypatch.setattr(ParquetFile, "read", None)
+    monkeypatch.setattr(ParquetFile, "batches", None)
+    assert file.n_rows == 3

@@ -20,7 +20,8 @@ from iclda.tabular.summaries import (
 
 
 def rows(n_classes):
-    rng, y = np.random.default_rng(0), np.arange(120) % n_classes
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % n_classes
     X = rng.normal(size=(120, 3)) * [1, 100, 0.01]
     X[:, 1] += 250 * y
     X[:, 2] += 0.02 * (y == 1)
@@ -68,10 +69,11 @@ def test_several_classes_have_discriminants_by_the_share_of_what_they_separate()
     assert line.startswith("  discriminant 1, from ")
     assert "of what separates the classes: large " in line
     sign = 1 if found[0]["coefficients"]["large"] > 0 else -1
+    # "large" grows from a to c.
     assert (found[0]["low"], found[0]["high"])[::sign] == (
         "a",
         "c",
-    )  # "large" grows from a to c
+    )
 
 
 def test_that_nothing_was_learned_comes_first_and_nothing_is_praised(tmp_path):

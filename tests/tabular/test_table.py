@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from iclda.tabular import read_table
 from iclda.tabular.column_types import kinds_of
-from table_texts import TEXT, read, write
+from tests.helpers.table_texts import TEXT, read, write
 
 
 def test_features_keep_the_order_of_the_file_and_labels_are_text_or_none(tmp_path):

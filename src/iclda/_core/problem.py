@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -100,6 +100,14 @@ class LabeledSummary:
         return Moments(self.weight, mean, self.within + shift.T @ shift)
 
 
+class LabeledRows(NamedTuple):
+    """Labeled rows in memory, in the user's units; their codes and weights."""
+
+    rows: AnyArray
+    codes: AnyArray
+    weights: Array
+
+
 def summarize_labeled(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledSummary:
     """Summarize labeled rows in two passes, or in memory if they are few."""
     has_codes = labels.labels.shape == (rows.n_rows,)
@@ -148,6 +156,7 @@ class Problem:
     proportions : (K, 2) smallest and largest shares of the classes in the unlabeled
         weight
     start : scores that iterations begin with; None for those of the supervised fit
+    labeled_rows : the labeled rows, for methods that use them one by one
     """
 
     frame: Frame
@@ -159,6 +168,11 @@ class Problem:
     n_left_out: int = 0
     proportions: Array | None = None
     start: LinearRule | None = None
+    labeled_rows: LabeledRows | None = None
+
+    @property
+    def has_unlabeled_rows(self) -> bool:
+        return self.unlabeled.n_rows > 0
 
     @property
     def n_classes(self) -> int:

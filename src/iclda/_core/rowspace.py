@@ -4,7 +4,7 @@ n rows span at most n directions, whatever the number of features d. A fit in
 coordinates along these is the fit in all features: without shrinkage the other
 directions are left out anyway, and with it their variance is that of the target of the
 shrinkage, the same for every labeling. No matrix of d x d numbers is formed.
-``prepare`` reduces the rows, and lifts the fitted model.
+``prepare`` reduces the rows, and the base class of the classifiers lifts the model.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -44,8 +44,15 @@ from .._system import one_thread_if_small
 from ..methods import FITTED, FROM_THE_SAFEST, Method, find_method, safety_rank
 from .base import LinearGaussianClassifier
 from .diagnosis import warn_if_nothing_learned, warn_of_no_unlabeled
+from .fit_inputs import (
+    MIN_WIDE_FEATURES,
+    FitInputs,
+    Needs,
+    find_non_finite,
+    prepare_opened,
+)
 from .labels import FREE, plain
-from .prepare import WIDE, FitInputs, find_non_finite, prepare
+from .linear_model import LinearModel
 
 # Folds and repeats of the cross-validation, as in `iclda compare --fast`.
 _N_FOLDS = 10
@@ -141,7 +148,8 @@ class Trial:
 def draw_trial(inputs: FitInputs, seed: int) -> Trial:
     """Take the rows on which methods are compared, or samples if there are many."""
     common_units = inputs.frame.scale / inputs.frame.scale.max()
-    labeled, codes, weights = inputs.labeled_rows()
+    rows, codes, weights = inputs.labeled_rows
+    labeled = inputs.frame.apply(rows)
     n_most = max(_MIN_TRIAL_ROWS, _MAX_TRIAL_ENTRIES // labeled.shape[1])
 
     n_labeled = min(_MAX_TRIAL_LABELED_ROWS, n_most)
@@ -251,7 +259,7 @@ def _worth_comparing(
         # All semi-supervised methods would give the supervised fit.
         methods = [each for each in methods if not each.uses_unlabeled] or methods[:1]
     methods = affordable(methods, trial.size, AUTO_BUDGET)
-    if inputs.proportions is None:
+    if _trial_proportions(inputs) is None:
         methods = without_free_search(methods, inputs.n_labeled, trial.n_features)
     return methods
 
@@ -270,7 +278,7 @@ def _trial_classifiers(
         classifier = method.classifier(
             shrinkage=shrinkage,
             priors=priors,
-            proportions=inputs.proportions,
+            proportions=_trial_proportions(inputs),
             seed=seed,
         )
         if "normalize" in classifier.get_params():
@@ -279,6 +287,15 @@ def _trial_classifiers(
         limit_starts(classifier, trial.n_classes, trial.n_features, AUTO_BUDGET)
         classifiers.append(classifier)
     return classifiers
+
+
+def _trial_proportions(inputs: FitInputs) -> Any:
+    """Return the proportions for rows whose classes are codes.
+
+    Those of the labels, and learned ones, differ from fold to fold.
+    """
+    given = inputs.arguments.proportions
+    return given if isinstance(given, str) else inputs.proportions
 
 
 def _why_chosen(n_methods: int, n_tested: int, is_best: bool) -> str:
@@ -315,6 +332,21 @@ def _share_of_unlabeled(trial: Trial, inputs: FitInputs) -> float:
     if trial.n_features < MANY_FEATURES or not len(trial.unlabeled):
         return 1.0
     return len(trial.unlabeled) / inputs.unlabeled.n_rows
+
+
+def _inputs_for(chosen: Any, inputs: FitInputs) -> FitInputs:
+    """Return the inputs as a chosen classifier takes them."""
+    arguments = inputs.arguments.with_parameters(chosen)
+    arguments = replace(arguments, normalize=inputs.unit or False)
+    if chosen.n_features_in_ >= MIN_WIDE_FEATURES:
+        # The classifier may be able to fit few rows in the space that they span.
+        return prepare_opened(inputs.opened, arguments, chosen._needs)
+    return replace(inputs, arguments=arguments, needs=chosen._needs)
+
+
+def _of_estimator(name: str) -> Any:
+    """Return a property that is the fitted attribute of ``estimator_``."""
+    return property(lambda self: getattr(self.estimator_, name))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -420,9 +452,8 @@ class AutoLDA(LinearGaussianClassifier):
     ('average', None)
     """
 
-    _needs_positive_priors = True
-    # The method that is chosen may narrow the rows itself.
-    _can_narrow = False
+    # The method that is chosen may have further needs.
+    _needs = Needs(positive_priors=True, all_features=True)
     _own_constraints: ClassVar[dict[str, Any]] = {"methods": ["array-like", None]}
 
     shrinkage: Any = "auto"
@@ -433,19 +464,19 @@ class AutoLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
-        self._store_center(inputs)
         methods = self._methods()
         seed = self._seed()
         # The average alone needs no comparison: it tests itself as it weighs its
         # members.
         names = [each.name for each in methods]
         is_average = names == ["average"] and inputs.unlabeled.n_rows > 0
-        if inputs.ignores_labeled_shares or is_average:
+        is_free = isinstance(self.proportions, str) and self.proportions == FREE
+        if is_free or is_average:
             why = _UNCOMPARED if len(methods) > 1 else ""
             choice = Choice(methods[0], why, n_tested=0)
         else:
             choice = choose_method(inputs, methods, self.shrinkage, seed)
-        self._adopt(choice.method, inputs, seed)
+        self.estimator_ = self._fit_chosen(choice.method, inputs, seed)
         if is_average:
             choice = _tested_by_itself(choice.method, self.estimator_)
         self._store_choice(choice)
@@ -470,44 +501,61 @@ class AutoLDA(LinearGaussianClassifier):
         if estimate is not None:
             self.error_interval_ = (estimate.low, estimate.high)
 
-    def _adopt(self, method: Method, inputs: FitInputs, seed: int) -> None:
-        """Fit the chosen method to all rows, and predict as it does."""
+    def _fit_chosen(self, method: Method, inputs: FitInputs, seed: int) -> Any:
+        """Return the classifier of a method, fitted to all rows."""
         chosen = method.classifier(
             shrinkage=self.shrinkage,
             priors=self.priors,
             proportions=self.proportions,
             seed=seed,
         )
-        if "normalize" in chosen.get_params():
-            chosen.set_params(normalize=self.normalize)
-        self._copy_shared(chosen)
+        shared = {
+            "normalize": self.normalize,
+            "unlabeled": self.unlabeled,
+            "n_jobs": self.n_jobs,
+        }
+        own = chosen.get_params(deep=False)
+        chosen.set_params(**{name: shared[name] for name in shared if name in own})
+        chosen.n_features_in_ = self.n_features_in_
+        if inputs.feature_names is not None:
+            chosen.feature_names_in_ = self.feature_names_in_
+
         if not method.uses_unlabeled and inputs.every_unlabeled is not None:
             # Other methods notice NaN when they sum the unlabeled rows.
             find_non_finite(inputs.sources)
         if inputs.unlabeled.n_rows == 0:
             name = type(self).__name__
-            warn_of_no_unlabeled(name, self.unlabeled, chosen._supervised_name)
-        if self.n_features_in_ >= WIDE:
-            # The method may be able to fit few rows in the space that they span.
-            inputs = prepare(inputs.passed, chosen, inputs.unit)
+            warn_of_no_unlabeled(name, self.unlabeled, chosen._needs.supervised)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
-            chosen._fit_inputs(inputs)
-        self.estimator_ = chosen
-        self.classes_ = chosen.classes_
-        self.shrinkage_ = chosen.shrinkage_
-        self.rank_ = chosen.rank_
-        self._store_model(chosen._gaussians_)
+            chosen._fit_inputs(_inputs_for(chosen, inputs))
+        return chosen
+
+    @property
+    def _model_(self) -> LinearModel:
+        model: LinearModel = self.estimator_._model_
+        return model
+
+    @property
+    def center_(self) -> Array | None:
+        """Vector subtracted from rows before they are scaled to length 1, or None."""
+        return self._model_.center
+
+    classes_ = _of_estimator("classes_")
+    priors_ = _of_estimator("priors_")
+    class_weights_ = _of_estimator("class_weights_")
+    means_ = _of_estimator("means_")
+    covariance_ = _of_estimator("covariance_")
+    coef_ = _of_estimator("coef_")
+    intercept_ = _of_estimator("intercept_")
+    shrinkage_ = _of_estimator("shrinkage_")
+    rank_ = _of_estimator("rank_")
 
     @property
     def error_estimate(self) -> ErrorEstimate | None:
         """Error, interval and rows as one value that prints as a sentence, or None."""
         check_is_fitted(self)
         return _estimate_of(self)
-
-    def _move_fitted(self, X: Any) -> None:
-        super()._move_fitted(X)
-        self.estimator_._move_fitted(X)
 
     def _methods(self) -> list[Method]:
         """Return the methods to choose from, the safest first.

@@ -1,16 +1,15 @@
 """The average of fits that use the unlabeled rows differently.
 
-Its members are three kinds of EM and logistic regression, and it predicts by the mean
-of their scores, weighed by their errors on held-out labels. ``AverageLDA`` is the
-classifier. Other classifiers take the shares of the classes among the unlabeled rows
-from the same average (``with_proportions``).
+Its members are three kinds of EM and logistic regression. ``average_rule`` is the mean
+of their scores, weighed by their errors on held-out labels: ``AverageLDA`` predicts by
+it. Other classifiers take the shares of the classes among the unlabeled rows from it
+(``learn_shares``).
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.optimize
@@ -21,17 +20,15 @@ from sklearn.neighbors import kneighbors_graph
 
 from .._core import AnyArray, Array
 from .._core.frame import mean_variance_in_frame
-from .._core.gaussian import Gaussians
 from .._core.labelsums import LinearRule
-from .._core.problem import LabeledSummary, Problem, summarize_rows
+from .._core.problem import LabeledRows, Problem, summarize_rows
 from .._core.solvers.anchored import (
     anchored_em,
-    gaussians_of_rule,
     mean_of_rules,
     of_unit_spread,
     refit,
 )
-from .._error_estimate import estimate_final_error, row_losses
+from .._error_estimate import row_losses
 from .._held_out import (
     NO_FOLD,
     draw_labeled,
@@ -42,9 +39,6 @@ from .._held_out import (
 from .._messages import FitError
 from .._rows.memory import MemoryRows
 from .._rows.unit_length import MANY_FEATURES
-from .._system import one_thread_if_small
-from .base import Fit, LinearGaussianClassifier
-from .prepare import FitInputs
 
 # Rounds of EM: more of them change few labels.
 _N_ROUNDS = 20
@@ -91,155 +85,9 @@ _TESTED_WITH_WORK = 5e7
 
 # Added to the number of rows of every class, so that no learned share is 0.
 _PSEUDO_COUNT = 0.5
-# Attributes of a fit whose labels cannot be held out.
-_UNTESTED = {"error_": None, "error_interval_": None, "loss_": None, "n_tested_": 0}
 
 # Labeled rows in frame coordinates, their codes, and their weights.
 Labeled = tuple[Array, AnyArray, Array]
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class AverageLDA(LinearGaussianClassifier):
-    """The average of four fits: three kinds of EM, and logistic regression.
-
-    Made for a handful of labels on features of a frozen network, where no label can be
-    spared to choose a method. The scores of four linear classifiers, each scaled to
-    unit spread, are averaged: EM; EM whose class sizes among the unlabeled rows
-    approach those among the labels; EM whose shrinkage falls from 0.9 in steps; and
-    logistic regression of the labeled rows. The class means of the first two are drawn
-    to the labeled rows: those of a class of n labels by n / (n + 8). With 64 features
-    or more these two start from labels that spread to neighbors among the rows. Where
-    classes have two labels or more, a cross-validation weighs the four by their errors
-    and sets how sure the probabilities are. It is again a model of Gaussian classes
-    with one covariance.
-
-    Parameters
-    ----------
-    priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates
-        them.
-    shrinkage : float in [0, 1) or "auto", default="auto"
-        Share of the mean variance within classes on the diagonal of the covariance, of
-        all EMs; "auto" is the geometric mean of those of Chen et al. for the labeled
-        rows, about class means, and for all rows. None is 0.
-    unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
-    proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
-        Shares of the classes among the unlabeled rows, if they are known; all EMs
-        approach them. "auto" is None: the average learns them. "free" leaves out the
-        member that approaches the shares among the labels, for labels of rows that were
-        chosen instead of drawn at random.
-    normalize : bool or "auto", default="auto"
-        Whether rows are scaled to length 1, about their mean if that is far from zero,
-        as suits features of a network. "auto": with 64 features or more.
-    n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
-        says otherwise, -1 is all cores. The fit does not depend on it.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Classes, sorted.
-    priors_ : ndarray of shape (n_classes,)
-        Class priors used to predict.
-    class_weights_ : ndarray of shape (n_classes,)
-        Share of the weight in every class.
-    means_ : ndarray of shape (n_classes, n_features)
-        Means of the Gaussian classes that have the averaged scores.
-    covariance_ : ndarray of shape (n_features, n_features)
-        Covariance within classes.
-    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the
-        second.
-    intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
-    member_weights_ : dict
-        Weight of every member: "em", "annealed", "labeled shares" and "logistic".
-    error_ : float or None
-        Share of new rows that get a wrong class, from the held-out labels of that
-        cross-validation; None with fewer than 8 of them, or 3 a class on average.
-    error_interval_ : tuple of two floats or None
-        Its 90 % interval.
-    loss_ : float or None
-        Mean Brier score of the held-out labels.
-    n_tested_ : int
-        Number of held-out labels.
-    n_passes_ : int
-        Number of times all unlabeled rows were read.
-    shrinkage_ : float
-        Shrinkage used.
-    rank_ : int
-        Rank of the covariance of all rows.
-    center_ : ndarray or None
-        Vector subtracted from rows before they are scaled to length 1; None if they are
-        not scaled. Means, covariance and coefficients are those of the scaled rows.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, when X has string column names.
-
-    Examples
-    --------
-    >>> from iclda import AverageLDA
-    >>> X = [[0.0], [1.0], [5.0], [6.0], [0.5], [1.5], [4.5], [5.5]]
-    >>> y = [0, 0, 1, 1, -1, -1, -1, -1]
-    >>> AverageLDA().fit(X, y).predict([[2.0], [4.0]])
-    array([0, 1])
-    """
-
-    _needs_positive_priors = True
-    _supervised_name = (
-        "SupervisedLDA of the same shrinkage and, with many features, scaled rows"
-    )
-
-    shrinkage: Any = "auto"
-    proportions: Any = None
-    normalize: bool | str = "auto"
-    n_jobs: int | None = None
-
-    def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
-        labeled = inputs.labeled_rows()
-        with_shares = not inputs.ignores_labeled_shares
-        with one_thread_if_small(len(problem.moments.mean)):
-            average = average_rule(problem, labeled, with_shares=with_shares)
-        attributes = {
-            "member_weights_": average.member_weights,
-            "n_passes_": 1 + average.n_passes,
-        }
-        if average.held_out is not None and not inputs.ignores_labeled_shares:
-            attributes |= _error_attributes(average.held_out, inputs)
-        model = gaussians_of_rule(problem, average.rule, problem.shrinkage)
-        return Fit(model, {**_UNTESTED, **attributes}, rule=average.rule)
-
-    def _supervised_attributes(
-        self, model: Gaussians, labeled: LabeledSummary
-    ) -> dict[str, Any]:
-        return {"member_weights_": {}, **_UNTESTED}
-
-
-def _error_attributes(held_out: HeldOut, inputs: FitInputs) -> dict[str, Any]:
-    """Return what held-out labels say of the fit to all rows."""
-    # On tables more unlabeled rows hardly help.
-    share_of_unlabeled = 1.0
-    if inputs.unit is not None:
-        share_of_unlabeled = held_out.n_unlabeled / inputs.unlabeled.n_rows
-    # The bootstrap draws rows by their index: sorted, their order does not matter.
-    order = np.argsort(held_out.losses)
-    estimate = estimate_final_error(
-        held_out.losses[None, order],
-        held_out.is_wrong[None, order],
-        np.bincount(inputs.codes[inputs.codes >= 0]),
-        held_out.n_folds,
-        share_of_unlabeled,
-    )
-    attributes: dict[str, Any] = {
-        "loss_": float(held_out.losses.mean()),
-        "n_tested_": len(held_out.losses),
-    }
-    if estimate is not None:
-        attributes["error_"] = estimate.error
-        attributes["error_interval_"] = (estimate.low, estimate.high)
-    return attributes
 
 
 @dataclass(frozen=True)
@@ -305,32 +153,34 @@ def average_rule(
     )
 
 
-def with_proportions(problem: Problem, inputs: FitInputs) -> tuple[Problem, int]:
-    """Give a problem the class shares and the start that the average learns.
+@dataclass(frozen=True)
+class LearnedShares:
+    """Shares of the classes among the unlabeled rows, as the average predicts them.
 
-    A problem whose shares are not to be learned stays as it is. Also returns the number
-    of passes over the unlabeled rows that this took.
+    ``proportions`` are the least and the largest share (K, 2) of each class, which are
+    equal; ``start`` are the averaged scores.
     """
-    if not inputs.learns_proportions:
-        return problem, 0
-    average = average_rule(problem, inputs.labeled_rows())
+
+    proportions: Array
+    start: LinearRule
+    n_passes: int
+
+
+def learn_shares(problem: Problem, labeled_rows: LabeledRows) -> LearnedShares:
+    """Learn the shares of the classes among the unlabeled rows of a problem."""
+    average = average_rule(problem, in_frame(problem, labeled_rows))
     hard_rule = replace(average.rule, is_soft=False)
     sums = problem.unlabeled.label_sums(hard_rule, problem.frame)
     counts = sums.counts + _PSEUDO_COUNT
     shares = counts / counts.sum()
     proportions = np.column_stack([shares, shares])
-    learned = replace(problem, proportions=proportions, start=average.rule)
-    return learned, average.n_passes
+    return LearnedShares(proportions, average.rule, average.n_passes)
 
 
-class ProportionalClassifier(LinearGaussianClassifier):
-    """A classifier that can learn the class shares among the unlabeled rows."""
-
-    def _solve_inputs(self, problem: Problem, inputs: FitInputs) -> Fit:
-        learned, n_passes = with_proportions(problem, inputs)
-        fit = self._solve(learned)
-        counts = {"n_passes_": fit.attributes["n_passes_"] + n_passes}
-        return replace(fit, attributes={**fit.attributes, **counts})
+def in_frame(problem: Problem, labeled_rows: LabeledRows) -> Labeled:
+    """Return labeled rows in frame coordinates, their codes and weights."""
+    rows, codes, weights = labeled_rows
+    return problem.frame.apply(rows), codes, weights
 
 
 def _shrinkage_path(member: str, shrinkage: float) -> tuple[float, ...]:

@@ -35,6 +35,7 @@ from .._messages import (
     warn,
 )
 from .._rows.checks import column_of
+from .fit import LabeledSpan
 from .labels import plain
 
 # The mean of the unlabeled rows lies outside of the labeled classes if that happens by
@@ -137,6 +138,32 @@ def check_span(
         n_features=n_features,
         constant=Text(*named),
         others=others,
+    )
+    yield UserWarning(message)
+
+
+def check_labeled_span(
+    name: str,
+    span: LabeledSpan,
+    n_labeled: int,
+    is_shrunk: bool,
+    variances: Array,
+    feature_names: AnyArray | None,
+) -> Iterator[Warning]:
+    """Warn of a fit to labeled rows that these do not determine."""
+    if span.within >= span.total:
+        yield from check_span(variances, span.within + span.left_out, feature_names)
+        return
+    message = say(
+        "The {n} labeled rows are too few, or too alike within their classes, for these "
+        "columns (they span {rank} of {needed} dimensions): {name} separates them "
+        "perfectly, whatever they are, and its probabilities will be 0 or 1. Label more "
+        "rows, or pass {another}{@shrinkage}, for example 0.1.",
+        n=n_labeled,
+        rank=span.within,
+        needed=span.total,
+        name=name,
+        another="another " if is_shrunk else "",
     )
     yield UserWarning(message)
 
@@ -341,7 +368,8 @@ class GainBounds(Gains):
 def safety_bounds(classifier: Any, X: Any, y: Any) -> GainBounds | None:
     """Return the bounds of a fit; None if they say nothing or cannot be computed."""
     find_bounds = getattr(classifier, "gain_bounds", None)
-    if find_bounds is None or not getattr(classifier, "_uses_unlabeled_rows", False):
+    needs = getattr(classifier, "_needs", None)
+    if find_bounds is None or needs is None or not needs.unlabeled_rows:
         return None
     if classifier.n_features_in_ > _MAX_FEATURES_FOR_BOUNDS:
         return None

@@ -7,83 +7,78 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._core.gaussian import Gaussians
-from .._core.problem import LabeledSummary, Problem
+from .._core.problem import Problem
 from .._core.rowspace import LogLikelihood
 from .._core.solvers import Limits
 from .._core.solvers.alternate import alternate
 from .._core.solvers.supervised import labeled_log_likelihood
-from .average import ProportionalClassifier
-from .base import AT_LEAST_ONE, Fit
+from .base import AT_LEAST_ONE, LinearGaussianClassifier
+from .fit import Fit, supervised_fit
+from .fit_inputs import Needs
+
+# Rules for parameters of classifiers that maximize the likelihood of all rows.
+EM_CONSTRAINTS: dict[str, Any] = {"max_iter": [*AT_LEAST_ONE, None]}
+
+
+def maximize_likelihood(problem: Problem, max_iter: int | None, tol: float) -> Fit:
+    """Fit a problem with unlabeled rows by EM, whatever the form of its covariance."""
+    limits = Limits(max_iter or problem.default_rounds, tol)
+    end = alternate(problem, limits, is_soft=True)
+    weight = problem.moments.weight
+    path = LogLikelihood(np.array(end.path), weight, problem.shrinkage)
+    return Fit.of_solution(
+        problem.model_of(end.point, end.rule),
+        end,
+        "the likelihood still rises",
+        log_likelihood_path_=path,
+    )
+
+
+def with_labeled_likelihood(fit: Fit, problem: Problem) -> Fit:
+    """Return a supervised fit with its likelihood in place of a path."""
+    labeled = problem.labeled
+    path = np.array([labeled_log_likelihood(fit.model, labeled)])
+    return fit.having(log_likelihood_path_=LogLikelihood(path, labeled.weight))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ExpectationMaximization(ProportionalClassifier):
-    """EM for Gaussian classes; subclasses choose the form of the covariance."""
-
-    _needs_positive_priors = True
-    _own_constraints: ClassVar[dict[str, Any]] = {"max_iter": [*AT_LEAST_ONE, None]}
-
-    unlabeled_weight: float = 1.0
-    max_iter: int | None = None
-    tol: float = 1e-8
-    n_jobs: int | None = None
-
-    def _solve(self, problem: Problem) -> Fit:
-        problem = problem.recast(self._problem_kind)
-        limits = Limits(self.max_iter or problem.default_rounds, self.tol)
-        end = alternate(problem, limits, is_soft=True)
-        path = LogLikelihood(
-            np.array(end.path), problem.moments.weight, problem.shrinkage
-        )
-        model = problem.model_of(end.point, end.rule)
-        return Fit.of_solution(
-            model, end, "the likelihood still rises", log_likelihood_path_=path
-        )
-
-    def _supervised_attributes(
-        self, model: Gaussians, labeled: LabeledSummary
-    ) -> dict[str, Any]:
-        path = np.array([labeled_log_likelihood(model, labeled)])
-        return {"log_likelihood_path_": LogLikelihood(path, labeled.weight)}
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class ExpectationMaximizationLDA(ExpectationMaximization):
+class ExpectationMaximizationLDA(LinearGaussianClassifier):
     """Maximize the likelihood of all rows: labeled with their class, unlabeled without.
 
-    Every round gives the unlabeled rows their posterior as soft labels and refits on everything;
-    the marginal likelihood never falls. With ``shrinkage`` it is the penalized likelihood that
-    never falls. With ``proportions`` the soft labels are those that fill them and are nearest to
-    the posteriors, and the likelihood is less their divergence from these.
+    Every round gives the unlabeled rows their posterior as soft labels and refits on
+    everything; the marginal likelihood never falls. With ``shrinkage`` it is the
+    penalized likelihood that never falls. With ``proportions`` the soft labels are
+    those that fill them and are nearest to the posteriors, and the likelihood is less
+    their divergence from these.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" is the
-        geometric mean of those of Chen et al. for the labeled rows, about class means, and for all
-        rows.
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto"
+        is the geometric mean of those of Chen et al. for the labeled rows, about class
+        means, and for all rows.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row relative to a labeled one.
     max_iter : int, default=None
-        Largest number of rounds. None: as many as take about ten seconds on two cores, from 32 for
-        a million rows of many classes to 10,000.
+        Largest number of rounds. None: as many as take about ten seconds on two cores,
+        from 32 for a million rows of many classes to 10,000.
     tol : float, default=1e-8
-        Stop when the log likelihood, per unit of weight, rises by less than this in two rounds in
-        a row.
+        Stop when the log likelihood, per unit of weight, rises by less than this in two
+        rounds in a row.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
-        Shares of the unlabeled rows that the classes get, in the order of ``classes_``, or class ->
-        share; a pair instead of a share is the least and the largest one. "labeled" takes the
-        shares of the labeled rows, "auto" those that ``AverageLDA`` predicts, and the fit starts
-        there. None and "free" leave them free; with fewer labels than features a free
-        fit may give nearly all unlabeled rows to one class.
+        Shares of the unlabeled rows that the classes get, in the order of ``classes_``,
+        or class -> share; a pair instead of a share is the least and the largest one.
+        "labeled" takes the shares of the labeled rows, "auto" those that ``AverageLDA``
+        predicts, and the fit starts there. None and "free" leave them free; with fewer
+        labels than features a free fit may give nearly all unlabeled rows to one class.
 
     Attributes
     ----------
@@ -98,7 +93,8 @@ class ExpectationMaximizationLDA(ExpectationMaximization):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     n_iter_ : int
@@ -108,10 +104,11 @@ class ExpectationMaximizationLDA(ExpectationMaximization):
     converged_ : bool
         Whether the likelihood stood still.
     outcome_ : str
-        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
+        How the iteration ended: "converged", or a reason listed in
+        ``NotConvergedWarning``.
     log_likelihood_path_ : ndarray of shape ``(n_iter_,)``
-        Log likelihood after every round: labeled log joint plus unlabeled log marginal, less the
-        penalty of ``shrinkage``.
+        Log likelihood after every round: labeled log joint plus unlabeled log marginal,
+        less the penalty of ``shrinkage``.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int
@@ -130,4 +127,16 @@ class ExpectationMaximizationLDA(ExpectationMaximization):
     array([0.75, 5.25])
     """
 
+    _needs = Needs(positive_priors=True)
+    _own_constraints: ClassVar[dict[str, Any]] = EM_CONSTRAINTS
+
+    unlabeled_weight: float = 1.0
+    max_iter: int | None = None
+    tol: float = 1e-8
+    n_jobs: int | None = None
     proportions: Any = None
+
+    def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            return with_labeled_likelihood(supervised_fit(problem), problem)
+        return maximize_likelihood(problem, self.max_iter, self.tol)

@@ -10,118 +10,146 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
+from .._core import AnyArray, Array
 from .._system import require, versions
+from .linear_model import GaussianModel
 
-_SHORTEST = 1e-150  # rows of length 0 stay so
-_OPSET, _IR_VERSION = (
-    15,
-    8,
-)  # the operators used have not changed since; every runtime knows them
+# Rows of this length or less are not divided by it: a row of length 0 stays.
+_MIN_DIVISOR = 1e-150
+# The operators used have not changed since this version, which every runtime knows.
+_ONNX_OPERATORS_VERSION = 15
+_ONNX_FORMAT_VERSION = 8
 
 
-def to_sklearn(classifier: Any) -> Any:
-    model = classifier._gaussians_
-    frame, n_components = model.frame, classifier._n_features_out
+def to_sklearn(classifier: Any, model: GaussianModel) -> Any:
+    """Return a fitted classifier of scikit-learn, after a scaling of rows if needed."""
+    gaussians = model.gaussians
+    frame = model.frame
     exported = LinearDiscriminantAnalysis(
-        solver="svd",  # the one whose transform is about the overall mean, like ours
+        # Of the solvers this is the one whose transform is about the overall mean.
+        solver="svd",
         priors=None if classifier.priors is None else classifier.priors_.copy(),
         store_covariance=True,
     )
-    rule = classifier._discriminant_rule().folded(frame)
-    exported.coef_, exported.intercept_ = rule.coef.T.copy(), rule.intercept.copy()
+    rule = model.lead_rule.folded(frame)
+    exported.coef_ = rule.coef.T.copy()
+    exported.intercept_ = rule.intercept.copy()
     for name in ("classes_", "priors_", "means_", "covariance_"):
         setattr(exported, name, getattr(classifier, name).copy())
-    exported.xbar_ = frame.restore(model.center)
-    exported.scalings_ = model.discriminants(n_components) / frame.scale[:, None]
-    weights = model.class_weights
-    points = (model.means - model.center) @ model.discriminants(n_components)
-    variances = weights @ (points - weights @ points) ** 2  # between class means
+    exported.xbar_ = frame.restore(gaussians.center)
+    directions = gaussians.discriminants(model.n_components)
+    exported.scalings_ = directions / frame.scale[:, None]
+
+    # Shares of the variance between the class means.
+    weights = gaussians.class_weights
+    positions = (gaussians.means - gaussians.center) @ directions
+    variances = weights @ (positions - weights @ positions) ** 2
     exported.explained_variance_ratio_ = variances / (variances.sum() or 1.0)
-    exported._max_components = exported._n_features_out = n_components
+
+    exported._max_components = model.n_components
+    exported._n_features_out = model.n_components
     exported.n_features_in_ = classifier.n_features_in_
     if hasattr(classifier, "feature_names_in_"):
         exported.feature_names_in_ = classifier.feature_names_in_.copy()
-    if classifier._center_ is None:
+    if model.center is None:
         return exported
-    centering = StandardScaler(with_std=False)
-    centering.mean_, centering.scale_, centering.var_ = (
-        classifier._center_.copy(),
-        None,
-        None,
-    )
-    centering.n_features_in_ = classifier.n_features_in_
-    return make_pipeline(centering, Normalizer(), exported)
+    return make_pipeline(_centering(model.center), Normalizer(), exported)
 
 
-def to_onnx(classifier: Any, dtype: Any) -> Any:
+def _centering(center: Array) -> StandardScaler:
+    """Return a fitted scaler that only subtracts a vector."""
+    scaler = StandardScaler(with_std=False)
+    scaler.mean_ = center.copy()
+    scaler.scale_ = None
+    scaler.var_ = None
+    scaler.n_features_in_ = len(center)
+    return scaler
+
+
+def to_onnx(classifier: Any, model: GaussianModel, dtype: Any) -> Any:
+    """Return an ONNX graph from rows to class and probabilities."""
     onnx = require("onnx", "to_onnx", "onnx")
-    helper, known = (
-        onnx.helper,
-        {np.dtype(np.float32): "FLOAT", np.dtype(np.float64): "DOUBLE"},
-    )
-    try:
-        element = int(getattr(onnx.TensorProto, known[np.dtype(dtype)]))
-    except (KeyError, TypeError):
-        raise ValueError(
-            f'dtype must be "float32" or "float64", the type of the rows, got {dtype!r}.'
-        ) from None
-    frame, rule = classifier._gaussians_.frame, classifier._gaussians_.score_rule()
-    classes, is_scaled = classifier.classes_, classifier._center_ is not None
-    if classes.dtype.kind in "OUS":
-        texts = [
-            c if isinstance(c, bytes) else str(c).encode() for c in classes.tolist()
-        ]
-        labels = helper.make_tensor(
-            "classes", onnx.TensorProto.STRING, [len(texts)], texts
-        )
-    else:
-        labels = onnx.numpy_helper.from_array(np.ascontiguousarray(classes), "classes")
+    helper = onnx.helper
+    element = _element_type(onnx, dtype)
+    rule = model.score_rule
+    classes = classifier.classes_
+    labels = _label_tensor(onnx, classes)
     constants = {
-        "origin": frame.origin,
-        "scale": frame.scale,
+        "origin": model.frame.origin,
+        "scale": model.frame.scale,
         "coef": np.ascontiguousarray(rule.coef),
         "intercept": rule.intercept,
     }
-    if is_scaled:
-        constants |= {"center": classifier._center_, "shortest": np.full(1, _SHORTEST)}
+    is_scaled = model.center is not None
+    if model.center is not None:
+        constants["center"] = model.center
+        constants["shortest"] = np.full(1, _MIN_DIVISOR)
+    tensors = [onnx.numpy_helper.from_array(a, name) for name, a in constants.items()]
+
+    n_features = classifier.n_features_in_
+    rows = helper.make_tensor_value_info("X", element, ["n", n_features])
+    label = helper.make_tensor_value_info("label", labels.data_type, ["n"])
+    probabilities = helper.make_tensor_value_info(
+        "probabilities", element, ["n", len(classes)]
+    )
+    name = type(classifier).__name__
     graph = helper.make_graph(
         _nodes(onnx, element, is_scaled=is_scaled),
-        type(classifier).__name__,
-        [helper.make_tensor_value_info("X", element, ["n", classifier.n_features_in_])],
-        [
-            helper.make_tensor_value_info("label", labels.data_type, ["n"]),
-            helper.make_tensor_value_info(
-                "probabilities", element, ["n", len(classes)]
-            ),
-        ],
-        [
-            *(onnx.numpy_helper.from_array(a, name) for name, a in constants.items()),
-            labels,
-        ],
+        name,
+        [rows],
+        [label, probabilities],
+        [*tensors, labels],
     )
-    model = helper.make_model(
+    exported = helper.make_model(
         graph,
         producer_name="iclda",
         producer_version=versions()["iclda"],
-        ir_version=_IR_VERSION,
-        opset_imports=[helper.make_opsetid("", _OPSET)],
+        ir_version=_ONNX_FORMAT_VERSION,
+        opset_imports=[helper.make_opsetid("", _ONNX_OPERATORS_VERSION)],
         doc_string="Rows in; most probable class and probabilities of all classes out.",
     )
     metadata = {
-        "classifier": type(classifier).__name__,
+        "classifier": name,
         "classes": json.dumps(classes.tolist(), default=str),
         "iclda_version": versions()["iclda"],
     }
     if hasattr(classifier, "feature_names_in_"):
         metadata["feature_names"] = json.dumps(classifier.feature_names_in_.tolist())
-    helper.set_model_props(model, metadata)
-    return model
+    helper.set_model_props(exported, metadata)
+    return exported
+
+
+def _element_type(onnx: Any, dtype: Any) -> int:
+    """Return the type of rows and probabilities, as ONNX numbers it."""
+    names = {np.dtype(np.float32): "FLOAT", np.dtype(np.float64): "DOUBLE"}
+    try:
+        return int(getattr(onnx.TensorProto, names[np.dtype(dtype)]))
+    except (KeyError, TypeError):
+        raise ValueError(
+            'dtype must be "float32" or "float64", the type of the rows, got '
+            f"{dtype!r}."
+        ) from None
+
+
+def _label_tensor(onnx: Any, classes: AnyArray) -> Any:
+    """Return the classes as a constant of a graph."""
+    if classes.dtype.kind not in "OUS":
+        return onnx.numpy_helper.from_array(np.ascontiguousarray(classes), "classes")
+    texts = [
+        name if isinstance(name, bytes) else str(name).encode()
+        for name in classes.tolist()
+    ]
+    kind = onnx.TensorProto.STRING
+    return onnx.helper.make_tensor("classes", kind, [len(texts)], texts)
 
 
 def _nodes(onnx: Any, element: int, *, is_scaled: bool) -> list[Any]:
-    """Everything between rows and probabilities in double, about the origin of the fit."""
-    node, double = onnx.helper.make_node, onnx.TensorProto.DOUBLE
-    nodes = [node("Cast", ["X"], ["rows"], to=double)]
+    """Return the operations between rows and probabilities.
+
+    All are in double precision, about the origin of the fit.
+    """
+    node = onnx.helper.make_node
+    nodes = [node("Cast", ["X"], ["rows"], to=onnx.TensorProto.DOUBLE)]
     if is_scaled:
         nodes += [
             node("Sub", ["rows", "center"], ["moved"]),

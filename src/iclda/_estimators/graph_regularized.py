@@ -14,39 +14,40 @@ from sklearn.utils._param_validation import Interval
 from .._core import Array
 from .._core.problem import Problem
 from .._core.solvers.supervised import fit_labeled
-from .._messages import warn
-from .base import AT_LEAST_ONE, LARGEST_PARAMETER, Fit, LinearGaussianClassifier
-from .diagnosis import check_unlabeled_mean
-from .prepare import FitInputs, check_shares, check_spread, overflow_is_checked_later
+from .base import AT_LEAST_ONE, MAX_REAL_PARAMETER, LinearGaussianClassifier
+from .fit import Fit, LabeledSpan, supervised_fit
+from .fit_inputs import Needs, check_spread, overflow_is_checked_later
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     """Discriminant analysis whose directions vary little between neighbors (SDA).
 
-    Directions maximize the scatter between the labeled classes relative to S_t + alpha X L X' +
-    beta I (Cai, He and Han, 2007), with S_t the total scatter of the labeled rows and L the
-    Laplacian of a graph that joins every row, labeled or not, to its nearest neighbors.
-    ``transform`` gives these directions. Rows are classified in them as LDA does, with the scatter
-    S_w + alpha X L X' + beta I within classes. Distances are in the units of the features: scale
-    them first if their units differ. All rows are held in memory.
+    Directions maximize the scatter between the labeled classes relative to S_t + alpha
+    X L X' + beta I (Cai, He and Han, 2007), with S_t the total scatter of the labeled
+    rows and L the Laplacian of a graph that joins every row, labeled or not, to its
+    nearest neighbors. ``transform`` gives these directions. Rows are classified in them
+    as LDA does, with the scatter S_w + alpha X L X' + beta I within classes. Distances
+    are in the units of the features: scale them first if their units differ. All rows
+    are held in memory.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     n_neighbors : int, default=5
-        Two rows are joined if one is among the so many nearest of the other. Rows that are equal
-        count as one, with the weight of all.
+        Two rows are joined if one is among the so many nearest of the other. Rows that
+        are equal count as one, with the weight of all.
     alpha : float, default=0.1
         Weight of the graph.
     beta : float, default=0.1
         Weight of the identity, in squared units of the features.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -61,13 +62,15 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within the labeled classes, with the terms of ``alpha`` and ``beta``.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     shrinkage_ : float
         0: ``beta`` takes its place.
     n_passes_ : int
-        Number of times all unlabeled rows were summed; once more they are read to be held.
+        Number of times all unlabeled rows were summed; once more they are read to be
+        held.
     rank_ : int
         Number of features.
     n_features_in_ : int
@@ -75,10 +78,8 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References
-    ----------
-    D. Cai, X. He and J. Han, "Semi-supervised discriminant analysis", IEEE International
-    Conference on Computer Vision, 2007.
+    References ---------- D. Cai, X. He and J. Han, "Semi-supervised discriminant
+    analysis", IEEE International Conference on Computer Vision, 2007.
 
     Examples
     --------
@@ -89,11 +90,11 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     array([0, 1])
     """
 
-    _can_narrow = False
+    _needs = Needs(labeled_rows=True, all_features=True)
     _own_constraints: ClassVar[dict[str, Any]] = {
         "n_neighbors": AT_LEAST_ONE,
-        "alpha": [Interval(Real, 0, LARGEST_PARAMETER, closed="both")],
-        "beta": [Interval(Real, 0, LARGEST_PARAMETER, closed="right")],
+        "alpha": [Interval(Real, 0, MAX_REAL_PARAMETER, closed="both")],
+        "beta": [Interval(Real, 0, MAX_REAL_PARAMETER, closed="right")],
     }
 
     shrinkage: None = field(init=False, default=None)
@@ -102,41 +103,41 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     beta: float = 0.1
     n_jobs: int | None = None
 
-    def _fit_all_rows(self, inputs: FitInputs) -> Fit:
-        problem, frame, labeled = (
-            inputs.problem(Problem, None),
-            inputs.frame,
-            inputs.labeled,
-        )
-        check_spread(inputs, np.diag(problem.moments.covariance))
-        check_shares(inputs, labeled.counts / problem.moments.weight)
-        warn(*check_unlabeled_mean(problem, inputs.space, self._feature_names))
-        held, held_weights = inputs.unlabeled.sample(inputs.unlabeled.n_rows, 0)
-        rows, _, weights = inputs.labeled_rows()
-        rows = np.concatenate([rows, frame.apply(held)])
-        weights = np.concatenate([weights, held_weights])
+    def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            return supervised_fit(problem)
+        assert problem.labeled_rows is not None
+        frame = problem.frame
+        labeled = problem.labeled
+        rows, _, weights = problem.labeled_rows
+        held, held_weights = problem.unlabeled.sample(problem.unlabeled.n_rows, 0)
+        u = np.concatenate([frame.apply(rows), frame.apply(held)])
+        all_weights = np.concatenate([weights, held_weights])
         with overflow_is_checked_later():
-            within = labeled.within + self.alpha * self._roughness(
-                rows, weights, frame.scale
-            )
+            roughness = self._roughness(u, all_weights, frame.scale)
+            within = labeled.within + self.alpha * roughness
             within = within + np.diag(self.beta / frame.scale**2)
             variances = np.diag(within) / labeled.weight
-        check_spread(inputs, variances, " with the terms of alpha and beta")
-        model, rank = fit_labeled(frame, labeled, inputs.log_priors, within)
-        return Fit(model, {"shrinkage_": 0.0, "rank_": rank, "n_passes_": 1})
+        names = getattr(self, "feature_names_in_", None)
+        check_spread(variances, frame, names, " with the terms of alpha and beta")
+        model, rank = fit_labeled(frame, labeled, problem.log_priors, within)
+        attributes = {"shrinkage_": 0.0, "rank_": rank, "n_passes_": 1}
+        # The term of beta determines every direction.
+        span = LabeledSpan(len(within), len(within))
+        return Fit(model, attributes, labeled_span=span)
 
     def _roughness(self, u: Array, weights: Array, scale: Array) -> Array:
-        """X L X' in the frame: half the sum over joined pairs of their squared differences."""
-        u, place = np.unique(u, axis=0, return_inverse=True)
-        weights = np.asarray(np.bincount(place.ravel(), weights, len(u)), dtype=float)
-        u, weights = u[weights > 0], weights[weights > 0]
+        """X L X' in the frame: half the sum over joined pairs of squared differences."""
+        u, copies = np.unique(u, axis=0, return_inverse=True)
+        weights = np.asarray(np.bincount(copies.ravel(), weights, len(u)), dtype=float)
+        u = u[weights > 0]
+        weights = weights[weights > 0]
         n_neighbors = min(self.n_neighbors, len(u) - 1)
         if n_neighbors == 0:
             return np.zeros((u.shape[1], u.shape[1]))
         # One common factor changes no neighbor and keeps squares from overflowing.
-        graph = kneighbors_graph(u * (scale / scale.max()), n_neighbors)
-        graph = (
-            graph.maximum(graph.T).multiply(weights).multiply(weights[:, None]).tocsr()
-        )
+        nearest = kneighbors_graph(u * (scale / scale.max()), n_neighbors)
+        joined = nearest.maximum(nearest.T)
+        graph = joined.multiply(weights).multiply(weights[:, None]).tocsr()
         laplacian = diags_array(np.asarray(graph.sum(axis=1)).ravel()) - graph
         return np.asarray(u.T @ (laplacian @ u))

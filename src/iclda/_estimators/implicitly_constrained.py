@@ -18,60 +18,64 @@ from .._core.solvers import Outcome
 from .._core.solvers.global_bound import is_proved_global
 from .._core.solvers.implicit import maximize_labeled_likelihood
 from .._core.solvers.supervised import labeled_log_likelihood
-from .average import ProportionalClassifier
-from .base import AT_LEAST_ONE, Fit
-from .predictions import imputed
-from .prepare import FitInputs
+from .base import AT_LEAST_ONE, LinearGaussianClassifier
+from .fit import Fit, supervised_fit
+from .fit_inputs import FitInputs, Needs
+from .predictions import imputed_shares
+from .rows_reader import RowsReader
 
-_MOST_STORED = 10**6  # responsibilities: unlabeled rows x classes
-_WHOLE = 1e-12  # a row is shared if its largest share is below 1 - _WHOLE
+# At most this many responsibilities (unlabeled rows times classes) are stored.
+_MAX_STORED_SHARES = 10**6
+# A row is shared unless the rest of its largest share is rounding.
+_SHARE_ROUNDING = 1e-12
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ImplicitlyConstrainedLDA(ProportionalClassifier):
+class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     """LDA whose labeling of the unlabeled rows maximizes the likelihood of the labeled rows.
 
-    The labels of the unlabeled rows may be soft. ``gap_`` certifies the fit: to first order, no
-    change of labels can raise the objective by more than ``gap_``. The problem can have several
-    local maxima; the best of many starts is taken. ``certify`` looks for a proof that it is the
-    global maximum.
+    The labels of the unlabeled rows may be soft. ``gap_`` certifies the fit: to first
+    order, no change of labels can raise the objective by more than ``gap_``. The
+    problem can have several local maxima; the best of many starts is taken. ``certify``
+    looks for a proof that it is the global maximum.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" is the
-        geometric mean of those of Chen et al. for the labeled rows, about class means, and for all
-        rows.
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto"
+        is the geometric mean of those of Chen et al. for the labeled rows, about class
+        means, and for all rows.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
-        Shares of the unlabeled rows that the classes get, in the order of ``classes_``, or class ->
-        share; a pair instead of a share is the least and the largest one. "labeled" takes the
-        shares of the labeled rows, "auto" those that ``AverageLDA`` predicts, and the fit starts
-        there. None and "free" leave them free; with fewer labels than features a free
-        fit may give nearly all unlabeled rows to one class.
+        Shares of the unlabeled rows that the classes get, in the order of ``classes_``,
+        or class -> share; a pair instead of a share is the least and the largest one.
+        "labeled" takes the shares of the labeled rows, "auto" those that ``AverageLDA``
+        predicts, and the fit starts there. None and "free" leave them free; with fewer
+        labels than features a free fit may give nearly all unlabeled rows to one class.
     n_starts : int, default=32
-        Number of labelings to start from. If half of them lead to one maximum, no more are
-        tried. If not, four times as many are drawn, and more are made of the best ones until that
-        gains nothing any more.
+        Number of labelings to start from. If half of them lead to one maximum, no more
+        are tried. If not, four times as many are drawn, and more are made of the best
+        ones until that gains nothing any more.
     max_iter : int, default=200
-        Most Newton steps from one start. All steps together cost at most about as much as
-        ``max_iter`` reads of all rows.
+        Most Newton steps from one start. All steps together cost at most about as much
+        as ``max_iter`` reads of all rows.
     tol : float, default=1e-6
-        Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled rows the fit is
-        more accurate than that at no extra cost.
+        Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled
+        rows the fit is more accurate than that at no extra cost.
     certify : bool, default=False
-        Whether to look for a proof that no labeling has an objective above that of the fit by more
-        than 1e-6. It takes up to about a second, and needs two classes, free proportions and
-        several labels for each feature. See ``is_global_``.
+        Whether to look for a proof that no labeling has an objective above that of the
+        fit by more than 1e-6. It takes up to about a second, and needs two classes,
+        free proportions and several labels for each feature. See ``is_global_``.
     random_state : int, RandomState instance or None, default=None
-        Draws the starts and, of many rows, the sample they are compared on. None is a fixed seed:
-        the same data give the same fit.
+        Draws the starts and, of many rows, the sample they are compared on. None is a
+        fixed seed: the same data give the same fit.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -86,7 +90,8 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     objective_ : float
@@ -96,7 +101,8 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
     n_iter_ : int
         Number of Newton steps to the best maximum.
     n_passes_ : int
-        Number of times the search read all unlabeled rows: moments, sample, path and certificate.
+        Number of times the search read all unlabeled rows: moments, sample, path and
+        certificate.
     n_optima_ : int
         Number of distinct local maxima seen.
     is_global_ : bool or None
@@ -104,18 +110,20 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
     converged_ : bool
         Whether ``gap_`` is at most ``tol``.
     outcome_ : str
-        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
+        How the iteration ended: "converged", or a reason listed in
+        ``NotConvergedWarning``.
     responsibilities_ : ndarray of shape (n_unlabeled, n_classes)
-        Imputed labels of the unlabeled rows: those of X, then those of X_unlabeled. Stored for
-        rows in memory, up to a million entries; ``impute`` gives them for any rows. Up to 20,000
-        unlabeled rows (fewer of more than 100 features) and 256 unknowns, (n_classes - 1)
-        (n_features + 1), they are, if rounding allows, those of the optimum itself: 0 or 1 but for
-        rows that classes share.
+        Imputed labels of the unlabeled rows: those of X, then those of X_unlabeled.
+        Stored for rows in memory, up to a million entries; ``impute`` gives them for
+        any rows. Up to 20,000 unlabeled rows (fewer of more than 100 features) and 256
+        unknowns, (n_classes - 1) (n_features + 1), they are, if rounding allows, those
+        of the optimum itself: 0 or 1 but for rows that classes share.
     shared_rows_ : ndarray of shape (n_shared,)
-        Indices of the rows of ``responsibilities_`` of which no class has all but 1e-12. Where hard
-        labels separate all classes, at most (n_classes - 1) (n_features + 1) distinct rows; at an
-        optimum inside the set of all labelings, most rows. With more rows than those above also
-        the ones in a narrow band along each boundary.
+        Indices of the rows of ``responsibilities_`` of which no class has all but
+        1e-12. Where hard labels separate all classes, at most (n_classes - 1)
+        (n_features + 1) distinct rows; at an optimum inside the set of all labelings,
+        most rows. With more rows than those above also the ones in a narrow band along
+        each boundary.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int
@@ -135,7 +143,7 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
     ((4, 2), True)
     """
 
-    _needs_positive_priors = True
+    _needs = Needs(positive_priors=True)
     _own_constraints: ClassVar[dict[str, Any]] = {
         "n_starts": AT_LEAST_ONE,
         "certify": ["boolean"],
@@ -149,16 +157,20 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
     random_state: Any = None
     n_jobs: int | None = None
 
-    def _solve(self, problem: Problem, seed: int | None = None) -> Fit:
-        """Fit a prepared problem; ``seed`` draws the starts in place of ``random_state``."""
+    def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            fit = supervised_fit(problem)
+            objective = _objective(fit.model, problem.labeled)
+            return fit.having(
+                objective_=objective, gap_=0.0, n_optima_=1, is_global_=True
+            )
         best = maximize_labeled_likelihood(
-            problem,
-            self._limits,
-            n_starts=self.n_starts,
-            seed=self._seed() if seed is None else seed,
+            problem, self._limits, n_starts=self.n_starts, seed=self._seed()
         )
         model = problem.model_of(best.point, best.rule)
-        is_tried = self.certify and best.outcome is Outcome.CONVERGED
+        is_global = None
+        if self.certify and best.outcome is Outcome.CONVERGED:
+            is_global = is_proved_global(problem, best.point) or None
         return Fit.of_solution(
             model,
             best,
@@ -167,31 +179,22 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
             objective_=_objective(model, problem.labeled),
             gap_=best.gap,
             n_optima_=best.n_optima,
-            is_global_=True
-            if is_tried and is_proved_global(problem, best.point)
-            else None,
+            is_global_=is_global,
         )
 
     def _seed(self) -> int:
         if self.random_state is None:
             return 0
-        return int(
-            check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        )
-
-    def _supervised_attributes(
-        self, model: Gaussians, labeled: LabeledSummary
-    ) -> dict[str, Any]:
-        certain = {"gap_": 0.0, "n_optima_": 1, "is_global_": True}
-        return {"objective_": _objective(model, labeled), **certain}
+        largest_seed = np.iinfo(np.int32).max
+        return int(check_random_state(self.random_state).randint(largest_seed))
 
     def _store(self, fit: Fit, inputs: FitInputs) -> None:
         super()._store(fit, inputs)
+        self._imputation_ = inputs.space.rule(fit.rule)
         self._responsibilities_ = None
         rows = inputs.every_unlabeled
-        if rows is not None and rows.n_rows * len(self.classes_) <= _MOST_STORED:
+        if rows is not None and rows.n_rows * len(self.classes_) <= _MAX_STORED_SHARES:
             self._responsibilities_ = rows.responsibilities(fit.rule, inputs.frame)
-        self._imputation_ = inputs.space.rule(fit.rule)
 
     @property
     def responsibilities_(self) -> Array:
@@ -210,7 +213,7 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
         """Indices of the unlabeled rows that more than one class shares."""
         shares: Any = self.responsibilities_
         xp = array_namespace(shares)
-        return xp.nonzero(xp.max(shares, axis=1) < 1 - _WHOLE)[0]
+        return xp.nonzero(xp.max(shares, axis=1) < 1 - _SHARE_ROUNDING)[0]
 
     def impute(self, X: Any) -> Array:
         """Labels that the fit gives, or would give, to unlabeled rows.
@@ -226,7 +229,8 @@ class ImplicitlyConstrainedLDA(ProportionalClassifier):
             Shares of every row in each class.
         """
         self._check_ready(X, "impute")
-        return self._in_blocks(X, *imputed(self._imputation_, self._gaussians_.frame))
+        function = imputed_shares(self._imputation_, self._model_.frame)
+        return RowsReader(self).apply(X, function)
 
 
 def _objective(model: Gaussians, labeled: LabeledSummary) -> LogLikelihood:

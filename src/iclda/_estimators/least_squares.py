@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from .._core import Array
-from .._core.frame import Frame
 from .._core.labelsums import LinearRule
-from .._core.moments import no_moments
 from .._core.problem import Problem
-from .._core.solvers import Outcome
 from .._core.solvers.alternate import alternate
 from .._core.solvers.pessimistic import minimize_over_labelings
 from .._core.solvers.squares import (
@@ -23,19 +20,26 @@ from .._core.solvers.squares import (
     minimize_soft_squares,
     supervised_squares,
 )
-from .base import Fit, LinearClassifier
-from .predictions import clipped_shares, linear_scores, log_clipped_shares, one_or_all
-from .prepare import FitInputs
+from .base import LinearClassifier
+from .fit import Fit
+from .fit_inputs import Needs
+from .rows_reader import RowsReader
+
+
+def _rule_of(problem: Problem, point: Array) -> LinearRule:
+    """Return the functions (K, 1 + rank) of a point for rows in frame coordinates."""
+    return problem.rule_of(point, is_soft=False)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LeastSquaresClassifier(LinearClassifier):
     """Linear functions of the features, with an intercept, fitted to 0 and 1 by least squares.
 
-    Every class has a function, which predicts 1 for its own rows and 0 for others; a row goes to
-    the class of the largest one. Unlabeled rows are ignored. If there are fewer labeled rows than
-    features, of all fits the one of smallest slopes on standardized rows is taken. Probabilities
-    are the predictions, clipped at 0 and scaled to add up to 1.
+    Every class has a function, which predicts 1 for its own rows and 0 for others; a
+    row goes to the class of the largest one. Unlabeled rows are ignored. If there are
+    fewer labeled rows than features, of all fits the one of smallest slopes on
+    standardized rows is taken. Probabilities are the predictions, clipped at 0 and
+    scaled to add up to 1.
 
     Parameters
     ----------
@@ -65,55 +69,16 @@ class LeastSquaresClassifier(LinearClassifier):
     array(['a', 'b'], dtype='<U1')
     """
 
-    _uses_unlabeled_rows = False
-    _can_narrow = False
-    _supervised_name = "LeastSquaresClassifier"
-    _posteriors = staticmethod(clipped_shares)
-    _log_posteriors = staticmethod(log_clipped_shares)
+    _needs = Needs(
+        unlabeled_rows=False, all_features=True, supervised="LeastSquaresClassifier"
+    )
 
     priors: None = field(init=False, default=None)
     shrinkage: None = field(init=False, default=None)
 
     def _solve(self, problem: Problem) -> Fit:
-        """Fit a prepared problem: the functions (K, 1 + rank) in whitened coordinates."""
-        return Fit(supervised_squares(problem.labeled, problem.whitening))
-
-    def _fit_all_rows(self, inputs: FitInputs) -> Fit:
-        problem = inputs.problem(Problem, None)
-        self._check_problem(problem, inputs)
-        fit = self._solve(problem)
-        return self._with_rule(problem, replace(fit, outcome=self._judge(problem, fit)))
-
-    def _fit_labeled_rows(self, inputs: FitInputs) -> Fit:
-        nothing = no_moments(inputs.unlabeled.n_features)
-        problem = Problem(
-            inputs.frame, inputs.labeled, inputs.unlabeled, unlabeled_moments=nothing
-        )
-        self._check_problem(problem, inputs)
         point = supervised_squares(problem.labeled, problem.whitening)
-        attributes = self._supervised_attributes(problem, point)
-        if self._uses_unlabeled_rows:
-            attributes |= self._no_passes()
-        return self._with_rule(problem, Fit(point, attributes, Outcome.CONVERGED))
-
-    def _supervised_attributes(self, problem: Problem, point: Array) -> dict[str, Any]:
-        """Attributes of ``_solve`` for a fit without unlabeled rows."""
-        return {}
-
-    def _with_rule(self, problem: Problem, fit: Fit) -> Fit:
-        attributes = {"rank_": problem.rank, **fit.attributes}
-        return replace(
-            fit, attributes=attributes, rule=problem.rule_of(fit.model, is_soft=False)
-        )
-
-    def _store(self, fit: Fit, inputs: FitInputs) -> None:
-        self._rule_, self._frame_ = fit.rule, inputs.frame
-        rule = self._discriminant_rule().folded(inputs.frame)
-        self.coef_, self.intercept_ = rule.coef.T.copy(), rule.intercept
-
-    @property
-    def _scoring(self) -> tuple[LinearRule, Frame]:
-        return self._rule_, self._frame_
+        return Fit(_rule_of(problem, point))
 
     def decision_function(self, X: Any) -> Array:
         """Predictions of every class; for two classes, the second's less the first's.
@@ -126,10 +91,11 @@ class LeastSquaresClassifier(LinearClassifier):
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            ``X @ coef_.T + intercept_``: near 1 in the own class, near 0 in others; for two classes
-            from -1, the first, to 1, the second.
+            ``X @ coef_.T + intercept_``: near 1 in the own class, near 0 in others; for
+            two classes from -1, the first, to 1, the second.
         """
-        return self._from_scores(X, "decision_function", one_or_all)
+        self._check_ready(X, "decision_function")
+        return RowsReader(self).apply(X, self._model_.decisions())
 
     def squared_loss(self, X: Any, y: Any) -> Array:
         """Squared loss of every row.
@@ -144,12 +110,12 @@ class LeastSquaresClassifier(LinearClassifier):
         Returns
         -------
         loss : ndarray of shape (n_samples,)
-            Half the sum over classes of the squared difference of target and prediction; for two
-            classes that is the squared difference for either.
+            Half the sum over classes of the squared difference of target and
+            prediction; for two classes that is the squared difference for either.
         """
         self._check_ready(X, "squared_loss")
-        numbers = linear_scores(*self._scoring)
-        differences, codes = self._numbers_and_codes(X, y, numbers)
+        scores = self._model_.class_scores()
+        differences, codes = self._numbers_and_codes(X, y, scores)
         differences[np.arange(len(codes)), codes] -= 1
         return np.asarray((differences**2).sum(axis=1) / 2)
 
@@ -158,11 +124,12 @@ class LeastSquaresClassifier(LinearClassifier):
 class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     """The best least squares fit that some labeling of the unlabeled rows gives.
 
-    Best is the one of smallest squared loss on the labeled rows (Krijthe and Loog, 2015), or the
-    one nearest to the supervised fit, by the squared difference of their predictions on all rows
-    (Krijthe and Loog, 2017). The squared loss of the projected fit on the training rows is at most
-    that of the supervised fit, whatever the labels of the unlabeled rows are. Both problems are
-    convex: ``gap_`` certifies that no other fit is better by more than that.
+    Best is the one of smallest squared loss on the labeled rows (Krijthe and Loog,
+    2015), or the one nearest to the supervised fit, by the squared difference of their
+    predictions on all rows (Krijthe and Loog, 2017). The squared loss of the projected
+    fit on the training rows is at most that of the supervised fit, whatever the labels
+    of the unlabeled rows are. Both problems are convex: ``gap_`` certifies that no
+    other fit is better by more than that.
 
     Parameters
     ----------
@@ -173,24 +140,26 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     max_iter : int, default=200
         Largest number of Newton steps.
     tol : float, default=1e-6
-        Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled rows the fit is
-        more accurate than that at no extra cost.
+        Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled
+        rows the fit is more accurate than that at no extra cost.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Classes, sorted.
     class_weights_ : ndarray of shape (n_classes,)
-        Share of the weight in every class, labels and those of the optimal labeling together.
+        Share of the weight in every class, labels and those of the optimal labeling
+        together.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
         Coefficients of the functions; for two classes, of the second less the first.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     objective_ : float
-        Mean squared loss of the labeled rows, or mean squared difference from the supervised fit.
+        Mean squared loss of the labeled rows, or mean squared difference from the
+        supervised fit.
     gap_ : float
         By how much it may exceed the smallest one possible.
     n_iter_ : int
@@ -200,7 +169,8 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     converged_ : bool
         Whether ``gap_`` is at most ``tol``.
     outcome_ : str
-        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
+        How the iteration ended: "converged", or a reason listed in
+        ``NotConvergedWarning``.
     rank_ : int
         Rank of the covariance of all rows.
     n_features_in_ : int
@@ -208,11 +178,10 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References
-    ----------
-    J. H. Krijthe and M. Loog, "Robust semi-supervised least squares classification by implicit
-    constraints", Pattern Recognition 63, 2017, arXiv:1512.08240; "Projected estimators for robust
-    semi-supervised classification", Machine Learning 106, 2017, arXiv:1602.07865.
+    References ---------- J. H. Krijthe and M. Loog, "Robust semi-supervised least
+    squares classification by implicit constraints", Pattern Recognition 63, 2017,
+    arXiv:1512.08240; "Projected estimators for robust semi-supervised classification",
+    Machine Learning 106, 2017, arXiv:1602.07865.
 
     Examples
     --------
@@ -226,7 +195,7 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     True
     """
 
-    _uses_unlabeled_rows = True
+    _needs = Needs(all_features=True, supervised="LeastSquaresClassifier")
     _own_constraints: ClassVar[dict[str, Any]] = {
         "variant": [StrOptions({"labeled", "projected"})]
     }
@@ -237,10 +206,12 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     n_jobs: int | None = None
 
     def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            return self._solve_labeled(problem)
         loss = labeled_loss if self.variant == "labeled" else distance_from_supervised
         best = minimize_over_labelings(problem, loss, self._limits)
         return Fit.of_solution(
-            best.point,
+            _rule_of(problem, best.point),
             best,
             f"gap {best.gap:.2g}",
             class_weights_=best.point[:, 0],
@@ -248,38 +219,42 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
             gap_=best.gap,
         )
 
-    def _supervised_attributes(self, problem: Problem, point: Array) -> dict[str, Any]:
-        loss = -labeled_loss(problem).value_and_gradient(point)[0]
-        return {
+    def _solve_labeled(self, problem: Problem) -> Fit:
+        point = supervised_squares(problem.labeled, problem.whitening)
+        objective = 0.0
+        if self.variant == "labeled":
+            objective = -labeled_loss(problem).value_and_gradient(point)[0]
+        attributes = {
             "class_weights_": problem.labeled.counts / problem.labeled.weight,
-            "objective_": loss if self.variant == "labeled" else 0.0,
+            "objective_": objective,
             "gap_": 0.0,
         }
+        return Fit(_rule_of(problem, point), attributes)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SelfLearningLeastSquares(LeastSquaresClassifier):
     """Label the unlabeled rows by the least squares fit, refit to all rows, until no label changes.
 
-    The squared loss on all rows, those labels included, falls in every round. With soft labels,
-    shares of the classes, it has one minimum, which is found by Newton's method; all rows are held
-    in memory then.
+    The squared loss on all rows, those labels included, falls in every round. With soft
+    labels, shares of the classes, it has one minimum, which is found by Newton's
+    method; all rows are held in memory then.
 
     Parameters
     ----------
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     labels : {"hard", "soft"}, default="hard"
-        Hard labels are the class of the largest prediction, soft ones the shares that are nearest
-        to the predictions: for two classes, predictions clipped to [0, 1].
+        Hard labels are the class of the largest prediction, soft ones the shares that
+        are nearest to the predictions: for two classes, predictions clipped to [0, 1].
     max_iter : int, default=1000
         Most rounds, or Newton steps.
     tol : float, default=0.0
-        Largest change of class shares and class means that counts as none; with soft labels 1e-12
-        if it is less.
+        Largest change of class shares and class means that counts as none; with soft
+        labels 1e-12 if it is less.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -296,11 +271,13 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
     n_iter_ : int
         Number of rounds, each a label for every row and a refit; or of Newton steps.
     n_passes_ : int
-        Number of times all unlabeled rows were read; soft labels read them once more to hold them.
+        Number of times all unlabeled rows were read; soft labels read them once more to
+        hold them.
     converged_ : bool
         Whether the labels stood still.
     outcome_ : str
-        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
+        How the iteration ended: "converged", or a reason listed in
+        ``NotConvergedWarning``.
     rank_ : int
         Rank of the covariance of all rows.
     n_features_in_ : int
@@ -317,7 +294,7 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
     array([0, 1])
     """
 
-    _uses_unlabeled_rows = True
+    _needs = Needs(all_features=True, supervised="LeastSquaresClassifier")
     _own_constraints: ClassVar[dict[str, Any]] = {
         "labels": [StrOptions({"hard", "soft"})]
     }
@@ -329,19 +306,29 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
 
     def _solve(self, problem: Problem) -> Fit:
         supervised = supervised_squares(problem.labeled, problem.whitening)
+        if not problem.has_unlabeled_rows:
+            attributes = {
+                "class_weights_": problem.labeled.counts / problem.labeled.weight,
+                "objective_": _loss_of_fit(supervised),
+            }
+            return Fit(_rule_of(problem, supervised), attributes)
+        end: Any
         if self.labels == "soft":
-            end: Any = minimize_soft_squares(problem, supervised, self._limits)
-            weights, objective = end.class_weights, end.objective
+            end = minimize_soft_squares(problem, supervised, self._limits)
+            class_weights = end.class_weights
+            objective = end.objective
         else:
             squares = problem.recast(SquaresProblem)
             end = alternate(squares, self._limits, is_soft=False, start=supervised)
-            weights, objective = end.point[:, 0], _loss_of_fit(end.point)
-        attributes = {"class_weights_": weights, "objective_": objective}
-        return Fit.of_solution(end.point, end, "labels still change", **attributes)
-
-    def _supervised_attributes(self, problem: Problem, point: Array) -> dict[str, Any]:
-        weights = problem.labeled.counts / problem.labeled.weight
-        return {"class_weights_": weights, "objective_": _loss_of_fit(point)}
+            class_weights = end.point[:, 0]
+            objective = _loss_of_fit(end.point)
+        return Fit.of_solution(
+            _rule_of(problem, end.point),
+            end,
+            "labels still change",
+            class_weights_=class_weights,
+            objective_=objective,
+        )
 
 
 def _loss_of_fit(point: Array) -> float:

@@ -13,36 +13,40 @@ from .._core.solvers.moment_match import (
     match_moments,
     maximize_under_moments,
 )
-from .base import Fit, LinearGaussianClassifier
+from .base import LinearGaussianClassifier
+from .fit import Fit, supervised_fit
+from .fit_inputs import Needs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MomentConstrainedLDA(LinearGaussianClassifier):
     """Move the supervised fit so that its overall mean and covariance are those of all rows.
 
-    The labeled rows are mapped by x -> A (x - m_l) + m, with m_l and m the means of the labeled and
-    of all rows, and LDA is fitted to the mapped rows. Or, among all models with these moments, the
-    one is taken under which the labeled rows are likeliest.
+    The labeled rows are mapped by x -> A (x - m_l) + m, with m_l and m the means of the
+    labeled and of all rows, and LDA is fitted to the mapped rows. Or, among all models
+    with these moments, the one is taken under which the labeled rows are likeliest.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Chen et
-        al. for the labeled rows, about class means, on which the fit rests.
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto"
+        by Chen et al. for the labeled rows, about class means, on which the fit rests.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     variant : {"invariant", "symmetric", "means-shifted", "likelihood"}, default="invariant"
-        The map A. With T_l and T the total covariances of the labeled and of all rows: "symmetric"
-        is T^(1/2) T_l^(-1/2) in the units of the features, as in the published tables; "invariant"
-        is the one map of this kind that no change of units alters; "means-shifted" is symmetric
-        for the covariance and shifts the means only, as the paper prints it. "likelihood" is no
-        map: it maximizes the likelihood of the labeled rows over all models whose mean and
-        covariance are those of all rows (Loog, 2012), by Newton's method.
+        The map A. With T_l and T the total covariances of the labeled and of all rows:
+        "symmetric" is T^(1/2) T_l^(-1/2) in the units of the features, as in the
+        published tables; "invariant" is the one map of this kind that no change of
+        units alters; "means-shifted" is symmetric for the covariance and shifts the
+        means only, as the paper prints it. "likelihood" is no map: it maximizes the
+        likelihood of the labeled rows over all models whose mean and covariance are
+        those of all rows (Loog, 2012), by Newton's method.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -51,19 +55,25 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     priors_ : ndarray of shape (n_classes,)
         Class priors used to predict.
     class_weights_ : ndarray of shape (n_classes,)
-        Share of the labeled weight in every class; with "likelihood" a parameter of the fit.
+        Share of the labeled weight in every class; with "likelihood" a parameter of the
+        fit.
     means_ : ndarray of shape (n_classes, n_features)
         Class means.
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     shrinkage_ : float
         Shrinkage used.
     n_passes_ : int
         Number of times all unlabeled rows were read.
+    converged_ : bool
+        Whether the iteration of "likelihood" converged; True for the other variants.
+    outcome_ : str
+        How it ended: "converged", or a reason listed in ``NotConvergedWarning``.
     rank_ : int
         Rank of the covariance of all rows.
     n_features_in_ : int
@@ -71,10 +81,8 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References
-    ----------
-    M. Loog, "Semi-supervised linear discriminant analysis using moment constraints", Partially
-    Supervised Learning, 2012.
+    References ---------- M. Loog, "Semi-supervised linear discriminant analysis using
+    moment constraints", Partially Supervised Learning, 2012.
 
     Examples
     --------
@@ -85,7 +93,6 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     array([0.46, 6.54])
     """
 
-    _rests_on_labels = True
     _own_constraints: ClassVar[dict[str, Any]] = {
         "variant": [StrOptions({*CLOSED_FORMS, "likelihood"})]
     }
@@ -94,13 +101,23 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     @property
-    def _needs_positive_priors(self) -> bool:  # type: ignore[override]
-        return self.variant == "likelihood"
+    def _needs(self) -> Needs:  # type: ignore[override]
+        """The likelihood of the labeled rows is computed for one variant only."""
+        needs_likelihood = self.variant == "likelihood"
+        return Needs(labeled_covariance=True, positive_priors=needs_likelihood)
 
     def _solve(self, problem: Problem) -> Fit:
-        passes = {"n_passes_": 1}
+        converged = {"converged_": True, "outcome_": "converged"}
+        if not problem.has_unlabeled_rows:
+            return supervised_fit(problem).having(**converged)
         if self.variant != "likelihood":
-            return Fit(match_moments(problem, self.variant), passes)
+            model = match_moments(problem, self.variant)
+            return Fit(model, {"n_passes_": 1, **converged})
         model, outcome = maximize_under_moments(problem)
-        detail = "stopped while the likelihood still rises. Pass shrinkage, or another variant."
-        return Fit(model, passes, outcome, detail)
+        return Fit(
+            model,
+            {"n_passes_": 1},
+            outcome,
+            "stopped while the likelihood still rises. Pass shrinkage, or another "
+            "variant.",
+        )

@@ -7,27 +7,44 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
-from .._core import Array
-from .._core.gaussian import Gaussians
 from .._core.problem import Problem, SphericalProblem, fit_nearest_mean
 from .._messages import FitError
-from .base import Fit, LinearGaussianClassifier
-from .expectation_maximization import ExpectationMaximization
-from .prepare import FitInputs
+from .base import LinearGaussianClassifier
+from .expectation_maximization import (
+    EM_CONSTRAINTS,
+    maximize_likelihood,
+    with_labeled_likelihood,
+)
+from .fit import Fit
+from .fit_inputs import Needs
+
+
+def supervised_nearest_mean(problem: Problem) -> Fit:
+    """Return the nearest means of the labeled rows of a problem."""
+    labeled = problem.labeled
+    if not labeled.has_spread:
+        raise FitError(
+            f"The {labeled.n_rows} labeled rows do not vary within their classes, which "
+            "leaves no variance to estimate: label more rows."
+        )
+    model = fit_nearest_mean(problem.frame, labeled, problem.log_priors)
+    attributes = {"shrinkage_": 0.0, "rank_": len(labeled.within)}
+    return Fit(model, attributes, rule=model.score_rule())
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NearestMean(LinearGaussianClassifier):
     """Gaussian classes with the covariance sigma^2 I, by maximum likelihood from labeled rows.
 
-    With equal priors a row goes to the class whose mean is nearest, in the units of the features:
-    scale them first if their units differ. sigma^2 is the mean over features of the variance
-    within classes. Unlabeled rows are ignored.
+    With equal priors a row goes to the class whose mean is nearest, in the units of the
+    features: scale them first if their units differ. sigma^2 is the mean over features
+    of the variance within classes. Unlabeled rows are ignored.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
 
@@ -44,7 +61,8 @@ class NearestMean(LinearGaussianClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     shrinkage_ : float
@@ -64,51 +82,44 @@ class NearestMean(LinearGaussianClassifier):
     array(['a', 'b'], dtype='<U1')
     """
 
-    _uses_unlabeled_rows = False
-    _can_narrow = False
-    _supervised_name = "NearestMean"
-    _problem_kind: ClassVar[type[Problem]] = SphericalProblem
+    _needs = Needs(
+        SphericalProblem,
+        unlabeled_rows=False,
+        all_features=True,
+        supervised="NearestMean",
+    )
 
     shrinkage: None = field(init=False, default=None)
 
     def _solve(self, problem: Problem) -> Fit:
-        return Fit(fit_nearest_mean(problem.frame, problem.labeled, problem.log_priors))
-
-    def _fit_labeled(
-        self, inputs: FitInputs, variances: Array
-    ) -> tuple[Gaussians, float, int]:
-        if not inputs.labeled.has_spread:
-            raise FitError(
-                f"The {inputs.n_labeled} labeled rows do not vary within their classes, which "
-                f"leaves {type(self).__name__} no variance to estimate: label more rows."
-            )
-        model = fit_nearest_mean(inputs.frame, inputs.labeled, inputs.log_priors)
-        return model, 0.0, len(variances)
+        return supervised_nearest_mean(problem)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ExpectationMaximizationNearestMean(NearestMean, ExpectationMaximization):
+class ExpectationMaximizationNearestMean(LinearGaussianClassifier):
     """Nearest means that maximize the likelihood of all rows, unlabeled ones without their class.
 
-    Like ``ExpectationMaximizationLDA``, with the covariance sigma^2 I in the units of the features.
+    Like ``ExpectationMaximizationLDA``, with the covariance sigma^2 I in the units of
+    the features.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row relative to a labeled one.
     max_iter : int, default=None
-        Largest number of rounds. None: as many as take about ten seconds on two cores, from 32 for
-        a million rows of many classes to 10,000.
+        Largest number of rounds. None: as many as take about ten seconds on two cores,
+        from 32 for a million rows of many classes to 10,000.
     tol : float, default=1e-8
-        Stop when the log likelihood, per unit of weight, rises by less than this in two rounds in
-        a row.
+        Stop when the log likelihood, per unit of weight, rises by less than this in two
+        rounds in a row.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -123,7 +134,8 @@ class ExpectationMaximizationNearestMean(NearestMean, ExpectationMaximization):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     n_iter_ : int
@@ -133,7 +145,8 @@ class ExpectationMaximizationNearestMean(NearestMean, ExpectationMaximization):
     converged_ : bool
         Whether the likelihood stood still.
     outcome_ : str
-        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
+        How the iteration ended: "converged", or a reason listed in
+        ``NotConvergedWarning``.
     log_likelihood_path_ : ndarray of shape ``(n_iter_,)``
         Log likelihood after every round: labeled log joint plus unlabeled log marginal.
     shrinkage_ : float
@@ -154,30 +167,46 @@ class ExpectationMaximizationNearestMean(NearestMean, ExpectationMaximization):
     array([0.75, 5.25])
     """
 
-    _uses_unlabeled_rows = True
+    _needs = Needs(
+        SphericalProblem,
+        all_features=True,
+        positive_priors=True,
+        supervised="NearestMean",
+    )
+    _own_constraints: ClassVar[dict[str, Any]] = EM_CONSTRAINTS
 
-    _solve = ExpectationMaximization._solve
+    shrinkage: None = field(init=False, default=None)
+    unlabeled_weight: float = 1.0
+    max_iter: int | None = None
+    tol: float = 1e-8
+    n_jobs: int | None = None
+
+    def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            return with_labeled_likelihood(supervised_nearest_mean(problem), problem)
+        return maximize_likelihood(problem, self.max_iter, self.tol)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MomentConstrainedNearestMean(NearestMean):
+class MomentConstrainedNearestMean(LinearGaussianClassifier):
     """Nearest means of the labeled rows, shifted together so that their mean is that of all rows.
 
-    That maximizes the likelihood of the labeled rows over all means whose average, weighted by the
-    priors, is the mean of all rows (Loog and Jensen, 2015).
+    That maximizes the likelihood of the labeled rows over all means whose average,
+    weighted by the priors, is the mean of all rows (Loog and Jensen, 2015).
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     variant : {"variance-kept", "variance-anew"}, default="variance-anew"
-        The variance: of the labeled rows about their own class means, or about the shifted ones,
-        which maximizes the likelihood.
+        The variance: of the labeled rows about their own class means, or about the
+        shifted ones, which maximizes the likelihood.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -192,7 +221,8 @@ class MomentConstrainedNearestMean(NearestMean):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     n_passes_ : int
@@ -206,10 +236,9 @@ class MomentConstrainedNearestMean(NearestMean):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References
-    ----------
-    M. Loog and A. C. Jensen, "Semi-supervised nearest mean classification through a constrained
-    log-likelihood", IEEE Transactions on Neural Networks and Learning Systems 26 (5), 2015.
+    References ---------- M. Loog and A. C. Jensen, "Semi-supervised nearest mean
+    classification through a constrained log-likelihood", IEEE Transactions on Neural
+    Networks and Learning Systems 26 (5), 2015.
 
     Examples
     --------
@@ -220,15 +249,18 @@ class MomentConstrainedNearestMean(NearestMean):
     array([1., 6.])
     """
 
-    _uses_unlabeled_rows = True
+    _needs = Needs(SphericalProblem, all_features=True, supervised="NearestMean")
     _own_constraints: ClassVar[dict[str, Any]] = {
         "variant": [StrOptions({"variance-kept", "variance-anew"})]
     }
 
+    shrinkage: None = field(init=False, default=None)
     variant: str = "variance-anew"
     n_jobs: int | None = None
 
     def _solve(self, problem: Problem) -> Fit:
-        spherical = problem.recast(SphericalProblem)
-        model = spherical.match_mean(variance_anew=self.variant == "variance-anew")
+        if not problem.has_unlabeled_rows:
+            return supervised_nearest_mean(problem)
+        assert isinstance(problem, SphericalProblem)
+        model = problem.match_mean(variance_anew=self.variant == "variance-anew")
         return Fit(model, {"n_passes_": 1})

@@ -6,30 +6,33 @@ from dataclasses import dataclass
 
 from .._core.problem import Problem
 from .._core.solvers.moment_match import normalize
-from .base import Fit, LinearGaussianClassifier
+from .base import LinearGaussianClassifier
+from .fit import Fit, supervised_fit
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NormalizedLDA(LinearGaussianClassifier):
     """Class means of the labeled rows, and the covariance of all rows in place of that within.
 
-    Directions are those that minimize the spread of the labeled rows within classes relative to the
-    spread of all rows (Fan, Lei and Li, 2008). If all rows are labeled these are the directions of
-    LDA; here that case is the fit of ``SupervisedLDA``. Needs no more labels than one per class.
+    Directions are those that minimize the spread of the labeled rows within classes
+    relative to the spread of all rows (Fan, Lei and Li, 2008). If all rows are labeled
+    these are the directions of LDA; here that case is the fit of ``SupervisedLDA``.
+    Needs no more labels than one per class.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" is the
-        geometric mean of those of Chen et al. for the labeled rows, about class means, and for all
-        rows.
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto"
+        is the geometric mean of those of Chen et al. for the labeled rows, about class
+        means, and for all rows.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -44,7 +47,8 @@ class NormalizedLDA(LinearGaussianClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance of all rows about their mean.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     shrinkage_ : float
@@ -58,10 +62,9 @@ class NormalizedLDA(LinearGaussianClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References
-    ----------
-    B. Fan, Z. Lei and S. Z. Li, "Normalized LDA for semi-supervised learning", IEEE International
-    Conference on Automatic Face and Gesture Recognition, 2008.
+    References ---------- B. Fan, Z. Lei and S. Z. Li, "Normalized LDA for
+    semi-supervised learning", IEEE International Conference on Automatic Face and
+    Gesture Recognition, 2008.
 
     Examples
     --------
@@ -76,4 +79,6 @@ class NormalizedLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            return supervised_fit(problem)
         return Fit(normalize(problem), {"n_passes_": 1})

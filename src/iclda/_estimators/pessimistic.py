@@ -5,51 +5,54 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .._core.gaussian import Gaussians
-from .._core.problem import LabeledSummary, Problem
+from .._core.problem import Problem
 from .._core.solvers.pessimistic import maximize_worst_gain
-from .average import ProportionalClassifier
-from .base import Fit
+from .base import LinearGaussianClassifier
+from .fit import Fit, supervised_fit
+from .fit_inputs import Needs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PessimisticLDA(ProportionalClassifier):
+class PessimisticLDA(LinearGaussianClassifier):
     """LDA that gains most on supervised LDA under the least favorable labels.
 
-    Maximum contrastive pessimistic likelihood (Loog, 2016): the likelihood of all rows, less that
-    of the supervised fit, is maximized for those labels of the unlabeled rows that make the
-    difference smallest. The supervised fit itself has difference 0, so that the log likelihood of
-    the training rows is at least the supervised one's, whatever the true labels are, up to
-    ``gap_``. That says nothing certain of new rows, nor of the error. The problem is convex:
-    ``gap_`` certifies that no other model is better by more than that.
+    Maximum contrastive pessimistic likelihood (Loog, 2016): the likelihood of all rows,
+    less that of the supervised fit, is maximized for those labels of the unlabeled rows
+    that make the difference smallest. The supervised fit itself has difference 0, so
+    that the log likelihood of the training rows is at least the supervised one's,
+    whatever the true labels are, up to ``gap_``. That says nothing certain of new rows,
+    nor of the error. The problem is convex: ``gap_`` certifies that no other model is
+    better by more than that.
 
-    Compared with ``SupervisedLDA`` of the same priors and ``shrinkage_``. With shrinkage both
-    likelihoods are less the penalty that shrinkage maximizes, and the guarantee is for those. With
-    ``proportions`` it is for labels that have these proportions.
+    Compared with ``SupervisedLDA`` of the same priors and ``shrinkage_``. With
+    shrinkage both likelihoods are less the penalty that shrinkage maximizes, and the
+    guarantee is for those. With ``proportions`` it is for labels that have these
+    proportions.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Chen et
-        al. for the labeled rows, about class means, on which the fit rests.
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto"
+        by Chen et al. for the labeled rows, about class means, on which the fit rests.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
-        Shares of the unlabeled rows that the classes get, in the order of ``classes_``, or class ->
-        share; a pair instead of a share is the least and the largest one. "labeled" takes the
-        shares of the labeled rows, "auto" those that ``AverageLDA`` predicts, and the fit starts
-        there. None and "free" leave them free; with fewer labels than features a free
-        fit may give nearly all unlabeled rows to one class.
+        Shares of the unlabeled rows that the classes get, in the order of ``classes_``,
+        or class -> share; a pair instead of a share is the least and the largest one.
+        "labeled" takes the shares of the labeled rows, "auto" those that ``AverageLDA``
+        predicts, and the fit starts there. None and "free" leave them free; with fewer
+        labels than features a free fit may give nearly all unlabeled rows to one class.
     max_iter : int, default=200
         Largest number of Newton steps.
     tol : float, default=1e-6
-        Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled rows the fit is
-        more accurate than that at no extra cost.
+        Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled
+        rows the fit is more accurate than that at no extra cost.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -64,22 +67,26 @@ class PessimisticLDA(ProportionalClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     objective_ : float
-        Gain in log likelihood of all rows per row, under the least favorable labels. Whatever the
-        labels are it is at least ``objective_ - gap_``, and no model has more than ``objective_``.
+        Gain in log likelihood of all rows per row, under the least favorable labels.
+        Whatever the labels are it is at least ``objective_ - gap_``, and no model has
+        more than ``objective_``.
     gap_ : float
         Certificate per row, see above.
     n_iter_ : int
         Number of Newton steps.
     n_passes_ : int
-        Number of times the search read all unlabeled rows: moments, sample, path and certificate.
+        Number of times the search read all unlabeled rows: moments, sample, path and
+        certificate.
     converged_ : bool
         Whether ``gap_`` is at most ``tol``.
     outcome_ : str
-        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
+        How the iteration ended: "converged", or a reason listed in
+        ``NotConvergedWarning``.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int
@@ -89,10 +96,9 @@ class PessimisticLDA(ProportionalClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References
-    ----------
-    M. Loog, "Contrastive pessimistic likelihood estimation for semi-supervised classification",
-    IEEE Transactions on Pattern Analysis and Machine Intelligence 38 (3), 2016.
+    References ---------- M. Loog, "Contrastive pessimistic likelihood estimation for
+    semi-supervised classification", IEEE Transactions on Pattern Analysis and Machine
+    Intelligence 38 (3), 2016.
 
     Examples
     --------
@@ -104,8 +110,7 @@ class PessimisticLDA(ProportionalClassifier):
     (True, True)
     """
 
-    _needs_positive_priors = True
-    _rests_on_labels = True
+    _needs = Needs(positive_priors=True, labeled_covariance=True)
 
     proportions: Any = None
     max_iter: int = 200
@@ -113,14 +118,13 @@ class PessimisticLDA(ProportionalClassifier):
     n_jobs: int | None = None
 
     def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            return supervised_fit(problem).having(objective_=0.0, gap_=0.0)
         best = maximize_worst_gain(problem, self._limits)
-        model = problem.model_of(best.point, best.rule)
-        detail = f"gap {best.gap:.2g}"
         return Fit.of_solution(
-            model, best, detail, objective_=best.objective, gap_=best.gap
+            problem.model_of(best.point, best.rule),
+            best,
+            f"gap {best.gap:.2g}",
+            objective_=best.objective,
+            gap_=best.gap,
         )
-
-    def _supervised_attributes(
-        self, model: Gaussians, labeled: LabeledSummary
-    ) -> dict[str, Any]:
-        return {"objective_": 0.0, "gap_": 0.0}

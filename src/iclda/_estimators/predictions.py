@@ -1,13 +1,14 @@
-"""Functions of blocks of rows that the methods of a fitted classifier apply.
+"""What the methods of a fitted classifier compute of a block of rows.
 
-Rows may be an array of NumPy or of any library that follows the array API standard, on any device:
-results are of the same library, on the same device.
+Rows may be an array of NumPy or of any library that follows the array API standard, on
+any device: results are of the same library, on the same device. Scores of two classes
+are often given as the lead (n, 1) of the second class over the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,212 +19,237 @@ from .._core.frame import Frame
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LexicographicRule, LinearRule, lexicographic_shares
 from .._rows.places import to_host
+from .._rows.unit_length import UnitLength
 
-_MOST_IN_TURN = 255  # classes, whose codes fit into a byte
+# With more classes than this, their codes do not fit into a byte.
+_MAX_BYTE_CLASSES = 255
 
-OfBlock = Callable[[Any], Any]  # (n, d) rows -> n results, nothing across rows
+OfBlock = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """(n, m) numbers of rows; where they use all features, NaN and infinity show in them."""
+class RowFunction:
+    """A function of rows: ``of_block`` gives numbers, and ``of_numbers`` the results.
+
+    Both take and return one entry per row, and look at no other row.
+
+    Attributes
+    ----------
+    of_block : callable
+        (n, d) rows -> (n, m) numbers.
+    uses_all_features : bool
+        Whether NaN and infinity in any feature show in the numbers.
+    of_numbers : callable or None
+        (n, m) numbers -> n results; None: the numbers are the results.
+    """
 
     of_block: OfBlock
-    use_all_features: bool
+    uses_all_features: bool
+    of_numbers: OfBlock | None = None
 
-    def __call__(self, rows: Any) -> Any:
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # looked at when all are there
+    def numbers(self, rows: Any) -> Any:
+        # Whoever calls looks at the numbers when all are there.
+        with np.errstate(over="ignore", invalid="ignore"):
             return self.of_block(rows)
 
+    def result(self, numbers: Any) -> Any:
+        return numbers if self.of_numbers is None else self.of_numbers(numbers)
 
-def scores(rule: LinearRule) -> Numbers:
-    """(n, K) scores of a rule for rows in the user's units."""
+    def __call__(self, rows: Any) -> Any:
+        return self.result(self.numbers(rows))
+
+    def then(self, of_numbers: OfBlock) -> RowFunction:
+        """Return the function whose results are made of these numbers."""
+        return replace(self, of_numbers=of_numbers)
+
+    def of_scaled(self, unit: UnitLength | None) -> RowFunction:
+        """Return the function of rows that are scaled first."""
+        if unit is None:
+            return self
+        of_block = self.of_block
+        return replace(self, of_block=lambda rows: of_block(unit(rows)))
+
+
+def scores(rule: LinearRule) -> RowFunction:
+    """Return the scores (n, K) of a rule for rows in the user's units."""
 
     def of_block(rows: Any) -> Any:
         if isinstance(rows, np.ndarray):
             return rule.scores(rows).T
-        return rows @ _beside(rows, rule.coef) + _beside(rows, rule.intercept)
+        return rows @ _like(rows, rule.coef) + _like(rows, rule.intercept)
 
-    return Numbers(of_block, _is_used(rule.coef))
+    return RowFunction(of_block, _uses_all(rule.coef))
 
 
-def linear_scores(rule: LinearRule, frame: Frame) -> Numbers:
-    """(n, K) scores of a rule in frame coordinates."""
+def linear_scores(rule: LinearRule, frame: Frame) -> RowFunction:
+    """Return the scores (n, K) of a rule in frame coordinates."""
     if frame.is_foldable:
         return scores(rule.folded(frame))
     of_frame = scores(rule)
-    return Numbers(
-        lambda rows: of_frame(_in_frame(rows, frame)), of_frame.use_all_features
-    )
+    of_block = of_frame.of_block
+    return replace(of_frame, of_block=lambda rows: of_block(_in_frame(rows, frame)))
 
 
-def imputed(
-    rule: LinearRule | LexicographicRule, frame: Frame
-) -> tuple[Numbers, Callable[[Any], Any]]:
-    """Numbers of rows, and their shares (n, K) from these, of a rule in frame coordinates."""
+def imputed_shares(rule: LinearRule | LexicographicRule, frame: Frame) -> RowFunction:
+    """Return the shares (n, K) that a labeling rule in frame coordinates gives rows."""
     if isinstance(rule, LinearRule):
-        return linear_scores(rule, frame), posteriors
-    first, second = rule.first, rule.second
-    both = LinearRule(
-        np.hstack([first.coef, second.coef]),
-        np.r_[first.intercept, second.intercept],
-        is_soft=True,
-    )
+        return linear_scores(rule, frame).then(posteriors)
+    first = rule.first
+    second = rule.second
+    coef = np.hstack([first.coef, second.coef])
+    intercept = np.r_[first.intercept, second.intercept]
+    both = LinearRule(coef, intercept, is_soft=True)
 
-    def of_scores(scores: Any) -> Any:
-        xp, n_classes = array_namespace(scores), rule.n_classes
-        parts = scores[:, :n_classes], scores[:, n_classes:]
-        return lexicographic_shares(*parts, rule.margin, xp, axis=1)
+    def shares_of(both_scores: Any) -> Any:
+        xp = array_namespace(both_scores)
+        first_scores = both_scores[:, : rule.n_classes]
+        second_scores = both_scores[:, rule.n_classes :]
+        return lexicographic_shares(
+            first_scores, second_scores, rule.margin, xp, axis=1
+        )
 
-    return linear_scores(both, frame), of_scores
+    return linear_scores(both, frame).then(shares_of)
 
 
-def _is_used(coef: AnyArray) -> bool:
-    """(d, m): whether no feature is multiplied by zero only, which BLAS is free to leave out."""
+def _uses_all(coef: AnyArray) -> bool:
+    """Return whether no feature has only zeros in (d, m) coefficients.
+
+    BLAS is free to leave out features that are multiplied by zero only.
+    """
     return bool(np.any(coef, axis=1).all())
 
 
-def log_joint(model: Gaussians) -> Numbers:
-    """(n, K): log of prior times density of every row in every class."""
+def log_joint(model: Gaussians) -> RowFunction:
+    """Return the log of prior times density of rows in every class, (n, K)."""
 
     def of_block(rows: Any) -> Any:
         if isinstance(rows, np.ndarray):
             return model.log_joint(rows)
-        if (
-            model.complement is not None
-        ):  # of few rows of many features, fitted in memory
-            return _beside(rows, model.log_joint(to_host(rows)))
-        u = _in_frame(rows, model.frame) - _beside(rows, model.center)
-        s = u @ _beside(rows, model.projection.T)
+        if model.complement is not None:
+            # A model of few rows of many features, which were fitted in memory.
+            return _like(rows, model.log_joint(to_host(rows)))
+        u = _in_frame(rows, model.frame) - _like(rows, model.center)
+        s = u @ _like(rows, model.projection.T)
         distance = array_namespace(rows).sum(s**2, axis=1)
-        # At the center of the rows s is 0: what is left there is all but the distance.
+        # At the center of the rows s is 0, and all but the distance is left.
         at_center = model.log_joint(model.frame.restore(model.center)[None])[0]
-        return s @ _beside(rows, model.class_points.T) + (
-            _beside(rows, at_center) - distance[:, None] / 2
-        )
+        offsets = _like(rows, at_center) - distance[:, None] / 2
+        return s @ _like(rows, model.class_points.T) + offsets
 
-    return Numbers(of_block, _is_used(model.projection.T))
+    return RowFunction(of_block, _uses_all(model.projection.T))
 
 
-def posteriors(scores: Any) -> Any:
-    """(n, K): softmax over the classes, from scores as in ``log_posteriors``."""
-    scores = _of_every_class(scores)
-    xp = array_namespace(scores)
-    shares = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+def posteriors(class_scores: Any) -> Any:
+    """Return the softmax over classes (n, K) of scores or of a lead."""
+    class_scores = _of_every_class(class_scores)
+    xp = array_namespace(class_scores)
+    shares = xp.exp(class_scores - xp.max(class_scores, axis=1, keepdims=True))
     shares /= xp.sum(shares, axis=1, keepdims=True)
     return shares
 
 
-def clipped_shares(scores: Any) -> Any:
-    """Probabilities (n, K) from least squares predictions: clipped at 0, scaled to add up to 1.
+def log_posteriors(class_scores: Any) -> Any:
+    """Return the logarithms of ``posteriors``."""
+    class_scores = _of_every_class(class_scores)
+    xp = array_namespace(class_scores)
+    ahead = class_scores - xp.max(class_scores, axis=1, keepdims=True)
+    return ahead - xp.log(xp.sum(xp.exp(ahead), axis=1, keepdims=True))
 
-    Predictions are (n, K), or the lead (n, 1) of the second of two classes. The smallest normal
-    number stands for 0, so that logarithms are finite.
+
+def clipped_shares(predicted: Any) -> Any:
+    """Return probabilities (n, K) from least squares predictions or from their lead.
+
+    Predictions are clipped at 0 and scaled to add up to 1. The smallest normal number
+    stands for 0, so that logarithms are finite.
     """
-    xp = array_namespace(scores)
-    if scores.shape[1] == 1:
-        scores = xp.concat([1 - scores, 1 + scores], axis=1) / 2
-    # Predictions add up to 1, so that the largest is at least 1 / K, except for rounding of
-    # huge predictions.
-    scores = scores + xp.clip(
-        1 / scores.shape[1] - xp.max(scores, axis=1, keepdims=True), min=0.0
-    )
-    shares = xp.clip(
-        scores, min=0.0
-    )  # array-api-compat 1.9 takes integers for those of x
+    xp = array_namespace(predicted)
+    if predicted.shape[1] == 1:
+        predicted = xp.concat([1 - predicted, 1 + predicted], axis=1) / 2
+    # Predictions add up to 1, so that the largest is at least 1 / K, except for rounding
+    # of huge predictions.
+    missing = 1 / predicted.shape[1] - xp.max(predicted, axis=1, keepdims=True)
+    # array-api-compat 1.9 takes the integer 0 for an array of integers.
+    shares = xp.clip(predicted + xp.clip(missing, min=0.0), min=0.0)
     shares /= xp.sum(shares, axis=1, keepdims=True)
     return xp.clip(shares, min=float(xp.finfo(shares.dtype).smallest_normal))
 
 
-def log_clipped_shares(scores: Any) -> Any:
-    shares = clipped_shares(scores)
+def log_clipped_shares(predicted: Any) -> Any:
+    """Return the logarithms of ``clipped_shares``."""
+    shares = clipped_shares(predicted)
     return array_namespace(shares).log(shares)
 
 
-def log_posteriors(scores: Any) -> Any:
-    """Log posteriors (n, K), from scores (n, K) or the lead (n, 1) of the second of two classes."""
-    scores = _of_every_class(scores)
-    xp = array_namespace(scores)
-    ahead = scores - xp.max(scores, axis=1, keepdims=True)
-    return ahead - xp.log(xp.sum(xp.exp(ahead), axis=1, keepdims=True))
-
-
-def _of_every_class(scores: Any) -> Any:
-    """Return scores (n, K); a lead (n, 1) becomes two scores of which the larger is 0.
+def _of_every_class(class_scores: Any) -> Any:
+    """Return scores (n, K); a lead becomes two scores of which the larger is 0.
 
     Infinite odds, of a prior of 0, then leave no NaN.
     """
-    if scores.shape[1] > 1:
-        return scores
-    xp = array_namespace(scores)
-    none = xp.zeros_like(scores)
-    both = [xp.minimum(-scores, none), xp.minimum(scores, none)]
-    if isinstance(scores, np.ndarray):
-        return (
-            np.hstack([np.ravel(a) for a in both]).reshape(2, -1).T
-        )  # faster class by class
-    return xp.concat(both, axis=1)
+    if class_scores.shape[1] > 1:
+        return class_scores
+    xp = array_namespace(class_scores)
+    nothing = xp.zeros_like(class_scores)
+    first = xp.minimum(-class_scores, nothing)
+    second = xp.minimum(class_scores, nothing)
+    if isinstance(class_scores, np.ndarray):
+        # Columns of a Fortran array: later steps go class by class.
+        return np.hstack([first.ravel(), second.ravel()]).reshape(2, -1).T
+    return xp.concat([first, second], axis=1)
 
 
-def logsumexp(scores: Any) -> Any:
-    """(n,): logarithm of the sum over classes of exp; minus infinity where all of them are."""
-    xp = array_namespace(scores)
-    top = xp.max(scores, axis=1, keepdims=True)
+def logsumexp(class_scores: Any) -> Any:
+    """Return the log of the sum of exp over classes, (n,); -inf where all of them are."""
+    xp = array_namespace(class_scores)
+    top = xp.max(class_scores, axis=1, keepdims=True)
     top = xp.where(xp.isinf(top), xp.zeros_like(top), top)
     with np.errstate(divide="ignore"):
-        return xp.log(xp.sum(xp.exp(scores - top), axis=1)) + top[:, 0]
+        return xp.log(xp.sum(xp.exp(class_scores - top), axis=1)) + top[:, 0]
 
 
-def one_or_all(scores: Any) -> Any:
-    """Return scores (n, K) as they are, and a lead (n, 1) as a vector."""
-    return scores[:, 0] if scores.shape[1] == 1 else scores
+def one_or_all(class_scores: Any) -> Any:
+    """Return scores (n, K) as they are, and a lead as a vector (n,)."""
+    return class_scores[:, 0] if class_scores.shape[1] == 1 else class_scores
 
 
-def most_probable(classes: AnyArray, scores: Any) -> Any:
-    """(n,): the class with the highest score; names of classes come back as NumPy arrays.
+def most_probable(classes: AnyArray, class_scores: Any) -> Any:
+    """Return the class of the highest score, (n,).
 
-    Scores are as in ``log_posteriors``.
+    Classes that are not numbers come back as a NumPy array.
     """
-    if isinstance(scores, np.ndarray):
-        return classes[_first_largest(scores.T)]
-    xp = array_namespace(scores)
-    codes = xp.argmax(_of_every_class(scores), axis=1)
+    if isinstance(class_scores, np.ndarray):
+        return classes[_first_largest(class_scores.T)]
+    xp = array_namespace(class_scores)
+    codes = xp.argmax(_of_every_class(class_scores), axis=1)
     if classes.dtype.kind not in "biuf":
         return classes[to_host(codes)]
-    return xp.take(xp.asarray(classes, device=device(scores)), codes, axis=0)
+    return xp.take(xp.asarray(classes, device=device(class_scores)), codes, axis=0)
 
 
-def _first_largest(scores: AnyArray) -> AnyArray:
-    """(n,): index of the largest of (K, n) scores, the first of them if there are several."""
-    if len(scores) == 1:
-        return np.asarray(scores[0] > 0).astype(np.intp)
-    if len(scores) > _MOST_IN_TURN:
-        return np.asarray(scores.argmax(axis=0))
-    # A few operations on all rows for each class: ``argmax`` goes through the classes row by row.
-    best, codes = scores[0].copy(), np.zeros(scores.shape[1], dtype=np.uint8)
-    for k in range(1, len(scores)):
-        is_better = scores[k] > best
+def _first_largest(class_scores: AnyArray) -> AnyArray:
+    """Return the index of the largest of (K, n) scores, the first if there are several."""
+    if len(class_scores) == 1:
+        return np.asarray(class_scores[0] > 0).astype(np.intp)
+    if len(class_scores) > _MAX_BYTE_CLASSES:
+        return np.asarray(class_scores.argmax(axis=0))
+    # ``argmax`` would go through the classes row by row; this takes a few operations on
+    # all rows for each class.
+    best = class_scores[0].copy()
+    codes = np.zeros(class_scores.shape[1], dtype=np.uint8)
+    for k in range(1, len(class_scores)):
+        is_better = class_scores[k] > best
         np.maximum(codes, is_better.view(np.uint8) * np.uint8(k), out=codes)
-        np.maximum(best, scores[k], out=best)
+        np.maximum(best, class_scores[k], out=best)
     return codes.astype(np.intp)
-
-
-def composed(of_block: OfBlock, then: Callable[[Any], Any]) -> OfBlock:
-    """A function of the results of a function of rows."""
-    return lambda rows: then(of_block(rows))
 
 
 def _in_frame(rows: Any, frame: Frame) -> Any:
     if isinstance(rows, np.ndarray):
         return frame.apply(rows)
-    return (rows - _beside(rows, frame.origin)) / _beside(rows, frame.scale)
+    return (rows - _like(rows, frame.origin)) / _like(rows, frame.scale)
 
 
-def _beside(rows: Any, array: AnyArray) -> Any:
-    """An array from memory where the rows are, in their dtype."""
+def _like(rows: Any, array: AnyArray) -> Any:
+    """Move an array from memory to the device of the rows, in their dtype."""
     xp = array_namespace(rows)
-    return xp.asarray(
-        np.ascontiguousarray(array), dtype=rows.dtype, device=device(rows)
-    )
+    array = np.ascontiguousarray(array)
+    return xp.asarray(array, dtype=rows.dtype, device=device(rows))

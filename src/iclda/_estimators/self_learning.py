@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from .._core.problem import Problem
 from .._core.solvers.alternate import alternate
-from .base import Fit, LinearGaussianClassifier
+from .base import LinearGaussianClassifier
+from .fit import Fit, supervised_fit
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -18,11 +19,12 @@ class SelfLearningLDA(LinearGaussianClassifier):
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" is the
-        geometric mean of those of Chen et al. for the labeled rows, about class means, and for all
-        rows.
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto"
+        is the geometric mean of those of Chen et al. for the labeled rows, about class
+        means, and for all rows.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     unlabeled_weight : float, default=1.0
@@ -30,11 +32,11 @@ class SelfLearningLDA(LinearGaussianClassifier):
     max_iter : int, default=1000
         Most rounds: times that the rows are labeled by a fit to all rows.
     tol : float, default=0.0
-        Largest change of class shares and class sums (in standard deviations) that counts as
-        standing still. 0: no label changes any more.
+        Largest change of class shares and class sums (in standard deviations) that
+        counts as standing still. 0: no label changes any more.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -49,7 +51,8 @@ class SelfLearningLDA(LinearGaussianClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     n_iter_ : int
@@ -59,7 +62,8 @@ class SelfLearningLDA(LinearGaussianClassifier):
     converged_ : bool
         Whether the labels stood still.
     outcome_ : str
-        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
+        How the iteration ended: "converged", or a reason listed in
+        ``NotConvergedWarning``.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int
@@ -84,7 +88,8 @@ class SelfLearningLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            return supervised_fit(problem)
         end = alternate(problem, self._limits, is_soft=False)
-        return Fit.of_solution(
-            problem.model_of(end.point, end.rule), end, "labels still change"
-        )
+        model = problem.model_of(end.point, end.rule)
+        return Fit.of_solution(model, end, "labels still change")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -10,39 +9,42 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from .._core import AnyArray
+from .._core import AnyArray, Array
 from .._core.gaussian import Gaussians
-from .._core.problem import LabeledSummary, Problem
+from .._core.labelsums import GivenLabels
+from .._core.problem import Problem, summarize_labeled
 from .._core.solvers import Limits
 from .._core.solvers.alternate import self_train
-from .._messages import warn
 from .._rows import unreported
-from .average import with_proportions
-from .base import AT_LEAST_ONE, Fit, LinearClassifier, LinearGaussianClassifier
-from .diagnosis import check_unlabeled_mean
-from .prepare import FitInputs, check_spread
+from .._rows.memory import MemoryRows
+from .base import AT_LEAST_ONE, LinearGaussianClassifier
+from .fit import Fit, supervised_fit
+from .fit_inputs import Needs, automatic_shrinkage, overflow_is_checked_later
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SelfTrainingLDA(LinearGaussianClassifier):
     """Add the unlabeled rows that the fit is sure of to the labeled ones, refit, repeat.
 
-    A row keeps the label it was given, and rows that the fit is never sure of are left out, as in
-    scikit-learn's ``SelfTrainingClassifier``.
+    A row keeps the label it was given, and rows that the fit is never sure of are left
+    out, as in scikit-learn's ``SelfTrainingClassifier``.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance within classes on the diagonal of the covariance; "auto" by Chen
-        et al. for all classes together, about their means, in every round.
+        Share of the mean variance within classes on the diagonal of the covariance;
+        "auto" by Chen et al. for all classes together, about their means, in every
+        round.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
-        Shares of the unlabeled rows that the classes get at most: the surest rows fill them.
-        "labeled" are those of the labels, "auto" those that ``AverageLDA`` finds; None and "free"
-        set none. Bounds as in ``ExpectationMaximizationLDA``; lower ones have no effect.
+        Shares of the unlabeled rows that the classes get at most: the surest rows fill
+        them. "labeled" are those of the labels, "auto" those that ``AverageLDA`` finds;
+        None and "free" set none. Bounds as in ``ExpectationMaximizationLDA``; lower
+        ones have no effect.
     threshold : float in [0, 1], default=0.75
         Probability from which on a row is added.
     max_rows : int, default=20000
@@ -50,8 +52,8 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     max_iter : int, default=1000
         Largest number of rounds.
     n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -66,7 +68,8 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     n_added_ : int
@@ -78,7 +81,8 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     converged_ : bool
         Whether no further row could be added.
     outcome_ : str
-        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
+        How the iteration ended: "converged", or a reason listed in
+        ``NotConvergedWarning``.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int
@@ -97,6 +101,7 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     array([0.75, 5.25])
     """
 
+    _needs = Needs(labeled_rows=True)
     _own_constraints: ClassVar[dict[str, Any]] = {
         "threshold": [Interval(Real, 0, 1, closed="both")],
         "max_rows": AT_LEAST_ONE,
@@ -108,57 +113,53 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     max_iter: int = 1000
     n_jobs: int | None = None
 
-    def _fit_all_rows(self, inputs: FitInputs) -> Fit:
-        # For what the rows are like, and for the shares that the average gives.
-        problem = inputs.problem(
-            Problem, self.shrinkage if inputs.learns_proportions else None
-        )
-        problem, n_passes = with_proportions(problem, inputs)
-        check_spread(inputs, inputs.space.variances(problem.moments.covariance))
-        warn(*check_unlabeled_mean(problem, inputs.space, self._feature_names))
-        space, is_labeled = inputs.space, inputs.codes >= 0
-        held, codes = inputs.labeled_source.held(is_labeled), inputs.codes[is_labeled]
-        weights = np.ones(len(held.X)) if held.weights is None else held.weights
-        rows, rows_weights = inputs.unlabeled.sample(self.max_rows, 0)
-        last: Any = None
+    def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            return supervised_fit(problem).having(n_added_=0)
+        assert problem.labeled_rows is not None
+        labeled, codes, weights = problem.labeled_rows
+        rows, rows_weights = problem.unlabeled.sample(self.max_rows, 0)
+        fits: list[Fit] = []
 
         def refit(added: AnyArray) -> Gaussians:
-            nonlocal last
             is_added = added >= 0
-            source = replace(
-                held,
-                X=np.concatenate([held.X, rows[is_added]]),
-                weights=np.concatenate([weights, rows_weights[is_added]]),
+            fit = self._fit_labeled(
+                problem,
+                np.concatenate([labeled, rows[is_added]]),
+                np.concatenate([codes, added[is_added]]),
+                np.concatenate([weights, rows_weights[is_added]]),
             )
-            refitted = replace(
-                inputs,
-                labeled_source=source,
-                codes=np.concatenate([codes, added[is_added]]),
-            )
-            with warnings.catch_warnings(), unreported():
-                if last is not None:
-                    warnings.simplefilter("ignore")  # once, not once a round
-                last = self._fit_labeled_rows(refitted)
-            model: Gaussians = last.model
+            fits.append(fit)
+            model: Gaussians = fit.model
             return model
 
         limits = Limits(problem.rounds(self.max_iter))
-        most = None if problem.proportions is None else problem.proportions[:, 1]
-        rows_of_user = space.features(rows)
+        largest_shares = None
+        if problem.proportions is not None:
+            largest_shares = problem.proportions[:, 1]
         end = self_train(
-            refit, rows_of_user, rows_weights, self.threshold, limits, most
+            refit, rows, rows_weights, self.threshold, limits, largest_shares
         )
-        counts = {"n_iter_": end.n_iter, "n_added_": end.n_added}
-        counts["n_passes_"] = 1 + n_passes
-        fit = Fit(
-            last.model,
-            {**last.attributes, **counts},
-            end.outcome,
-            "rows are still added",
+        last = fits[-1].having(n_iter_=end.n_iter, n_added_=end.n_added, n_passes_=1)
+        # The labels alone decide how well the fit is determined.
+        return replace(
+            last,
+            outcome=end.outcome,
+            detail="rows are still added",
+            labeled_span=fits[0].labeled_span,
         )
-        return replace(fit, outcome=LinearClassifier._judge(self, problem, fit))
 
-    def _supervised_attributes(
-        self, model: Gaussians, labeled: LabeledSummary
-    ) -> dict[str, Any]:
-        return {"n_added_": 0}
+    def _fit_labeled(
+        self, problem: Problem, rows: AnyArray, codes: AnyArray, weights: Array
+    ) -> Fit:
+        """Fit to rows that all have a label, given or added."""
+        labels = GivenLabels(codes, problem.n_classes)
+        with unreported(), overflow_is_checked_later():
+            summary = summarize_labeled(
+                MemoryRows(rows, weights), labels, problem.frame
+            )
+        shrinkage = self.shrinkage or 0.0
+        if shrinkage == "auto":
+            n_left_out = problem.n_left_out
+            shrinkage = automatic_shrinkage(summary, problem.frame, n_left_out)
+        return supervised_fit(replace(problem, labeled=summary, shrinkage=shrinkage))

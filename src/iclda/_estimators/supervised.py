@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from .._core.problem import Problem
-from .._core.solvers.supervised import fit_labeled
-from .base import Fit, LinearGaussianClassifier
+from .base import LinearGaussianClassifier
+from .fit import Fit, supervised_fit
+from .fit_inputs import Needs
 
 
 class SupervisedLDA(LinearGaussianClassifier):
     """Linear discriminant analysis by maximum likelihood; unlabeled rows are ignored.
 
-    Class priors, class means and one covariance with divisor N, the number of labeled rows.
-    Given every label it is the oracle of the semi-supervised experiments. Unlabeled rows in memory
-    or on a device must be finite all the same; those of files, batches and Dask are not read.
+    Class priors, class means and one covariance with divisor N, the number of labeled
+    rows. Given every label it is the oracle of the semi-supervised experiments.
+    Unlabeled rows in memory or on a device must be finite all the same; those of files,
+    batches and Dask are not read.
 
     Parameters
     ----------
     priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance within classes on the diagonal of the covariance; "auto" by Chen
-        et al. for all classes together, about their means.
+        Share of the mean variance within classes on the diagonal of the covariance;
+        "auto" by Chen et al. for all classes together, about their means.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
 
@@ -37,7 +40,8 @@ class SupervisedLDA(LinearGaussianClassifier):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     shrinkage_ : float
@@ -57,7 +61,7 @@ class SupervisedLDA(LinearGaussianClassifier):
     array(['a', 'b'], dtype='<U1')
     """
 
-    _uses_unlabeled_rows = False
+    _needs = Needs(unlabeled_rows=False)
 
     def _solve(self, problem: Problem) -> Fit:
-        return Fit(fit_labeled(problem.frame, problem.labeled, problem.log_priors)[0])
+        return supervised_fit(problem)

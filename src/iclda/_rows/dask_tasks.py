@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -153,13 +153,19 @@ def sum_block(
 
 
 def apply_to_block(
-    block: Any, *, info: BlockInfo, function: RowsFunction, empty: AnyArray
+    block: Any,
+    *,
+    block_id: tuple[int, ...],
+    info: BlockInfo,
+    function: RowsFunction,
+    empty: AnyArray,
 ) -> AnyArray:
     """Return the results of a function of the rows of one block.
 
-    ``empty`` is the result of no rows.
+    ``block_id`` is the index of the block, which Dask supplies; ``info`` is that of any
+    block, and ``empty`` the result of no rows.
     """
-    rows = _finite_rows(block, info)
+    rows = _finite_rows(block, replace(info, i=block_id[0]))
     # Tile by tile, as in memory: results of a whole block may take much more room.
     results = [function(tile.rows) for tile in MemoryRows(rows).tiles()]
     return concatenate([empty, *results])

@@ -120,16 +120,19 @@ class ArrayRows(WeightedRows):
 
     @property
     def _is_on_cpu(self) -> bool:
+        # Some libraries call it cpu, others CPU_DEVICE or TFRT_CPU_0.
         return "CPU" in str(self.place.device).upper()
 
     @cached_property
     def _fused(self) -> FusedPasses | None:
+        # Kernels read rows as they are.
         is_fused = self.unit is None and can_fuse(self._X)
         return FusedPasses(self._X, self._device_weights) if is_fused else None
 
     @cached_property
     def _device_weights(self) -> Any:
         """Weights on the device, 0 for rows that are not members; None if all are 1."""
+        # Adding up rows of weight 0 takes less time than gathering the members.
         weights: AnyArray | None = self._weights
         if self._is_member is not None:
             weights = self._is_member if weights is None else weights * self._is_member
@@ -161,10 +164,9 @@ class ArrayRows(WeightedRows):
         if not np.isfinite(moments.scatter).all():
             self.check_finite()
             return moments
-        variances = np.diag(moments.scatter)
-        if np.all(
-            moments.weight * moments.mean**2 <= _MAX_MEAN_TO_VARIANCE * variances
-        ):
+        squared_means = moments.weight * moments.mean**2
+        is_exact = squared_means <= _MAX_MEAN_TO_VARIANCE * np.diag(moments.scatter)
+        if is_exact.all():
             return moments
         # The frame is that of a sample unlike the other rows: sum about their mean.
         return self._moments_about(frame.restore(moments.mean), frame)
@@ -278,6 +280,7 @@ class ArrayRows(WeightedRows):
             totals: list[Any] = []
             for index in self._cuts():
                 sums = of_block(index)
+                # Sums of many blocks need more digits than those of one.
                 if not self.place.is_double:
                     sums = [to_host(part).astype(np.float64) for part in sums]
                 if not totals:

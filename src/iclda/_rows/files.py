@@ -43,6 +43,7 @@ def open_rows(
 ) -> FileRows:
     """Return the rows of a source, which are read a few at a time."""
     name = request.name
+    # A reader of the user may be passed again, as another argument.
     reader = copy(X if isinstance(X, Reader) else reader_of(X, name))
     reader.name = name
     reader.use_threads = request.n_threads > 1
@@ -71,8 +72,7 @@ def _equal_blocks(
     """Yield blocks of ``block_rows`` rows; the last one has the rest."""
     n_filled = 0
     for span in spans:
-        # A span that is a whole block is not copied, if slicing its part makes a new
-        # array.
+        # Slices of files and datasets are new arrays: whole blocks are not copied.
         is_sliced_anew = not isinstance(span.part, (list, np.ndarray))
         if n_filled == 0 and span.n_rows == block_rows and is_sliced_anew:
             rows = np.asarray(span.part[span.skip : span.skip + block_rows])
@@ -159,6 +159,7 @@ class FileRows(BlockRows):
         spans = reader.spans(self._block_rows)
         for block in _equal_blocks(spans, reader, self._dtype, self._block_rows):
             n_read = block.stop
+            # Weights and masks have no entries for more rows.
             self._check_length(n_read, is_end=False)
             if is_checked:
                 reader.check_finite(block.rows, block.start, block.where)

@@ -117,6 +117,7 @@ def can_fuse(X: Any) -> bool:
     """Return whether the kernels read rows of this device, dtype and layout."""
     if os.environ.get("ICLDA_FUSED") == "0":
         return False
+    # Where torch was not imported there are no tensors.
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(X, torch.Tensor):
         return False
@@ -203,6 +204,7 @@ class FusedPasses:
                 # The kernel works: there may be room in the next pass.
                 return None
             self._is_broken = True
+            # Compilers write pages.
             reason = str(error).strip().partition("\n")[0][:200]
             warnings.warn(
                 f"The GPU kernels could not be used ({type(error).__name__}: "

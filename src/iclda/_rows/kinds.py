@@ -86,6 +86,7 @@ def package_and_type(X: Any) -> tuple[str, str]:
 
 def find_kind(X: Any) -> RowsKind | None:
     """Return the kind that lists the type of X, or all types of its package."""
+    # Packages move their types between modules: only the first name counts.
     package, _ = package_and_type(X)
     types = [f"{package}.{each.__name__}" for each in type(X).__mro__]
     for key in [*types, package]:
@@ -100,6 +101,7 @@ def name_of_backend(X: Any) -> str | None:
     own_backend: str | None = getattr(type(X), "_iclda_backend", None)
     if own_backend is not None:
         return own_backend
+    # Paths are recognized by the first one; ``reader_of`` looks at all of them.
     first = X[0] if isinstance(X, (list, tuple)) and len(X) > 0 else X
     if _is_path(first):
         return "files"
@@ -125,6 +127,7 @@ def reader_of(X: Any, name: str) -> Reader:
     """Return a reader of paths, of an array, or of a kind of rows that has a reader."""
     kind = find_kind(X)
     source = X
+    # Who opens an array wants it to be read in parts, with progress.
     if isinstance(X, np.ndarray) and X.ndim == 2:
         kind = _KIND_BY_KEY["numpy.memmap"]
     if kind is None or kind.reader is None:
@@ -179,6 +182,7 @@ def _files_of(X: Any, name: str) -> list[Path]:
 
 def _expand(path: str, name: str) -> list[Path]:
     """Return the files of a folder or pattern in the order of their names."""
+    # A file may be called ~, too.
     if not os.path.exists(path):
         path = os.path.expanduser(path)
     candidates: Iterable[Path]
@@ -190,6 +194,7 @@ def _expand(path: str, name: str) -> list[Path]:
         candidates = [Path(path)]
     else:
         candidates = map(Path, glob(path, recursive=True))
+    # File systems list files in any order, and rows must come in the same order.
     files = sorted(file for file in candidates if file.is_file())
     if not files:
         raise FileNotFoundError(

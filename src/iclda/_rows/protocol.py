@@ -16,8 +16,9 @@ it. ``tests/rows/test_backends.py`` compares every backend with rows in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -145,6 +146,7 @@ class WeightedRows(Rows):
         See ``Rows``.
     """
 
+    # Values, not annotations: they take the place of the properties of ``Rows``.
     n_features: int = 0
     feature_names: Sequence[str] | None = None
     source: Any = None
@@ -165,6 +167,15 @@ class WeightedRows(Rows):
         is_partial = is_member is not None and not is_member.all()
         self._is_member = is_member if is_partial else None
         self._n_rows = n_all if is_member is None else int(is_member.sum())
+
+    def restricted(self, weights: Weights, is_member: Members) -> Self:
+        """Return the same rows with weights, or some of them, without opening them again.
+
+        All rows must be members here, and none may have been read.
+        """
+        rows = copy(self)
+        WeightedRows.__init__(rows, self._n_rows, self.n_features, weights, is_member)
+        return rows
 
     @property
     def n_rows(self) -> int:
@@ -211,6 +222,7 @@ class WeightedRows(Rows):
         """Return the indices of ``n`` random members, or of all if there are fewer."""
         if n >= self.n_rows:
             return self._members
+        # In order, since most sources are read from the first row to the last.
         rng = np.random.default_rng(seed)
         chosen = np.sort(rng.choice(self.n_rows, n, replace=False))
         return chosen if self._is_member is None else self._members[chosen]
@@ -224,6 +236,7 @@ class WeightedRows(Rows):
 
     def _members_within(self, begin: int, end: int) -> slice | AnyArray:
         """Return the members from ``begin`` to ``end``, counted from ``begin``."""
+        # Rows at a slice are not copied.
         if self._is_member is None:
             return slice(0, end - begin)
         return np.flatnonzero(self._is_member[begin:end])

@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -127,6 +128,7 @@ class Reader:
         """Return a reader of the columns with these names of a table."""
         assert self._columns is not None
         check_present(names, self._columns, self.name)
+        # The reader that the user holds stays as it is.
         selected = copy(self)
         selected.set_columns(self._columns, names)
         return selected
@@ -258,6 +260,7 @@ class ArrayReader(Reader):
         for array in arrays:
             check_rows(array, self._where(array))
         first = arrays[0]
+        # One block may hold rows of several arrays.
         for other in arrays[1:]:
             if (other.shape[1], other.dtype) != (first.shape[1], first.dtype):
                 raise ValueError(
@@ -287,6 +290,7 @@ class ArrayReader(Reader):
         begin = 0
         for array in self._arrays:
             end = begin + array.shape[0]
+            # Spans begin at multiples of ``n_rows``, whichever rows are wanted.
             skips = list(range(0, array.shape[0], n_rows))
             if wanted is not None:
                 low, high = np.searchsorted(wanted, [begin, end])
@@ -322,22 +326,20 @@ class _NumpyFile:
         n_rows = rows.stop - rows.start
         with open(self.path, "rb") as file:
             if self.is_by_rows:
-                first = rows.start * n_features
-                entries = self._read(file, first, n_rows * n_features)
-                return entries.reshape(n_rows, n_features)
+                block = np.empty((n_rows, n_features), self.dtype)
+                self._fill(block, file, rows.start * n_features)
+                return block
             # In Fortran order the entries of a column follow each other.
             columns = np.empty((n_features, n_rows), self.dtype)
-            for j in range(n_features):
-                columns[j] = self._read(file, j * n_all + rows.start, n_rows)
+            for j, column in enumerate(columns):
+                self._fill(column, file, j * n_all + rows.start)
             return columns.T
 
-    def _read(self, file: BinaryIO, first: int, n_entries: int) -> AnyArray:
-        """Return entries that follow each other in the file."""
+    def _fill(self, target: Any, file: BufferedReader, first: int) -> None:
+        """Read entries that follow each other in the file."""
         file.seek(self._offset + first * self.dtype.itemsize)
-        entries = np.fromfile(file, self.dtype, n_entries)
-        if len(entries) < n_entries:
+        if file.readinto(target.view(np.uint8)) < target.nbytes:
             raise OSError(f"{self.path} ends early: it was cut short.")
-        return entries
 
 
 class NumpyFiles(ArrayReader):

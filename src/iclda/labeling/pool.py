@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._core import AnyArray
-from .._estimators.average import AverageLDA
+from .._estimators.average_lda import AverageLDA
 from .._estimators.labels import FREE
 from ..tabular.answer_files import LABEL, OWN_COLUMNS, ROW
 from ..tabular.array_files import FeatureFile
@@ -130,7 +130,7 @@ class Pool:
             )
 
     def _is_text_or_number(self, name: str) -> bool:
-        """Whether a shown column has cells that a spreadsheet keeps as they are."""
+        """Return whether a spreadsheet leaves the cells of a shown column alone."""
         return name in self.shown and self.shown[name].dtype.kind in "Oiuf"
 
 

@@ -178,7 +178,7 @@ class Round:
         return bool(self.progress.withheld) and n_random < MIN_TESTED_ROWS
 
     def to_json(self) -> dict[str, Any]:
-        """The round as values that JSON has."""
+        """Return the round as values that JSON has."""
         estimate = self.progress.estimate
         return {
             "labels": str(self.answers.path),

@@ -194,7 +194,7 @@ class LabelingSession:
     # The model.
 
     def next_task(self) -> FitTask | None:
-        """What is to be computed now; None if the last task had the same result."""
+        """Return what is to be computed; None if the last task had the same result."""
         labels = self.project.labels
         asked = self.answers.ids()
         n_more = 0
@@ -241,7 +241,7 @@ class LabelingSession:
         return [id for id in self.answers.open_ids if id not in self.skipped]
 
     def state(self) -> dict[str, Any]:
-        """All that the page shows, for JSON."""
+        """Return all that the page shows, for JSON."""
         labels = self.project.labels
         counts = Counter(labels.values())
         id = self.current or next(iter(self._waiting), None)
@@ -277,7 +277,7 @@ class LabelingSession:
         return "The next rows are being chosen."
 
     def _error_texts(self) -> dict[str, str]:
-        """The error that ``iclda ask`` states, or why it is not known."""
+        """State the error as ``iclda ask`` does, or why it is not known."""
         error = self.findings.error
         if not self.pool.has_features:
             text = f"{self.project.withheld}: rows are asked in random order."
@@ -303,7 +303,7 @@ class LabelingSession:
 
 
 def stamp_of(path: Path) -> tuple[int, ...]:
-    """Time of change and size of a file; empty if there is none."""
+    """Return the time of change and the size of a file; empty if there is none."""
     if not path.exists():
         return ()
     status = path.stat()

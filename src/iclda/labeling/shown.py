@@ -75,7 +75,7 @@ class ShownRows:
             raise ValueError(say(sentence, path=pool.file.path))
 
     def show(self, position: int) -> dict[str, Any]:
-        """What the page shows of a row, for JSON."""
+        """Return what the page shows of a row, for JSON."""
         file = self.files[position]
         kind = ""
         problem = ""
@@ -98,18 +98,18 @@ class ShownRows:
 
 
 def media_type_of(file: Path) -> str | None:
-    """Type of an image or a sound, as HTTP names it; None for other files."""
+    """Return the type of an image or a sound as HTTP names it; None for others."""
     return _MEDIA_TYPES.get(file.suffix.lower())
 
 
 def _is_media(cells: AnyArray) -> bool:
-    """Whether a column holds paths of images or sounds."""
+    """Return whether a column holds paths of images or sounds."""
     names = [cell for cell in cells if cell is not None]
     return bool(names) and all(media_type_of(Path(name)) for name in names)
 
 
 def _is_long(cells: AnyArray) -> bool:
-    """Whether a column holds texts too long for the cells of a table."""
+    """Return whether a column holds texts too long for the cells of a table."""
     lengths = [len(cell) for cell in cells if cell is not None]
     return bool(lengths) and sum(lengths) > _MAX_CELL_CHARACTERS * len(lengths)
 
@@ -117,7 +117,7 @@ def _is_long(cells: AnyArray) -> bool:
 def _find_media(
     images: str | None, pool: Pool, texts: Texts
 ) -> tuple[Sequence[Path | None], str]:
-    """Image or sound of every row, and the column that names them, if one does."""
+    """Find the image or sound of every row, and the column that names them, if any."""
     if images is None:
         images = next((name for name, cells in texts.items() if _is_media(cells)), None)
     if images is None:
@@ -137,7 +137,7 @@ def _find_media(
 
 
 def _find_in_folder(folder: Path, pool: Pool) -> list[Path]:
-    """Files of a folder named like the ids; if not all are, all files by name."""
+    """Return the files named like the ids; if not all are, all files by name."""
     if not folder.is_dir():
         purpose = ", and there is no such folder of images"
         require_columns(pool.file, [str(folder)], purpose)

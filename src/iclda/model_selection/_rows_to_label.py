@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from .._core import AnyArray, Array
 from .._estimators.labels import check_lengths, split_marker
+from .._estimators.rows_reader import RowsReader
 from .._messages import plural
 from .._rows.checks import check_finite
 from .._rows.kinds import in_memory
@@ -79,8 +80,8 @@ def rows_to_label(
     >>> rows_to_label(X, 3)
     array([1, 4, 6])
     """
-    reader = find_method("average").load_class()(unlabeled=unlabeled)
-    source = reader._open(X, reset=True)
+    reader = RowsReader(find_method("average").load_class()())
+    source = reader.open(X, is_first=True)
     is_labeled, codes = _labels(y, unlabeled, source.n_rows)
     is_labeled[_indices(pending, source.n_rows)] = True
     open_rows = np.flatnonzero(~is_labeled)
@@ -97,7 +98,7 @@ def rows_to_label(
     is_held[labeled] = True
     index = np.flatnonzero(is_held)
     rows = np.asarray(source.held(is_held).X, dtype=np.float64)
-    check_finite(rows, "X", reader._feature_names, index=index)
+    check_finite(rows, "X", reader.feature_names, index=index)
     doubts = _doubts(rows, codes[index])
     if rows.shape[1] >= MANY_FEATURES:
         rows = UnitLength(rows.mean(axis=0))(rows)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -309,15 +310,13 @@ def semi_supervised_learning_curve(
         )
     indices = list(check_cv(cv).split(X, y, groups))
     seeds = rng.randint(LARGEST_SEED, size=len(indices))
-    splits = [
-        _splitters.order_split(
-            labels, np.asarray(train), np.asarray(test), min_per_class, seed
-        )
-        for (train, test), seed in zip(indices, seeds, strict=True)
-    ]
-    points = _points(
-        n_labeled, n_unlabeled, splits, min_per_class * len(labels.classes)
-    )
+    splits = []
+    for (train, test), seed in zip(indices, seeds, strict=True):
+        rows = (np.asarray(train), np.asarray(test))
+        splits.append(_splitters.order_split(labels, *rows, min_per_class, seed))
+    n_guaranteed = min_per_class * len(labels.classes)
+    points = _points(n_labeled, n_unlabeled, splits, n_guaranteed)
+
     fit_and_score = partial(
         _fit_and_score,
         estimator=estimator,
@@ -333,12 +332,13 @@ def semi_supervised_learning_curve(
     _warn_of_failures(results)
     scores = [np.nan if isinstance(each, Exception) else each for each in results]
     counts = [split.sizes(*point) for split, *point in cases]
+
     shape = (len(points), len(splits))
     n_labeled_used, n_unlabeled_used = np.transpose(counts)
     varied = "n_labeled" if np.ndim(n_labeled) else "n_unlabeled"
     return LearningCurve(
         varied=varied,
-        sizes=np.array([point[varied == "n_unlabeled"] for point in points]),
+        sizes=np.array([getattr(point, varied) for point in points]),
         scores=np.reshape(scores, shape),
         n_labeled=np.reshape(n_labeled_used, shape),
         n_unlabeled=np.reshape(n_unlabeled_used, shape),
@@ -346,13 +346,19 @@ def semi_supervised_learning_curve(
     )
 
 
+class _Point(NamedTuple):
+    """Numbers of rows to train on; None stands for all."""
+
+    n_labeled: int | None
+    n_unlabeled: int | None
+
+
 def _points(
     n_labeled: Any, n_unlabeled: Any, splits: list[OrderedSplit], least: int
-) -> list[tuple[int | None, int | None]]:
-    """Return the numbers of labeled and of unlabeled rows of every point.
+) -> list[_Point]:
+    """Return the points of a curve.
 
-    None stands for all. ``least`` is the number of labeled rows guaranteed to all
-    classes together.
+    ``least`` is the number of labeled rows guaranteed to all classes together.
     """
     if np.ndim(n_labeled) and np.ndim(n_unlabeled):
         raise ValueError(
@@ -376,7 +382,7 @@ def _points(
         smallest = min(_SMALLEST_DEFAULT_SIZE, largest)
         sizes = np.geomspace(smallest, largest, _N_DEFAULT_SIZES)
         unlabeled = sorted({0, *sizes.round().astype(int).tolist()})
-    return [(n, m) for n in labeled for m in unlabeled]
+    return [_Point(*sizes) for sizes in product(labeled, unlabeled)]
 
 
 def _check_sizes(name: str, given: Any, least: int, largest: int) -> list[Any]:
@@ -415,7 +421,7 @@ def _fit_and_score(
 ) -> float:
     """Fit to given numbers of rows of a split, and score its test rows.
 
-    ``truth`` holds the classes of labeled rows; the dtype of ``y`` holds the marker too.
+    ``truth`` holds the classes of labeled rows; the dtype of ``y`` can hold the marker.
     """
     rows, is_labeled = split.take(n_labeled, n_unlabeled)
     y = y[rows]

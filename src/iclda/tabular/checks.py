@@ -72,7 +72,7 @@ def check_ids(features: Any) -> Iterator[Remark]:
 
 
 def numbers_rows(series: Any) -> bool:
-    """Whether a column counts the rows: every integer is the one before plus 1."""
+    """Return whether a column counts the rows: each integer is the last one plus 1."""
     if series.dtype.kind not in "iu" or len(series) < 3:
         return False
     steps = np.diff(series.to_numpy().astype(np.int64))
@@ -80,9 +80,10 @@ def numbers_rows(series: Any) -> bool:
 
 
 def is_id(name: str, series: Any) -> bool:
-    """Whether whole numbers are nearly all distinct, and named or sorted like ids.
+    """Return whether whole numbers are nearly all distinct, and look like ids.
 
-    Texts that are all different are refused when a table is read.
+    Ids are sorted, or their column is named like one. Texts that are all different are
+    refused when a table is read.
     """
     if series.dtype.kind not in "iuf":
         return False
@@ -229,7 +230,7 @@ def check_shift(labeled: Any, unlabeled: Any) -> Iterator[Remark]:
 
 
 def first_copies(features: Any, labels: AnyArray) -> AnyArray:
-    """Index of the first copy of every row, with the same cells and the same label."""
+    """Return the index of the first row with the same cells and label as every row."""
     pandas = require_for_tables("pandas")
     names = pandas.Series(labels, dtype=object).fillna("").astype(str).to_numpy()
     rows = features.assign(**{"label of the row": names})

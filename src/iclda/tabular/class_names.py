@@ -81,7 +81,7 @@ def short_number(text: str) -> str:
 
 
 def may_mean_nothing(text: str) -> bool:
-    """Whether a label is a word that stands for an unknown one in many tables."""
+    """Return whether a label is a word that means an unknown one in many tables."""
     return text.casefold() in _WORDS_FOR_NOTHING
 
 

@@ -91,8 +91,9 @@ def _is_category(series: Any) -> bool:
 
 
 def _is_date(series: Any) -> bool:
-    """Whether a column holds dates without a time zone (not "datetime64[us, UTC]")."""
+    """Return whether a column holds dates without a time zone."""
     dtype = str(series.dtype)
+    # With a time zone it reads "datetime64[us, UTC]".
     return dtype.startswith("datetime64") and "," not in dtype
 
 
@@ -168,7 +169,7 @@ def _unusable_error(reasons: dict[str, str]) -> ColumnError:
 
 
 def kinds_and_reasons(features: Any) -> tuple[dict[str, str], dict[str, str]]:
-    """Types of the usable columns; of the others, what they hold and what to do."""
+    """Return the types of the usable columns, and why the others are of no use."""
     if not hasattr(features, "iloc"):
         class_name = f"{type(features).__module__}.{type(features).__name__}"
         raise TypeError(
@@ -194,7 +195,7 @@ def kinds_and_reasons(features: Any) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _reason_against(series: Any) -> str | None:
-    """What a column of no use holds and what to do about it; None for a useful one."""
+    """Return what a column of no use holds and what to do about it, else None."""
     present = series.dropna()
     usable = (str, bool, int, float, np.bool_, np.integer, np.floating)
     odd = next((value for value in present if not isinstance(value, usable)), None)
@@ -298,7 +299,7 @@ def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipe
 
 
 def _vectors_of(encoder: Any) -> list[list[int]]:
-    """Positions of numbered columns that are many enough for a vector, by vector."""
+    """Return the positions of the numbered columns of every vector."""
     steps = getattr(encoder, "transformers", ())
     # Encoded numbers come first, so that positions in the step are positions in X.
     if not steps or steps[0][0] != "numbers":

@@ -155,7 +155,7 @@ class _TextScan:
         self.sha256 = hashed.digest.hexdigest()
 
     def rewound(self) -> Any:
-        """The text from its start."""
+        """Return the text from its start."""
         self._opened.seek(0)
         return gzip.GzipFile(fileobj=self._opened) if self.is_packed else self._opened
 

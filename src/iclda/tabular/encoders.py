@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -48,6 +48,10 @@ _MIN_FLAGGED_GAPS = 10
 _MIN_FLAGGED_SHARE = 0.1
 # The code of a category about which nothing is known.
 _UNKNOWN_CODE = -1
+# Kinds of levels of a column of categories; in this order among equally frequent ones.
+_KNOWN = "="
+_GAPS = "empty"
+_RARE = "rare"
 # Numbered columns count as one vector, with one unit, up to this ratio of the largest
 # of their standard deviations to the median.
 _MAX_SPREAD_RATIO = 50
@@ -107,11 +111,11 @@ class NumberEncoder(_Encoder):
         return BOOLEAN if is_boolean(series) else NUMBER
 
     def _names(self) -> Sequence[str]:
-        """Names of the columns of ``_numbers``."""
+        """Return names for the columns of ``_numbers``."""
         return list(self.feature_names_in_)
 
     def _numbers(self, X: Any) -> Array:
-        """Columns as float64, NaN where there is a gap."""
+        """Return the columns as float64, NaN where there is a gap."""
         is_plain = [
             isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in X.dtypes
         ]
@@ -133,7 +137,10 @@ def _refuse_extremes(numbers: Array, names: Sequence[str]) -> None:
 
 
 def _to_numbers(series: Any, name: str) -> Array:
-    """Numbers of a column of any dtype, NaN for gaps; ColumnError for other values."""
+    """Return a column of any dtype as numbers, NaN for gaps.
+
+    ColumnError for values that are not numbers.
+    """
     numbers = require_for_tables("pandas").to_numeric(series, errors="coerce")
     # Durations, dates and complex numbers could be converted, but not meaningfully.
     is_text = (numbers.isna() & series.notna()) | (series.dtype.kind in "mMc")
@@ -147,7 +154,7 @@ def _to_numbers(series: Any, name: str) -> Array:
 
 
 def _worth_flagging(is_gap: Any) -> list[str]:
-    """Columns whose gaps get a flag: the first of those with the same gaps."""
+    """Return columns whose gaps get a flag: the first of those with the same gaps."""
     n_rows = len(is_gap)
     n_gaps = is_gap.sum()
     # In a column with more gaps than values, the values are what is rare.
@@ -246,49 +253,56 @@ class CategoryEncoder(_Encoder):
         return np.array(names, dtype=object)
 
 
+class _Level(NamedTuple):
+    """A category of a column, the pool of its rare ones, or its gaps."""
+
+    n_rows: int
+    kind: str
+    text: str = ""
+
+    def name_in(self, column: str) -> str:
+        """Name the column of 0 and 1 of the level."""
+        if self.kind == _GAPS:
+            return _level_name(column, None)
+        return _level_name(column, "any other" if self.kind == _RARE else self.text)
+
+
 def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
-    """Codes of the categories of a column, most frequent first; their names and shares.
+    """Return codes, names and shares of the levels of a column, most frequent first.
 
     They are plain lists and dictionaries, which a model file can hold.
     """
     counts = Counter(texts.tolist())
-    n_empty = counts.pop(None, 0)
-    # Rows that it takes for a category of its own.
+    n_gaps = counts.pop(None, 0)
+    # Rows that it takes for a level.
     n_enough = max(2, min(5, len(texts) // 10), len(texts) // 100)
     n_rare = sum(count for count in counts.values() if count < n_enough)
+    levels = [_Level(count, _KNOWN, text) for text, count in counts.items()]
+    levels += [_Level(n_rare, _RARE), _Level(n_gaps, _GAPS)]
+    levels = [level for level in levels if level.n_rows >= n_enough]
+    levels.sort(key=lambda level: (-level.n_rows, level.kind, level.text))
 
-    # A level is a count, a kind and a text. Categories, the pool of rare ones and the
-    # gaps are levels if there are enough of them.
-    levels = [(count, "=", text) for text, count in counts.items()]
-    levels += [(n_rare, "rare", ""), (n_empty, "empty", "")]
-    levels = [level for level in levels if level[0] >= n_enough]
-    levels.sort(key=lambda level: (-level[0], level[1], level[2]))
-
-    codes: dict[str, int] = {}
-    code_by_kind = {"rare": _UNKNOWN_CODE, "empty": _UNKNOWN_CODE}
-    names = []
-    for code, (_, kind, text) in enumerate(levels):
-        if kind == "=":
-            codes[text] = code
-            names.append(_level_name(name, text))
+    codes = {}
+    other_codes = {_RARE: _UNKNOWN_CODE, _GAPS: _UNKNOWN_CODE}
+    for code, level in enumerate(levels):
+        if level.kind == _KNOWN:
+            codes[level.text] = code
         else:
-            code_by_kind[kind] = code
-            names.append(_level_name(name, "any other" if kind == "rare" else None))
-    total = max(sum(count for count, _, _ in levels), 1)
+            other_codes[level.kind] = code
+    n_all = max(sum(level.n_rows for level in levels), 1)
     return {
         "codes": codes,
-        "rare": code_by_kind["rare"],
-        "empty": code_by_kind["empty"],
-        "names": names,
-        "shares": [count / total for count, _, _ in levels],
+        **other_codes,
+        "names": [level.name_in(name) for level in levels],
+        "shares": [level.n_rows / n_all for level in levels],
     }
 
 
 def _indicators(coding: dict[str, Any], texts: AnyArray) -> Array:
-    """Columns of 0 and 1 for all categories of a column but the first."""
-    code_of_text = {None: coding["empty"], **coding["codes"]}
+    """Return columns of 0 and 1 for all categories of a column but the first."""
+    code_of_text = {None: coding[_GAPS], **coding["codes"]}
     codes = np.array(
-        [code_of_text.get(text, coding["rare"]) for text in texts], dtype=int
+        [code_of_text.get(text, coding[_RARE]) for text in texts], dtype=int
     )
     shares = np.array(coding["shares"], dtype=np.float64)
     # A row for each code; the last row, the shares, is that of _UNKNOWN_CODE, -1.
@@ -297,7 +311,7 @@ def _indicators(coding: dict[str, Any], texts: AnyArray) -> Array:
 
 
 def _level_name(name: str, text: str | None) -> str:
-    """Name of the column of 0 and 1 for a category; None stands for gaps."""
+    """Name the column of 0 and 1 for a category; None stands for gaps."""
     return f"{name} is empty" if text is None else f"{name} = {text}"
 
 

@@ -40,7 +40,7 @@ def why_withheld(table: Table) -> str:
 
 
 def random_estimate(table: Table, is_wrong: AnyArray) -> ErrorEstimate:
-    """Error on new rows, by ``wrong_on_random``."""
+    """Return the error to expect on new rows, given ``wrong_on_random``."""
     n_labels = int(table.is_labeled.sum())
     return estimate_error_of_all_labels(is_wrong, n_labels, _N_FOLDS)
 
@@ -48,7 +48,7 @@ def random_estimate(table: Table, is_wrong: AnyArray) -> ErrorEstimate:
 def wrong_on_random(
     model: Any, table: Table, is_training: AnyArray | None = None
 ) -> AnyArray:
-    """Which labels drawn at random are predicted wrongly by fits without them.
+    """Return which labels drawn at random are predicted wrongly by fits without them.
 
     Every fit has all chosen labels and, in folds, the other random ones;
     ``is_training`` are the rows whose labels fits may use. Without two classes to fit,

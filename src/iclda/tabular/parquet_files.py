@@ -50,6 +50,6 @@ class ParquetReader(TableReader):
         return sha256_of([self.path])
 
     def _stored_names(self, columns: Iterable[str]) -> list[str]:
-        """Names in the file of the columns, each once."""
+        """Return the names that columns have in the file, each once."""
         stored = {column: name for name, made in self.lists.items() for column in made}
         return list(dict.fromkeys(stored.get(column, column) for column in columns))

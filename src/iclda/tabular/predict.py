@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._estimators.base import LinearGaussianClassifier
 from .._estimators.labels import plain
+from .._estimators.linear_model import gaussian_model_of
 from .._system import atomic_write, check_writable
 from .array_files import FeatureFile, feature_names
 from .cells import count_gaps, require_for_tables
@@ -151,14 +151,12 @@ def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int
     Columns of 0 and 1 made of categories do not count: their values are known ones.
     Nothing is counted where the classifier scales rows to length 1.
     """
-    scales_rows = getattr(classifier, "center_", None) is not None
-    if scales_rows or not isinstance(classifier, LinearGaussianClassifier):
+    linear_model = gaussian_model_of(classifier)
+    is_far = None
+    if linear_model is not None:
+        is_far = linear_model.is_far(encoded, FAR_DEVIATIONS)
+    if is_far is None:
         return {}
-    mean = classifier.priors_ @ classifier.means_
-    between = classifier.priors_ @ (classifier.means_ - mean) ** 2
-    deviation = np.sqrt(classifier._variances + between)
-    distances = np.abs(np.asarray(encoded, dtype=np.float64) - mean)
-    is_far = (distances > FAR_DEVIATIONS * deviation) & (deviation > 0)
     numbers = {name for name in frame.columns if frame[name].dtype.kind in "iuf"}
     return {
         str(name): int(n)

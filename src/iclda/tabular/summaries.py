@@ -21,8 +21,8 @@ from .._error_estimate import (
     UNCLEAR,
     BaseRate,
 )
-from .._estimators.base import LinearGaussianClassifier
 from .._estimators.labels import FREE, LABELED
+from .._estimators.linear_model import gaussian_model_of
 from .._messages import percent_text, plural, quoted_list
 from ..methods import FITTED, Method, known_method
 from .array_files import feature_names
@@ -42,7 +42,7 @@ _MAX_LISTED_CLASSES = 20
 
 
 def fit_summary(details: Mapping[str, Any]) -> list[str]:
-    """Rows, classes, method and diagnosis of a model, a line for each paragraph."""
+    """Describe rows, classes, method and diagnosis of a model, a line a paragraph."""
     report = FitReport.from_json(details["about"])
     method = _method_of(details)
     title = method.title if method else details["classifier"]
@@ -64,13 +64,13 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
 
 
 def _method_of(details: Mapping[str, Any]) -> Method | None:
-    """The method of a model; None for a classifier of the user's own."""
+    """Return the method of a model; None for a classifier of the user's own."""
     by_name = known_method(str(details["parameters"].get("method", "")))
     return _METHOD_BY_CLASS.get(details["classifier"], by_name)
 
 
 def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> list[str]:
-    """What the model was fitted to, and what it reads."""
+    """Say what the model was fitted to, and what it reads."""
     n_labeled = sum(report.labeled.values())
     unlabeled_rows = plural(report.n_unlabeled, "unlabeled row")
     lines = [
@@ -84,7 +84,7 @@ def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> li
 
 
 def _columns_text(details: Mapping[str, Any]) -> str:
-    """Number and types of the columns of a model: "3 columns: 2 of numbers, ..."."""
+    """Count the columns of a model by type: "3 columns: 2 of numbers, ..."."""
     kinds = (details["columns"] or {}).values()
     counts = Counter(type_named(kind).step for kind in kinds)
     if not counts:
@@ -97,7 +97,7 @@ def _columns_text(details: Mapping[str, Any]) -> str:
 
 
 def _class_lines(details: Mapping[str, Any], labeled: Mapping[str, int]) -> list[str]:
-    """Classes with their labeled rows and shares, or a sentence if they are many."""
+    """List classes with their labeled rows and shares; many are a sentence."""
     names = [str(name) for name in details["classes"]]
     if len(names) > _MAX_LISTED_CLASSES and labeled:
         return ["", _many_classes_text(names, labeled), ""]
@@ -124,14 +124,14 @@ def _many_classes_text(names: Sequence[str], labeled: Mapping[str, int]) -> str:
 
 
 def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[str]:
-    """What the method does, whether it converged, and the error to expect."""
+    """Say what the method does, whether it converged, and the error to expect."""
     method = _method_of(details)
     has_unlabeled = report is None or report.n_unlabeled > 0
     # Without unlabeled rows every method of this package is the supervised one.
     if method and not method.is_outside and not has_unlabeled:
         method = _METHOD_BY_CLASS["SupervisedLDA"]
     lines = [method.sentence] if method else []
-    if "converged" in details["diagnosis"]:
+    if "n_iter" in details["diagnosis"]:
         lines.append(_convergence_text(details["diagnosis"]))
     proportions = details["parameters"].get("proportions")
     if proportions not in (None, FREE):
@@ -162,7 +162,7 @@ def _convergence_text(diagnosis: Mapping[str, Any]) -> str:
 
 
 def _error_line(report: FitReport) -> str:
-    """The error to expect on new rows, or why it is unknown."""
+    """State the error to expect on new rows, or why it is unknown."""
     unknown = "How often it errs on new rows is not known"
     if report.error is not None:
         return f"Expect {report.error['text']}{_majority_text(report)}."
@@ -194,7 +194,7 @@ def _majority_text(report: FitReport) -> str:
 
 
 def show_summary(details: Mapping[str, Any]) -> list[str]:
-    """Everything that a model file says about its model."""
+    """List everything that a model file says about its model."""
     report = FitReport.from_json(details["about"])
     lines = [
         *fit_summary(details),
@@ -226,7 +226,7 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
 
 
 def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:
-    """What became of the rows of a file whose predictions were written to another."""
+    """Say what became of the rows of a file that was predicted to another."""
     lines = []
     if counts.ignored:
         names = quoted_list(counts.ignored, 5)
@@ -270,7 +270,7 @@ def far_warning(counts: PredictionCounts) -> str:
 
 
 def _ranked(counts: Mapping[str, int]) -> str:
-    """Columns with their counts, the largest first."""
+    """List columns with their counts, the largest first."""
     ranked = sorted(counts.items(), key=lambda item: -item[1])
     cells = ", ".join(f"{name!r} {n:,}" for name, n in ranked[:_MAX_RANKED_COLUMNS])
     n_more = len(ranked) - _MAX_RANKED_COLUMNS
@@ -288,39 +288,27 @@ def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
     package.
     """
     classifier = model[-1] if isinstance(model, Pipeline) else model
-    if not isinstance(classifier, LinearGaussianClassifier):
+    linear_model = gaussian_model_of(classifier)
+    if linear_model is None:
         return []
-    deviation = np.sqrt(np.maximum(classifier._variances, 0))
+    found = linear_model.standardized_coefficients()
     classes = [str(name) for name in classifier.classes_]
-    if len(classes) == 2:
-        axes = classifier.coef_ * deviation
-        titles = [f"log odds of {classes[1]}"]
-        shares = np.ones(1)
-        class_positions = np.array([[0.0], [1.0]])
-    else:
-        gaussians = classifier._gaussians_
-        directions = gaussians.discriminants(classifier._n_features_out).T
-        scalings = directions / gaussians.frame.scale
-        axes = scalings * deviation
-        titles = [f"discriminant {number}" for number in range(1, len(axes) + 1)]
-        mean = classifier.priors_ @ classifier.means_
-        class_positions = (classifier.means_ - mean) @ scalings.T
-        spread = classifier.priors_ @ class_positions**2
-        shares = spread / spread.sum()
-
     names = getattr(
         classifier, "feature_names_in_", feature_names(classifier.n_features_in_)
     )
     discriminants = []
-    for k, axis in enumerate(axes):
-        positions = class_positions[:, k]
+    for k, axis in enumerate(found.coefficients):
+        positions = found.positions[:, k]
         coefficients = {
             str(names[j]): float(axis[j]) for j in np.argsort(-np.abs(axis))
         }
+        title = f"discriminant {k + 1}"
+        if len(classes) == 2:
+            title = f"log odds of {classes[1]}"
         discriminants.append(
             {
-                "title": titles[k],
-                "share": float(shares[k]),
+                "title": title,
+                "share": float(found.shares[k]),
                 "low": classes[int(positions.argmin())],
                 "high": classes[int(positions.argmax())],
                 "coefficients": coefficients,
@@ -330,7 +318,7 @@ def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
 
 
 def importance_lines(axes: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns that matter most, a line for each discriminant, below a title."""
+    """List the columns that matter most, a line a discriminant, below a title."""
     if not axes:
         return []
     lines = ["", "Columns that matter most (coefficients of standardized columns)"]

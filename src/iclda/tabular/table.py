@@ -256,51 +256,53 @@ def _refuse_table_options(path: Path, options: ReadOptions) -> None:
 
 def _with_features(table: Table, file: DataReader, options: ReadOptions) -> Table:
     """Add the columns to learn from, and the rows of the file of unlabeled rows."""
-    used = _used_columns(file, table.target, options)
-    features = to_pandas_frame(file.read(used))
+    features = to_pandas_frame(file.read(_used_columns(file, table.target, options)))
     # Why columns are left out, by their names.
-    left_out = {
+    reasons = {
         name: "has no name and numbers the rows"
         for name in features.columns
         if _MADE_UP_NAME.fullmatch(name) and numbers_rows(features[name])
     }
-    table = replace(table, features=features.drop(columns=list(left_out)))
+    features = features.drop(columns=list(reasons))
     # The target of the file itself is used where answers of a person leave a row open.
     has_other_target = len(table.sources) > 1 and table.target in file.columns
     if has_other_target and table.is_chosen is None:
-        left_out[table.target] = (
+        reasons[table.target] = (
             f"holds the target, which is taken from {options.labels}"
         )
+    table = replace(table, features=features)
     if options.unlabeled_file is not None:
         table = _stacked(table, Path(options.unlabeled_file))
 
-    features = table.features
-    is_empty = features.isna().all()
-    left_out |= dict.fromkeys(features.columns[is_empty], "is empty in all rows")
-    features = features.drop(columns=left_out, errors="ignore")
+    is_empty = table.features.isna().all()
+    features = table.features.loc[:, ~is_empty]
+    reasons |= dict.fromkeys(is_empty.index[is_empty], "is empty in all rows")
     if options.drop_unusable:
-        _, reasons = kinds_and_reasons(features)
-        for name, reason in reasons.items():
-            left_out[name] = f"holds {reason.partition(':')[0]}"
-        features = features.drop(columns=list(reasons))
-
+        _, unusable = kinds_and_reasons(features)
+        features = features.drop(columns=list(unusable))
+        for name, reason in unusable.items():
+            reasons[name] = f"holds {reason.partition(':')[0]}"
     known = {table.target, *options.ids, *features.columns}
-    notes = [
-        f"Column {name!r} {why}: it was left out." for name, why in left_out.items()
-    ]
-    notes += [remark.text for remark in check_ids(features)]
+    dropped = tuple(name for name in file.columns if name not in known)
+    notes = tuple(
+        f"Column {name!r} {why}: it was left out." for name, why in reasons.items()
+    )
+    return _with_remarks(
+        replace(table, features=features, dropped=dropped, notes=notes)
+    )
+
+
+def _with_remarks(table: Table) -> Table:
+    """Note columns that look like ids, and warn of those that give the class away."""
+    ids = [remark.text for remark in check_ids(table.features)]
     # A column that follows a mark of unknown classes does not give a class away.
-    named = [
+    labels = [
         None if label is None or may_mean_nothing(label) else label
         for label in table.labels
     ]
-    leaks = [remark.text for remark in check_leaks(features, np.array(named))]
+    leaks = [remark.text for remark in check_leaks(table.features, np.array(labels))]
     return replace(
-        table,
-        features=features,
-        notes=tuple(notes),
-        dropped=tuple(name for name in file.columns if name not in known),
-        warnings=(*table.warnings, *leaks),
+        table, notes=(*table.notes, *ids), warnings=(*table.warnings, *leaks)
     )
 
 

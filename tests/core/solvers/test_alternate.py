@@ -9,7 +9,13 @@ from iclda._core.solvers.alternate import (
     marginal_log_likelihood,
     start_scores,
 )
-from problems import fit_shares, log_joint, one_hot, point_of_shares, problem_of
+from tests.helpers.problems import (
+    fit_shares,
+    log_joint,
+    one_hot,
+    point_of_shares,
+    problem_of,
+)
 
 
 def test_both_loops_start_at_the_supervised_posterior(sample):

@@ -11,14 +11,17 @@ from iclda._core.solvers.anchored import (
     mean_of_rules,
     of_unit_spread,
 )
-from problems import draw_sample, problem_of
+from tests.helpers.problems import draw_sample, problem_of
 
 
 def scores_by_formulas(sample, shrinkages, shares=None):
     """Anchored EM in the user's units, as its definition reads; scores of all rows."""
-    X, y, rows = sample.X, sample.y, sample.rows
+    X = sample.X
+    y = sample.y
+    rows = sample.rows
     one_hot = np.eye(sample.n_classes)[y]
-    counts, d = one_hot.sum(axis=0), X.shape[1]
+    counts = one_hot.sum(axis=0)
+    d = X.shape[1]
     labeled_means = one_hot.T @ X / counts[:, None]
 
     def score(means, within, log_shares, shrinkage):
@@ -71,7 +74,8 @@ def test_it_is_em_with_means_drawn_to_the_labels(n_classes, shrinkages):
 
 def test_proportions_are_approached():
     sample = draw_sample(5, n_classes=3, n_unlabeled=300, separation=4.0)
-    problem, shares = problem_of(sample), np.array([0.2, 0.3, 0.5])
+    problem = problem_of(sample)
+    shares = np.array([0.2, 0.3, 0.5])
     rule = anchored_em(problem, (0.3,) * 6, np.column_stack([shares, shares]))
     expected = scores_by_formulas(sample, (0.3,) * 6, shares)
     assert_allclose(

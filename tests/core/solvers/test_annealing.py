@@ -4,7 +4,7 @@ import pytest
 from iclda._core.solvers.annealing import Annealing
 from iclda._core.solvers.held import hold_all
 from iclda._core.solvers.starts import StartMaker
-from problems import draw_sample, problem_of
+from tests.helpers.problems import draw_sample, problem_of
 
 
 def _problem(n_classes=3, seed=0):

@@ -5,7 +5,7 @@ import pytest
 
 from iclda._core.solvers.attainable import Labeling, gap
 from iclda._core.solvers.held import hold_all
-from problems import problem_of
+from tests.helpers.problems import problem_of
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from iclda._core.solvers.continuation import Effort, Follower
 from iclda._core.solvers.held import hold_all
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
 from iclda._core.solvers.newton import WorkLeft
-from problems import change_settings, draw_sample, problem_of
+from tests.helpers.problems import change_settings, draw_sample, problem_of
 
 OPTIONS = {"limits": Limits(200, 1e-6), "n_starts": 32, "seed": 0}
 

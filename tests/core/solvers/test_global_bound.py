@@ -6,7 +6,7 @@ from iclda._core.solvers import Limits
 from iclda._core.solvers.global_bound import ProofCell, UpperBounds, is_proved_global
 from iclda._core.solvers.held import hold_all
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
-from problems import (
+from tests.helpers.problems import (
     change_settings,
     climb_shares,
     draw_sample,

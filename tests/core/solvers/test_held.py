@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from iclda._core.solvers.held import hold_all
-from problems import point_of_shares, problem_of, random_shares
+from tests.helpers.problems import point_of_shares, problem_of, random_shares
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from iclda._core.solvers.implicit import (
     maximize_labeled_likelihood,
 )
 from iclda._core.solvers.streamed import StreamedSet
-from problems import change_settings, draw_apart, draw_sample, problem_of
+from tests.helpers.problems import change_settings, draw_apart, draw_sample, problem_of
 
 
 def _problem(n_classes=3, seed=0):

@@ -9,7 +9,7 @@ from iclda._core.solvers.moment_match import (
     maximize_under_moments,
 )
 from iclda._core.solvers.supervised import labeled_log_likelihood
-from problems import draw_sample, fit_shares, one_hot, problem_of
+from tests.helpers.problems import draw_sample, fit_shares, one_hot, problem_of
 
 
 def maps_of(sample):

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 from iclda._core.solvers.continuation import Follower
 from iclda._core.solvers.held import hold_all
 from iclda._core.solvers.newton import NewtonSystem, WorkLeft
-from problems import change_settings, draw_sample, problem_of
+from tests.helpers.problems import change_settings, draw_sample, problem_of
 
 
 def draw(n_classes, n_unlabeled, n_features=3, separation=1.0, seed=5):

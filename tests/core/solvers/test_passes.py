@@ -5,7 +5,13 @@ import pytest
 from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.continuation import Follower
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
-from problems import change_settings, climb, draw_sample, problem_of, soft_maxima
+from tests.helpers.problems import (
+    change_settings,
+    climb,
+    draw_sample,
+    problem_of,
+    soft_maxima,
+)
 
 OPTIONS = {"limits": Limits(200, 1e-6), "n_starts": 32, "seed": 0}
 

@@ -8,7 +8,7 @@ from iclda import ImplicitlyConstrainedLDA
 from iclda._core.labelsums import LinearRule
 from iclda._core.solvers import Limits
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
-from problems import Sample, draw_sample, point_of, problem_of
+from tests.helpers.problems import Sample, draw_sample, point_of, problem_of
 
 OPTIONS = {"limits": Limits(200, 1e-6), "n_starts": 32, "seed": 0}
 

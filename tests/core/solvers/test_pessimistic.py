@@ -7,7 +7,7 @@ from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.held import hold_all
 from iclda._core.solvers.pessimistic import contrast_with, maximize_worst_gain
 from iclda._core.solvers.supervised import supervised_reference
-from problems import (
+from tests.helpers.problems import (
     draw_sample,
     fit_shares,
     log_joint,
@@ -38,10 +38,8 @@ def tiny_sample(number):
 
 def loss_of(problem):
     """Minus the gain h of (n, K) shares of the unlabeled rows, and its gradient."""
-    held, contrast = (
-        hold_all(problem),
-        contrast_with(problem, supervised_reference(problem)),
-    )
+    held = hold_all(problem)
+    contrast = contrast_with(problem, supervised_reference(problem))
 
     def evaluate(shares):
         value, gradient = contrast.value_and_gradient(point_of_shares(problem, shares))
@@ -54,8 +52,10 @@ def loss_of(problem):
 def test_no_labeling_hard_or_soft_has_a_lower_gain(number):
     sample = tiny_sample(number)
     problem = problem_of(sample)
-    found, loss = maximize_worst_gain(problem, **OPTIONS), loss_of(problem)
-    n_rows, n_classes = len(sample.X_unlabeled), sample.n_classes
+    found = maximize_worst_gain(problem, **OPTIONS)
+    loss = loss_of(problem)
+    n_rows = len(sample.X_unlabeled)
+    n_classes = sample.n_classes
     for labels in product(range(n_classes), repeat=n_rows):
         assert -loss(one_hot(np.array(labels), n_classes))[0] >= found.objective - 1e-9
     rng = np.random.default_rng(number)
@@ -94,7 +94,8 @@ def problem_with(sample, options):
 
 
 def random_points(problem, sample, n):
-    rng, size = np.random.default_rng(0), (len(sample.X_unlabeled), sample.n_classes)
+    rng = np.random.default_rng(0)
+    size = (len(sample.X_unlabeled), sample.n_classes)
     return [
         point_of_shares(problem, random_shares(rng, *size, sharpness=3))
         for _ in range(n)
@@ -115,7 +116,8 @@ def test_the_contrast_is_the_gain_of_the_fit_of_the_labels_over_the_supervised_f
     sample, options
 ):
     problem = problem_with(sample, options)
-    s, rows = problem.shrinkage, sample.rows
+    s = problem.shrinkage
+    rows = sample.rows
     reference = supervised_reference(problem)
     contrast = contrast_with(problem, reference)
     supervised = parameters(reference)
@@ -140,7 +142,8 @@ def test_the_contrast_is_the_gain_of_the_fit_of_the_labels_over_the_supervised_f
 def test_derivatives_are_those_of_finite_differences(sample, options):
     problem = problem_with(sample, options)
     contrast = contrast_with(problem, supervised_reference(problem))
-    rng, size = np.random.default_rng(2), 1e-6
+    rng = np.random.default_rng(2)
+    size = 1e-6
     for point in random_points(problem, sample, 3):
         way = rng.standard_normal(point.shape)
         way -= way.mean(axis=0)

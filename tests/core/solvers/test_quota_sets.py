@@ -12,7 +12,7 @@ from iclda._core.solvers import Limits, Outcome, alternate
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
 from iclda._core.solvers.pessimistic import maximize_worst_gain
 from iclda._core.solvers.sets import attainable_sets
-from problems import (
+from tests.helpers.problems import (
     change_settings,
     draw_sample,
     maximize_over_shares,

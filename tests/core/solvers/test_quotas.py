@@ -6,7 +6,8 @@ from iclda._core.solvers.quotas import Quotas, minimize_dual
 
 @pytest.mark.parametrize("size", [1.0, 30.0, 1e7])
 def test_quotas_of_very_different_size_are_filled_in_few_steps(size):
-    # Newton's method alone took more than 150 steps, and ran on where rounding leaves no more.
+    # Newton's method alone took more than 150 steps, and ran on where rounding leaves
+    # no more.
     rng = np.random.default_rng(3)
     shares = 10.0 ** -np.arange(8.0)
     shares /= shares.sum()

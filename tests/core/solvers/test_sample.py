@@ -3,7 +3,7 @@ import pytest
 
 from iclda._core.solvers.sample import draw_sample as hold_rows_of
 from iclda._core.solvers.sample import moved_scores, n_held_rows
-from problems import change_settings, draw_sample, problem_of
+from tests.helpers.problems import change_settings, draw_sample, problem_of
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.implicit import maximize_labeled_likelihood
 from iclda._core.solvers.pessimistic import maximize_worst_gain
-from problems import change_settings, draw_apart, point_of, problem_of
+from tests.helpers.problems import change_settings, draw_apart, point_of, problem_of
 
 OPTIONS = {"limits": Limits(200, 1e-7), "n_starts": 32, "seed": 0}
 

@@ -9,7 +9,7 @@ from iclda._core.solvers.held import HeldSet
 from iclda._core.solvers.quota_sets import QuotaSet, QuotaStreamedSet
 from iclda._core.solvers.sets import attainable_sets
 from iclda._core.solvers.streamed import StreamedSet
-from problems import change_settings, draw_sample, problem_of
+from tests.helpers.problems import change_settings, draw_sample, problem_of
 
 SAMPLE = draw_sample(4, n_features=3, n_labeled=12, n_unlabeled=100)
 FREE = problem_of(SAMPLE)

@@ -7,7 +7,7 @@ from iclda._core.solvers.squares import (
     labeled_loss,
     supervised_squares,
 )
-from problems import one_hot, point_of_shares, problem_of, random_shares
+from tests.helpers.problems import one_hot, point_of_shares, problem_of, random_shares
 
 
 @pytest.fixture

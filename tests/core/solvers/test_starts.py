@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from iclda._core.solvers.starts import StartMaker
-from problems import draw_sample, problem_of
+from tests.helpers.problems import draw_sample, problem_of
 
 
 def _problem(n_classes=3, seed=0):

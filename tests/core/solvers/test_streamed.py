@@ -3,7 +3,7 @@ import pytest
 
 from iclda._core.solvers.held import hold_all
 from iclda._core.solvers.streamed import StreamedSet
-from problems import problem_of
+from tests.helpers.problems import problem_of
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from iclda._core.solvers.supervised import (
     supervised_reference,
 )
 from iclda._rows.memory import MemoryRows
-from problems import (
+from tests.helpers.problems import (
     draw_sample,
     log_joint,
     one_hot,
@@ -35,12 +35,12 @@ def test_oracle_approximating_shrinkage_is_as_printed_and_near_scikit_learns(
     n_rows, n_features
 ):
     rows = RNG.standard_normal((n_rows, n_features)) * np.arange(1, n_features + 1)
-    S, p = np.cov(rows.T, bias=True), n_features
+    S = np.cov(rows.T, bias=True)
+    p = n_features
     found = oracle_approximating(S, n_rows)
     assert found == pytest.approx(oracle_shrinkage(S, n_rows), rel=1e-12)
-    assert found == pytest.approx(
-        oas(rows)[1], rel=3 / p
-    )  # which leaves out the terms 2 / p
+    # Which leaves out the terms 2 / p.
+    assert found == pytest.approx(oas(rows)[1], rel=3 / p)
     assert oracle_approximating(S * 1e20, n_rows) == pytest.approx(found)
     padded = np.zeros((p + 2, p + 2))
     padded[:p, :p] = S
@@ -77,7 +77,8 @@ def test_classes_without_spread_borrow_that_of_all_labeled_rows():
     labeled = summarize_labeled(
         MemoryRows(rows), GivenLabels(np.array([0, 1]), 2), frame
     )
-    expected = 0.1 * np.diag([5.0, 5.0])  # mean over the features of scatter 2 and 8
+    # Mean over the features of scatter 2 and 8.
+    expected = 0.1 * np.diag([5.0, 5.0])
     np.testing.assert_allclose(shrink_labeled(labeled, 0.1, frame), expected)
 
 
@@ -87,9 +88,8 @@ def test_the_pooled_shrinkage_is_that_of_the_deviations_from_class_means():
     residuals = np.concatenate(
         [rows[codes == k] - rows[codes == k].mean(axis=0) for k in range(3)]
     )
-    expected = oracle_shrinkage(
-        residuals.T @ residuals / 27, 27
-    )  # 30 rows less 3 classes
+    # 30 rows less 3 classes.
+    expected = oracle_shrinkage(residuals.T @ residuals / 27, 27)
     assert expected < 1
     assert pooled_shrinkage(labeled, frame_of(rows)) == pytest.approx(
         expected, rel=1e-10
@@ -152,8 +152,10 @@ def test_no_soft_labeling_is_beyond_the_bounds_and_posteriors_give_the_expected_
     sample, problem, model, reference = tiny_problem(
         n_classes, n_unlabeled=40, weights=weights
     )
-    d, known = changes(sample, model, reference), one_hot(sample.y, n_classes)
-    found, rng = gains_over(problem, model, reference), np.random.default_rng(0)
+    d = changes(sample, model, reference)
+    known = one_hot(sample.y, n_classes)
+    found = gains_over(problem, model, reference)
+    rng = np.random.default_rng(0)
 
     def gain(shares):
         everything = np.vstack([known, shares])

@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from tables_of_results import make_table
 
 import iclda
 from iclda.studies.compare.report import json_summary
+from tests.helpers.comparisons import make_table
 
 OPTIONS = {
     "target": "class",

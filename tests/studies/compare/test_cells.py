@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.model_selection import cross_val_score
-from tables_of_results import contestants, make_table
 
 from iclda.methods import COMPARED, Method, find_method
 from iclda.model_selection import SemiSupervisedKFold
@@ -14,6 +13,7 @@ from iclda.studies.compare.contestants import UNSHRUNK, Size, line_up
 from iclda.studies.compare.splits import REPEATED_FOLDS, UNLABELED_CURVE, Splits
 from iclda.studies.store import cells_of
 from iclda.tabular import pipeline, preprocessing
+from tests.helpers.comparisons import contestants, make_table
 
 CELL = cells_of(REPEATED_FOLDS, {"t": range(4)}, 1)[0]
 NAMES = (
@@ -98,7 +98,8 @@ def test_rows_that_cannot_be_encoded_fail_every_fit_of_their_cell():
 
 
 def test_a_search_over_many_unknowns_starts_once():
-    many, slow = Size(500, 2, 10), Size(500, 11, 99)
+    many = Size(500, 2, 10)
+    slow = Size(500, 11, 99)
     (contestant,) = line_up(
         [replace(find_method("iclda"), name="my iclda")], [None], many
     )

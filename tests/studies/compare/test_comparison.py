@@ -3,13 +3,13 @@
 from types import SimpleNamespace
 
 import numpy as np
-from tables_of_results import changed, contestants, results, rows_json
 
 from iclda.studies.compare.comparison import Comparison
 from iclda.studies.compare.contestants import UNSHRUNK
 from iclda.studies.compare.recommendation import recommend
 from iclda.studies.compare.summary import summarize_comparison
 from iclda.studies.compare.verdict import decide
+from tests.helpers.comparisons import changed, contestants, results, rows_json
 
 
 def verdict(brier=None, n_kept=None, **errors):

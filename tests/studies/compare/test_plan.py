@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tables_of_results import make_table, table_of
 
 from iclda.methods import find_method
 from iclda.studies.compare.plan import ComparisonPlan, choose_n_folds
+from tests.helpers.comparisons import make_table, table_of
 
 METHODS = (find_method("em"), find_method("supervised"))
 

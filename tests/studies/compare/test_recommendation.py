@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from tables_of_results import changed, contestants, results, rows_json
 
 from iclda.methods import BASELINES, METHODS
 from iclda.studies.compare.contestants import Size, line_up
 from iclda.studies.compare.recommendation import means_of_rows, recommend
+from tests.helpers.comparisons import changed, contestants, results, rows_json
 
 ERRORS = [[0.2, 0.4], [0.4, 0.4], [0.2, 0.2]]
 
@@ -39,7 +39,8 @@ def test_equal_losses_go_to_the_safest_and_shrunk_before_unshrunk():
 
 
 def test_unshrunk_variants_are_not_eligible_where_labels_are_few():
-    few, many = Size(20, 2, 10), Size(500, 2, 10)
+    few = Size(20, 2, 10)
+    many = Size(500, 2, 10)
     methods = (*METHODS, *BASELINES)
     eligible = {c.name for c in line_up(methods, (None, "auto"), few) if c.is_eligible}
     assert {"em", *(each.name for each in BASELINES)} <= eligible

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from tables_of_results import make_table, table_of
 
 from iclda import ColumnError
 from iclda.studies.compare.plan import ComparisonPlan
@@ -13,12 +12,14 @@ from iclda.studies.compare.remarks import check_table, encode_sample
 from iclda.studies.compare.settings import choose_settings
 from iclda.studies.compare.splits import Splits
 from iclda.tabular.checks import FINE, NOTE, WARNING, first_copies
+from tests.helpers.comparisons import make_table, table_of
 
 
 def remarks(table, n_labeled=None):
     copies = first_copies(table.features, table.labels)
     splits = Splits(table.labels, 3, 2, n_labeled, first_copies=copies)
-    sample, n_labels = encode_sample(table, copies), splits.is_distinct.sum()
+    sample = encode_sample(table, copies)
+    n_labels = splits.is_distinct.sum()
     size = splits.size(sample.shape[1])
     return check_table(table, sample, n_labels, size, is_hidden=n_labeled is not None)
 

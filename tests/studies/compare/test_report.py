@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
-from table_files import call, write
+
+from tests.helpers.table_files import call, write
 
 
 def test_the_terminal_shows_errors_by_class_of_what_is_recommended(tmp_path):
@@ -25,7 +26,8 @@ def test_the_terminal_shows_errors_by_class_of_what_is_recommended(tmp_path):
 def test_columns_of_noise_teach_nothing_and_uneven_classes_have_a_balanced_error(
     tmp_path,
 ):
-    rng, n = np.random.default_rng(3), 200
+    rng = np.random.default_rng(3)
+    n = 200
     labels = np.where(np.arange(n) % 10 < 8, "common", "rare").astype(object)
     labels[100:] = None
     frame = pd.DataFrame({"x": rng.normal(size=n), "species": labels})

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tables_of_results import make_table
+
+from tests.helpers.comparisons import make_table
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from tables_of_results import make_table, table_of
+
+from tests.helpers.comparisons import make_table, table_of
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 

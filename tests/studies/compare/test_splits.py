@@ -74,7 +74,8 @@ def test_more_unlabeled_rows_are_added_to_fewer_and_nothing_else_changes():
 @pytest.mark.parametrize("splits", [SPLITS, HIDDEN])
 def test_rows_train_unlabeled_where_their_labels_are_not_used(splits):
     for cell in cells_of(LABELED_CURVE, {"t": [6, 9]}, 6):
-        take, whole = splits.cell_rows(cell), takes(splits)[cell.repeat]
+        take = splits.cell_rows(cell)
+        whole = takes(splits)[cell.repeat]
         assert take.is_labeled.sum() == cell.part
         assert np.array_equal(take.train, whole.train)
         assert np.array_equal(take.test, whole.test)
@@ -102,7 +103,8 @@ def test_curves_of_many_rows_end_where_more_would_take_long():
 
 
 def test_copies_are_tested_once_and_do_not_train_where_one_is_tested():
-    y, copies = np.tile(Y, 2), np.tile(np.arange(50), 2)
+    y = np.tile(Y, 2)
+    copies = np.tile(np.arange(50), 2)
     splits = Splits(y, 3, 2, seed=4, first_copies=copies)
     assert [test.tolist() for test in splits.tests] == [
         test.tolist() for test in SPLITS.tests

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from tables_of_results import contestants, result, results
 
 from iclda._statistics import corrected_t_test
 from iclda.studies.compare.contestants import UNSHRUNK
@@ -16,6 +15,7 @@ from iclda.studies.compare.summary import (
     summarize_comparison,
 )
 from iclda.studies.measures import BRIER, ERROR
+from tests.helpers.comparisons import contestants, result, results
 
 SUPERVISED = [[0.2, 0.4], [0.4, 0.4], [0.2, 0.2]]
 EM = [[0.2, 0.2], [0.8, 0.6], [0.2, 0.2]]

@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tables_of_results import make_table
+
+from tests.helpers.comparisons import make_table
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 

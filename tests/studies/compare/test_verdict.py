@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tables_of_results import changed, contestants, results, rows_json
 
 from iclda.methods import BASELINES, FITTED
 from iclda.studies.compare.contestants import UNSHRUNK, Size, line_up
@@ -21,6 +20,7 @@ from iclda.studies.compare.verdict import (
     decide,
 )
 from iclda.studies.measures import Confusion
+from tests.helpers.comparisons import changed, contestants, results, rows_json
 
 RNG = np.random.default_rng(3)
 

@@ -51,10 +51,12 @@ def test_the_oracle_knows_every_label():
 
 def em_as_the_original_code(training, n_rounds):
     """The two faults on raw rows: means subtracted twice, no 1/2 in the exponent."""
-    rows, n_labeled = training.rows, len(training.codes)
+    rows = training.rows
+    n_labeled = len(training.codes)
     center = rows.mean(axis=0)
     shares = np.eye(2)[training.codes]
-    weights, members = shares, training.X - center
+    weights = shares
+    members = training.X - center
     for number in range(n_rounds + 1):
         counts = weights.sum(axis=0)
         means = weights.T @ members / counts[:, None]

@@ -6,7 +6,8 @@ from html.parser import HTMLParser
 
 import pytest
 from numpy.testing import assert_allclose
-from result_rows import curve_rows, fail, table_row, table_rows
+
+from tests.helpers.paper_rows import curve_rows, fail, table_row, table_rows
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
@@ -33,7 +34,10 @@ class Page(HTMLParser):
 
     def __init__(self, html):
         super().__init__()
-        self.open, self.ids, self.attributes, self.words = [], [], [], []
+        self.open = []
+        self.ids = []
+        self.attributes = []
+        self.words = []
         self.feed(html)
         self.text = " ".join(" ".join(self.words).split())
 

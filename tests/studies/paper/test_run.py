@@ -1,13 +1,13 @@
 """Rows of cells: what a fit was given, and how it did."""
 
 import numpy as np
-from result_rows import coded_set
 
 from iclda.methods import FURTHER
 from iclda.methods import METHODS as MAIN
 from iclda.studies.paper.design import CURVES, GAUSSIAN, N_FOLDS, TABLES
 from iclda.studies.paper.run import run_cell
 from iclda.studies.store import cells_of
+from tests.helpers.paper_rows import coded_set
 
 METHODS = ("LDA", "ICLDA")
 

@@ -7,7 +7,6 @@ import statistics
 from math import sqrt
 
 import pytest
-from result_rows import curve_rows, fail, replace_values, table_row, table_rows
 
 from iclda._statistics import holm
 from iclda.studies.paper.published import read_cells, read_points
@@ -17,6 +16,13 @@ from iclda.studies.paper.summary import (
     repeat_values_by_method,
     summarize_curves,
     summarize_tables,
+)
+from tests.helpers.paper_rows import (
+    curve_rows,
+    fail,
+    replace_values,
+    table_row,
+    table_rows,
 )
 
 

@@ -172,7 +172,7 @@ def _next_round(
     def label(point: Array) -> tuple[_Round, float]:
         precise = problem.precise_means(point)
         scores = problem.posterior_scores(point, precise)
-        labels = rows.soft_labels(scores, near=state.last.labels)
+        labels = rows.soft_labels(scores, warm_start=state.last.labels)
         log_sum = labels.log_sum * problem.moments.weight
         likelihood = marginal_log_likelihood(problem, point, log_sum, precise)
         return _Round(point, labels), likelihood

@@ -173,16 +173,22 @@ class Annealing:
         is_same = np.triu(distances <= chosen.near_distance**2, 1)
         better, worse = np.nonzero(is_same)
         if len(better):
-            fractions = np.array(chosen.compared_fractions)[:, None]
-            way = members.points[better] - members.points[worse]
-            stops = members.points[worse] + fractions[..., None, None] * way
-            rise = members.entropies[better] - members.entropies[worse]
-            entropies = members.entropies[worse] + fractions * rise
-            values = self._likelihood.value(stops)
-            lowest_merits = (values + tau * entropies).min(axis=0)
             have_met = distances[better, worse] <= chosen.met_distance**2
+            lowest_merits = self._lowest_merits(
+                members.take(worse), members.take(better), tau
+            )
             is_same[better, worse] = have_met | (lowest_merits >= merits[worse])
         return members.take(first_of_each(is_same))
+
+    def _lowest_merits(self, begins: Members, ends: Members, tau: float) -> Array:
+        """Return the lowest merits at some points between pairs of members."""
+        fractions = np.array(settings.STARTS.compared_fractions)[:, None]
+        way = ends.points - begins.points
+        points = begins.points + fractions[..., None, None] * way
+        rise = ends.entropies - begins.entropies
+        entropies = begins.entropies + fractions * rise
+        merits = self._likelihood.value(points) + tau * entropies
+        return np.asarray(merits.min(axis=0))
 
 
 def _next_step_sizes(members: Members, trial: Members, tau: float) -> Array:

@@ -186,7 +186,7 @@ class Labeling(SoftLabels):
 class AttainableSet(Protocol):
     """The attainable set of some rows, as solvers see it.
 
-    Where a method takes the labels of similar scores (``near``), these save time.
+    A ``warm_start`` are the labels by similar scores, which save time.
     """
 
     @property
@@ -197,19 +197,21 @@ class AttainableSet(Protocol):
     def n_passes(self) -> int:
         """Passes over all rows so far; none if they are held."""
 
-    def label(self, scores: Array, near: SoftLabels | None = None) -> Labeling:
+    def label(self, scores: Array, warm_start: SoftLabels | None = None) -> Labeling:
         """Label the rows by softmax of the scores, with the derivative of the point."""
 
-    def soft_labels(self, scores: Array, near: SoftLabels | None = None) -> SoftLabels:
+    def soft_labels(
+        self, scores: Array, warm_start: SoftLabels | None = None
+    ) -> SoftLabels:
         """Label the rows by softmax of the scores."""
 
     def hard_point(self, scores: Array) -> Array:
         """Return the point of labels by the largest score."""
 
-    def support(self, direction: Array, near: SoftLabels | None = None) -> float:
+    def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
         """Return the maximum over the set of direction'(point - labeled point).
 
-        ``near`` are the labels at the point where the direction is the gradient. With
+        ``labels`` attain the point where the direction is the gradient. With
         quotas on rows that are read in passes it is an upper bound, which is infinite
         without them.
         """
@@ -250,15 +252,15 @@ class HeldRows(AttainableSet, Protocol):
 
 
 def gap(
-    rows: AttainableSet, point: Array, gradient: Array, near: SoftLabels | None = None
+    rows: AttainableSet, point: Array, gradient: Array, labels: SoftLabels | None = None
 ) -> float:
     """Return the first-order gap: the maximum over the set of gradient'(v - point).
 
-    It is zero at a stationary point, and never negative. ``near`` are the labels that
-    attain the point, if they are known.
+    It is zero at a stationary point, and never negative. ``labels`` attain the point,
+    if they are known.
     """
     attained = float(np.vdot(gradient, point - rows.labeled_point))
-    return max(0.0, rows.support(gradient, near) - attained)
+    return max(0.0, rows.support(gradient, labels) - attained)
 
 
 def weighted_spread(ranges: AnyArray, weights: Array) -> float:

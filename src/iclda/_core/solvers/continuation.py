@@ -98,7 +98,7 @@ class Path:
     state: State
     gap: float
     n_iter: int
-    is_bounded: bool
+    is_bounded: bool = True
     levels: tuple[State, ...] = ()
 
 
@@ -148,12 +148,13 @@ class Follower:
         scores: Array,
         tau: float,
         anchor: Array | None = None,
-        near: State | None = None,
+        warm_start: State | None = None,
     ) -> State:
-        """Return the state at scores; the labels of a state near to it save time."""
+        """Return the state at scores; the labels of a similar state save time."""
         scores = scores - scores[-1]
         anchor = np.zeros_like(scores) if anchor is None else anchor - anchor[-1]
-        labeling = self.rows.label(scores, None if near is None else near.labeling)
+        known_labels = None if warm_start is None else warm_start.labeling
+        labeling = self.rows.label(scores, known_labels)
         value, gradient = self.objective.value_and_gradient(labeling.point)
         unlabeled_part = labeling.point - self.rows.labeled_point
         return State(
@@ -178,7 +179,7 @@ class Follower:
         reached_tau = max(_REACHED_FACTOR * min_tau, smallest_tau)
         min_factor = chosen.min_tau_factor
         ascent_left = chosen.ascent_left
-        best = Path(state, np.inf, 0, True)
+        best = Path(state, np.inf, n_iter=0)
         n_iter = 0
         levels: list[State] = []
         while True:
@@ -193,12 +194,14 @@ class Follower:
             n_iter += n_steps
             gap = self.gap(state)
             if end is _End.UNBOUNDED:
-                return Path(state, gap, n_iter, False, (*levels, state))
+                levels.append(state)
+                ends = tuple(levels)
+                return Path(state, gap, n_iter, is_bounded=False, levels=ends)
 
             # 2. Keep the state with the smallest gap.
             has_fallen = gap < best.gap
             if has_fallen:
-                best = Path(state, gap, n_iter, True)
+                best = Path(state, gap, n_iter)
             is_last = best.gap <= aim or state.tau <= reached_tau
             is_last = is_last or n_iter >= effort.max_iter or effort.is_exhausted
 
@@ -220,7 +223,7 @@ class Follower:
             if end is _End.CENTERED or not levels or gap <= aim:
                 levels.append(state)
             if is_last or (best.gap <= effort.tol and not has_fallen):
-                return Path(best.state, best.gap, n_iter, True, tuple(levels))
+                return replace(best, n_iter=n_iter, levels=tuple(levels))
             wanted = np.sqrt(chosen.aimed_share_of_gap * aim / gap)
             factor = float(np.clip(wanted, min_factor, 1))
             state = state.next_level(max(factor * state.tau, min_tau))
@@ -273,7 +276,7 @@ class Follower:
         part = 1.0
         while part >= chosen.min_step_part:
             moved = state.scores + part * step.scores
-            trial = self.state(moved, state.tau, state.anchor, near=state)
+            trial = self.state(moved, state.tau, state.anchor, warm_start=state)
             work.n_numbers -= trial.labeling.n_read_for_shift
             gain = trial.merit - state.merit + rounding
             if gain >= chosen.sufficient_gain * part * step.slope:

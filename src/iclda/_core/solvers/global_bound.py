@@ -80,6 +80,21 @@ class CellBound(NamedTuple):
     error_of_r: float
 
 
+class _BoundInRAndV(NamedTuple):
+    """The bound at the b that maximizes it, a function of r and v alone.
+
+    It is level(r) - N/2 log v + (a_0 + a_1 r + a_2 r^2) / k + intercept + slope r +
+    rise k, with level and k of ``UpperBounds``.
+    """
+
+    a_0: float
+    a_1: float
+    a_2: float
+    intercept: float
+    slope: float
+    rise: float
+
+
 class _Pairs(NamedTuple):
     """Bounds at pairs (r, v) without the support function, and where they are attained.
 
@@ -336,60 +351,68 @@ class UpperBounds:
                 current = self.largest_bound(multipliers, r, v, tau)
         return best_bound, best_multipliers, n_steps
 
-    def bound(self, multipliers: Array, cell: ProofCell) -> CellBound:
-        """Return an upper bound in a cell, by multipliers that make it concave in b.
-
-        With b eliminated the bound is, in r and v,
-
-            level(r) - N/2 log v + (a_0 + a_1 r + a_2 r^2) / k + intercept + slope r +
-            rise k
-
-        It is exact in v. In r it is bounded by the chord between both ends of the cell
-        plus the largest second derivative times width^2 / 8, which has a part that is
-        constant in v, one over v and one times v.
-        """
-        keep = self._keep
+    def _without_b(self, multipliers: Array) -> _BoundInRAndV:
+        """Return the bound of given multipliers at the b that maximizes it."""
         scores = multipliers[:-1]
         multiplier = multipliers[-1]
         curvatures = self._curvatures + multiplier
         first = self._first / curvatures
         total = self._total / curvatures
-        a_0 = self._first @ first - self._n_first
-        a_1 = 2 * (self._n_first - self._first @ total) + multiplier
-        a_2 = self._total @ total - self.weight - multiplier
-        intercept = (
-            scores @ self._labeled - scores[1:] @ first - multiplier / (2 * keep)
-        )
+        intercept = scores @ self._labeled - scores[1:] @ first
+        intercept = intercept - multiplier / (2 * self._keep)
         intercept += self._row_weights @ np.maximum(self._z @ scores, 0)
-        slope = scores[1:] @ total - scores[0]
-        rise = scores[1:] @ (scores[1:] / curvatures) / 4
+        return _BoundInRAndV(
+            a_0=self._first @ first - self._n_first,
+            a_1=2 * (self._n_first - self._first @ total) + multiplier,
+            a_2=self._total @ total - self.weight - multiplier,
+            intercept=intercept,
+            slope=scores[1:] @ total - scores[0],
+            rise=scores[1:] @ (scores[1:] / curvatures) / 4,
+        )
 
-        # The excess over the chord.
-        (low_r, high_r), (low_v, high_v) = cell.ends
+    def _excess_over_chord(
+        self, bound: _BoundInRAndV, cell: ProofCell
+    ) -> tuple[float, float, float]:
+        """Bound how far the bound of a cell exceeds its chord between both ends of r.
+
+        The excess is at most the largest second derivative by r times width^2 / 8. It
+        is returned in three parts, to be added: one constant in v, one to be divided by
+        v, and one to be multiplied by v.
+        """
+        keep = self._keep
+        (low_r, high_r), _ = cell.ends
         bend = (high_r - low_r) ** 2 / 8
         inverse = (self._n_first / high_r**3 + self._n_second / (1 - low_r) ** 3) / keep
-        logarithms = (
-            self._first_log_weight / low_r**2
-            + self._second_log_weight / (1 - high_r) ** 2
-        )
-        fixed = bend * max(0.0, logarithms - inverse)
-        over_v = max(0.0, -a_0) / low_r**3
-        over_v = over_v + max(0.0, -a_0 - a_1 - a_2) / (1 - high_r) ** 3
-        over_v = bend * over_v / keep
-        times_v = bend * 4 * keep * rise
+        log_first = self._first_log_weight / low_r**2
+        log_second = self._second_log_weight / (1 - high_r) ** 2
+        fixed = bend * max(0.0, log_first + log_second - inverse)
+        at_zero = max(0.0, -bound.a_0) / low_r**3
+        at_one = max(0.0, -bound.a_0 - bound.a_1 - bound.a_2) / (1 - high_r) ** 3
+        over_v = bend * (at_zero + at_one) / keep
+        times_v = bend * 4 * keep * bound.rise
+        return fixed, over_v, times_v
 
-        # At each end of r the bound is level - N/2 log v + fall / v + growth v, whose
-        # maximum lies at an end of v or where the derivative vanishes.
+    def bound(self, multipliers: Array, cell: ProofCell) -> CellBound:
+        """Return an upper bound in a cell, by multipliers that make it concave in b.
+
+        In r the bound is replaced by its chord, which is largest at an end of the cell,
+        plus the excess over it. At an end it is level - N/2 log v + fall / v +
+        growth v, whose maximum lies at an end of v or where the derivative vanishes.
+        """
+        bound = self._without_b(multipliers)
+        fixed, over_v, times_v = self._excess_over_chord(bound, cell)
+        half_weight = self.weight / 2
+        ends_of_r, (low_v, high_v) = cell.ends
         candidates = []
-        for r in (low_r, high_r):
-            k = 2 * keep * r * (1 - r)
-            level = self._level(r) + intercept + slope * r + fixed
-            fall = (a_0 + a_1 * r + a_2 * r**2) / k + over_v
-            growth = k * rise + times_v
+        for r in ends_of_r:
+            k = 2 * self._keep * r * (1 - r)
+            level = self._level(r) + bound.intercept + bound.slope * r + fixed
+            fall = (bound.a_0 + bound.a_1 * r + bound.a_2 * r**2) / k + over_v
+            growth = k * bound.rise + times_v
             root = self.weight**2 / 4 + 4 * growth * fall
-            peak = -2 * fall / (self.weight / 2 + math.sqrt(root)) if root >= 0 else 0.0
+            peak = -2 * fall / (half_weight + math.sqrt(root)) if root >= 0 else 0.0
             for v in (low_v, high_v, min(max(peak, low_v), high_v)):
-                value = level - self.weight / 2 * math.log(v) + fall / v + growth * v
+                value = level - half_weight * math.log(v) + fall / v + growth * v
                 candidates.append((float(value), r, v))
         value, r, v = max(candidates)
         return CellBound(value, r, v, fixed + over_v / v + times_v * v)

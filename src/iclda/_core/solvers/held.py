@@ -60,13 +60,13 @@ class HeldSet:
 
     # The protocol of attainable sets.
 
-    def label(self, scores: Array, near: SoftLabels | None = None) -> Labeling:
+    def label(self, scores: Array, warm_start: SoftLabels | None = None) -> Labeling:
         if not self._has_two_classes:
             shares, log_sums = label(self._scores(scores), is_soft=True)
             point = self._points(shares * self.weights)
             log_sum = float(log_sums @ self.weights)
             return self._labeling(scores, point, log_sum, shares)
-        lead = self.z @ (scores[0] - scores[1])
+        lead = self._lead(scores)
         # The shares of the second class are written over the leads.
         log_sums = soft_second_of_two(lead, out=lead)
         log_sum = float(self.weights @ log_sums + scores[1] @ self._unlabeled_total)
@@ -83,23 +83,26 @@ class HeldSet:
             scores=scores, point=point, log_sum=log_sum, rows=self, shares=shares
         )
 
-    def soft_labels(self, scores: Array, near: SoftLabels | None = None) -> SoftLabels:
-        return self.label(scores, near)
+    def soft_labels(
+        self, scores: Array, warm_start: SoftLabels | None = None
+    ) -> SoftLabels:
+        return self.label(scores, warm_start)
 
     def hard_point(self, scores: Array) -> Array:
         tie = ROUNDING * float((np.abs(scores) @ self._largest_entries).max())
         if not self._has_two_classes:
             shares, _ = label(self._scores(scores), is_soft=False, tie=tie)
             return self._points(shares * self.weights)
-        is_first = self.z @ (scores[0] - scores[1]) >= -tie
-        first = np.where(is_first, self.weights, 0.0) @ self.z
+        is_first = self._lead(scores) >= -tie
+        weights_of_first = np.where(is_first, self.weights, 0.0)
+        first = weights_of_first @ self.z
         first += self.labeled_point[0]
         return np.array([first, self._total - first])
 
-    def support(self, direction: Array, near: SoftLabels | None = None) -> float:
+    def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
         if not self._has_two_classes:
             return float(self._scores(direction).max(axis=0) @ self.weights)
-        lead = self.z @ (direction[0] - direction[1])
+        lead = self._lead(direction)
         ahead = self.weights @ np.maximum(lead, 0)
         return float(ahead + direction[1] @ self._unlabeled_total)
 
@@ -155,9 +158,13 @@ class HeldSet:
         flat = scores.reshape(-1, width) @ self.z.T
         return flat.reshape(*stack, -1)
 
+    def _lead(self, scores: Array) -> Array:
+        """Return how far the first of two classes is ahead, (n,)."""
+        return np.asarray(self.z @ (scores[0] - scores[1]))
+
     def _soft_shares(self, scores: Array) -> Array:
         if self._has_two_classes:
-            return second_of_two(self.z @ (scores[0] - scores[1]))[None]
+            return second_of_two(self._lead(scores))[None]
         return label(self._scores(scores), is_soft=True)[0]
 
     def _points(self, weighted: Array) -> Array:

@@ -57,7 +57,14 @@ class Direction(NamedTuple):
 
 @dataclass
 class _CgState:
-    """State of conjugate gradients; ``curved`` and ``moved`` are products with J."""
+    """State of conjugate gradients: the solution x, its residual r, the direction d.
+
+    Attributes
+    ----------
+    solution, squared_length, slope : x, x'J x and x'J right
+    residual, curved, rho : r, J r and r'J r
+    direction, moved : d and J d
+    """
 
     solution: Array
     squared_length: float
@@ -171,7 +178,14 @@ class NewtonSystem:
         curved = self._times_j(right)
         rho = float(np.vdot(right, curved))
         state = _CgState(
-            np.zeros_like(right), 0.0, 0.0, right, curved, rho, right, curved
+            solution=np.zeros_like(right),
+            squared_length=0.0,
+            slope=0.0,
+            residual=right,
+            curved=curved,
+            rho=rho,
+            direction=right,
+            moved=curved,
         )
         first_rho = rho
         relative = settings.NEWTON.residual_left**2
@@ -207,8 +221,10 @@ class NewtonSystem:
     ) -> bool:
         """Move the solution along the direction; return whether it reached the radius.
 
-        ``image`` is the operator times the direction, ``squared_length`` that of the
-        direction.
+        ``image`` is the operator times d, ``squared_length`` is d'J d. After a step of
+        size t the squared length of the solution is
+
+            x'J x + t (2 x'J d + t d'J d)
         """
         curvature = float(np.vdot(state.moved, image))
         along = float(np.vdot(state.solution, state.moved))

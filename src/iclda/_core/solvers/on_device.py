@@ -88,7 +88,7 @@ class DeviceSet:
 
     # The protocol of attainable sets.
 
-    def label(self, scores: Array, near: SoftLabels | None = None) -> Labeling:
+    def label(self, scores: Array, warm_start: SoftLabels | None = None) -> Labeling:
         shares, log_sums = self.place.label(self._scores(scores), is_soft=True)
         return DeviceLabeling(
             scores=scores,
@@ -98,15 +98,17 @@ class DeviceSet:
             shares=shares,
         )
 
-    def soft_labels(self, scores: Array, near: SoftLabels | None = None) -> SoftLabels:
-        return self.label(scores, near)
+    def soft_labels(
+        self, scores: Array, warm_start: SoftLabels | None = None
+    ) -> SoftLabels:
+        return self.label(scores, warm_start)
 
     def hard_point(self, scores: Array) -> Array:
         tie = ROUNDING * float((np.abs(scores) @ self._largest_entries).max())
         shares, _ = self.place.label(self._scores(scores), is_soft=False, tie=tie)
         return self._points(shares * self.placed_weights)
 
-    def support(self, direction: Array, near: SoftLabels | None = None) -> float:
+    def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
         largest = self.place.xp.max(self._scores(direction), axis=0)
         return float(self._sum(largest))
 

@@ -103,7 +103,8 @@ def follow_in_passes(
         # 2. Evaluate its end on all rows.
         is_accepted, state = _accept_or_shorten(follower, state, path)
         if not objective.is_bounded(state.point):
-            return Path(state, follower.gap(state), n_iter, False, (state,))
+            gap = follower.gap(state)
+            return Path(state, gap, n_iter, is_bounded=False, levels=(state,))
 
         # 3. Certify it where little seems to be left.
         local_gap = _local_gap(objective, state)
@@ -111,7 +112,7 @@ def follow_in_passes(
         if is_small:
             gap = follower.gap(state)
             if best is None or gap < best.gap:
-                best = Path(state, gap, n_iter, True, (state,))
+                best = Path(state, gap, n_iter, levels=(state,))
             if gap <= effort.tol:
                 return best
 
@@ -121,8 +122,12 @@ def follow_in_passes(
         if are_too_few or not is_accepted:
             reader.return_more(max_returned)
         if are_too_few:
-            state = follower.state(state.scores, state.tau, state.anchor, near=state)
-    return best or Path(state, follower.gap(state), n_iter, True, (state,))
+            state = follower.state(
+                state.scores, state.tau, state.anchor, warm_start=state
+            )
+    if best is None:
+        best = Path(state, follower.gap(state), n_iter, levels=(state,))
+    return best
 
 
 def _follow_near_boundaries(
@@ -144,7 +149,7 @@ def _follow_near_boundaries(
     elif labeling.is_thinned:
         min_factor = 1.0
     local = Follower(objective, labeling.local_set)
-    begin = local.state(state.scores, state.tau, state.anchor, near=state)
+    begin = local.state(state.scores, state.tau, state.anchor, warm_start=state)
     # Beyond this the gap on these rows would say nothing about the gap on all rows.
     tol = max(
         chosen.aimed_share_of_tol * effort.tol,
@@ -173,7 +178,7 @@ def _accept_or_shorten(
     objective = follower.objective
     first = path.levels[0]
     end = path.levels[-1]
-    trial = follower.state(end.scores, end.tau, end.anchor, near=end)
+    trial = follower.state(end.scores, end.tau, end.anchor, warm_start=end)
     loss = state.value - trial.value
     gap_left = _local_gap(objective, trial)
     if loss <= 0 or loss < gap_left < _local_gap(objective, state):
@@ -184,7 +189,7 @@ def _accept_or_shorten(
     parts = chosen.shorter_steps[1:] if end is first else chosen.shorter_steps
     for part in parts:
         scores = state.scores + part * (first.scores - state.scores)
-        trial = follower.state(scores, first.tau, first.anchor, near=trial)
+        trial = follower.state(scores, first.tau, first.anchor, warm_start=trial)
         if trial.merit >= state.merit:
             break
     if trial.merit - state.merit <= chosen.small_gain * gap_left:

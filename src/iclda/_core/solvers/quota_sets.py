@@ -125,8 +125,11 @@ class QuotaSet(HeldSet):
         values = balance(stack, self.weights, self.quotas, begin)[0]
         return Shift(values, score_range, self)
 
-    def label(self, scores: Array, near: SoftLabels | None = None) -> QuotaLabeling:
-        return self.label_from(scores, None if near is None else near.shift)
+    def label(
+        self, scores: Array, warm_start: SoftLabels | None = None
+    ) -> QuotaLabeling:
+        start = None if warm_start is None else warm_start.shift
+        return self.label_from(scores, start)
 
     def label_from(self, scores: Array, start: Shift | None) -> QuotaLabeling:
         """Label the rows; ``start`` is the shift of similar scores."""
@@ -150,7 +153,7 @@ class QuotaSet(HeldSet):
         points, log_sums = super().soft_points(shifted(scores, shifts))
         return points, log_sums + self.quotas.cost(shifts)
 
-    def support(self, direction: Array, near: SoftLabels | None = None) -> float:
+    def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
         scores = self.scores_of_rows(direction)
         shift = hard_shift(scores, self.weights, self.quotas)
         largest = (scores.T + shift).max(axis=1)
@@ -175,10 +178,12 @@ class QuotaStreamedSet(StreamedSet):
         assert isinstance(self.held, QuotaSet)
         return self.held
 
-    def label(self, scores: Array, near: SoftLabels | None = None) -> QuotaLabeling:
+    def label(
+        self, scores: Array, warm_start: SoftLabels | None = None
+    ) -> QuotaLabeling:
         quotas = self._sample.quotas
         sample = self._sample
-        start = None if near is None else near.shift
+        start = None if warm_start is None else warm_start.shift
         guide = sample if start is None else start.rows
         for _ in range(settings.QUOTA_PASSES.max_passes):
             # 1. Label all rows with the shift that fills the quotas of the guide.
@@ -233,16 +238,18 @@ class QuotaStreamedSet(StreamedSet):
         labeling.is_thinned = free.is_thinned
         return labeling
 
-    def soft_labels(self, scores: Array, near: SoftLabels | None = None) -> SoftLabels:
-        return self.label(scores, near)
+    def soft_labels(
+        self, scores: Array, warm_start: SoftLabels | None = None
+    ) -> SoftLabels:
+        return self.label(scores, warm_start)
 
-    def support(self, direction: Array, near: SoftLabels | None = None) -> float:
+    def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
         """Return an upper bound: the best shift of some rows gives a close one.
 
         Infinity, and so no certificate, if the rows of the shift do not fill the
         quotas.
         """
-        start = None if near is None else near.shift
+        start = None if labels is None else labels.shift
         if start is None or start.rows.z is self._sample.z:
             return np.inf
         rows = start.rows

@@ -252,7 +252,7 @@ def _may_be_best(follower: Follower, start: State, paths: list[Path]) -> bool:
 
 
 def _unfollowed(follower: Follower, start: State) -> Path:
-    return Path(start, follower.gap(start), 0, True, (start,))
+    return Path(start, follower.gap(start), n_iter=0, levels=(start,))
 
 
 def _highest(paths: list[Path]) -> Path:

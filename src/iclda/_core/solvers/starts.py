@@ -25,8 +25,11 @@ _DROPPED_SCORE = 3
 _LOG_SHARPNESS = (-1, 3)
 # Smallest and largest size of noise in a variation, relative to the scores.
 _NOISE_SIZES = (0.2, 1)
-# Kinds of variations; those from this one on take each class from one of two parents.
-_N_VARIATIONS = 5
+# Kinds of variations; the others take each class from one of two parents.
+_ADD_NOISE = 0
+_SWAP_CLASSES = 1
+_DROP_CLASS = 2
+_N_KINDS = 5
 
 
 @dataclass(frozen=True)
@@ -71,22 +74,23 @@ class StartMaker:
         """
         n_classes = self.problem.n_classes
         rng = np.random.default_rng([self.seed, turn])
-        parts = np.array_split(np.empty(n), len(factors))
-        scale = np.repeat(factors, [len(part) for part in parts])[:, None, None]
+        part_sizes = [len(part) for part in np.array_split(np.empty(n), len(factors))]
+        scale = np.repeat(factors, part_sizes)[:, None, None]
         first = parents[rng.integers(len(parents), size=n)] * scale
         second = parents[rng.integers(len(parents), size=n)] * scale
         noise = self._hyperplanes(rng, n)
-        noise_ratios = (first**2).sum((1, 2)) / (noise**2).sum((1, 2))
+        squares = (first**2).sum((1, 2))
+        noise_ratios = squares / (noise**2).sum((1, 2))
         noise_sizes = rng.uniform(*_NOISE_SIZES, n) * np.sqrt(noise_ratios)
         varied = first.copy()
-        kinds: AnyArray = rng.permutation(n) % _N_VARIATIONS
+        kinds: AnyArray = rng.permutation(n) % _N_KINDS
         for i, kind in enumerate(kinds):
             j, k = rng.choice(n_classes, 2, replace=False)
-            if kind == 0:
+            if kind == _ADD_NOISE:
                 varied[i] += noise_sizes[i] * noise[i]
-            elif kind == 1:
+            elif kind == _SWAP_CLASSES:
                 varied[i, [j, k]] = first[i, [k, j]]
-            elif kind == 2:
+            elif kind == _DROP_CLASS:
                 # Class j gets the scores of class k, and hardly any row.
                 varied[i, j] = first[i, k]
                 varied[i, j, 0] -= _DROPPED_SCORE

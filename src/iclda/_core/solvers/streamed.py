@@ -81,7 +81,7 @@ class StreamedSet:
     def labeled_point(self) -> Array:
         return self.problem.labeled_point
 
-    def label(self, scores: Array, near: SoftLabels | None = None) -> Labeling:
+    def label(self, scores: Array, warm_start: SoftLabels | None = None) -> Labeling:
         assert self.held is not None
         n_rows = self.problem.unlabeled.n_rows
         seen = self.held.scores_of_rows(scores)
@@ -100,14 +100,16 @@ class StreamedSet:
         is_thinned = bool(choice.every.max() > 1)
         return returned.rows.label_among(labels, is_thinned=is_thinned)
 
-    def soft_labels(self, scores: Array, near: SoftLabels | None = None) -> SoftLabels:
+    def soft_labels(
+        self, scores: Array, warm_start: SoftLabels | None = None
+    ) -> SoftLabels:
         return self._labels_of(scores, self._read(scores, is_soft=True))
 
     def hard_point(self, scores: Array) -> Array:
         sums = self._read(scores, is_soft=False)
         return self.problem.point_of(sums.counts, sums.sums)
 
-    def support(self, direction: Array, near: SoftLabels | None = None) -> float:
+    def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
         # With hard labels, log-sum-exp is the largest score.
         sums = self._read(direction, is_soft=False)
         return sums.log_sum / self.problem.moments.weight

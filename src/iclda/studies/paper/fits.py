@@ -20,8 +20,11 @@ from ..._core.gaussian import Gaussians
 from ..._core.labelsums import GivenLabels
 from ..._core.likelihood import FLOOR, smallest_eigenvalue
 from ..._core.problem import Problem, summarize_labeled
+from ..._core.solvers import Limits
 from ..._core.solvers.alternate import start_scores
 from ..._core.solvers.held import hold_all
+from ..._core.solvers.implicit import maximize_labeled_likelihood
+from ..._estimators.linear_model import gaussian_model_of
 from ..._rows.memory import MemoryRows
 from ...methods import COMPARED, find_method
 from ..measures import Predictions
@@ -138,11 +141,16 @@ def fit_method(method: str, rows: CellRows) -> Any:
     classifier = _unfitted_classifier(method)
     if method in _NEED_ROWS:
         fitted = clone(classifier).fit(rows.rows, rows.y)
-        return getattr(fitted, "_gaussians_", fitted)
+        model = gaussian_model_of(fitted)
+        return fitted if model is None else model.gaussians
     if method == "ICLDA":
         # Random starts of the search depend on the seed of the study.
-        return classifier._solve(problem, seed=rows.seed).model
-    return classifier._solve(problem).model
+        limits = Limits(classifier.max_iter, classifier.tol)
+        best = maximize_labeled_likelihood(
+            problem, limits, n_starts=classifier.n_starts, seed=rows.seed
+        )
+        return problem.model_of(best.point, best.rule)
+    return classifier._solve(problem.recast(classifier._needs.problem)).model
 
 
 def _with_all_labels(rows: CellRows) -> Problem:

@@ -12,7 +12,7 @@ from iclda import rows
 from iclda._rows import backend_of
 from iclda._rows.device import ArrayRows
 from iclda._rows.protocol import Request
-from problems import near_all
+from tests.helpers.problems import near_all
 
 SOURCES = {}
 
@@ -35,7 +35,8 @@ def opened(X, name="X", weights=None, is_member=None, **settings):
 def assert_equal_sums(found, expected, rtol=1e-11):
     """All fields that are expected, up to rounding."""
     for name in vars(expected):
-        x, y = getattr(found, name), getattr(expected, name)
+        x = getattr(found, name)
+        y = getattr(expected, name)
         if y is not None:
             assert_allclose(x, y, rtol=rtol, atol=rtol * (1 + np.abs(y).max()))
 

@@ -16,10 +16,7 @@ def call(*arguments):
 
 
 def flowers(n=90, n_labeled=30):
-    """Three classes in two numbers, a category and a boolean, with gaps.
-
-    Most rows unlabeled.
-    """
+    """Three classes in two numbers, a category and a boolean; most are not given."""
     rng = np.random.default_rng(2)
     codes = np.arange(n) % 3
     frame = pd.DataFrame(
@@ -36,15 +33,17 @@ def flowers(n=90, n_labeled=30):
 
 def write_model(folder, method="em"):
     """A model file beside the table it was fitted to."""
-    options = "--target", "species", "--method", method, "--out", folder / "model.skops"
-    assert call("fit", write(folder), *options, "--quiet") == (0, "", "")
-    return folder / "model.skops"
+    out = folder / "model.skops"
+    options = ("--target", "species", "--method", method, "--out", out, "--quiet")
+    assert call("fit", write(folder), *options) == (0, "", "")
+    return out
 
 
 def write(folder, frame=None, name="flowers.csv"):
     path = folder / name
     frame = flowers() if frame is None else frame
-    frame.to_parquet(path) if name.endswith("parquet") else frame.to_csv(
-        path, index=False
-    )
+    if name.endswith("parquet"):
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False)
     return path

@@ -12,7 +12,8 @@ def entries(documented, section="Parameters"):
     for line in lines[lines.index(section) + 2 :]:
         if match := re.match(r"\*{0,2}(\w+) : (.+)$", line):
             found[match[1]] = match[2]
-        elif line and not line.startswith(" "):  # the title of the next section
+        elif line and not line.startswith(" "):
+            # The title of the next section.
             break
     return found
 

@@ -20,24 +20,27 @@ KINDS = {
         1.0 * (np.arange(len(normal)) == 0)
     ),
     "class": lambda normal, classes, rng: 1.0 * (classes == 0),
-    "collinear": None,  # with all columns before it
-    "duplicate": None,  # of the column before it
+    # Made of all columns before it, and of the one before it.
+    "collinear": None,
+    "duplicate": None,
 }
 
 
 @dataclass(frozen=True)
 class OddProblem:
-    """A recipe: equal recipes give equal rows."""
+    """A recipe: equal recipes give equal rows.
 
-    kinds: tuple[str, ...]  # of the columns
-    scales: tuple[int, ...]  # powers of ten, one a column
-    offsets: tuple[
-        int, ...
-    ] = ()  # powers of ten, in units of the column; none: no offsets
+    Columns have kinds, scales and offsets: powers of ten, offsets in units of the
+    column, and none if empty. Weights are given by their smallest and largest power.
+    """
+
+    kinds: tuple[str, ...]
+    scales: tuple[int, ...]
+    offsets: tuple[int, ...] = ()
     n_classes: int = 2
     n_labeled: int = 10
     n_unlabeled: int = 20
-    weights: tuple[int, int] | None = None  # smallest and largest power of ten
+    weights: tuple[int, int] | None = None
     shrinkage: float | str | None = None
     separation: float = 2.0
     seed: int = 0
@@ -54,11 +57,9 @@ class OddProblem:
             X[:, j] = self._column(kind, X[:, :j], classes, rng)
         X += np.power(10.0, self.offsets) if self.offsets else 0.0
         X *= np.power(10.0, self.scales)
-        weights = (
-            None
-            if self.weights is None
-            else 10.0 ** rng.uniform(*self.weights, size=n_rows)
-        )
+        weights = None
+        if self.weights is not None:
+            weights = 10.0 ** rng.uniform(*self.weights, size=n_rows)
         order = rng.permutation(n_rows)
         return X[order], y[order], weights
 
@@ -69,8 +70,6 @@ class OddProblem:
             return KINDS[kind](normal, classes, rng)
         if before.shape[1] == 0:
             return normal
-        return (
-            before @ rng.standard_normal(before.shape[1])
-            if kind == "collinear"
-            else before[:, -1]
-        )
+        if kind == "duplicate":
+            return before[:, -1]
+        return before @ rng.standard_normal(before.shape[1])

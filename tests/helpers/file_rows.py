@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 from numpy.testing import assert_array_equal
 
-from backends import opened
 from iclda import MomentConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
-from problems import draw_sample, near_all
+from tests.helpers.problems import draw_sample, near_all
+from tests.helpers.row_sources import opened
 
 RNG = np.random.default_rng(77)
 NAMES = ["x0", "x1", "x2"]
@@ -35,7 +35,8 @@ def assert_identical(found, expected):
 
 def sums(source, **settings):
     read = opened(source, **settings)
-    read.sample(4096, 0)  # as every fit does first
+    # As every fit does first.
+    read.sample(4096, 0)
     return read.moments(FRAME), read.label_sums(SOFT, FRAME, **near_all(SOFT))
 
 

@@ -32,7 +32,8 @@ def data_of(sample):
 
 def reordered(data):
     rng = np.random.default_rng(9)
-    first, second = rng.permutation(len(data.X)), rng.permutation(len(data.X_unlabeled))
+    first = rng.permutation(len(data.X))
+    second = rng.permutation(len(data.X_unlabeled))
     return data, Data(data.X[first], data.y[first], data.X_unlabeled[second])
 
 
@@ -64,7 +65,8 @@ def assert_same_fit(a, b, tol=1e-9):
         "coef_",
         "intercept_",
     ):
-        if hasattr(b, name):  # least squares have no density
+        # Least squares have no density.
+        if hasattr(b, name):
             assert_close(getattr(a, name), getattr(b, name), tol)
 
 
@@ -82,10 +84,8 @@ def assert_finite(model, rows):
         if hasattr(model, method):
             values[method] = getattr(model, method)(rows)
     for name, value in values.items():
-        if (
-            isinstance(value, (float, np.ndarray))
-            and np.asarray(value).dtype.kind == "f"
-        ):
+        is_number = isinstance(value, (float, np.ndarray))
+        if is_number and np.asarray(value).dtype.kind == "f":
             assert np.isfinite(value).all(), name
     probabilities = model.predict_proba(rows)
     assert ((probabilities >= 0) & (probabilities <= 1)).all()
@@ -102,17 +102,12 @@ def assert_follows_affine_map(estimator, data, tol):
     mapped = replace(
         data, X=data.X @ A.T + shift, X_unlabeled=data.X_unlabeled @ A.T + shift
     )
-    before, after = both = data.fit(estimator), mapped.fit(estimator)
+    before = data.fit(estimator)
+    after = mapped.fit(estimator)
     assert_close(after.class_weights_, before.class_weights_, tol)
     assert_close(after.means_, before.means_ @ A.T + shift, tol)
     assert_close(after.covariance_, A @ before.covariance_ @ A.T, tol)
-    # Of more than two classes, coefficients matter up to a vector that all have in
-    # common.
-    contrasts = [
-        fit.coef_[1:] - fit.coef_[:1] if len(fit.coef_) > 1 else fit.coef_
-        for fit in both
-    ]
-    assert_close(contrasts[1] @ A, contrasts[0], 10 * tol)
+    assert_close(_contrasts(after) @ A, _contrasts(before), 10 * tol)
     assert_close(
         after.predict_proba(mapped.X_unlabeled),
         before.predict_proba(data.X_unlabeled),
@@ -126,13 +121,19 @@ def assert_follows_affine_map(estimator, data, tol):
     )
 
 
+def _contrasts(fit):
+    """Coefficients; of more than two classes, they matter up to a common vector."""
+    return fit.coef_[1:] - fit.coef_[:1] if len(fit.coef_) > 1 else fit.coef_
+
+
 def assert_follows_class_names(estimator, data, tol):
     """Other names in another order: everything is told in the new order."""
     n_classes = int(data.y.max()) + 1
     order = np.random.default_rng(13).permutation(n_classes)
     order = order if np.any(order != np.arange(n_classes)) else order[::-1]
     names = np.array([f"class {order[k]}" for k in range(n_classes)])
-    before, after = data.fit(estimator), replace(data, y=names[data.y]).fit(estimator)
+    before = data.fit(estimator)
+    after = replace(data, y=names[data.y]).fit(estimator)
     assert after.classes_.tolist() == sorted(names)
     assert_close(after.class_weights_[order], before.class_weights_, tol)
     assert_close(after.means_[order], before.means_, tol)

@@ -37,9 +37,8 @@ FAMILY = {
 SEMI_SUPERVISED = {name: ALL[name] for name in ALL if name in FAMILY}
 # Fits that some labeling of the unlabeled rows gives, and that need no supervised fit.
 BY_LABELING = {name: ALL[name] for name in ("self-learning", "em", "iclda")}
-STREAMED = {
-    name: FAMILY[name] for name in FAMILY if name != "sda"
-}  # hold no more than a sample
+# They hold no more than a sample of the rows.
+STREAMED = {name: FAMILY[name] for name in FAMILY if name != "sda"}
 
 every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
 semi_supervised = pytest.mark.parametrize(
@@ -89,19 +88,17 @@ def draw_sample(
     separation=2.0,
     freedom=None,
 ):
-    """Classes of equal covariance.
-
-    Every class has a label. ``freedom``: of Student's tails.
-    """
+    """Classes of equal covariance, each with a label; ``freedom``: of Student's t."""
     rng = np.random.default_rng(seed)
     centers = separation * rng.standard_normal((n_classes, n_features))
     mix = rng.standard_normal((n_features, n_features)) + 2 * np.eye(n_features)
     y = np.r_[np.arange(n_classes), rng.integers(n_classes, size=n_labeled - n_classes)]
     hidden = rng.integers(n_classes, size=n_unlabeled)
     size = (n_labeled + n_unlabeled, n_features)
-    noise = (
-        rng.standard_normal(size) if freedom is None else rng.standard_t(freedom, size)
-    )
+    if freedom is None:
+        noise = rng.standard_normal(size)
+    else:
+        noise = rng.standard_t(freedom, size)
     rows = centers[np.r_[y, hidden]] + noise @ mix.T / 2
     return Sample(rows[:n_labeled], y, rows[n_labeled:])
 
@@ -155,9 +152,8 @@ def near_all(rule, n=1):
 def problem_of(sample, *, log_priors=None, shrinkage=0.0, weights=None, tile_rows=None):
     """The sample as the core sees it. ``weights``: of all rows, labeled ones first."""
     n_labeled = len(sample.X)
-    first, rest = (
-        (None, None) if weights is None else (weights[:n_labeled], weights[n_labeled:])
-    )
+    first = None if weights is None else weights[:n_labeled]
+    rest = None if weights is None else weights[n_labeled:]
     frame = frame_of(sample.rows)
     labels = GivenLabels(sample.y, sample.n_classes)
     labeled = MemoryRows(sample.X, first, tile_rows=tile_rows)
@@ -242,16 +238,15 @@ def value_of_shares(sample, shares):
     The gradient is that of the chain rule through priors, means and covariance in the
     units of the features, with the number of rows held.
     """
-    n_rows, n_labeled = len(sample.rows), len(sample.X)
+    n_rows = len(sample.rows)
+    n_labeled = len(sample.X)
     everything = np.vstack([one_hot(sample.y, sample.n_classes), shares])
     priors, means, covariance = fit_shares(sample.rows, everything)
     value = labeled_log_likelihood(sample, priors, means, covariance)
     precision = np.linalg.inv(covariance)
     deviations = sample.X - means[sample.y]
-    bend = (
-        precision @ (deviations.T @ deviations / n_labeled) @ precision / 2
-        - precision / 2
-    )
+    scatter = deviations.T @ deviations / n_labeled
+    bend = precision @ scatter @ precision / 2 - precision / 2
     gradient = np.empty_like(shares)
     for k in range(sample.n_classes):
         ahead = sample.X_unlabeled - means[k]
@@ -271,19 +266,20 @@ def gap_of_shares(sample, shares):
 
 def best_hard_labeling(sample):
     """Labels with the highest log likelihood per labeled row, and that value."""
-    n_classes, (n_labeled, d) = sample.n_classes, sample.X.shape
+    n_classes = sample.n_classes
+    n_labeled, d = sample.X.shape
     every = np.array(list(product(range(n_classes), repeat=len(sample.X_unlabeled))))
     codes = np.hstack([np.tile(sample.y, (len(every), 1)), every])
-    shares, rows = one_hot(codes, n_classes), sample.rows
+    shares = one_hot(codes, n_classes)
+    rows = sample.rows
     priors = shares.mean(axis=1)
     means = np.einsum("lnk,nd->lkd", shares, rows) / (len(rows) * priors[..., None])
     own = np.take_along_axis(means, codes[..., None], axis=1)
     deviations = rows - own
     covariance = np.einsum("lnd,lne->lde", deviations, deviations) / len(rows)
     labeled = deviations[:, :n_labeled]
-    distances = (labeled @ np.linalg.inv(covariance) * labeled).sum(
-        axis=(1, 2)
-    ) / n_labeled
+    distances = (labeled @ np.linalg.inv(covariance) * labeled).sum(axis=(1, 2))
+    distances = distances / n_labeled
     log_det = np.linalg.slogdet(covariance)[1]
     log_prior = np.log(priors[:, sample.y]).mean(axis=1)
     values = log_prior - (distances + d * np.log(2 * np.pi) + log_det) / 2
@@ -293,11 +289,12 @@ def best_hard_labeling(sample):
 def soft_maxima(sample, n_starts, seed=0):
     """Values that bounded optimizations over soft labels end at, from random starts."""
     rng = np.random.default_rng([seed, 7])
-    size = len(sample.X_unlabeled), sample.n_classes
-    starts = (
-        random_shares(rng, *size, sharpness=(1, 0.2, 5)[i % 3]) for i in range(n_starts)
-    )
-    return np.array([climb(sample, start) for start in starts])
+    size = (len(sample.X_unlabeled), sample.n_classes)
+    values = []
+    for i in range(n_starts):
+        start = random_shares(rng, *size, sharpness=(1, 0.2, 5)[i % 3])
+        values.append(climb(sample, start))
+    return np.array(values)
 
 
 def climb(sample, start):
@@ -364,7 +361,8 @@ def _climb_simplices(sample, start):
 def oracle_shrinkage(S, n):
     """Chen et al.'s shrinkage of a covariance of n rows, as printed."""
     p = len(S)
-    square, trace = np.trace(S @ S), np.trace(S)
+    square = np.trace(S @ S)
+    trace = np.trace(S)
     noise = (1 - 2 / p) * square + trace**2
     return min(1, noise / ((n + 1 - 2 / p) * (square - trace**2 / p)))
 

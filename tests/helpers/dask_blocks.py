@@ -10,10 +10,12 @@ import pandas
 from distributed import LocalCluster
 
 from iclda import ImplicitlyConstrainedLDA
-from problems import draw_sample
+from tests.helpers.problems import draw_sample
 
 # More rows than the search holds: it has to read them all.
-N_ROWS, N_FEATURES, N_BLOCKS = 30_000, 4, 6
+N_ROWS = 30_000
+N_FEATURES = 4
+N_BLOCKS = 6
 SAMPLE = draw_sample(
     5,
     n_classes=2,

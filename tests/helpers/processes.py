@@ -4,29 +4,29 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
 MARK = "ICLDA_TEST_MARK"
-SECONDS_TO_END = 10  # for what a killed command leaves running
+# What a killed command leaves running must end within this time.
+SECONDS_TO_END = 10
 
 
 def start(folder, *arguments, **options):
-    """A command in a session of its own.
+    """Start a command in a session of its own.
 
-    ``mark`` tells it and its workers from all others.
+    Its ``mark`` tells it and its workers from all other processes.
     """
     mark = uuid4().hex
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    settings |= options
+    settings["env"] = {**os.environ, **options.get("env", {}), MARK: mark}
     process = subprocess.Popen(
         [sys.executable, "-m", "iclda", *map(str, arguments)],
         cwd=folder,
         start_new_session=True,
-        **{
-            **pipes,
-            **options,
-            "env": {**os.environ, **options.get("env", {}), MARK: mark},
-        },
+        **settings,
     )
     process.mark = mark
     return process
@@ -34,16 +34,15 @@ def start(folder, *arguments, **options):
 
 def marked(mark):
     """Processes that have a mark, as process number -> command line."""
-    wanted, found = f"{MARK}={mark}".encode(), {}
+    wanted = f"{MARK}={mark}".encode()
+    found = {}
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
+        # A process may have ended, or be another user's.
+        with suppress(OSError):
             if wanted in (folder / "environ").read_bytes().split(b"\0"):
-                found[int(folder.name)] = (
-                    (folder / "cmdline").read_bytes().replace(b"\0", b" ")
-                )
-        except OSError:  # it has ended, or is another user's
-            continue
-    return {pid: line.decode() for pid, line in found.items() if line}
+                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
+                found[int(folder.name)] = line.decode()
+    return {pid: line for pid, line in found.items() if line}
 
 
 def workers_of(process):

@@ -1,0 +1,168 @@
+"""The average of four fits, for a handful of labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._core.problem import Problem
+from .._core.solvers.anchored import gaussians_of_rule
+from .._error_estimate import estimate_final_error
+from .._system import one_thread_if_small
+from .average import HeldOut, average_rule, in_frame
+from .base import LinearGaussianClassifier
+from .fit import Fit, supervised_fit
+from .fit_inputs import Needs, is_normalized
+from .labels import FREE
+
+# Attributes where no label can be held out.
+_UNTESTED = {"error_": None, "error_interval_": None, "loss_": None, "n_tested_": 0}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AverageLDA(LinearGaussianClassifier):
+    """The average of four fits: three kinds of EM, and logistic regression.
+
+    Made for a handful of labels on features of a frozen network, where no label can be
+    spared to choose a method. The scores of four linear classifiers, each scaled to
+    unit spread, are averaged: EM; EM whose class sizes among the unlabeled rows
+    approach those among the labels; EM whose shrinkage falls from 0.9 in steps; and
+    logistic regression of the labeled rows. The class means of the first two are drawn
+    to the labeled rows: those of a class of n labels by n / (n + 8). With 64 features
+    or more these two start from labels that spread to neighbors among the rows. Where
+    classes have two labels or more, a cross-validation weighs the four by their errors
+    and sets how sure the probabilities are. It is again a model of Gaussian classes
+    with one covariance.
+
+    Parameters
+    ----------
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates
+        them.
+    shrinkage : float in [0, 1) or "auto", default="auto"
+        Share of the mean variance within classes on the diagonal of the covariance, of
+        all EMs; "auto" is the geometric mean of those of Chen et al. for the labeled
+        rows, about class means, and for all rows. None is 0.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
+        Shares of the classes among the unlabeled rows, if they are known; all EMs
+        approach them. "auto" is None: the average learns them. "free" leaves out the
+        member that approaches the shares among the labels, for labels of rows that were
+        chosen instead of drawn at random.
+    normalize : bool or "auto", default="auto"
+        Whether rows are scaled to length 1, about their mean if that is far from zero,
+        as suits features of a network. "auto": with 64 features or more.
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
+        says otherwise, -1 is all cores. The fit does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
+    class_weights_ : ndarray of shape (n_classes,)
+        Share of the weight in every class.
+    means_ : ndarray of shape (n_classes, n_features)
+        Means of the Gaussian classes that have the averaged scores.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the
+        second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
+    member_weights_ : dict
+        Weight of every member: "em", "annealed", "labeled shares" and "logistic".
+    error_ : float or None
+        Share of new rows that get a wrong class, from the held-out labels of that
+        cross-validation; None with fewer than 8 of them, or 3 a class on average.
+    error_interval_ : tuple of two floats or None
+        Its 90 % interval.
+    loss_ : float or None
+        Mean Brier score of the held-out labels.
+    n_tested_ : int
+        Number of held-out labels.
+    n_passes_ : int
+        Number of times all unlabeled rows were read.
+    shrinkage_ : float
+        Shrinkage used.
+    rank_ : int
+        Rank of the covariance of all rows.
+    center_ : ndarray or None
+        Vector subtracted from rows before they are scaled to length 1; None if they are
+        not scaled. Means, covariance and coefficients are those of the scaled rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
+
+    Examples
+    --------
+    >>> from iclda import AverageLDA
+    >>> X = [[0.0], [1.0], [5.0], [6.0], [0.5], [1.5], [4.5], [5.5]]
+    >>> y = [0, 0, 1, 1, -1, -1, -1, -1]
+    >>> AverageLDA().fit(X, y).predict([[2.0], [4.0]])
+    array([0, 1])
+    """
+
+    _needs = Needs(
+        labeled_rows=True,
+        positive_priors=True,
+        learned_proportions=False,
+        supervised=(
+            "SupervisedLDA of the same shrinkage and, with many features, scaled rows"
+        ),
+    )
+
+    shrinkage: Any = "auto"
+    proportions: Any = None
+    normalize: bool | str = "auto"
+    n_jobs: int | None = None
+
+    def _solve(self, problem: Problem) -> Fit:
+        if not problem.has_unlabeled_rows:
+            return supervised_fit(problem).having(member_weights_={}, **_UNTESTED)
+        assert problem.labeled_rows is not None
+        labeled = in_frame(problem, problem.labeled_rows)
+        is_free = isinstance(self.proportions, str) and self.proportions == FREE
+        with one_thread_if_small(len(problem.moments.mean)):
+            average = average_rule(problem, labeled, with_shares=not is_free)
+        attributes = {
+            **_UNTESTED,
+            "member_weights_": average.member_weights,
+            "n_passes_": 1 + average.n_passes,
+        }
+        if average.held_out is not None and not is_free:
+            attributes |= self._error_attributes(average.held_out, problem)
+        model = gaussians_of_rule(problem, average.rule, problem.shrinkage)
+        return Fit(model, attributes, rule=average.rule)
+
+    def _error_attributes(self, held_out: HeldOut, problem: Problem) -> dict[str, Any]:
+        """Return what held-out labels say of the fit to all rows."""
+        assert problem.labeled_rows is not None
+        # On tables more unlabeled rows hardly help.
+        share_of_unlabeled = 1.0
+        if is_normalized(self.normalize, self.n_features_in_):
+            share_of_unlabeled = held_out.n_unlabeled / problem.unlabeled.n_rows
+        # The bootstrap draws rows by their index: sorted, their order does not matter.
+        order = np.argsort(held_out.losses)
+        estimate = estimate_final_error(
+            held_out.losses[None, order],
+            held_out.is_wrong[None, order],
+            np.bincount(problem.labeled_rows.codes),
+            held_out.n_folds,
+            share_of_unlabeled,
+        )
+        attributes: dict[str, Any] = {
+            "loss_": float(held_out.losses.mean()),
+            "n_tested_": len(held_out.losses),
+        }
+        if estimate is not None:
+            attributes["error_"] = estimate.error
+            attributes["error_interval_"] = (estimate.low, estimate.high)
+        return attributes

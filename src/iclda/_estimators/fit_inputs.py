@@ -1,0 +1,619 @@
+"""From the arguments of ``fit`` to a problem of the core.
+
+``prepare(reader, arguments, needs)`` opens and checks what the user passed
+(``Arguments``), as far as a classifier needs it (``Needs``), and returns
+``FitInputs``: labels, labeled and unlabeled rows, priors, proportions, and the frame in
+which sums are formed. ``FitInputs.problem`` is what a solver gets. Nothing here knows a
+classifier: whatever depends on one is a value of ``Needs`` or ``Arguments``.
+
+Few rows of many features are reduced to coordinates in the space that they span; what
+is fitted in these is lifted by ``FitInputs.space``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._core import AnyArray, Array
+from .._core.frame import LARGEST_SPREAD, SMALLEST_SPREAD, Frame, frame_of
+from .._core.labelsums import GivenLabels
+from .._core.moments import Moments, no_moments
+from .._core.problem import LabeledRows, LabeledSummary, Problem, summarize_labeled
+from .._core.rows import Rows
+from .._core.rowspace import FeatureSpace, RowSpace, row_space
+from .._core.solvers.supervised import oracle_approximating, pooled_shrinkage
+from .._messages import ColumnError, FitError, ParameterError, say
+from .._rows.chained import ChainedRows
+from .._rows.checks import column_of
+from .._rows.kinds import in_memory, is_device_array
+from .._rows.unit_length import MANY_FEATURES, UnitLength
+from .average import LearnedShares, learn_shares
+from .labels import (
+    LEARNED,
+    Labels,
+    check_lengths,
+    check_weights,
+    encode_labels,
+    resolve_priors,
+    resolve_proportions,
+)
+from .rows_reader import RowSource, RowsReader, as_read
+
+# The frame is chosen from this many labeled rows, and as many unlabeled ones.
+_FRAME_ROWS = 4096
+# With this many features or more, fewer rows than features are fitted in the space that
+# they span.
+MIN_WIDE_FEATURES = 256
+# A fit holds at least this many matrices of features x features and of classes x
+# features.
+_MATRICES_HELD = 8
+# Memory is not checked for matrices that take less than this.
+_UNCHECKED_BYTES = 2**30
+# Rows are scaled about their mean if its squared length exceeds this share of their
+# variance.
+_FAR_FROM_ZERO = 0.25
+# Share of a class in the weight of all rows.
+_MIN_CLASS_SHARE = 1e-12
+# A shrinkage of 1 would leave nothing to learn.
+_MAX_AUTOMATIC_SHRINKAGE = 0.99
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a classifier needs of the rows it is fitted to.
+
+    Attributes
+    ----------
+    problem : type
+        The form of its classes: ``Problem`` or ``SphericalProblem``.
+    unlabeled_rows : bool
+        Whether it learns from unlabeled rows.
+    labeled_rows : bool
+        Whether it uses the labeled rows one by one (``Problem.labeled_rows``), and not
+        only their sums.
+    all_features : bool
+        Whether it has to be fitted in all features, even if there are fewer rows.
+    positive_priors : bool
+        Whether a class with a prior of 0 leaves it without a likelihood.
+    labeled_covariance : bool
+        Whether its covariance comes from labeled rows alone. Automatic shrinkage is
+        then that for these rows.
+    learned_proportions : bool
+        Whether the shares of the classes are learned first if ``proportions="auto"``.
+    supervised : str
+        The classifier that equals it if there are no unlabeled rows.
+    """
+
+    problem: type[Problem] = Problem
+    unlabeled_rows: bool = True
+    labeled_rows: bool = False
+    all_features: bool = False
+    positive_priors: bool = False
+    labeled_covariance: bool = False
+    learned_proportions: bool = True
+    supervised: str = "SupervisedLDA"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What the user passed to ``fit``, and the parameters that say how to take it.
+
+    ``name`` is the class of the classifier, for messages. ``normalize`` may also be the
+    scaling of an earlier fit.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    X_unlabeled: Any = None
+    sample_weight_unlabeled: Any = None
+    name: str = ""
+    unlabeled: Any = -1
+    priors: Any = None
+    shrinkage: Any = None
+    proportions: Any = None
+    normalize: bool | str | UnitLength = False
+    unlabeled_weight: float = 1.0
+
+    def with_parameters(self, classifier: Any) -> Arguments:
+        """Return the arguments with the name and the parameters of a classifier."""
+        parameters = classifier.get_params(deep=False)
+        known = {each.name for each in fields(self)} & set(parameters)
+        values = {name: parameters[name] for name in known}
+        return replace(self, name=type(classifier).__name__, **values)
+
+    @property
+    def learns_proportions(self) -> bool:
+        return isinstance(self.proportions, str) and self.proportions == LEARNED
+
+
+@dataclass(frozen=True)
+class FitInputs:
+    """Rows, labels and weights of one call of ``fit``, checked.
+
+    Attributes
+    ----------
+    arguments : Arguments
+    needs : Needs
+    opened : tuple of RowSource
+        X and, if it was passed, X_unlabeled, as they were opened.
+    sources : tuple of RowSource
+        The same, as the fit takes them; their members are the unlabeled rows.
+    labels : Labels
+    labeled_source : RowSource
+        The labeled rows: in memory, or on their device if they are many.
+    codes : (n,), of all rows of ``labeled_source``
+    unlabeled : Rows
+    log_priors : (K,), optional
+    proportions : (K, 2), optional
+        Least and largest shares of the classes in the unlabeled weight.
+    frame : Frame
+    space : FeatureSpace
+        All features or, for few rows of many features, the space that they span.
+    unit : UnitLength or None
+        How rows are scaled.
+    """
+
+    arguments: Arguments
+    needs: Needs
+    opened: tuple[RowSource, ...]
+    sources: tuple[RowSource, ...]
+    labels: Labels
+    labeled_source: RowSource
+    codes: AnyArray
+    unlabeled: Rows
+    log_priors: Array | None
+    proportions: Array | None
+    frame: Frame
+    space: FeatureSpace
+    unit: UnitLength | None
+
+    @property
+    def feature_names(self) -> AnyArray | None:
+        return self.opened[0].request.feature_names
+
+    @property
+    def n_labeled(self) -> int:
+        return int(self.labels.is_labeled.sum())
+
+    @property
+    def uses_unlabeled(self) -> bool:
+        """Whether there are unlabeled rows to learn from."""
+        return self.needs.unlabeled_rows and self.unlabeled.n_rows > 0
+
+    @property
+    def every_unlabeled(self) -> Rows | None:
+        """Unlabeled rows, those of weight 0 too; None unless all rows are arrays."""
+        if not all(each.is_held for each in self.sources):
+            return None
+        parts = [each.every_row for each in self.sources]
+        return ChainedRows(parts, len(self.frame.scale))
+
+    @cached_property
+    def labeled(self) -> LabeledSummary:
+        labels = GivenLabels(self.codes, len(self.labels.classes))
+        with overflow_is_checked_later():
+            return summarize_labeled(self.labeled_source.rows, labels, self.frame)
+
+    @cached_property
+    def labeled_rows(self) -> LabeledRows:
+        index = self.codes >= 0
+        held = self.labeled_source.held(index)
+        weights = np.ones(len(held.X)) if held.weights is None else held.weights
+        return LabeledRows(held.X, self.codes[index], weights)
+
+    @property
+    def problem(self) -> Problem:
+        """What a solver gets: a problem of the labeled rows alone if there are no others.
+
+        Its shrinkage is a number, and its proportions are known.
+        """
+        learned = self.learned_shares
+        if learned is None:
+            return self._given_problem
+        return replace(
+            self._given_problem, proportions=learned.proportions, start=learned.start
+        )
+
+    @cached_property
+    def learned_shares(self) -> LearnedShares | None:
+        """Shares of the classes among the unlabeled rows, if they are to be learned."""
+        is_wanted = self.needs.learned_proportions and self.arguments.learns_proportions
+        if not (is_wanted and self.uses_unlabeled):
+            return None
+        return learn_shares(self._given_problem, self.labeled_rows)
+
+    @cached_property
+    def _given_problem(self) -> Problem:
+        shrinkage = self.arguments.shrinkage
+        if not self.uses_unlabeled:
+            return self._labeled_problem(shrinkage)
+        problem = self.needs.problem(
+            frame=self.frame,
+            labeled=self.labeled,
+            unlabeled=self.unlabeled,
+            log_priors=self.log_priors,
+            shrinkage=0.0 if shrinkage == "auto" else float(shrinkage or 0.0),
+            unlabeled_moments=self._unlabeled_moments(),
+            n_left_out=self.space.n_left_out,
+            proportions=self.proportions,
+            labeled_rows=self.labeled_rows if self.needs.labeled_rows else None,
+        )
+        with overflow_is_checked_later():
+            moments = problem.moments
+        if not np.isfinite(moments.scatter).all():
+            find_non_finite(self.sources)
+        if shrinkage != "auto":
+            return problem
+        shrunk_like = None if self.needs.labeled_covariance else moments
+        automatic = automatic_shrinkage(
+            self.labeled, self.frame, self.space.n_left_out, shrunk_like
+        )
+        return replace(problem, shrinkage=automatic)
+
+    def _unlabeled_moments(self) -> Moments:
+        with overflow_is_checked_later():
+            return self.unlabeled.moments(self.frame)
+
+    def _labeled_problem(self, shrinkage: float | str | None) -> Problem:
+        n_left_out = self.space.n_left_out
+        if shrinkage == "auto":
+            shrinkage = automatic_shrinkage(self.labeled, self.frame, n_left_out)
+        return self.needs.problem(
+            frame=self.frame,
+            labeled=self.labeled,
+            unlabeled=ChainedRows([], len(self.frame.scale)),
+            log_priors=self.log_priors,
+            shrinkage=float(shrinkage or 0.0),
+            unlabeled_moments=no_moments(len(self.frame.scale)),
+            n_left_out=n_left_out,
+        )
+
+
+def automatic_shrinkage(
+    labeled: LabeledSummary,
+    frame: Frame,
+    n_left_out: int,
+    moments: Moments | None = None,
+) -> float:
+    """Shrinkage for the labeled rows; its geometric mean with that for all rows.
+
+    ``moments`` are those of all rows; None: of a fit to the labeled rows alone. A
+    covariance within classes is known better than from the labeled rows, and not as well
+    as if all rows were labeled. Shrinkage falls with the number of rows: the geometric
+    mean is that of the geometric mean of both numbers.
+    """
+    with overflow_is_checked_later():
+        shrinkage = pooled_shrinkage(labeled, frame, n_left_out)
+        if moments is not None:
+            units = frame.scale / frame.scale.max()
+            covariance = moments.covariance * units[:, None] * units
+            of_all = oracle_approximating(covariance, moments.weight, n_left_out)
+            shrinkage = math.sqrt(shrinkage * of_all)
+    return min(shrinkage, _MAX_AUTOMATIC_SHRINKAGE)
+
+
+def find_non_finite(sources: Iterable[RowSource]) -> None:
+    """Raise a ValueError that names row and column of NaN or infinity, if there is one."""
+    for source in sources:
+        source.check_finite()
+
+
+def prepare(
+    reader: RowsReader, arguments: Arguments, needs: Needs, *, is_first: bool = True
+) -> FitInputs:
+    """Open and check what was passed to ``fit``.
+
+    With ``is_first`` the reader notes the features of X; otherwise they must be those of
+    an earlier fit.
+    """
+    weights_unlabeled = arguments.sample_weight_unlabeled
+    if arguments.X_unlabeled is None and weights_unlabeled is not None:
+        raise ValueError(
+            "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not "
+            "passed; sample_weight weighs all rows of X, labeled or not."
+        )
+    # Where all rows enter the moments, these show NaN and infinity.
+    is_weighted = arguments.sample_weight is not None or weights_unlabeled is not None
+    is_summed_later = needs.unlabeled_rows and not is_weighted
+    opened = [
+        reader.open(arguments.X, is_first=is_first, is_summed_later=is_summed_later)
+    ]
+    if arguments.X_unlabeled is not None:
+        opened.append(
+            reader.open(
+                arguments.X_unlabeled, "X_unlabeled", is_summed_later=is_summed_later
+            )
+        )
+    return prepare_opened(opened, arguments, needs)
+
+
+def prepare_opened(
+    opened: Sequence[RowSource], arguments: Arguments, needs: Needs
+) -> FitInputs:
+    """Check labels, weights, priors and proportions that belong to opened rows."""
+    n_rows = opened[0].n_rows
+    y = as_read(in_memory(arguments.y), "y")
+    check_lengths(X=range(n_rows), y=y)
+    weights = check_weights(in_memory(arguments.sample_weight), n_rows, "sample_weight")
+    is_counted = None if weights is None else weights > 0
+    labels = encode_labels(y, arguments.unlabeled, is_counted)
+    log_priors = _log_priors(arguments.priors, labels.classes, needs)
+    shares = _shares_of_labels(labels, weights)
+    proportions = resolve_proportions(arguments.proportions, labels.classes, shares)
+
+    sources = [replace(opened[0], weights=weights, is_member=labels.is_marker)]
+    for further in opened[1:]:
+        # Without weights rows need not be counted, which may take a pass.
+        given = in_memory(arguments.sample_weight_unlabeled)
+        n_further = 0 if given is None else further.n_rows
+        further_weights = check_weights(given, n_further, "sample_weight_unlabeled")
+        sources.append(replace(further, weights=further_weights))
+    unit = _unit_of(arguments.normalize, sources)
+    if unit is not None:
+        sources = [source.scaled(unit) for source in sources]
+    space = None
+    if not needs.all_features:
+        is_shrunk = bool(arguments.shrinkage)
+        space = _find_space(sources, labels, needs, is_shrunk=is_shrunk)
+    if space is not None:
+        sources = [_along(space, source) for source in sources]
+    if not needs.unlabeled_rows:
+        _check_unread_rows(sources)
+
+    n_features = sources[0].request.n_features or 0
+    _check_memory(n_features, len(labels.classes), arguments.name)
+    unlabeled = ChainedRows(
+        [source.rows for source in sources], n_features, arguments.unlabeled_weight
+    )
+    labeled_source, codes = _labeled_source(sources[0], labels)
+    frame = _find_frame(labeled_source, unlabeled, sources, needs)
+    return FitInputs(
+        arguments=arguments,
+        needs=needs,
+        opened=tuple(opened),
+        sources=tuple(sources),
+        labels=labels,
+        labeled_source=labeled_source,
+        codes=codes,
+        unlabeled=unlabeled,
+        log_priors=log_priors,
+        proportions=proportions,
+        frame=frame,
+        space=FeatureSpace(frame) if space is None else replace(space, reduced=frame),
+        unit=unit,
+    )
+
+
+def _shares_of_labels(labels: Labels, weights: Array | None) -> Array:
+    """Return the shares of the classes in the labeled weight."""
+    is_labeled = labels.is_labeled
+    labeled_weights = None if weights is None else weights[is_labeled]
+    counts = np.bincount(labels.codes[is_labeled], labeled_weights)
+    return np.asarray(counts / counts.sum())
+
+
+def _log_priors(priors: Any, classes: AnyArray, needs: Needs) -> Array | None:
+    values = resolve_priors(priors, classes)
+    if values is None:
+        return None
+    if needs.positive_priors and not np.all(values > 0):
+        raise ParameterError(
+            say(
+                "{@priors} gives 0 to {never}, which has labeled rows: the fit maximizes "
+                "their likelihood, which would be 0. Give it a small positive prior.",
+                never=classes[values == 0].tolist(),
+            ),
+            parameter="priors",
+            value=values.tolist(),
+        )
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(values))
+
+
+def _unit_of(
+    normalize: bool | str | UnitLength, sources: Sequence[RowSource]
+) -> UnitLength | None:
+    if isinstance(normalize, UnitLength):
+        return normalize
+    n_features = sources[0].request.n_features or 0
+    if not is_normalized(normalize, n_features):
+        return None
+    return find_unit_length(sources)
+
+
+def is_normalized(normalize: bool | str, n_features: int) -> bool:
+    """Return whether rows are scaled to length 1."""
+    if normalize == "auto":
+        return n_features >= MANY_FEATURES
+    return bool(normalize)
+
+
+def find_unit_length(sources: Sequence[RowSource]) -> UnitLength:
+    """Scale rows to length 1, about their mean if that is far from zero."""
+    parts = [replace(source, is_member=None).rows for source in sources]
+    rows = ChainedRows(parts, sources[0].request.n_features or 0)
+    sample, weights = rows.sample(_FRAME_ROWS, 0)
+    with overflow_is_checked_later():
+        if rows.n_rows <= len(sample):
+            mean = weights @ sample / weights.sum()
+            squares = weights @ (sample - mean) ** 2
+            variance = float(squares @ np.ones(len(mean)) / weights.sum())
+        else:
+            frame = frame_of(sample)
+            moments = rows.moments(frame)
+            mean = frame.restore(moments.mean)
+            variance = float((np.diag(moments.covariance) * frame.scale**2).sum())
+        is_far = mean @ mean > _FAR_FROM_ZERO * variance
+    if not np.isfinite(variance):
+        find_non_finite(sources)
+    return UnitLength(mean if is_far else np.zeros_like(mean))
+
+
+def _check_unread_rows(sources: Iterable[RowSource]) -> None:
+    """Raise a ValueError for NaN and infinity in rows that the fit does not read.
+
+    scikit-learn does so, too. Rows in memory were checked when they were opened.
+    """
+    for source in sources:
+        has_members = source.is_member is None or source.is_member.any()
+        if has_members and not source.is_in_memory:
+            source.check_finite()
+
+
+def _labeled_source(source: RowSource, labels: Labels) -> tuple[RowSource, AnyArray]:
+    """Return the labeled rows, and the codes of all rows of their source."""
+    is_labeled = labels.is_labeled
+    is_large = is_device_array(source.X) and is_labeled.sum() > _FRAME_ROWS
+    if source.is_in_memory or is_large:
+        return replace(source, is_member=is_labeled), labels.codes
+    return source.held(is_labeled), labels.codes[is_labeled]
+
+
+def _find_frame(
+    labeled_source: RowSource,
+    unlabeled: Rows,
+    sources: Sequence[RowSource],
+    needs: Needs,
+) -> Frame:
+    """Choose the frame from samples of the rows that the fit uses."""
+    samples = [labeled_source.every_row.sample(_FRAME_ROWS, 0)[0]]
+    if needs.unlabeled_rows:
+        samples.append(unlabeled.sample(_FRAME_ROWS, 0)[0])
+    if not all(np.isfinite(rows).all() for rows in samples):
+        find_non_finite(sources)
+    return frame_of(np.concatenate(samples))
+
+
+def _check_memory(n_features: int, n_classes: int, name: str) -> None:
+    """Raise a FitError if the matrices of a problem do not fit into memory."""
+    needed = _MATRICES_HELD * 8.0 * (n_features**2 + n_features * n_classes)
+    if needed <= _UNCHECKED_BYTES:
+        return
+    available = _most_memory()
+    if needed > available:
+        raise FitError(
+            f"{name} needs about {needed / 2**30:.3g} GiB for {n_features:,} features "
+            f"and {n_classes:,} classes, and there are {available / 2**30:.3g} GiB: "
+            "leave features out, or project the rows first "
+            "(sklearn.decomposition.PCA)."
+        )
+
+
+def _most_memory() -> float:
+    """Return the bytes that this process can have, as far as the system says."""
+    if not hasattr(os, "sysconf"):
+        return np.inf
+    # It exists where ``sysconf`` does.
+    import resource
+
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    address_space, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if address_space > 0:
+        limits.append(address_space)
+    container_limit = Path("/sys/fs/cgroup/memory.max")
+    if container_limit.exists():
+        text = container_limit.read_text().strip()
+        if text.isdigit():
+            limits.append(int(text))
+    return min(limits)
+
+
+def _find_space(
+    sources: Sequence[RowSource], labels: Labels, needs: Needs, *, is_shrunk: bool
+) -> RowSpace | None:
+    """Return the space of few rows of many features, in memory; None for all others.
+
+    All rows count, and labeled ones have weight 1.
+    """
+    for source in sources:
+        if not source.is_in_memory or source.X.dtype.kind not in "biuf":
+            return None
+    n_features = sources[0].X.shape[1]
+    n_rows = sum(len(source.X) for source in sources)
+    if n_features < MIN_WIDE_FEATURES or n_rows >= n_features:
+        return None
+    is_labeled = np.flatnonzero(labels.is_labeled)
+    weights = sources[0].weights
+    if weights is not None and not (weights[is_labeled] == 1).all():
+        return None
+    if weights is not None and not weights.all():
+        return None
+    if any(source.weights is not None for source in sources[1:]):
+        return None
+    rows = np.concatenate([source.X for source in sources], dtype=np.float64)
+    if not np.isfinite(rows).all():
+        # The sums of the rows will show what to name.
+        return None
+    # The supervised fit, and any fit without unlabeled rows.
+    if not needs.unlabeled_rows or len(is_labeled) == len(rows):
+        rows = rows[is_labeled]
+    return row_space(rows, frame_of(rows), is_shrunk=is_shrunk)
+
+
+def _along(space: RowSpace, source: RowSource) -> RowSource:
+    """Replace rows by their coordinates in a space."""
+    n_coordinates = space.basis.shape[1]
+    request = replace(source.request, n_features=n_coordinates, feature_names=None)
+    return replace(source, X=space.coordinates(source.X), request=request)
+
+
+def check_spread(
+    variances: Array, frame: Frame, feature_names: AnyArray | None, terms: str = ""
+) -> None:
+    """Raise a ColumnError if squares of a column might overflow or vanish.
+
+    ``terms`` says what is contained in the variances, in frame coordinates, besides
+    those of the rows.
+    """
+    # An overflow may have left NaN, or a negative variance.
+    with overflow_is_checked_later():
+        spread = np.sqrt(variances) * frame.scale
+    is_valid = (spread == 0) | (
+        (spread >= SMALLEST_SPREAD) & (spread <= LARGEST_SPREAD)
+    )
+    if is_valid.all():
+        return
+    index = int(np.argmin(is_valid))
+    column = column_of(index, feature_names)
+    is_finite = np.isfinite(spread[index])
+    raise ColumnError(
+        say(
+            "The standard deviation of {column}{terms} is {spread}, and must lie between "
+            "{least:g} and {largest:g}: rescale the column.",
+            column=column,
+            terms=terms,
+            spread=f"{spread[index]:.3g}" if is_finite else "too large to square",
+            least=SMALLEST_SPREAD,
+            largest=LARGEST_SPREAD,
+        ),
+        column=column.label,
+    )
+
+
+def check_shares(classes: AnyArray, shares: Array) -> None:
+    """Raise a FitError if the labeled rows of a class weigh next to nothing of all."""
+    if shares.min() >= _MIN_CLASS_SHARE:
+        return
+    rarest = classes[[int(shares.argmin())]].tolist()[0]
+    raise FitError(
+        f"The labeled rows of class {rarest!r} hold {shares.min():.3g} of the weight of "
+        f"all rows, and must hold at least {_MIN_CLASS_SHARE:g}: give rows weights of "
+        "similar size, or leave those of the class out by weight 0."
+    )
+
+
+def overflow_is_checked_later() -> np.errstate:
+    """Ignore overflow: the frame is chosen from a sample, and entries may lie far beyond.
+
+    ``check_spread`` says so when the sums are there.
+    """
+    return np.errstate(over="ignore", invalid="ignore")
