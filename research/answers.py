@@ -213,7 +213,9 @@ def _sentences(
 ) -> dict[str, list[str]]:
     """Fill in the sentences; return the title and the sentences of every question."""
     filters: Any = {"from_json": json.loads}
+    # Jinja escapes names for a page, and a terminal shows the same text.
     text = unescape(fill("answers.txt.j2", numbers, __package__, results, **filters))
+    # Negative numbers have a minus sign, as in the tables; ranges and names do not.
     text = re.sub(r"(?<!\w)-(?=\d)", "\N{MINUS SIGN}", text)
     # A number sign and the title of a question begin its part.
     parts = [part.strip().splitlines() for part in text.split("# ")[1:]]
@@ -251,6 +253,7 @@ def _draw_examples(records: Records, label: str) -> Figure:
         ylabel="log likelihood of the labeled rows",
     )
 
+    # Contours take the first share along the horizontal axis.
     heights = square.reshape(N_GRID_SHARES, N_GRID_SHARES).T
     contours = right.contour(axis, axis, heights, levels=14, linewidths=1)
     right.clabel(contours, fontsize=7)
@@ -291,6 +294,7 @@ def _draw_lines(records: Records, label: str) -> Figure:
             xs, ys = lines[name]
             axes.plot(xs, ys, marker=".", label=name, **style)
         axes.set(title=title)
+        # The values of this setting are words, which would overlap.
         axes.tick_params(axis="x", labelrotation=20 if title == "tails" else 0)
     grid[0, 0].set_ylabel(label)
     handles, names = grid[0, 0].get_legend_handles_labels()

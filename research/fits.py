@@ -233,14 +233,15 @@ def _fit_shrunk(split: Split, method: str, proportions: Any = None) -> Any:
 
 
 def _fit_in_proportions(split: Split, method: str) -> dict[str, Any]:
-    """Fit a method with class proportions; measure how far predicted ones are off.
+    """Fit a method with class proportions, and measure how far predicted ones are off.
 
-    The method is followed by ``true``, ``auto`` or ``labeled``, or by nothing.
+    The source of the proportions follows the name of the method: ``true``, ``auto``,
+    ``labeled``, or nothing for a fit without proportions.
     """
-    name, _, given = method.partition(" ")
+    name, _, source = method.partition(" ")
     if name == "iclda" and split.n_unknowns > _MAX_UNKNOWNS_IN_PROPORTIONS:
         return {}
-    proportions = split.true_shares if given == "true" else given or None
+    proportions = split.true_shares if source == "true" else source or None
     model = _fit_shrunk(split, name, proportions)
     predicted = model.predict_proba(split.rows.X_unlabeled).mean(axis=0)
     off = float(np.abs(predicted - split.true_shares).sum() / 2)

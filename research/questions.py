@@ -104,6 +104,7 @@ def answer_cell(
     cell: Cell, sets: Mapping[str, CodedSet], methods: Sequence[str], seed: int
 ) -> list[FitResult]:
     """Fit every method of an experiment once to the split of a cell."""
+    # Every method of the cell gets the same split, so that their errors are paired.
     split = split_of(cell, sets, seed)
     sizes = len(split.rows.X), len(split.rows.X_unlabeled), len(split.X_test)
     fit: Any = partial(FITS[cell.experiment], split)

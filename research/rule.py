@@ -3,9 +3,9 @@
 Reads the rows of the study. A *case* is a table with a number of labels; the *regret*
 of a method is its error above that of the best method of the case. Questions are about
 what can be seen beforehand: labels, features, doubt of the supervised fit about the
-unlabeled rows, kurtosis of the columns. The rule is found on nine tenths of the tables
-and tested on the others. It is also found on the benchmark sets and tested on the other
-tables, and the other way round.
+unlabeled rows, kurtosis of the columns. The rule is fitted to nine tenths of the tables
+and tested on the others. It is also fitted to the benchmark sets and tested on the
+other tables, and the other way round.
 
     python -m research --out answers
     python -m research.rule answers
@@ -76,13 +76,13 @@ class Cases:
     regrets: dict[Case, dict[str, float]]
     methods: list[str]
 
-    def find_rule(self, cases: list[Case], depth: int) -> Any:
+    def fit_rule(self, cases: list[Case], depth: int) -> Any:
         """Return the rule with the lowest mean regret on some cases."""
         regrets = [
             [self.regrets[case][name] for name in self.methods] for case in cases
         ]
         seen = [self.seen[case] for case in cases]
-        return find_rule(seen, np.array(regrets), self.methods, depth)
+        return fit_rule(seen, np.array(regrets), self.methods, depth)
 
     def regret_of(self, rule: Any, case: Case) -> float:
         is_question = isinstance(rule, Question)
@@ -117,7 +117,7 @@ def read_cases(folder: Path) -> Cases:
     return Cases({case: seen[case] for case in regrets}, regrets, methods)
 
 
-def find_rule(
+def fit_rule(
     seen: list[dict[str, float]], regrets: Array, methods: list[str], depth: int
 ) -> Any:
     """Return the rule with the lowest mean regret; ``regrets`` is (cases, methods)."""
@@ -156,27 +156,25 @@ def main() -> None:
     cases = read_cases(parser.parse_args().folder)
     print(f"Methods fitted in all cases: {', '.join(cases.methods)}.\n")
 
-    # Regrets on cases that a rule was not found on.
+    # Regrets of rules on cases that they were not fitted to, by kind of rule.
     tested: dict[str, dict[Case, float]] = defaultdict(dict)
 
-    def test(found_on: list[Case], others: list[Case], label: str) -> None:
+    def test(training: list[Case], label: str) -> None:
+        others = [case for case in cases.seen if case not in training]
         for depth, kind in enumerate(_KINDS):
-            rule = cases.find_rule(found_on, depth)
+            rule = cases.fit_rule(training, depth)
             for case in others:
                 tested[f"{kind}, {label}"][case] = cases.regret_of(rule, case)
             if label != _LEFT_OUT:
-                print(f"{kind}, found on {len(found_on)} cases of {label}: {rule}")
+                print(f"{kind}, fitted to {len(training)} cases of {label}: {rule}")
 
     names = sorted({table for table, _ in cases.seen})
     tables = np.random.default_rng(0).permutation(names)
     for left_out in np.array_split(tables, _N_PARTS):
-        found_on = [case for case in cases.seen if case[0] not in left_out]
-        others = [case for case in cases.seen if case[0] in left_out]
-        test(found_on, others, _LEFT_OUT)
-    for label, found_on in _groups(cases).items():
-        if found_on:
-            others = [case for case in cases.seen if case not in found_on]
-            test(found_on, others, label)
+        test([case for case in cases.seen if case[0] not in left_out], _LEFT_OUT)
+    for label, group in _groups(cases).items():
+        if group:
+            test(group, label)
     _print_regrets(cases, tested)
 
 
@@ -198,7 +196,7 @@ def _groups(cases: Cases) -> dict[str, list[Case]]:
 
 
 def _print_regrets(cases: Cases, tested: dict[str, dict[Case, float]]) -> None:
-    print("\nMean regret in points, of rules on cases that they were not found on:")
+    print("\nMean regret in points, of rules on cases that they were not fitted to:")
     lines = {label: list(regrets.values()) for label, regrets in tested.items()}
     for method in cases.methods:
         lines[method] = [regrets[method] for regrets in cases.regrets.values()]

@@ -62,10 +62,10 @@ def compare_wines(folder: Path) -> str:
         text=True,
         check=True,
     )
-    (table,) = (part for part in done.stdout.split("\n\n") if "worse in" in part)
-    (answer,) = (
-        part for part in done.stdout.split("\n\n") if part.startswith("Answer")
-    )
+    paragraphs = done.stdout.split("\n\n")
+    # The table comes before its legend, which explains the last column.
+    table = next(text for text in paragraphs if "worse in" in text)
+    answer = next(text for text in paragraphs if text.startswith("Answer"))
     return table.strip("\n") + "\n\n" + answer + "\n"
 
 

@@ -161,7 +161,7 @@ def test_without_any_supervised_fit_there_is_a_report_and_exit_code_1(tmp_path):
     assert (
         "Error: No answer: supervised LDA, which the others are compared with" in error
     )
-    assert "No method has numbers: every fit failed." in said
+    assert "No method has scores: every fit failed." in said
     assert (tmp_path / "out" / "report.html").exists()
 
 

@@ -201,6 +201,7 @@ def draw_comparison(
 def _print_answer(findings: Findings) -> None:
     from ..studies.compare.terminal import answer_lines, score_lines
 
+    # Asked for again: the window may have another size than when the run began.
     terminal = make_terminal()
     scores = score_lines(findings.summary, terminal)
     echo_lines(["", *scores, "", *answer_lines(findings, terminal)])

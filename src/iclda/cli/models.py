@@ -140,6 +140,7 @@ def fit(
     )
     save_model(fitted, out, about=report.to_json())
 
+    # What is printed comes from the file, as `iclda show` prints it.
     details = model_details(out)
     is_converged = details["diagnosis"].get("converged", True)
     if not quiet:
@@ -147,6 +148,7 @@ def fit(
         if is_converged and report.learned != NOTHING_LEARNED:
             next_step = f" Next: iclda predict {shlex.quote(str(out))} DATA"
         _print([*fit_summary(details), "", f"Wrote {out}.{next_step}"])
+    # The model is written all the same, since it may be good enough.
     if not is_converged:
         raise typer.Exit(NOT_CONVERGED)
 
@@ -193,6 +195,7 @@ def evaluate(
     from ..tabular.read_options import ReadOptions
 
     if out is not None:
+        # Before the rows are predicted, which may take long.
         check_can_report()
         check_writable(out)
         if out.suffix.lower() not in (".html", ".htm"):
@@ -285,7 +288,7 @@ def _print(lines: Sequence[str]) -> None:
     """Print lines for people, wrapped on a terminal, with warnings that stand out."""
     for text in lines:
         line = printable(text)
-        # Indented lines are rows of tables.
+        # Other programs get every text in one line. Indented lines are rows of tables.
         if sys.stdout.isatty() and not line.startswith("  "):
             line = "\n".join(messages.wrap_lines([line]))
         head, colon, rest = line.partition(": ")

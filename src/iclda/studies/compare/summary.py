@@ -160,17 +160,7 @@ def summarize_comparison(
     results: Iterable[FitResult], contestants: Sequence[Contestant], n_folds: int
 ) -> ComparisonSummary:
     """Return scores and differences of all contestants in the comparison."""
-    fits: dict[str, list[FitResult]] = {
-        contestant.name: [] for contestant in contestants
-    }
-    for result in results:
-        is_compared = result.experiment == REPEATED_FOLDS and result.failure is None
-        if is_compared and result.method in fits:
-            fits[result.method].append(result)
-    repeat_numbers = {fit.repeat for group in fits.values() for fit in group}
-    n_repeats = 1 + max(repeat_numbers, default=-1)
-
-    grids = {name: _grid(fits[name], (n_repeats, n_folds)) for name in fits}
+    grids = _grids(results, [contestant.name for contestant in contestants], n_folds)
     repeats = {
         (name, measure): _repeat_values(grid, measure)
         for name, grid in grids.items()
@@ -181,7 +171,7 @@ def summarize_comparison(
 
     scores = []
     for (name, measure), values in repeats.items():
-        supervised = np.full(n_repeats, np.nan)
+        supervised = np.full(len(values), np.nan)
         if baseline is not None:
             supervised = repeats[baseline, measure]
         score = _score(name, measure, values, supervised, grids[name])
@@ -204,15 +194,13 @@ def summarize_comparison(
 def _best_contestants(
     contestants: Sequence[Contestant], repeats: Mapping[tuple[str, str], Array]
 ) -> dict[str, str]:
-    """Return the contestant of the lowest rank for every method that has numbers."""
+    """Return the contestant of the lowest rank of every method that has values."""
     best: dict[str, str] = {}
-    for contestant in contestants:
-        method = contestant.method.name
-        rank = _rank(repeats, contestant.name)
-        has_numbers = rank[0] < inf
-        is_lowest = method not in best or rank < _rank(repeats, best[method])
-        if has_numbers and is_lowest:
-            best[method] = contestant.name
+    by_rank = sorted(contestants, key=lambda rival: _rank(repeats, rival.name))
+    for contestant in by_rank:
+        has_values = _rank(repeats, contestant.name)[0] < inf
+        if has_values:
+            best.setdefault(contestant.method.name, contestant.name)
     return best
 
 
@@ -236,15 +224,30 @@ def overlap(n_folds: int) -> float:
     return 1 / (n_folds - 1)
 
 
-def _grid(results: Sequence[FitResult], shape: tuple[int, int]) -> Grid:
-    names = (*COMPARISON_MEASURES, _N_TEST)
-    grid = {name: np.full(shape, np.nan) for name in names}
-    for result in results:
-        split = (result.repeat, result.part)
-        grid[_N_TEST][split] = result.n_test
-        for name in COMPARISON_MEASURES:
-            grid[name][split] = result.number(name)
-    return grid
+def _grids(
+    results: Iterable[FitResult], names: Sequence[str], n_folds: int
+) -> dict[str, Grid]:
+    """Arrange the fits of the comparison in a grid for every contestant."""
+    fits = [
+        result
+        for result in results
+        if result.experiment == REPEATED_FOLDS
+        and result.failure is None
+        and result.method in names
+    ]
+    n_repeats = 1 + max((fit.repeat for fit in fits), default=-1)
+    keys = (*COMPARISON_MEASURES, _N_TEST)
+    grids: dict[str, Grid] = {
+        name: {key: np.full((n_repeats, n_folds), np.nan) for key in keys}
+        for name in names
+    }
+    for fit in fits:
+        split = (fit.repeat, fit.part)
+        grid = grids[fit.method]
+        grid[_N_TEST][split] = fit.n_test
+        for measure in COMPARISON_MEASURES:
+            grid[measure][split] = fit.number(measure)
+    return grids
 
 
 def _repeat_values(grid: Grid, measure: str) -> Array:
