@@ -33,7 +33,7 @@ from ._core import AnyArray, Array
 from ._messages import FitError
 from ._rows import unreported
 
-Result = TypeVar("Result")
+_Fitted = TypeVar("_Fitted")
 Failure = TypeVar("Failure", bound=Exception)
 
 # The fold of rows that are never tested: they train every fit.
@@ -62,12 +62,12 @@ def splits_of(folds: AnyArray) -> list[Split]:
 
 
 def attempt_fits(
-    fit: Callable[..., Result],
+    fit: Callable[..., _Fitted],
     cases: Iterable[tuple[Any, ...]],
     *,
     caught: type[Failure],
     n_jobs: int | None = 1,
-) -> list[Result | Failure]:
+) -> list[_Fitted | Failure]:
     """Call a function for every case; return its results, or the errors it raised.
 
     A case is a tuple of arguments, such as a ``Split``. Errors of another class than
@@ -81,8 +81,8 @@ def attempt_fits(
 
 
 def _attempt(
-    fit: Callable[..., Result], case: tuple[Any, ...], caught: type[Failure]
-) -> Result | Failure:
+    fit: Callable[..., _Fitted], case: tuple[Any, ...], caught: type[Failure]
+) -> _Fitted | Failure:
     try:
         return fit(*case)
     except caught as error:

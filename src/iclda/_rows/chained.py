@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from .._core.labelsums import LabelSums, Rule, no_label_sums, scaled
 from .._core.moments import Moments, no_moments
 from .._core.rows import Near, Rows
 from .progress import report_as
-
-Result = TypeVar("Result")
+from .threads import Result
 
 
 class ChainedRows:

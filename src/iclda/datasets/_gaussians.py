@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Rows and classes of a toy problem.
-Sample = tuple[NDArray[np.float64], NDArray[np.int64]]
+LabeledSample = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
-def make_gaussians(n: int, rng: np.random.Generator, variance: float = 0.6) -> Sample:
+def make_gaussians(
+    n: int, rng: np.random.Generator, variance: float = 0.6
+) -> LabeledSample:
     """Draw rows around (1, 1), class 0, or (-1, -1), class 1, equally likely.
 
     ``variance`` is that of both features. The text of the paper says 0.6 for its toy
@@ -28,7 +30,7 @@ def make_gaussians(n: int, rng: np.random.Generator, variance: float = 0.6) -> S
 
 def make_violated_gaussians(
     n: int, rng: np.random.Generator, variance: float = 0.6
-) -> Sample:
+) -> LabeledSample:
     """Draw the rows of ``make_gaussians``, with class 1 where x2 > x1."""
     X, _ = make_gaussians(n, rng, variance)
     return X, (X[:, 1] > X[:, 0]).astype(np.int64)

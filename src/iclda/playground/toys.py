@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..datasets import make_gaussians, make_violated_gaussians
-from ..datasets._gaussians import Sample
+from ..datasets._gaussians import LabeledSample
 
 # The page shows coordinates up to this size ...
 LARGEST_COORDINATE = 4.5
@@ -31,31 +31,31 @@ class Toy:
     name: str
     title: str
     sentence: str
-    draw: Callable[[int, np.random.Generator], Sample]
+    draw: Callable[[int, np.random.Generator], LabeledSample]
     n_classes: int = 2
     n_labeled: int = 5
 
 
-def _ring(n_classes: int) -> Callable[[int, np.random.Generator], Sample]:
+def _ring(n_classes: int) -> Callable[[int, np.random.Generator], LabeledSample]:
     """Return a function that draws Gaussians of equal spread around a circle."""
     angles = math.pi / 2 + 2 * math.pi * np.arange(n_classes) / n_classes
     centers = 2.0 * np.column_stack([np.cos(angles), np.sin(angles)])
 
-    def draw(n: int, rng: np.random.Generator) -> Sample:
+    def draw(n: int, rng: np.random.Generator) -> LabeledSample:
         y = rng.integers(n_classes, size=n, dtype=np.int64)
         return centers[y] + 0.75 * rng.standard_normal((n, 2)), y
 
     return draw
 
 
-def _moons(n: int, rng: np.random.Generator) -> Sample:
+def _moons(n: int, rng: np.random.Generator) -> LabeledSample:
     from sklearn.datasets import make_moons
 
     X, y = make_moons(n, noise=0.12, random_state=int(rng.integers(2**31)))
     return 2.0 * (X - [0.5, 0.25]), y.astype(np.int64)
 
 
-def _rare(n: int, rng: np.random.Generator) -> Sample:
+def _rare(n: int, rng: np.random.Generator) -> LabeledSample:
     """Draw two Gaussians, with few rows of the second class."""
     y = (rng.random(n) < _RARE_SHARE).astype(np.int64)
     centers = np.array([[-0.7, -0.4], [1.5, 1.2]])
