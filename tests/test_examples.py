@@ -46,8 +46,8 @@ def test_an_example_asks_one_question_in_its_title(example):
 # Examples that take long, with less to compute; `make docs` runs all of them as they
 # stand.
 SMALLER = {
-    "plot_features": ("[1, 2, 4, 8, 16]), 10", "[1, 4]), 2"),
-    "plot_many_rows": ("BLOCK = 10_000_000", "BLOCK = 500_000"),
+    "plot_features": ("[1, 2, 4, 8, 16])\nn_draws = 10", "[1, 4])\nn_draws = 2"),
+    "plot_many_rows": ("N_ROWS = 10_000_000", "N_ROWS = 500_000"),
     "plot_labels_or_unlabeled": ("n_repeats=12", "n_repeats=2"),
     "plot_maxima": ("np.arange(0, 360, 3)", "np.arange(0, 360, 12)"),
 }

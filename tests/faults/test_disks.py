@@ -91,7 +91,7 @@ def here(made, tmp_path, monkeypatch):
 
 def refused_for_lack_of_room(path, error):
     assert error.startswith(f"Error: {path}: ")
-    assert error.endswith(": make room there, or name another place.\n")
+    assert error.endswith(": make room there, or name another folder.\n")
     assert error.count("\n") == 1
 
 
