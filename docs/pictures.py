@@ -331,7 +331,7 @@ OWN = {
     "moment_constrained": draw_moments,
     "implicitly_constrained": draw_labelings,
     "pessimistic": draw_worst_cases,
-    "average_lda": draw_average,
+    "average": draw_average,
 }
 
 
