@@ -34,9 +34,11 @@ def open(
 
     Parameters
     ----------
-    X : path, paths, memory map, h5py dataset, pyarrow dataset or table, LazyFrame
-        A path may be a .npy or Parquet file, a folder of them, or a pattern with
-        wildcards. Files of a folder or pattern are read in the order of their names.
+    X : path, paths or object
+        A path may be a file, a folder of files, or a pattern with wildcards. Files of a
+        folder or pattern are read in the order of their names. The formats of files,
+        and the objects, are those that a classifier takes, but for Dask collections and
+        arrays on a device.
     columns : sequence of str, default=None
         Columns of a table to read. None: those that the fit knows by name, or all.
     memory : int, default=268435456

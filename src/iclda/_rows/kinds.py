@@ -34,7 +34,8 @@ class RowsKind:
     words : str
         What messages and documents call it.
     keys : tuple of str
-        Suffixes of files, types (package.name), or packages, with all of their types.
+        Suffixes of files, types (package.name, whatever module of the package defines
+        them), or packages, with all of their types.
     reader : callable or None
         For the backend ``files``: returns the reader of an object of this kind, or of a
         list of files, for an argument with this name.
@@ -73,6 +74,10 @@ KINDS = (
 _KIND_BY_KEY = {key: kind for kind in KINDS for key in kind.keys}
 _SUFFIXES = tuple(key for key in _KIND_BY_KEY if key.startswith("."))
 _SUFFIX_LIST = ", ".join(_SUFFIXES)
+# The kinds of objects, not of files, that have a reader, as messages list them.
+_OBJECT_LIST = ", ".join(
+    kind.words for kind in KINDS if kind.reader and kind.keys[0] not in _SUFFIXES
+)
 
 
 # Objects.
@@ -154,23 +159,20 @@ def _files_of(X: Any, name: str) -> list[Path]:
     """Return the files of paths, all of one format; TypeError if X is not a path."""
     paths = X if isinstance(X, (list, tuple)) else [X]
     if len(paths) == 0 or not all(_is_path(path) for path in paths):
-        kinds = [
-            kind for kind in KINDS if kind.reader and kind.keys[0] not in _SUFFIXES
-        ]
         raise TypeError(
             f"{name} must be a path, a list of at least one path, or one of "
-            f"{', '.join(kind.words for kind in kinds)}, got {type(X).__name__}. Other "
-            "arrays and tables, and what functions of iclda.rows return, are passed to "
-            "a classifier as they are; for a list of them, and anything else that can "
-            "be read again, there is iclda.rows.from_batches."
+            f"{_OBJECT_LIST}, got {type(X).__name__}. Other arrays and tables, and "
+            "what functions of iclda.rows return, are passed to a classifier as they "
+            "are; for a list of them, and anything else that can be read again, there "
+            "is iclda.rows.from_batches."
         )
     files = [file for path in paths for file in _expand(os.fspath(path), name)]
     for file in files:
         if file.suffix.lower() not in _SUFFIXES:
             raise ValueError(
                 f"{name}: unknown format of {file}. Files that end in {_SUFFIX_LIST} "
-                "are read; for others pass an h5py dataset, a pyarrow dataset, a "
-                "polars LazyFrame, or iclda.rows.from_batches."
+                f"are read; for others pass {_OBJECT_LIST}, or "
+                "iclda.rows.from_batches."
             )
     if len({_kind_of_file(file) for file in files}) > 1:
         shown = ", ".join(str(file) for file in files[:_SHOWN_PATHS])

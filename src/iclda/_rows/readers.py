@@ -48,7 +48,9 @@ class Span:
     where : str
         The file or batch they come from, for messages.
     part : array or list of arrays
-        What holds them: an array that is sliced, or a list of columns.
+        What holds them: an array that is sliced, or a list of columns. A slice of
+        anything but an array of NumPy has to be a new array: whole blocks of it are
+        used without a copy.
     skip : int
         Rows of the part before the first one of the span.
     """
@@ -78,7 +80,9 @@ class Reader:
     """Rows in a fixed order, to be read repeatedly.
 
     A subclass supplies ``spans``, and sets ``n_features`` and ``_dtype`` if it reads
-    arrays, or calls ``set_columns`` if it reads tables.
+    arrays, or calls ``set_columns`` if it reads tables. It sets ``n_rows`` if that is
+    known, and overrides ``spread`` or ``count`` where it has a cheaper or better way.
+    Files that it passes to ``__init__`` are watched for changes.
 
     Attributes
     ----------
@@ -208,10 +212,12 @@ class Reader:
         )
 
     def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
-        """Yield all rows, about ``n_rows`` at a time.
+        """Yield all rows in order, about ``n_rows`` at a time.
 
-        With ``wanted``, ascending indices of rows, spans without any of them may be
-        left out.
+        Spans may be shorter or longer, to follow the parts in which rows are stored:
+        blocks of equal length are made of them. ``memory`` counts the rows of one block
+        for what a reader holds. With ``wanted``, ascending indices of rows, spans
+        without any of them may be left out.
         """
         raise NotImplementedError
 
@@ -352,7 +358,11 @@ class NumpyFiles(ArrayReader):
 
 
 class SlicedArray(ArrayReader):
-    """The rows of a memory map, an HDF5 dataset, or another sliced array."""
+    """The rows of a memory map, an HDF5 dataset, or another sliced array.
+
+    Slices begin where blocks do. If rows are stored in compressed chunks, a chunk that
+    belongs to several blocks is decoded for each of them, unless the library caches it.
+    """
 
     def __init__(self, X: Any, name: str) -> None:
         # A memory map has a file name; an h5py dataset has a file that has one.
