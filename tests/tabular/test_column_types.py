@@ -16,7 +16,7 @@ from iclda.tabular import (
     preprocessing,
     read_table,
 )
-from iclda.tabular.column_types import kinds_of
+from iclda.tabular.column_types import COLUMN_TYPES, kinds_of
 from iclda.tabular.predict import predict_file
 
 SERIES = {
@@ -40,6 +40,11 @@ SERIES = {
 @pytest.mark.parametrize(("values", "kind"), SERIES.values(), ids=SERIES)
 def test_columns_are_numbers_booleans_categories_or_dates(values, kind):
     assert kinds_of(pd.DataFrame({"x": values})) == {"x": kind}
+
+
+def test_types_of_one_step_share_an_encoder():
+    pairs = {(each.step, repr(each.encoder)) for each in COLUMN_TYPES}
+    assert len(pairs) == len({step for step, _ in pairs})
 
 
 NAMES = [f"person {i}" for i in range(50)]

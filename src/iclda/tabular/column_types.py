@@ -2,8 +2,9 @@
 
 A column type is a row of ``COLUMN_TYPES``: a function that recognizes a pandas column,
 an encoder that turns it into numbers, and the words of messages. Reading, fitting,
-predicting and reporting all use this table, so that a new type is added here and
-nowhere else. A column that no linear model can learn from is refused, with the way out.
+predicting and reporting all use this table, so that a new type is added here and, if it
+needs an encoder of its own, in ``encoders``. The kind of a column is the name of its
+type. A column that no linear model can learn from is refused, with the way out.
 """
 
 from __future__ import annotations
@@ -51,14 +52,20 @@ class ColumnType:
     name : str
         The name in model files.
     holds : callable
-        Tells whether a pandas column is of this type.
+        Tells whether a pandas column is of this type. Columns are those that
+        ``frames.to_pandas_frame`` makes of what Arrow infers: text is of dtype object,
+        stripped, with None for empty cells.
+    nouns : tuple of str
+        Singular and plural of what a column is, as in "1 number, 2 categories".
     step : str
         Name of the step of the ``ColumnTransformer``, a plural as in "2 of numbers".
         Types of one step share an encoder.
     encoder : transformer
         Unfitted; it is cloned.
     arrow : str
-        Arrow type, as Arrow writes it, of the cells of a CSV file for prediction.
+        Arrow type, as Arrow writes it, of the cells of a CSV file for prediction. Arrow
+        refuses cells that it cannot read as this type; it reads any text as "string",
+        of which the encoder has to refuse what is not of the column type.
     dtypes : str
         Kinds of NumPy dtypes that prediction accepts.
     cells : str
@@ -67,6 +74,7 @@ class ColumnType:
 
     name: str
     holds: Callable[[Any], bool]
+    nouns: tuple[str, str]
     step: str
     encoder: Any
     arrow: str
@@ -97,11 +105,13 @@ def _is_date(series: Any) -> bool:
     return dtype.startswith("datetime64") and "," not in dtype
 
 
-# The first type that a column holds is taken.
+# The first type that a column holds is taken. Categories are any text that repeats: a
+# type of certain texts has to come before them.
 COLUMN_TYPES = [
     ColumnType(
         NUMBER,
         _is_number,
+        nouns=("number", "numbers"),
         step="numbers",
         encoder=NumberEncoder(),
         arrow="double",
@@ -111,6 +121,7 @@ COLUMN_TYPES = [
     ColumnType(
         BOOLEAN,
         is_boolean,
+        nouns=("yes-or-no column", "yes-or-no columns"),
         step="numbers",
         encoder=NumberEncoder(),
         arrow="bool",
@@ -120,6 +131,7 @@ COLUMN_TYPES = [
     ColumnType(
         CATEGORY,
         _is_category,
+        nouns=("category", "categories"),
         step="categories",
         encoder=CategoryEncoder(),
         arrow="string",
@@ -129,6 +141,7 @@ COLUMN_TYPES = [
     ColumnType(
         DATE,
         _is_date,
+        nouns=("date", "dates"),
         step="dates",
         encoder=DateEncoder(),
         arrow="timestamp[us]",

@@ -74,8 +74,10 @@ class NumberEncoder(_Encoder):
     an indicator column, 1 where there was a gap; of columns with the same gaps, the
     first.
 
-    A subclass for other values overrides ``_kind`` and ``_numbers``, and ``_names`` if
-    it makes several numbers of a column.
+    A subclass for other values overrides ``_kind`` and ``_numbers``, which raises a
+    ``ColumnError`` for a cell that is no such value. One that makes several numbers of
+    a column, as ``DateEncoder`` does, overrides ``_names``, and learns in ``fit`` which
+    of them vary.
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -200,10 +200,13 @@ def _explain(message: str, columns: Sequence[str]) -> str:
             "a row is over a megabyte of text. Shorten it, or save the table as "
             ".parquet"
         )
-    for column_type in COLUMN_TYPES:
+    words = {column_type.arrow: column_type.cells for column_type in COLUMN_TYPES}
+    # Several column types may be read as text, and so are ids and the target: that a
+    # cell is no text is all that Arrow can say of it.
+    words["string"] = "text"
+    for arrow_type, cells in words.items():
         message = message.replace(
-            f"CSV conversion error to {column_type.arrow}",
-            f"must hold {column_type.cells}",
+            f"CSV conversion error to {arrow_type}", f"must hold {cells}"
         )
     message = message.replace(
         "invalid UTF8 data", "it is not UTF-8 text, save the file as UTF-8"

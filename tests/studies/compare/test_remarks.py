@@ -42,6 +42,21 @@ def test_a_table_without_faults_gets_no_warning():
     }
 
 
+def test_columns_of_every_type_are_counted_with_their_noun():
+    n = 60
+    columns = {
+        "a": np.random.default_rng(0).standard_normal(n),
+        "flag": np.arange(n) % 3 == 0,
+        "city": np.where(np.arange(n) % 4 == 0, "Delft", "Gouda").astype(object),
+        "town": np.where(np.arange(n) % 5 == 0, "Delft", "Gouda").astype(object),
+        "day": pd.date_range("2024-01-05", periods=n, freq="9D"),
+    }
+    labels = np.where(np.arange(n) % 2, "yes", "no").astype(object)
+    said = only(table_of(pd.DataFrame(columns), labels), "Columns").text
+    counts = "5: 1 number, 1 yes-or-no column, 2 categories, 1 date."
+    assert said.startswith(counts)
+
+
 def test_few_labels_of_a_class_are_a_warning_that_names_it():
     labels = ["a"] * 20 + ["b"] * 3 + [None] * 30
     table = table_of(

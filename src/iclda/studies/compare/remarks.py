@@ -16,8 +16,7 @@ from ..._core import AnyArray
 from ..._messages import plural
 from ...tabular import checks
 from ...tabular.checks import FINE, NOTE, WARNING, Remark
-from ...tabular.column_types import kinds_of, preprocessing
-from ...tabular.encoders import BOOLEAN, CATEGORY
+from ...tabular.column_types import kinds_of, preprocessing, type_named
 from ...tabular.table import Table
 from .contestants import Size
 
@@ -32,11 +31,6 @@ _RARE_CLASS_SHARE = 0.02
 # If a larger share of the rows is unlabeled, the remark says "nearly all" instead of
 # 100 %.
 _NEARLY_ALL_SHARE = 0.995
-# Singular and plural of kinds of columns. Others are their own name, with an s.
-_NOUNS = {
-    BOOLEAN: ("yes-or-no column", "yes-or-no columns"),
-    CATEGORY: ("category", "categories"),
-}
 
 
 def encode_sample(table: Table, copies: AnyArray) -> Any:
@@ -134,7 +128,7 @@ def _counts_text(counts: Counter[str]) -> str:
 
 def _check_kinds(table: Table, size: Size) -> Remark:
     counts = Counter(kinds_of(table.features).values())
-    parts = [plural(n, *_NOUNS.get(kind, (kind,))) for kind, n in counts.items()]
+    parts = [plural(n, *type_named(kind).nouns) for kind, n in counts.items()]
     n_columns = len(table.features.columns)
     text = f"{parts[0]}." if len(parts) == 1 else f"{n_columns}: {', '.join(parts)}."
     if size.n_features != n_columns:
