@@ -233,8 +233,11 @@ class ArrayRows(WeightedRows):
             step = near.smallest * self._block_rows
             for start in range(0, n_rows, step):
                 index = one_of_each(near.smallest, start, min(start + step, n_rows))
-                block = self._block(index, used)
-                parts.append(block.near_boundary(labeler, near.every))
+                # Without a name for the block: it would still be held when the next one
+                # is copied.
+                parts.append(
+                    self._block(index, used).near_boundary(labeler, near.every)
+                )
             return parts
 
         rows: Array = np.concatenate(self._with_room(read))
