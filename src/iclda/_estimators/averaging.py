@@ -60,8 +60,8 @@ _N_LAST_ROUNDS = 6
 
 # Logistic regression and cross-validation use at most this many labeled rows.
 _MAX_LABELED_ROWS = 10_000
-# Logistic regression makes as many rounds as keep the product of rows, features,
-# classes and rounds below its work, but never fewer or more than these.
+# The product of rows, features, classes and rounds of logistic regression may be this
+# large, and the number of rounds is at least and at most the following.
 _LOGISTIC_WORK = 5e10
 _MIN_LOGISTIC_ROUNDS = 10
 _MAX_LOGISTIC_ROUNDS = 100
@@ -80,7 +80,7 @@ _UNTESTED_WEIGHTS = {"em": 2.0, "annealed": 2.0, "labeled shares": 1.0, "logisti
 # label can be held out; otherwise it counts as much as this many held-out rows.
 _UNTESTED_SCALE = 2.0
 _SCALE_PRIOR_ROWS = 2.0
-# Logarithms of the factor are sought between these.
+# The logarithm of the factor is sought between these.
 _LOG_SCALE_BOUNDS = (-3.0, 5.0)
 # If many rows are held out, the weight of a member is exp(-20 x share of wrong rows).
 _WEIGHT_SHARPNESS = 20.0
@@ -88,11 +88,12 @@ _WEIGHT_SHARPNESS = 20.0
 _CAUTIOUS_TESTED_ROWS = 20.0
 # Largest number of folds of the labeled rows.
 _MAX_FOLDS = 4
-# Fits without held-out labels read as many unlabeled rows as keep the product of rows,
-# features and classes below their work, but never fewer or more than these.
+# Fits without held-out labels read a sample of the unlabeled rows. The product of its
+# rows, features and classes may be this large, and the number of rows is at least and
+# at most the following.
+_SAMPLE_WORK = 5e7
 _MIN_SAMPLE_ROWS = 1_000
 _MAX_SAMPLE_ROWS = 2_500
-_SAMPLE_WORK = 5e7
 
 # Rows added to every class, so that no learned share is 0.
 _PSEUDO_COUNT = 0.5

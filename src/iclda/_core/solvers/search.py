@@ -43,8 +43,8 @@ from .sets import attainable_sets
 # the objective, and to the largest entry of the gradient.
 _VALUE_ROUNDING = 1e-12
 _GRADIENT_ROUNDING = _VALUE_ROUNDING / 100
-# Paths that end equally high are told apart by the decimals of their points, rounded to
-# this many.
+# Paths that end equally high are told apart by their points, rounded to this many
+# decimals.
 _TIE_DECIMALS = 6
 
 
@@ -274,8 +274,9 @@ def _highest(paths: list[Path]) -> Path:
 def _highest_of_ties(paths: list[Path], tie: float, tol: float) -> Path:
     """Return the path that ends highest, with ties decided by the rounded points.
 
-    Rounding errors of the values then do not decide. Paths tie if they end within
-    ``tie`` of the highest one, unless their gap is above its gap and above ``tol``.
+    Rounding errors of the values then do not decide. A path ties with the highest one
+    if it ends within ``tie`` of it, and if its gap is no larger than that of the
+    highest path, or than ``tol``.
     """
     best = _highest(paths)
     if not best.is_bounded:
