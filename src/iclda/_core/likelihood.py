@@ -18,47 +18,49 @@ import numpy as np
 
 from . import AnyArray, Array
 
-# Smallest eigenvalue allowed to M: below it the likelihood counts as unbounded.
+# Smallest eigenvalue that M may have: below it the likelihood counts as unbounded.
 FLOOR = 1e-10
 # For matrices with more rows than this, a Cholesky factor takes the place of
 # eigenvalues.
 _MAX_EIGENVALUE_ROWS = 128
-# A step into the complex plane, whose square is lost to rounding against any number.
+# A step into the complex plane that is so small that its square is lost to rounding.
 _COMPLEX_STEP = 1e-30
-# Stacks of up to this many points of two classes are faster point by point.
+# Stacks of up to this many points of two classes are evaluated point by point, which is
+# faster.
 _MAX_POINTS_ONE_BY_ONE = 6
 
 
 class Objective:
-    """A smooth function of the point that is maximized over the attainable set.
+    """A smooth function of the point, to be maximized over the attainable set.
 
-    ``weight`` is the unit of its values and gaps.
+    Values and gaps are compared with tolerances after division by ``weight``.
     """
 
     weight: float
 
     def is_bounded(self, point: Array) -> bool:
-        """Whether the model at a point is far enough from a singular one to go on."""
+        """Whether a path may go on: the model at the point is not nearly singular."""
         return bool(smallest_eigenvalue(point) > 2 * FLOOR)
 
     def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
-        """Return the value, minus infinity at the floor, and the gradient.
+        """Return the value, which is minus infinity at the floor, and the gradient.
 
-        The gradient is determined up to a shift common to all classes.
+        The gradient is determined up to a row that is added to those of all classes.
         """
         raise NotImplementedError
 
     def hessian_product(self, point: Array) -> Callable[[Array], Array]:
-        """Map directions (..., K, 1 + rank) to changes of the gradient.
+        """Return the function that maps directions to changes of the gradient.
 
-        The classes of a direction add up to zero.
+        Both are arrays (..., K, 1 + rank). The rows of a direction add up to zero.
         """
         raise NotImplementedError
 
     def hessian(self, point: Array) -> Array:
         """Return the second derivative with respect to all classes but the last.
 
-        The last class balances the others, so that the sums over classes stay fixed.
+        The row of the last class moves against the others, so that sums over classes
+        stay fixed.
         """
         n_classes, width = point.shape
         size = (n_classes - 1) * width
@@ -138,18 +140,20 @@ class LabeledLikelihood(Objective):
 class _Terms:
     """Terms that value and derivatives share, at a point or a stack of points.
 
-    Every attribute is an array of rows, one per class (docs/notation.md, "Likelihood
-    and gradient"):
+    These attributes have a row for each class (docs/notation.md, "Likelihood and
+    gradient"):
 
-        mu           mu_k = b_k / r_k
-        deviations   zbar_k - mu_k, with the labeled class means zbar_k
-        pulled       s_k - n_k mu_k = n_k (zbar_k - mu_k)
-        precise      M^-1 mu_k, and log|M|
-        scattered    S M^-1 mu_k, with the scatter S of the labeled rows about the mu_k
+        mu              mu_k = b_k / r_k
+        deviations      zbar_k - mu_k, with the labeled class means zbar_k
+        pulled          s_k - n_k mu_k = n_k (zbar_k - mu_k)
+        precise.rows    M^-1 mu_k
+        scattered       S M^-1 mu_k, with the scatter S of the labeled rows about the
+                        mu_k
     """
 
     def __init__(self, labeled: LabeledLikelihood, point: Array) -> None:
         self.labeled = labeled
+        # Shrinkage keeps this share of the covariance: Sigma = (1 - s) M.
         self.keep = 1 - labeled.shrinkage
         self.point = point
         self.r = point[..., 0]
@@ -164,6 +168,7 @@ class _Terms:
         )
 
     def value(self) -> Array:
+        """Return the log likelihood."""
         labeled = self.labeled
         log_priors = labeled.log_priors
         if log_priors is None:
@@ -185,14 +190,18 @@ class _Terms:
 
     @cached_property
     def _e_and_g_mu(self) -> tuple[Array, Array]:
-        """Rows e_k = M^-1 (s_k - n_k mu_k) and G mu_k, of which gradients consist."""
+        """Rows e_k and G mu_k, from which the gradient is computed.
+
+        With shrinkage e_k is M^-1 (s_k - n_k mu_k) / (1 - s), and the first term of G
+        is divided by 1 - s, too.
+        """
         e = self._solve(self.pulled) / self.keep
         g_mu = self._solve(self.scattered) / (2 * self.keep)
         g_mu -= self.labeled.weight / 2 * self.precise.rows
         return e, g_mu
 
     def gradient(self) -> Array:
-        """Return alpha_k, the derivatives by r_k, in column 0, then beta_k."""
+        """Return the derivatives by r_k (alpha_k) in column 0, then those by b_k."""
         e, g_mu = self._e_and_g_mu
         r = self.r
         gradient = np.empty(self.point.shape)
@@ -206,8 +215,8 @@ class _Terms:
     def change_of_gradient(self, direction: Array) -> Array:
         """Differentiate the gradient at one point along directions (..., K, 1 + rank).
 
-        A name with a leading d is the change of the term of that name; the formulas are
-        those of docs/notation.md, "Likelihood and gradient".
+        Names with a leading d are changes of the terms without it. The formulas are in
+        docs/notation.md, "Likelihood and gradient".
         """
         labeled = self.labeled
         keep = self.keep
@@ -244,7 +253,7 @@ class _Terms:
     def _change_of_solved(
         self, rows: Array, drows: Array, db: Array, dprecise: Array
     ) -> Array:
-        """Differentiate ``_solve(rows)`` where rows change by ``drows``."""
+        """Differentiate ``_solve(rows)`` along changes of the rows and of the point."""
         b = self.b
         precise = self.precise.rows
         change = _chain(drows, b.T, precise) + _chain(rows, b.T, dprecise)
@@ -254,14 +263,14 @@ class _Terms:
 class _TwoClasses:
     """Likelihood of the labeled rows of two classes, in closed form.
 
-    With r and b those of the first class,
+    With the weight r and the sum b of the first class,
 
         mu_1 = b / r        mu_2 = -b / (1 - r)        M = I - b b' / (r (1 - r))
 
     The likelihood depends on b through four numbers only, b'b, b'm_1, b'm_2 and b'W b,
     where m_1 and m_2 are the labeled class means and W is the scatter of the labeled
-    rows about them. One point is evaluated in plain floats: arrays of one number cost
-    ten times as much.
+    rows about them. One point is evaluated in plain floats, because arrays of one
+    number take ten times as long; a stack of points is evaluated in arrays.
     """
 
     def __init__(self, labeled: LabeledLikelihood) -> None:
@@ -279,51 +288,71 @@ class _TwoClasses:
             self._constant += float(labeled.counts @ labeled.log_priors)
 
     def value(self, point: Array) -> Any:
-        numbers, _ = self._numbers(point)
+        """Return the log likelihood at a point (2, 1 + rank) or a stack of points."""
+        numbers: tuple[Any, ...]
+        if point.ndim == 2:
+            numbers, _ = self._numbers_of_point(point)
+        else:
+            numbers, _ = self._numbers_of_stack(point)
         value, _ = self._value_and_slopes(np.log, *numbers)
         return value
 
     def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
         """Evaluate a point (2, 1 + rank) or a stack of points.
 
-        The gradient of the first class is returned, with the second one balancing it.
+        The second class moves against the first one: its row of the gradient is zero.
         """
-        numbers, rows = self._numbers(point)
-        log = math.log if point.ndim == 2 else np.log
-        value, slopes = self._value_and_slopes(log, *numbers)
+        if point.ndim == 2:
+            return self._evaluate_point(point)
+        return self._evaluate_stack(point)
+
+    def _evaluate_point(self, point: Array) -> tuple[float, Array]:
+        numbers, rows = self._numbers_of_point(point)
+        value, slopes = self._value_and_slopes(math.log, *numbers)
         by_share, by_square, by_first, by_second, by_scatter = slopes
         gradient = np.zeros(point.shape)
+        gradient[0, 0] = by_share
+        # b'b and b'W b are quadratic in b, hence the factors 2.
+        factors = [2 * by_square, by_first, by_second, 2 * by_scatter]
+        np.dot(factors, rows, out=gradient[0, 1:])
+        return value, gradient
+
+    def _evaluate_stack(self, points: Array) -> tuple[Array, Array]:
+        numbers, scattered = self._numbers_of_stack(points)
+        value, slopes = self._value_and_slopes(np.log, *numbers)
+        by_share, by_square, by_first, by_second, by_scatter = slopes
+        gradient = np.zeros(points.shape)
         gradient[..., 0, 0] = by_share
         # b'b and b'W b are quadratic in b, hence the factors 2.
-        if point.ndim == 2:
-            factors = [2 * by_square, by_first, by_second, 2 * by_scatter]
-            np.dot(factors, rows, out=gradient[0, 1:])
-            return value, gradient
         by_b = gradient[..., 0, 1:]
-        by_b += (2 * by_square)[..., None] * point[..., 0, 1:]
-        by_b += (2 * by_scatter)[..., None] * rows
+        by_b += (2 * by_square)[..., None] * points[..., 0, 1:]
+        by_b += (2 * by_scatter)[..., None] * scattered
         by_b += np.stack([by_first, by_second], axis=-1) @ self._means
         return value, gradient
 
-    def _numbers(self, point: Array) -> tuple[tuple[Any, ...], Array]:
-        """Return r, b'b, b'm_1, b'm_2 and b'W b, and their derivatives by b.
+    def _numbers_of_point(self, point: Array) -> tuple[tuple[float, ...], Array]:
+        """Return r, b'b, b'm_1, b'm_2 and b'W b, and the rows b, m_1, m_2 and W b.
 
-        These are the rows b, m_1, m_2 and W b, up to factors 2; for a stack only W b.
+        The rows are the derivatives of the last four numbers by b, but for a factor 2
+        in the first and in the last one.
         """
-        b = point[..., 0, 1:]
-        if point.ndim == 2:
-            rows = np.empty((4, len(b)))
-            rows[0] = b
-            rows[1:3] = self._means
-            np.dot(b, self._within, out=rows[3])
-            return (float(point[0, 0]), *np.dot(rows, b).tolist()), rows
+        b = point[0, 1:]
+        rows = np.empty((4, len(b)))
+        rows[0] = b
+        rows[1:3] = self._means
+        np.dot(b, self._within, out=rows[3])
+        return (float(point[0, 0]), *np.dot(rows, b).tolist()), rows
+
+    def _numbers_of_stack(self, points: Array) -> tuple[tuple[Array, ...], Array]:
+        """Return r, b'b, b'm_1, b'm_2 and b'W b of every point, and the rows W b."""
+        b = points[..., 0, 1:]
         scattered = b @ self._within
         along_means = b @ self._means.T
         square = np.einsum("...d,...d->...", b, b)
         along_scatter = np.einsum("...d,...d->...", b, scattered)
         first_mean = along_means[..., 0]
         second_mean = along_means[..., 1]
-        numbers = (point[..., 0, 0], square, first_mean, second_mean, along_scatter)
+        numbers = (points[..., 0, 0], square, first_mean, second_mean, along_scatter)
         return numbers, scattered
 
     def _value_and_slopes(
@@ -335,7 +364,7 @@ class _TwoClasses:
         second_mean: Any,
         scatter: Any,
     ) -> tuple[Any, tuple[Any, ...]]:
-        """Return the likelihood and its derivatives by the five numbers it depends on.
+        """Return the likelihood and its derivatives by the five numbers.
 
         The numbers are r, b'b, b'm_1, b'm_2 and b'W b. Let D = diag(r, 1 - r). Then
 
@@ -359,7 +388,8 @@ class _TwoClasses:
                                   / |D - B'B|
             d along/d b'b = (along + 2 (pull_2 - pull_1)) / |D - B'B|
 
-        and the other derivatives at sight.
+        The other derivatives are immediate. ``log`` is that of floats, of arrays or of
+        complex numbers, whichever the five numbers are.
         """
         n_first, n_second = self._counts
         keep = self._keep
@@ -367,9 +397,9 @@ class _TwoClasses:
         rest = 1 - r
         det_shares = r * rest
         det_core = det_shares - square
-        # The derivative of |D| and of |D - B'B| by r.
+        # |D| and |D - B'B| have the same derivative by r.
         det_slope = 1 - 2 * r
-        per_det = 1 / det_core
+        per_core = 1 / det_core
 
         first_ratio = n_first / r
         second_ratio = n_second / rest
@@ -387,24 +417,25 @@ class _TwoClasses:
             scatter
             + n_first * first_offset * first_offset
             + n_second * second_offset * second_offset
-        ) * per_det
+        ) * per_core
 
-        # Determinants are divided before the logarithm and in the slope alike.
+        # |M|, in the value and in its derivative alike, so that they agree to rounding.
         det = det_core / det_shares
         value = self._constant - half_weight * log(det) - (trace + along) / (2 * keep)
         pulls = (first_pull / r + second_pull / rest) * det_shares
         by_r = (along * det_slope / 2 - pulls) / keep
         by_r = by_r - half_weight * det_slope * (1 - det)
-        by_r = by_r * per_det
+        by_r = by_r * per_core
         if self._has_free_priors:
             value = value + n_first * log(r) + n_second * log(rest)
             by_r = by_r + first_ratio - second_ratio
+        # Half of the derivative of ``along`` by b'b, times |D - B'B|.
         pushed = second_pull - first_pull + along / 2
-        by_square = per_det * (half_weight - pushed / keep)
+        by_square = per_core * (half_weight - pushed / keep)
         by_square = by_square - trace_by_square / (2 * keep)
-        by_first_mean = (first_ratio - n_first * first_offset * per_det) / keep
-        by_second_mean = -(second_ratio + n_second * second_offset * per_det) / keep
-        by_scatter = per_det / (-2 * keep)
+        by_first_mean = (first_ratio - n_first * first_offset * per_core) / keep
+        by_second_mean = -(second_ratio + n_second * second_offset * per_core) / keep
+        by_scatter = per_core / (-2 * keep)
         return value, (by_r, by_square, by_first_mean, by_second_mean, by_scatter)
 
     def hessian(self, point: Array) -> Array:
@@ -413,7 +444,7 @@ class _TwoClasses:
         The second derivatives by the five numbers are complex steps of the first ones,
         Im f'(x + ih) / h, which are exact to rounding.
         """
-        numbers, rows = self._numbers(point)
+        numbers, rows = self._numbers_of_point(point)
         _, slopes = self._value_and_slopes(math.log, *numbers)
         second = np.empty((5, 5))
         for i in range(5):
@@ -435,9 +466,9 @@ class _TwoClasses:
 
 
 def _chain(rows: Array, columns: Array, other: Array) -> Array:
-    """Return rows @ columns @ other, of K x d, d x K and K x d.
+    """Return the product of matrices of K x d, d x K and K x d.
 
-    The smaller of the K x K and the d x d matrix is formed.
+    Of the two products that can be formed first, the smaller one is.
     """
     if rows.shape[-2] <= rows.shape[-1]:
         return np.asarray((rows @ columns) @ other)
@@ -445,12 +476,12 @@ def _chain(rows: Array, columns: Array, other: Array) -> Array:
 
 
 def _above_floor(point: Array) -> tuple[AnyArray, Array]:
-    """Return a mask of points at or below the floor, and all points moved above it."""
+    """Return which points are at or below the floor, and all points moved above it."""
     is_floored = np.logical_not(smallest_eigenvalue(point) > FLOOR)
     if not is_floored.any():
         return is_floored, point
     lifted = point.copy()
-    # Outside the set of all points a class may have no weight at all.
+    # A point outside the attainable set may give a class no weight.
     lifted[..., 0] = np.maximum(lifted[..., 0], FLOOR)
     lifted[..., 0] /= lifted[..., 0].sum(axis=-1, keepdims=True)
     # Shorter class sums raise the smallest eigenvalue to twice the floor.
@@ -461,7 +492,7 @@ def _above_floor(point: Array) -> tuple[AnyArray, Array]:
 
 
 class PreciseMeans(NamedTuple):
-    """Class means of points times M^-1, the inverse of their covariance.
+    """Class means of a point, times the precision matrix M^-1.
 
     Attributes
     ----------
@@ -476,11 +507,11 @@ class PreciseMeans(NamedTuple):
 
 
 def precise_means(point: Array, *, is_for_newton: bool = False) -> PreciseMeans:
-    """Return the precise means of a point above the floor, or of a stack of points.
+    """Return M^-1 mu_k for a point above the floor, or for a stack of points.
 
-    The two halves of an inverse round differently. Newton steps are self-adjoint only
-    if they agree: ``is_for_newton`` averages them, without which paths take more steps
-    and end at larger gaps.
+    Rounding makes a computed inverse slightly asymmetric, and the system of a Newton
+    step is self-adjoint only if the inverse is symmetric. ``is_for_newton`` makes it
+    so; without that, paths take more steps and end at larger gaps.
     """
     r = point[..., 0]
     b = point[..., 1:]
@@ -514,8 +545,8 @@ def _precise_means_of_two(r: Array, b: Array) -> PreciseMeans:
     """
     first, second = r.tolist()
     square = float(b[0] @ b[0])
-    # The product is formed as in ``smallest_eigenvalue``, which says whether it is
-    # larger than the square.
+    # The product is rounded as in ``smallest_eigenvalue``: where that is positive, the
+    # difference is, too.
     det_shares = first * second
     det_core = det_shares - square
     first_slope = second / det_core
@@ -535,7 +566,7 @@ def _log_det(covariance: Array) -> Any:
 def change_of_precise_means(
     point: Array, precise: PreciseMeans, direction: Array
 ) -> Array:
-    """Differentiate the rows of precise means at one point along directions.
+    """Differentiate ``PreciseMeans.rows`` at one point along directions.
 
     The rows are V = P b with P = (D - B'B)^-1. P changes by -P d(D - B'B) P, hence
 
@@ -566,9 +597,10 @@ def smallest_eigenvalue(point: Array) -> Any:
             return -math.inf
         return 1 - float(b[0] @ b[0]) / (first * second)
     if not r.min(initial=1) > 0:
-        is_shared = (r > 0).all(axis=-1)
+        # Classes without weight get any numbers: the result is not used.
+        have_weights = (r > 0).all(axis=-1)
         filled = np.where(r[..., None] > 0, point, 1.0)
-        return np.where(is_shared, smallest_eigenvalue(filled), -np.inf)
+        return np.where(have_weights, smallest_eigenvalue(filled), -np.inf)
     if point.shape[-2] == 2:
         # The class sums of z balance: B D^-1 B' has one eigenvalue that is not zero.
         first_sum = b[..., 0, :]

@@ -17,7 +17,7 @@ from .fit import Fit, supervised_fit
 from .fit_inputs import Needs, is_normalized
 from .labels import FREE
 
-# Attributes where no label can be held out.
+# Attributes of a fit for which no label could be held out.
 _UNTESTED = {"error_": None, "error_interval_": None, "loss_": None, "n_tested_": 0}
 
 
@@ -25,16 +25,16 @@ _UNTESTED = {"error_": None, "error_interval_": None, "loss_": None, "n_tested_"
 class AverageLDA(LinearGaussianClassifier):
     """The average of four fits: three kinds of EM, and logistic regression.
 
-    Made for a handful of labels on features of a frozen network, where no label can be
-    spared to choose a method. The scores of four linear classifiers, each scaled to
-    unit spread, are averaged: EM; EM whose class sizes among the unlabeled rows
+    It is made for a handful of labels on features of a frozen network, where no label
+    can be spared to choose a method. The scores of four linear classifiers, each scaled
+    to unit spread, are averaged: EM; EM whose class sizes among the unlabeled rows
     approach those among the labels; EM whose shrinkage falls from 0.9 in steps; and
-    logistic regression of the labeled rows. The class means of the first two are drawn
-    to the labeled rows: those of a class of n labels by n / (n + 8). With 64 features
-    or more these two start from labels that spread to neighbors among the rows. Where
-    classes have two labels or more, a cross-validation weighs the four by their errors
-    and sets how sure the probabilities are. It is again a model of Gaussian classes
-    with one covariance.
+    logistic regression of the labeled rows. The class means of the first two are pulled
+    toward the labeled rows, by the share n / (n + 8) for a class of n labels. With 64
+    features or more, these two start from labels that were spread to neighboring rows.
+    If some class has two labels or more, a cross-validation weights the four by their
+    errors and sets how confident the probabilities are. The result is again a model of
+    Gaussian classes with one covariance.
 
     Parameters
     ----------
@@ -42,19 +42,20 @@ class AverageLDA(LinearGaussianClassifier):
         Class priors in the order of ``classes_``, or class -> prior. None estimates
         them.
     shrinkage : float in [0, 1) or "auto", default="auto"
-        Share of the mean variance within classes on the diagonal of the covariance, of
-        all EMs; "auto" is the geometric mean of those of Chen et al. for the labeled
-        rows, about class means, and for all rows. None is 0.
+        Share of the mean variance within classes on the diagonal of the covariance, in
+        all three kinds of EM. "auto" is the geometric mean of two shrinkages by the
+        formula of Chen et al.: that for the labeled rows about their class means, and
+        that for all rows. None is 0.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
-        Shares of the classes among the unlabeled rows, if they are known; all EMs
-        approach them. "auto" is None: the average learns them. "free" leaves out the
-        member that approaches the shares among the labels, for labels of rows that were
-        chosen instead of drawn at random.
+        Shares of the classes among the unlabeled rows, if they are known: all three
+        kinds of EM approach them. "auto" is the same as None: the average learns them.
+        "free" leaves out the member that approaches the shares among the labels, and
+        suits labels of rows that were chosen, not drawn at random.
     normalize : bool or "auto", default="auto"
         Whether rows are scaled to length 1, about their mean if that is far from zero,
-        as suits features of a network. "auto": with 64 features or more.
+        which suits features of a network. "auto" scales with 64 features or more.
     n_jobs : int, default=None
         Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
         says otherwise, -1 is all cores. The fit does not depend on it.
@@ -79,8 +80,9 @@ class AverageLDA(LinearGaussianClassifier):
     member_weights_ : dict
         Weight of every member: "em", "annealed", "labeled shares" and "logistic".
     error_ : float or None
-        Share of new rows that get a wrong class, from the held-out labels of that
-        cross-validation; None with fewer than 8 of them, or 3 a class on average.
+        Share of new rows that get a wrong class, estimated from the labels that the
+        cross-validation held out; None with fewer than 8 of them, or with fewer than 3
+        labels per class on average.
     error_interval_ : tuple of two floats or None
         Its 90 % interval.
     loss_ : float or None
@@ -135,7 +137,8 @@ class AverageLDA(LinearGaussianClassifier):
         attributes = {
             **_UNTESTED,
             "member_weights_": average.member_weights,
-            "n_passes_": 1 + average.n_passes,
+            # Two passes more: for the moments, and for the model of the averaged rule.
+            "n_passes_": 2 + average.n_passes,
         }
         if average.held_out is not None and not is_free:
             attributes |= self._error_attributes(average.held_out, problem)
@@ -143,13 +146,15 @@ class AverageLDA(LinearGaussianClassifier):
         return Fit(model, attributes, rule=average.rule)
 
     def _error_attributes(self, held_out: HeldOut, problem: Problem) -> dict[str, Any]:
-        """Return what held-out labels say of the fit to all rows."""
+        """Return what the held-out labels say about the fit to all rows."""
         assert problem.labeled_rows is not None
-        # On tables more unlabeled rows hardly help.
+        # The fits of the cross-validation read a sample of the unlabeled rows. On
+        # features of a network more of them would help, on tables hardly.
         share_of_unlabeled = 1.0
         if is_normalized(self.normalize, self.n_features_in_):
             share_of_unlabeled = held_out.n_unlabeled / problem.unlabeled.n_rows
-        # The bootstrap draws rows by their index: sorted, their order does not matter.
+        # The bootstrap draws rows by their index. They are sorted, so that the estimate
+        # does not depend on the order in which they were passed.
         order = np.argsort(held_out.losses)
         estimate = estimate_final_error(
             held_out.losses[None, order],

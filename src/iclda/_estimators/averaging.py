@@ -1,9 +1,19 @@
 """The average of fits that use the unlabeled rows differently.
 
-Its members are three kinds of EM and logistic regression. ``average_rule`` is the mean
-of their scores, weighed by their errors on held-out labels: ``AverageLDA`` predicts by
-it. Other classifiers take the shares of the classes among the unlabeled rows from it
-(``learn_shares``).
+Its members are three kinds of EM and logistic regression. ``average_rule`` returns the
+mean of their scores, weighted by their errors on held-out labels, by which
+``AverageLDA`` predicts. Other classifiers learn the shares of the classes among the
+unlabeled rows from it (``learn_shares``). In the order of a fit:
+
+1. Choose the labeled rows, and join them and a sample of the others in a graph of
+   neighbors (``_find_neighbors``).
+2. Fit the members to all labels (``_fit_members``).
+3. Fit them again without the labels of each fold (``_score_held_out``), which gives
+   their weights and the scale of the averaged scores.
+4. Average the scores.
+
+To *spread* labels is to pass them on to neighbors. Scores of *unit spread* have mean
+square 1 over all rows and classes.
 """
 
 from __future__ import annotations
@@ -40,51 +50,56 @@ from .._messages import FitError
 from .._rows.memory import MemoryRows
 from .._rows.unit_length import MANY_FEATURES
 
-# Rounds of EM: more of them change few labels.
+# Rounds of EM: after these, further rounds change few labels.
 _N_ROUNDS = 20
-# The annealed EM makes this many rounds with each of these shrinkages, as far as they
-# exceed that of the fit, ...
+# The annealed EM makes a few rounds with each of these shrinkages that is larger than
+# that of the fit, and its last rounds with that of the fit.
 _ANNEALING_SHRINKAGES = (0.9, 0.7, 0.5)
 _N_ROUNDS_AT_EACH_SHRINKAGE = 3
-# ... and then this many with that of the fit.
 _N_LAST_ROUNDS = 6
 
 # Logistic regression and cross-validation use at most this many labeled rows.
 _MAX_LABELED_ROWS = 10_000
-# Rows times features times classes times rounds of the logistic regression, ...
+# The product of rows, features, classes and rounds of logistic regression may be this
+# large, and the number of rounds is at least and at most the following.
 _LOGISTIC_WORK = 5e10
-# ... and the fewest and the most rounds that this may allow.
 _MIN_LOGISTIC_ROUNDS = 10
 _MAX_LOGISTIC_ROUNDS = 100
 
-# Labels spread on a graph in which every row is joined to this many neighbors.
+# Labels are spread on a graph in which every row is joined to this many neighbors.
 _N_NEIGHBORS = 9
-# The graph has at most this many labeled rows, and this many unlabeled ones.
+# The graph has at most this many labeled rows, and as many unlabeled ones.
 _MAX_ROWS_IN_GRAPH = 2_500
 _N_SPREADING_ROUNDS = 30
-# The share of its labels that a row takes from its neighbors in a round.
-_SPREADING_SHARE = 0.9
+# Share of its labels that a row takes from its neighbors in a round.
+_SHARE_FROM_NEIGHBORS = 0.9
 
-# Weights of the members where no label can be held out.
+# Weights of the members if no label can be held out.
 _UNTESTED_WEIGHTS = {"em": 2.0, "annealed": 2.0, "labeled shares": 1.0, "logistic": 1.0}
-# Scores of unit spread are multiplied by this where no label can be held out ...
-_UNTESTED_SURENESS = 2.0
-# ... and where some can, this factor counts like a sample of this many rows.
-_SURENESS_PRIOR_ROWS = 2.0
-# Members are weighed by exp(-20 x share of wrong rows) ...
+# Averaged scores of unit spread become log odds by a factor. This is the factor if no
+# label can be held out; otherwise it counts as much as this many held-out rows.
+_UNTESTED_SCALE = 2.0
+_SCALE_PRIOR_ROWS = 2.0
+# The logarithm of the factor is sought between these.
+_LOG_SCALE_BOUNDS = (-3.0, 5.0)
+# If many rows are held out, the weight of a member is exp(-20 x share of wrong rows).
 _WEIGHT_SHARPNESS = 20.0
-# ... if many rows are tested; with this many rows, by half of that exponent.
+# With this many held-out rows the exponent is half of that.
 _CAUTIOUS_TESTED_ROWS = 20.0
-# Folds of the labeled rows.
+# Largest number of folds of the labeled rows.
 _MAX_FOLDS = 4
-# Fits without held-out labels read this many unlabeled rows: at most the second number,
-# and at least the first, however large rows x features x classes are.
-_MIN_TESTED_WITH_ROWS = 1_000
-_MAX_TESTED_WITH_ROWS = 2_500
-_TESTED_WITH_WORK = 5e7
+# Fits without held-out labels read a sample of the unlabeled rows. The product of its
+# rows, features and classes may be this large, and the number of rows is at least and
+# at most the following.
+_SAMPLE_WORK = 5e7
+_MIN_SAMPLE_ROWS = 1_000
+_MAX_SAMPLE_ROWS = 2_500
 
-# Added to the number of rows of every class, so that no learned share is 0.
+# Rows added to every class, so that no learned share is 0.
 _PSEUDO_COUNT = 0.5
+
+# Stands in for a size of zero in a quotient.
+_TINY = 1e-300
 
 # Labeled rows in frame coordinates, their codes, and their weights.
 Labeled = tuple[Array, AnyArray, Array]
@@ -92,9 +107,10 @@ Labeled = tuple[Array, AnyArray, Array]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Losses of labeled rows, and whether they are wrong, by averages without them.
+    """Losses of labeled rows, predicted by averages of fits without their labels.
 
-    ``n_unlabeled`` is the number of unlabeled rows of these fits.
+    ``is_wrong`` tells which rows got a wrong class. ``n_unlabeled`` is the number of
+    unlabeled rows that the fits read.
     """
 
     losses: Array
@@ -107,7 +123,8 @@ class HeldOut:
 class AverageRule:
     """The averaged scores, in frame coordinates.
 
-    ``held_out`` is None where no class has two labels.
+    ``n_passes`` counts the passes in which the members were fitted. ``held_out`` is
+    None if no label could be held out.
     """
 
     rule: LinearRule
@@ -121,35 +138,36 @@ def average_rule(
 ) -> AverageRule:
     """Average the scores of the members.
 
-    Labels that can be held out weigh and scale them. ``with_shares`` tells whether a
-    member approaches the shares of the classes among the labeled rows.
+    Their weights, and the scale of the average, come from held-out labels if there are
+    any. ``with_shares`` tells whether one member approaches the shares of the classes
+    among the labeled rows.
     """
     rows, codes, weights = labeled
     kept = draw_labeled(codes, np.flatnonzero(weights > 0), _MAX_LABELED_ROWS, 0)
     labeled = merge_copies(rows[kept], codes[kept], weights[kept])
     neighbors = _find_neighbors(problem, labeled)
-    spread = None
+    spread_sums = None
     if neighbors is not None:
-        spread = neighbors.spread(labeled[1], problem.n_classes)
-    rules = _members(problem, labeled, spread, with_shares)
+        spread_sums = neighbors.spread(labeled[1], problem.n_classes)
+    rules = _fit_members(problem, labeled, spread_sums, with_shares)
 
     member_weights = np.array([_UNTESTED_WEIGHTS[name] for name in rules])
-    sureness = _UNTESTED_SURENESS
+    scale = _UNTESTED_SCALE
     held_out = None
     folds = _folds(problem, labeled)
     if (folds != NO_FOLD).any():
-        tested = _held_out_scores(problem, labeled, neighbors, folds, with_shares)
+        tested = _score_held_out(problem, labeled, neighbors, folds, with_shares)
         member_weights = tested.member_weights()
-        sureness = tested.sureness(member_weights)
-        held_out = tested.predictions()
+        scale = tested.scale(member_weights)
+        held_out = tested.losses()
 
     rule = mean_of_rules(list(rules.values()), member_weights, problem.moments)
     shares = (member_weights / member_weights.sum()).tolist()
     return AverageRule(
-        LinearRule(sureness * rule.coef, sureness * rule.intercept, is_soft=True),
-        dict(zip(rules, shares, strict=True)),
-        1 + sum(len(_shrinkage_path(name, problem.shrinkage)) for name in rules),
-        held_out,
+        rule=LinearRule(scale * rule.coef, scale * rule.intercept, is_soft=True),
+        member_weights=dict(zip(rules, shares, strict=True)),
+        n_passes=sum(len(_shrinkage_path(name, problem.shrinkage)) for name in rules),
+        held_out=held_out,
     )
 
 
@@ -157,8 +175,8 @@ def average_rule(
 class LearnedShares:
     """Shares of the classes among the unlabeled rows, as the average predicts them.
 
-    ``proportions`` are the least and the largest share (K, 2) of each class, which are
-    equal; ``start`` are the averaged scores.
+    ``proportions`` (K, 2) has each share twice, as the least and as the largest one.
+    ``start`` are the averaged scores, with which the fit may begin.
     """
 
     proportions: Array
@@ -174,7 +192,8 @@ def learn_shares(problem: Problem, labeled_rows: LabeledRows) -> LearnedShares:
     counts = sums.counts + _PSEUDO_COUNT
     shares = counts / counts.sum()
     proportions = np.column_stack([shares, shares])
-    return LearnedShares(proportions, average.rule, average.n_passes)
+    # One pass more predicted the classes.
+    return LearnedShares(proportions, average.rule, 1 + average.n_passes)
 
 
 def in_frame(problem: Problem, labeled_rows: LabeledRows) -> Labeled:
@@ -184,7 +203,7 @@ def in_frame(problem: Problem, labeled_rows: LabeledRows) -> Labeled:
 
 
 def _shrinkage_path(member: str, shrinkage: float) -> tuple[float, ...]:
-    """Return the shrinkages of the rounds of a member."""
+    """Return the shrinkage of every round of a member; logistic regression has none."""
     if member == "logistic":
         return ()
     if member != "annealed":
@@ -196,24 +215,28 @@ def _shrinkage_path(member: str, shrinkage: float) -> tuple[float, ...]:
     return path + (shrinkage,) * _N_LAST_ROUNDS
 
 
-def _members(
+def _fit_members(
     problem: Problem,
     labeled: Labeled,
-    spread: tuple[Array, Array] | None,
+    spread_sums: tuple[Array, Array] | None,
     with_shares: bool,
 ) -> dict[str, LinearRule]:
     """Return the scores of the members, in frame coordinates.
 
-    ``spread`` has the class weights and sums that the anchored members start from;
-    without it they start from the labeled rows.
+    ``spread_sums`` are class weights and sums of unlabeled rows, from which all kinds
+    of EM but the annealed one start; without them, they start from the labeled rows.
     """
     known = problem.proportions
     shrinkage = problem.shrinkage
-    start = None if spread is None else refit(problem, *spread, shrinkage)
+    start = None
+    if spread_sums is not None:
+        start = refit(problem, *spread_sums, shrinkage)
 
     proportions_by_member = {"em": known, "annealed": known}
     if known is None and with_shares:
-        shares = (problem.labeled.counts + 1) / (problem.labeled.counts + 1).sum()
+        # One row more in every class: shares of few labels are uncertain.
+        counts = problem.labeled.counts + 1
+        shares = counts / counts.sum()
         proportions_by_member["labeled shares"] = np.column_stack([shares, shares])
     rules = {}
     for name, proportions in proportions_by_member.items():
@@ -227,12 +250,13 @@ def _members(
 
 @dataclass(frozen=True)
 class _Neighbors:
-    """Graph of the labeled rows and a sample of the others.
+    """Graph of neighbors: the labeled rows and a sample of the others.
 
     Attributes
     ----------
     links : sparse array of shape (n_distinct, n_distinct)
-        Links of distinct rows to their nearest ones, normalized by their numbers.
+        Links of distinct rows to their nearest ones; each link is divided by the roots
+        of the numbers of links to its two rows.
     indices : ndarray of shape (n_rows,)
         Index of every row among the distinct ones.
     rows, weights : ndarray
@@ -247,7 +271,7 @@ class _Neighbors:
     def spread(self, codes: AnyArray, n_classes: int) -> tuple[Array, Array]:
         """Spread labels to neighbors; return class weights and sums of other rows.
 
-        ``codes`` are those of the labeled rows, -1 where a label is not used.
+        ``codes`` are those of the labeled rows, or -1 where a label is not to be used.
         """
         labeled = np.flatnonzero(codes >= 0)
         given = np.zeros((self.links.shape[0], n_classes))
@@ -255,7 +279,10 @@ class _Neighbors:
         shares = given
         for _ in range(_N_SPREADING_ROUNDS):
             from_neighbors = self.links @ shares
-            shares = _SPREADING_SHARE * from_neighbors + (1 - _SPREADING_SHARE) * given
+            shares = (
+                _SHARE_FROM_NEIGHBORS * from_neighbors
+                + (1 - _SHARE_FROM_NEIGHBORS) * given
+            )
 
         others = np.delete(np.arange(len(self.rows)), labeled)
         shares = shares[self.indices[others]]
@@ -265,10 +292,10 @@ class _Neighbors:
 
 
 def _find_neighbors(problem: Problem, labeled: Labeled) -> _Neighbors | None:
-    """Return the graph of neighbors.
+    """Return the graph of neighbors, or None.
 
-    None for tables, whose columns would have to be weighed first, with many labels, and
-    if all rows are equal.
+    There is none for tables, in which distances would depend on the units of columns,
+    for many labels, and if all rows are equal.
     """
     rows, _, weights = labeled
     if rows.shape[1] < MANY_FEATURES or len(rows) > _MAX_ROWS_IN_GRAPH:
@@ -279,8 +306,8 @@ def _find_neighbors(problem: Problem, labeled: Labeled) -> _Neighbors | None:
     if len(distinct) < 2:
         return None
     links = kneighbors_graph(distinct, min(_N_NEIGHBORS, len(distinct) - 1))
-    # A row that is the neighbor of many counts less to each, as in the LabelSpreading
-    # of scikit-learn.
+    # A row that is a neighbor of many rows counts less for each of them, as in the
+    # LabelSpreading of scikit-learn.
     n_links_to = np.maximum(np.asarray(links.sum(axis=0)).ravel(), 1.0)
     scale = scipy.sparse.diags_array(1 / np.sqrt(n_links_to))
     return _Neighbors(
@@ -295,7 +322,10 @@ def _find_neighbors(problem: Problem, labeled: Labeled) -> _Neighbors | None:
 def _logistic(
     problem: Problem, rows: Array, codes: AnyArray, weights: Array
 ) -> LinearRule:
-    """Fit logistic regression to the labeled rows, in units of mean variance 1."""
+    """Fit logistic regression to the labeled rows, in units of mean variance 1.
+
+    Its scores are returned in frame coordinates.
+    """
     moments = problem.moments
     variance = mean_variance_in_frame(
         moments.covariance, problem.frame, problem.n_left_out
@@ -308,7 +338,7 @@ def _logistic(
     n_rounds = int(np.clip(n_affordable, _MIN_LOGISTIC_ROUNDS, _MAX_LOGISTIC_ROUNDS))
     model = LogisticRegression(tol=1e-3, max_iter=n_rounds)
     with warnings.catch_warnings():
-        # It warns of many classes of one row each, and of rounds that did not end.
+        # It would warn of many classes of one row each, and of too few rounds.
         warnings.simplefilter("ignore")
         model.fit((rows - moments.mean) / unit, codes, sample_weight=weights)
 
@@ -319,20 +349,21 @@ def _logistic(
         coef = coef * [-0.5, 0.5]
         intercept = intercept * [-0.5, 0.5]
     if problem.log_priors is not None:
+        # The priors take the place of the shares of the classes among the labels.
         counts = problem.labeled.counts
         intercept = intercept + problem.log_priors - np.log(counts / counts.sum())
     return LinearRule(coef, intercept - moments.mean @ coef, is_soft=True)
 
 
 def _folds(problem: Problem, labeled: Labeled) -> AnyArray:
-    """Return the fold of every labeled row: rows are dealt by their lengths."""
+    """Return the fold of every labeled row; rows are dealt in the order of length."""
     rows, codes, _ = labeled
     lengths = (((rows - problem.moments.mean) * problem.frame.scale) ** 2).sum(axis=1)
     return ranked_folds(codes, lengths, _MAX_FOLDS)
 
 
 @dataclass(frozen=True)
-class _Tested:
+class _HeldOutScores:
     """Scores of labeled rows by members that were fitted without their labels.
 
     Attributes
@@ -342,7 +373,7 @@ class _Tested:
     codes, weights, folds : ndarray of shape (n_rows,)
         Class, weight and fold of every row.
     n_unlabeled : int
-        Number of unlabeled rows of the fits.
+        Number of unlabeled rows that the fits read.
     """
 
     scores: Array
@@ -352,7 +383,7 @@ class _Tested:
     n_unlabeled: int
 
     def member_weights(self) -> Array:
-        """Weigh the members by their errors."""
+        """Return weights of the members, which fall with their errors."""
         n_tested = float(self.weights.sum())
         is_wrong = self.scores.argmax(axis=2) != self.codes
         errors = is_wrong @ self.weights / n_tested
@@ -363,43 +394,52 @@ class _Tested:
         """Average the scores of the members, and scale them to unit spread."""
         scores = np.tensordot(member_weights / member_weights.sum(), self.scores, 1)
         squares = (scores**2).mean(axis=1)
-        spread = np.sqrt(self.weights @ squares / self.weights.sum())
-        return np.asarray(scores / max(float(spread), 1e-300))
+        size = np.sqrt(self.weights @ squares / self.weights.sum())
+        return np.asarray(scores / max(float(size), _TINY))
 
-    def sureness(self, member_weights: Array) -> float:
-        """Return the factor that makes the averaged scores the likeliest log odds."""
+    def scale(self, member_weights: Array) -> float:
+        """Return the factor by which averaged scores predict these rows best.
+
+        Scores times the factor are log odds: it maximizes their likelihood, with a
+        prior that keeps it near that of untested averages.
+        """
         scores = self.averaged(member_weights)
         own_scores = scores[np.arange(len(self.codes)), self.codes]
 
         def loss(log_factor: float) -> float:
             factor = np.exp(log_factor)
             log_losses = logsumexp(factor * scores, axis=1) - factor * own_scores
-            prior_loss = (log_factor - np.log(_UNTESTED_SURENESS)) ** 2
-            return float(self.weights @ log_losses + _SURENESS_PRIOR_ROWS * prior_loss)
+            prior_loss = (log_factor - np.log(_UNTESTED_SCALE)) ** 2
+            return float(self.weights @ log_losses + _SCALE_PRIOR_ROWS * prior_loss)
 
         best = scipy.optimize.minimize_scalar(
-            loss, bounds=(-3.0, 5.0), method="bounded"
+            loss, bounds=_LOG_SCALE_BOUNDS, method="bounded"
         )
         return float(np.exp(best.x))
 
-    def predictions(self) -> HeldOut:
-        """Predict the rows of each fold, with weights from the labels of the others."""
+    def losses(self) -> HeldOut:
+        """Return the losses of the average, whose weights are tested, too.
+
+        Rows of a fold are predicted with the weights and the scale that the labels of
+        the other folds give.
+        """
 
         def predict(train: AnyArray, test: AnyArray) -> Array:
             others = self._rows(train)
             member_weights = others.member_weights()
-            scores = others.sureness(member_weights) * self.averaged(member_weights)
+            scores = others.scale(member_weights) * self.averaged(member_weights)
             return np.asarray(softmax(scores[test], axis=1))
 
         probabilities = predict_held_out(predict, self.folds)
-        # Members are only weighed here: no fit can fail.
+        # No fit can fail, because the members are not fitted here.
         assert not isinstance(probabilities, FitError)
         losses, is_wrong = row_losses(probabilities, self.codes)
         n_folds = len(np.unique(self.folds))
         return HeldOut(losses, is_wrong, n_folds, self.n_unlabeled)
 
-    def _rows(self, rows: AnyArray) -> _Tested:
-        return _Tested(
+    def _rows(self, rows: AnyArray) -> _HeldOutScores:
+        """Return the scores of some of the rows."""
+        return _HeldOutScores(
             self.scores[:, rows],
             self.codes[rows],
             self.weights[rows],
@@ -408,20 +448,20 @@ class _Tested:
         )
 
 
-def _held_out_scores(
+def _score_held_out(
     problem: Problem,
     labeled: Labeled,
     neighbors: _Neighbors | None,
     folds: AnyArray,
     with_shares: bool,
-) -> _Tested:
+) -> _HeldOutScores:
     """Fit the members without the labels of each fold, and score its rows.
 
-    The fits read a sample of the unlabeled rows, and the rows of the fold.
+    The unlabeled rows of these fits are a sample, and the rows of the fold.
     """
     rows, codes, weights = labeled
-    n_affordable = _TESTED_WITH_WORK / (rows.shape[1] * problem.n_classes)
-    n_sample = int(np.clip(n_affordable, _MIN_TESTED_WITH_ROWS, _MAX_TESTED_WITH_ROWS))
+    n_affordable = _SAMPLE_WORK / (rows.shape[1] * problem.n_classes)
+    n_sample = int(np.clip(n_affordable, _MIN_SAMPLE_ROWS, _MAX_SAMPLE_ROWS))
     sample, sample_weights = problem.unlabeled.sample(n_sample, 0)
 
     def scores_of_members(train: AnyArray, test: AnyArray) -> Array:
@@ -436,12 +476,12 @@ def _held_out_scores(
             unlabeled=unlabeled,
             unlabeled_moments=None,
         )
-        spread = None
+        spread_sums = None
         if neighbors is not None:
             known_codes = codes.copy()
             known_codes[test] = -1
-            spread = neighbors.spread(known_codes, problem.n_classes)
-        members = _members(reduced, known, spread, with_shares).values()
+            spread_sums = neighbors.spread(known_codes, problem.n_classes)
+        members = _fit_members(reduced, known, spread_sums, with_shares).values()
         scaled = [of_unit_spread(rule, reduced.moments) for rule in members]
         return np.stack([rule.scores(rows[test]).T for rule in scaled], axis=1)
 
@@ -449,11 +489,11 @@ def _held_out_scores(
     if isinstance(scores, FitError):
         raise scores
     is_tested = folds != NO_FOLD
-    return _Tested(
-        # Members come first.
-        np.ascontiguousarray(scores.swapaxes(0, 1)),
-        codes[is_tested],
-        weights[is_tested],
-        folds[is_tested],
-        len(sample),
+    return _HeldOutScores(
+        # The folds were joined along the rows: now members come first.
+        scores=np.ascontiguousarray(scores.swapaxes(0, 1)),
+        codes=codes[is_tested],
+        weights=weights[is_tested],
+        folds=folds[is_tested],
+        n_unlabeled=len(sample),
     )

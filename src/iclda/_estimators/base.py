@@ -31,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._core import AnyArray, Array
 from .._core.gaussian import Gaussians
 from .._core.problem import Problem
-from .._core.rowspace import LogLikelihood
+from .._core.rowspace import FeatureSpace, LogLikelihood
 from .._core.solvers import Limits, Outcome
 from .._core.solvers.supervised import gains_over, supervised_reference
 from .._messages import plural, warn
@@ -77,7 +77,7 @@ from .rows_reader import RowsReader
 _FitMethod = TypeVar("_FitMethod", bound=Callable[..., Any])
 
 AT_LEAST_ONE = [Interval(Integral, 1, 2**63 - 1, closed="both")]
-# Python's integers may be too large for a float.
+# A larger integer of Python is a valid ``Real``, but may overflow as a float.
 MAX_REAL_PARAMETER = 1e300
 _CONSTRAINTS: dict[str, Any] = {
     "priors": ["array-like", dict, None],
@@ -109,7 +109,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     """Base class of classifiers with linear scores."""
 
     _needs: ClassVar[Needs] = Needs()
-    # Rules for parameters that no other classifier has.
+    # Rules for the parameters that only this classifier has.
     _own_constraints: ClassVar[dict[str, Any]] = {}
 
     priors: Any = None
@@ -126,11 +126,13 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def _parameter_constraints(self) -> dict[str, Any]:
+        """Rules for all parameters, under the name that scikit-learn looks for."""
         known = {**_CONSTRAINTS, **self._own_constraints}
         return {name: known[name] for name in self.get_params(deep=False)}
 
     @property
     def _limits(self) -> Limits:
+        """Limits of the iteration; a method without ``tol`` has the tolerance 0."""
         return Limits(self.max_iter, getattr(self, "tol", 0.0))
 
     @_validated
@@ -148,16 +150,16 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, labeled and unlabeled; or a source of rows: files, arrays on a device,
-            Dask.
+            Labeled and unlabeled rows, or a source of rows: files, an array on a
+            device, or a Dask collection.
         y : array-like of shape (n_samples,)
             Class of every row of X, or the marker ``unlabeled``.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows of X. Weight 2 counts like the row twice, weight 0 like
-            no row. Only ratios of weights matter, but for ``shrinkage="auto"`` and the
-            average, to which they are numbers of rows.
+            Weights of the rows of X. A row of weight 2 counts as two rows, one of
+            weight 0 as none. Only the ratios of weights matter, except to
+            ``shrinkage="auto"`` and ``AverageLDA``, which take them as numbers of rows.
         X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
-            Further unlabeled rows, with the same features; or a source of rows.
+            Further unlabeled rows with the same features, or a source of rows.
         sample_weight_unlabeled : array-like of shape (n_unlabeled,), default=None
             Weights of the rows of X_unlabeled.
 
@@ -179,7 +181,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             )
             self._fit_inputs(inputs)
         except BaseException:
-            # Never a mixture of two fits: the earlier one stays, or none.
+            # After a failure the classifier is as before, not a mixture of two fits.
             self.__dict__.clear()
             self.__dict__.update(earlier)
             raise
@@ -198,7 +200,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         self.__dict__.update(moved_like(inputs.arguments.X, vars(self)))
 
     def _check_problem(self, problem: Problem, inputs: FitInputs) -> None:
-        """Raise errors and show warnings about rows before they are fitted."""
+        """Raise errors and give warnings about the rows before they are fitted."""
         space = inputs.space
         names = inputs.feature_names
         variances = space.variances(problem.moments.covariance)
@@ -208,62 +210,66 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         warn(*check_unlabeled_mean(problem, space, names))
 
     def _completed(self, fit: Fit, problem: Problem, inputs: FitInputs) -> Fit:
-        """Return a fit in all features, with the attributes that all fits have."""
+        """Return the fit with a model of all features and the common attributes."""
         attributes: dict[str, Any] = {"rank_": problem.rank, **fit.attributes}
         outcome = fit.outcome
         if self._needs.unlabeled_rows and not inputs.uses_unlabeled:
+            # The supervised fit takes the place of an iteration, and counts as one.
             attributes["n_passes_"] = 0
             if hasattr(self, "max_iter"):
                 attributes["n_iter_"] = 1
                 outcome = Outcome.CONVERGED
         elif inputs.learned_shares is not None:
             attributes["n_passes_"] += inputs.learned_shares.n_passes
-        model = fit.model
-        if isinstance(model, Gaussians):
-            attributes.setdefault("shrinkage_", problem.shrinkage)
-            variance = fit.variance_left_out
-            if fit.labeled_span is None:
-                variance = problem.target_variance
-            model = inputs.space.model(model, variance)
-            for name, value in fit.attributes.items():
-                if isinstance(value, LogLikelihood):
-                    attributes[name] = value.lifted(model, fit.model)
-        return replace(fit, model=model, attributes=attributes, outcome=outcome)
+        if not isinstance(fit.model, Gaussians):
+            return replace(fit, attributes=attributes, outcome=outcome)
+        attributes.setdefault("shrinkage_", problem.shrinkage)
+        completed = replace(fit, attributes=attributes, outcome=outcome)
+        return _lifted(completed, problem, inputs.space)
 
     def _judge(self, problem: Problem, fit: Fit, inputs: FitInputs) -> Outcome | None:
         """Return the outcome of a fit, and warn of what is wrong with it."""
         name = type(self).__name__
-        names = inputs.feature_names
-        if fit.labeled_span is None:
-            variances = inputs.space.variances(problem.moments.covariance)
-            warn(*check_span(variances, fit.attributes["rank_"], names))
-        else:
-            variances = inputs.space.variances(inputs.labeled.moments.covariance)
-            warn(
-                *check_labeled_span(
-                    name,
-                    fit.labeled_span,
-                    variances,
-                    names,
-                    n_labeled=inputs.n_labeled,
-                    is_shrunk=self.shrinkage is not None,
-                )
-            )
+        self._warn_of_ignored_directions(problem, fit, inputs)
 
         outcome = fit.outcome
         if _is_unbounded(problem, fit):
-            warn(unbounded_warning(name, problem, fit.model, names))
+            warn(unbounded_warning(name, problem, fit.model, inputs.feature_names))
             outcome = Outcome.UNBOUNDED
         elif outcome not in (None, Outcome.CONVERGED):
             outcome = self._warn_not_converged(problem, fit)
 
-        # The warning advises to pass proportions.
-        is_free = getattr(self, "proportions", FREE) is None
-        if is_free and inputs.uses_unlabeled and fit.labeled_span is None:
+        # The way out that the warning names is to pass proportions: it is for
+        # classifiers that take them, and for users who have not passed any.
+        could_pass_proportions = getattr(self, "proportions", FREE) is None
+        rests_on_all_rows = inputs.uses_unlabeled and not fit.rests_on_labeled_rows
+        if could_pass_proportions and rests_on_all_rows:
             class_weights = fit.model.class_weights
             classes = inputs.labels.classes
             warn(*check_lost_class(name, problem, class_weights, classes))
         return outcome
+
+    def _warn_of_ignored_directions(
+        self, problem: Problem, fit: Fit, inputs: FitInputs
+    ) -> None:
+        """Warn if the rows on which the fit rests do not span all dimensions."""
+        names = inputs.feature_names
+        span = fit.labeled_span
+        if span is None:
+            variances = inputs.space.variances(problem.moments.covariance)
+            warn(*check_span(variances, fit.attributes["rank_"], names))
+            return
+        variances = inputs.space.variances(inputs.labeled.moments.covariance)
+        warn(
+            *check_labeled_span(
+                type(self).__name__,
+                span,
+                variances,
+                names,
+                n_labeled=inputs.n_labeled,
+                is_shrunk=self.shrinkage is not None,
+            )
+        )
 
     def _warn_not_converged(self, problem: Problem, fit: Fit) -> Outcome:
         """Warn that an iteration stopped early, and return what stopped it."""
@@ -272,10 +278,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         sentence: str = fit.detail
         if hasattr(self, "max_iter"):
             n_iter = fit.attributes["n_iter_"]
-            # Without a limit of the user, one more round would have been wanted.
+            # If max_iter is None, the iteration would have made at least one more step.
             wanted = self.max_iter or n_iter + 1
-            is_short = outcome in (Outcome.MAX_ITERATIONS, Outcome.NOT_FOUND)
-            if problem.rounds(wanted) < wanted and is_short:
+            ran_out = outcome in (Outcome.MAX_ITERATIONS, Outcome.NOT_FOUND)
+            if ran_out and problem.rounds(wanted) < wanted:
                 outcome = Outcome.MANY_CLASSES
             limit = self.max_iter or f"None, which allowed {n_iter} steps"
             passes = plural(fit.attributes["n_passes_"], "pass", "passes")
@@ -312,6 +318,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def _check_ready(self, X: Any, method: str) -> None:
+        """Raise an error if nothing is fitted, or if X is on another device."""
         check_is_fitted(self)
         if not get_config()["array_api_dispatch"]:
             return
@@ -319,7 +326,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             try:
                 from sklearn.utils._array_api import check_same_namespace
             except ImportError:
-                # Before scikit-learn 1.9 there was no such rule.
+                # Before version 1.9 scikit-learn did not have this check.
                 return
             check_same_namespace(X, self, attribute="coef_", method=method)
 
@@ -374,21 +381,24 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     def _numbers_and_codes(
         self, X: Any, y: Any, function: RowFunction
     ) -> tuple[Array, AnyArray]:
-        """Return numbers of all rows, in memory, and the codes of their classes."""
+        """Return what a function gives for every row, and the codes of the classes.
+
+        Both are in memory.
+        """
         y = in_memory(y)
         numbers = np.array(in_memory(RowsReader(self).apply(X, function)))
         check_lengths(X=numbers, y=y)
         return numbers, encode_known_classes(y, self.classes_, self.unlabeled)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of rows classified correctly; unlabeled rows are left out.
+        """Share of the labeled rows that are classified correctly.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
-            Their classes, or the marker.
+            Their classes; rows that carry the marker ``unlabeled`` are left out.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -398,34 +408,52 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             Between 0 and 1.
         """
         check_is_fitted(self)
-        present, is_marker = split_marker(in_memory(y), self.unlabeled)
+        known, is_marker = split_marker(in_memory(y), self.unlabeled)
         weights = check_weights(
             in_memory(sample_weight), len(is_marker), "sample_weight"
         )
         is_scored = ~is_marker if weights is None else ~is_marker & (weights > 0)
-        present = present[is_scored[~is_marker]]
-        if not present.size:
+        known = known[is_scored[~is_marker]]
+        if not known.size:
             raise ValueError(
                 f"score needs labeled rows, and all {len(is_marker)} rows carry the "
                 f"marker {self.unlabeled!r} or have weight 0."
             )
-        check_classes(present)
-        if (present.dtype.kind in "biuf") != (self.classes_.dtype.kind in "biuf"):
-            raise unknown_class_error(present[0], self.classes_)
+        check_classes(known)
+        # NumPy compares numbers with strings without an error: no row would be right.
+        if (known.dtype.kind in "biuf") != (self.classes_.dtype.kind in "biuf"):
+            raise unknown_class_error(known[0], self.classes_)
         predicted = np.asarray(in_memory(self.predict(X)))
         check_lengths(X=predicted, y=is_marker)
         scored_weights = None if weights is None else weights[is_scored]
-        is_right = present == predicted[is_scored]
+        is_right = known == predicted[is_scored]
         return float(np.average(is_right, weights=scored_weights))
+
+
+def _lifted(fit: Fit, problem: Problem, space: FeatureSpace) -> Fit:
+    """Return a fit of Gaussian classes in all features.
+
+    Its log likelihoods become those of the rows in all features.
+    """
+    if fit.rests_on_labeled_rows:
+        variance = fit.variance_left_out
+    else:
+        variance = problem.target_variance
+    model = space.model(fit.model, variance)
+    attributes = dict(fit.attributes)
+    for name, value in attributes.items():
+        if isinstance(value, LogLikelihood):
+            attributes[name] = value.lifted(model, fit.model)
+    return replace(fit, model=model, attributes=attributes)
 
 
 def _is_unbounded(problem: Problem, fit: Fit) -> bool:
     """Return whether the likelihood that an iteration maximizes has no maximum."""
-    is_iterative = fit.outcome is not None and fit.labeled_span is None
+    is_iterative = fit.outcome is not None and not fit.rests_on_labeled_rows
     if not is_iterative or not isinstance(fit.model, Gaussians):
         return False
-    is_stopped = fit.outcome is Outcome.UNBOUNDED
-    return is_stopped or fit.model.is_floored or problem.is_unbounded
+    ended_unbounded = fit.outcome is Outcome.UNBOUNDED
+    return ended_unbounded or fit.model.is_floored or problem.is_unbounded
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -445,30 +473,31 @@ class LinearGaussianClassifier(
     ) -> GainBounds:
         """Worst and best change from supervised LDA, over all labels of unlabeled rows.
 
-        Compared with ``SupervisedLDA`` of the same priors and ``shrinkage_``, fitted to
-        the labeled rows. Five passes over the unlabeled rows.
+        The fit is compared with ``SupervisedLDA`` of the same priors and
+        ``shrinkage_``, fitted to the labeled rows. It takes five passes over the
+        unlabeled rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows that were passed to ``fit``, labeled and unlabeled; or a source of
+            The labeled and unlabeled rows that were passed to ``fit``, or a source of
             rows.
         y : array-like of shape (n_samples,)
             Class of every row of X, or the marker ``unlabeled``.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows of X.
         X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
-            Further unlabeled rows; or a source of rows.
+            Further unlabeled rows, or a source of rows.
         sample_weight_unlabeled : array-like of shape (n_unlabeled,), default=None
             Weights of the rows of X_unlabeled.
 
         Returns
         -------
         bounds : GainBounds
-            ``worst``, ``best`` and ``expected`` change of the log likelihood of all
-            rows per unit of weight, the last under the fit's own posteriors;
-            ``disagreement``, the share of the unlabeled rows that the two classify
-            differently; ``sentence``, all of that in words.
+            ``worst``, ``best`` and ``expected`` are changes of the log likelihood of
+            all rows per unit of weight, the last one under the posteriors of this fit.
+            ``disagreement`` is the share of the unlabeled rows that the two fits
+            classify differently. ``sentence`` says all of that in words.
         """
         self._check_ready(X, "gain_bounds")
         model = self._model_
@@ -493,7 +522,7 @@ class LinearGaussianClassifier(
 
     @cached_property
     def covariance_(self) -> Array:
-        """Covariance within classes; of few rows of many features formed when used."""
+        """Covariance within classes; for wide data it is formed when it is used."""
         return self._model_.covariance
 
     def decision_function(self, X: Any) -> Array:
@@ -507,16 +536,17 @@ class LinearGaussianClassifier(
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            ``X @ coef_.T + intercept_``, for rows that are scaled if those of the fit
-            were: log posterior up to a constant of the row. With more than two classes
-            and rows far from the origin (1,000 standard deviations) it is another
-            constant, about the overall mean, which keeps the digits.
+            ``X @ coef_.T + intercept_``, where X is scaled if the rows of the fit were.
+            These are log posteriors up to a constant in each row. If there are more
+            than two classes and the rows lie far from the origin (1,000 standard
+            deviations), scores are taken about the overall mean, which changes that
+            constant and avoids cancellation.
         """
         self._check_ready(X, "decision_function")
         return RowsReader(self).apply(X, self._model_.decisions())
 
     def transform(self, X: Any) -> Array:
-        """Project on the directions that separate the classes best.
+        """Project onto the directions that separate the classes best.
 
         Parameters
         ----------
@@ -533,7 +563,7 @@ class LinearGaussianClassifier(
 
     @property
     def _n_features_out(self) -> int:
-        """Number of columns of ``transform``, as scikit-learn asks for it."""
+        """Number of columns of ``transform``, under the name scikit-learn looks for."""
         return int(self._model_.n_components)
 
     def score_samples(self, X: Any) -> Array:
@@ -553,9 +583,9 @@ class LinearGaussianClassifier(
         return RowsReader(self).apply(X, self._model_.log_density())
 
     def log_likelihood(self, X: Any, y: Any) -> Array:
-        """Log of prior times density of its own class, for every row.
+        """Log of the prior times the density of its own class, for every row.
 
-        The loss of the paper is minus its mean.
+        The loss in the paper is the negative of the mean.
 
         Parameters
         ----------
@@ -567,7 +597,7 @@ class LinearGaussianClassifier(
         Returns
         -------
         log_likelihood : ndarray of shape (n_samples,)
-            One number a row.
+            One number for each row.
         """
         check_is_fitted(self)
         joint, codes = self._numbers_and_codes(X, y, self._model_.log_joint())
@@ -579,11 +609,11 @@ class LinearGaussianClassifier(
         Returns
         -------
         classifier : sklearn.discriminant_analysis.LinearDiscriminantAnalysis
-            Fitted, with equal classes, probabilities and ``transform``; in a pipeline
-            after the scaling of rows, if they are scaled. With more than two classes
-            ``decision_function`` differs by a constant of the row: it is about the
-            overall mean. It does not center rows: features 1e8 times their spread from
-            zero lose 8 digits.
+            A fitted classifier with the same classes, probabilities and ``transform``.
+            If rows are scaled, it is the last step of a pipeline that scales them. With
+            more than two classes its ``decision_function``, which is about the overall
+            mean, differs by a constant in each row. It does not center rows: where a
+            feature lies 1e8 times its spread from zero, 8 digits are lost.
         """
         check_is_fitted(self)
         return to_sklearn(self, self._model_)
@@ -594,15 +624,15 @@ class LinearGaussianClassifier(
         Parameters
         ----------
         dtype : {"float32", "float64"}, default="float64"
-            Type of the rows, and of the probabilities. Between them it computes in
-            double.
+            Type of the rows and of the probabilities. The computation between them is
+            in double precision.
 
         Returns
         -------
         model : onnx.ModelProto
-            Input "X", outputs "label" and "probabilities"; ``SerializeToString`` gives
-            the bytes that runtimes read. Version, classes and feature names are in its
-            metadata.
+            Its input is "X", and its outputs are "label" and "probabilities". The bytes
+            that runtimes read come from ``SerializeToString``. The version, the classes
+            and the feature names are in its metadata.
         """
         check_is_fitted(self)
         return to_onnx(self, self._model_, dtype)

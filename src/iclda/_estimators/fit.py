@@ -29,9 +29,11 @@ class Fit:
     rule : rule or None
         The rule that labels the unlabeled rows.
     variance_left_out : float or None
-        Variance of directions in which no row varies; None: that of the problem.
+        Variance of directions in which no row varies, for a fit that rests on the
+        labeled rows; None if there are none. Other fits take that of the problem.
     labeled_span : LabeledSpan or None
-        Of a fit to labeled rows alone: how far these determine it.
+        How far the labeled rows determine a fit that rests on them alone; None for a
+        fit that rests on all rows.
     """
 
     model: Any
@@ -41,6 +43,11 @@ class Fit:
     rule: Any = None
     variance_left_out: float | None = None
     labeled_span: LabeledSpan | None = None
+
+    @property
+    def rests_on_labeled_rows(self) -> bool:
+        """Whether the labeled rows alone decide how well the fit is determined."""
+        return self.labeled_span is not None
 
     @classmethod
     def of_solution(

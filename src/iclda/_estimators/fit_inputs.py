@@ -52,15 +52,15 @@ _FRAME_ROWS = 4096
 # With this many features or more, fewer rows than features are fitted in the space that
 # they span.
 MIN_WIDE_FEATURES = 256
-# A fit holds at least this many matrices of features x features and of classes x
-# features.
+# A fit holds at least this many matrices of features x features, and as many of classes
+# x features.
 _MATRICES_HELD = 8
 # Memory is not checked for matrices that take less than this.
 _UNCHECKED_BYTES = 2**30
 # Rows are scaled about their mean if its squared length exceeds this share of their
 # variance.
 _FAR_FROM_ZERO = 0.25
-# Share of a class in the weight of all rows.
+# Smallest share that the labeled rows of a class may have in the weight of all rows.
 _MIN_CLASS_SHARE = 1e-12
 # A shrinkage of 1 would leave nothing to learn.
 _MAX_AUTOMATIC_SHRINKAGE = 0.99
@@ -104,10 +104,10 @@ class Needs:
 
 @dataclass(frozen=True)
 class Arguments:
-    """What the user passed to ``fit``, and the parameters that say how to take it.
+    """What the user passed to ``fit``, and the parameters that say how to read it.
 
-    ``name`` is the class of the classifier, for messages. ``normalize`` may also be the
-    scaling of an earlier fit.
+    ``name`` is the class name of the classifier, for messages. ``normalize`` may also
+    be the scaling of an earlier fit.
     """
 
     X: Any
@@ -132,6 +132,7 @@ class Arguments:
 
     @property
     def learns_proportions(self) -> bool:
+        """Whether the user asked to learn the shares of the classes."""
         return isinstance(self.proportions, str) and self.proportions == LEARNED
 
 
@@ -146,7 +147,8 @@ class FitInputs:
     opened : tuple of RowSource
         X and, if it was passed, X_unlabeled, as they were opened.
     sources : tuple of RowSource
-        The same, as the fit takes them; their members are the unlabeled rows.
+        The same with their weights, scaled and reduced as for the fit; their members
+        are the unlabeled rows.
     labels : Labels
     labeled_source : RowSource
         The labeled rows: in memory, or on their device if they are many.
@@ -191,7 +193,7 @@ class FitInputs:
 
     @property
     def every_unlabeled(self) -> Rows | None:
-        """Unlabeled rows, those of weight 0 too; None unless all rows are arrays."""
+        """Unlabeled rows with those of weight 0; None unless all rows are arrays."""
         if not all(each.is_held for each in self.sources):
             return None
         parts = [each.every_row for each in self.sources]
@@ -199,12 +201,14 @@ class FitInputs:
 
     @cached_property
     def labeled(self) -> LabeledSummary:
+        """Sums of the labeled rows, in frame coordinates."""
         labels = GivenLabels(self.codes, len(self.labels.classes))
         with overflow_is_checked_later():
             return summarize_labeled(self.labeled_source.rows, labels, self.frame)
 
     @cached_property
     def labeled_rows(self) -> LabeledRows:
+        """The labeled rows in memory, with their codes and weights."""
         index = self.codes >= 0
         held = self.labeled_source.held(index)
         weights = np.ones(len(held.X)) if held.weights is None else held.weights
@@ -234,6 +238,7 @@ class FitInputs:
 
     @cached_property
     def _given_problem(self) -> Problem:
+        """The problem with the proportions that the user gave, if any."""
         shrinkage = self.arguments.shrinkage
         if not self.uses_unlabeled:
             return self._labeled_problem(shrinkage)
@@ -254,9 +259,9 @@ class FitInputs:
             find_non_finite(self.sources)
         if shrinkage != "auto":
             return problem
-        shrunk_like = None if self.needs.labeled_covariance else moments
+        moments_of_all = None if self.needs.labeled_covariance else moments
         automatic = automatic_shrinkage(
-            self.labeled, self.frame, self.space.n_left_out, shrunk_like
+            self.labeled, self.frame, self.space.n_left_out, moments_of_all
         )
         return replace(problem, shrinkage=automatic)
 
@@ -265,6 +270,7 @@ class FitInputs:
             return self.unlabeled.moments(self.frame)
 
     def _labeled_problem(self, shrinkage: float | str | None) -> Problem:
+        """Return the problem of the labeled rows alone."""
         n_left_out = self.space.n_left_out
         if shrinkage == "auto":
             shrinkage = automatic_shrinkage(self.labeled, self.frame, n_left_out)
@@ -285,13 +291,13 @@ def automatic_shrinkage(
     n_left_out: int,
     moments: Moments | None = None,
 ) -> float:
-    """Shrinkage for the labeled rows; its geometric mean with that for all rows.
+    """Return the shrinkage for ``shrinkage="auto"``.
 
-    ``moments`` are those of all rows; None: of a fit to the labeled rows alone.
-
-    A covariance within classes is known better than from the labeled rows, and not as
-    well as if all rows were labeled. Shrinkage falls with the number of rows: the
-    geometric mean is the shrinkage for the geometric mean of both numbers of rows.
+    Without ``moments``, it is the shrinkage for the labeled rows. With the ``moments``
+    of all rows, it is the geometric mean of that and of the shrinkage for all rows: the
+    covariance within classes is then known better than from the labeled rows alone, but
+    not as well as if all rows were labeled. Since shrinkage falls with the number of
+    rows, the geometric mean is the shrinkage for a number of rows between the two.
     """
     with overflow_is_checked_later():
         shrinkage = pooled_shrinkage(labeled, frame, n_left_out)
@@ -323,7 +329,7 @@ def prepare(
             "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not "
             "passed; sample_weight weighs all rows of X, labeled or not."
         )
-    # Where all rows enter the moments, these show NaN and infinity.
+    # If all rows enter the moments, NaN and infinity are found there.
     is_weighted = arguments.sample_weight is not None or weights_unlabeled is not None
     is_summed_later = needs.unlabeled_rows and not is_weighted
     opened = [
@@ -341,7 +347,11 @@ def prepare(
 def prepare_opened(
     opened: Sequence[RowSource], arguments: Arguments, needs: Needs
 ) -> FitInputs:
-    """Check labels, weights, priors and proportions that belong to opened rows."""
+    """Check the labels, weights, priors and proportions of opened rows.
+
+    The rows are scaled to unit length and reduced to the space that they span, where
+    that is called for, and the frame is chosen.
+    """
     n_rows = opened[0].n_rows
     y = as_read(in_memory(arguments.y), "y")
     check_lengths(X=range(n_rows), y=y)
@@ -354,10 +364,7 @@ def prepare_opened(
 
     sources = [replace(opened[0], weights=weights, is_member=labels.is_marker)]
     for further in opened[1:]:
-        # Without weights rows need not be counted, which may take a pass.
-        given = in_memory(arguments.sample_weight_unlabeled)
-        n_further = 0 if given is None else further.n_rows
-        further_weights = check_weights(given, n_further, "sample_weight_unlabeled")
+        further_weights = _weights_of_further(further, arguments)
         sources.append(replace(further, weights=further_weights))
     unit = _unit_of(arguments.normalize, sources)
     if unit is not None:
@@ -395,6 +402,14 @@ def prepare_opened(
     )
 
 
+def _weights_of_further(further: RowSource, arguments: Arguments) -> Array | None:
+    """Return the weights of the rows of X_unlabeled, checked."""
+    weights = in_memory(arguments.sample_weight_unlabeled)
+    # Rows are counted only if there are weights, since counting may take a pass.
+    n_rows = 0 if weights is None else further.n_rows
+    return check_weights(weights, n_rows, "sample_weight_unlabeled")
+
+
 def _shares_of_labels(labels: Labels, weights: Array | None) -> Array:
     """Return the shares of the classes in the labeled weight."""
     is_labeled = labels.is_labeled
@@ -404,6 +419,7 @@ def _shares_of_labels(labels: Labels, weights: Array | None) -> Array:
 
 
 def _log_priors(priors: Any, classes: AnyArray, needs: Needs) -> Array | None:
+    """Return the logarithms of the priors that the user gave, or None."""
     values = resolve_priors(priors, classes)
     if values is None:
         return None
@@ -425,6 +441,7 @@ def _log_priors(priors: Any, classes: AnyArray, needs: Needs) -> Array | None:
 def _unit_of(
     normalize: bool | str | UnitLength, sources: Sequence[RowSource]
 ) -> UnitLength | None:
+    """Return the scaling of the rows to length 1, or None if they are not scaled."""
     if isinstance(normalize, UnitLength):
         return normalize
     n_features = sources[0].request.n_features or 0
@@ -441,7 +458,10 @@ def is_normalized(normalize: bool | str, n_features: int) -> bool:
 
 
 def find_unit_length(sources: Sequence[RowSource]) -> UnitLength:
-    """Scale rows to length 1, about their mean if that is far from zero."""
+    """Return the scaling of rows to length 1.
+
+    It is about their mean if that is far from zero, and otherwise about zero.
+    """
     parts = [replace(source, is_member=None).rows for source in sources]
     rows = ChainedRows(parts, sources[0].request.n_features or 0)
     sample, weights = rows.sample(_FRAME_ROWS, 0)
@@ -462,9 +482,9 @@ def find_unit_length(sources: Sequence[RowSource]) -> UnitLength:
 
 
 def _check_unread_rows(sources: Iterable[RowSource]) -> None:
-    """Raise a ValueError for NaN and infinity in rows that the fit does not read.
+    """Raise a ValueError for NaN or infinity in rows that the fit does not read.
 
-    scikit-learn does so, too. Rows in memory were checked when they were opened.
+    scikit-learn does the same. Rows in memory were checked when they were opened.
     """
     for source in sources:
         has_members = source.is_member is None or source.is_member.any()
@@ -497,11 +517,11 @@ def _find_frame(
 
 
 def _check_memory(n_features: int, n_classes: int, name: str) -> None:
-    """Raise a FitError if the matrices of a problem do not fit into memory."""
+    """Raise a FitError if there is not enough memory for the matrices of a fit."""
     needed = _MATRICES_HELD * 8.0 * (n_features**2 + n_features * n_classes)
     if needed <= _UNCHECKED_BYTES:
         return
-    available = _most_memory()
+    available = _available_memory()
     if needed > available:
         raise FitError(
             f"{name} needs about {needed / 2**30:.3g} GiB for {n_features:,} features "
@@ -511,11 +531,11 @@ def _check_memory(n_features: int, n_classes: int, name: str) -> None:
         )
 
 
-def _most_memory() -> float:
+def _available_memory() -> float:
     """Return the bytes that this process can have, as far as the system says."""
     if not hasattr(os, "sysconf"):
         return np.inf
-    # It exists where ``sysconf`` does.
+    # This module of Python exists only where ``sysconf`` does.
     import resource
 
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
@@ -533,9 +553,10 @@ def _most_memory() -> float:
 def _find_space(
     sources: Sequence[RowSource], labels: Labels, needs: Needs, *, is_shrunk: bool
 ) -> RowSpace | None:
-    """Return the space of few rows of many features, in memory; None for all others.
+    """Return the space that few rows of many features span, or None.
 
-    All rows count, and labeled ones have weight 1.
+    There is one only for rows in memory, none of which has weight 0, and if labeled
+    rows have weight 1.
     """
     for source in sources:
         if not source.is_in_memory or source.X.dtype.kind not in "biuf":
@@ -554,9 +575,9 @@ def _find_space(
         return None
     rows = np.concatenate([source.X for source in sources], dtype=np.float64)
     if not np.isfinite(rows).all():
-        # The sums of the rows will show what to name.
+        # A later check names the first such number.
         return None
-    # The supervised fit, and any fit without unlabeled rows.
+    # The supervised fit, and any fit without unlabeled rows, are of labeled rows alone.
     if not needs.unlabeled_rows or len(is_labeled) == len(rows):
         rows = rows[is_labeled]
     return row_space(rows, frame_of(rows), is_shrunk=is_shrunk)
@@ -572,10 +593,10 @@ def _along(space: RowSpace, source: RowSource) -> RowSource:
 def check_spread(
     variances: Array, frame: Frame, feature_names: AnyArray | None, terms: str = ""
 ) -> None:
-    """Raise a ColumnError if squares of a column might overflow or vanish.
+    """Raise a ColumnError if the squares of a column might overflow or vanish.
 
-    ``terms`` says what is contained in the variances, in frame coordinates, besides
-    those of the rows.
+    ``variances`` are in frame coordinates. ``terms`` says for the message what they
+    contain besides the variances of the rows.
     """
     # An overflow may have left NaN, or a negative variance.
     with overflow_is_checked_later():
@@ -603,7 +624,10 @@ def check_spread(
 
 
 def check_shares(classes: AnyArray, shares: Array) -> None:
-    """Raise a FitError if the labeled rows of a class weigh next to nothing of all."""
+    """Raise a FitError if the labeled rows of a class have almost none of the weight.
+
+    ``shares`` are theirs in the weight of all rows.
+    """
     if shares.min() >= _MIN_CLASS_SHARE:
         return
     rarest = classes[[int(shares.argmin())]].tolist()[0]
@@ -615,8 +639,8 @@ def check_shares(classes: AnyArray, shares: Array) -> None:
 
 
 def overflow_is_checked_later() -> np.errstate:
-    """Ignore overflow until the sums are there, when ``check_spread`` looks at them.
+    """Ignore overflow in sums, which ``check_spread`` looks for when they are complete.
 
-    The frame is chosen from a sample, and other entries may lie far beyond it.
+    The frame is chosen from a sample, and entries of other rows may be far larger.
     """
     return np.errstate(over="ignore", invalid="ignore")

@@ -7,17 +7,17 @@ previous level; the scores of that level are the anchor. At the first level the 
 is 0, and -KL is the entropy of the labels up to a constant. From level to level tau
 falls. This is the proximal point method with entropy as distance: at the maximum of a
 level the gradient of L is tau (scores - anchor). The scores therefore grow by
-gradient / tau a level, and labels harden as the sum of 1 / tau over the levels. Where
-classes tie, which means that the gradient between them vanishes, it falls by a factor
-tau / (tau + |H J|) a level, even at constant tau.
+gradient / tau on each level, and labels harden as the sum of 1 / tau over the levels.
+Where classes tie, their gradients become equal: on each level the difference falls by a
+factor tau / (tau + |H J|), even if tau is constant.
 
 A Newton step (``newton``) solves (tau - H J) step = gradient - tau (scores - anchor),
 with H the Hessian of L and J the derivative of the point by the scores. The first step
-of a level starts at the anchor and predicts the end of the level: where labels harden J
-times the gradient is almost 0, so that the step is gradient / tau.
+of a level starts at the anchor and predicts the end of the level: where labels harden,
+J times the gradient is almost 0, so that the step is gradient / tau.
 
-A path ends when the gap is small enough. On rows in memory it has a limit for tau to 0,
-which ``path_limit`` computes.
+A path ends when the gap is small enough. On rows in memory it has a limit as tau goes
+to 0, which ``path_limit`` computes.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from . import settings
 from .attainable import AttainableSet, Labeling, gap
 from .newton import Direction, NewtonSystem, WorkLeft
 
-# Rounding of the merit, relative to its size.
+# Rounding errors of the merit, relative to its size.
 _MERIT_ROUNDING = 1e-13
-# A tau within this factor of the smallest one has reached it.
+# A tau that exceeds the smallest one by less than this factor has reached it.
 _REACHED_FACTOR = 1.001
 
 
@@ -64,11 +64,12 @@ class State:
 
     @property
     def point(self) -> Array:
+        """The point that the labels attain."""
         return self.labeling.point
 
     @property
     def merit(self) -> float:
-        """L - tau KL, up to a constant of the level, which a level maximizes."""
+        """L - tau KL, which a level maximizes, up to a constant of the level."""
         along_anchor = float(np.vdot(self.anchor, self.point))
         return self.value + self.tau * (self.entropy + along_anchor)
 
@@ -110,8 +111,8 @@ class Effort:
     ----------
     tol : gap that is required
     max_iter : largest number of Newton steps
-    aim : gap that is aimed at, below ``tol``, as long as the gap falls
-    work : what is left to all paths together
+    aim : smaller gap that is aimed at as long as the gap falls
+    work : work that is left to all paths together
     """
 
     tol: float
@@ -150,7 +151,7 @@ class Follower:
         anchor: Array | None = None,
         warm_start: State | None = None,
     ) -> State:
-        """Return the state at scores; the labels of a similar state save time."""
+        """Return the state at given scores; to start from a similar one saves time."""
         scores = scores - scores[-1]
         anchor = np.zeros_like(scores) if anchor is None else anchor - anchor[-1]
         known_labels = None if warm_start is None else warm_start.labeling
@@ -172,7 +173,7 @@ class Follower:
         return gap(self.rows, state.point, state.gradient, state.labeling)
 
     def follow(self, state: State, effort: Effort, min_tau: float = 0.0) -> Path:
-        """Lower tau until the gap is small, progress ends, or it is ``min_tau``."""
+        """Lower tau until the gap is small or falls no more, or tau is ``min_tau``."""
         chosen = settings.LEVELS
         aim = min(effort.aim, effort.tol)
         smallest_tau = chosen.min_tau * self.objective.weight
@@ -183,14 +184,16 @@ class Follower:
         n_iter = 0
         levels: list[State] = []
         while True:
-            # 1. Maximize the merit of the level.
+            # 1. Maximize the merit of the level; the first one may leave more ascent.
             max_steps = chosen.max_steps
-            share = ascent_left
+            ascent_left_here = ascent_left
             if not levels:
                 max_steps = chosen.max_first_steps
-                share = chosen.first_ascent_factor * ascent_left
+                ascent_left_here = chosen.first_ascent_factor * ascent_left
             max_steps = min(effort.max_iter - n_iter, max_steps)
-            state, n_steps, end = self._center(state, max_steps, share, effort)
+            state, n_steps, end = self._center(
+                state, max_steps, ascent_left_here, effort
+            )
             n_iter += n_steps
             gap = self.gap(state)
             if end is _End.UNBOUNDED:
@@ -209,13 +212,14 @@ class Follower:
             if not is_last:
                 can_fall_less = min_factor < chosen.max_repeated_tau_factor
                 if end is _End.UNFINISHED and levels and can_fall_less:
-                    # Labels hardened before boundaries could move: take a larger tau.
+                    # Labels hardened before boundaries could move: go back to the end
+                    # of the level before, and lower tau less.
                     min_factor = float(np.sqrt(min_factor))
                     state = levels[-1].next_level(min_factor * levels[-1].tau)
                     continue
                 if not has_fallen and ascent_left > chosen.min_ascent_left:
-                    # Where classes tie the ascent left is of the order of the squared
-                    # gap.
+                    # Where classes tie, the ascent that is left is of the order of the
+                    # squared gap: go on with the same level.
                     ascent_left *= chosen.reduced_ascent_factor
                     continue
 
@@ -234,7 +238,8 @@ class Follower:
         """Maximize the merit at one level by at most ``max_steps`` Newton steps.
 
         The maximum is reached when the predicted ascent is below ``ascent_left`` times
-        tau times the entropy. Return the state, the number of steps and how it ended.
+        tau times the entropy. Return the last state, the number of steps, and how the
+        level ended.
         """
         chosen = settings.NEWTON
         radius = chosen.first_radius
@@ -268,9 +273,9 @@ class Follower:
     def _part_of_step(
         self, state: State, step: Direction, rounding: float, work: WorkLeft
     ) -> tuple[State, float]:
-        """Return the end of the largest part of a step that gains enough, and the part.
+        """Shorten a step until it gains enough; return its end, and the part of it.
 
-        The part is 0 if there is none.
+        If no part gains enough, the state does not change and the part is 0.
         """
         chosen = settings.NEWTON
         part = 1.0
@@ -286,7 +291,10 @@ class Follower:
 
 
 def _radius_factor(gain: float) -> float:
-    """Return the factor of the trust radius, by the gain of merit over the slope."""
+    """Return the factor of the trust radius after a step along its whole length.
+
+    ``gain`` is the gain of merit, over the slope that predicted it.
+    """
     chosen = settings.NEWTON
     if gain >= chosen.good_gain:
         return chosen.good_radius_factor

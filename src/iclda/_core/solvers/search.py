@@ -7,17 +7,17 @@
 
 1. Hold all unlabeled rows in memory or, if they are too many, a sample (``sample``).
 2. On these rows, follow a path from each candidate to a local maximum
-   (``continuation``). Candidates are chosen by the method that calls the search: the
-   likelihood of the labeled rows has many (``implicit``), a concave objective one
-   (``pessimistic``). If these are all rows, find the limit of the best path
+   (``continuation``). The method that calls the search chooses the candidates: many for
+   the likelihood of the labeled rows (``implicit``), one for a concave objective
+   (``pessimistic``). If all rows are held, find the limit of the best path
    (``path_limit``).
 3. If not all rows are held, continue the best path on all of them, which are read in
    passes (``passes``).
 4. Say where the search ended and why, with the gap as a certificate.
 
-What the modules promise each other: a set of rows knows the points that their labelings
-attain (``attainable``), a path knows the set by that protocol alone, and the search
-knows neither the objective nor what kind of rows it has. See docs/solvers.md.
+What each module knows: a set of rows knows the points that their labelings attain
+(``attainable``); a path knows the set by that protocol alone; and the search knows
+neither the objective nor the kind of rows. See docs/solvers.md.
 """
 
 from __future__ import annotations
@@ -39,23 +39,24 @@ from .path_limit import Limit, find_limit
 from .sample import Sample, draw_sample
 from .sets import attainable_sets
 
-# Rounding of the objective and of the gap at a limit: relative to the size of the
-# objective, and to the largest entry of the gradient.
+# Rounding errors of the objective and of the gap at a limit: relative to the size of
+# the objective, and to the largest entry of the gradient.
 _VALUE_ROUNDING = 1e-12
 _GRADIENT_ROUNDING = _VALUE_ROUNDING / 100
-# Digits of the point by which paths that end equally high are told apart.
-_DIGITS_OF_TIES = 6
+# Paths that end equally high are told apart by their points, rounded to this many
+# decimals.
+_TIE_DECIMALS = 6
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Scores that paths begin near, the best first.
+    """Scores near which paths begin, the best first.
 
     Attributes
     ----------
-    scores : (S, K, 1 + rank) scores near the maximum of a level
+    scores : (S, K, 1 + rank) S candidates, each near the maximum of a level
     tau : the tau of that level
-    reheating : factor of tau for the first level of the paths
+    reheating : paths begin at this multiple of tau
     """
 
     scores: Array
@@ -71,11 +72,11 @@ class Solution:
     ----------
     point : (K, 1 + rank) the point
     rule : the labeling, for rows in the frame
-    objective : its value per unit of ``Objective.weight``
+    objective : value of the objective there, per unit of ``Objective.weight``
     gap : the first-order gap per unit of ``Objective.weight``
     n_iter : Newton steps to the point
     outcome : how the search ended
-    n_passes : passes over all rows; one is for the moments
+    n_passes : passes over all rows, with the one for their moments
     n_optima : number of distinct labelings that paths ended in
     """
 
@@ -92,15 +93,15 @@ class Solution:
 class Search:
     """The search of one problem; its methods are called in the order given above.
 
-    To make it is step 1: it draws the sample.
+    The constructor is step 1: it draws the sample.
 
     Parameters
     ----------
     problem : the problem
-    objective_of : the objective in the whitened coordinates of a problem: a sample has
-        coordinates of its own
+    objective_of : returns the objective of a problem, in its whitened coordinates; a
+        sample, which has coordinates of its own, needs an objective of its own
     effort : when paths end
-    seed : of the sample
+    seed : seed of the sample
 
     Attributes
     ----------
@@ -121,29 +122,30 @@ class Search:
         self.sample = draw_sample(problem, seed)
         self._objective = objective_of(problem)
         objective_on_sample = self._objective
-        if not self.sample.is_whole:
-            objective_on_sample = objective_of(self.sample.problem)
-        self.follower = Follower(objective_on_sample, self.sample.held)
         self.effort_on_sample = effort
         if not self.sample.is_whole:
-            # Beyond its sampling error a path on a sample says nothing about all rows.
+            objective_on_sample = objective_of(self.sample.problem)
+            # A gap below the sampling error says nothing about all rows.
             tol = max(effort.tol, settings.GAPS.of_sample * self._objective.weight)
             self.effort_on_sample = replace(effort, tol=tol, aim=tol)
+        self.follower = Follower(objective_on_sample, self.sample.held)
         self._limit: Limit | None = None
-        self._n_iter = 0
+        self._n_iter_on_sample = 0
         # One pass was for the moments.
         self._n_passes = 1
 
     def on_sample(self, candidates: Candidates) -> None:
-        """Follow paths from the candidates that may be best, on held rows: step 2."""
+        """Follow paths on the held rows, from candidates that may be best: step 2."""
         effort = self.effort_on_sample
         self._paths = _follow_candidates(
             self.follower, candidates, effort, is_whole=self.sample.is_whole
         )
         self._n_optima = _count_maxima(self.sample.held, self._paths)
         if self.sample.is_whole:
-            tie = 2 * self._objective.weight * settings.GAPS.aimed_of_likelihood
-            self._best = _highest_of_ties(self._paths, tie, effort.tol)
+            # Two paths to one maximum end below it by at most the gap that is aimed at.
+            # Twice that gap is on the safe side.
+            aimed_gap = settings.GAPS.aimed_of_likelihood * self._objective.weight
+            self._best = _highest_of_ties(self._paths, 2 * aimed_gap, effort.tol)
             self._limit = _limit_of(self.sample, self._objective, self._best, effort)
         else:
             self._best = _highest(self._paths)
@@ -151,7 +153,7 @@ class Search:
     def on_all_rows(self) -> None:
         """Continue the best path on all rows: step 3.
 
-        Nothing is done if all rows are held, or if the path is unbounded.
+        There is nothing to do if all rows are held, or if the path is unbounded.
         """
         if self.sample.is_whole or not self._best.is_bounded:
             return
@@ -162,7 +164,8 @@ class Search:
         starts = [
             leave_sample(path, min_tau, sample.problem, problem) for path in self._paths
         ]
-        self._n_iter = self._best.n_iter
+        self._n_iter_on_sample = self._best.n_iter
+        # Paths whose values on the sample differ by less are compared on all rows.
         noise_of_row = settings.PASSES.sampling_error * objective.weight
         noise = noise_of_row / np.sqrt(len(sample.rows))
         rows = sample.rows
@@ -198,13 +201,14 @@ class Search:
             rule=rule,
             objective=value / weight,
             gap=gap / weight,
-            n_iter=self._n_iter + path.n_iter,
+            n_iter=self._n_iter_on_sample + path.n_iter,
             outcome=self._outcome_of(path, gap),
             n_passes=self._n_passes,
             n_optima=self._n_optima,
         )
 
     def _outcome_of(self, path: Path, gap: float) -> Outcome:
+        """Return why a path ended with a gap."""
         effort = self._effort
         if not path.is_bounded:
             return Outcome.UNBOUNDED
@@ -220,30 +224,36 @@ class Search:
 def _follow_candidates(
     follower: Follower, candidates: Candidates, effort: Effort, *, is_whole: bool
 ) -> list[Path]:
-    """Return a path from each candidate; only those that may be best are followed."""
+    """Return a path from each candidate, of length zero for those not followed.
+
+    A candidate is followed if it may lead to the highest maximum so far, as long as
+    there is work left.
+    """
     paths: list[Path] = []
     reheating = candidates.reheating
     for scores in candidates.scores:
-        start = follower.state(scores, candidates.tau)
-        if effort.is_exhausted or not _may_be_best(follower, start, paths):
-            paths.append(_unfollowed(follower, start))
+        candidate = follower.state(scores, candidates.tau)
+        if effort.is_exhausted or not _may_be_best(follower, candidate, paths):
+            paths.append(_unfollowed(follower, candidate))
             continue
-        begin = start
+        start = candidate
         if reheating != 1:
             # Scores are nearly gradient / tau: at a higher tau they are smaller.
-            begin = follower.state(scores / reheating, reheating * candidates.tau)
-        path = follower.follow(begin, effort)
-        has_lost = path.gap > effort.tol and path.state.value < start.value
+            start = follower.state(scores / reheating, reheating * candidates.tau)
+        path = follower.follow(start, effort)
+        has_lost = path.gap > effort.tol and path.state.value < candidate.value
         if is_whole and path.is_bounded and has_lost:
-            path = replace(_unfollowed(follower, start), n_iter=path.n_iter)
+            # The path ended early, below the candidate: keep the candidate. A path on a
+            # sample stays, because its levels are where the path on all rows begins.
+            path = replace(_unfollowed(follower, candidate), n_iter=path.n_iter)
         paths.append(path)
     return paths
 
 
 def _may_be_best(follower: Follower, start: State, paths: list[Path]) -> bool:
-    """Return whether a path from a state may end higher than those followed.
+    """Return whether a path from a state may end higher than all ``paths``.
 
-    To first order it gains at most its gap.
+    To first order, a path rises by no more than the gap at its start.
     """
     if not paths:
         return True
@@ -252,6 +262,7 @@ def _may_be_best(follower: Follower, start: State, paths: list[Path]) -> bool:
 
 
 def _unfollowed(follower: Follower, start: State) -> Path:
+    """Return the path that ends where it starts."""
     return Path(start, follower.gap(start), n_iter=0, levels=(start,))
 
 
@@ -261,10 +272,11 @@ def _highest(paths: list[Path]) -> Path:
 
 
 def _highest_of_ties(paths: list[Path], tie: float, tol: float) -> Path:
-    """Return the highest path; the rounded point decides ties, so rounding cannot.
+    """Return the path that ends highest, with ties decided by the rounded points.
 
-    Paths within ``tie`` of the highest value tie, unless their gap is above that of the
-    highest one and above ``tol``.
+    Rounding errors of the values then do not decide. A path ties with the highest one
+    if it ends within ``tie`` of it, and if its gap is no larger than that of the
+    highest path, or than ``tol``.
     """
     best = _highest(paths)
     if not best.is_bounded:
@@ -276,7 +288,7 @@ def _highest_of_ties(paths: list[Path], tie: float, tol: float) -> Path:
     ]
 
     def rounded_point(path: Path) -> tuple[float, ...]:
-        point = path.state.point.round(_DIGITS_OF_TIES)
+        point = path.state.point.round(_TIE_DECIMALS)
         return (*point.flat, path.state.value)
 
     return max(tied, key=rounded_point)
@@ -285,10 +297,10 @@ def _highest_of_ties(paths: list[Path], tie: float, tol: float) -> Path:
 def _limit_of(
     sample: Sample, objective: Objective, path: Path, effort: Effort
 ) -> Limit | None:
-    """Return the limit of a path for tau to 0, or None if there is none.
+    """Return the limit of a path as tau goes to 0, or None.
 
-    There is none where the path did not converge, with quotas, whose shifts a limit
-    does not have, or with too many unknowns, and where the limit would have a lower
+    None is returned if the path did not converge, if there are quotas (their shifts
+    have no counterpart at a limit) or too many unknowns, and if the limit has a lower
     objective or a larger gap than the end of the path.
     """
     problem = sample.problem
@@ -311,13 +323,18 @@ def _limit_of(
 
 
 def _count_maxima(held: HeldRows, paths: list[Path]) -> int:
-    """Return the number of ends of paths that differ in the label of some row."""
-    shares = [held.shares(path.state.scores) for path in paths]
+    """Return the number of labelings in which paths end.
+
+    Two of them are distinct if they differ by more than half of the smallest weight,
+    which means in the label of some row, and not only in how soft the labels are.
+    """
+    labelings = [held.shares(path.state.scores) for path in paths]
     min_distance = float(held.weights.min(initial=1)) / 2
     n_distinct = 0
-    for i, one in enumerate(shares):
+    for i, labeling in enumerate(labelings):
         distances = [
-            float((np.abs(one - other) * held.weights).sum()) for other in shares[:i]
+            float((np.abs(labeling - earlier) * held.weights).sum())
+            for earlier in labelings[:i]
         ]
         n_distinct += min(distances, default=np.inf) > min_distance
     return n_distinct
