@@ -291,10 +291,8 @@ def test_proportions_are_used(tmp_path, given, kept):
     )
     code, said, _ = call(*command)
     assert code == 0
-    assert (
-        f"proportions {'of the labeled rows' if kept == 'labeled' else 'given'}."
-        in said
-    )
+    source = "of the labeled rows" if kept == "labeled" else "that were given"
+    assert f"proportions {source}." in said
     fitted = load_model(out)[-1]
     is_labeled = kept == "labeled"
     assert (
