@@ -92,7 +92,7 @@ def draw_boundaries(method: Method):
         draw_rows(ax, X, y, np.eye(2)[clf.predict(X[y == -1])])
         draw_line(ax, clf)
         ax.set_title(
-            f"{each.class_name}\n{1 - clf.score(X, y_true):.1%} wrong",
+            f"{each.class_name}\n{100 * (1 - clf.score(X, y_true)):.1f} % wrong",
             loc="left",
             fontsize=9,
             color=INK,
@@ -184,7 +184,7 @@ def draw_supervised(method: Method):
     title(axes[0], "Means and covariance")
     draw_rows(axes[1], X, y, clf.predict_proba(X[y == -1]))
     draw_line(axes[1], clf)
-    title(axes[1], f"Their boundary: {1 - clf.score(X, y_true):.1%} wrong")
+    title(axes[1], f"Their boundary: {100 * (1 - clf.score(X, y_true)):.1f} % wrong")
     return figure
 
 
@@ -202,7 +202,7 @@ def draw_rounds(method: Method):
         draw_rows(ax, X, y, np.round(shares) if is_hard else shares)
         draw_line(ax, clf)
         words = {0: "Supervised", 2: "After two rounds", None: "At the end"}
-        title(ax, f"{words[n_rounds]}: {1 - clf.score(X, y_true):.1%} wrong")
+        title(ax, f"{words[n_rounds]}: {100 * (1 - clf.score(X, y_true)):.1f} % wrong")
     return figure
 
 
@@ -220,7 +220,7 @@ def draw_moments(method: Method):
         between = (clf.means_ - mean).T @ ((clf.means_ - mean) * clf.priors_[:, None])
         draw_ellipse(ax, mean, clf.covariance_ + between, edgecolor=method.color)
         draw_line(ax, clf)
-        title(ax, f"{text}: {1 - clf.score(X, y_true):.1%} wrong")
+        title(ax, f"{text}: {100 * (1 - clf.score(X, y_true)):.1f} % wrong")
     return figure
 
 

@@ -36,6 +36,6 @@ for ax, method in zip(axes.flat, methods, strict=True):
     wrong = 1 - clf.score(X, y_true)
     ax.set(xlabel="", ylabel="")
     options = "".join(f", {name}={value!r}" for name, value in method.options)
-    text = f"{method.class_name}\n{wrong:.1%} wrong{options}"
+    text = f"{method.class_name}\n{100 * wrong:.1f} % wrong{options}"
     ax.set_title(text, loc="left", fontsize=8.5)
 plt.show()

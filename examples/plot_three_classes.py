@@ -40,5 +40,5 @@ for ax, (title, (X, y_true, n_labeled)) in zip(axes, problems.items(), strict=Tr
     ).fit(X, y)
     DecisionBoundaryDisplay.from_estimator(pipeline, X, y, ax=ax)
     error = 1 - pipeline.score(X, y_true)
-    ax.set_title(f"{title}: {error:.1%} wrong", loc="left", fontsize=10)
+    ax.set_title(f"{title}: {100 * error:.1f} % wrong", loc="left", fontsize=10)
 plt.show()

@@ -39,7 +39,7 @@ for row, (title, make) in zip(axes, PROBLEMS.items(), strict=True):
         clf.fit(X, y)
         DecisionBoundaryDisplay.from_estimator(clf, X, y, ax=ax, legend=False)
         error = 1 - clf.score(X, y_true)
-        ax.set_title(f"{name}: {error:.1%} wrong", loc="left", fontsize=11)
+        ax.set_title(f"{name}: {100 * error:.1f} % wrong", loc="left", fontsize=11)
         ax.set(xlabel="", ylabel="", xticks=[], yticks=[])
     row[0].set_ylabel(title, fontsize=14)
 plt.show()

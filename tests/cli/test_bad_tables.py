@@ -67,7 +67,7 @@ def test_2_no_row_unlabeled_is_a_supervised_fit_with_one_warning(tmp_path):
     code, said, _ = fit(tmp_path, flowers(n_labeled=90), "--method", "iclda")
     assert code == 0
     assert said.count("Warning") == 1
-    assert "Warning: No row is unlabeled, so that this is a supervised fit." in said
+    assert "Warning: No row is unlabeled, so this is a supervised fit." in said
     assert "--unlabeled and --unlabeled-file name others." in said
     assert "It learns from the labeled rows alone." in said
 

@@ -195,7 +195,7 @@ def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_pa
     )
     assert re.search(
         r"^Expect .* wrong.* \(90 % interval from 30 labeled rows, "
-        r"corrected .*\); to call .*\.$",
+        r"corrected .*\); calling .*\.$",
         said,
         re.MULTILINE,
     )
@@ -212,12 +212,13 @@ def test_fit_says_when_labels_are_too_few_for_an_estimate_or_no_random_sample(tm
     assert code == 0
     assert "6 labeled rows are too few to compare methods on" in said
     assert (
-        "that takes 8 labeled rows of classes with two or more, and there are 6."
+        "that takes 8 labeled rows of classes with at least two each, and there are 6."
         in said
     )
     said = call("fit", data, "--target", "species", "--proportions", "free", *out)[1]
     assert (
-        "not known: free proportions are for labels that are no random sample" in said
+        "not known: free proportions are for labels that are not a random sample"
+        in said
     )
 
 
@@ -290,10 +291,8 @@ def test_proportions_are_used(tmp_path, given, kept):
     )
     code, said, _ = call(*command)
     assert code == 0
-    assert (
-        f"proportions {'of the labeled rows' if kept == 'labeled' else 'given'}."
-        in said
-    )
+    source = "of the labeled rows" if kept == "labeled" else "that were given"
+    assert f"proportions {source}." in said
     fitted = load_model(out)[-1]
     is_labeled = kept == "labeled"
     assert (

@@ -87,7 +87,7 @@ def test_the_error_is_withheld_and_then_that_of_random_labels(table):
     fill(truth)
     asked = ask_for_labels(path, 6, n_test=30)
     assert asked.progress.estimate is None
-    assert "there are 0 among 12 labels. `iclda ask` draws such rows" in str(
+    assert "there are 0 among 12 labels. The option test of `iclda ask` draws" in str(
         asked.progress
     )
     assert asked.answers.ids(RANDOM)
@@ -96,8 +96,8 @@ def test_the_error_is_withheld_and_then_that_of_random_labels(table):
     assert progress.estimate.n_rows == 30
     assert progress.estimate.low <= progress.estimate.error < progress.estimate.high
     assert progress.n_last == 36
-    net = (progress.n_right - progress.n_wrong) / 30
-    assert progress.before - progress.estimate.error == pytest.approx(net)
+    net = (progress.n_became_right - progress.n_became_wrong) / 30
+    assert progress.error_before - progress.estimate.error == pytest.approx(net)
 
 
 @pytest.mark.parametrize(("n_right", "n_wrong"), [(1, 0), (4, 3), (2, 6)])
@@ -105,16 +105,16 @@ def test_without_a_clear_fall_nothing_is_predicted(n_right, n_wrong):
     error = ErrorEstimate(0.3, 0.2, 0.4, 50)
     before = 0.3 + (n_right - n_wrong) / 50
     progress = Progress(error, "", before, n_right, n_wrong, n_labels=60, n_last=20)
-    assert progress.after_more is None
-    assert "this does not show" in str(progress)
+    assert progress.error_after_more is None
+    assert "The labels do not show" in str(progress)
 
 
 def test_what_more_labels_bring_follows_a_power_law():
     error = ErrorEstimate(0.2, 0.1, 0.3, 50)
-    progress = Progress(error, "", 0.4, n_right=10, n_wrong=0, n_labels=40, n_last=20)
+    progress = Progress(error, "", 0.4, 10, 0, n_labels=40, n_last=20)
     # Half the error at twice the labels.
-    assert progress.after_more == pytest.approx(0.2 * 40 / 50)
-    assert "lower it by about 4.0 points" in str(progress)
+    assert progress.error_after_more == pytest.approx(0.2 * 40 / 50)
+    assert "lower the error by about 4.0 percentage points" in str(progress)
 
 
 def test_rows_that_are_left_are_all_asked_for_and_then_nothing_is(table):
@@ -122,9 +122,9 @@ def test_rows_that_are_left_are_all_asked_for_and_then_nothing_is(table):
     asked = ask_for_labels(path, 140, n_test=20)
     assert (asked.n_random, asked.n_chosen, asked.n_left) == (20, 130, 0)
     assert any(
-        "160 rows were wanted, and 150 were left" in line for line in asked.lines
+        "160 rows were wanted, but only 150 were left" in line for line in asked.lines
     )
-    assert "No further row is left to ask for." in ask_for_labels(path, 5).lines
+    assert "No more rows are left to ask for." in ask_for_labels(path, 5).lines
     fill(truth)
     before = (path.parent / "to_label.csv").read_bytes()
     assert (
@@ -233,10 +233,12 @@ def test_ids_that_do_not_identify_the_rows_are_refused_before_anything_is_writte
     labels = tmp_path / "to_label.csv"
     path.write_text("name,x\n" + "".join(f"n{k % 9},{k}\n" for k in range(10)))
     with pytest.raises(
-        ValueError, match="must identify the rows, and 'n0' occurs 2 times"
+        ValueError, match="must identify the rows, but 'n0' occurs 2 times"
     ):
         ask_for_labels(path, 2, id="name", labels=labels)
-    path.write_text("name,x\n,0\n" + "".join(f"n{k},{k}\n" for k in range(10)))
-    with pytest.raises(ValueError, match="must identify the rows, and a cell is empty"):
-        ask_for_labels(path, 2, id="name", labels=labels)
+    for n_empty in (1, 2):
+        rows = [",0\n"] * n_empty + [f"n{k},{k}\n" for k in range(10)]
+        path.write_text("name,x\n" + "".join(rows))
+        with pytest.raises(ValueError, match="the rows, but a cell is empty"):
+            ask_for_labels(path, 2, id="name", labels=labels)
     assert not labels.exists()

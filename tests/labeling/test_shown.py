@@ -75,6 +75,12 @@ def test_images_of_a_folder_are_found_by_name_or_else_in_sorted_order(tmp_path):
             "no column 'nowhere', and there is no such folder of images",
         ),
         (
+            {"a": [1]},
+            "row",
+            "a",
+            "column 'a' is not a column of text that is shown, and cannot name images",
+        ),
+        (
             {"a": [1, 1], "b": [1, 2]},
             "a",
             None,

@@ -34,7 +34,7 @@ BAD_LABELS = {
     "another length": (
         "kind\na\nb\n",
         {},
-        r"labels\.csv has 2 rows, and .*data\.csv 4: .* column of ids by id\.",
+        r"labels\.csv has 2 rows, and .*data\.csv has 4: .* column of ids by id\.",
     ),
     "unknown ids": (
         "name,kind\np,a\nv,b\nw,a\nx,b\ny,a\n",
@@ -46,7 +46,11 @@ BAD_LABELS = {
         {"id": "name"},
         r"labels\.csv: column 'name' must .*'p' occurs 2 times",
     ),
-    "no target": ("a,b,c\n1,2,3\n", {}, r"out of 'a', 'b', 'c'. labels names"),
+    "no target": (
+        "a,b,c\n1,2,3\n",
+        {},
+        r"one of 'a', 'b', 'c'\. If another file holds them, labels names it",
+    ),
     "a wrong target": (
         "kind\na\nb\n",
         {"target": "kid"},

@@ -104,11 +104,12 @@ def test_that_nothing_was_learned_comes_first_and_nothing_is_praised(tmp_path):
     [
         (
             0.30,
-            "too few labels to be sure that this is better than to call every row 'NA'",
+            "too few labels to be sure that this is better than calling every row 'NA'",
         ),
         (
             0.34,
-            "that looks no better than to call every row 'NA', which gets 32 % wrong.",
+            "that looks no better than calling every row 'NA', which would get 32 % "
+            "wrong.",
         ),
     ],
 )

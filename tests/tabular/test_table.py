@@ -120,6 +120,6 @@ def test_a_second_file_needs_the_columns_of_the_first_and_their_kinds(tmp_path):
         read(tmp_path, TEXT, unlabeled_file=tmp_path / "more.csv")
     write(tmp_path, "size,color\nlarge,red\n", "more.csv")
     with pytest.raises(
-        ValueError, match=r"Column 'size' holds other kinds of .*'large'"
+        ValueError, match=r"Column 'size' holds values of another kind .*'large'"
     ):
         read(tmp_path, TEXT, unlabeled_file=tmp_path / "more.csv")

@@ -100,7 +100,7 @@ def warn_if_nothing_learned(
         finding = "Nothing was learned from these columns"
         advice = "Look for columns that say more"
     message = (
-        f"{finding}: to call every row {base.majority!r} gets "
+        f"{finding}: calling every row {base.majority!r} gets "
         f"{percent_text(base.error)} wrong, and this fit looks no better than that. "
         f"{advice}."
     )

@@ -1,8 +1,8 @@
-"""The file in which a person labels rows, and what its answers are so far.
+"""The file in which a person labels rows, and its answers so far.
 
 `Answers` reads the file, checks it, adds rows to ask for and labels that a person
-gives, and writes it. What the columns mean is said in ``tabular.answer_files``, because
-a fit reads these labels, too.
+gives, and writes it. ``tabular.answer_files`` says what the columns mean, because a fit
+reads these labels, too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Answers:
     target : str
         Name of the column of classes.
     frame : DataFrame
-        Text: id, target, how, round, guess, then further columns.
+        Columns of text: id, target, how, round, guess, then others that help to decide.
     """
 
     path: Path
@@ -50,7 +50,7 @@ class Answers:
 
     @classmethod
     def read(cls, path: Path, id: str, target: str) -> Answers:
-        """Read a file, or begin one that does not exist or is empty."""
+        """Read a file; without a file, or with an empty one, there are no rows yet."""
         if path.exists() and path.stat().st_size:
             return cls(path, id, target, read_answers(open_table(path), id, target))
         no_rows = dict.fromkeys([id, target, *OWN_COLUMNS], ())
@@ -64,13 +64,13 @@ class Answers:
         return dict(zip(frame[self.id], frame[self.target], strict=True))
 
     def ids(self, how: str | None = None) -> list[str]:
-        """Return the ids that were asked for, or those of rows drawn in this way."""
+        """Return the ids of all rows asked for, or of those drawn in one way."""
         frame = self.frame if how is None else self.frame[self.frame[HOW] == how]
         return list(frame[self.id])
 
     @property
     def open_ids(self) -> list[str]:
-        """Ids that are not answered yet, in the order of the file."""
+        """Ids of rows without an answer, in the order of the file."""
         return list(self.frame[self.id][self.frame[self.target] == ""])
 
     @property
@@ -91,7 +91,10 @@ class Answers:
         guesses: _Texts = "",
         shown: _Cells | None = None,
     ) -> Answers:
-        """Add rows to label as the next round, except those that were asked for."""
+        """Return answers that ask for more rows too, as the next round.
+
+        Rows that were asked for before are skipped.
+        """
         pandas = require_for_tables("pandas")
         columns = {
             self.id: ids,
@@ -106,7 +109,7 @@ class Answers:
         frame = pandas.concat([self.frame, added], ignore_index=True).fillna("")
         return replace(self, frame=frame)
 
-    def require(self, id: str) -> None:
+    def require_asked(self, id: str) -> None:
         """Raise a ValueError unless a row was asked for."""
         if id not in set(self.frame[self.id]):
             raise ValueError(
@@ -114,14 +117,14 @@ class Answers:
             )
 
     def answering(self, id: str, label: str) -> Answers:
-        """Set the class of one row; "" takes it back."""
-        self.require(id)
+        """Return answers with this class for one row; "" takes its class back."""
+        self.require_asked(id)
         frame = self.frame.copy()
         frame.loc[frame[self.id] == id, self.target] = label.strip()
         return replace(self, frame=frame)
 
     def guess_of(self, id: str) -> str:
-        """Return the guess of a model for a row; empty if there is none."""
+        """Return the class that a model guessed for a row; empty without a guess."""
         return str(self.frame[GUESS][self.frame[self.id] == id].iloc[0])
 
     def write(self) -> None:

@@ -19,19 +19,19 @@ from ..tabular.cells import require_for_tables, texts_of
 from ..tabular.column_types import pipeline, preprocessing
 from ..tabular.files import open_data
 from ..tabular.frames import to_pandas_frame
-from ..tabular.labels import Classes, RowIds
+from ..tabular.labels import Classes, RowPositions
 from ..tabular.read_options import ReadOptions
 from ..tabular.table import with_classes
 from .answers import Answers
 
-# Columns without text that a person sees; columns of text are all shown.
-_MAX_SHOWN_NUMBER_COLUMNS = 8
-# Relative difference that a spreadsheet may make by rounding what it shows.
+# All columns of text are shown to a person, and at most this many others.
+_MAX_SHOWN_OTHER_COLUMNS = 8
+# Numbers count as equal up to this relative difference, since a spreadsheet may round.
 _SPREADSHEET_PRECISION = 1e-3
 
 
 class Pool:
-    """The rows of a file that may be labeled: ids, features, cells to look at.
+    """The rows of a file that may be labeled: their ids, features, and cells to see.
 
     Attributes
     ----------
@@ -39,7 +39,9 @@ class Pool:
         Names of the columns of ids and of classes.
     file : DataReader
         The file.
-    rows : RowIds
+    is_array : bool
+        Whether it is an array file, not a table.
+    positions : RowPositions
         Position of the row of every id.
     ids : list of str
         Ids in the order of the file.
@@ -58,8 +60,8 @@ class Pool:
         file.hold(file.columns, texts=[id, target])
         self.file = file
         self.is_array = isinstance(file, FeatureFile)
-        self.rows = RowIds(file, id)
-        self.ids = [*self.rows]
+        self.positions = RowPositions(file, id)
+        self.ids = [*self.positions]
         if target in file.columns:
             cells = file.column(target)
         else:
@@ -67,35 +69,35 @@ class Pool:
         options = ReadOptions(target, drop_unusable=True, id=id)
         self.table = with_classes(file, Classes(target, cells), options)
         self.labels = {
-            text: label
-            for text, label in zip(self.ids, self.table.labels, strict=True)
+            row_id: label
+            for row_id, label in zip(self.ids, self.table.labels, strict=True)
             if label is not None
         }
         self.has_features = self.is_array or len(self.table.features.columns) > 0
 
     @cached_property
     def model(self) -> Any:
-        """The unfitted model that guesses classes and whose error is estimated."""
+        """The unfitted model whose fits guess classes, and whose error is estimated."""
         encoder = None if self.is_array else preprocessing(self.table.features)
         return pipeline(encoder, AverageLDA(proportions=FREE))
 
     @cached_property
     def shown(self) -> Any:
-        """Frame of the columns that a person sees: all text, and some others."""
-        features = chain(*self.file.lists.values())
-        hidden = {self.id, self.target, *OWN_COLUMNS, *features}
+        """Frame of the columns that a person sees: all of text, and some others."""
+        columns_of_lists = chain(*self.file.lists.values())
+        hidden = {self.id, self.target, *OWN_COLUMNS, *columns_of_lists}
         names = [name for name in self.file.columns if name not in hidden]
         if not names:
             return require_for_tables("pandas").DataFrame(index=range(len(self.ids)))
         frame = to_pandas_frame(self.file.read(names))
         is_text = np.array([dtype.kind == "O" for dtype in frame.dtypes], dtype=bool)
         texts = frame.columns[is_text]
-        others = frame.columns[~is_text][:_MAX_SHOWN_NUMBER_COLUMNS]
+        others = frame.columns[~is_text][:_MAX_SHOWN_OTHER_COLUMNS]
         shown = {*texts, *others}
         return frame[[name for name in names if name in shown]]
 
     def cells(self, rows: AnyArray | Sequence[int]) -> dict[str, list[str]]:
-        """Return what a person sees of some rows: texts, by column."""
+        """Return what a person sees of some rows: the texts of every shown column."""
         frame = self.shown.iloc[rows]
         return {
             name: [text or "" for text in texts_of(frame[name], empty=("",))]
@@ -103,18 +105,19 @@ class Pool:
         }
 
     def check_unchanged(self, answers: Answers, rows: AnyArray) -> None:
-        """Raise a ValueError if the file of the rows changed after it was asked about.
+        """Raise a ValueError if ids no longer name the rows that were asked for.
 
-        The file of answers repeats some cells of every row that it asks about. If more
-        than half of these rows look different now, ids no longer name the same rows.
+        The file of answers repeats some cells of every row that it asks for. If more
+        than half of these rows look different now, the file of the rows was replaced.
+        ``rows`` are the positions of the rows that were asked for.
         """
         asked = answers.frame
         columns = [name for name in asked.columns if self._is_text_or_number(name)]
         pandas = require_for_tables("pandas")
         current = pandas.DataFrame(self.cells(rows), columns=columns, index=asked.index)
 
-        # A spreadsheet may have rewritten 0.5 as 0,5 or rounded it: numbers are
-        # compared as numbers.
+        # A spreadsheet may have rewritten 0.5 as 0,5, or rounded it: what can be read
+        # as a number is compared as one.
         asked_numbers = _to_numbers(asked[columns].replace(",", ".", regex=True))
         is_same_number = np.isclose(
             _to_numbers(current), asked_numbers, rtol=_SPREADSHEET_PRECISION
@@ -126,11 +129,14 @@ class Pool:
                 f"{answers.path} shows other rows than {self.file.path} has now: "
                 f"{n_changed} of {len(rows)} differ. Bring back the file that they "
                 "were taken from, or name another file of rows to label, which will "
-                "be made."
+                "be created."
             )
 
     def _is_text_or_number(self, name: str) -> bool:
-        """Return whether a spreadsheet leaves the cells of a shown column alone."""
+        """Return whether a column is shown and holds text or numbers.
+
+        Others, such as dates and truth values, may look different after a spreadsheet.
+        """
         return name in self.shown and self.shown[name].dtype.kind in "Oiuf"
 
 

@@ -1,4 +1,4 @@
-"""A project of labeling: which rows are labeled, asked for or free, and what they show.
+"""A project of labeling: which rows are labeled, asked for, or free.
 
 A `Project` joins the rows of a `Pool` and the `Answers` so far. It draws the next rows
 to ask for, and estimates the error of a model fitted to the labels.
@@ -27,7 +27,7 @@ from ..tabular.table import Table
 from .answers import Answers
 from .pool import Pool
 
-# Unlabeled rows that a fit uses.
+# A fit uses at most this many unlabeled rows.
 _MAX_UNLABELED_ROWS = 4_096
 
 
@@ -64,15 +64,16 @@ class Project:
 
     def rows_of(self, ids: Sequence[str]) -> AnyArray:
         """Return the positions of rows by their ids."""
-        return self.pool.rows.rows_of(ids, self.answers.path)
+        return self.pool.positions.rows_of(ids, self.answers.path)
 
     @cached_property
     def table(self) -> Table:
         """All rows, with the labels of the file and the answers."""
         answers = self.answers
-        labels = self.pool.table.labels.copy()
-        labels[self.rows_of([*answers.labels])] = [*answers.labels.values()]
-        cells = require_for_tables("pyarrow").array(labels.tolist(), "string")
+        joined = self.pool.table.labels.copy()
+        joined[self.rows_of([*answers.labels])] = [*answers.labels.values()]
+        cells = require_for_tables("pyarrow").array(joined.tolist(), "string")
+        # Names of classes that are numbers get the same form in both files: 1 is 1.0.
         labels = labels_of(cells, answers.path, self.pool.target, None, 0)
         is_chosen = np.zeros(len(labels), dtype=bool)
         is_chosen[self.rows_of(answers.ids(CHOSEN))] = True
@@ -80,7 +81,7 @@ class Project:
 
     @cached_property
     def sample(self) -> Table:
-        """The labeled rows and some others, as a frame."""
+        """The table of the labeled rows and some others, its features as a frame."""
         return self.table.framed(_MAX_UNLABELED_ROWS)
 
     @cached_property
@@ -96,7 +97,7 @@ class Project:
         if not self.pool.has_features or len(self.table.classes) < 2:
             return None
         with warnings.catch_warnings():
-            # They are about few labels, to which the person is about to add.
+            # Warnings say that labels are few, and the person is about to add some.
             warnings.simplefilter("ignore")
             return clone(self.pool.model).fit(self.sample.features, self.sample.labels)
 
@@ -104,7 +105,7 @@ class Project:
         """Draw free rows at random, and choose others because they are informative.
 
         There are fewer rows if fewer are free. Without features all rows are drawn at
-        random; with a model there are guesses.
+        random. The batch has guesses if a model could be fitted.
         """
         if not self.pool.has_features:
             n_random += n_chosen
@@ -121,6 +122,7 @@ class Project:
         if self.fitted is not None and len(rows):
             features = self.table.features
             if self.pool.is_array:
+                # A frame of these rows, indexed by position as that of a table is.
                 features = features.take(np.isin(np.arange(len(self.pool.ids)), rows))
             guesses = self.fitted.predict(features.loc[rows]).astype(str).tolist()
         ids = [self.pool.ids[row] for row in rows]
@@ -128,7 +130,7 @@ class Project:
         return Batch(ids, how, guesses, self.pool.cells(rows))
 
     def _most_informative(self, n: int, drawn: AnyArray) -> AnyArray:
-        """Choose free rows, given those that were asked for or have just been drawn."""
+        """Choose free rows that add to those asked for and to those just drawn."""
         pool = self.pool
         is_open = ~self.is_free & ~self.table.is_labeled
         if pool.is_array:
@@ -149,6 +151,7 @@ class Project:
 
         Each is a position with the names and the probabilities of these classes.
         """
+        # The index of these features is the position of each row in the file.
         features = self.sample.features
         features = features[self.is_free[features.index]]
         if self.fitted is None or not len(features):
@@ -183,11 +186,11 @@ class Project:
 
     @property
     def is_of_last_round(self) -> AnyArray:
-        """Which rows have an answer of the last round that has any."""
+        """Which rows were answered in the last round that has any answers."""
         rounds = self.answers.rounds
         answered = [*self.answers.labels]
-        last_round = max((rounds[text] for text in answered), default=0)
+        last_round = max((rounds[row_id] for row_id in answered), default=0)
         is_last = np.zeros(len(self.table.labels), dtype=bool)
-        last_ids = [text for text in answered if rounds[text] == last_round]
+        last_ids = [row_id for row_id in answered if rounds[row_id] == last_round]
         is_last[self.rows_of(last_ids)] = True
         return is_last

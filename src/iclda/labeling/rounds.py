@@ -1,4 +1,4 @@
-"""Rounds of labeling, as ``iclda ask`` makes them, in a file that a person fills in.
+"""Rounds of labeling in a file that a person fills in, for ``iclda ask``.
 
 `ask_for_labels` carries out one round: it reads the answers so far, estimates the error
 that they show, and adds rows to label to the file.
@@ -23,13 +23,13 @@ from .answers import Answers
 from .pool import Pool
 from .project import Project
 
-# The worth of further labels is predicted for this many.
+# The error is predicted for this many more labels.
 _N_MORE_LABELS = 10
 
 
 @dataclass(frozen=True)
 class Progress:
-    """The error that labels show, and how the last round changed it.
+    """The error that the labels show, and how the last round changed it.
 
     Attributes
     ----------
@@ -37,12 +37,12 @@ class Progress:
         The error of a fit to all labels, measured on those drawn at random.
     withheld : str
         Why there is no estimate.
-    before : float or None
+    error_before : float or None
         The error, on the same test rows, of a fit without the labels of the last round.
-    n_right : int
-        Test rows that the labels of the last round made right.
-    n_wrong : int
-        Test rows that the labels of the last round made wrong.
+    n_became_right : int
+        Test rows that are predicted right only with the labels of the last round.
+    n_became_wrong : int
+        Test rows that are predicted wrong only with the labels of the last round.
     n_labels : int
         All labels.
     n_last : int
@@ -51,61 +51,66 @@ class Progress:
 
     estimate: ErrorEstimate | None
     withheld: str = ""
-    before: float | None = None
-    n_right: int = 0
-    n_wrong: int = 0
+    error_before: float | None = None
+    n_became_right: int = 0
+    n_became_wrong: int = 0
     n_labels: int = 0
     n_last: int = 0
 
     @property
-    def after_more(self) -> float | None:
+    def error_after_more(self) -> float | None:
         """Error after ten more labels, by a power law; None if the error did not fall.
 
         The fall in the last round has to exceed one standard error of the difference on
         the same test rows.
         """
-        if self.estimate is None or self.before is None:
+        if self.estimate is None or self.error_before is None:
             return None
         n_before = self.n_labels - self.n_last
-        # Only rows whose prediction changed count: the difference of two such counts
-        # has the variance of their sum.
-        net_gain = self.n_right - self.n_wrong
-        is_fall = net_gain > np.sqrt(self.n_right + self.n_wrong)
+        # Only the test rows that changed bear on the difference. If each could have
+        # changed either way, the variance of the net gain is their number.
+        net_gain = self.n_became_right - self.n_became_wrong
+        n_changed = self.n_became_right + self.n_became_wrong
+        has_fallen = net_gain > np.sqrt(n_changed)
         error = self.estimate.error
-        if not is_fall or n_before < 1 or error == 0:
+        if not has_fallen or n_before < 1 or error == 0:
             return None
         # The power law error ~ n_labels ** -exponent goes through both errors.
-        exponent = np.log(self.before / error) / np.log(self.n_labels / n_before)
+        exponent = np.log(self.error_before / error) / np.log(self.n_labels / n_before)
         return float(error * (1 + _N_MORE_LABELS / self.n_labels) ** -exponent)
 
     def __str__(self) -> str:
         if self.estimate is None:
             return f"The error is not known yet: {self.withheld}."
         text = f"Expect {self.estimate}"
-        if self.before is None:
+        if self.error_before is None:
             return f"{text}."
         text += (
-            f"; without the {plural(self.n_last, 'label')} of the last round "
-            f"{percent_text(self.before)} ({plural(self.n_right, 'test row')} became "
-            f"right, {self.n_wrong} wrong)"
+            f"; without the {plural(self.n_last, 'label')} of the last round it would "
+            f"be {percent_text(self.error_before)} "
+            f"({plural(self.n_became_right, 'test row')} became right, "
+            f"{self.n_became_wrong} wrong)"
         )
-        if self.after_more is None:
-            more = f"What {_N_MORE_LABELS} more labels bring, this does not show."
-        else:
-            gain = 100 * (self.estimate.error - self.after_more)
+        if self.error_after_more is None:
             more = (
-                f"{_N_MORE_LABELS} more labels should lower it by about {gain:.1f} "
-                "points."
+                f"The labels do not show what {_N_MORE_LABELS} more labels would bring."
+            )
+        else:
+            gain = 100 * (self.estimate.error - self.error_after_more)
+            more = (
+                f"{_N_MORE_LABELS} more labels should lower the error by about "
+                f"{gain:.1f} percentage points."
             )
         return f"{text}. {more}"
 
 
 def measure_progress(project: Project) -> Progress:
-    """Estimate the error, and that without the labels of the last round."""
+    """Estimate the error, and the one without the labels of the last round."""
     error = project.error
     is_last = project.is_of_last_round
     n_last = int(is_last.sum())
     n_labels = int(project.table.is_labeled.sum())
+    # A comparison needs labels of the last round, and others before it.
     if error is None or n_last in (0, n_labels):
         return Progress(error, project.withheld)
     sample = project.sample
@@ -113,9 +118,9 @@ def measure_progress(project: Project) -> Progress:
     was_wrong = wrong_on_random(project.pool.model, sample, is_training)
     return Progress(
         error,
-        before=float(was_wrong.mean()),
-        n_right=int((was_wrong & ~project.is_wrong).sum()),
-        n_wrong=int((project.is_wrong & ~was_wrong).sum()),
+        error_before=float(was_wrong.mean()),
+        n_became_right=int((was_wrong & ~project.is_wrong).sum()),
+        n_became_wrong=int((project.is_wrong & ~was_wrong).sum()),
         n_labels=n_labels,
         n_last=n_last,
     )
@@ -127,6 +132,12 @@ class Round:
 
     Attributes
     ----------
+    pool : Pool
+        The rows that may be labeled.
+    answers : Answers
+        The file of answers, with the rows that were added.
+    progress : Progress
+        What the labels so far show.
     n_labels : int
         All labels so far.
     n_chosen, n_random : int
@@ -151,7 +162,7 @@ class Round:
 
     @property
     def lines(self) -> list[str]:
-        """Lines to print after a round, without the suggested next command."""
+        """Lines to print after a round, except the suggestion of the next command."""
         path = self.answers.path
         lines = [f"Note: {text}" for text in self.notes]
         if self.n_labels:
@@ -166,14 +177,14 @@ class Round:
             rows = plural(n_added, "more row")
             lines.append(f"Wrote {path}: {rows} to label, {how}.")
         elif not self.n_left and self.n_open:
-            lines.append("No further row is left to ask for.")
+            lines.append("No more rows are left to ask for.")
         elif not self.n_left:
             lines.append("All rows are labeled: nothing is left to ask for.")
         return lines
 
     @property
     def needs_random_rows(self) -> bool:
-        """Whether too few random rows are labeled or asked for to know the error."""
+        """Whether the error is unknown, and too few random rows were asked for."""
         n_random = len(self.answers.ids(RANDOM))
         return bool(self.progress.withheld) and n_random < MIN_TESTED_ROWS
 
@@ -189,8 +200,8 @@ class Round:
             "n_left": self.n_left,
             "error": None if estimate is None else vars(estimate),
             "withheld": self.progress.withheld,
-            "error_before": self.progress.before,
-            "error_after_10_more": self.progress.after_more,
+            "error_before": self.progress.error_before,
+            "error_after_10_more": self.progress.error_after_more,
             "lines": self.lines,
         }
 
@@ -205,7 +216,7 @@ def ask_for_labels(
     n_test: int = 0,
     seed: int = 0,
 ) -> Round:
-    """Add rows to the file of rows to label, which is made if there is none.
+    """Add rows to the file of rows to label, which is created if there is none.
 
     ``n`` rows are chosen and ``n_test`` rows are drawn at random. Everything is
     computed before the file is written, and answers stay as they are.
@@ -223,7 +234,7 @@ def ask_for_labels(
         answers.write()
         if n_added < n_wanted:
             notes.append(
-                f"{n_wanted} rows were wanted, and {n_free} were left to ask for."
+                f"{n_wanted} rows were wanted, but only {n_free} were left to ask for."
             )
     n_drawn = Counter(batch.how)
     return Round(

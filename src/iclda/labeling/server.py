@@ -1,8 +1,8 @@
 """The site of the labeling page: its state, its actions, and the files of the rows.
 
 ``GET state`` returns the state of the session as JSON. ``POST answer``, ``skip``,
-``jump``, ``back`` and ``again`` carry out an action and return the state after it.
-While the page is open, a task in the background computes what the session lacks.
+``jump``, ``back`` and ``again`` carry out an action and return the state after it. When
+a state is sent, a job in the background begins to compute what the session lacks.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def labeling_site(session: LabelingSession) -> Site:
     fitting: asyncio.Task[None] | None = None
 
     def state() -> Response:
-        """Return the state, and start to compute what it lacks."""
+        """Return the state, and start to compute what the session lacks."""
         nonlocal fitting
         is_fitting = fitting is not None and not fitting.done()
         if not is_fitting and session.next_task() is not None:
@@ -84,7 +84,7 @@ def labeling_site(session: LabelingSession) -> Site:
         session.sync()
         return state()
 
-    async def show(request: Request) -> Response:
+    async def send_state(request: Request) -> Response:
         return state()
 
     async def send_file(request: Request) -> Response:
@@ -102,7 +102,7 @@ def labeling_site(session: LabelingSession) -> Site:
         return FileResponse(_LOOK)
 
     routes: list[BaseRoute] = [
-        Route("/state", show),
+        Route("/state", send_state),
         *(Route(f"/{name}", act, methods=["POST"]) for name in _ACTIONS),
         Route("/file/{position:int}", send_file),
         Route("/look.css", send_look),

@@ -5,8 +5,8 @@ carries it out, writes the answers, and describes its state as JSON. Meanwhile a
 is fitted to the answers so far; it chooses the rows to ask for next and estimates the
 error.
 
-All methods but ``LabelingSession.compute`` run on the thread of the server; ``compute``
-reads nothing that they change.
+All methods but ``LabelingSession.compute`` run on the thread of the server. ``compute``
+runs on another one and reads nothing that they change meanwhile.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _FIRST_ROUND_ROWS = 20
 _ROUND_ROWS = 10
 # ... of which this many are drawn at random.
 _RANDOM_ROUND_ROWS = 2
-# Further rows are chosen when fewer than this many are waiting for an answer.
+# More rows are asked for when fewer than this many are waiting for an answer.
 _MIN_WAITING_ROWS = 5
-# Rows that are listed because the model is least sure of them.
+# At most this many rows are listed because the model is least sure of them.
 _MAX_UNSURE_ROWS = 6
 _MAX_CLASS_NAME_CHARACTERS = 100
 
@@ -42,8 +42,8 @@ _MAX_CLASS_NAME_CHARACTERS = 100
 class FitTask:
     """What is to be computed: further rows, or, if none are needed, a fit.
 
-    Two tasks are equal if they have the same labels and rows, since then they have the
-    same result.
+    Two tasks are equal if they have the same result, which the labels, the rows that
+    were asked for and the number of further rows decide.
     """
 
     project: Project = field(compare=False)
@@ -54,7 +54,7 @@ class FitTask:
 
 @dataclass(frozen=True)
 class FitFindings:
-    """What a fit to the labels shows.
+    """What a fit to the labels found.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class FitFindings:
         Positions of the rows that the model is least sure of, each with the names and
         probabilities of two classes.
     problem : str
-        Why there is no fit; empty if there is one.
+        Why the last task failed; empty if it did not.
     """
 
     error: ErrorEstimate | None = None
@@ -73,16 +73,19 @@ class FitFindings:
 
 
 class LabelingSession:
-    """Rows in the order of the file of answers; answers are written one by one.
+    """The work of a person on the page, who answers rows one by one.
+
+    Rows are shown in the order of the file of answers, and every answer is written at
+    once. Rows are named by their ids.
 
     Attributes
     ----------
     current : str or None
-        A row that is shown before those without an answer.
+        The row to show; None for the first one that waits for an answer.
     history : list of str
-        Rows that were answered or skipped.
+        Rows that were answered or skipped, the latest last.
     skipped : list of str
-        Rows without an answer that are not shown until they are called again.
+        Rows without an answer that are not shown until `again` is called.
     last : dict or None
         The last answer.
     classes : list of str
@@ -123,7 +126,7 @@ class LabelingSession:
     def sync(self) -> None:
         """Read the answers again if another program has changed them.
 
-        ValueError if they cannot be read.
+        ValueError if they cannot be read. Classes with new names get buttons.
         """
         if self.path.exists():
             stamp = stamp_of(self.path)
@@ -136,7 +139,7 @@ class LabelingSession:
     # Actions of the page.
 
     def answer(self, id: str, name: str) -> None:
-        """Give a row its class, in the spelling that other rows have if any do."""
+        """Give a row its class, spelled as other rows of the same class spell it."""
         name = " ".join(name.split())
         if not 0 < len(name) <= _MAX_CLASS_NAME_CHARACTERS:
             raise ValueError(
@@ -160,8 +163,8 @@ class LabelingSession:
         self._leave(id)
 
     def skip(self, id: str) -> None:
-        """Leave a row as it is; it comes again when the skipped rows are called."""
-        self.answers.require(id)
+        """Leave a row as it is; it is shown again with the other skipped rows."""
+        self.answers.require_asked(id)
         if id in self.answers.open_ids:
             self.skipped.append(id)
         self._leave(id)
@@ -171,7 +174,7 @@ class LabelingSession:
         self.current = None
 
     def back(self) -> None:
-        """Show the row before again, with its class."""
+        """Show the previous row again, with its class."""
         if self.history:
             self.current = self.history.pop()
             self.skipped = [id for id in self.skipped if id != self.current]
@@ -181,12 +184,12 @@ class LabelingSession:
         self.skipped = []
 
     def jump(self, id: str) -> None:
-        """Show a certain row; if it was not asked for, it counts as chosen."""
-        if id not in self.pool.rows:
+        """Show a certain row; if it was not asked for before, it counts as chosen."""
+        if id not in self.pool.positions:
             raise ValueError(
                 f"{self.pool.file.path} has no row {self.pool.id} = {id!r}."
             )
-        cells = self.pool.cells([self.pool.rows[id]])
+        cells = self.pool.cells([self.pool.positions[id]])
         self._write(self.answers.asking([id], CHOSEN, shown=cells))
         self.skipped = [skipped for skipped in self.skipped if skipped != id]
         self.current = id
@@ -194,7 +197,7 @@ class LabelingSession:
     # The model.
 
     def next_task(self) -> FitTask | None:
-        """Return what is to be computed; None if the last task had the same result."""
+        """Return what is to be computed; None if the last task was the same."""
         labels = self.project.labels
         asked = self.answers.ids()
         n_more = 0
@@ -207,7 +210,7 @@ class LabelingSession:
     def compute(self, task: FitTask) -> tuple[Batch | None, FitFindings]:
         """Choose further rows, or fit a model if none are needed.
 
-        It runs on another thread than the other methods.
+        It runs on a different thread from the other methods.
         """
         file = self.pool.file
         if stamp_of(file.path) != self._rows_stamp:
@@ -237,7 +240,7 @@ class LabelingSession:
 
     @property
     def _waiting(self) -> list[str]:
-        """Rows to ask next: those without an answer that were not skipped."""
+        """Rows to show next: those without an answer that were not skipped."""
         return [id for id in self.answers.open_ids if id not in self.skipped]
 
     def state(self) -> dict[str, Any]:
@@ -245,7 +248,7 @@ class LabelingSession:
         labels = self.project.labels
         counts = Counter(labels.values())
         id = self.current or next(iter(self._waiting), None)
-        row = None if id is None else self.shown.show(self.pool.rows[id])
+        row = None if id is None else self.shown.show(self.pool.positions[id])
         # A row that was asked for since the fit is not listed as unsure.
         asked = {*self.answers.ids()}
         unsure = [
@@ -280,7 +283,7 @@ class LabelingSession:
         """State the error as ``iclda ask`` does, or why it is not known."""
         error = self.findings.error
         if not self.pool.has_features:
-            text = f"{self.project.withheld}: rows are asked in random order."
+            text = f"{self.project.withheld}: rows are asked for in random order."
             return {"headline": "No model", "text": text}
         if error is not None:
             text = (
@@ -296,14 +299,14 @@ class LabelingSession:
         n_known = len(random_ids & {*self.project.labels})
         text = (
             f"It takes {MIN_TESTED_ROWS} labels of rows drawn at random, and there are "
-            f"{n_known}. After {_FIRST_ROUND_ROWS} rows, {_RANDOM_ROUND_ROWS} of "
-            f"{_ROUND_ROWS} are drawn so."
+            f"{n_known}. After the first {_FIRST_ROUND_ROWS} rows, "
+            f"{_RANDOM_ROUND_ROWS} of every {_ROUND_ROWS} are drawn at random."
         )
         return {"headline": "Error not known yet", "text": text}
 
 
 def stamp_of(path: Path) -> tuple[int, ...]:
-    """Return the time of change and the size of a file; empty if there is none."""
+    """Return the modification time and the size of a file; empty if there is none."""
     if not path.exists():
         return ()
     status = path.stat()

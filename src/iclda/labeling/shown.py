@@ -32,11 +32,11 @@ _SOUND_TYPES = {
     ".ogg": "audio/ogg",
 }
 _MEDIA_TYPES = _IMAGE_TYPES | _SOUND_TYPES
-# A column with more characters on average is shown as text, not as a cell of a table.
+# A column whose cells are longer on average is shown as text, not in the table.
 _MAX_CELL_CHARACTERS = 60
 
-# Text of every row, None where it is empty, by column.
-Texts = Mapping[str, AnyArray]
+# The texts of all rows, None where a cell is empty, by column.
+_TextColumns = Mapping[str, AnyArray]
 
 
 class ShownRows:
@@ -47,12 +47,13 @@ class ShownRows:
     pool : Pool
         The rows.
     images : str, default=None
-        A column of paths or a folder. None takes the first column of such paths.
+        A column of paths, or a folder. None takes the first column that holds paths of
+        images or sounds, if any does.
 
     Attributes
     ----------
-    files : list of Path or None
-        Image or sound of every row.
+    files : list of (Path or None)
+        Image or sound of every row, None for a row without one.
     """
 
     def __init__(self, pool: Pool, images: str | None = None) -> None:
@@ -115,7 +116,7 @@ def _is_long(cells: AnyArray) -> bool:
 
 
 def _find_media(
-    images: str | None, pool: Pool, texts: Texts
+    images: str | None, pool: Pool, texts: _TextColumns
 ) -> tuple[Sequence[Path | None], str]:
     """Find the image or sound of every row, and the column that names them, if any."""
     if images is None:
@@ -137,10 +138,14 @@ def _find_media(
 
 
 def _find_in_folder(folder: Path, pool: Pool) -> list[Path]:
-    """Return the files named like the ids; if not all are, all files by name."""
+    """Return the files named like the ids, or else all files, sorted by name."""
     if not folder.is_dir():
         purpose = ", and there is no such folder of images"
         require_columns(pool.file, [str(folder)], purpose)
+        raise ValueError(
+            f"{pool.file.path}: column {str(folder)!r} is not a column of text that is "
+            "shown, and cannot name images; there is no such folder of images either."
+        )
     files = sorted(file for file in folder.iterdir() if media_type_of(file))
     # An id may name a file with its suffix or without.
     file_by_name = {file.stem: file for file in files}

@@ -1,7 +1,7 @@
 """Fit a method to all rows of a table, and report what a person should know about it.
 
 `fit_table` returns a pipeline and a `FitReport`: the rows, the warnings, the error to
-expect on new rows. That error is the one of labels drawn at random (``label_error``).
+expect on new rows, which only labels drawn at random can show (``label_error``).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from .readers import Source
 from .table import Table
 
 _SUPERVISED = say(
-    "No row is unlabeled, so that this is a supervised fit. Rows with an empty target "
-    "are unlabeled; {@unlabeled} and {@unlabeled_file} name others."
+    "No row is unlabeled, so this is a supervised fit. Rows with an empty target are "
+    "unlabeled; {@unlabeled} and {@unlabeled_file} name others."
 )
 _CHOSEN_SHARES = (
     "{which} takes the class shares of the labels, and {n} of these were chosen for "
@@ -62,7 +62,7 @@ class FitReport:
     n_unlabeled : int
         Number of unlabeled rows.
     empty_cells : mapping of str to int
-        Number of empty cells by column, of columns that have any.
+        Number of empty cells by column, for columns that have any.
     notes, warnings : sequence of str
         Remarks on the table and on the fit.
     method : str
@@ -72,13 +72,15 @@ class FitReport:
     error : mapping or None
         The error to expect on new rows.
     n_tested : int
-        Number of rows that the error was measured on.
+        Number of rows that the error was measured on; if it is not known, how many
+        there were to measure it on.
     learned : str
-        Whether the fit beats the most frequent class; empty if that is not known.
+        Whether the fit beats giving every row the most frequent class; empty if that
+        is not known.
     withheld : str
         Why the error is not known, where labels were chosen.
     safety : str
-        What the fit cannot lose relative to the supervised one, in a sentence.
+        How much the fit can lose at most against the supervised one, in a sentence.
     """
 
     command: str
@@ -92,6 +94,7 @@ class FitReport:
     method: str = ""
     choice: str = ""
     error: Mapping[str, Any] | None = None
+    # Model files of earlier versions do not say how many rows there were.
     n_tested: int = MIN_TESTED_ROWS
     learned: str = ""
     withheld: str = ""
@@ -137,7 +140,8 @@ def fit_table(
     encoder = None if is_array else preprocessing(rows)
     model = pipeline(encoder, classifier, scale=is_outside or None)
 
-    # What chose the method, or was given a single one, and estimated its error.
+    # The fitted AutoLDA, which chose a method, or was given one, and estimated its
+    # error; None for a method of scikit-learn.
     choice: Any = None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -150,10 +154,12 @@ def fit_table(
     encoded = rows if is_array else model[:-1].transform(rows)
     bounds = safety_bounds(model[-1], encoded, table.labels)
     counts = Counter(table.labels[table.is_labeled].tolist())
-    texts = _warning_texts([record.message for record in caught], table)
-    has_shares = priors is not None or "proportions" in model[-1].get_params()
-    if table.n_chosen and not has_shares:
-        texts.append(_chosen_shares_warning(table, is_outside))
+    warning_texts = _warning_texts([record.message for record in caught], table)
+    # A method with proportions was given some, or FREE (``_without_labeled_shares``).
+    has_proportions = "proportions" in model[-1].get_params()
+    takes_shares_of_labels = priors is None and not has_proportions
+    if table.n_chosen and takes_shares_of_labels:
+        warning_texts.append(_chosen_shares_warning(table, is_outside))
     report = FitReport(
         command=command,
         target=table.target,
@@ -162,7 +168,7 @@ def fit_table(
         n_unlabeled=int((~table.is_labeled).sum()),
         empty_cells={} if is_array else count_gaps(rows),
         notes=table.notes,
-        warnings=texts,
+        warnings=warning_texts,
         method=choice.method_ if method is None else method.name,
         choice=choice.reason_ if method is None else "",
         safety="" if bounds is None else bounds.sentence,
@@ -179,7 +185,7 @@ def _unfitted(
     proportions: Any,
     seed: int,
 ) -> Any:
-    """Return the unfitted classifier for a method, or for the choice among methods."""
+    """Return the unfitted classifier of a method, or the one that chooses a method."""
     if method is not None and method.is_outside:
         _refuse_given(method, priors=priors, proportions=proportions)
         return method.classifier()
@@ -216,7 +222,7 @@ def _error_fields(
         withheld = why_withheld(table)
     elif choice is not None and choice.proportions == FREE:
         withheld = (
-            "free proportions are for labels that are no random sample of the rows"
+            "free proportions are for labels that are not a random sample of the rows"
         )
 
     error = None
@@ -250,7 +256,7 @@ def _error_fields(
 
 
 def _how_measured(choice: AutoLDA | None) -> str:
-    """Say how an error was measured that is not only that of random labels."""
+    """Say how the error was measured, and whether it allows for a choice of methods."""
     how = "cross-validated, in other folds than those of `iclda compare`"
     is_corrected = choice is not None and len(choice.losses_) > 1
     if is_corrected:
@@ -264,12 +270,12 @@ def _how_measured(choice: AutoLDA | None) -> str:
 def _without_labeled_shares(
     table: Table, method: Method | None, proportions: Any
 ) -> Any:
-    """Return proportions that do not come from chosen labels.
+    """Return the given proportions, or free ones, but not the class shares of labels.
 
-    ParameterError if those that are given do.
+    ParameterError if these shares were asked for.
     """
-    own = None if method is None else dict(method.options).get("proportions")
-    given = proportions or own
+    of_method = None if method is None else dict(method.options).get("proportions")
+    given = proportions or of_method
     if isinstance(given, str) and given == LABELED:
         text = say(
             _CHOSEN_SHARES,
@@ -291,7 +297,7 @@ def _refuse_given(method: Method, **given: Any) -> None:
 
 
 def _warning_texts(caught: Sequence[Any], table: Table) -> list[str]:
-    """Return warnings of a fit and of its table once, the most important one first."""
+    """Return the warnings of a fit and of its table, each once, by importance."""
     first: list[str] = []
     others: list[str] = []
     for warning in caught:

@@ -1,6 +1,6 @@
-"""The error on new rows that labels drawn at random show.
+"""The error to expect on new rows, as labels of rows drawn at random show it.
 
-Rows that were chosen because their labels are informative are no sample of all rows:
+Rows that were chosen because their labels are informative are not a sample of all rows:
 their labels train the fits, and only labels of rows drawn at random test them.
 """
 
@@ -22,7 +22,7 @@ from .._messages import FitError, plural
 from .checks import first_copies
 from .table import Table
 
-# Folds into which labels drawn at random are divided.
+# The labels drawn at random are divided into this many folds.
 _N_FOLDS = 5
 
 
@@ -34,13 +34,13 @@ def why_withheld(table: Table) -> str:
     n_labels = int(table.is_labeled.sum())
     return (
         f"it is measured by at least {MIN_TESTED_ROWS} labels of rows drawn at random, "
-        f"and there are {n_random} among {plural(n_labels, 'label')}. `iclda ask` "
-        "draws such rows by its option test"
+        f"and there are {n_random} among {plural(n_labels, 'label')}. The option test "
+        "of `iclda ask` draws such rows"
     )
 
 
 def random_estimate(table: Table, is_wrong: AnyArray) -> ErrorEstimate:
-    """Return the error to expect on new rows, given ``wrong_on_random``."""
+    """Return the error to expect on new rows, given what ``wrong_on_random`` found."""
     n_labels = int(table.is_labeled.sum())
     return estimate_error_of_all_labels(is_wrong, n_labels, _N_FOLDS)
 
@@ -50,21 +50,23 @@ def wrong_on_random(
 ) -> AnyArray:
     """Return which labels drawn at random are predicted wrongly by fits without them.
 
-    Every fit has all chosen labels and, in folds, the other random ones;
-    ``is_training`` are the rows whose labels fits may use. Without two classes to fit,
-    the only one is predicted. Of a row that occurs several times the first copy is
-    tested, by fits to none of them.
+    Every fit has all chosen labels and the random ones of the other folds, as far as
+    they are labels of rows ``is_training`` (None: all). If these have a single class,
+    it is predicted. Of a row that occurs several times only the first copy is tested,
+    by fits without the labels of any copy.
     """
-    first = first_copies(table.features, table.labels)
-    is_first = first == np.arange(len(first))
-    is_tested = table.is_random & is_first
+    first_copy = first_copies(table.features, table.labels)
+    is_first_copy = first_copy == np.arange(len(first_copy))
+    is_tested = table.is_random & is_first_copy
     n_tested = int(is_tested.sum())
-    folds = np.full(len(first), NO_FOLD)
+    folds = np.full(len(first_copy), NO_FOLD)
     folds[is_tested] = shuffled_folds(n_tested, _N_FOLDS, np.random.default_rng(0))
 
     def predict(train: AnyArray, test: AnyArray) -> AnyArray:
+        # The rows to test stay in the fit, unlabeled, and so do their copies: ``train``
+        # is not needed.
         labels = table.labels.copy()
-        labels[np.isin(first, test)] = None
+        labels[np.isin(first_copy, test)] = None
         if is_training is not None:
             labels[~is_training] = None
         classes = {label for label in labels if label is not None}

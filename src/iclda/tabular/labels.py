@@ -38,17 +38,18 @@ from .read_options import ReadOptions
 from .readers import MAX_LISTED_COLUMNS, DataReader, Source, require_columns
 
 _WHICH_TARGET = (
-    "{@target} must name the column of {path} that holds the classes, out of {names}. "
-    "{@labels} names another file of them, and {@id} a column that identifies the rows."
+    "{@target} must name the column of {path} that holds the classes, one of {names}. "
+    "If another file holds them, {@labels} names it, and {@id} a column that "
+    "identifies the rows."
 )
 _NO_LABELS = (
-    "{path} holds features and no classes: name a file that holds them by {@labels}, "
+    "{path} holds features and no classes: name a file of the classes by {@labels}, "
     "with a row for each row of features, or with a column of ids that {@id} names."
 )
 _OTHER_LENGTH = (
-    "{labels} has {n:,} rows, and {path} {n_rows:,}: a label belongs to the row of the "
-    "features at the same place. Write a row for each, with an empty cell where the "
-    "class is unknown, or name a column of ids by {@id}."
+    "{labels} has {n:,} rows, and {path} has {n_rows:,}: without ids, the first label "
+    "belongs to the first row, and so on. Write a label for every row, with an empty "
+    "cell where the class is unknown, or name a column of ids by {@id}."
 )
 
 
@@ -65,7 +66,7 @@ class Classes:
     sources : tuple of Source
         The file that holds them, if it is not the file of the rows.
     is_chosen : ndarray of bool or None
-        That of `Table`.
+        Which rows were chosen to be labeled, as in `Table`.
     """
 
     target: str
@@ -118,35 +119,39 @@ class LabelSource:
         return Classes(self.target, cells, (self.file.source(),))
 
     def _joined(self, cells: Any, id: str) -> Any:
-        """Bring classes into the order of the rows; null for rows without one."""
+        """Return the classes in the order of the rows, null for a row without one."""
         ids = row_ids(self.file, id)
-        rows = RowIds(self.rows, id).rows_of(ids, self.file.path)
-        order = np.full(self.rows.n_rows, -1)
-        order[rows] = np.arange(len(rows))
-        # Masked entries of the order become null.
+        rows = RowPositions(self.rows, id).rows_of(ids, self.file.path)
+        # Where the class of every row is among the cells; -1 where it has none.
+        places = np.full(self.rows.n_rows, -1)
+        places[rows] = np.arange(len(rows))
+        # Arrow takes a null for a masked place.
         arrow = require_for_tables("pyarrow")
-        return cells.take(arrow.array(order, mask=order < 0))
+        return cells.take(arrow.array(places, mask=places < 0))
 
     def _read_answers(self) -> Classes:
         """Read the classes that a person gave.
 
         Rows without an answer have the class that their own file gives them, if any.
         """
+        # Without ids, find_labels refuses a file of answers.
         assert self.id is not None
         asked = read_answers(self.file, self.id, self.target)
-        ids = RowIds(self.rows, self.id)
-        is_chosen = np.zeros(len(ids), dtype=bool)
-        is_chosen[ids.rows_of(asked[self.id], self.file.path)] = asked[HOW] == CHOSEN
+        positions = RowPositions(self.rows, self.id)
+        asked_rows = positions.rows_of(asked[self.id], self.file.path)
+        is_chosen = np.zeros(len(positions), dtype=bool)
+        is_chosen[asked_rows] = asked[HOW] == CHOSEN
 
         labels: dict[str, str] = {}
         if self.target in self.rows.columns:
             own = texts_of(self.rows.column(self.target).to_pylist(), empty=("",))
-            labels = {id: text for id, text in zip(ids, own, strict=True) if text}
+            pairs = zip(positions, own, strict=True)
+            labels = {row_id: text for row_id, text in pairs if text}
         answered = asked[asked[self.target] != ""]
         labels |= zip(answered[self.id], answered[self.target], strict=True)
         check_spelling(labels.values(), self.target, self.file.path, self.rows)
         arrow = require_for_tables("pyarrow")
-        cells = arrow.array([labels.get(id) for id in ids], "string")
+        cells = arrow.array([labels.get(row_id) for row_id in positions], "string")
         return Classes(self.target, cells, (self.file.source(),), is_chosen)
 
 
@@ -155,9 +160,9 @@ def find_labels(
 ) -> LabelSource:
     """Find the file and the column of the classes, without reading them.
 
-    ``default_target`` is taken if the options name no target. A file of labels need not
-    have it: then it must have a single column besides the ids. ValueError if a column
-    that is needed lacks.
+    ``default_target`` is taken if the options name no target, except from a file of
+    labels without such a column, whose only column besides the ids is taken. ValueError
+    if a column that is needed is missing.
     """
     file: DataReader = rows
     if options.labels is not None:
@@ -173,13 +178,13 @@ def find_labels(
     target = options.target
     if target is None:
         target = _unnamed_target(rows, file, options, default_target)
-    # A column of an array is named in the file, or not at all.
+    # The target of an array file is an array that it names, or it has none.
     is_array = isinstance(file, FeatureFile)
     if target is None or (is_array and target not in file.columns):
         raise _no_target_error(file)
     purpose = say(", which should hold the classes: name it by {@target}")
     require_columns(file, [target], purpose)
-    # Answers may name the rows by their numbers, for which a file needs no column.
+    # Answers may name rows by their numbers, which need no column in the file of rows.
     for with_ids in (file,) if is_answered else (file, rows):
         require_columns(with_ids, options.ids, say(", which {@id} names"))
     return LabelSource(rows, file, target, options.id)
@@ -192,29 +197,30 @@ def _unnamed_target(
     if file is rows or default in file.columns:
         return default
     candidates = [name for name in file.columns if name != options.id]
-    # The columns that help a person to decide are last in a file of answers.
+    # In a file of answers the columns from HOW on are not the person's answers.
     if are_answers(file.columns):
         candidates = candidates[: candidates.index(HOW)]
     return candidates[0] if len(candidates) == 1 else None
 
 
 def _no_target_error(file: DataReader) -> ValueError:
-    """Make the error for a file of which no column is known to hold the classes."""
-    made_up = file.features if isinstance(file, FeatureFile) else []
-    sentence = _NO_LABELS if list(file.columns) == list(made_up) else _WHICH_TARGET
+    """Make the error for a file in which no column is known to hold the classes."""
+    features = file.features if isinstance(file, FeatureFile) else []
+    has_only_features = list(file.columns) == list(features)
+    sentence = _NO_LABELS if has_only_features else _WHICH_TARGET
     names = quoted_list(file.columns, MAX_LISTED_COLUMNS)
     return ValueError(say(sentence, path=file.path, names=names))
 
 
 def row_ids(file: DataReader, id: str) -> AnyArray:
-    """Return ids of rows as text; numbers from 0 if the file has no column ``row``."""
+    """Return the ids of rows as text; those of a missing column `ROW` count from 0."""
     if id == ROW and ROW not in file.columns:
         return texts_of(range(file.n_rows))
     require_columns(file, [id], say(", which {@id} names"))
     return texts_of(file.column(id).to_pylist())
 
 
-class RowIds(dict[str, int]):
+class RowPositions(dict[str, int]):
     """Position of the row of every id of a file; ValueError if two rows share an id."""
 
     def __init__(self, file: DataReader, id: str) -> None:
@@ -245,13 +251,15 @@ def _positions(ids: Iterable[str | None], path: Path, id: str) -> dict[str, int]
     ValueError for one that occurs twice or is empty.
     """
     counts = Counter(ids)
+    problem = ""
+    if None in counts:
+        problem = "but a cell is empty. Fill it in"
     for text, count in counts.most_common(1):
-        if count > 1 or None in counts:
-            problem = "a cell is empty"
-            if count > 1:
-                problem = f"{text!r} occurs {count} times"
-            raise ValueError(
-                f"{path}: column {id!r} must identify the rows, and {problem}. Remove "
-                "the others, or name another column of ids."
-            )
+        if text is not None and count > 1:
+            problem = f"but {text!r} occurs {count} times. Keep one of these rows"
+    if problem:
+        raise ValueError(
+            f"{path}: column {id!r} must identify the rows, {problem}, or name another "
+            "column of ids."
+        )
     return {text: k for k, text in enumerate(counts) if text is not None}

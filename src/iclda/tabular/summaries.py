@@ -33,7 +33,7 @@ from .predict import FAR_DEVIATIONS, PredictionCounts
 _METHOD_BY_CLASS = {
     method.class_name: method for method in FITTED if not method.options
 }
-# What a summary names; with --json, commands give everything.
+# How much a summary lists at most. Commands give everything with --json.
 _MAX_NAMED_COLUMNS = 12
 _MAX_RANKED_COLUMNS = 5
 _MAX_FEATURES_OF_AXIS = 8
@@ -42,7 +42,7 @@ _MAX_LISTED_CLASSES = 20
 
 
 def fit_summary(details: Mapping[str, Any]) -> list[str]:
-    """Describe rows, classes, method and diagnosis of a model, a line a paragraph."""
+    """Describe rows, classes, method and diagnosis of a model, a paragraph per line."""
     report = FitReport.from_json(details["about"])
     method = _method_of(details)
     title = method.title if method else details["classifier"]
@@ -97,12 +97,12 @@ def _columns_text(details: Mapping[str, Any]) -> str:
 
 
 def _class_lines(details: Mapping[str, Any], labeled: Mapping[str, int]) -> list[str]:
-    """List classes with their labeled rows and shares; many are a sentence."""
+    """List classes with their labeled rows and shares, or sum up many in a sentence."""
     names = [str(name) for name in details["classes"]]
     if len(names) > _MAX_LISTED_CLASSES and labeled:
         return ["", _many_classes_text(names, labeled), ""]
     width = max(len("class"), *(len(name) for name in names))
-    shares = [f"  {share:>18.1%}" for share in details["priors"] or ()]
+    shares = [f"  {_percent(share):>18}" for share in details["priors"] or ()]
     heading = "  share in the model" if shares else ""
     lines = ["", f"  {'class'.ljust(width)}  labeled rows{heading}"]
     for name, share in zip_longest(names, shares, fillvalue=""):
@@ -111,15 +111,21 @@ def _class_lines(details: Mapping[str, Any], labeled: Mapping[str, int]) -> list
     return [*lines, ""]
 
 
+def _percent(share: float) -> str:
+    """Write a share for a column of a table, where all have one decimal: 25.9 %."""
+    return f"{100 * share:.1f} %"
+
+
 def _many_classes_text(names: Sequence[str], labeled: Mapping[str, int]) -> str:
+    """Say how many classes there are, and which have the fewest labeled rows."""
     fewest = min(labeled.values())
     most = max(labeled.values())
     if fewest == most:
         return f"{len(names)} classes with {plural(most, 'labeled row')} each."
     rarest = [name for name in names if labeled.get(name) == fewest]
     return (
-        f"{len(names)} classes with {fewest} to {most} labeled rows each, {fewest} of "
-        f"{quoted_list(rarest, 3)}."
+        f"{len(names)} classes with {fewest} to {most} labeled rows each, only "
+        f"{fewest} of {quoted_list(rarest, 3)}."
     )
 
 
@@ -135,14 +141,14 @@ def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[
         lines.append(_convergence_text(details["diagnosis"]))
     proportions = details["parameters"].get("proportions")
     if proportions not in (None, FREE):
-        source = "of the labeled rows" if proportions == LABELED else "given"
+        source = "of the labeled rows" if proportions == LABELED else "that were given"
         lines.append(
-            f"It allows the unlabeled rows only classes in the proportions {source}."
+            f"It keeps the classes of the unlabeled rows in the proportions {source}."
         )
     if report is None:
         return lines
-    # If nothing was learned, it matters neither why the method was chosen nor what it
-    # cannot lose.
+    # If nothing was learned, it does not matter why the method was chosen, or what the
+    # fit can lose.
     if report.learned == NOTHING_LEARNED:
         return [*lines, _error_line(report)]
     lines = [report.choice, *lines, _error_line(report), report.safety]
@@ -153,7 +159,8 @@ def _convergence_text(diagnosis: Mapping[str, Any]) -> str:
     steps = plural(diagnosis["n_iter"], "step")
     if not diagnosis["converged"]:
         return (
-            f"It did not converge in {steps}: see the warning, and do not rely on it."
+            f"It did not converge in {steps}: see the warning, and do not rely on this "
+            "model."
         )
     n_optima = diagnosis.get("n_optima", 1)
     if n_optima > 1:
@@ -169,27 +176,27 @@ def _error_line(report: FitReport) -> str:
     if report.withheld:
         return f"{unknown}: {report.withheld}."
     if report.n_tested >= MIN_TESTED_ROWS:
-        return f"{unknown}: that takes three labeled rows a class or more."
+        return f"{unknown}: that takes at least three labeled rows per class."
     return (
-        f"{unknown}: that takes {MIN_TESTED_ROWS} labeled rows of classes with two or "
-        f"more, and there are {report.n_tested}. Label more rows."
+        f"{unknown}: that takes {MIN_TESTED_ROWS} labeled rows of classes with at "
+        f"least two each, and there are {report.n_tested}. Label more rows."
     )
 
 
 def _majority_text(report: FitReport) -> str:
-    """Compare the error with that of the most frequent class for all rows."""
+    """Compare the error with that of giving every row the most frequent class."""
     assert report.error is not None
     base = BaseRate.of_counts(report.labeled)
-    call_all = f"to call every row {base.majority!r}"
+    calling_all = f"calling every row {base.majority!r}"
     base_error = percent_text(base.error)
     if report.learned == CLEAR:
-        return f"; {call_all} would get {base_error} wrong"
+        return f"; {calling_all} would get {base_error} wrong"
     if report.learned == UNCLEAR:
         doubt = "too few labels to be sure that this is better than"
         if report.error["error"] >= base.error:
             doubt = "that looks no better than"
-        return f": {doubt} {call_all}, which gets {base_error} wrong"
-    # A warning says that nothing was learned.
+        return f": {doubt} {calling_all}, which would get {base_error} wrong"
+    # If nothing was learned, a warning says so.
     return ""
 
 
@@ -226,7 +233,7 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
 
 
 def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:
-    """Say what became of the rows of a file that was predicted to another."""
+    """Describe the predictions for a file, and name the file that they are in."""
     lines = []
     if counts.ignored:
         names = quoted_list(counts.ignored, 5)
@@ -249,10 +256,10 @@ def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:
     if n_more > 0:
         shown = counts.classes.most_common(_MAX_LISTED_CLASSES)
     width = max(len("class"), *(len(name) for name, _ in shown))
-    lines.append(f"  {'class'.ljust(width)}  predicted rows   share")
+    lines.append(f"  {'class'.ljust(width)}  predicted rows    share")
     for name, count in shown:
-        share = count / counts.n_rows
-        lines.append(f"  {name.ljust(width)}  {count:>14,}  {share:>6.1%}")
+        share = _percent(count / counts.n_rows)
+        lines.append(f"  {name.ljust(width)}  {count:>14,}  {share:>7}")
     if n_more > 0:
         lines.append(f"  and {n_more} more classes")
     return [*lines, "", f"Wrote {out}: {plural(counts.n_rows, 'row')}."]
@@ -278,14 +285,14 @@ def _ranked(counts: Mapping[str, int]) -> str:
 
 
 def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
-    """Discriminants with the coefficient of every feature, the largest first.
+    """Return the discriminants, each with the coefficients of all features by size.
 
     A coefficient is that of the feature divided by its standard deviation within
-    classes. A high value speaks for the class ``high``, a low one for ``low``. Two
-    classes have one discriminant, the log odds of the second; K classes have K - 1,
-    which lie along the directions that separate the class means best, with the share of
-    their spread. The list is empty for a model that is not a linear one of this
-    package.
+    classes. High values of a discriminant speak for the class ``high``, low ones for
+    ``low``. Two classes have one discriminant, the log odds of the second; K classes
+    have K - 1, along the directions that separate the class means best, each with its
+    ``share`` of the spread of these means. The list is empty for a model that is not a
+    linear one of this package.
     """
     classifier = model[-1] if isinstance(model, Pipeline) else model
     linear_model = gaussian_model_of(classifier)
@@ -318,7 +325,7 @@ def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
 
 
 def importance_lines(axes: Sequence[Mapping[str, Any]]) -> list[str]:
-    """List the columns that matter most, a line a discriminant, below a title."""
+    """List the columns that matter most below a title, one line per discriminant."""
     if not axes:
         return []
     lines = ["", "Columns that matter most (coefficients of standardized columns)"]
@@ -331,7 +338,8 @@ def importance_lines(axes: Sequence[Mapping[str, Any]]) -> list[str]:
         more = f" and {n_more} more" if n_more > 0 else ""
         share = ""
         if len(axes) > 1:
-            share = f", {axis['share']:.0%} of what separates the classes"
+            percent = round(100 * axis["share"])
+            share = f", {percent} % of what separates the classes"
         ends = f"from {axis['low']} (-) to {axis['high']} (+)"
         lines.append(f"  {axis['title']}, {ends}{share}: {shown}{more}")
     n_more = len(axes) - _MAX_AXES

@@ -30,9 +30,9 @@ from .labels import Classes, find_labels
 from .read_options import ReadOptions
 from .readers import DataReader, Source, require_columns
 
-# Numbers of an array file, rows times features, that a frame may have.
+# How many numbers, unlabeled rows times features, a frame takes from an array file ...
 _MAX_FRAME_ENTRIES = 5_000_000
-# Unlabeled rows of an array file that a frame may have in any case.
+# ... but this many unlabeled rows in any case.
 _MIN_FRAME_ROWS = 1_000
 _FOR_TABLES = (
     "{given} is for tables, and {path} is an array: save the array of features that "
@@ -58,7 +58,7 @@ class Table:
     sources : tuple of Source
         The files.
     notes : tuple of str
-        What was done to the columns that a person should know.
+        Remarks for a person, such as which columns were left out and why.
     dropped : tuple of str
         Columns that were left out.
     warnings : tuple of str
@@ -66,8 +66,8 @@ class Table:
         classes.
     is_chosen : ndarray of bool or None
         Which rows were chosen to be labeled; the others with a label were drawn at
-        random. None: nothing is known of that, and labels are taken for a random
-        sample.
+        random. None: nothing is known about this, and the labels are taken for a
+        random sample.
     """
 
     features: Any
@@ -101,39 +101,40 @@ class Table:
         """Class names, sorted."""
         return tuple(sorted({label for label in self.labels if label is not None}))
 
-    def framed(self, n_most: int | None = None) -> Table:
+    def framed(self, max_unlabeled: int | None = None) -> Table:
         """Return the table with features as a frame, indexed by position in the file.
 
         It has all labeled rows, and a sample of the unlabeled ones if there are more
-        than ``n_most``. By default only those of an array file are sampled, if the
-        frame would be large.
+        than ``max_unlabeled``. By default they are sampled only if they come from an
+        array file and would make the frame large.
         """
         is_array = isinstance(self.features, FeatureFile)
-        if n_most is None and is_array:
+        if max_unlabeled is None and is_array:
             n_affordable = _MAX_FRAME_ENTRIES // self.features.rows.n_features
-            n_most = max(_MIN_FRAME_ROWS, n_affordable)
+            max_unlabeled = max(_MIN_FRAME_ROWS, n_affordable)
         unlabeled = np.flatnonzero(~self.is_labeled)
-        is_sampled = n_most is not None and len(unlabeled) > n_most
+        is_sampled = max_unlabeled is not None and len(unlabeled) > max_unlabeled
         if not is_array and not is_sampled:
             return self
 
-        is_taken = np.ones(len(self.labels), dtype=bool)
+        is_kept = np.ones(len(self.labels), dtype=bool)
         notes = self.notes
         if is_sampled:
-            is_taken[np.random.default_rng(0).permutation(unlabeled)[n_most:]] = False
+            shuffled = np.random.default_rng(0).permutation(unlabeled)
+            is_kept[shuffled[max_unlabeled:]] = False
             note = (
-                f"{n_most:,} of the {len(unlabeled):,} unlabeled rows are used, drawn "
-                "at random."
+                f"{max_unlabeled:,} of the {len(unlabeled):,} unlabeled rows are used, "
+                "drawn at random."
             )
             notes = (*notes, note)
         features = self.features
         is_chosen = self.is_chosen
         return replace(
             self,
-            features=features.take(is_taken) if is_array else features[is_taken],
-            labels=self.labels[is_taken],
+            features=features.take(is_kept) if is_array else features[is_kept],
+            labels=self.labels[is_kept],
             notes=notes,
-            is_chosen=None if is_chosen is None else is_chosen[is_taken],
+            is_chosen=None if is_chosen is None else is_chosen[is_kept],
         )
 
 
@@ -153,36 +154,37 @@ def read_table(
 
     Labels are text. If all labels are numbers, they are written in the shortest form:
     1, 1.0 and "1" are one class, "1". Blanks around a label are removed. A row is
-    unlabeled if its target is empty or equals ``unlabeled``. Words such as NA and ? are
-    empty cells in the other columns and classes in the target, with a warning that says
-    so.
+    unlabeled if its target is empty or equals ``unlabeled``. Words such as NA and ?
+    count as empty cells in the other columns, but as classes in the target, with a
+    warning that says so.
 
     Parameters
     ----------
     path : str or Path
         A .csv, .tsv or .txt file (also .gz) or a .parquet file; or a .npy or .npz file,
-        or a folder of .npy files, in the order of their names. Lists of numbers in a
-        column of a Parquet file are one feature a number.
+        or a folder of .npy files, in the order of their names. A Parquet column of
+        lists of numbers becomes one feature per number.
     target : str, default=None
-        Name of the column that holds the classes; None for the only one of ``labels``.
+        Name of the column that holds the classes; None takes the only column of
+        ``labels``.
     labels : str or Path, default=None
         A CSV or Parquet file that holds the target: one row for each row, in the same
-        order, or joined by ``id``. None: it is in the file itself.
+        order, or joined by ``id``. None: the target is in the file itself.
     id : str, default=None
-        Name of a column of both files that identifies the rows, in any order; rows
-        without one in ``labels`` are unlabeled. Rows of an array file are numbered from
-        0, unless it is an .npz file with an array of this name.
+        Name of a column of both files by which their rows are matched, in any order;
+        rows whose id ``labels`` does not have are unlabeled. Rows of an array file are
+        numbered from 0, unless it is an .npz file with an array of this name.
     unlabeled : str or number, default=None
         A value of the target that marks unlabeled rows, besides empty cells.
     unlabeled_file : str or Path, default=None
         Another file with the same columns, all of whose rows count as unlabeled.
     drop : str or sequence of str, default=()
-        Columns to leave out. "a,b" names both, unless a column is called so.
+        Columns to leave out. "a,b" names both a and b, unless a column has that name.
     keep : str or sequence of str, default=None
         Columns to use besides the target, and no others; None uses all.
     drop_unusable : bool, default=False
         Whether columns that nothing can be learned from, such as names or remarks, are
-        left out with a note; they are an error of ``preprocessing`` otherwise.
+        left out with a note; otherwise ``preprocessing`` refuses them.
 
     Returns
     -------
@@ -201,19 +203,20 @@ def read_file(path: Path, options: ReadOptions) -> Table:
 
 
 def read_frame(frame: Any, options: ReadOptions) -> Table:
-    """Read a pandas frame; its index is ignored, names of columns become text."""
+    """Read a pandas frame; its index is ignored, and column names become text."""
     return read_opened(FrameReader(frame), options)
 
 
 def read_opened(file: DataReader, options: ReadOptions) -> Table:
-    """Read an opened file, with two classes or more and a column to learn from."""
+    """Read an opened file; it must have two classes and a column to learn from."""
     if isinstance(file, FeatureFile):
         _refuse_table_options(file.path, options)
-    labels_file = find_labels(file, options)
+    label_source = find_labels(file, options)
     if not isinstance(file, FeatureFile):
-        used = _used_columns(file, labels_file.target, options)
-        file.hold(used, texts=[labels_file.target, *options.ids])
-    table = with_classes(file, labels_file.read(), options, n_classes_needed=2)
+        # One pass over the file reads the columns for everything below.
+        used = _used_columns(file, label_source.target, options)
+        file.hold(used, texts=[label_source.target, *options.ids])
+    table = with_classes(file, label_source.read(), options, n_classes_needed=2)
     if not isinstance(file, FeatureFile):
         _refuse_no_columns(table.features.columns, file)
     return table
@@ -226,7 +229,7 @@ def with_classes(
     *,
     n_classes_needed: int = 0,
 ) -> Table:
-    """Put the columns of an opened file and the classes of its rows together."""
+    """Make a table of the columns of an opened file and the classes of its rows."""
     if not len(classes.cells):
         raise ValueError(f"{file.path} holds no rows below the names of its columns.")
     target = classes.target
@@ -264,15 +267,17 @@ def _with_features(table: Table, file: DataReader, options: ReadOptions) -> Tabl
         if _MADE_UP_NAME.fullmatch(name) and numbers_rows(features[name])
     }
     features = features.drop(columns=list(reasons))
-    # The target of the file itself is used where answers of a person leave a row open.
+    # The file's own target is not used if the classes come from another file. A file of
+    # answers is different: rows without an answer have the class of their own file.
     has_other_target = len(table.sources) > 1 and table.target in file.columns
-    if has_other_target and table.is_chosen is None:
+    has_answers = table.is_chosen is not None
+    if has_other_target and not has_answers:
         reasons[table.target] = (
             f"holds the target, which is taken from {options.labels}"
         )
     table = replace(table, features=features)
     if options.unlabeled_file is not None:
-        table = _stacked(table, Path(options.unlabeled_file))
+        table = _with_unlabeled_rows(table, Path(options.unlabeled_file))
 
     is_empty = table.features.isna().all()
     features = table.features.loc[:, ~is_empty]
@@ -281,6 +286,7 @@ def _with_features(table: Table, file: DataReader, options: ReadOptions) -> Tabl
         _, unusable = kinds_and_reasons(features)
         features = features.drop(columns=list(unusable))
         for name, reason in unusable.items():
+            # What follows the colon is how to mend the column.
             reasons[name] = f"holds {reason.partition(':')[0]}"
     known = {table.target, *options.ids, *features.columns}
     dropped = tuple(name for name in file.columns if name not in known)
@@ -295,7 +301,8 @@ def _with_features(table: Table, file: DataReader, options: ReadOptions) -> Tabl
 def _with_remarks(table: Table) -> Table:
     """Note columns that look like ids, and warn of those that give the class away."""
     ids = [remark.text for remark in check_ids(table.features)]
-    # A column that follows a mark of unknown classes does not give a class away.
+    # A mark such as "NA" may mean that the class is unknown: a column that predicts
+    # nothing but the mark gives no class away.
     labels = [
         None if label is None or may_mean_nothing(label) else label
         for label in table.labels
@@ -334,7 +341,7 @@ def _columns_to_drop(file: DataReader, options: ReadOptions) -> list[str]:
 
 
 def _column_names(file: DataReader, given: str | Sequence[str]) -> list[str]:
-    """Return names of columns; text that names none may be several, with commas."""
+    """Return the columns that are meant; "a,b" names both unless it is a column."""
     names: list[str] = []
     for text in [given] if isinstance(given, str) else given:
         parts = [part.strip() for part in text.split(",") if part.strip()]
@@ -348,7 +355,7 @@ def _column_names(file: DataReader, given: str | Sequence[str]) -> list[str]:
     return names
 
 
-def _stacked(table: Table, path: Path) -> Table:
+def _with_unlabeled_rows(table: Table, path: Path) -> Table:
     """Add the rows of another file with the same columns, all of them unlabeled."""
     own_path = table.sources[0].path
     first = table.features
@@ -356,14 +363,14 @@ def _stacked(table: Table, path: Path) -> Table:
     require_columns(other, list(first.columns), f", which {own_path} has")
     second = to_pandas_frame(other.read(list(first.columns)))
 
-    # A column without values takes the kind of the other part.
+    # A column that is empty in one file takes its kind from the other file.
     first_filled = first.dropna(axis=1, how="all")
     second_filled = second.dropna(axis=1, how="all")
     for name in first_filled.columns.intersection(second_filled.columns):
         if _coarse_kind(first_filled[name]) != _coarse_kind(second_filled[name]):
             raise ColumnError(
-                f"Column {name!r} holds other kinds of values in {own_path} and "
-                f"{path}, for example {second[name].dropna().iloc[0]!r}.",
+                f"Column {name!r} holds values of another kind in {path} than in "
+                f"{own_path}, for example {second[name].dropna().iloc[0]!r}.",
                 column=name,
             )
 
@@ -381,6 +388,6 @@ def _stacked(table: Table, path: Path) -> Table:
 
 
 def _coarse_kind(series: Any) -> str:
-    """Return the kind of a dtype, the same for all real numbers."""
+    """Return the NumPy kind of a column, "f" for integers and floats alike."""
     kind: str = series.dtype.kind
     return "f" if kind in "iuf" else kind
