@@ -1,11 +1,15 @@
 """Base classes of the classifiers: fit, predict, score.
 
 A classifier is one function, ``_solve(problem) -> Fit``, and one value, ``_needs``,
-which says what it needs of the rows. The base class does the rest, in four steps:
-``prepare`` turns the arguments of ``fit`` into ``FitInputs`` and a ``Problem``;
-``_solve`` fits the problem, or the labeled rows alone if there are no others; the
-outcome is judged and warnings are shown; and the fitted model is stored in the user's
-units, as a ``LinearModel`` that predicts, and as attributes.
+which says what it needs of the rows. The base class does the rest. ``fit`` takes four
+steps:
+
+1. ``prepare`` turns the arguments into ``FitInputs`` and a ``Problem``, which is
+   checked.
+2. ``_solve`` fits the problem, or the labeled rows alone if there are no others.
+3. The outcome is judged, and warnings are shown.
+4. The fitted model is stored in the user's units, as a ``LinearModel`` that predicts,
+   and as attributes.
 """
 
 from __future__ import annotations
@@ -76,9 +80,11 @@ from .rows_reader import RowsReader
 
 _FitMethod = TypeVar("_FitMethod", bound=Callable[..., Any])
 
+# Rule for a parameter that counts something.
 AT_LEAST_ONE = [Interval(Integral, 1, 2**63 - 1, closed="both")]
-# Python's integers may be too large for a float.
+# Larger parameters are refused: an integer of Python may be too large for a float.
 MAX_REAL_PARAMETER = 1e300
+# Rules for parameters that several classifiers have, in scikit-learn's terms.
 _CONSTRAINTS: dict[str, Any] = {
     "priors": ["array-like", dict, None],
     "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left"), None],
@@ -99,14 +105,21 @@ _CONSTRAINTS: dict[str, Any] = {
 
 
 def _validated(fit: _FitMethod) -> _FitMethod:
-    """Check the parameters first; scikit-learn's own decorator has no types."""
+    """Decorate ``fit`` so that it checks the parameters first.
+
+    The decorator of scikit-learn, which does it, has no types.
+    """
     checked: _FitMethod = _fit_context(prefer_skip_nested_validation=True)(fit)
     return checked
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearClassifier(ClassifierMixin, BaseEstimator):
-    """Base class of classifiers with linear scores."""
+    """Base class of classifiers with linear scores.
+
+    A subclass defines ``_solve`` and, where the defaults do not fit, ``_needs``. Its
+    parameters are dataclass fields.
+    """
 
     _needs: ClassVar[Needs] = Needs()
     # Rules for parameters that no other classifier has.
@@ -117,10 +130,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     unlabeled: Any = -1
 
     def _solve(self, problem: Problem) -> Fit:
-        """Fit a prepared problem. Nothing is stored.
+        """Fit a prepared problem, without storing anything in the classifier.
 
-        Without unlabeled rows the problem is one of the labeled rows alone, and its fit
-        the supervised one.
+        If ``problem.has_unlabeled_rows`` is false, return the supervised fit.
         """
         raise NotImplementedError
 
@@ -128,6 +140,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     def _parameter_constraints(self) -> dict[str, Any]:
         known = {**_CONSTRAINTS, **self._own_constraints}
         return {name: known[name] for name in self.get_params(deep=False)}
+
+    @property
+    def _is_iterative(self) -> bool:
+        """Whether the classifier iterates, up to a number of steps of the user."""
+        return hasattr(self, "max_iter")
 
     @property
     def _limits(self) -> Limits:
@@ -153,9 +170,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Class of every row of X, or the marker ``unlabeled``.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows of X. Weight 2 counts like the row twice, weight 0 like
-            no row. Only ratios of weights matter, but for ``shrinkage="auto"`` and the
-            average, to which they are numbers of rows.
+            Weights of the rows of X. A row of weight 2 counts like two equal rows, and
+            a row of weight 0 is ignored. Only ratios of weights matter, except for
+            ``shrinkage="auto"`` and ``AverageLDA``, which count rows by their weights.
         X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
             Further unlabeled rows, with the same features; or a source of rows.
         sample_weight_unlabeled : array-like of shape (n_unlabeled,), default=None
@@ -179,7 +196,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             )
             self._fit_inputs(inputs)
         except BaseException:
-            # Never a mixture of two fits: the earlier one stays, or none.
+            # Keep the earlier fit, if there is one, and never a mixture of both.
             self.__dict__.clear()
             self.__dict__.update(earlier)
             raise
@@ -187,15 +204,27 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
         """Solve the problem of prepared inputs, judge the fit, and store it."""
+        # 1. Check the problem.
         problem = inputs.problem
-        if self._needs.unlabeled_rows and not inputs.uses_unlabeled:
+        if self._lacks_unlabeled_rows(inputs):
             name = type(self).__name__
             warn_of_no_unlabeled(name, self.unlabeled, self._needs.supervised)
         self._check_problem(problem, inputs)
-        fit = self._completed(self._solve(problem), problem, inputs)
+
+        # 2. Solve it.
+        fit = self._solve(problem)
+
+        # 3. Judge the fit.
+        fit = self._completed(fit, problem, inputs)
         outcome = self._judge(problem, fit, inputs)
+
+        # 4. Store it, on the device of the rows if they are on one.
         self._store(replace(fit, outcome=outcome), inputs)
         self.__dict__.update(moved_like(inputs.arguments.X, vars(self)))
+
+    def _lacks_unlabeled_rows(self, inputs: FitInputs) -> bool:
+        """Return whether the fit is supervised although it should use other rows."""
+        return self._needs.unlabeled_rows and not inputs.uses_unlabeled
 
     def _check_problem(self, problem: Problem, inputs: FitInputs) -> None:
         """Raise errors and show warnings about rows before they are fitted."""
@@ -211,24 +240,31 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         """Return a fit in all features, with the attributes that all fits have."""
         attributes: dict[str, Any] = {"rank_": problem.rank, **fit.attributes}
         outcome = fit.outcome
-        if self._needs.unlabeled_rows and not inputs.uses_unlabeled:
+        if self._lacks_unlabeled_rows(inputs):
+            # A supervised fit takes one step, and no pass over other rows.
             attributes["n_passes_"] = 0
-            if hasattr(self, "max_iter"):
+            if self._is_iterative:
                 attributes["n_iter_"] = 1
                 outcome = Outcome.CONVERGED
         elif inputs.learned_shares is not None:
             attributes["n_passes_"] += inputs.learned_shares.n_passes
-        model = fit.model
-        if isinstance(model, Gaussians):
-            attributes.setdefault("shrinkage_", problem.shrinkage)
-            variance = fit.variance_left_out
-            if fit.labeled_span is None:
-                variance = problem.target_variance
-            model = inputs.space.model(model, variance)
-            for name, value in fit.attributes.items():
-                if isinstance(value, LogLikelihood):
-                    attributes[name] = value.lifted(model, fit.model)
-        return replace(fit, model=model, attributes=attributes, outcome=outcome)
+        fit = replace(fit, attributes=attributes, outcome=outcome)
+        if isinstance(fit.model, Gaussians):
+            return self._lifted(fit, problem, inputs)
+        return fit
+
+    def _lifted(self, fit: Fit, problem: Problem, inputs: FitInputs) -> Fit:
+        """Return a fit of Gaussians in all features."""
+        variance = fit.variance_left_out
+        if fit.labeled_span is None:
+            variance = problem.target_variance
+        model = inputs.space.model(fit.model, variance)
+        attributes = dict(fit.attributes)
+        attributes.setdefault("shrinkage_", problem.shrinkage)
+        for name, value in fit.attributes.items():
+            if isinstance(value, LogLikelihood):
+                attributes[name] = value.lifted(model, fit.model)
+        return replace(fit, model=model, attributes=attributes)
 
     def _judge(self, problem: Problem, fit: Fit, inputs: FitInputs) -> Outcome | None:
         """Return the outcome of a fit, and warn of what is wrong with it."""
@@ -257,9 +293,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         elif outcome not in (None, Outcome.CONVERGED):
             outcome = self._warn_not_converged(problem, fit)
 
-        # The warning advises to pass proportions.
-        is_free = getattr(self, "proportions", FREE) is None
-        if is_free and inputs.uses_unlabeled and fit.labeled_span is None:
+        # The warning about a lost class advises to pass proportions: it is left out if
+        # they were passed, or if the classifier does not take them.
+        can_advise = getattr(self, "proportions", FREE) is None
+        if can_advise and inputs.uses_unlabeled and fit.labeled_span is None:
             class_weights = fit.model.class_weights
             classes = inputs.labels.classes
             warn(*check_lost_class(name, problem, class_weights, classes))
@@ -270,12 +307,12 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         outcome = fit.outcome
         assert outcome is not None
         sentence: str = fit.detail
-        if hasattr(self, "max_iter"):
+        if self._is_iterative:
             n_iter = fit.attributes["n_iter_"]
-            # Without a limit of the user, one more round would have been wanted.
-            wanted = self.max_iter or n_iter + 1
-            is_short = outcome in (Outcome.MAX_ITERATIONS, Outcome.NOT_FOUND)
-            if problem.rounds(wanted) < wanted and is_short:
+            # Without a limit of the user, the fit wanted at least one more round.
+            wanted_rounds = self.max_iter or n_iter + 1
+            was_cut_short = outcome in (Outcome.MAX_ITERATIONS, Outcome.NOT_FOUND)
+            if problem.rounds(wanted_rounds) < wanted_rounds and was_cut_short:
                 outcome = Outcome.MANY_CLASSES
             limit = self.max_iter or f"None, which allowed {n_iter} steps"
             passes = plural(fit.attributes["n_passes_"], "pass", "passes")
@@ -445,8 +482,8 @@ class LinearGaussianClassifier(
     ) -> GainBounds:
         """Worst and best change from supervised LDA, over all labels of unlabeled rows.
 
-        Compared with ``SupervisedLDA`` of the same priors and ``shrinkage_``, fitted to
-        the labeled rows. Five passes over the unlabeled rows.
+        The fit is compared with ``SupervisedLDA``, of the same priors and shrinkage,
+        fitted to the labeled rows. This takes five passes over the unlabeled rows.
 
         Parameters
         ----------
@@ -493,7 +530,7 @@ class LinearGaussianClassifier(
 
     @cached_property
     def covariance_(self) -> Array:
-        """Covariance within classes; of few rows of many features formed when used."""
+        """Covariance within classes, formed when it is used: it may be very large."""
         return self._model_.covariance
 
     def decision_function(self, X: Any) -> Array:
@@ -509,8 +546,8 @@ class LinearGaussianClassifier(
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             ``X @ coef_.T + intercept_``, for rows that are scaled if those of the fit
             were: log posterior up to a constant of the row. With more than two classes
-            and rows far from the origin (1,000 standard deviations) it is another
-            constant, about the overall mean, which keeps the digits.
+            and rows far from the origin (1,000 standard deviations), scores are formed
+            about the overall mean, which changes that constant and keeps the digits.
         """
         self._check_ready(X, "decision_function")
         return RowsReader(self).apply(X, self._model_.decisions())
@@ -574,28 +611,27 @@ class LinearGaussianClassifier(
         return joint[np.arange(len(joint)), codes]
 
     def to_sklearn(self) -> Any:
-        """The same classifier as one of scikit-learn, which predicts without iclda.
+        """Convert to a classifier of scikit-learn, which predicts without iclda.
 
         Returns
         -------
         classifier : sklearn.discriminant_analysis.LinearDiscriminantAnalysis
-            Fitted, with equal classes, probabilities and ``transform``; in a pipeline
-            after the scaling of rows, if they are scaled. With more than two classes
-            ``decision_function`` differs by a constant of the row: it is about the
-            overall mean. It does not center rows: features 1e8 times their spread from
-            zero lose 8 digits.
+            Fitted, with equal classes, probabilities and ``transform``. If rows are
+            scaled, it is a pipeline of that scaling and the classifier. With more than
+            two classes its ``decision_function``, which is about the overall mean,
+            differs by a constant of the row. It does not center rows: features that are
+            1e8 times their spread from zero lose 8 digits.
         """
         check_is_fitted(self)
         return to_sklearn(self, self._model_)
 
     def to_onnx(self, *, dtype: Any = "float64") -> Any:
-        """The same classifier as an ONNX graph. Needs the extra ``onnx``.
+        """Convert to an ONNX graph. This needs the extra ``onnx``.
 
         Parameters
         ----------
         dtype : {"float32", "float64"}, default="float64"
-            Type of the rows, and of the probabilities. Between them it computes in
-            double.
+            Type of the rows and of the probabilities. The graph computes in float64.
 
         Returns
         -------

@@ -39,23 +39,23 @@ from .path_limit import Limit, find_limit
 from .sample import Sample, draw_sample
 from .sets import attainable_sets
 
-# Rounding of the objective and of the gap at a limit: relative to the size of the
-# objective, and to the largest entry of the gradient.
+# Rounding error of the objective at a limit, relative to the size of the objective.
 _VALUE_ROUNDING = 1e-12
+# Rounding error of the gap at a limit, relative to the largest entry of the gradient.
 _GRADIENT_ROUNDING = _VALUE_ROUNDING / 100
-# Digits of the point by which paths that end equally high are told apart.
+# Of paths that end equally high, one is chosen by its point, rounded to these digits.
 _DIGITS_OF_TIES = 6
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Scores that paths begin near, the best first.
+    """Scores at which, or near which, paths begin.
 
     Attributes
     ----------
-    scores : (S, K, 1 + rank) scores near the maximum of a level
+    scores : (S, K, 1 + rank) scores near the maximum of a level, the best first
     tau : the tau of that level
-    reheating : factor of tau for the first level of the paths
+    reheating : factor by which the tau of the first level of a path is larger
     """
 
     scores: Array
@@ -92,15 +92,15 @@ class Solution:
 class Search:
     """The search of one problem; its methods are called in the order given above.
 
-    To make it is step 1: it draws the sample.
+    Making a search is step 1: the sample is drawn.
 
     Parameters
     ----------
     problem : the problem
-    objective_of : the objective in the whitened coordinates of a problem: a sample has
-        coordinates of its own
+    objective_of : returns the objective of a problem. A sample is a problem of its own,
+        with its own whitened coordinates
     effort : when paths end
-    seed : of the sample
+    seed : seed of the sample
 
     Attributes
     ----------
@@ -108,6 +108,13 @@ class Search:
     follower : follows paths on these rows, until ``on_all_rows``
     effort_on_sample : when paths on these rows end
     """
+
+    # Results of ``on_sample``: all paths, the best one, the number of distinct ends,
+    # and the limit of the best path, if it has one.
+    _paths: list[Path]
+    _best: Path
+    _n_optima: int
+    _limit: Limit | None
 
     def __init__(
         self,
@@ -117,36 +124,38 @@ class Search:
         seed: int = 0,
     ) -> None:
         self._problem = problem
+        self._objective = objective_of(problem)
         self._effort = effort
         self.sample = draw_sample(problem, seed)
-        self._objective = objective_of(problem)
-        objective_on_sample = self._objective
-        if not self.sample.is_whole:
+        if self.sample.is_whole:
+            objective_on_sample = self._objective
+            self.effort_on_sample = effort
+        else:
             objective_on_sample = objective_of(self.sample.problem)
-        self.follower = Follower(objective_on_sample, self.sample.held)
-        self.effort_on_sample = effort
-        if not self.sample.is_whole:
             # Beyond its sampling error a path on a sample says nothing about all rows.
             tol = max(effort.tol, settings.GAPS.of_sample * self._objective.weight)
             self.effort_on_sample = replace(effort, tol=tol, aim=tol)
-        self._limit: Limit | None = None
-        self._n_iter = 0
+        self.follower = Follower(objective_on_sample, self.sample.held)
+        # Newton steps of the path on a sample that is continued on all rows.
+        self._n_iter_on_sample = 0
         # One pass was for the moments.
         self._n_passes = 1
 
     def on_sample(self, candidates: Candidates) -> None:
         """Follow paths from the candidates that may be best, on held rows: step 2."""
+        sample = self.sample
         effort = self.effort_on_sample
         self._paths = _follow_candidates(
-            self.follower, candidates, effort, is_whole=self.sample.is_whole
+            self.follower, candidates, effort, is_whole=sample.is_whole
         )
-        self._n_optima = _count_maxima(self.sample.held, self._paths)
-        if self.sample.is_whole:
-            tie = 2 * self._objective.weight * settings.GAPS.aimed_of_likelihood
-            self._best = _highest_of_ties(self._paths, tie, effort.tol)
-            self._limit = _limit_of(self.sample, self._objective, self._best, effort)
-        else:
+        self._n_optima = _count_maxima(sample.held, self._paths)
+        if not sample.is_whole:
             self._best = _highest(self._paths)
+            self._limit = None
+            return
+        tie = 2 * self._objective.weight * settings.GAPS.aimed_of_likelihood
+        self._best = _highest_of_ties(self._paths, tie, effort.tol)
+        self._limit = _limit_of(sample, self._objective, self._best, effort)
 
     def on_all_rows(self) -> None:
         """Continue the best path on all rows: step 3.
@@ -158,21 +167,27 @@ class Search:
         problem = self._problem
         objective = self._objective
         sample = self.sample
+
+        # 1. Express the ends of the paths in the coordinates of all rows.
         min_tau = settings.PASSES.first_tau * objective.weight
         starts = [
             leave_sample(path, min_tau, sample.problem, problem) for path in self._paths
         ]
-        self._n_iter = self._best.n_iter
-        noise_of_row = settings.PASSES.sampling_error * objective.weight
-        noise = noise_of_row / np.sqrt(len(sample.rows))
+        self._n_iter_on_sample = self._best.n_iter
+
+        # 2. Whiten the sample in these coordinates, after freeing the copy of it in its
+        # own, and all that refers to that.
         rows = sample.rows
         weights = sample.weights
-        # Free the whitened copy of the rows, and all that refers to it.
         del sample, self.sample, self.follower, self._paths, self._best
-
         sets = attainable_sets(problem)
         reader = sets.stream(sets.hold(rows, weights))
+        n_sampled = len(rows)
         del rows, weights
+
+        # 3. Choose a path by its value on all rows, and follow it there.
+        noise_of_row = settings.PASSES.sampling_error * objective.weight
+        noise = noise_of_row / np.sqrt(n_sampled)
         start = best_on_all_rows(reader, objective, starts, noise)
         self._best = follow_in_passes(reader, objective, start, self._effort)
         self._n_passes += reader.n_passes
@@ -198,13 +213,14 @@ class Search:
             rule=rule,
             objective=value / weight,
             gap=gap / weight,
-            n_iter=self._n_iter + path.n_iter,
+            n_iter=self._n_iter_on_sample + path.n_iter,
             outcome=self._outcome_of(path, gap),
             n_passes=self._n_passes,
             n_optima=self._n_optima,
         )
 
     def _outcome_of(self, path: Path, gap: float) -> Outcome:
+        """Return how a path ended, with the gap of its limit if it has one."""
         effort = self._effort
         if not path.is_bounded:
             return Outcome.UNBOUNDED
@@ -228,11 +244,16 @@ def _follow_candidates(
         if effort.is_exhausted or not _may_be_best(follower, start, paths):
             paths.append(_unfollowed(follower, start))
             continue
-        begin = start
+        heated_start = start
         if reheating != 1:
             # Scores are nearly gradient / tau: at a higher tau they are smaller.
-            begin = follower.state(scores / reheating, reheating * candidates.tau)
-        path = follower.follow(begin, effort)
+            heated_start = follower.state(
+                scores / reheating, reheating * candidates.tau
+            )
+        path = follower.follow(heated_start, effort)
+
+        # A path that did not converge and ended lower than it started is replaced by
+        # its start.
         has_lost = path.gap > effort.tol and path.state.value < start.value
         if is_whole and path.is_bounded and has_lost:
             path = replace(_unfollowed(follower, start), n_iter=path.n_iter)
@@ -241,9 +262,9 @@ def _follow_candidates(
 
 
 def _may_be_best(follower: Follower, start: State, paths: list[Path]) -> bool:
-    """Return whether a path from a state may end higher than those followed.
+    """Return whether a path from a state may end higher than those before.
 
-    To first order it gains at most its gap.
+    To first order, it gains at most the gap of its start.
     """
     if not paths:
         return True
@@ -252,6 +273,7 @@ def _may_be_best(follower: Follower, start: State, paths: list[Path]) -> bool:
 
 
 def _unfollowed(follower: Follower, start: State) -> Path:
+    """Return a path that ends at its start."""
     return Path(start, follower.gap(start), n_iter=0, levels=(start,))
 
 
@@ -261,10 +283,11 @@ def _highest(paths: list[Path]) -> Path:
 
 
 def _highest_of_ties(paths: list[Path], tie: float, tol: float) -> Path:
-    """Return the highest path; the rounded point decides ties, so rounding cannot.
+    """Return the highest path; the rounded point decides ties.
 
-    Paths within ``tie`` of the highest value tie, unless their gap is above that of the
-    highest one and above ``tol``.
+    Rounding of the value therefore cannot decide which one is returned. Paths within
+    ``tie`` of the highest value tie, unless their gap is above that of the highest one
+    and above ``tol``.
     """
     best = _highest(paths)
     if not best.is_bounded:
