@@ -41,10 +41,10 @@ class StartMaker:
     seed: int
 
     def first(self, n: int) -> Array:
-        """Return the first n of these starts.
+        """Return n starts.
 
-        They are the supervised posterior, equal shares, each class alone, and random
-        hyperplanes.
+        They are, in this order, the supervised posterior, equal shares, each class
+        alone, and random hyperplanes.
         """
         n_classes, width = self.problem.labeled_point.shape
         # Starts of many classes are large: make no more than are asked for.
@@ -62,7 +62,10 @@ class StartMaker:
         return np.concatenate([fixed, random])[:n]
 
     def _hyperplanes(self, rng: np.random.Generator, n: int) -> Array:
-        """Return n scores of random direction, offset and sharpness."""
+        """Return n random scores.
+
+        Every class has a direction and an offset, and all classes share a sharpness.
+        """
         n_classes = self.problem.n_classes
         basis = self.problem.whitening.basis
         n_features = len(basis)
@@ -124,7 +127,7 @@ class StartMaker:
 
 
 def _repeated(values: Array, n: int) -> Array:
-    """Return n numbers: each value repeated, as equally often as n allows."""
+    """Return n numbers: every value, repeated as equally often as n allows."""
     parts = np.array_split(np.empty(n), len(values))
     return np.repeat(values, [len(part) for part in parts])
 
