@@ -188,7 +188,8 @@ def _worth_flagging(is_gap: Any) -> list[str]:
     limit = max(_MIN_FLAGGED_GAPS, _MIN_FLAGGED_SHARE * n_rows)
     name_by_gaps: dict[bytes, str] = {}
     for name in is_gap.columns[n_rarer >= limit]:
-        name_by_gaps.setdefault(is_gap[name].to_numpy().tobytes(), name)
+        gaps = is_gap[name].to_numpy().tobytes()
+        name_by_gaps.setdefault(gaps, name)
     return list(name_by_gaps.values())
 
 
@@ -205,12 +206,15 @@ class DateEncoder(NumberEncoder):
         self.parts_: list[list[str]] = []
         for name in X.columns:
             parts = _parts_of_dates(X[name])
-            varies = {part: values.nunique() > 1 for part, values in parts.items()}
-            # The day of the month is not encoded. It tells whether dates stand for
+            varying = [part for part in parts if parts[part].nunique() > 1]
+            # The day of the month is not encoded. If it does not vary, dates stand for
             # months.
-            day_varies = varies.pop("day")
-            varies["weekday"] &= day_varies
-            self.parts_ += [[name, part] for part in varies if varies[part]]
+            if "day" in varying:
+                varying.remove("day")
+            elif "weekday" in varying:
+                varying.remove("weekday")
+            for part in varying:
+                self.parts_.append([name, part])
         return super().fit(X)
 
     def _kind(self, series: Any) -> str:
@@ -319,34 +323,40 @@ def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
     and ``shares`` of the training rows, in the order of the codes.
     """
     levels = _frequent_levels(texts)
-    codes = {}
-    other_codes = {_RARE: _UNKNOWN_CODE, _GAPS: _UNKNOWN_CODE}
+    n_rows = max(sum(level.n_rows for level in levels), 1)
+    coding: dict[str, Any] = {
+        "codes": {},
+        _RARE: _UNKNOWN_CODE,
+        _GAPS: _UNKNOWN_CODE,
+        "names": [],
+        "shares": [],
+    }
     for code, level in enumerate(levels):
         if level.kind == _KNOWN:
-            codes[level.text] = code
+            coding["codes"][level.text] = code
         else:
-            other_codes[level.kind] = code
-    n_rows = max(sum(level.n_rows for level in levels), 1)
-    return {
-        "codes": codes,
-        **other_codes,
-        "names": [level.name_in(name) for level in levels],
-        "shares": [level.n_rows / n_rows for level in levels],
-    }
+            coding[level.kind] = code
+        coding["names"].append(level.name_in(name))
+        coding["shares"].append(level.n_rows / n_rows)
+    return coding
 
 
 def _frequent_levels(texts: AnyArray) -> list[_Level]:
     """Return the levels of a column that have rows enough, most frequent first."""
+    n_rows = len(texts)
     counts = Counter(texts.tolist())
     n_gaps = counts.pop(None, 0)
-    n_rows = len(texts)
     n_enough_of_few = min(_MIN_LEVEL_ROWS, n_rows // _FEW_ROWS_PER_LEVEL_ROW)
     n_enough = max(
         _MIN_LEVEL_ROWS_OF_FEW, n_enough_of_few, n_rows // _ROWS_PER_LEVEL_ROW
     )
-    n_rare = sum(count for count in counts.values() if count < n_enough)
 
-    levels = [_Level(count, _KNOWN, text) for text, count in counts.items()]
+    levels = []
+    n_rare = 0
+    for text, count in counts.items():
+        levels.append(_Level(count, _KNOWN, text))
+        if count < n_enough:
+            n_rare += count
     levels.append(_Level(n_rare, _RARE))
     levels.append(_Level(n_gaps, _GAPS))
     frequent = [level for level in levels if level.n_rows >= n_enough]
