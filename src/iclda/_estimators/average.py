@@ -76,7 +76,7 @@ class AverageLDA(LinearGaussianClassifier):
         Coefficients of the linear scores; for two classes, of the log odds of the
         second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+        Intercepts of the linear scores.
     member_weights_ : dict
         Weight of every member: "em", "annealed", "labeled shares" and "logistic".
     error_ : float or None

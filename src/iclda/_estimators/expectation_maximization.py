@@ -1,4 +1,9 @@
-"""Expectation-maximization for linear discriminant analysis."""
+"""Expectation-maximization for linear discriminant analysis.
+
+The rounds themselves, soft labels for all rows and then a refit, are those of
+``_core/solvers/alternate.py``, which self-learning shares. This module turns their end
+into a ``Fit``.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +26,10 @@ EM_CONSTRAINTS: dict[str, Any] = {"max_iter": [*AT_LEAST_ONE, None]}
 
 
 def maximize_likelihood(problem: Problem, max_iter: int | None, tol: float) -> Fit:
-    """Fit a problem with unlabeled rows by EM, whatever the form of its covariance."""
+    """Fit a problem with unlabeled rows by EM, whatever the form of its covariance.
+
+    ``max_iter`` None allows as many rounds as take about ten seconds.
+    """
     limits = Limits(max_iter or problem.default_rounds, tol)
     end = alternate(problem, limits, is_soft=True)
     weight = problem.moments.weight
@@ -47,9 +55,9 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
 
     Every round gives the unlabeled rows their posterior as soft labels and refits on
     everything; the marginal likelihood never falls. With ``shrinkage`` it is the
-    penalized likelihood that never falls. With ``proportions`` the soft labels are
-    those that fill them and are nearest to the posteriors, and the likelihood is less
-    their divergence from these.
+    penalized likelihood that never falls. With ``proportions``, the soft labels are the
+    nearest ones to the posteriors among those that fill the proportions, and the
+    divergence of these labels from the posteriors is subtracted from the likelihood.
 
     Parameters
     ----------
@@ -96,13 +104,13 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
         Coefficients of the linear scores; for two classes, of the log odds of the
         second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+        Intercepts of the linear scores.
     n_iter_ : int
         Number of rounds, each a label for every row and a refit.
     n_passes_ : int
         Number of times all unlabeled rows were read.
     converged_ : bool
-        Whether the likelihood stood still.
+        Whether the likelihood stopped rising, up to ``tol``.
     outcome_ : str
         How the iteration ended: "converged", or a reason listed in
         ``NotConvergedWarning``.

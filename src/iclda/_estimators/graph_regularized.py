@@ -65,7 +65,7 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
         Coefficients of the linear scores; for two classes, of the log odds of the
         second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+        Intercepts of the linear scores.
     shrinkage_ : float
         0: ``beta`` takes its place.
     n_passes_ : int

@@ -93,7 +93,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         Coefficients of the linear scores; for two classes, of the log odds of the
         second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+        Intercepts of the linear scores.
     objective_ : float
         Labeled log likelihood per labeled row.
     gap_ : float

@@ -53,7 +53,7 @@ class LeastSquaresClassifier(LinearClassifier):
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
         Coefficients of the functions; for two classes, of the second less the first.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+        Intercepts of the linear scores.
     rank_ : int
         Rank of the covariance of the labeled rows.
     n_features_in_ : int
@@ -157,7 +157,7 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
         Coefficients of the functions; for two classes, of the second less the first.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+        Intercepts of the linear scores.
     objective_ : float
         Mean squared loss of the labeled rows, or mean squared difference from the
         supervised fit.
@@ -267,7 +267,7 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
         Coefficients of the functions; for two classes, of the second less the first.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+        Intercepts of the linear scores.
     objective_ : float
         Mean squared loss of all rows, with labels and own labels.
     n_iter_ : int
@@ -276,7 +276,7 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
         Number of times all unlabeled rows were read; soft labels read them once more to
         hold them.
     converged_ : bool
-        Whether the labels stood still.
+        Whether the labels stopped changing.
     outcome_ : str
         How the iteration ended: "converged", or a reason listed in
         ``NotConvergedWarning``.

@@ -66,7 +66,7 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
         Coefficients of the linear scores; for two classes, of the log odds of the
         second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+        Intercepts of the linear scores.
     shrinkage_ : float
         Shrinkage used.
     n_passes_ : int

@@ -64,7 +64,7 @@ class NearestMean(LinearGaussianClassifier):
         Coefficients of the linear scores; for two classes, of the log odds of the
         second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+        Intercepts of the linear scores.
     shrinkage_ : float
         0: there is nothing to shrink.
     rank_ : int
@@ -137,13 +137,13 @@ class ExpectationMaximizationNearestMean(LinearGaussianClassifier):
         Coefficients of the linear scores; for two classes, of the log odds of the
         second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+        Intercepts of the linear scores.
     n_iter_ : int
         Number of rounds, each a label for every row and a refit.
     n_passes_ : int
         Number of times all unlabeled rows were read.
     converged_ : bool
-        Whether the likelihood stood still.
+        Whether the likelihood stopped rising, up to ``tol``.
     outcome_ : str
         How the iteration ended: "converged", or a reason listed in
         ``NotConvergedWarning``.
@@ -224,7 +224,7 @@ class MomentConstrainedNearestMean(LinearGaussianClassifier):
         Coefficients of the linear scores; for two classes, of the log odds of the
         second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+        Intercepts of the linear scores.
     n_passes_ : int
         Number of times all unlabeled rows were read.
     shrinkage_ : float

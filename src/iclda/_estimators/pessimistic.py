@@ -70,7 +70,7 @@ class PessimisticLDA(LinearGaussianClassifier):
         Coefficients of the linear scores; for two classes, of the log odds of the
         second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+        Intercepts of the linear scores.
     objective_ : float
         Gain in log likelihood of all rows per row, under the least favorable labels.
         Whatever the labels are it is at least ``objective_ - gap_``, and no model has

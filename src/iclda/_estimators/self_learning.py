@@ -54,13 +54,13 @@ class SelfLearningLDA(LinearGaussianClassifier):
         Coefficients of the linear scores; for two classes, of the log odds of the
         second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+        Intercepts of the linear scores.
     n_iter_ : int
         Number of rounds; before the first one the supervised fit labels the rows.
     n_passes_ : int
         Number of times all unlabeled rows were read.
     converged_ : bool
-        Whether the labels stood still.
+        Whether the labels stopped changing.
     outcome_ : str
         How the iteration ended: "converged", or a reason listed in
         ``NotConvergedWarning``.

@@ -71,7 +71,7 @@ class SelfTrainingLDA(LinearGaussianClassifier):
         Coefficients of the linear scores; for two classes, of the log odds of the
         second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+        Intercepts of the linear scores.
     n_added_ : int
         Number of unlabeled rows that were added.
     n_iter_ : int

@@ -43,7 +43,7 @@ class SupervisedLDA(LinearGaussianClassifier):
         Coefficients of the linear scores; for two classes, of the log odds of the
         second.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+        Intercepts of the linear scores.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int

@@ -1,6 +1,15 @@
 """Encoders: columns of a table in, columns of numbers without gaps out.
 
-They are written by hand where those of scikit-learn cannot do what is needed:
+    color    age  visit                 age  color = red  visit month  visit weekday
+    green     31  2020-03-12             31            0            3              4
+    red           2020-04-02    ->      39            1            4              4
+    green     39  2020-05-20             39            0            5              3
+    red       40  2020-05-27             40            1            5              3
+
+A gap among numbers is filled with the median. The most frequent category has no column.
+Parts of dates that do not vary, here the year, are left out.
+
+The encoders are written by hand where those of scikit-learn cannot do what is needed:
 
 - `OneHotEncoder(min_frequency=...)` pools rare categories, but encodes a value that it
   does not know like the pool or like the omitted category. Here such a value, and a
@@ -46,6 +55,14 @@ _LARGEST_NUMBER = 1e150
 _MIN_FLAGGED_GAPS = 10
 # ... and in at least this share of the rows.
 _MIN_FLAGGED_SHARE = 0.1
+# A level is encoded if it has at least one in this number of rows ...
+_ROWS_PER_LEVEL_ROW = 100
+# ... and at least this number of rows ...
+_MIN_LEVEL_ROWS = 5
+# ... but in tables of fewer than 50 rows, one in this number ...
+_FEW_ROWS_PER_LEVEL_ROW = 10
+# ... and this number of rows.
+_MIN_LEVEL_ROWS_OF_FEW = 2
 # The code of a category about which nothing is known.
 _UNKNOWN_CODE = -1
 # Kinds of levels of a column of categories; in this order among equally frequent ones.
@@ -81,16 +98,12 @@ class NumberEncoder(_Encoder):
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the medians."""
+        """Learn the medians, and which gaps are worth a flag."""
         self._check_columns(X, reset=True)
         self.column_kinds_ = {name: self._kind(X[name]) for name in X.columns}
         numbers = self._numbers(X)
         _refuse_extremes(numbers, self._names())
-        medians = []
-        for column in numbers.T:
-            known = column[~np.isnan(column)]
-            medians.append(np.median(known) if len(known) else 0.0)
-        self.medians_ = np.array(medians)
+        self.medians_ = np.array([_median(column) for column in numbers.T])
         self.flagged_ = _worth_flagging(X.isna())
         return self
 
@@ -99,7 +112,8 @@ class NumberEncoder(_Encoder):
         self._check_columns(X)
         numbers = self._numbers(X)
         _refuse_extremes(numbers, self._names())
-        filled = np.where(np.isnan(numbers), self.medians_, numbers)
+        is_gap = np.isnan(numbers)
+        filled = np.where(is_gap, self.medians_, numbers)
         flags = X[self.flagged_].isna().to_numpy(dtype=np.float64)
         return np.column_stack([filled, flags])
 
@@ -118,12 +132,21 @@ class NumberEncoder(_Encoder):
 
     def _numbers(self, X: Any) -> Array:
         """Return the columns as float64, NaN where there is a gap."""
-        is_plain = [
-            isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in X.dtypes
-        ]
-        if all(is_plain):
+        if all(_is_plain_number(dtype) for dtype in X.dtypes):
             return np.ascontiguousarray(X.to_numpy(dtype=np.float64))
-        return np.column_stack([_to_numbers(X[name], name) for name in X.columns])
+        columns = [_to_numbers(X[name], name) for name in X.columns]
+        return np.column_stack(columns)
+
+
+def _is_plain_number(dtype: Any) -> bool:
+    """Return whether a dtype is one of NumPy that float64 can hold."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+
+
+def _median(column: Array) -> float:
+    """Return the median of the numbers of a column; 0 if it has gaps only."""
+    known = column[~np.isnan(column)]
+    return float(np.median(known)) if len(known) else 0.0
 
 
 def _refuse_extremes(numbers: Array, names: Sequence[str]) -> None:
@@ -144,11 +167,14 @@ def _to_numbers(series: Any, name: str) -> Array:
     ColumnError for values that are not numbers.
     """
     numbers = require_for_tables("pandas").to_numeric(series, errors="coerce")
+    is_text = numbers.isna() & series.notna()
     # Durations, dates and complex numbers could be converted, but not meaningfully.
-    is_text = (numbers.isna() & series.notna()) | (series.dtype.kind in "mMc")
-    if is_text.any():
+    is_meaningless = series.dtype.kind in "mMc"
+    is_refused = is_text | is_meaningless
+    if is_refused.any():
+        example = series[is_refused].iloc[0]
         raise ColumnError(
-            f"Column {name!r} must hold numbers, got {series[is_text].iloc[0]!r}: "
+            f"Column {name!r} must hold numbers, got {example!r}: "
             "empty the cell if the number is unknown.",
             column=name,
         )
@@ -164,7 +190,8 @@ def _worth_flagging(is_gap: Any) -> list[str]:
     limit = max(_MIN_FLAGGED_GAPS, _MIN_FLAGGED_SHARE * n_rows)
     name_by_gaps: dict[bytes, str] = {}
     for name in is_gap.columns[n_rarer >= limit]:
-        name_by_gaps.setdefault(is_gap[name].to_numpy().tobytes(), name)
+        gaps = is_gap[name].to_numpy().tobytes()
+        name_by_gaps.setdefault(gaps, name)
     return list(name_by_gaps.values())
 
 
@@ -181,9 +208,15 @@ class DateEncoder(NumberEncoder):
         self.parts_: list[list[str]] = []
         for name in X.columns:
             parts = _parts_of_dates(X[name])
-            varies = {part: values.nunique() > 1 for part, values in parts.items()}
-            varies["weekday"] &= varies.pop("day")
-            self.parts_ += [[name, part] for part in varies if varies[part]]
+            varying = [part for part in parts if parts[part].nunique() > 1]
+            # The day of the month is not encoded. If it does not vary, dates stand for
+            # months.
+            if "day" in varying:
+                varying.remove("day")
+            elif "weekday" in varying:
+                varying.remove("weekday")
+            for part in varying:
+                self.parts_.append([name, part])
         return super().fit(X)
 
     def _kind(self, series: Any) -> str:
@@ -193,15 +226,22 @@ class DateEncoder(NumberEncoder):
         return [f"{name} {part}" for name, part in self.parts_]
 
     def _numbers(self, X: Any) -> Array:
-        parts = {name: _parts_of_dates(X[name]) for name in X.columns}
-        numbers = [
-            parts[name][part].to_numpy(dtype=np.float64) for name, part in self.parts_
-        ]
-        # The empty part keeps the number of rows if no part varies.
-        return np.column_stack([np.empty((len(X), 0)), *numbers])
+        parts_by_name = {name: _parts_of_dates(X[name]) for name in X.columns}
+        numbers = []
+        for name, part in self.parts_:
+            values = parts_by_name[name][part]
+            numbers.append(values.to_numpy(dtype=np.float64))
+        return _side_by_side(numbers, n_rows=len(X))
+
+
+def _side_by_side(columns: Sequence[Array], *, n_rows: int) -> Array:
+    """Return columns, of which there may be none, as one matrix."""
+    no_columns = np.empty((n_rows, 0))
+    return np.column_stack([no_columns, *columns])
 
 
 def _parts_of_dates(series: Any) -> dict[str, Any]:
+    """Return the parts of the dates of a column, each as a column."""
     dates = series.astype("datetime64[us]").dt
     return {
         "year": dates.year,
@@ -230,20 +270,23 @@ class CategoryEncoder(_Encoder):
     def transform(self, X: Any) -> Array:
         """Return the columns of 0 and 1."""
         self._check_columns(X)
-        columns = zip(X.columns, self.codings_, strict=True)
-        parts = [_indicators(coding, texts_of(X[name])) for name, coding in columns]
-        return np.column_stack([np.empty((len(X), 0)), *parts])
+        indicators = [
+            _indicators(coding, texts_of(X[name]))
+            for name, coding in zip(X.columns, self.codings_, strict=True)
+        ]
+        return _side_by_side(indicators, n_rows=len(X))
 
     def count_unknown(self, X: Any) -> dict[str, int]:
         """Count the cells of every column whose text has no category of its own."""
         counts = {}
         for name, coding in zip(self.feature_names_in_, self.codings_, strict=True):
             known = {None, *coding["codes"]}
-            n_unknown = 0
-            # Counted by value, so that each value is turned into text once.
-            for value, n_cells in X[name].value_counts().items():
-                if text_of(value) not in known:
-                    n_unknown += int(n_cells)
+            # Count by value, so that each value is turned into text once.
+            n_unknown = sum(
+                int(n_cells)
+                for value, n_cells in X[name].value_counts().items()
+                if text_of(value) not in known
+            )
             if n_unknown:
                 counts[name] = n_unknown
         return counts
@@ -251,12 +294,15 @@ class CategoryEncoder(_Encoder):
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return "COLUMN = category" for every column of 0 and 1."""
         check_is_fitted(self)
-        names = [name for coding in self.codings_ for name in coding["names"][1:]]
+        names = []
+        for coding in self.codings_:
+            # The first level, the most frequent one, has no column.
+            names += coding["names"][1:]
         return np.array(names, dtype=object)
 
 
 class _Level(NamedTuple):
-    """A category of a column, the pool of its rare ones, or its gaps."""
+    """A category of a column, the pool of its rare categories, or its gaps."""
 
     n_rows: int
     kind: str
@@ -266,50 +312,68 @@ class _Level(NamedTuple):
         """Name the column of 0 and 1 of the level."""
         if self.kind == _GAPS:
             return _level_name(column, None)
-        return _level_name(column, "any other" if self.kind == _RARE else self.text)
+        if self.kind == _RARE:
+            return _level_name(column, "any other")
+        return _level_name(column, self.text)
 
 
 def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
     """Return codes, names and shares of the levels of a column, most frequent first.
 
-    They are plain lists and dictionaries, which a model file can hold.
+    They are plain lists and dictionaries, which a model file can hold: ``codes`` of
+    known texts, the codes of gaps and of rare texts under their kinds, and ``names``
+    and ``shares`` of the training rows, in the order of the codes.
     """
-    counts = Counter(texts.tolist())
-    n_gaps = counts.pop(None, 0)
-    # Rows that it takes for a level.
-    n_enough = max(2, min(5, len(texts) // 10), len(texts) // 100)
-    n_rare = sum(count for count in counts.values() if count < n_enough)
-    levels = [_Level(count, _KNOWN, text) for text, count in counts.items()]
-    levels += [_Level(n_rare, _RARE), _Level(n_gaps, _GAPS)]
-    levels = [level for level in levels if level.n_rows >= n_enough]
-    levels.sort(key=lambda level: (-level.n_rows, level.kind, level.text))
-
-    codes = {}
-    other_codes = {_RARE: _UNKNOWN_CODE, _GAPS: _UNKNOWN_CODE}
+    levels = _frequent_levels(texts)
+    n_rows = max(sum(level.n_rows for level in levels), 1)
+    coding: dict[str, Any] = {
+        "codes": {},
+        _RARE: _UNKNOWN_CODE,
+        _GAPS: _UNKNOWN_CODE,
+        "names": [],
+        "shares": [],
+    }
     for code, level in enumerate(levels):
         if level.kind == _KNOWN:
-            codes[level.text] = code
+            coding["codes"][level.text] = code
         else:
-            other_codes[level.kind] = code
-    n_all = max(sum(level.n_rows for level in levels), 1)
-    return {
-        "codes": codes,
-        **other_codes,
-        "names": [level.name_in(name) for level in levels],
-        "shares": [level.n_rows / n_all for level in levels],
-    }
+            coding[level.kind] = code
+        coding["names"].append(level.name_in(name))
+        coding["shares"].append(level.n_rows / n_rows)
+    return coding
+
+
+def _frequent_levels(texts: AnyArray) -> list[_Level]:
+    """Return the levels of a column that have rows enough, most frequent first."""
+    n_rows = len(texts)
+    counts = Counter(texts.tolist())
+    n_gaps = counts.pop(None, 0)
+    n_enough_of_few = min(_MIN_LEVEL_ROWS, n_rows // _FEW_ROWS_PER_LEVEL_ROW)
+    n_enough = max(
+        _MIN_LEVEL_ROWS_OF_FEW, n_enough_of_few, n_rows // _ROWS_PER_LEVEL_ROW
+    )
+
+    levels = []
+    n_rare = 0
+    for text, count in counts.items():
+        levels.append(_Level(count, _KNOWN, text))
+        if count < n_enough:
+            n_rare += count
+    levels.append(_Level(n_rare, _RARE))
+    levels.append(_Level(n_gaps, _GAPS))
+    frequent = [level for level in levels if level.n_rows >= n_enough]
+    return sorted(frequent, key=lambda level: (-level.n_rows, level.kind, level.text))
 
 
 def _indicators(coding: dict[str, Any], texts: AnyArray) -> Array:
-    """Return columns of 0 and 1 for all categories of a column but the first."""
+    """Return columns of 0 and 1 for all levels of a column but the first."""
+    rare_code = coding[_RARE]
     code_of_text = {None: coding[_GAPS], **coding["codes"]}
-    codes = np.array(
-        [code_of_text.get(text, coding[_RARE]) for text in texts], dtype=int
-    )
+    codes = [code_of_text.get(text, rare_code) for text in texts]
     shares = np.array(coding["shares"], dtype=np.float64)
-    # A row for each code; the last row, the shares, is that of _UNKNOWN_CODE, -1.
-    rows = np.vstack([np.eye(len(shares)), shares[None, :]])
-    return rows[codes][:, 1:]
+    # A row for each code. The last row, the shares, is that of _UNKNOWN_CODE, -1.
+    row_of_code = np.vstack([np.eye(len(shares)), shares[None, :]])
+    return row_of_code[np.array(codes, dtype=int)][:, 1:]
 
 
 def _level_name(name: str, text: str | None) -> str:
@@ -340,7 +404,10 @@ class VectorScaler(StandardScaler):
         for vector in self.vectors:
             columns = list(vector)
             variances = self.var_[columns]
-            if variances.max() <= _MAX_SPREAD_RATIO**2 * np.median(variances):
+            max_variance = _MAX_SPREAD_RATIO**2 * np.median(variances)
+            if variances.max() <= max_variance:
+                # The mean is not subtracted from a vector.
                 self.mean_[columns] = 0.0
+                # A vector of constant columns has the scale 1.
                 self.scale_[columns] = math.sqrt(variances.mean()) or 1.0
         return self

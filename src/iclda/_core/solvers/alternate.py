@@ -26,9 +26,9 @@ from . import Limits, Outcome, settings
 from .attainable import AttainableSet, SoftLabels
 from .sets import attainable_sets
 
-# Relative cutoff for the singular values of the normal equations ...
+# Relative cutoff for singular values in least squares, by the normal equations ...
 _GRAM_RCOND = 1e-12
-# ... and of the problem itself.
+# ... and by LAPACK.
 _LEAST_SQUARES_RCOND = 1e-8
 # Size of the workspace for LAPACK's least squares, in numbers.
 _LAPACK_WORKSPACE_SIZE = 1024
@@ -100,21 +100,28 @@ def _repeat_labels(
 
 
 class _Round(NamedTuple):
-    """One pass: labels by the model at ``point`` lead to the next one, ``refitted``."""
+    """One pass: the model at ``point`` gives all rows their labels."""
 
     point: Array
     labels: SoftLabels
 
     @property
     def refitted(self) -> Array:
+        """The point of the next model, which is fitted to these labels."""
         return self.labels.point
 
 
 @dataclass
 class _State:
-    """The last round of EM, what extrapolation uses, and what stopping depends on.
+    """State of EM, which every round changes.
 
-    ``n_small_rises`` counts the rounds in a row that hardly raised the likelihood.
+    Attributes
+    ----------
+    last : the last round
+    history : the steps of the last rounds, which are extrapolated
+    likelihoods : the log likelihood of every round
+    n_small_rises : number of rounds in a row that hardly raised the likelihood
+    is_bounded : False at a singular model, where the likelihood is unbounded
     """
 
     last: _Round
@@ -128,20 +135,24 @@ def _maximize_marginal(
     problem: Problem, rows: AttainableSet, start: Array, limits: Limits
 ) -> Alternation:
     """EM with Anderson extrapolation, unless that lowers the likelihood."""
+    # 1. Label the rows by the start, and refit.
     first = _Round(problem.labeled_point, rows.soft_labels(start))
     state = _State(first, _History(first.point.size))
     state.is_bounded = problem.is_admissible(first.refitted)
+
     rounding = _LIKELIHOOD_ROUNDING * (1 + problem.whitening.rank)
     small_rise = max(limits.tol, rounding) * problem.moments.weight
     while (outcome := _why_it_stops(state, limits.max_iter)) is None:
-        this, likelihood = _next_round(problem, rows, state)
+        # 2. Label the rows by the model, and refit.
+        state.last, likelihood = _next_round(problem, rows, state)
+        state.is_bounded = problem.is_admissible(state.last.refitted)
+
+        # 3. See how far the likelihood has risen.
         if state.likelihoods and likelihood - state.likelihoods[-1] <= small_rise:
             state.n_small_rises += 1
         else:
             state.n_small_rises = 0
         state.likelihoods.append(likelihood)
-        state.last = this
-        state.is_bounded = problem.is_admissible(this.refitted)
 
     # The labels of the last round attain the refitted point, not the one before it.
     rule = problem.rule_of(state.last.labels.scores, is_soft=True)
@@ -164,27 +175,37 @@ def _why_it_stops(state: _State, max_iter: int) -> Outcome | None:
 def _next_round(
     problem: Problem, rows: AttainableSet, state: _State
 ) -> tuple[_Round, float]:
-    """Label from the extrapolated point, or from the last one if that is worse.
+    """Label the rows by the extrapolated model, or by the last one if that is better.
 
     Return the round, and the likelihood of the model that labels in it.
     """
-
-    def label(point: Array) -> tuple[_Round, float]:
-        precise = problem.precise_means(point)
-        scores = problem.posterior_scores(point, precise)
-        labels = rows.soft_labels(scores, warm_start=state.last.labels)
-        log_sum = labels.log_sum * problem.moments.weight
-        likelihood = marginal_log_likelihood(problem, point, log_sum, precise)
-        return _Round(point, labels), likelihood
-
-    guess = state.history.extrapolate(state.last) if state.likelihoods else None
+    last = state.last
+    guess = None
+    if state.likelihoods:
+        guess = state.history.extrapolate(last)
     if guess is None or not problem.is_admissible(guess):
-        return label(state.last.refitted)
-    this, likelihood = label(guess)
+        return _label_by_model(problem, rows, last.refitted, last.labels)
+    extrapolated, likelihood = _label_by_model(problem, rows, guess, last.labels)
     if likelihood < state.likelihoods[-1]:
+        # Take a plain step, and begin a new history there.
         state.history = _History(guess.size)
-        return label(state.last.refitted)
-    return this, likelihood
+        return _label_by_model(problem, rows, last.refitted, last.labels)
+    return extrapolated, likelihood
+
+
+def _label_by_model(
+    problem: Problem, rows: AttainableSet, point: Array, similar: SoftLabels
+) -> tuple[_Round, float]:
+    """Return the round of the model at a point, and the likelihood of that model.
+
+    ``similar`` are the labels of an earlier round, which save time.
+    """
+    precise = problem.precise_means(point)
+    scores = problem.posterior_scores(point, precise)
+    labels = rows.soft_labels(scores, warm_start=similar)
+    log_sum = labels.log_sum * problem.moments.weight
+    likelihood = marginal_log_likelihood(problem, point, log_sum, precise)
+    return _Round(point, labels), likelihood
 
 
 class _History:
@@ -204,8 +225,8 @@ class _History:
 
     def extrapolate(self, last: _Round) -> Array | None:
         """Return the extrapolated point, admissible or not; None without a history."""
-        # All classes, although the last follows from the others: with it, distances do
-        # not depend on the order of the classes.
+        # Points hold all classes, although the last one follows from the others: with
+        # it, distances do not depend on the order of the classes.
         start = last.point.ravel()
         end = last.refitted.ravel()
         step = end - start
@@ -213,20 +234,27 @@ class _History:
         n_kept = min(self._n_changes, len(self._changes_of_step))
         if n_kept == 0:
             return None
+
+        # 1. Find the combination of earlier changes that best cancels the step.
         shares = _least_squares(self._changes_of_step[:n_kept].T, step)
         if shares is None:
             return None
+
+        # 2. Move by the step less the same combination of the changes of the ends.
         move = step - shares @ self._changes_of_end[:n_kept]
         if move @ step < step @ step:
             # Steps lead away from a saddle: extrapolation would return to it.
             move = settings.ROUNDS.saddle_stretch * step
         point = (start + move).reshape(last.point.shape)
-        # Class weights sum to 1 and class sums to 0, but for rounding.
+
+        # 3. Make class weights add up to 1, and class sums to 0, which they do up to
+        # rounding.
         excess = np.add.reduce(point)
         excess[0] -= 1
         return np.asarray(point - excess / len(point))
 
     def _remember(self, step: Array, end: Array) -> None:
+        """Store the changes since the round before."""
         if self._last_step is not None and self._last_end is not None:
             # The newest change replaces the oldest one.
             i = self._n_changes % len(self._changes_of_step)
@@ -347,23 +375,31 @@ def self_train(
     """
     codes = np.full(len(rows), -1)
     for n_iter in range(1, limits.max_iter + 1):
+        # 1. Fit the labels so far, and find the rows that the model is sure of.
         model = fit(codes)
-        n_added = int((codes >= 0).sum())
-        is_open = np.flatnonzero(codes < 0)
+        is_added = codes >= 0
+        is_open = np.flatnonzero(~is_added)
         best, leads, is_sure = _label_open(model, rows[is_open], threshold)
         new = np.flatnonzero(is_sure)
+
+        # 2. Leave out those for which their class has no room.
         if largest_shares is not None:
             n_codes = len(largest_shares) + 1
-            added_weights = np.bincount(codes + 1, weights * (codes >= 0), n_codes)[1:]
+            added_weights = np.bincount(codes + 1, weights * is_added, n_codes)[1:]
             room = largest_shares * weights.sum() - added_weights
             by_class = [
                 _surest(new[best[new] == k], leads, weights[is_open], room[k])
                 for k in range(len(room))
             ]
             new = np.concatenate(by_class)
+
+        # 3. Label the rest.
         if not len(new):
+            n_added = int(is_added.sum())
             return SelfTraining(n_iter, n_added, Outcome.CONVERGED)
         codes[is_open[new]] = best[new]
+    # Rows that were labeled after the last fit do not count.
+    n_added = int(is_added.sum())
     return SelfTraining(limits.max_iter, n_added, Outcome.MAX_ITERATIONS)
 
 
@@ -373,10 +409,10 @@ def _surest(rows: AnyArray, leads: Array, weights: Array, room: float) -> AnyArr
     Equal rows are taken together, so that a weight of 2 counts like a row twice.
     """
     rows = rows[np.argsort(-leads[rows], kind="stable")]
-    falling = -np.round(leads[rows], _LEAD_DECIMALS)
     weights_before = np.concatenate([[0.0], np.cumsum(weights[rows])])
     # Every row of several equal ones gets the weight before the first of them.
-    first_equal = np.searchsorted(falling, falling)
+    negative_leads = -np.round(leads[rows], _LEAD_DECIMALS)
+    first_equal = np.searchsorted(negative_leads, negative_leads)
     return rows[weights_before[first_equal] < room - _ROOM_ROUNDING]
 
 

@@ -1,11 +1,11 @@
 """Annealing: many labelings ascend together while tau falls, and merge where they meet.
 
 All starts ascend the merit L + tau x entropy of the labels at one tau. With soft labels
-small local maxima, at which hard labels would stop, do not exist. A step moves the
+there are no small local maxima, at which hard labels would stop. A step moves the
 scores towards the fixed point gradient / tau, where a level ends, with the step length
 of Barzilai and Borwein, and is undone if the merit falls.
 
-Two starts continue as one when they have met, or when one is near the other and the
+Two starts continue as one when they have met, or when one is near a better one and the
 merit on the straight line between them is nowhere below its own.
 """
 
@@ -22,9 +22,9 @@ from .attainable import HeldRows
 
 # Rounding of the merit, relative to its size.
 _MERIT_ROUNDING = 1e-12
-# Smallest spread of the gradient that counts, per unit of labeled weight.
+# Smaller spreads of the gradient, per unit of labeled weight, are raised to this one.
 _MIN_SPREAD = 1e-3
-# Divisors are kept above this.
+# Divisors are raised to this number.
 _SMALLEST_DIVISOR = 1e-300
 
 
@@ -46,13 +46,21 @@ class Members(NamedTuple):
     step_sizes: Array
 
     def take(self, index: AnyArray) -> Members:
-        return Members(*(part[index] for part in self))
+        """Return the labelings at some indices."""
+        return Members(*(array[index] for array in self))
 
     def joined(self, other: Members) -> Members:
+        """Return these labelings and then those of another stack."""
         pairs = zip(self, other, strict=True)
         return Members(*(np.concatenate(pair) for pair in pairs))
 
+    def replace_where(self, is_replaced: AnyArray, other: Members) -> None:
+        """Overwrite some labelings by those of another stack of the same size."""
+        for array, other_array in zip(self, other, strict=True):
+            array[is_replaced] = other_array[is_replaced]
+
     def merits(self, tau: float) -> Array:
+        """Return the merit of every labeling, (S,)."""
         return np.asarray(self.values + tau * self.entropies)
 
 
@@ -76,7 +84,8 @@ class Annealing:
         self._likelihood = likelihood
         self._held = held
         self._cooling = chosen.cooling if cooling is None else cooling
-        equal_shares = self.evaluate(np.zeros((1, *held.labeled_point.shape)))
+        zero_scores = np.zeros((1, *held.labeled_point.shape))
+        equal_shares = self.evaluate(zero_scores)
         spread = held.spread(equal_shares.gradients[0])
         self.spread = max(spread, _MIN_SPREAD * likelihood.weight)
         self.last_tau = chosen.last_height * self.spread
@@ -87,8 +96,8 @@ class Annealing:
     ) -> tuple[Members, float]:
         """Anneal starts, equal parts of which begin at each of the heights of tau.
 
-        Return those that are left, and tau: at the end the smallest one or, unless
-        ``to_the_end``, that at which one start is left.
+        Return those that are left, and their tau. That is the smallest one or, unless
+        ``to_the_end``, the one at which a single start is left.
         """
         waiting = np.array_split(starts, min(len(starts), len(heights)))
         joining_taus = [height * self.spread for height in heights[: len(waiting)]]
@@ -96,19 +105,19 @@ class Annealing:
         members: Members | None = None
         n_steps = 0
         while True:
-            # 1. Starts join at their height.
+            # 1. Let the starts of this height join.
             while waiting and tau <= joining_taus[0]:
                 new = self.evaluate(waiting.pop(0))
                 joining_taus.pop(0)
                 members = new if members is None else members.joined(new)
             assert members is not None
 
-            # 2. All take a step.
+            # 2. Move every start by a step.
             members = self.step(members, tau)
             n_steps += 1
             self.n_steps += len(members.values)
 
-            # 3. Those that have met are merged.
+            # 3. Merge starts that have met.
             is_end = tau <= self.last_tau
             if is_end or n_steps % settings.STARTS.steps_between_merges == 0:
                 members = self.distinct(members, tau)
@@ -116,7 +125,8 @@ class Annealing:
             if is_end or (is_alone and not waiting and not to_the_end):
                 return members, tau
 
-            # 4. Tau falls, at once to the height of the next starts if one is left.
+            # 4. Lower tau. It stops at the height of the next starts, and is lowered to
+            # it at once if a single start is left.
             tau = max(self._cooling * tau, self.last_tau)
             if joining_taus and (is_alone or tau < joining_taus[0]):
                 tau = joining_taus[0]
@@ -127,11 +137,13 @@ class Annealing:
         points, log_sums = self._held.soft_points(scores)
         values, gradients = self._likelihood.value_and_gradient(points)
         unlabeled_parts = points - self._held.labeled_point
+        # Entropy is log-sum-exp less the mean score under the labels.
+        mean_scores = np.einsum("skd,skd->s", scores, unlabeled_parts)
         return Members(
             scores=scores,
             points=points,
             gradients=gradients - gradients[:, -1:],
-            entropies=log_sums - np.einsum("skd,skd->s", scores, unlabeled_parts),
+            entropies=log_sums - mean_scores,
             values=values,
             step_sizes=np.full(len(values), settings.STARTS.first_step_size),
         )
@@ -141,18 +153,19 @@ class Annealing:
 
         Starts whose merit would fall are not moved, and get a smaller step.
         """
-        chosen = settings.STARTS
-        ahead = members.gradients / tau - members.scores
+        # 1. Evaluate the ends of the steps.
+        way_to_fixed_point = members.gradients / tau - members.scores
         sizes = members.step_sizes[:, None, None]
-        trial = self.evaluate(members.scores + sizes * ahead)
-        merits = members.merits(tau)
-        lowest = merits - _MERIT_ROUNDING * np.abs(merits)
-        is_refused = ~(trial.merits(tau) >= lowest)
+        trial = self.evaluate(members.scores + sizes * way_to_fixed_point)
         trial.step_sizes[:] = _next_step_sizes(members, trial, tau)
-        if is_refused.any():
-            members.step_sizes[is_refused] *= chosen.refused_step_factor
-            for mine, other in zip(trial, members, strict=True):
-                mine[is_refused] = other[is_refused]
+
+        # 2. Undo those that lower the merit by more than rounding, or to NaN.
+        merits = members.merits(tau)
+        lowest_merits = merits - _MERIT_ROUNDING * np.abs(merits)
+        is_undone = ~(trial.merits(tau) >= lowest_merits)
+        if is_undone.any():
+            members.step_sizes[is_undone] *= settings.STARTS.refused_step_factor
+            trial.replace_where(is_undone, members)
         return trial
 
     def distinct(self, members: Members, tau: float) -> Members:
@@ -164,44 +177,57 @@ class Annealing:
         overestimated.
         """
         chosen = settings.STARTS
+        # 1. Sort by merit. NaN comes last, and is dropped.
         merits = members.merits(tau)
+        n_finite = np.count_nonzero(np.isfinite(merits))
         order = np.argsort(-merits, kind="stable")
-        order = order[: max(1, np.count_nonzero(np.isfinite(merits)))]
+        order = order[: max(1, n_finite)]
         members = members.take(order)
         merits = merits[order]
+
+        # 2. Find pairs of members that are near each other, the better one first.
         distances = squared_distances(members.points)
-        is_same = np.triu(distances <= chosen.near_distance**2, 1)
-        better, worse = np.nonzero(is_same)
+        is_pair = np.triu(distances <= chosen.near_distance**2, 1)
+        better, worse = np.nonzero(is_pair)
+
+        # 3. Keep the pairs that have met, or will meet.
         if len(better):
             have_met = distances[better, worse] <= chosen.met_distance**2
             lowest_merits = self._lowest_merits(
                 members.take(worse), members.take(better), tau
             )
-            is_same[better, worse] = have_met | (lowest_merits >= merits[worse])
-        return members.take(first_of_each(is_same))
+            will_meet = lowest_merits >= merits[worse]
+            is_pair[better, worse] = have_met | will_meet
+        return members.take(first_of_each(is_pair))
 
     def _lowest_merits(self, begins: Members, ends: Members, tau: float) -> Array:
         """Return the lowest merits at some points between pairs of members."""
         fractions = np.array(settings.STARTS.compared_fractions)[:, None]
         way = ends.points - begins.points
         points = begins.points + fractions[..., None, None] * way
-        rise = ends.entropies - begins.entropies
-        entropies = begins.entropies + fractions * rise
+        entropy_rises = ends.entropies - begins.entropies
+        entropies = begins.entropies + fractions * entropy_rises
         merits = self._likelihood.value(points) + tau * entropies
         return np.asarray(merits.min(axis=0))
 
 
 def _next_step_sizes(members: Members, trial: Members, tau: float) -> Array:
-    """Return Barzilai and Borwein's sizes, from the change of the residual."""
-    change = trial.scores - members.scores
-    moved = trial.points - members.points
-    residual_change = change - (trial.gradients - members.gradients) / tau
-    along = np.einsum("skd,skd->s", change, moved)
-    across = np.einsum("skd,skd->s", residual_change, moved)
-    # Minus infinity becomes the smallest size.
+    """Return the step sizes of Barzilai and Borwein, (S,).
+
+    With the change of the scores s, of the point p and of the residual y, which is
+    scores - gradient / tau, the size is s'p / y'p.
+    """
+    score_changes = trial.scores - members.scores
+    point_changes = trial.points - members.points
+    gradient_changes = trial.gradients - members.gradients
+    residual_changes = score_changes - gradient_changes / tau
+    numerators = np.einsum("skd,skd->s", score_changes, point_changes)
+    denominators = np.einsum("skd,skd->s", residual_changes, point_changes)
+    # Where the objective is not concave the size would be above 1, or negative: it is 1
+    # instead. A quotient that overflows to minus infinity becomes the smallest size.
     with np.errstate(over="ignore"):
-        quotients = along / np.maximum(across, _SMALLEST_DIVISOR)
-        sizes = np.where(across > along, quotients, 1.0)
+        quotients = numerators / np.maximum(denominators, _SMALLEST_DIVISOR)
+        sizes = np.where(denominators > numerators, quotients, 1.0)
     return np.maximum(sizes, settings.STARTS.min_step_size)
 
 
@@ -213,9 +239,10 @@ def squared_distances(points: Array) -> Array:
 
 
 def first_of_each(is_same: AnyArray) -> AnyArray:
-    """Return indices without those that are the same as an earlier one that is kept."""
-    is_kept = np.ones(len(is_same), dtype=bool)
-    for i in range(len(is_same)):
+    """Return the indices that are not the same as an earlier one that is kept."""
+    n_members = len(is_same)
+    is_kept = np.ones(n_members, dtype=bool)
+    for i in range(n_members):
         if is_kept[i]:
             is_kept[i + 1 :] &= ~is_same[i, i + 1 :]
     return np.flatnonzero(is_kept)

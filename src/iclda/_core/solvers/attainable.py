@@ -127,8 +127,10 @@ class Labeling(SoftLabels):
         """Return J times a direction (K, 1 + rank): the change of the point."""
         z, _, shares = self.near
         if len(shares) == 1:
-            second = (self._spread_of_two * (z @ (direction[1] - direction[0]))) @ z
+            lead_changes = z @ (direction[1] - direction[0])
+            second = (self._spread_of_two * lead_changes) @ z
             return np.array([-second, second])
+        # The change of the scores of every row becomes that of its shares.
         change = np.asarray(direction) @ z.T
         change -= np.einsum("kn,kn->n", shares, change)
         change *= self._weighted_shares
@@ -140,6 +142,8 @@ class Labeling(SoftLabels):
         width = self.point.shape[1]
         if n_free == 1:
             return self._between(1, 0)
+        # Block (k, j) is minus what classes k and j share; a block of the diagonal is
+        # the sum of what its class shares with all others.
         blocks = np.zeros((n_free, width, n_free, width))
         for k in range(n_free + 1):
             for j in range(k):

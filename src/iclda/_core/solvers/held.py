@@ -1,8 +1,8 @@
 """The attainable set of rows in memory, whitened once: plain NumPy.
 
-With two classes a labeling depends on the lead z~'(c_1 - c_2) of the first class alone,
-which takes one exponential and one product for each row, and the first class gets what
-the second one leaves. More classes take one of each for every class.
+With two classes, labels depend on the lead z~'(c_1 - c_2) of the first class alone. A
+row then takes one exponential and one product instead of two, as the first class gets
+what the second one leaves: every method that labels rows has a case for two classes.
 """
 
 from __future__ import annotations
@@ -48,33 +48,42 @@ class HeldSet:
 
     @cached_property
     def _unlabeled_total(self) -> Array:
+        """Weight and sum of these rows, (1 + rank,)."""
         return np.asarray(self.weights @ self.z)
 
     @cached_property
     def _total(self) -> Array:
+        """Weight and sum of these and the labeled rows, (1 + rank,)."""
         return np.asarray(self.labeled_point.sum(axis=0) + self._unlabeled_total)
 
     @cached_property
     def _largest_entries(self) -> Array:
+        """Largest absolute value in every column of z, (1 + rank,)."""
         return np.asarray(np.abs(self.z).max(axis=0, initial=0))
 
     # The protocol of attainable sets.
 
     def label(self, scores: Array, warm_start: SoftLabels | None = None) -> Labeling:
-        if not self._has_two_classes:
-            shares, log_sums = label(self._scores(scores), is_soft=True)
-            point = self._points(shares * self.weights)
-            log_sum = float(log_sums @ self.weights)
-            return self._labeling(scores, point, log_sum, shares)
+        if self._has_two_classes:
+            return self._label_two(scores)
+        shares, log_sums = label(self._scores(scores), is_soft=True)
+        point = self._points(shares * self.weights)
+        log_sum = float(log_sums @ self.weights)
+        return self._labeling(scores, point, log_sum, shares)
+
+    def _label_two(self, scores: Array) -> Labeling:
         lead = self._lead(scores)
         # The shares of the second class are written over the leads.
-        log_sums = soft_second_of_two(lead, out=lead)
-        log_sum = float(self.weights @ log_sums + scores[1] @ self._unlabeled_total)
+        log_sums_over_second = soft_second_of_two(lead, out=lead)
+        shares_of_second = lead
+        log_sum = float(
+            self.weights @ log_sums_over_second + scores[1] @ self._unlabeled_total
+        )
         # One product of a vector and a matrix: BLAS is slow at two of them at once.
-        second = (lead * self.weights) @ self.z
+        second = (shares_of_second * self.weights) @ self.z
         second += self.labeled_point[1]
         point = np.array([self._total - second, second])
-        return self._labeling(scores, point, log_sum, lead[None])
+        return self._labeling(scores, point, log_sum, shares_of_second[None])
 
     def _labeling(
         self, scores: Array, point: Array, log_sum: float, shares: Array
@@ -89,7 +98,9 @@ class HeldSet:
         return self.label(scores, warm_start)
 
     def hard_point(self, scores: Array) -> Array:
-        tie = ROUNDING * float((np.abs(scores) @ self._largest_entries).max())
+        # Scores that differ by rounding only tie: the first class gets the row.
+        largest_scores = np.abs(scores) @ self._largest_entries
+        tie = ROUNDING * float(largest_scores.max())
         if not self._has_two_classes:
             shares, _ = label(self._scores(scores), is_soft=False, tie=tie)
             return self._points(shares * self.weights)
@@ -101,12 +112,15 @@ class HeldSet:
 
     def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
         if not self._has_two_classes:
-            return float(self._scores(direction).max(axis=0) @ self.weights)
+            largest_scores = self._scores(direction).max(axis=0)
+            return float(largest_scores @ self.weights)
+        # The largest score is that of the second class plus the lead, if positive.
         lead = self._lead(direction)
-        ahead = self.weights @ np.maximum(lead, 0)
-        return float(ahead + direction[1] @ self._unlabeled_total)
+        sum_of_leads = self.weights @ np.maximum(lead, 0)
+        sum_of_second = direction[1] @ self._unlabeled_total
+        return float(sum_of_leads + sum_of_second)
 
-    # What held rows promise besides.
+    # What the protocol of held rows adds.
 
     def label_among(self, labels: SoftLabels, *, is_thinned: bool) -> Labeling:
         return Labeling(
@@ -121,24 +135,36 @@ class HeldSet:
     def with_others_fixed(self, labeling: Labeling) -> HeldSet:
         """Return the set of these rows if all others keep the labels of a labeling."""
         shares = labeling.shares
-        sums = (shares * self.weights) @ self.z
-        if len(shares) == 1:
-            sums = np.vstack([self.weights @ self.z - sums[0], sums])
-        return HeldSet(self.z, self.weights, labeling.point - sums)
+        own_sums = (shares * self.weights) @ self.z
+        has_second_only = len(shares) == 1
+        if has_second_only:
+            first_sum = self.weights @ self.z - own_sums[0]
+            own_sums = np.vstack([first_sum, own_sums])
+        sums_of_others = labeling.point - own_sums
+        return HeldSet(self.z, self.weights, sums_of_others)
 
     def soft_points(self, scores: Array) -> tuple[Array, Array]:
-        if not self._has_two_classes:
-            shares, log_sums = label(self._scores(scores), is_soft=True)
-            shares *= self.weights
-            return self._points(shares), log_sums @ self.weights
-        lead = (scores[:, 0] - scores[:, 1]) @ self.z.T
-        log_sums = soft_second_of_two(lead, out=lead) @ self.weights
-        lead *= self.weights
+        if self._has_two_classes:
+            return self._soft_points_of_two(scores)
+        shares, log_sums = label(self._scores(scores), is_soft=True)
+        shares *= self.weights
+        return self._points(shares), log_sums @ self.weights
+
+    def _soft_points_of_two(self, scores: Array) -> tuple[Array, Array]:
+        leads = (scores[:, 0] - scores[:, 1]) @ self.z.T
+        # The shares of the second class are written over the leads, then weighted.
+        log_sums_over_second = soft_second_of_two(leads, out=leads) @ self.weights
+        log_sums = log_sums_over_second + scores[:, 1] @ self._unlabeled_total
+        weighted_shares = leads
+        weighted_shares *= self.weights
+
         points = np.empty(scores.shape)
-        np.matmul(lead, self.z, out=points[:, 1])
-        points[:, 1] += self.labeled_point[1]
-        np.subtract(self._total, points[:, 1], out=points[:, 0])
-        return points, log_sums + scores[:, 1] @ self._unlabeled_total
+        first = points[:, 0]
+        second = points[:, 1]
+        np.matmul(weighted_shares, self.z, out=second)
+        second += self.labeled_point[1]
+        np.subtract(self._total, second, out=first)
+        return points, log_sums
 
     def scores_of_rows(self, scores: Array) -> Array:
         return self._scores(scores)
@@ -154,6 +180,7 @@ class HeldSet:
         """Return the scores (..., K, n) of all rows."""
         if scores.ndim == 2:
             return np.asarray(scores @ self.z.T)
+        # A single product for all scores of the stack.
         *stack, width = scores.shape
         flat = scores.reshape(-1, width) @ self.z.T
         return flat.reshape(*stack, -1)
@@ -163,16 +190,17 @@ class HeldSet:
         return np.asarray(self.z @ (scores[0] - scores[1]))
 
     def _soft_shares(self, scores: Array) -> Array:
+        """Return the soft shares (K, n) of the rows; of two classes (1, n)."""
         if self._has_two_classes:
             return second_of_two(self._lead(scores))[None]
         return label(self._scores(scores), is_soft=True)[0]
 
-    def _points(self, weighted: Array) -> Array:
+    def _points(self, weighted_shares: Array) -> Array:
         """Return the points of shares times weights (..., K, n)."""
-        if weighted.ndim == 2:
-            return np.asarray(self.labeled_point + weighted @ self.z)
-        *stack, n_rows = weighted.shape
-        sums = weighted.reshape(-1, n_rows) @ self.z
+        if weighted_shares.ndim == 2:
+            return np.asarray(self.labeled_point + weighted_shares @ self.z)
+        *stack, n_rows = weighted_shares.shape
+        sums = weighted_shares.reshape(-1, n_rows) @ self.z
         return np.asarray(self.labeled_point + sums.reshape(*stack, -1))
 
 
@@ -183,13 +211,17 @@ def hold_in_memory(
 
     Rows are in the user's units or, if ``is_framed``, in frame coordinates.
     """
-    step = settings.HOLDING.rows_per_block
-    z = np.ones((len(rows), 1 + problem.whitening.rank))
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
-        u = rows[part] if is_framed else problem.frame.apply(rows[part])
-        z[part, 1:] = problem.whitening.points(u)
-    return HeldSet(z, weights / problem.moments.weight, problem.labeled_point)
+    whitening = problem.whitening
+    z = np.ones((len(rows), 1 + whitening.rank))
+    rows_per_block = settings.HOLDING.rows_per_block
+    for start in range(0, len(rows), rows_per_block):
+        block = slice(start, start + rows_per_block)
+        u = rows[block]
+        if not is_framed:
+            u = problem.frame.apply(u)
+        z[block, 1:] = whitening.points(u)
+    weights_over_total = weights / problem.moments.weight
+    return HeldSet(z, weights_over_total, problem.labeled_point)
 
 
 def hold_all(problem: Problem) -> HeldSet:

@@ -1,14 +1,19 @@
-"""One Newton step at a level of a path: the linear system (tau - H J) x = right.
+"""One Newton step at a level of a path: the linear system A x = b, A = tau - H J.
 
 H is the Hessian of the objective by the point, J the derivative of the point by the
-scores (``attainable.Labeling``). The operator is self-adjoint in the inner product
-x' J y, and lengths are those of this product. It is solved in one of three ways:
+scores (``attainable.Labeling``), x the change of the scores and b the residual of the
+level. A is self-adjoint in the inner product x' J y, and lengths are those of this
+product. The system is solved in one of three ways:
 
 - with few unknowns by an LU factorization;
 - otherwise by conjugate gradients in the inner product of J, which need products with
   J and H only. They stop at a trust radius and at negative curvature (Steihaug);
 - where conjugate gradients do not end and fewer rows than features are near
-  boundaries, by a Cholesky factorization of a system for each of these rows.
+  boundaries, by a Cholesky factorization of a system with one unknown for each of
+  these rows and each class.
+
+With few unknowns, too, conjugate gradients take over where A is not positive definite
+or the solution is longer than the trust radius.
 """
 
 from __future__ import annotations
@@ -28,26 +33,29 @@ from .attainable import Labeling
 
 Product = Callable[[Array], Array]
 
-# A direction whose curvature, over tau times its squared length, is not above this has
-# a negative one, or none.
+# Curvature along a direction, over tau times its squared length, up to which it may be
+# negative or zero except for rounding.
 _CURVATURE_ROUNDING = 1e-14
 
 
 @dataclass
 class WorkLeft:
-    """Work left to all paths together, in numbers read: steps differ in cost."""
+    """Work left to all paths together, in numbers read.
+
+    Steps are not counted instead because they differ in cost.
+    """
 
     n_numbers: float = np.inf
 
 
 class Direction(NamedTuple):
-    """An ascent direction of the merit, near the Newton step.
+    """A direction in which the merit rises: the Newton step or an approximation.
 
     Attributes
     ----------
-    scores : the change of the scores
-    slope : slope of the merit along it
-    length : its length in the norm of J
+    scores : the change of the scores, x
+    slope : slope of the merit along the direction, x'J b
+    length : its length, the square root of x'J x
     """
 
     scores: Array
@@ -57,23 +65,42 @@ class Direction(NamedTuple):
 
 @dataclass
 class _CgState:
-    """State of conjugate gradients: the solution x, its residual r, the direction d.
+    """State of conjugate gradients, which every iteration changes.
 
     Attributes
     ----------
-    solution, squared_length, slope : x, x'J x and x'J right
-    residual, curved, rho : r, J r and r'J r
-    direction, moved : d and J d
+    solution : x
+    squared_length : x'J x
+    slope : x'J b
+    residual : r = b - A x
+    j_residual : J r
+    squared_residual : r'J r
+    direction : d, along which x moves next
+    j_direction : J d
     """
 
     solution: Array
     squared_length: float
     slope: float
     residual: Array
-    curved: Array
-    rho: float
+    j_residual: Array
+    squared_residual: float
     direction: Array
-    moved: Array
+    j_direction: Array
+
+    @classmethod
+    def at_zero(cls, b: Array, j_b: Array) -> _CgState:
+        """Return the state at x = 0, where residual and direction are b."""
+        return cls(
+            solution=np.zeros_like(b),
+            squared_length=0.0,
+            slope=0.0,
+            residual=b,
+            j_residual=j_b,
+            squared_residual=float(np.vdot(b, j_b)),
+            direction=b,
+            j_direction=j_b,
+        )
 
 
 class NewtonSystem:
@@ -86,176 +113,191 @@ class NewtonSystem:
         tau: float,
         work: WorkLeft,
     ) -> None:
-        n_classes = len(labeling.point)
+        chosen = settings.NEWTON
         n_unknowns = labeling.point[:-1].size
         self._tau = tau
         self._labeling = labeling
         self._work = work
-        self._is_factored = n_unknowns <= settings.NEWTON.max_factored_unknowns
+        self._is_factored = n_unknowns <= chosen.max_factored_unknowns
+        # Numbers that are read for a product with J, and to form J.
         self._n_read = labeling.n_near * labeling.point.size
         if self._is_factored:
+            n_classes = len(labeling.point)
             n_blocks = n_classes * (n_classes - 1) / 2
-            work.n_numbers -= max(
-                self._n_read, settings.NEWTON.reads_per_block * n_blocks
-            )
+            work.n_numbers -= max(self._n_read, chosen.reads_per_block * n_blocks)
             hessian = objective.hessian(labeling.point)
-            matrix = labeling.matrix()
-            self._times_j: Product = matrix.dot
+            j_matrix = labeling.matrix()
+            self._times_j: Product = j_matrix.dot
             self._times_h: Product = hessian.dot
-            self._matrix = -(hessian @ matrix)
-            self._matrix.ravel()[:: len(matrix) + 1] += tau
+            self._a_matrix = -(hessian @ j_matrix)
+            _diagonal_of(self._a_matrix)[...] += tau
         else:
             work.n_numbers -= self._n_read
             self._times_j = labeling.product
             self._times_h = objective.hessian_product(labeling.point)
 
-    def solve(self, right: Array, radius: float) -> Direction:
-        """Return the solution, or a direction near to it, no longer than ``radius``.
+    def solve(self, residual: Array, radius: float) -> Direction:
+        """Return the Newton step for a residual (K, 1 + rank), if it is short enough.
 
-        If the operator is not positive definite or the solution is longer, it is that
-        of conjugate gradients, which stop there.
+        If it is longer than ``radius``, or A is not positive definite, return the
+        direction at which conjugate gradients stop instead.
         """
-        right = right - right[-1]
+        b = residual - residual[-1]
         if not self._is_factored:
-            return self._by_conjugate_gradients(right, radius)
-        flat = right[:-1].ravel()
-        step = self._by_factors(flat)
+            return self._by_conjugate_gradients(b, radius)
+        free_b = b[:-1].ravel()
+        step = self._by_factors(free_b)
         if step is None or step.length > radius:
-            step = self._by_conjugate_gradients(flat, radius)
-        return step._replace(scores=with_last_class(step.scores, right.shape))
+            step = self._by_conjugate_gradients(free_b, radius)
+        return step._replace(scores=with_last_class(step.scores, b.shape))
 
-    def _by_factors(self, right: Array) -> Direction | None:
-        """Return the solution by LU factors; None if the operator is not definite."""
-        factor, pivots, failed = lapack.dgetrf(self._matrix)
-        # The eigenvalues are real. Their product, the determinant, is positive if none
-        # is negative.
+    def _by_factors(self, b: Array) -> Direction | None:
+        """Return the solution by LU factors; None if A is not positive definite."""
+        # 1. Factor A. Its eigenvalues are real. If none is negative, their product is
+        # positive, which is the determinant: the product of the diagonal, with its
+        # sign changed by every row that was swapped.
+        factor, pivots, failed = lapack.dgetrf(self._a_matrix)
         n_negative = np.count_nonzero(factor.diagonal() < 0)
         n_swapped = np.count_nonzero(pivots != np.arange(len(pivots)))
-        if failed or (n_negative + n_swapped) % 2:
+        has_negative_determinant = (n_negative + n_swapped) % 2
+        if failed or has_negative_determinant:
             return None
-        x = lapack.dgetrs(factor, pivots, right)[0]
-        moved = self._times_j(x)
-        slope = float(right @ moved)
-        squared_length = float(x @ moved)
+
+        # 2. Solve.
+        x = lapack.dgetrs(factor, pivots, b)[0]
+        j_x = self._times_j(x)
+        slope = float(b @ j_x)
+        squared_length = float(x @ j_x)
         if not slope >= 0:
             return None
         return Direction(x, slope, math.sqrt(max(0.0, squared_length)))
 
-    def _by_rows(self, right: Array) -> Direction | None:
+    def _by_rows(self, b: Array) -> Direction | None:
         """Return the solution where fewer rows than features are near boundaries.
 
-        With J = C C' (``Labeling.factor``) and w = C'x it is (right + H C w) / tau,
-        where (tau - C'H C) w = C'right. None if that matrix is not positive definite,
-        or J has no such factor.
+        With J = C C' (``Labeling.factor``) and w = C'x the solution is
+
+            x = (b + H C w) / tau, where (tau - C'H C) w = C'b
+
+        None if that matrix is not positive definite, or J has no such factor.
         """
         labeling = self._labeling
-        if self._is_factored or labeling.n_near > right.shape[1]:
+        if self._is_factored or labeling.n_near > b.shape[1]:
             return None
         columns = labeling.factor()
         if columns is None:
             return None
+
+        # 1. Form the system for w.
         n_columns = len(columns)
-        bent = self._times_h(columns)
-        flat = columns.reshape(n_columns, -1)
-        matrix = -(flat @ bent.reshape(n_columns, -1).T)
-        matrix.ravel()[:: n_columns + 1] += self._tau
-        right_of_rows = flat @ right.ravel()
+        h_columns = self._times_h(columns)
+        flat_columns = columns.reshape(n_columns, -1)
+        matrix = -(flat_columns @ h_columns.reshape(n_columns, -1).T)
+        _diagonal_of(matrix)[...] += self._tau
+        right_side = flat_columns @ b.ravel()
+
+        # 2. Solve it.
         factor, failed = lapack.dpotrf(matrix)
         if failed:
             return None
-        w = lapack.dpotrs(factor, right_of_rows)[0]
-        x = (right + np.tensordot(w, bent, 1)) / self._tau
-        slope = float(right_of_rows @ w)
+        w = lapack.dpotrs(factor, right_side)[0]
+
+        # 3. Compute x. Its length is that of w, and its slope b'J x = (C'b)'w.
+        x = (b + np.tensordot(w, h_columns, 1)) / self._tau
+        slope = float(right_side @ w)
         return Direction(x - x[-1], slope, float(np.linalg.norm(w)))
 
-    def _by_conjugate_gradients(self, right: Array, radius: float) -> Direction:
+    def _by_conjugate_gradients(self, b: Array, radius: float) -> Direction:
         """Return the direction of Steihaug's method.
 
         In every iteration x moves along a direction d to the minimum of the quadratic
         model. It ends at the radius if that is nearer, or if the curvature of the model
         along d is not positive.
         """
-        curved = self._times_j(right)
-        rho = float(np.vdot(right, curved))
-        state = _CgState(
-            solution=np.zeros_like(right),
-            squared_length=0.0,
-            slope=0.0,
-            residual=right,
-            curved=curved,
-            rho=rho,
-            direction=right,
-            moved=curved,
-        )
-        first_rho = rho
-        relative = settings.NEWTON.residual_left**2
-        for _ in range(settings.NEWTON.max_products):
-            scale = min(first_rho, self._tau**2 * state.squared_length)
-            if state.rho <= relative * scale:
+        chosen = settings.NEWTON
+        state = _CgState.at_zero(b, self._times_j(b))
+        squared_b = state.squared_residual
+        for _ in range(chosen.max_products):
+            # 1. Stop where the residual is small.
+            scale = min(squared_b, self._tau**2 * state.squared_length)
+            if state.squared_residual <= chosen.residual_left**2 * scale:
                 break
-            image = self._tau * state.direction - self._times_h(state.moved)
-            squared_length = float(np.vdot(state.direction, state.moved))
+            squared_length = float(np.vdot(state.direction, state.j_direction))
             if not squared_length > 0:
                 break
-            is_at_radius = self._move(state, right, image, squared_length, radius)
+
+            # 2. Move along the direction, at most to the radius.
+            is_at_radius = self._move(state, b, squared_length, radius)
             if is_at_radius:
                 return Direction(state.solution, state.slope, radius)
-            self._turn(state)
+
+            # 3. Take the next direction.
+            self._choose_next_direction(state)
         else:
-            exact = self._by_rows(right)
+            exact = self._by_rows(b)
             if exact is not None and exact.length <= radius:
                 return exact
-        # The remaining residual lies where J is almost 0 and the operator is tau times
-        # the identity.
+        # The remaining residual lies where J is almost 0, so that A is tau times the
+        # identity there.
         solution = state.solution + state.residual / self._tau
-        slope = state.slope + float(np.vdot(right, state.curved)) / self._tau
+        slope = state.slope + float(np.vdot(b, state.j_residual)) / self._tau
         return Direction(solution, slope, math.sqrt(max(0.0, state.squared_length)))
 
     def _move(
-        self,
-        state: _CgState,
-        right: Array,
-        image: Array,
-        squared_length: float,
-        radius: float,
+        self, state: _CgState, b: Array, squared_length: float, radius: float
     ) -> bool:
         """Move the solution along the direction; return whether it reached the radius.
 
-        ``image`` is the operator times d, ``squared_length`` is d'J d. After a step of
-        size t the squared length of the solution is
+        ``squared_length`` is d'J d. A step of size t adds to the squared length of x
 
-            x'J x + t (2 x'J d + t d'J d)
+            t (2 x'J d + t d'J d)
         """
-        curvature = float(np.vdot(state.moved, image))
-        along = float(np.vdot(state.solution, state.moved))
+        # 1. Choose the size of the step to the minimum along the direction.
+        a_direction = self._tau * state.direction - self._times_h(state.j_direction)
+        curvature = float(np.vdot(state.j_direction, a_direction))
+        min_curvature = _CURVATURE_ROUNDING * self._tau * squared_length
         size = np.inf
-        if curvature > _CURVATURE_ROUNDING * self._tau * squared_length:
-            size = state.rho / curvature
-        growth = size * (2 * along + size * squared_length)
+        if curvature > min_curvature:
+            size = state.squared_residual / curvature
+
+        # 2. Shorten it to the radius, where the squared length of x is radius**2.
+        x_along_d = float(np.vdot(state.solution, state.j_direction))
+        growth = size * (2 * x_along_d + size * squared_length)
         is_at_radius = not state.squared_length + growth < radius**2
         if is_at_radius:
             room = radius**2 - state.squared_length
-            size = (np.sqrt(along**2 + squared_length * room) - along) / squared_length
+            root = np.sqrt(x_along_d**2 + squared_length * room)
+            size = (root - x_along_d) / squared_length
+
+        # 3. Take it.
         state.solution = state.solution + size * state.direction
-        state.squared_length += size * (2 * along + size * squared_length)
-        state.slope += size * float(np.vdot(right, state.moved))
+        state.squared_length += size * (2 * x_along_d + size * squared_length)
+        state.slope += size * float(np.vdot(b, state.j_direction))
         if not is_at_radius:
-            state.residual = state.residual - size * image
+            state.residual = state.residual - size * a_direction
         return is_at_radius
 
-    def _turn(self, state: _CgState) -> None:
-        """Take the next direction, which is conjugate to those before."""
-        state.curved = self._times_j(state.residual)
+    def _choose_next_direction(self, state: _CgState) -> None:
+        """Take the direction of the residual, made conjugate to those before."""
+        state.j_residual = self._times_j(state.residual)
         self._work.n_numbers -= self._n_read
-        previous_rho = state.rho
-        state.rho = float(np.vdot(state.residual, state.curved))
-        ratio = state.rho / previous_rho
+        previous = state.squared_residual
+        state.squared_residual = float(np.vdot(state.residual, state.j_residual))
+        ratio = state.squared_residual / previous
         state.direction = state.residual + ratio * state.direction
-        state.moved = state.curved + ratio * state.moved
+        state.j_direction = state.j_residual + ratio * state.j_direction
+
+
+def _diagonal_of(matrix: Array) -> Array:
+    """Return a view of the diagonal of a square matrix, which may be written to."""
+    return matrix.ravel()[:: len(matrix) + 1]
 
 
 def with_last_class(flat: Array, shape: tuple[int, ...]) -> Array:
-    """Return a vector of free scores as a matrix (K, 1 + rank), last class zero."""
-    whole = np.zeros(shape)
-    whole[:-1].ravel()[:] = flat
-    return whole
+    """Return free scores, a vector, as scores of all classes (K, 1 + rank).
+
+    Those of the last class are zero.
+    """
+    scores = np.zeros(shape)
+    scores[:-1].ravel()[:] = flat
+    return scores

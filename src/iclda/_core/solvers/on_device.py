@@ -1,7 +1,9 @@
 """The attainable set of rows on a device, such as a GPU, that stay there.
 
-Scores and points are in memory, (K, 1 + rank); everything with an axis of rows is on
-the device. ``Place`` of the backend knows the device and its array library.
+Scores and points, (K, 1 + rank), are in memory; arrays with an axis of rows are on the
+device, but for the weights, of which there are two copies. ``Place`` of the backend
+moves arrays to the device (``put``) and back (``fetch``) and has its array library
+(``xp``).
 """
 
 from __future__ import annotations
@@ -23,21 +25,23 @@ from .held import hold_in_memory
 
 @dataclass(eq=False, kw_only=True)
 class DeviceLabeling(Labeling):
-    """Soft labels of rows on a device, with J, which all rows are summed for."""
+    """Soft labels of rows on a device, with J, which is summed over all rows."""
 
     @cached_property
     def near(self) -> tuple[Any, Any, Any]:
-        """All rows: to copy some of them takes longer than to sum the others."""
+        """All rows, as copying some of them would take longer than summing all."""
         return self.rows.z, self.rows.placed_weights, self.shares
 
     @cached_property
     def n_near(self) -> int:
         xp = self.rows.place.xp
-        return int(xp.count_nonzero(xp.max(self.shares, axis=0) < 1 - HARD))
+        largest_shares = xp.max(self.shares, axis=0)
+        return int(xp.count_nonzero(largest_shares < 1 - HARD))
 
     def product(self, direction: Array) -> Array:
         place = self.rows.place
         z = self.rows.z
+        # The change of the scores of every row becomes that of its shares.
         change = place.put(direction) @ z.T
         change -= place.sum_over_classes(self.shares, change)
         change *= self._weighted_shares
@@ -46,7 +50,8 @@ class DeviceLabeling(Labeling):
     def _between(self, k: int, j: int) -> Array:
         place = self.rows.place
         spread = self._weighted_shares[k, :] * self.shares[j, :]
-        scaled = self.rows.z * place.xp.sqrt(spread)[:, None]
+        root = place.xp.sqrt(spread)
+        scaled = self.rows.z * root[:, None]
         return np.asarray(place.fetch(scaled.T @ scaled))
 
     def factor(self) -> None:
@@ -84,12 +89,14 @@ class DeviceSet:
 
     @cached_property
     def _largest_entries(self) -> Array:
-        return np.asarray(np.abs(self.place.fetch(self.z)).max(axis=0, initial=0))
+        """Largest absolute value in every column of z, (1 + rank,), in memory."""
+        z = self.place.fetch(self.z)
+        return np.asarray(np.abs(z).max(axis=0, initial=0))
 
     # The protocol of attainable sets.
 
     def label(self, scores: Array, warm_start: SoftLabels | None = None) -> Labeling:
-        shares, log_sums = self.place.label(self._scores(scores), is_soft=True)
+        shares, log_sums = self._soft_shares(scores)
         return DeviceLabeling(
             scores=scores,
             point=self._points(shares * self.placed_weights),
@@ -104,18 +111,20 @@ class DeviceSet:
         return self.label(scores, warm_start)
 
     def hard_point(self, scores: Array) -> Array:
-        tie = ROUNDING * float((np.abs(scores) @ self._largest_entries).max())
+        # Scores that differ by rounding only tie: the first class gets the row.
+        largest_scores = np.abs(scores) @ self._largest_entries
+        tie = ROUNDING * float(largest_scores.max())
         shares, _ = self.place.label(self._scores(scores), is_soft=False, tie=tie)
         return self._points(shares * self.placed_weights)
 
     def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
-        largest = self.place.xp.max(self._scores(direction), axis=0)
-        return float(self._sum(largest))
+        largest_scores = self.place.xp.max(self._scores(direction), axis=0)
+        return float(self._sum(largest_scores))
 
-    # What held rows promise besides.
+    # What the protocol of held rows adds.
 
     def label_among(self, labels: SoftLabels, *, is_thinned: bool) -> Labeling:
-        shares, _ = self.place.label(self._scores(labels.scores), is_soft=True)
+        shares, _ = self._soft_shares(labels.scores)
         return DeviceLabeling(
             scores=labels.scores,
             point=labels.point,
@@ -126,11 +135,14 @@ class DeviceSet:
         )
 
     def with_others_fixed(self, labeling: Labeling) -> DeviceSet:
-        sums = self.place.fetch((labeling.shares * self.placed_weights) @ self.z)
-        return DeviceSet(self.z, self.weights, labeling.point - sums, self.place)
+        """Return the set of these rows if all others keep the labels of a labeling."""
+        weighted_shares = labeling.shares * self.placed_weights
+        own_sums = self.place.fetch(weighted_shares @ self.z)
+        sums_of_others = labeling.point - own_sums
+        return DeviceSet(self.z, self.weights, sums_of_others, self.place)
 
     def soft_points(self, scores: Array) -> tuple[Array, Array]:
-        shares, log_sums = self.place.label(self._scores(scores), is_soft=True)
+        shares, log_sums = self._soft_shares(scores)
         shares *= self.placed_weights
         return self._points(shares), self._sum(log_sums)
 
@@ -138,30 +150,37 @@ class DeviceSet:
         return np.asarray(self.place.fetch(self._scores(scores)))
 
     def shares(self, scores: Array) -> Array:
-        soft, _ = self.place.label(self._scores(scores), is_soft=True)
-        shares = np.asarray(self.place.fetch(soft))
+        placed_shares, _ = self._soft_shares(scores)
+        shares = np.asarray(self.place.fetch(placed_shares))
         return shares[1:] if len(shares) == 2 else shares
 
     def spread(self, gradient: Array) -> float:
         ranges = np.ptp(self.scores_of_rows(gradient), axis=0)
         return weighted_spread(ranges, self.weights)
 
+    def _soft_shares(self, scores: Array) -> tuple[Any, Any]:
+        """Return the soft shares of all rows and their log sums, on the device."""
+        shares, log_sums = self.place.label(self._scores(scores), is_soft=True)
+        return shares, log_sums
+
     def _scores(self, scores: Array) -> Any:
         """Return the scores (..., K, n) of all rows, on the device."""
         if scores.ndim == 2:
             return self.place.put(scores) @ self.z.T
+        # A single product for all scores of the stack.
         *stack, width = scores.shape
         flat = self.place.put(scores.reshape(-1, width)) @ self.z.T
         return self.place.xp.reshape(flat, (*stack, -1))
 
-    def _points(self, weighted: Any) -> Array:
-        """Return the points of shares times weights (..., K, n)."""
-        if weighted.ndim == 2:
-            return np.asarray(self.labeled_point + self.place.fetch(weighted @ self.z))
-        *stack, n_rows = weighted.shape
-        sums = self.place.xp.reshape(weighted, (-1, n_rows)) @ self.z
-        in_memory = self.place.fetch(sums).reshape(*stack, -1)
-        return np.asarray(self.labeled_point + in_memory)
+    def _points(self, weighted_shares: Any) -> Array:
+        """Return the points of shares times weights (..., K, n), in memory."""
+        if weighted_shares.ndim == 2:
+            sums = self.place.fetch(weighted_shares @ self.z)
+            return np.asarray(self.labeled_point + sums)
+        *stack, n_rows = weighted_shares.shape
+        flat_shares = self.place.xp.reshape(weighted_shares, (-1, n_rows))
+        flat_sums = self.place.fetch(flat_shares @ self.z)
+        return np.asarray(self.labeled_point + flat_sums.reshape(*stack, -1))
 
     def _sum(self, values: Any) -> Any:
         """Return the weighted sum over rows of values (..., n), in memory."""
@@ -180,8 +199,12 @@ def hold_where_fast(
     n_entries = len(rows) * whitening.rank
     if place is None or n_entries < settings.HOLDING.min_entries_on_device:
         return hold_in_memory(problem, rows, weights, is_framed=is_framed)
+
     u = rows if is_framed else problem.frame.apply(rows)
-    z = (place.put(u) - place.put(whitening.mean)) @ place.put(whitening.transform.T)
-    z = place.xp.concat([place.put(np.ones((len(u), 1))), z], axis=1)
-    scaled_weights = weights / problem.moments.weight
-    return DeviceSet(z, scaled_weights, problem.labeled_point, place)
+    mean = place.put(whitening.mean)
+    transform = place.put(whitening.transform.T)
+    whitened = (place.put(u) - mean) @ transform
+    ones = place.put(np.ones((len(u), 1)))
+    z = place.xp.concat([ones, whitened], axis=1)
+    weights_over_total = weights / problem.moments.weight
+    return DeviceSet(z, weights_over_total, problem.labeled_point, place)

@@ -14,17 +14,21 @@ low + width / (1 + exp(sharpness lambda_k)), which lies in the interval for ever
 and the term quota_k lambda_k of the dual is replaced by the integral of this weight
 (``Quotas.cost``).
 
-The maximum of a linear function over the set minimizes the same dual with max in place
-of log-sum-exp. Any shift gives an upper bound of it.
+The maximum of a linear function over the set is the minimum of the same dual with max
+in place of log-sum-exp. The dual at any shifts is an upper bound of that maximum.
 
 Newton's method converges from zero if labels are soft. Scores are therefore divided by
 a tau that falls to 1, and the shifts of the next level are extrapolated linearly from
-the last two. Two classes have one shift, which lies in a bracket.
+the last two. Two classes have a single shift, which lies in a bracket.
+
+The shifts of several labelings are found at once: a stack of scores (S, K, n), of n
+rows, has shifts (S, K).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,33 +36,36 @@ from .. import AnyArray, Array
 from ..labelsums import label, second_of_two
 from . import settings
 
-# Error of filled quotas, over the weight of the rows, at which Newton's method stops
-# ...
+# Quotas are filled if no class misses its weight by more than this share of the weight
+# of the rows ...
 _FILLED_ERROR = 1e-13
-# ... and one that is accepted where rounding prevents further progress.
+# ... or by more than this share where rounding prevents further progress.
 _ROUNDED_ERROR = 1e-10
-# Rounding of the dual, relative to its value, and how many times it a step must gain.
+# Rounding error of the dual, relative to its value.
 _DUAL_ROUNDING = 1e-15
-_SURE_GAIN = 8
-# Divisors and logarithms are kept above this.
+# A step that lowers the dual by fewer rounding errors than this makes no progress.
+_ROUNDINGS_OF_PROGRESS = 8
+# Divisors and arguments of logarithms are raised to this number.
 _SMALLEST_DIVISOR = 1e-300
-# Ridge that rounding takes, over the trace of Newton's equations.
+# Ridge that keeps Newton's equations solvable in spite of rounding, over their trace.
 _ROUNDING_RIDGE = 1e-12
 
 
 @dataclass(frozen=True)
 class Quotas:
-    """Weights, over N, that the classes get of some rows.
+    """Weights, over N, that some rows must give to the classes.
 
-    A class gets from ``low`` to ``low + width``.
+    A class must get at least ``low`` and at most ``low + width``.
 
     Attributes
     ----------
     low : (K,) smallest weights
     width : (K,) widths of the intervals
-    is_shifted : (K,) classes that are shifted; others have no quota, or get the rest
+    is_shifted : (K,) which classes are shifted; the others have no quota, or get what
+        is left
     weight : weight of all rows
-    sharpness : of intervals, how fast the weight of a class changes with its shift
+    sharpness : how fast the weight of a class moves through its interval as its shift
+        changes
     """
 
     low: Array
@@ -73,7 +80,7 @@ class Quotas:
         return bool(self.width.any())
 
     def less(self, taken: Array) -> Quotas:
-        """Return what is left of the quotas if other rows take weights ``taken``."""
+        """Return the quotas that are left when other rows have filled ``taken``."""
         return replace(self, low=self.low - taken)
 
     def can_be_filled(self, weight: float) -> bool:
@@ -82,30 +89,33 @@ class Quotas:
 
     def cost(self, shifts: Array) -> Array:
         """Return the terms of the dual other than log-sum-exp, at shifts (..., K)."""
-        cost = -(shifts @ self.low)
-        if self.has_slack:
-            slack = np.logaddexp(0, -self.sharpness * shifts) / self.sharpness
-            cost = cost + slack @ (self.is_shifted * self.width)
-        return np.asarray(cost)
+        cost_of_low = -(shifts @ self.low)
+        if not self.has_slack:
+            return np.asarray(cost_of_low)
+        softplus = np.logaddexp(0, -self.sharpness * shifts) / self.sharpness
+        cost_of_width = softplus @ (self.is_shifted * self.width)
+        return np.asarray(cost_of_low + cost_of_width)
 
     def hard_cost(self, shift: Array) -> float:
         """Return the cost for hard labels: the limit of infinite sharpness."""
-        return float(np.maximum(-shift, 0) @ self.width - shift @ self.low)
+        cost_of_width = np.maximum(-shift, 0) @ self.width
+        return float(cost_of_width - shift @ self.low)
 
     def filled(self, shifts: Array) -> Array:
         """Return the weights that the classes must have at shifts, (..., K) or (K,)."""
         if not self.has_slack:
             return self.low
-        return np.asarray(
-            self.low + self.width * second_of_two(self.sharpness * shifts)
-        )
+        share_of_width = second_of_two(self.sharpness * shifts)
+        return np.asarray(self.low + self.width * share_of_width)
 
     def curvatures(self, shifts: Array) -> Array:
         """Return the second derivatives of ``cost`` by each shift, (..., K)."""
         if not self.has_slack:
             return np.zeros_like(shifts)
-        share = second_of_two(self.sharpness * shifts)
-        return np.asarray(self.sharpness * self.width * share * (1 - share))
+        share_of_width = second_of_two(self.sharpness * shifts)
+        return np.asarray(
+            self.sharpness * self.width * share_of_width * (1 - share_of_width)
+        )
 
 
 def balance(
@@ -126,69 +136,103 @@ def balance(
 
 
 def _balance_from_above(scores: Array, weights: Array, quotas: Quotas) -> Array:
-    """Fill the quotas, with soft labels first: the tau over the scores falls to 1."""
-    chosen = settings.QUOTA_NEWTON
-    n_steps = chosen.max_steps
+    """Fill the quotas from zero, with labels that are soft at first."""
+    # 1. Newton's method converges where the intervals of quotas are soft, too.
     soft = replace(quotas, sharpness=1.0)
-    score_range = float(np.ptp(scores, axis=1).max(initial=0))
-    tau = max(1.0, score_range / chosen.soft_range)
-    shifts = np.zeros(scores.shape[:2])
-    previous_tau = np.inf
-    previous = shifts
-    while tau > 1:
-        divided, _ = minimize_dual(
-            scores / tau, weights, soft, shifts / tau, n_steps, chosen.rough_error
-        )
-        found = tau * divided
-        slope = (found - previous) / (tau - previous_tau)
-        previous_tau = tau
-        previous = found
-        tau = max(1.0, chosen.tau_factor * tau)
-        shifts = found + (tau - previous_tau) * slope
+    shifts = _extrapolated_to_scores(scores, weights, soft)
+
+    # 2. Sharpen the intervals, level by level.
+    chosen = settings.QUOTA_NEWTON
     while True:
-        shifts, _ = minimize_dual(scores, weights, soft, shifts, n_steps)
+        shifts, _ = minimize_dual(scores, weights, soft, shifts, chosen.max_steps)
         if soft.sharpness >= quotas.sharpness:
             return shifts
         sharper = soft.sharpness * chosen.sharpness_factor
         soft = replace(soft, sharpness=min(quotas.sharpness, sharper))
 
 
+def _extrapolated_to_scores(scores: Array, weights: Array, quotas: Quotas) -> Array:
+    """Return shifts near those that fill the quotas, from levels of softer labels.
+
+    Level tau fills the quotas for the scores over tau. Its shifts times tau are
+    extrapolated linearly to the next level, and from the last level to tau = 1.
+    """
+    chosen = settings.QUOTA_NEWTON
+    score_range = float(np.ptp(scores, axis=1).max(initial=0))
+    tau = max(1.0, score_range / chosen.soft_range)
+    shifts = np.zeros(scores.shape[:2])
+    # Before the first level nothing is known: an infinite tau makes the first slope 0.
+    previous_tau = np.inf
+    previous_shifts = shifts
+    while tau > 1:
+        # 1. Fill the quotas at this level.
+        shifts_over_tau, _ = minimize_dual(
+            scores / tau,
+            weights,
+            quotas,
+            start=shifts / tau,
+            max_steps=chosen.max_steps,
+            max_error=chosen.rough_error,
+        )
+        filling_shifts = tau * shifts_over_tau
+
+        # 2. Extrapolate to the next one.
+        slope = (filling_shifts - previous_shifts) / (tau - previous_tau)
+        previous_tau = tau
+        previous_shifts = filling_shifts
+        tau = max(1.0, chosen.tau_factor * tau)
+        shifts = filling_shifts + (tau - previous_tau) * slope
+    return shifts
+
+
 def _balance_two(
     scores: Array, weights: Array, quotas: Quotas, start: Array | None
 ) -> Array:
-    """Find the shifts of the first of two classes, by Newton's method in a bracket."""
+    """Find the shifts of the first of two classes, by Newton's method in a bracket.
+
+    The lead of the first class is its score less that of the second one. The more it is
+    shifted, the less weight is left to the second class.
+    """
     chosen = settings.QUOTA_NEWTON
     total = float(weights.sum())
     leads = scores[:, 0] - scores[:, 1]
     if start is None:
-        shifts = np.zeros(scores.shape[:2])
         shift = -np.median(leads, axis=-1)
+        shifts = np.zeros(scores.shape[:2])
     else:
-        shifts = start.copy()
         shift = start[:, 0]
+        shifts = start.copy()
+
+    # At either end of the bracket, all rows are in one class.
     low = np.minimum(-leads.max(axis=-1) - chosen.hard_score, -chosen.hard_score)
     high = np.maximum(-leads.min(axis=-1) + chosen.hard_score, chosen.hard_score)
     shift = np.clip(shift, low, high)
     tried = np.zeros((len(leads), 2))
-    second = np.empty(leads.shape)
+    second_shares = np.empty(leads.shape)
     for _ in range(chosen.max_steps):
-        np.add(leads, shift[:, None], out=second)
-        second_of_two(second, out=second)
+        # 1. Compute the weight of the second class beyond what it must have.
+        np.add(leads, shift[:, None], out=second_shares)
+        second_of_two(second_shares, out=second_shares)
         tried[:, 0] = shift
-        # Weight of the second class beyond what it must have.
-        excess = second @ weights - (total - quotas.filled(tried)[..., 0])
+        second_quota = total - quotas.filled(tried)[..., 0]
+        excess = second_shares @ weights - second_quota
         if np.abs(excess).max() <= _FILLED_ERROR * total:
             break
-        slope = (second * (1 - second)) @ weights + quotas.curvatures(tried)[:, 0]
+
+        # 2. Narrow the bracket.
         is_too_low = excess > 0
         low = np.where(is_too_low, shift, low)
         high = np.where(is_too_low, high, shift)
-        newton = shift + excess / np.maximum(slope, _SMALLEST_DIVISOR)
-        is_inside = (newton > low) & (newton < high)
-        moved = np.where(is_inside, newton, (low + high) / 2)
-        if np.array_equal(moved, shift):
+
+        # 3. Take Newton's step or, if it leaves the bracket, halve the bracket.
+        curvature = (second_shares * (1 - second_shares)) @ weights
+        curvature = curvature + quotas.curvatures(tried)[:, 0]
+        newton_shift = shift + excess / np.maximum(curvature, _SMALLEST_DIVISOR)
+        is_inside = (newton_shift > low) & (newton_shift < high)
+        next_shift = np.where(is_inside, newton_shift, (low + high) / 2)
+        if np.array_equal(next_shift, shift):
             break
-        shift = moved
+        shift = next_shift
     shifts[:, 0] = shift
     return shifts
 
@@ -214,8 +258,37 @@ def minimize_dual(
     return newton.shifts, newton.is_filled()
 
 
+class _Dual(NamedTuple):
+    """The dual of a stack of scores, with its derivatives.
+
+    The derivatives are by the shifts of the m classes that are shifted.
+
+    Attributes
+    ----------
+    values : (S,) the dual
+    gradients : (S, m) weights of the classes beyond their quotas
+    hessians : (S, m, m) second derivatives
+    """
+
+    values: Array
+    gradients: Array
+    hessians: Array
+
+    def replace_at(self, indices: AnyArray, other: _Dual, is_taken: AnyArray) -> None:
+        """Take some values of another dual, whose stack is that at ``indices``."""
+        taken = indices[is_taken]
+        self.values[taken] = other.values[is_taken]
+        self.gradients[taken] = other.gradients[is_taken]
+        self.hessians[taken] = other.hessians[is_taken]
+
+
 class _DualNewton:
-    """Newton's method for the shifts of a stack of scores, each damped by itself."""
+    """Newton's method for the shifts of a stack of scores, each damped by itself.
+
+    Attributes
+    ----------
+    shifts : (S, K) the shifts so far
+    """
 
     def __init__(
         self,
@@ -231,48 +304,60 @@ class _DualNewton:
         self._max_error = max_error * quotas.weight
         self._shifted_classes = np.flatnonzero(quotas.is_shifted)
         self.shifts = start.copy()
+        self._dual = _evaluate_dual(scores, weights, quotas, self.shifts)
         self._ridges = np.zeros(len(scores))
-        # Steps in a row that lowered the dual by no more than rounding.
+        # Number of steps in a row that lowered the dual by no more than rounding.
         self._n_idle = np.zeros(len(scores), dtype=int)
         self._is_open = np.ones(len(scores), dtype=bool)
-        self._values, self._gradients, self._hessians = _dual(
-            scores, weights, quotas, self.shifts
-        )
+
+    @property
+    def _errors(self) -> Array:
+        """Largest error of a quota, (S,)."""
+        return np.asarray(np.abs(self._dual.gradients).max(axis=1))
 
     def find_open(self) -> AnyArray:
         """Return the indices of the stack that are not filled and make progress."""
-        errors = np.abs(self._gradients).max(axis=1)
-        max_idle_steps = settings.QUOTA_NEWTON.max_idle_steps
-        self._is_open &= (errors > self._max_error) & (self._n_idle < max_idle_steps)
+        is_unfilled = self._errors > self._max_error
+        makes_progress = self._n_idle < settings.QUOTA_NEWTON.max_idle_steps
+        self._is_open &= is_unfilled & makes_progress
         return np.flatnonzero(self._is_open)
 
     def is_filled(self) -> AnyArray:
-        """Return which quotas are filled, to the rounding where steps became idle."""
-        has_ended_idle = self._n_idle >= settings.QUOTA_NEWTON.max_idle_steps
+        """Return which quotas are filled, up to rounding where steps became idle."""
+        is_idle = self._n_idle >= settings.QUOTA_NEWTON.max_idle_steps
         rounded_error = _ROUNDED_ERROR * self._quotas.weight
-        allowed = np.where(has_ended_idle, rounded_error, self._max_error)
-        return np.asarray(np.abs(self._gradients).max(axis=1) <= allowed)
+        allowed_errors = np.where(is_idle, rounded_error, self._max_error)
+        return np.asarray(self._errors <= allowed_errors)
 
     def step(self, indices: AnyArray) -> None:
-        """Take a Newton step at each index or, if it raises the dual, another one."""
+        """Take a Newton step at each index or, if that raises the dual, another one."""
         chosen = settings.QUOTA_NEWTON
-        traces = np.trace(self._hessians[indices], axis1=1, axis2=2)
-        ridge = self._ridges[indices] + _ROUNDING_RIDGE * traces + _SMALLEST_DIVISOR
-        unit = np.eye(len(self._shifted_classes))
-        damped = self._hessians[indices] + ridge[:, None, None] * unit
-        right = self._gradients[indices][..., None]
-        steps = -np.linalg.solve(damped, right)[..., 0]
+        hessians = self._dual.hessians[indices]
+        gradients = self._dual.gradients[indices]
+        ridges = self._ridges[indices]
+
+        # 1. Solve Newton's equations with a ridge.
+        traces = np.trace(hessians, axis1=1, axis2=2)
+        added_ridges = ridges + _ROUNDING_RIDGE * traces + _SMALLEST_DIVISOR
+        identity = np.eye(len(self._shifted_classes))
+        damped_hessians = hessians + added_ridges[:, None, None] * identity
+        steps = -np.linalg.solve(damped_hessians, gradients[..., None])[..., 0]
+
+        # 2. Beyond a certain length, labels are hard: shorten the steps to it.
         lengths = np.maximum(np.abs(steps).max(axis=1), chosen.hard_score)
         steps *= (chosen.hard_score / lengths)[:, None]
-        is_lower = self._move(indices, steps, n_roundings=1.0)
+        is_lower = self._move(indices, steps, allowed_roundings=1.0)
 
-        first_ridge = np.maximum(chosen.first_ridge * traces, _ROUNDING_RIDGE)
-        old_ridge = self._ridges[indices]
-        lowered = chosen.lowered_ridge_factor * old_ridge
-        raised = np.maximum(chosen.raised_ridge_factor * old_ridge, first_ridge)
-        self._ridges[indices] = np.where(is_lower, lowered, raised)
-        is_stuck = ~is_lower & (self._ridges[indices] > chosen.max_ridge)
+        # 3. Lower the ridge after a step that was taken, and raise it after others.
+        first_ridges = np.maximum(chosen.first_ridge * traces, _ROUNDING_RIDGE)
+        lowered = chosen.lowered_ridge_factor * ridges
+        raised = np.maximum(chosen.raised_ridge_factor * ridges, first_ridges)
+        new_ridges = np.where(is_lower, lowered, raised)
+        self._ridges[indices] = new_ridges
+        is_stuck = ~is_lower & (new_ridges > chosen.max_ridge)
         self._is_open[indices[is_stuck]] = False
+
+        # 4. Where it was not taken, try a step of another kind.
         if not is_lower.all():
             self._scale_odds(indices[~is_lower])
 
@@ -283,51 +368,61 @@ class _DualNewton:
         """
         filled = self._quotas.filled(self.shifts[indices])
         wanted = filled[..., self._shifted_classes]
-        counts = np.maximum(self._gradients[indices] + wanted, _SMALLEST_DIVISOR)
+        counts = self._dual.gradients[indices] + wanted
+        counts = np.maximum(counts, _SMALLEST_DIVISOR)
         steps = np.log(np.maximum(wanted, _SMALLEST_DIVISOR) / counts)
-        self._move(indices, steps, n_roundings=0.0)
+        self._move(indices, steps, allowed_roundings=0.0)
 
-    def _move(self, indices: AnyArray, steps: Array, n_roundings: float) -> AnyArray:
-        """Take the steps that do not raise the dual, up to some times its rounding.
+    def _move(
+        self, indices: AnyArray, steps: Array, allowed_roundings: float
+    ) -> AnyArray:
+        """Take the steps that lower the dual, and return which these are.
 
-        Return which were taken.
+        A step that raises it by no more than ``allowed_roundings`` times its rounding
+        error is taken, too.
         """
+        # 1. Evaluate the dual at the end of every step.
         longest_step = settings.QUOTA_NEWTON.hard_score
         moved = self.shifts[indices]
         moved[:, self._shifted_classes] += np.clip(steps, -longest_step, longest_step)
-        trial = _dual(self._scores[indices], self._weights, self._quotas, moved)
-        fall = self._values[indices] - trial[0]
-        rounding = _DUAL_ROUNDING * np.abs(self._values[indices])
-        is_lower = fall >= -n_roundings * rounding
-        is_sure = fall > _SURE_GAIN * rounding
-        self._n_idle[indices] = np.where(is_sure, 0, self._n_idle[indices] + is_lower)
-        taken = indices[is_lower]
-        self.shifts[taken] = moved[is_lower]
-        kept = (self._values, self._gradients, self._hessians)
-        for mine, tried in zip(kept, trial, strict=True):
-            mine[taken] = tried[is_lower]
+        scores = self._scores[indices]
+        trial = _evaluate_dual(scores, self._weights, self._quotas, moved)
+
+        # 2. Judge the steps.
+        values = self._dual.values[indices]
+        falls = values - trial.values
+        rounding = _DUAL_ROUNDING * np.abs(values)
+        is_lower = falls >= -allowed_roundings * rounding
+        is_progress = falls > _ROUNDINGS_OF_PROGRESS * rounding
+        n_idle = self._n_idle[indices] + is_lower
+        self._n_idle[indices] = np.where(is_progress, 0, n_idle)
+
+        # 3. Take the good ones.
+        self.shifts[indices[is_lower]] = moved[is_lower]
+        self._dual.replace_at(indices, trial, is_lower)
         return np.asarray(is_lower)
 
 
-def _dual(
+def _evaluate_dual(
     scores: Array, weights: Array, quotas: Quotas, shifts: Array
-) -> tuple[Array, Array, Array]:
-    """Return the dual (S,), its gradient (S, m) and its Hessian (S, m, m).
-
-    The derivatives are by the shifts of the m classes that are shifted.
-    """
+) -> _Dual:
+    """Return the dual of a stack of scores at shifts, with its derivatives."""
     is_shifted = quotas.is_shifted
     shares, log_sums = label(scores + shifts[..., None], is_soft=True)
     shares = shares[:, is_shifted]
-    weighted = shares * weights
-    counts = weighted.sum(axis=-1)
-    hessians = -(weighted @ np.swapaxes(shares, -1, -2))
-    diagonal = np.arange(np.count_nonzero(is_shifted))
+    weighted_shares = shares * weights
+    counts = weighted_shares.sum(axis=-1)
+
+    # The Hessian of log-sum-exp is diag g - g g', for the shares g of a row.
+    hessians = -(weighted_shares @ np.swapaxes(shares, -1, -2))
     curvatures = quotas.curvatures(shifts)[:, is_shifted]
+    diagonal = np.arange(np.count_nonzero(is_shifted))
     hessians[:, diagonal, diagonal] += counts + curvatures
-    values = log_sums @ weights + quotas.cost(shifts)
-    gradients = counts - quotas.filled(shifts)[..., is_shifted]
-    return values, gradients, hessians
+    return _Dual(
+        values=log_sums @ weights + quotas.cost(shifts),
+        gradients=counts - quotas.filled(shifts)[..., is_shifted],
+        hessians=hessians,
+    )
 
 
 def hard_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
@@ -343,14 +438,22 @@ def hard_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
 
 
 def _hard_shift_of_two(scores: Array, weights: Array, quotas: Quotas) -> Array:
-    """Return the shifts of two classes: the lead at a quantile is the threshold."""
+    """Return the shifts (2,) by which hard labels fill the quotas of two classes.
+
+    Rows with the largest leads fill the first class; the lead of the last one of them
+    is the threshold.
+    """
     shift = np.zeros(2)
     leads = scores[0] - scores[1]
-    first = float(weights[leads > 0].sum())
+    weight_of_first = float(weights[leads > 0].sum())
     smallest = quotas.low[0]
-    wanted = float(np.clip(first, smallest, smallest + quotas.width[0]))
-    if wanted != first:
-        order = np.argsort(-leads, kind="stable")
-        last = int(np.searchsorted(np.cumsum(weights[order]), wanted))
-        shift[0] = -leads[order[min(last, len(order) - 1)]]
+    largest = smallest + quotas.width[0]
+    wanted_weight = float(np.clip(weight_of_first, smallest, largest))
+    if wanted_weight == weight_of_first:
+        return shift
+    order = np.argsort(-leads, kind="stable")
+    cumulative_weights = np.cumsum(weights[order])
+    position = int(np.searchsorted(cumulative_weights, wanted_weight))
+    last_of_first = order[min(position, len(order) - 1)]
+    shift[0] = -leads[last_of_first]
     return shift

@@ -81,21 +81,23 @@ def hold_sample(problem: Problem, rows: Array, weights: Array) -> Sample:
     """Hold rows given in the user's units, whitened by their own moments if not all."""
     is_whole = len(rows) == problem.unlabeled.n_rows
     if not is_whole:
-        problem = replace(
-            problem, unlabeled_moments=_moments_of(problem, rows, weights)
-        )
+        moments = _moments_of(problem, rows, weights)
+        problem = replace(problem, unlabeled_moments=moments)
     held = attainable_sets(problem).hold(rows, weights)
     return Sample(problem, rows, weights, held, is_whole)
 
 
 def _moments_of(problem: Problem, rows: Array, weights: Array) -> Moments:
-    step = settings.HOLDING.rows_per_block
-    blocks = (slice(start, start + step) for start in range(0, len(rows), step))
-    moments = (
+    """Return the moments of rows given in the user's units, summed block by block."""
+    rows_per_block = settings.HOLDING.rows_per_block
+    starts = range(0, len(rows), rows_per_block)
+    blocks = (slice(start, start + rows_per_block) for start in starts)
+    # One block after the other, as each of them has a matrix of features x features.
+    moments_of_blocks = (
         moments_of_block(problem.frame.apply(rows[block]), weights[block])
         for block in blocks
     )
-    return reduce(add, moments)
+    return reduce(add, moments_of_blocks)
 
 
 def moved_scores(scores: Array, source: Problem, target: Problem) -> Array:

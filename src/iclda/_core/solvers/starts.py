@@ -17,15 +17,16 @@ from .alternate import start_scores
 
 # A class with a prior of 0 has this score instead of minus infinity.
 _LOWEST_SCORE = -1e6
-# Score of the class that gets all rows: shares of 3e-4 in the others.
+# Score of the class that gets all rows. The others get shares of 3e-4, exp(-8).
 _ONE_CLASS_SCORE = 8.0
-# What the score of a class is lowered by when a variation drops it.
-_DROPPED_SCORE = 3
-# Logarithms of the smallest and the largest sharpness of random hyperplanes.
-_LOG_SHARPNESS = (-1, 3)
-# Smallest and largest size of noise in a variation, relative to the scores.
-_NOISE_SIZES = (0.2, 1)
-# Kinds of variations; the others take each class from one of two parents.
+# Reduction of the score of a class that a variation drops.
+_SCORE_REDUCTION_OF_DROPPED = 3
+# Logarithms of the smallest and of the largest sharpness of random hyperplanes.
+_LOG_SHARPNESS_RANGE = (-1, 3)
+# Smallest and largest length of the noise in a variation, relative to its parent.
+_NOISE_LENGTH_RANGE = (0.2, 1)
+# Kinds of variations: one in five adds noise, one swaps two classes and one drops a
+# class. The other two take each class from one of two parents.
 _ADD_NOISE = 0
 _SWAP_CLASSES = 1
 _DROP_CLASS = 2
@@ -42,62 +43,93 @@ class StartMaker:
     def first(self, n: int) -> Array:
         """Return n starts.
 
-        They are the supervised posterior, equal shares, each class alone, and random
-        hyperplanes.
+        They are, in this order, the supervised posterior, equal shares, each class
+        alone, and random hyperplanes.
         """
         n_classes, width = self.problem.labeled_point.shape
-        # No more than are asked for: starts of many classes are large.
+        # Starts of many classes are large: make no more than are asked for.
         n_alone = max(0, min(n_classes, n - 2))
-        fixed = np.zeros((2 + n_alone, n_classes, width))
+        n_fixed = 2 + n_alone
+        n_random = max(0, n - n_fixed)
+
+        fixed = np.zeros((n_fixed, n_classes, width))
         fixed[0] = supervised_scores(self.problem)
-        alone = np.arange(n_alone)
-        fixed[2 + alone, alone, 0] = _ONE_CLASS_SCORE
-        n_random = max(0, n - len(fixed))
-        random = self._hyperplanes(np.random.default_rng([self.seed, 0]), n_random)
+        # Scores of 0, in fixed[1], give all classes equal shares.
+        classes = np.arange(n_alone)
+        fixed[2 + classes, classes, 0] = _ONE_CLASS_SCORE
+        rng = np.random.default_rng([self.seed, 0])
+        random = self._hyperplanes(rng, n_random)
         return np.concatenate([fixed, random])[:n]
 
     def _hyperplanes(self, rng: np.random.Generator, n: int) -> Array:
-        """Return scores of random directions, offsets and sharpness."""
+        """Return n random scores.
+
+        Every class has a direction and an offset, and all classes share a sharpness.
+        """
         n_classes = self.problem.n_classes
         basis = self.problem.whitening.basis
-        directions = rng.standard_normal((n, n_classes, len(basis))) @ basis
+        n_features = len(basis)
+        directions = rng.standard_normal((n, n_classes, n_features)) @ basis
         offsets = rng.standard_normal((n, n_classes, 1))
-        sharpness = np.exp(rng.uniform(*_LOG_SHARPNESS, (n, 1, 1)))
-        return np.asarray(sharpness * np.concatenate([offsets, directions], axis=-1))
+        log_sharpness = rng.uniform(*_LOG_SHARPNESS_RANGE, (n, 1, 1))
+        hyperplanes = np.concatenate([offsets, directions], axis=-1)
+        return np.asarray(np.exp(log_sharpness) * hyperplanes)
 
     def varied(self, parents: Array, factors: Array, n: int, turn: int) -> Array:
         """Return n variations of the scores of parents.
 
         A variation adds noise, swaps two classes, drops a class or, in two of five
         cases, takes each class from one of two parents, which finds most new maxima.
-        Each factor scales an equal part of them; ``turn`` seeds what is random.
+
+        Parameters
+        ----------
+        parents : (S, K, 1 + rank) scores
+        factors : factors of the scores, each for an equal part of the variations
+        n : number of variations
+        turn : seed of what is random, together with that of the starts
         """
-        n_classes = self.problem.n_classes
         rng = np.random.default_rng([self.seed, turn])
-        part_sizes = [len(part) for part in np.array_split(np.empty(n), len(factors))]
-        scale = np.repeat(factors, part_sizes)[:, None, None]
-        first = parents[rng.integers(len(parents), size=n)] * scale
-        second = parents[rng.integers(len(parents), size=n)] * scale
-        noise = self._hyperplanes(rng, n)
-        squares = (first**2).sum((1, 2))
-        noise_ratios = squares / (noise**2).sum((1, 2))
-        noise_sizes = rng.uniform(*_NOISE_SIZES, n) * np.sqrt(noise_ratios)
-        varied = first.copy()
+        factor_of_variation = _repeated(factors, n)[:, None, None]
+        first_indices = rng.integers(len(parents), size=n)
+        first_parents = parents[first_indices] * factor_of_variation
+        second_indices = rng.integers(len(parents), size=n)
+        second_parents = parents[second_indices] * factor_of_variation
+        noise = self._noise_for(first_parents, rng)
+
+        n_classes = self.problem.n_classes
         kinds: AnyArray = rng.permutation(n) % _N_KINDS
+        varied = first_parents.copy()
         for i, kind in enumerate(kinds):
-            j, k = rng.choice(n_classes, 2, replace=False)
+            one, other = rng.choice(n_classes, 2, replace=False)
             if kind == _ADD_NOISE:
-                varied[i] += noise_sizes[i] * noise[i]
+                varied[i] += noise[i]
             elif kind == _SWAP_CLASSES:
-                varied[i, [j, k]] = first[i, [k, j]]
+                varied[i, [one, other]] = first_parents[i, [other, one]]
             elif kind == _DROP_CLASS:
-                # Class j gets the scores of class k, and hardly any row.
-                varied[i, j] = first[i, k]
-                varied[i, j, 0] -= _DROPPED_SCORE
+                # With lower scores than those of the other class, it gets hardly any
+                # row.
+                varied[i, one] = first_parents[i, other]
+                varied[i, one, 0] -= _SCORE_REDUCTION_OF_DROPPED
             else:
-                is_first = rng.random(n_classes) < 0.5
-                varied[i] = np.where(is_first[:, None], first[i], second[i])
+                is_from_first = rng.random(n_classes)[:, None] < 0.5
+                varied[i] = np.where(is_from_first, first_parents[i], second_parents[i])
         return varied
+
+    def _noise_for(self, scores: Array, rng: np.random.Generator) -> Array:
+        """Return random scores, whose lengths are random parts of those of scores."""
+        n = len(scores)
+        noise = self._hyperplanes(rng, n)
+        squared_lengths = (scores**2).sum((1, 2))
+        squared_ratios = squared_lengths / (noise**2).sum((1, 2))
+        parts = rng.uniform(*_NOISE_LENGTH_RANGE, n)
+        factors = parts * np.sqrt(squared_ratios)
+        return np.asarray(factors[:, None, None] * noise)
+
+
+def _repeated(values: Array, n: int) -> Array:
+    """Return n numbers: every value, repeated as equally often as n allows."""
+    parts = np.array_split(np.empty(n), len(values))
+    return np.repeat(values, [len(part) for part in parts])
 
 
 def supervised_scores(problem: Problem) -> Array:

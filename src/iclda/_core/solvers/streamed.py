@@ -36,7 +36,7 @@ class _Returned(NamedTuple):
     near_in_sample: AnyArray
 
     def serve(self, every: AnyArray, near_in_sample: AnyArray) -> bool:
-        """Return whether a pass would return no other rows."""
+        """Return whether a pass that is asked for these would return no other rows."""
         is_same_choice = np.array_equal(every, self.every)
         return is_same_choice and bool(
             np.isin(near_in_sample, self.near_in_sample).all()
@@ -70,12 +70,12 @@ class StreamedSet:
         """Return more rows near boundaries from now on, at most ``max_rows``."""
         factor = settings.PASSES.more_rows_factor
         self._returned = None
-        grown = min(factor * self._max_returned, max_rows)
-        self._max_returned = max(self._max_returned, grown)
+        more_at_most = min(factor * self._max_returned, max_rows)
+        self._max_returned = max(self._max_returned, more_at_most)
         # Only one of every two rows would come back if slightly more than the largest
         # number were near.
-        grown = min(factor * self._min_returned, self._max_returned // 2)
-        self._min_returned = max(self._min_returned, grown)
+        more_at_least = min(factor * self._min_returned, self._max_returned // 2)
+        self._min_returned = max(self._min_returned, more_at_least)
 
     @property
     def labeled_point(self) -> Array:
@@ -83,19 +83,25 @@ class StreamedSet:
 
     def label(self, scores: Array, warm_start: SoftLabels | None = None) -> Labeling:
         assert self.held is not None
+        # 1. See by the sample which rows a pass should return.
         n_rows = self.problem.unlabeled.n_rows
         seen = self.held.scores_of_rows(scores)
         choice = choose_near(seen, n_rows, self._min_returned, self._max_returned)
         near_in_sample = near_boundary(soften(seen / choice.softening))
+
+        # 2. Read all rows. Those that an earlier pass returned may serve again.
         returned = self._returned
         if returned is not None and returned.serve(choice.every, near_in_sample):
             sums = self._read(scores, is_soft=True)
         else:
             sums = self._read(scores, is_soft=True, near=choice)
             assert sums.near is not None
-            rows = self._hold(sums.near[:, 1:], sums.near[:, 0])
+            weights = sums.near[:, 0]
+            rows = self._hold(sums.near[:, 1:], weights)
             returned = _Returned(rows, choice.every, near_in_sample)
             self._returned = returned
+
+        # 3. Form J from the rows that were returned.
         labels = self._labels_of(scores, sums)
         is_thinned = bool(choice.every.max() > 1)
         return returned.rows.label_among(labels, is_thinned=is_thinned)
@@ -119,6 +125,7 @@ class StreamedSet:
         return hold_where_fast(self.problem, u, weights, is_framed=True)
 
     def _labels_of(self, scores: Array, sums: LabelSums) -> SoftLabels:
+        """Return the soft labels by scores, from the sums of a pass."""
         return SoftLabels(
             scores=scores,
             point=self.problem.point_of(sums.counts, sums.sums),
