@@ -129,9 +129,15 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         known = {**_CONSTRAINTS, **self._own_constraints}
         return {name: known[name] for name in self.get_params(deep=False)}
 
-    @property
-    def _limits(self) -> Limits:
-        return Limits(self.max_iter, getattr(self, "tol", 0.0))
+    def _limits_of(self, problem: Problem) -> Limits:
+        """Return where an iteration stops; the only place that reads these parameters.
+
+        Without a limit of the user the problem says how many rounds it can afford.
+        """
+        max_iter = self.max_iter
+        if max_iter is None:
+            max_iter = problem.default_rounds
+        return Limits(max_iter, getattr(self, "tol", 0.0))
 
     @_validated
     def fit(
