@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -169,6 +169,10 @@ class Problem:
     proportions: Array | None = None
     start: LinearRule | None = None
     labeled_rows: LabeledRows | None = None
+
+    # Whether one variance is that of all directions, so that no single one of them can
+    # leave the likelihood without a maximum.
+    has_one_variance: ClassVar[bool] = False
 
     @property
     def has_unlabeled_rows(self) -> bool:
@@ -369,6 +373,8 @@ class Problem:
 @dataclass(frozen=True)
 class SphericalProblem(Problem):
     """A problem whose classes have the covariance sigma^2 I."""
+
+    has_one_variance: ClassVar[bool] = True
 
     @property
     def is_unbounded(self) -> bool:

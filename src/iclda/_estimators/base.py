@@ -240,6 +240,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         """Return the outcome of a fit, and warn of what is wrong with it."""
         name = type(self).__name__
         names = inputs.feature_names
+        can_shrink = "shrinkage" in self.get_params(deep=False)
         if fit.labeled_span is None:
             variances = inputs.space.variances(problem.moments.covariance)
             warn(*check_span(variances, fit.attributes["rank_"], names))
@@ -253,12 +254,17 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
                     names,
                     n_labeled=inputs.n_labeled,
                     is_shrunk=self.shrinkage is not None,
+                    can_shrink=can_shrink,
                 )
             )
 
         outcome = fit.outcome
         if _is_unbounded(problem, fit):
-            warn(unbounded_warning(name, problem, fit.model, names))
+            warn(
+                unbounded_warning(
+                    name, problem, fit.model, names, can_shrink=can_shrink
+                )
+            )
             outcome = Outcome.UNBOUNDED
         elif outcome not in (None, Outcome.CONVERGED):
             outcome = self._warn_not_converged(problem, fit)
