@@ -28,7 +28,10 @@ CLASSIFIERS["auto"] = lambda priors=None, **_: AutoLDA(
     priors=priors, shrinkage=None, methods=["supervised", "self-learning"]
 )
 # In the units of the columns: these count like others, even if they repeat them.
-IN_USERS_UNITS = {name for name in CLASSIFIERS if "nearest-mean" in name} | {"sda"}
+WITH_ONE_VARIANCE = {
+    name for name, make in CLASSIFIERS.items() if make()._needs.problem.has_one_variance
+}
+IN_USERS_UNITS = WITH_ONE_VARIANCE | {"sda"}
 
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
 # Logistic regression, a member of the average, depends on the units, and shrinkage is
@@ -106,7 +109,7 @@ def test_13_a_constant_column_has_no_weight_and_is_named(name, value):
     assert_allclose(model.coef_[:, 1], 0, atol=1e-12)
     assert_array_equal(model.predict(wide), without.predict(X))
     # Whose variance is the mean over all columns.
-    if "nearest-mean" not in name:
+    if name not in WITH_ONE_VARIANCE:
         assert_allclose(
             np.delete(model.coef_, 1, axis=1), without.coef_, rtol=tol, atol=tol
         )
