@@ -1,5 +1,12 @@
 """A semi-supervised problem, reduced to what every method needs of it.
 
+A problem also says what its classes look like. The fit of a labeling is a point (r, B)
+in coordinates z. What follows from a point depends on the form of the covariance alone:
+``is_admissible``, ``precise_means`` and ``model_of``. So do the coordinates,
+``whitening``, and the ``labeled_covariance`` with which iterations start, and whether
+there are too many directions, ``is_unbounded``. A ``Problem`` has any covariance. A
+subclass overrides these, and EM (``solvers.alternate``) fits it as it is.
+
 Classes of a ``SphericalProblem`` share one variance in all directions of the user's
 units: nearest mean. Coordinates z = (x - m) / sqrt(nu) have the mean variance 1, with
 nu that of all rows. The fit of any labeling is still a point (r, B), with Sigma =
@@ -184,7 +191,11 @@ class Problem:
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether every labeling separates the rows perfectly: too many directions."""
+        """Whether every labeling separates the rows perfectly: too many directions.
+
+        That is known before the fit; a single direction that turns out to separate the
+        classes is what ``is_admissible`` finds.
+        """
         n_rows = self.labeled.n_rows + self.unlabeled.n_rows
         return self.shrinkage == 0 and self.whitening.rank > n_rows - self.n_classes
 

@@ -130,7 +130,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         return {name: known[name] for name in self.get_params(deep=False)}
 
     def _limits_of(self, problem: Problem) -> Limits:
-        """Return where an iteration stops; the only place that reads these parameters.
+        """Return where an iteration on a problem stops, by the user's parameters.
 
         Without a limit of the user the problem says how many rounds it can afford.
         """
