@@ -31,7 +31,8 @@ class Fit:
     variance_left_out : float or None
         Variance of directions in which no row varies; None: that of the problem.
     labeled_span : LabeledSpan or None
-        Of a fit to labeled rows alone: how far these determine it.
+        Of a fit to labeled rows alone: how far these determine it. Without it a fit is
+        judged as one of all rows.
     """
 
     model: Any
