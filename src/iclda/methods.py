@@ -1,7 +1,8 @@
 """The table of methods. Everything that lists methods reads it.
 
 A new classifier is a module in ``_estimators`` and an entry here: the command line,
-comparisons, tables, curves, colors and reports follow.
+comparisons, tables, curves, colors and reports follow. CONTRIBUTING.md lists what else
+names it.
 """
 
 from __future__ import annotations

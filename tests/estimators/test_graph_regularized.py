@@ -63,3 +63,13 @@ def test_fewer_rows_than_neighbors_and_equal_rows_have_a_fit(n_unlabeled):
     fit = SemiSupervisedDiscriminantAnalysis().fit(X, y)
     assert np.isfinite(fit.covariance_).all()
     assert fit.predict(X[:2]).tolist() == [0, 1]
+
+
+@pytest.mark.filterwarnings("ignore:.* got no unlabeled rows:UserWarning")
+def test_without_unlabeled_rows_nothing_advises_a_parameter_that_it_does_not_have():
+    sda = SemiSupervisedDiscriminantAnalysis()
+    rows = np.random.default_rng(2).standard_normal((4, 5))
+    with pytest.warns(UserWarning, match=r"span 2 of 3 .*: .* Label more rows\.$"):
+        sda.fit(rows, [0, 0, 1, 1])
+    with pytest.raises(ValueError, match=r"do not vary .*: label more rows\.$"):
+        sda.fit(rows[:2], [0, 1])

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from iclda import AutoLDA
+from iclda._core.problem import Problem
 from iclda.methods import FITTED, FURTHER, METHODS
 from tests.helpers.changes import assert_finite, assert_same_fit
 
@@ -27,8 +28,15 @@ SUPERVISED = {
 CLASSIFIERS["auto"] = lambda priors=None, **_: AutoLDA(
     priors=priors, shrinkage=None, methods=["supervised", "self-learning"]
 )
-# In the units of the columns: these count like others, even if they repeat them.
-IN_USERS_UNITS = {name for name in CLASSIFIERS if "nearest-mean" in name} | {"sda"}
+WITH_ONE_VARIANCE = {
+    name for name, make in CLASSIFIERS.items() if make()._needs.problem.has_one_variance
+}
+# In the units of the columns: constant ones are known like others.
+IN_USERS_UNITS = WITH_ONE_VARIANCE | {"sda"}
+# Not of any covariance: columns count, even if they repeat others.
+COUNTING_REPEATED_COLUMNS = {"sda"} | {
+    name for name, make in CLASSIFIERS.items() if make()._needs.problem is not Problem
+}
 
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
 # Logistic regression, a member of the average, depends on the units, and shrinkage is
@@ -106,7 +114,7 @@ def test_13_a_constant_column_has_no_weight_and_is_named(name, value):
     assert_allclose(model.coef_[:, 1], 0, atol=1e-12)
     assert_array_equal(model.predict(wide), without.predict(X))
     # Whose variance is the mean over all columns.
-    if "nearest-mean" not in name:
+    if name not in WITH_ONE_VARIANCE:
         assert_allclose(
             np.delete(model.coef_, 1, axis=1), without.coef_, rtol=tol, atol=tol
         )
@@ -130,7 +138,7 @@ def test_15_a_collinear_column_leaves_a_finite_fit_and_no_other_prediction(
     wide = np.column_stack([X, column])
     model = fit(name, wide)
     assert_finite(model, wide)
-    if name not in IN_USERS_UNITS:
+    if name not in COUNTING_REPEATED_COLUMNS:
         assert model.rank_ == 3
         found = model.predict_proba(wide)
         expected = fit(name).predict_proba(X)

@@ -24,12 +24,14 @@ METHOD_OF = {
 }
 WHOLE_FAMILY = {name: method.load_class() for name, method in METHOD_OF.items()}
 # Linear discriminant analysis with shrinkage; without unlabeled rows all equal
-# supervised LDA. The average has other defaults, a member that depends on the units,
-# and tests of its own.
+# supervised LDA, as they say themselves. The average has other defaults, a member that
+# depends on the units, and tests of its own.
 ALL = {
     name: WHOLE_FAMILY[name]
     for name in METHOD_OF
-    if "shrinkage" in METHOD_OF[name].parameters and name != "average"
+    if "shrinkage" in METHOD_OF[name].parameters
+    and WHOLE_FAMILY[name]()._needs.supervised == "SupervisedLDA"
+    and name != "average"
 }
 FAMILY = {
     name: WHOLE_FAMILY[name] for name in METHOD_OF if METHOD_OF[name].uses_unlabeled

@@ -164,6 +164,8 @@ def factor(matrix: Array, floor: float) -> Factor | None:
 class Whitening:
     """Map to coordinates of unit covariance, in the directions in which rows vary.
 
+    Problems whose covariance has another form use it for their own coordinates z.
+
     Attributes
     ----------
     mean : (d,) the mean of the rows in frame coordinates

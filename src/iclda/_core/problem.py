@@ -1,5 +1,12 @@
 """A semi-supervised problem, reduced to what every method needs of it.
 
+A problem also says what its classes look like. The fit of a labeling is a point (r, B)
+in coordinates z. What follows from a point depends on the form of the covariance alone:
+``is_admissible``, ``precise_means`` and ``model_of``. So do the coordinates,
+``whitening``, and the ``labeled_covariance`` with which iterations start, and whether
+there are too many directions, ``is_unbounded``. A ``Problem`` has any covariance. A
+subclass overrides these, and EM (``solvers.alternate``) fits it as it is.
+
 Classes of a ``SphericalProblem`` share one variance in all directions of the user's
 units: nearest mean. Coordinates z = (x - m) / sqrt(nu) have the mean variance 1, with
 nu that of all rows. The fit of any labeling is still a point (r, B), with Sigma =
@@ -15,7 +22,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -170,6 +177,10 @@ class Problem:
     start: LinearRule | None = None
     labeled_rows: LabeledRows | None = None
 
+    # Whether one variance is that of all directions, so that no single one of them can
+    # leave the likelihood without a maximum.
+    has_one_variance: ClassVar[bool] = False
+
     @property
     def has_unlabeled_rows(self) -> bool:
         return self.unlabeled.n_rows > 0
@@ -180,7 +191,11 @@ class Problem:
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether every labeling separates the rows perfectly: too many directions."""
+        """Whether every labeling separates the rows perfectly: too many directions.
+
+        That is known before the fit; a single direction that turns out to separate the
+        classes is what ``is_admissible`` finds.
+        """
         n_rows = self.labeled.n_rows + self.unlabeled.n_rows
         return self.shrinkage == 0 and self.whitening.rank > n_rows - self.n_classes
 
@@ -369,6 +384,8 @@ class Problem:
 @dataclass(frozen=True)
 class SphericalProblem(Problem):
     """A problem whose classes have the covariance sigma^2 I."""
+
+    has_one_variance: ClassVar[bool] = True
 
     @property
     def is_unbounded(self) -> bool:

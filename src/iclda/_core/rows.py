@@ -1,8 +1,8 @@
 """Rows as solvers see them: sums over all of them, and those near class boundaries.
 
 ``Rows`` is what a backend supplies: three sums over its rows, and the shares of every
-row. ``Near`` says which rows near class boundaries a pass returns, and with what
-weights.
+row. ``differing_share`` compares the labels of two rules in one pass. ``Near`` says
+which rows near class boundaries a pass returns, and with what weights.
 """
 
 from __future__ import annotations
@@ -80,6 +80,23 @@ class Rows(Protocol):
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         """Return the shares of every row in each class, in the order of the rows."""
+
+
+def differing_share(
+    rows: Rows, frame: Frame, first: LinearRule, second: LinearRule
+) -> float:
+    """Return the share of the weight to which two rules give different best classes.
+
+    One pass is enough: a rule over the pairs of classes, scored by the sum of the two
+    scores, gives every row to the pair of the best class of each rule.
+    """
+    n_features, n_classes = first.coef.shape
+    coef = (first.coef[:, :, None] + second.coef[:, None, :]).reshape(n_features, -1)
+    intercept = (first.intercept[:, None] + second.intercept).ravel()
+    rule = LinearRule(coef, intercept, is_soft=False)
+    pairs = rows.label_sums(rule, frame)
+    shares = pairs.counts.reshape(n_classes, n_classes) / pairs.counts.sum()
+    return float(shares.sum() - np.trace(shares))
 
 
 def near_boundary(shares: Array) -> AnyArray:

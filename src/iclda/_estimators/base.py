@@ -131,9 +131,19 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         return {name: known[name] for name in self.get_params(deep=False)}
 
     @property
-    def _limits(self) -> Limits:
-        """Limits of the iteration; a method without ``tol`` has the tolerance 0."""
-        return Limits(self.max_iter, getattr(self, "tol", 0.0))
+    def _can_shrink(self) -> bool:
+        """Whether a warning may advise to pass ``shrinkage``."""
+        return "shrinkage" in self.get_params(deep=False)
+
+    def _limits_of(self, problem: Problem) -> Limits:
+        """Return where an iteration on a problem stops, by the user's parameters.
+
+        Without a limit of the user the problem says how many rounds it can afford.
+        """
+        max_iter = self.max_iter
+        if max_iter is None:
+            max_iter = problem.default_rounds
+        return Limits(max_iter, getattr(self, "tol", 0.0))
 
     @_validated
     def fit(
@@ -234,7 +244,15 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
         outcome = fit.outcome
         if _is_unbounded(problem, fit):
-            warn(unbounded_warning(name, problem, fit.model, inputs.feature_names))
+            warn(
+                unbounded_warning(
+                    name,
+                    problem,
+                    fit.model,
+                    inputs.feature_names,
+                    can_shrink=self._can_shrink,
+                )
+            )
             outcome = Outcome.UNBOUNDED
         elif outcome not in (None, Outcome.CONVERGED):
             outcome = self._warn_not_converged(problem, fit)
@@ -268,6 +286,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
                 names,
                 n_labeled=inputs.n_labeled,
                 is_shrunk=self.shrinkage is not None,
+                can_shrink=self._can_shrink,
             )
         )
 

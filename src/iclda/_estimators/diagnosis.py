@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._core import AnyArray, Array
 from .._core.gaussian import Gaussians
-from .._core.problem import WITHIN_TOLERANCE, Problem, SphericalProblem
+from .._core.problem import WITHIN_TOLERANCE, Problem
 from .._core.rowspace import FeatureSpace
 from .._core.solvers import Outcome
 from .._core.solvers.supervised import Gains
@@ -150,24 +150,32 @@ def check_labeled_span(
     *,
     n_labeled: int,
     is_shrunk: bool,
+    can_shrink: bool,
 ) -> Iterator[Warning]:
     """Warn of a fit to labeled rows that these do not determine.
 
-    ``variances`` are those of the labeled rows.
+    ``variances`` are those of the labeled rows. ``can_shrink`` says whether the
+    classifier has the parameter ``shrinkage``, which is advised then.
     """
     if span.within >= span.total:
         yield from check_span(variances, span.within + span.left_out, feature_names)
         return
+    way_out = Text("Label more rows")
+    if can_shrink:
+        way_out = say(
+            "Label more rows, or pass {another}{@shrinkage}, for example 0.1",
+            another="another " if is_shrunk else "",
+        )
     message = say(
         "The {n} labeled rows are too few, or too alike within their classes, for "
         "these columns (they span {rank} of {needed} dimensions): {name} separates "
         "them perfectly, whatever they are, and its probabilities will be 0 or 1. "
-        "Label more rows, or pass {another}{@shrinkage}, for example 0.1.",
+        "{way_out}.",
         n=n_labeled,
         rank=span.within,
         needed=span.total,
         name=name,
-        another="another " if is_shrunk else "",
+        way_out=way_out,
     )
     yield UserWarning(message)
 
@@ -264,13 +272,20 @@ def check_lost_class(
 
 
 def unbounded_warning(
-    name: str, problem: Problem, model: Gaussians, feature_names: AnyArray | None
+    name: str,
+    problem: Problem,
+    model: Gaussians,
+    feature_names: AnyArray | None,
+    *,
+    can_shrink: bool,
 ) -> NotConvergedWarning:
     """Return the warning that the likelihood has no maximum, with the reason.
 
     Some direction takes one value per class on all rows, or rows are too few.
+    ``can_shrink`` says whether the classifier has the parameter ``shrinkage``, which is
+    advised then.
     """
-    if isinstance(problem, SphericalProblem):
+    if problem.has_one_variance:
         reason = Text("all rows (nearly) coincide with the means of their classes")
         way_out = Text("use more rows")
     elif problem.is_unbounded and not model.is_floored:
@@ -280,11 +295,14 @@ def unbounded_warning(
             n=problem.labeled.n_rows + problem.unlabeled.n_rows,
             rank=problem.whitening.rank,
         )
-        way_out = say("pass {@shrinkage}, for example 0.1 or 'auto', or drop columns")
+        way_out = Text("drop columns")
     else:
         reason = _one_value_per_class(model, feature_names)
+        way_out = Text("drop the column")
+    if can_shrink:
         way_out = say(
-            "pass {@shrinkage}, for example 0.1 or 'auto', or drop the column"
+            "pass {@shrinkage}, for example 0.1 or 'auto', or {way_out}",
+            way_out=way_out,
         )
     message = say(
         "{name}: {reason}, so the likelihood has no maximum. Probabilities will be 0 "

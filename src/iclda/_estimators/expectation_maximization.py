@@ -25,12 +25,8 @@ from .fit_inputs import Needs
 EM_CONSTRAINTS: dict[str, Any] = {"max_iter": [*AT_LEAST_ONE, None]}
 
 
-def maximize_likelihood(problem: Problem, max_iter: int | None, tol: float) -> Fit:
-    """Fit a problem with unlabeled rows by EM, whatever the form of its covariance.
-
-    ``max_iter`` None allows as many rounds as take about ten seconds.
-    """
-    limits = Limits(max_iter or problem.default_rounds, tol)
+def maximize_likelihood(problem: Problem, limits: Limits) -> Fit:
+    """Fit a problem with unlabeled rows by EM, whatever the form of its covariance."""
     end = alternate(problem, limits, is_soft=True)
     weight = problem.moments.weight
     path = LogLikelihood(np.array(end.path), weight, problem.shrinkage)
@@ -147,4 +143,4 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
     def _solve(self, problem: Problem) -> Fit:
         if not problem.has_unlabeled_rows:
             return with_labeled_likelihood(supervised_fit(problem), problem)
-        return maximize_likelihood(problem, self.max_iter, self.tol)
+        return maximize_likelihood(problem, self._limits_of(problem))

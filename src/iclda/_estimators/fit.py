@@ -9,7 +9,7 @@ from typing import Any
 from .._core.problem import Problem
 from .._core.solvers import Outcome
 from .._core.solvers.supervised import fit_labeled, shrink_labeled, target_of_labeled
-from .._messages import FitError, say
+from .._messages import FitError, Text, say
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Fit:
         Variance of directions in which no row varies, for a fit that rests on the
         labeled rows; None if there are none. Other fits take that of the problem.
     labeled_span : LabeledSpan or None
-        How far the labeled rows determine a fit that rests on them alone; None for a
-        fit that rests on all rows.
+        How far the labeled rows determine a fit that rests on them alone. Without it a
+        fit is judged as one of all rows.
     """
 
     model: Any
@@ -80,8 +80,12 @@ class LabeledSpan:
     left_out: int = 0
 
 
-def supervised_fit(problem: Problem) -> Fit:
-    """Return the fit to the labeled rows of a problem."""
+def supervised_fit(problem: Problem, *, can_shrink: bool = True) -> Fit:
+    """Return the fit to the labeled rows of a problem.
+
+    ``can_shrink`` says whether the classifier has the parameter ``shrinkage``, which
+    errors advise then.
+    """
     labeled = problem.labeled
     frame = problem.frame
     shrinkage = problem.shrinkage
@@ -95,12 +99,15 @@ def supervised_fit(problem: Problem) -> Fit:
         variance_left_out = float(shrinkage * (target * frame.scale**2)[0])
     model, rank = fit_labeled(frame, labeled, problem.log_priors, shrunk)
     if rank == 0 and model.rank > 0:
+        or_shrink: Text | str = ""
+        if can_shrink:
+            or_shrink = say(", or pass {@shrinkage}, for example 0.1")
         raise FitError(
             say(
                 "The {n} labeled rows do not vary within their classes, which leaves "
-                "no covariance to estimate: label more rows, or pass {@shrinkage}, for "
-                "example 0.1.",
+                "no covariance to estimate: label more rows{or_shrink}.",
                 n=labeled.n_rows,
+                or_shrink=or_shrink,
             )
         )
     return Fit(

@@ -73,14 +73,17 @@ class Needs:
     Attributes
     ----------
     problem : type
-        The form of its classes: ``Problem`` or ``SphericalProblem``.
+        The form of its classes: ``Problem``, or a subclass for another form of the
+        covariance, such as ``SphericalProblem``.
     unlabeled_rows : bool
         Whether it learns from unlabeled rows.
     labeled_rows : bool
         Whether it uses the labeled rows one by one (``Problem.labeled_rows``), and not
         only their sums.
     all_features : bool
-        Whether it has to be fitted in all features, even if there are fewer rows.
+        Whether it has to be fitted in all features, even if there are fewer rows. So it
+        is where the form of the covariance depends on the axes: fewer rows than
+        features are rotated otherwise.
     positive_priors : bool
         Whether a class with a prior of 0 leaves it without a likelihood.
     labeled_covariance : bool
@@ -89,7 +92,8 @@ class Needs:
     learned_proportions : bool
         Whether the shares of the classes are learned first if ``proportions="auto"``.
     supervised : str
-        The classifier that equals it if there are no unlabeled rows.
+        The classifier that equals it if there are no unlabeled rows, as a warning
+        names it; another form of the covariance has another one.
     """
 
     problem: type[Problem] = Problem

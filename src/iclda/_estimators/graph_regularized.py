@@ -106,7 +106,7 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
 
     def _solve(self, problem: Problem) -> Fit:
         if not problem.has_unlabeled_rows:
-            return supervised_fit(problem)
+            return supervised_fit(problem, can_shrink=False)
         assert problem.labeled_rows is not None
         frame = problem.frame
         labeled = problem.labeled

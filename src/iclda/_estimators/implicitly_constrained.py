@@ -165,7 +165,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
                 objective_=objective, gap_=0.0, n_optima_=1, is_global_=True
             )
         best = maximize_labeled_likelihood(
-            problem, self._limits, n_starts=self.n_starts, seed=self._seed()
+            problem, self._limits_of(problem), n_starts=self.n_starts, seed=self._seed()
         )
         model = problem.model_of(best.point, best.rule)
         is_global = None

@@ -211,7 +211,7 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
         if not problem.has_unlabeled_rows:
             return self._solve_labeled(problem)
         loss = labeled_loss if self.variant == "labeled" else distance_from_supervised
-        best = minimize_over_labelings(problem, loss, self._limits)
+        best = minimize_over_labelings(problem, loss, self._limits_of(problem))
         return Fit.of_solution(
             _rule_of(problem, best.point),
             best,
@@ -316,12 +316,14 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
             return Fit(_rule_of(problem, supervised), attributes)
         end: Any
         if self.labels == "soft":
-            end = minimize_soft_squares(problem, supervised, self._limits)
+            end = minimize_soft_squares(problem, supervised, self._limits_of(problem))
             class_weights = end.class_weights
             objective = end.objective
         else:
             squares = problem.recast(SquaresProblem)
-            end = alternate(squares, self._limits, is_soft=False, start=supervised)
+            end = alternate(
+                squares, self._limits_of(problem), is_soft=False, start=supervised
+            )
             class_weights = end.point[:, 0]
             objective = _loss_of_fit(end.point)
         return Fit.of_solution(

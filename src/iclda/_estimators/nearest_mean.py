@@ -184,7 +184,7 @@ class ExpectationMaximizationNearestMean(LinearGaussianClassifier):
     def _solve(self, problem: Problem) -> Fit:
         if not problem.has_unlabeled_rows:
             return with_labeled_likelihood(supervised_nearest_mean(problem), problem)
-        return maximize_likelihood(problem, self.max_iter, self.tol)
+        return maximize_likelihood(problem, self._limits_of(problem))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

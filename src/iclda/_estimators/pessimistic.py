@@ -120,7 +120,7 @@ class PessimisticLDA(LinearGaussianClassifier):
     def _solve(self, problem: Problem) -> Fit:
         if not problem.has_unlabeled_rows:
             return supervised_fit(problem).having(objective_=0.0, gap_=0.0)
-        best = maximize_worst_gain(problem, self._limits)
+        best = maximize_worst_gain(problem, self._limits_of(problem))
         return Fit.of_solution(
             problem.model_of(best.point, best.rule),
             best,

@@ -90,6 +90,6 @@ class SelfLearningLDA(LinearGaussianClassifier):
     def _solve(self, problem: Problem) -> Fit:
         if not problem.has_unlabeled_rows:
             return supervised_fit(problem)
-        end = alternate(problem, self._limits, is_soft=False)
+        end = alternate(problem, self._limits_of(problem), is_soft=False)
         model = problem.model_of(end.point, end.rule)
         return Fit.of_solution(model, end, "labels still change")

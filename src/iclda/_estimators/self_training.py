@@ -13,7 +13,6 @@ from .._core import AnyArray, Array
 from .._core.gaussian import Gaussians
 from .._core.labelsums import GivenLabels
 from .._core.problem import Problem, summarize_labeled
-from .._core.solvers import Limits
 from .._core.solvers.alternate import self_train
 from .._rows import unreported
 from .._rows.memory import MemoryRows
@@ -133,7 +132,8 @@ class SelfTrainingLDA(LinearGaussianClassifier):
             model: Gaussians = fit.model
             return model
 
-        limits = Limits(problem.rounds(self.max_iter))
+        limits = self._limits_of(problem)
+        limits = replace(limits, max_iter=problem.rounds(limits.max_iter))
         largest_shares = None
         if problem.proportions is not None:
             largest_shares = problem.proportions[:, 1]

@@ -23,7 +23,9 @@ class Outcome(Enum):
     """How an iteration ended.
 
     ``outcome_`` of a classifier is the name, in lower case. The value of a member is
-    what the user reads, and the advice.
+    what the user reads, and the advice. Whatever rule an iteration was to meet,
+    ``CONVERGED`` says that it did; every other member leaves ``converged_`` false, and
+    warns.
     """
 
     CONVERGED = "converged.", ""

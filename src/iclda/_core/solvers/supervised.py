@@ -21,6 +21,7 @@ from ..gaussian import LOG_2PI, Gaussians, gaussians
 from ..labelsums import LinearRule
 from ..moments import Moments, safe_whitening, whiten
 from ..problem import WITHIN_TOLERANCE, LabeledSummary, Problem, within_rank
+from ..rows import differing_share
 
 # Rounding of the distance of two covariances, relative to the square of their size.
 _DISTANCE_ROUNDING = 1e-12
@@ -223,7 +224,9 @@ def gains_over(problem: Problem, model: Gaussians, reference: Gaussians) -> Gain
         worst=(known - rows.label_sums(behind, frame).log_sum) / weight,
         best=(known + rows.label_sums(ahead, frame).log_sum) / weight,
         expected=(known + _sum_of_scores(ahead, own.counts, own.sums)) / weight,
-        disagreement=_disagreement(problem, model, reference),
+        disagreement=differing_share(
+            rows, frame, model.score_rule(), reference.score_rule()
+        ),
     )
 
 
@@ -253,20 +256,3 @@ def common_terms(model: Gaussians, moments: Moments) -> float:
 def _sum_of_scores(rule: LinearRule, counts: Array, sums: Array) -> float:
     """Sum the scores of rows, weighted by their shares, from their label sums."""
     return float(counts @ rule.intercept + np.vdot(sums, rule.coef.T))
-
-
-def _disagreement(problem: Problem, model: Gaussians, reference: Gaussians) -> float:
-    """Return the share of rows that two models classify differently.
-
-    One pass is enough: a rule over the pairs of classes, scored by the sum of the two
-    scores, gives every row to the pair of the best class of each model.
-    """
-    first = model.score_rule()
-    second = reference.score_rule()
-    n_features, n_classes = first.coef.shape
-    coef = (first.coef[:, :, None] + second.coef[:, None, :]).reshape(n_features, -1)
-    intercept = (first.intercept[:, None] + second.intercept).ravel()
-    rule = LinearRule(coef, intercept, is_soft=False)
-    pairs = problem.unlabeled.label_sums(rule, problem.frame)
-    shares = pairs.counts.reshape(n_classes, n_classes) / pairs.counts.sum()
-    return float(shares.sum() - np.trace(shares))

@@ -20,7 +20,6 @@ from ..._core.gaussian import Gaussians
 from ..._core.labelsums import GivenLabels
 from ..._core.likelihood import FLOOR, smallest_eigenvalue
 from ..._core.problem import Problem, summarize_labeled
-from ..._core.solvers import Limits
 from ..._core.solvers.alternate import start_scores
 from ..._core.solvers.held import hold_all
 from ..._core.solvers.implicit import maximize_labeled_likelihood
@@ -145,7 +144,7 @@ def fit_method(method: str, rows: CellRows) -> Any:
         return fitted if model is None else model.gaussians
     if method == "ICLDA":
         # Random starts of the search depend on the seed of the study.
-        limits = Limits(classifier.max_iter, classifier.tol)
+        limits = classifier._limits_of(problem)
         best = maximize_labeled_likelihood(
             problem, limits, n_starts=classifier.n_starts, seed=rows.seed
         )
