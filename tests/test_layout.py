@@ -94,3 +94,23 @@ def test_no_two_modules_define_classes_or_functions_of_the_same_name():
             if is_named and not node.name.startswith("_"):
                 homes[node.name].append(module)
     assert not {n: h for n, h in homes.items() if len(h) > 1 and n not in COMMON}
+
+
+def names_in_pictures():
+    """Folders and modules that docs/draw_architecture.py draws."""
+    tree = ast.parse((ROOT / "docs" / "draw_architecture.py").read_text())
+    drawn = {
+        node.targets[0].id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    for _, rooms in ast.literal_eval(drawn["FLOORS"]):
+        yield from (name for name, _ in rooms)
+    for _, _, kind, names, *_ in ast.literal_eval(drawn["STEPS"]):
+        if kind.startswith("_"):
+            yield from (f"{kind}/{name}.py" for name in names.split(", "))
+
+
+@pytest.mark.parametrize("name", sorted({*names_in_pictures()}))
+def test_what_the_pictures_of_the_architecture_name_exists(name):
+    assert (SOURCE / name).exists()
