@@ -5,8 +5,8 @@ from numpy.testing import assert_allclose
 from iclda._core.likelihood import (
     FLOOR,
     LabeledLikelihood,
-    PreciseMeans,
-    precise_means,
+    PrecisionWeightedMeans,
+    precision_weighted_means,
     smallest_eigenvalue,
 )
 from iclda._core.solvers.pessimistic import Contrast
@@ -160,17 +160,19 @@ def point_of_many_classes(rng):
 
 
 @pytest.mark.parametrize("is_many", [False, True], ids=["few classes", "many classes"])
-def test_precise_means_are_means_times_the_inverse_of_the_covariance(sample, is_many):
+def test_precision_weighted_means_are_means_times_the_inverse_of_the_covariance(
+    sample, is_many
+):
     point = point_of_shares(problem_of(sample), shares_of(sample))
     if is_many:
         point = point_of_many_classes(np.random.default_rng(5))
     r = point[:, 0]
     b = point[:, 1:]
     M = np.eye(b.shape[1]) - (b.T / r) @ b
-    in_a_stack = PreciseMeans(
-        *(part[1] for part in precise_means(np.stack([point, point])))
+    in_a_stack = PrecisionWeightedMeans(
+        *(part[1] for part in precision_weighted_means(np.stack([point, point])))
     )
-    for found in (precise_means(point), in_a_stack):
+    for found in (precision_weighted_means(point), in_a_stack):
         assert_allclose(
             found.rows, np.linalg.solve(M, (b / r[:, None]).T).T, rtol=1e-10
         )

@@ -58,7 +58,7 @@ def test_scores_and_marginal_likelihood_are_those_of_the_model(sample, labeled):
     np.testing.assert_allclose(scores - scores[0], expected - expected[0], atol=1e-8)
     log_sum = np.logaddexp.reduce(scores, axis=0).sum()
     found = marginal_log_likelihood(
-        problem, point, log_sum, problem.precise_means(point)
+        problem, point, log_sum, problem.precision_weighted_means(point)
     )
     known = joint[np.arange(len(sample.y)), sample.y].sum()
     marginal = np.logaddexp.reduce(joint[len(sample.X) :], axis=1).sum()

@@ -143,12 +143,12 @@ class _Terms:
     These attributes have a row for each class (docs/notation.md, "Likelihood and
     gradient"):
 
-        mu              mu_k = b_k / r_k
-        deviations      zbar_k - mu_k, with the labeled class means zbar_k
-        pulled          s_k - n_k mu_k = n_k (zbar_k - mu_k)
-        precise.rows    M^-1 mu_k
-        scattered       S M^-1 mu_k, with the scatter S of the labeled rows about the
-                        mu_k
+        mu                     mu_k = b_k / r_k
+        deviations             zbar_k - mu_k, with the labeled class means zbar_k
+        deviation_sums         s_k - n_k mu_k = n_k (zbar_k - mu_k)
+        weighted_means.rows    M^-1 mu_k
+        scatter_products       S M^-1 mu_k, with the scatter S of the labeled rows
+                               about the mu_k
     """
 
     def __init__(self, labeled: LabeledLikelihood, point: Array) -> None:
@@ -160,11 +160,11 @@ class _Terms:
         self.b = point[..., 1:]
         self.mu = self.b / self.r[..., None]
         self.deviations = labeled.means - self.mu
-        self.pulled = labeled.counts[:, None] * self.deviations
-        self.precise = precise_means(point)
+        self.deviation_sums = labeled.counts[:, None] * self.deviations
+        self.weighted_means = precision_weighted_means(point)
         # S = W + sum_k n_k (zbar_k - mu_k) (zbar_k - mu_k)'
-        self.scattered = self.precise.rows @ labeled.within + _chain(
-            self.precise.rows, self.pulled.mT, self.deviations
+        self.scatter_products = self.weighted_means.rows @ labeled.within + _chain(
+            self.weighted_means.rows, self.deviation_sums.mT, self.deviations
         )
 
     def value(self) -> Array:
@@ -175,9 +175,9 @@ class _Terms:
             log_priors = np.log(self.r)
         # tr(M^-1 S) = tr S + sum_k b_k' S M^-1 mu_k
         trace = np.trace(labeled.within)
-        trace = trace + (self.pulled * self.deviations).sum(axis=(-2, -1))
-        trace = trace + np.einsum("...kd,...kd->...", self.b, self.scattered)
-        log_det = self.precise.log_det + self.b.shape[-1] * np.log(self.keep)
+        trace = trace + (self.deviation_sums * self.deviations).sum(axis=(-2, -1))
+        trace = trace + np.einsum("...kd,...kd->...", self.b, self.scatter_products)
+        log_det = self.weighted_means.log_det + self.b.shape[-1] * np.log(self.keep)
         return np.asarray(
             (labeled.counts * log_priors).sum(axis=-1)
             + labeled.weight * (labeled.constant - log_det / 2)
@@ -186,7 +186,7 @@ class _Terms:
 
     def _solve(self, rows: Array) -> Array:
         """Apply M^-1 = I + B (D - B'B)^-1 B' to rows."""
-        return np.asarray(rows + _chain(rows, self.b.mT, self.precise.rows))
+        return np.asarray(rows + _chain(rows, self.b.mT, self.weighted_means.rows))
 
     @cached_property
     def _e_and_g_mu(self) -> tuple[Array, Array]:
@@ -195,9 +195,9 @@ class _Terms:
         With shrinkage e_k is M^-1 (s_k - n_k mu_k) / (1 - s), and the first term of G
         is divided by 1 - s, too.
         """
-        e = self._solve(self.pulled) / self.keep
-        g_mu = self._solve(self.scattered) / (2 * self.keep)
-        g_mu -= self.labeled.weight / 2 * self.precise.rows
+        e = self._solve(self.deviation_sums) / self.keep
+        g_mu = self._solve(self.scatter_products) / (2 * self.keep)
+        g_mu -= self.labeled.weight / 2 * self.weighted_means.rows
         return e, g_mu
 
     def gradient(self) -> Array:
@@ -215,49 +215,72 @@ class _Terms:
     def change_of_gradient(self, direction: Array) -> Array:
         """Differentiate the gradient at one point along directions (..., K, 1 + rank).
 
-        Names with a leading d are changes of the terms without it. The formulas are in
-        docs/notation.md, "Likelihood and gradient".
+        Names with a leading d are changes of the terms without it. With the rows
+        u_k = s_k - n_k mu_k (``deviation_sums``), v_k = M^-1 mu_k and V S
+        (``scatter_products``), where zbar are the labeled class means,
+
+            dmu = (db - mu dr) / r        dU = -n dmu
+            d(V S) = dV W + (dV U' + V dU') (zbar - mu) - V U' dmu
+            de = d(U M^-1) / (1 - s)
+            d(G mu) = d(V S M^-1) / (2 (1 - s)) - N_l/2 dV
+
+        From beta_k = e_k / r_k - 2 G mu_k and
+        alpha_k = n_k / r_k - mu_k'e_k / r_k + mu_k'G mu_k follow
+
+            dbeta = (de - e dr / r) / r - 2 d(G mu)
+            dalpha = dmu'G mu + mu'd(G mu) - (dmu'e + mu'de) / r
+                     + mu'e dr / r^2 - n dr / r^2
+
+        The last term is absent if the priors are fixed.
         """
         labeled = self.labeled
-        keep = self.keep
         r = self.r
         mu = self.mu
-        precise = self.precise.rows
+        u = self.deviation_sums
+        v = self.weighted_means.rows
         e, g_mu = self._e_and_g_mu
 
-        # Changes of the terms.
         dr = direction[..., 0]
         db = direction[..., 1:]
         dmu = (db - mu * dr[..., None]) / r[:, None]
-        dpulled = -labeled.counts[:, None] * dmu
-        dprecise = change_of_precise_means(self.point, self.precise, direction)
-        dscattered = dprecise @ labeled.within
-        dscattered += _chain(dprecise, self.pulled.T, self.deviations)
-        dscattered += _chain(precise, dpulled.mT, self.deviations)
-        dscattered -= _chain(precise, self.pulled.T, dmu)
-        de = self._change_of_solved(self.pulled, dpulled, db, dprecise) / keep
-        dg_mu = self._change_of_solved(self.scattered, dscattered, db, dprecise)
-        dg_mu = dg_mu / (2 * keep)
-        dg_mu -= labeled.weight / 2 * dprecise
+        du = -labeled.counts[:, None] * dmu
+        dv = change_of_precision_weighted_means(
+            self.point, self.weighted_means, direction
+        )
 
-        # Changes of beta, then of alpha.
-        change = np.empty(direction.shape)
-        change[..., 1:] = (de - e * (dr / r)[..., None]) / r[:, None] - 2 * dg_mu
-        change[..., 0] = (dmu * g_mu + mu * dg_mu).sum(axis=-1)
-        change[..., 0] -= (dmu * e + mu * de).sum(axis=-1) / r
-        change[..., 0] += (mu * e).sum(axis=-1) / r**2 * dr
+        dscatter_products = dv @ labeled.within
+        dscatter_products += _chain(dv, u.T, self.deviations)
+        dscatter_products += _chain(v, du.mT, self.deviations)
+        dscatter_products -= _chain(v, u.T, dmu)
+
+        de = self._change_of_solved(u, du, db, dv) / self.keep
+        dg_mu = self._change_of_solved(self.scatter_products, dscatter_products, db, dv)
+        dg_mu = dg_mu / (2 * self.keep)
+        dg_mu -= labeled.weight / 2 * dv
+
+        dbeta = (de - e * (dr / r)[..., None]) / r[:, None] - 2 * dg_mu
+        dalpha = (dmu * g_mu + mu * dg_mu).sum(axis=-1)
+        dalpha -= (dmu * e + mu * de).sum(axis=-1) / r
+        dalpha += (mu * e).sum(axis=-1) / r**2 * dr
         if labeled.log_priors is None:
-            change[..., 0] -= labeled.counts * dr / r**2
+            dalpha -= labeled.counts * dr / r**2
+
+        change = np.empty(direction.shape)
+        change[..., 0] = dalpha
+        change[..., 1:] = dbeta
         return change
 
     def _change_of_solved(
-        self, rows: Array, drows: Array, db: Array, dprecise: Array
+        self, rows: Array, drows: Array, db: Array, dv: Array
     ) -> Array:
-        """Differentiate ``_solve(rows)`` along changes of the rows and of the point."""
+        """Differentiate X M^-1 = X + X b' V for rows X, which ``_solve`` returns.
+
+        The change is dX + (dX b' V + X b' dV) + X db' V.
+        """
         b = self.b
-        precise = self.precise.rows
-        change = _chain(drows, b.T, precise) + _chain(rows, b.T, dprecise)
-        return np.asarray(drows + change + _chain(rows, db.mT, precise))
+        v = self.weighted_means.rows
+        change = _chain(drows, b.T, v) + _chain(rows, b.T, dv)
+        return np.asarray(drows + change + _chain(rows, db.mT, v))
 
 
 class _TwoClasses:
@@ -309,25 +332,30 @@ class _TwoClasses:
     def _evaluate_point(self, point: Array) -> tuple[float, Array]:
         numbers, rows = self._numbers_of_point(point)
         value, slopes = self._value_and_slopes(math.log, *numbers)
-        by_share, by_square, by_first, by_second, by_scatter = slopes
+        by_r, by_square, by_first_product, by_second_product, by_within_product = slopes
         gradient = np.zeros(point.shape)
-        gradient[0, 0] = by_share
+        gradient[0, 0] = by_r
         # b'b and b'W b are quadratic in b, hence the factors 2.
-        factors = [2 * by_square, by_first, by_second, 2 * by_scatter]
+        factors = [
+            2 * by_square,
+            by_first_product,
+            by_second_product,
+            2 * by_within_product,
+        ]
         np.dot(factors, rows, out=gradient[0, 1:])
         return value, gradient
 
     def _evaluate_stack(self, points: Array) -> tuple[Array, Array]:
-        numbers, scattered = self._numbers_of_stack(points)
+        numbers, within_rows = self._numbers_of_stack(points)
         value, slopes = self._value_and_slopes(np.log, *numbers)
-        by_share, by_square, by_first, by_second, by_scatter = slopes
+        by_r, by_square, by_first_product, by_second_product, by_within_product = slopes
         gradient = np.zeros(points.shape)
-        gradient[..., 0, 0] = by_share
+        gradient[..., 0, 0] = by_r
         # b'b and b'W b are quadratic in b, hence the factors 2.
         by_b = gradient[..., 0, 1:]
         by_b += (2 * by_square)[..., None] * points[..., 0, 1:]
-        by_b += (2 * by_scatter)[..., None] * scattered
-        by_b += np.stack([by_first, by_second], axis=-1) @ self._means
+        by_b += (2 * by_within_product)[..., None] * within_rows
+        by_b += np.stack([by_first_product, by_second_product], axis=-1) @ self._means
         return value, gradient
 
     def _numbers_of_point(self, point: Array) -> tuple[tuple[float, ...], Array]:
@@ -346,23 +374,29 @@ class _TwoClasses:
     def _numbers_of_stack(self, points: Array) -> tuple[tuple[Array, ...], Array]:
         """Return r, b'b, b'm_1, b'm_2 and b'W b of every point, and the rows W b."""
         b = points[..., 0, 1:]
-        scattered = b @ self._within
+        within_rows = b @ self._within
         along_means = b @ self._means.T
         square = np.einsum("...d,...d->...", b, b)
-        along_scatter = np.einsum("...d,...d->...", b, scattered)
-        first_mean = along_means[..., 0]
-        second_mean = along_means[..., 1]
-        numbers = (points[..., 0, 0], square, first_mean, second_mean, along_scatter)
-        return numbers, scattered
+        within_product = np.einsum("...d,...d->...", b, within_rows)
+        first_product = along_means[..., 0]
+        second_product = along_means[..., 1]
+        numbers = (
+            points[..., 0, 0],
+            square,
+            first_product,
+            second_product,
+            within_product,
+        )
+        return numbers, within_rows
 
     def _value_and_slopes(
         self,
         log: Callable[[Any], Any],
         r: Any,
         square: Any,
-        first_mean: Any,
-        second_mean: Any,
-        scatter: Any,
+        first_product: Any,
+        second_product: Any,
+        within_product: Any,
     ) -> tuple[Any, tuple[Any, ...]]:
         """Return the likelihood and its derivatives by the five numbers.
 
@@ -375,18 +409,24 @@ class _TwoClasses:
         about the mu_k. With offset_k = b'(m_k - mu_k), which is b'm_1 - b'b / r for the
         first class and b'm_2 + b'b / (1 - r) for the second,
 
-            tr(M^-1 S) = trace + along
+            tr(M^-1 S) = trace + excess
             trace = tr S = tr W + sum_k n_k |m_k|^2 - 2 (n_1/r b'm_1 - n_2/(1-r) b'm_2)
                            + b'b (n_1/r^2 + n_2/(1-r)^2)
-            along = b'S b / |D - B'B| = (b'W b + sum_k n_k offset_k^2) / |D - B'B|
-            L = n_1 log r + n_2 log(1 - r) - N_l/2 log|M| - (trace + along) / (2 (1-s))
+            excess = b'S b / |D - B'B|
+            b'S b = b'W b + sum_k n_k offset_k^2
+            L = n_1 log r + n_2 log(1 - r) - N_l/2 log|M| - (trace + excess) / (2 (1-s))
 
-        up to a constant; s is the shrinkage. With pull_1 = n_1/r offset_1,
-        pull_2 = n_2/(1-r) offset_2 and |D| = |D - B'B| + b'b, differentiation gives
+        up to a constant; s is the shrinkage. With weighted_offset_1 = n_1/r offset_1,
+        weighted_offset_2 = n_2/(1-r) offset_2 and |D| = |D - B'B| + b'b,
+        differentiation gives
 
-            d(trace + along)/dr = (2 |D| (pull_1/r + pull_2/(1-r)) - (1-2r) along)
-                                  / |D - B'B|
-            d along/d b'b = (along + 2 (pull_2 - pull_1)) / |D - B'B|
+            offsets_by_r = weighted_offset_1/r + weighted_offset_2/(1-r)
+            d(trace + excess)/dr = (2 |D| offsets_by_r - (1-2r) excess) / |D - B'B|
+            d log|M|/dr = (1-2r) (1 - |M|) / |D - B'B|
+            d trace/d b'b = n_1/r^2 + n_2/(1-r)^2
+            d excess/d b'b = (excess + 2 (weighted_offset_2 - weighted_offset_1))
+                             / |D - B'B|
+            d log|M|/d b'b = -1 / |D - B'B|
 
         The other derivatives are immediate. ``log`` is that of floats, of arrays or of
         complex numbers, whichever the five numbers are.
@@ -395,48 +435,63 @@ class _TwoClasses:
         keep = self._keep
         half_weight = (n_first + n_second) / 2
         rest = 1 - r
+
+        # The determinants |D|, |D - B'B| and |M|. The last one is used in the value and
+        # in its derivative alike, so that they agree to rounding.
         det_shares = r * rest
         det_core = det_shares - square
+        det = det_core / det_shares
         # |D| and |D - B'B| have the same derivative by r.
         det_slope = 1 - 2 * r
         per_core = 1 / det_core
 
+        # The labeled class means relative to the means of the point, along b.
         first_ratio = n_first / r
         second_ratio = n_second / rest
-        first_offset = first_mean - square / r
-        second_offset = second_mean + square / rest
-        first_pull = first_ratio * first_offset
-        second_pull = second_ratio * second_offset
-        trace_by_square = first_ratio / r + second_ratio / rest
-        trace = (
-            self._trace_about_zero
-            - 2 * (first_ratio * first_mean - second_ratio * second_mean)
-            + square * trace_by_square
-        )
-        along = (
-            scatter
-            + n_first * first_offset * first_offset
-            + n_second * second_offset * second_offset
-        ) * per_core
+        first_offset = first_product - square / r
+        second_offset = second_product + square / rest
+        first_weighted_offset = first_ratio * first_offset
+        second_weighted_offset = second_ratio * second_offset
 
-        # |M|, in the value and in its derivative alike, so that they agree to rounding.
-        det = det_core / det_shares
-        value = self._constant - half_weight * log(det) - (trace + along) / (2 * keep)
-        pulls = (first_pull / r + second_pull / rest) * det_shares
-        by_r = (along * det_slope / 2 - pulls) / keep
+        # The two parts of tr(M^-1 S).
+        trace_by_square = first_ratio / r + second_ratio / rest
+        trace_by_means = 2 * (
+            first_ratio * first_product - second_ratio * second_product
+        )
+        trace = self._trace_about_zero - trace_by_means + square * trace_by_square
+        first_scatter = n_first * first_offset * first_offset
+        second_scatter = n_second * second_offset * second_offset
+        excess = (within_product + first_scatter + second_scatter) * per_core
+
+        value = self._constant - half_weight * log(det) - (trace + excess) / (2 * keep)
+        if self._has_free_priors:
+            value = value + n_first * log(r) + n_second * log(rest)
+
+        offsets_by_r = first_weighted_offset / r + second_weighted_offset / rest
+        by_r = (excess * det_slope / 2 - offsets_by_r * det_shares) / keep
         by_r = by_r - half_weight * det_slope * (1 - det)
         by_r = by_r * per_core
         if self._has_free_priors:
-            value = value + n_first * log(r) + n_second * log(rest)
             by_r = by_r + first_ratio - second_ratio
-        # Half of the derivative of ``along`` by b'b, times |D - B'B|.
-        pushed = second_pull - first_pull + along / 2
-        by_square = per_core * (half_weight - pushed / keep)
+
+        # Half of the derivative of the excess by b'b, times |D - B'B|.
+        half_excess_slope = second_weighted_offset - first_weighted_offset + excess / 2
+        by_square = per_core * (half_weight - half_excess_slope / keep)
         by_square = by_square - trace_by_square / (2 * keep)
-        by_first_mean = (first_ratio - n_first * first_offset * per_core) / keep
-        by_second_mean = -(second_ratio + n_second * second_offset * per_core) / keep
-        by_scatter = per_core / (-2 * keep)
-        return value, (by_r, by_square, by_first_mean, by_second_mean, by_scatter)
+
+        first_excess_slope = n_first * first_offset * per_core
+        second_excess_slope = n_second * second_offset * per_core
+        by_first_product = (first_ratio - first_excess_slope) / keep
+        by_second_product = -(second_ratio + second_excess_slope) / keep
+        by_within_product = per_core / (-2 * keep)
+        slopes = (
+            by_r,
+            by_square,
+            by_first_product,
+            by_second_product,
+            by_within_product,
+        )
+        return value, slopes
 
     def hessian(self, point: Array) -> Array:
         """Return the second derivative (1 + rank, 1 + rank) by r and b.
@@ -491,7 +546,7 @@ def _above_floor(point: Array) -> tuple[AnyArray, Array]:
     return is_floored, lifted
 
 
-class PreciseMeans(NamedTuple):
+class PrecisionWeightedMeans(NamedTuple):
     """Class means of a point, times the precision matrix M^-1.
 
     Attributes
@@ -506,7 +561,9 @@ class PreciseMeans(NamedTuple):
     log_det: Any
 
 
-def precise_means(point: Array, *, is_for_newton: bool = False) -> PreciseMeans:
+def precision_weighted_means(
+    point: Array, *, is_for_newton: bool = False
+) -> PrecisionWeightedMeans:
     """Return M^-1 mu_k for a point above the floor, or for a stack of points.
 
     Rounding makes a computed inverse slightly asymmetric, and the system of a Newton
@@ -517,7 +574,7 @@ def precise_means(point: Array, *, is_for_newton: bool = False) -> PreciseMeans:
     b = point[..., 1:]
     n_classes, rank = b.shape[-2:]
     if r.shape == (2,):
-        return _precise_means_of_two(r, b)
+        return _precision_weighted_means_of_two(r, b)
     if n_classes > 1 + rank:
         # M itself is smaller than D - B'B.
         means = b / r[..., None]
@@ -534,11 +591,13 @@ def precise_means(point: Array, *, is_for_newton: bool = False) -> PreciseMeans:
         if is_for_newton:
             inverse = (inverse + inverse.mT) / 2
         rows = inverse @ b
-    return PreciseMeans(rows, np.einsum("...kd,...kd->...k", rows, b), log_det)
+    return PrecisionWeightedMeans(
+        rows, np.einsum("...kd,...kd->...k", rows, b), log_det
+    )
 
 
-def _precise_means_of_two(r: Array, b: Array) -> PreciseMeans:
-    """Return the precise means of one point of two classes, in closed form.
+def _precision_weighted_means_of_two(r: Array, b: Array) -> PrecisionWeightedMeans:
+    """Return the precision-weighted means of one point of two classes, in closed form.
 
     M^-1 mu_1 = b_1 (1 - r) / |D - B'B| and M^-1 mu_2 = -b_1 r / |D - B'B|, with
     |D - B'B| = r (1 - r) - b_1'b_1.
@@ -553,7 +612,7 @@ def _precise_means_of_two(r: Array, b: Array) -> PreciseMeans:
     second_slope = first / det_core
     rows = np.multiply.outer([first_slope, -second_slope], b[0])
     along = np.array([first_slope * square, second_slope * square])
-    return PreciseMeans(rows, along, np.log(det_core / det_shares))
+    return PrecisionWeightedMeans(rows, along, np.log(det_core / det_shares))
 
 
 def _log_det(covariance: Array) -> Any:
@@ -563,10 +622,10 @@ def _log_det(covariance: Array) -> Any:
     return np.linalg.slogdet(covariance)[1]
 
 
-def change_of_precise_means(
-    point: Array, precise: PreciseMeans, direction: Array
+def change_of_precision_weighted_means(
+    point: Array, weighted_means: PrecisionWeightedMeans, direction: Array
 ) -> Array:
-    """Differentiate ``PreciseMeans.rows`` at one point along directions.
+    """Differentiate ``PrecisionWeightedMeans.rows`` at one point along directions.
 
     The rows are V = P b with P = (D - B'B)^-1. P changes by -P d(D - B'B) P, hence
 
@@ -578,7 +637,7 @@ def change_of_precise_means(
     b = point[:, 1:]
     dr = direction[..., :1]
     db = direction[..., 1:]
-    rows = precise.rows
+    rows = weighted_means.rows
     change = db - dr * rows + _chain(db, b.T, rows)
     change += _chain(b, db.mT, rows)
     return np.asarray(

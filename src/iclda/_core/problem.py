@@ -2,7 +2,7 @@
 
 A problem also says what its classes look like. The fit of a labeling is a point (r, B)
 in coordinates z. What follows from a point depends on the form of the covariance alone:
-``is_admissible``, ``precise_means`` and ``model_of``. So do the coordinates,
+``is_admissible``, ``precision_weighted_means`` and ``model_of``. So do the coordinates,
 ``whitening``, and the ``labeled_covariance`` with which iterations start, and whether
 there are too many directions, ``is_unbounded``. A ``Problem`` has any covariance. A
 subclass overrides these, and EM (``solvers.alternate``) fits it as it is.
@@ -14,7 +14,8 @@ sigma^2 I in place of I - B D^-1 B':
 
     sigma^2 = 1 - sum_k |b_k|^2 / (r_k d)
 
-Formulas for the precise means and the marginal likelihood hold with this covariance.
+Formulas for the precision-weighted means and the marginal likelihood hold with this
+covariance.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ from .labelsums import ROUNDING, GivenLabels, LinearRule, Rule, within_scatter
 from .likelihood import (
     FLOOR,
     LabeledLikelihood,
-    PreciseMeans,
+    PrecisionWeightedMeans,
     is_above_floor,
-    precise_means,
+    precision_weighted_means,
     smallest_eigenvalue,
 )
 from .moments import Factor, Moments, Whitening, factor, whiten
@@ -327,28 +328,29 @@ class Problem:
         intercept = rule.intercept + whitening.mean @ rule.coef
         return np.column_stack([intercept, rule.coef.T @ whitening.inverse])
 
-    def precise_means(self, point: Array) -> PreciseMeans:
-        return precise_means(point)
+    def precision_weighted_means(self, point: Array) -> PrecisionWeightedMeans:
+        return precision_weighted_means(point)
 
     def is_admissible(self, point: Array) -> bool:
         """Whether class weights are positive and the covariance is above its floor."""
         return is_above_floor(point)
 
     def posterior_scores(
-        self, point: Array, precise: PreciseMeans | None = None
+        self, point: Array, weighted_means: PrecisionWeightedMeans | None = None
     ) -> Array:
         """Return the scores (K, 1 + rank) whose softmax are the posteriors at a point.
 
-        ``precise`` are the precise means of the point, if they are known.
+        ``weighted_means`` are the precision-weighted means of the point, if they are
+        known.
         """
         r = point[:, 0]
         keep = 1 - self.shrinkage
-        if precise is None:
-            precise = self.precise_means(point)
+        if weighted_means is None:
+            weighted_means = self.precision_weighted_means(point)
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
         scores = np.empty(point.shape)
-        scores[:, 0] = log_priors - precise.along / (2 * keep * r)
-        np.divide(precise.rows, keep, out=scores[:, 1:])
+        scores[:, 0] = log_priors - weighted_means.along / (2 * keep * r)
+        np.divide(weighted_means.rows, keep, out=scores[:, 1:])
         return scores
 
     def model_of(self, point: Array, rule: Rule | None = None) -> Gaussians:
@@ -404,13 +406,13 @@ class SphericalProblem(Problem):
         variance = float(np.trace(labeled.within)) / (labeled.weight * rank)
         return variance * np.eye(rank)
 
-    def precise_means(self, point: Array) -> PreciseMeans:
+    def precision_weighted_means(self, point: Array) -> PrecisionWeightedMeans:
         r = point[:, 0]
         b = point[:, 1:]
         variance = self._variance(point)
         along = (b**2).sum(axis=1) / (r * variance)
         rows = b / (r * variance)[:, None]
-        return PreciseMeans(rows, along, b.shape[1] * float(np.log(variance)))
+        return PrecisionWeightedMeans(rows, along, b.shape[1] * float(np.log(variance)))
 
     def is_admissible(self, point: Array) -> bool:
         return self._variance(point) > FLOOR

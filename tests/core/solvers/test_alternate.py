@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 
-from iclda._core.likelihood import precise_means
+from iclda._core.likelihood import precision_weighted_means
 from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.alternate import (
     alternate,
@@ -52,5 +52,7 @@ def test_the_marginal_likelihood_is_that_of_the_rows(sample):
     fitted = fit_shares(sample.rows, everything)
     labeled = log_joint(sample.X, *fitted)[np.arange(len(sample.y)), sample.y].sum()
     expected = labeled + logsumexp(log_joint(sample.X_unlabeled, *fitted), axis=1).sum()
-    found = marginal_log_likelihood(problem, point, log_sum, precise_means(point))
+    found = marginal_log_likelihood(
+        problem, point, log_sum, precision_weighted_means(point)
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-11)

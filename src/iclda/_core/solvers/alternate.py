@@ -20,7 +20,7 @@ from scipy.linalg import lapack
 from .. import AnyArray, Array
 from ..gaussian import LOG_2PI, Gaussians
 from ..labelsums import LinearRule
-from ..likelihood import PreciseMeans
+from ..likelihood import PrecisionWeightedMeans
 from ..problem import Problem
 from . import Limits, Outcome, settings
 from .attainable import AttainableSet, SoftLabels
@@ -200,11 +200,11 @@ def _label_by_model(
 
     ``similar`` are the labels of an earlier round, which save time.
     """
-    precise = problem.precise_means(point)
-    scores = problem.posterior_scores(point, precise)
+    weighted_means = problem.precision_weighted_means(point)
+    scores = problem.posterior_scores(point, weighted_means)
     labels = rows.soft_labels(scores, warm_start=similar)
     log_sum = labels.log_sum * problem.moments.weight
-    likelihood = marginal_log_likelihood(problem, point, log_sum, precise)
+    likelihood = marginal_log_likelihood(problem, point, log_sum, weighted_means)
     return _Round(point, labels), likelihood
 
 
@@ -312,13 +312,16 @@ def start_scores(problem: Problem) -> Array:
 
 
 def marginal_log_likelihood(
-    problem: Problem, point: Array, log_sum: float, precise: PreciseMeans
+    problem: Problem,
+    point: Array,
+    log_sum: float,
+    weighted_means: PrecisionWeightedMeans,
 ) -> float:
     """Return the log likelihood of labeled rows with, and unlabeled without, a class.
 
     With shrinkage, its penalty N0/2 (log|Sigma| + nu tr Sigma^-1) is subtracted.
     ``log_sum`` is the sum over the unlabeled rows of log-sum-exp of their posterior
-    scores, ``precise`` are the precise means at the point.
+    scores, ``weighted_means`` are the precision-weighted means at the point.
 
     log-sum-exp leaves out a term -1/2 z' M^-1 z / (1 - s) of every unlabeled row, and
     labeled rows have -1/2 (z - mu_k)' M^-1 (z - mu_k) / (1 - s). The second moment of
@@ -334,11 +337,11 @@ def marginal_log_likelihood(
     rank = problem.whitening.rank
     keep = 1 - problem.shrinkage
     r = point[:, 0]
-    pulled = np.add.reduce(precise.rows * labeled.means, axis=1)
-    gained = labeled.counts @ (2 * pulled - precise.along / r)
-    spread = weight * (rank + np.add.reduce(precise.along)) - gained
+    products = np.add.reduce(weighted_means.rows * labeled.means, axis=1)
+    gained = labeled.counts @ (2 * products - weighted_means.along / r)
+    spread = weight * (rank + np.add.reduce(weighted_means.along)) - gained
     log_priors = np.log(r) if problem.log_priors is None else problem.log_priors
-    log_det = precise.log_det + rank * math.log(keep) + problem.whitening.log_det
+    log_det = weighted_means.log_det + rank * math.log(keep) + problem.whitening.log_det
     return float(
         labeled.counts @ log_priors
         + log_sum

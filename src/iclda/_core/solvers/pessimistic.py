@@ -29,8 +29,8 @@ from ..gaussian import Gaussians
 from ..likelihood import (
     FLOOR,
     Objective,
-    change_of_precise_means,
-    precise_means,
+    change_of_precision_weighted_means,
+    precision_weighted_means,
     smallest_eigenvalue,
 )
 from ..problem import Problem
@@ -134,20 +134,20 @@ class Contrast(Objective):
         """
         if not smallest_eigenvalue(point) > FLOOR:
             return -np.inf, np.zeros_like(point)
-        precise = precise_means(point, is_for_newton=True)
+        weighted_means = precision_weighted_means(point, is_for_newton=True)
         r = point[:, 0]
         keep = 1 - self.shrinkage
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
-        value = precise.log_det / (2 * keep) - r @ log_priors
+        value = weighted_means.log_det / (2 * keep) - r @ log_priors
         value = value + np.vdot(self.scores, point) + self.constant
         gradient = self.scores.copy()
-        gradient[:, 0] -= log_priors - precise.along / (2 * keep * r)
-        gradient[:, 1:] -= precise.rows / keep
+        gradient[:, 0] -= log_priors - weighted_means.along / (2 * keep * r)
+        gradient[:, 1:] -= weighted_means.rows / keep
         return float(value), gradient
 
     def hessian_product(self, point: Array) -> Callable[[Array], Array]:
         """Map directions to changes of the gradient, differentiated term by term."""
-        precise = precise_means(point, is_for_newton=True)
+        weighted_means = precision_weighted_means(point, is_for_newton=True)
         keep = 1 - self.shrinkage
         r = point[:, 0]
         b = point[:, 1:]
@@ -155,11 +155,13 @@ class Contrast(Objective):
         def change(direction: Array) -> Array:
             dr = direction[..., 0]
             db = direction[..., 1:]
-            drows = change_of_precise_means(point, precise, direction)
-            dalong = (drows * b + precise.rows * db).sum(axis=-1)
+            drows = change_of_precision_weighted_means(point, weighted_means, direction)
+            dalong = (drows * b + weighted_means.rows * db).sum(axis=-1)
             dgradient = np.empty(direction.shape)
             dgradient[..., 1:] = -drows / keep
-            dgradient[..., 0] = (dalong - precise.along / r * dr) / (2 * keep * r)
+            dgradient[..., 0] = (dalong - weighted_means.along / r * dr) / (
+                2 * keep * r
+            )
             if self.log_priors is None:
                 dgradient[..., 0] -= dr / r
             return dgradient

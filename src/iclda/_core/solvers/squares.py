@@ -21,7 +21,7 @@ import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
 from .. import AnyArray, Array
-from ..likelihood import Objective, PreciseMeans
+from ..likelihood import Objective, PrecisionWeightedMeans
 from ..moments import Whitening
 from ..problem import LabeledSummary, Problem
 from . import Limits, Outcome, settings
@@ -70,7 +70,7 @@ class SquaresProblem(Problem):
         return True
 
     def posterior_scores(
-        self, point: Array, precise: PreciseMeans | None = None
+        self, point: Array, weighted_means: PrecisionWeightedMeans | None = None
     ) -> Array:
         return point
 
