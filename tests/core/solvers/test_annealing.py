@@ -22,28 +22,28 @@ def _ended(problem, held, scores):
 def test_no_step_of_the_annealing_loses_merit(n_classes):
     problem, held = _problem(n_classes)
     annealing = Annealing(problem.likelihood, held)
-    members = annealing.evaluate(StartMaker(problem, 0).first(16))
+    population = annealing.evaluate(StartMaker(problem, 0).first(16))
     tau = 0.05 * annealing.spread
     for _ in range(12):
-        before = members.merits(tau)
-        members = annealing.step(members, tau)
-        assert (members.merits(tau) >= before - 1e-9 * np.abs(before)).all()
+        before = population.merits(tau)
+        population = annealing.step(population, tau)
+        assert (population.merits(tau) >= before - 1e-9 * np.abs(before)).all()
 
 
 def test_the_annealing_ends_where_scores_are_gradients_over_tau():
     problem, held = _problem()
     annealing = Annealing(problem.likelihood, held)
-    members = annealing.evaluate(np.zeros((1, *held.labeled_point.shape)))
+    population = annealing.evaluate(np.zeros((1, *held.labeled_point.shape)))
     tau = annealing.spread
     for _ in range(200):
-        members = annealing.step(members, tau)
-    np.testing.assert_allclose(members.scores, members.gradients / tau, atol=1e-6)
+        population = annealing.step(population, tau)
+    np.testing.assert_allclose(population.scores, population.gradients / tau, atol=1e-6)
 
 
 def test_members_that_have_met_are_one():
     problem, held = _problem()
     scores = StartMaker(problem, 0).first(8)
-    members = _ended(problem, held, np.concatenate([scores, scores]))[1]
+    population = _ended(problem, held, np.concatenate([scores, scores]))[1]
     once = _ended(problem, held, scores)[1]
-    assert len(members.values) == len(once.values)
-    np.testing.assert_allclose(np.sort(members.values), np.sort(once.values))
+    assert len(population.values) == len(once.values)
+    np.testing.assert_allclose(np.sort(population.values), np.sort(once.values))

@@ -28,7 +28,7 @@ _MIN_SPREAD = 1e-3
 _SMALLEST_DIVISOR = 1e-300
 
 
-class Members(NamedTuple):
+class Population(NamedTuple):
     """A stack of S labelings, with the objective and its gradient at their points.
 
     Attributes
@@ -45,16 +45,16 @@ class Members(NamedTuple):
     values: Array
     step_sizes: Array
 
-    def take(self, index: AnyArray) -> Members:
+    def take(self, index: AnyArray) -> Population:
         """Return the labelings at some indices."""
-        return Members(*(array[index] for array in self))
+        return Population(*(array[index] for array in self))
 
-    def joined(self, other: Members) -> Members:
+    def joined(self, other: Population) -> Population:
         """Return these labelings and then those of another stack."""
         pairs = zip(self, other, strict=True)
-        return Members(*(np.concatenate(pair) for pair in pairs))
+        return Population(*(np.concatenate(pair) for pair in pairs))
 
-    def replace_where(self, is_replaced: AnyArray, other: Members) -> None:
+    def replace_where(self, is_replaced: AnyArray, other: Population) -> None:
         """Overwrite some labelings by those of another stack of the same size."""
         for array, other_array in zip(self, other, strict=True):
             array[is_replaced] = other_array[is_replaced]
@@ -93,7 +93,7 @@ class Annealing:
 
     def run(
         self, starts: Array, heights: tuple[float, ...], *, to_the_end: bool = False
-    ) -> tuple[Members, float]:
+    ) -> tuple[Population, float]:
         """Anneal starts, equal parts of which begin at each of the heights of tau.
 
         Return those that are left, and their tau. That is the smallest one or, unless
@@ -102,28 +102,28 @@ class Annealing:
         waiting = np.array_split(starts, min(len(starts), len(heights)))
         joining_taus = [height * self.spread for height in heights[: len(waiting)]]
         tau = joining_taus[0]
-        members: Members | None = None
+        population: Population | None = None
         n_steps = 0
         while True:
             # 1. Let the starts of this height join.
             while waiting and tau <= joining_taus[0]:
                 new = self.evaluate(waiting.pop(0))
                 joining_taus.pop(0)
-                members = new if members is None else members.joined(new)
-            assert members is not None
+                population = new if population is None else population.joined(new)
+            assert population is not None
 
             # 2. Move every start by a step.
-            members = self.step(members, tau)
+            population = self.step(population, tau)
             n_steps += 1
-            self.n_steps += len(members.values)
+            self.n_steps += len(population.values)
 
             # 3. Merge starts that have met.
             is_end = tau <= self.last_tau
             if is_end or n_steps % settings.STARTS.steps_between_merges == 0:
-                members = self.distinct(members, tau)
-            is_alone = len(members.values) == 1
+                population = self.distinct(population, tau)
+            is_alone = len(population.values) == 1
             if is_end or (is_alone and not waiting and not to_the_end):
-                return members, tau
+                return population, tau
 
             # 4. Lower tau. It stops at the height of the next starts, and is lowered to
             # it at once if a single start is left.
@@ -131,7 +131,7 @@ class Annealing:
             if joining_taus and (is_alone or tau < joining_taus[0]):
                 tau = joining_taus[0]
 
-    def evaluate(self, scores: Array) -> Members:
+    def evaluate(self, scores: Array) -> Population:
         """Label the rows by a stack of scores (S, K, 1 + rank)."""
         scores = scores - scores[:, -1:]
         points, log_sums = self._held.soft_points(scores)
@@ -139,7 +139,7 @@ class Annealing:
         unlabeled_parts = points - self._held.labeled_point
         # Entropy is log-sum-exp less the mean score under the labels.
         mean_scores = np.einsum("skd,skd->s", scores, unlabeled_parts)
-        return Members(
+        return Population(
             scores=scores,
             points=points,
             gradients=gradients - gradients[:, -1:],
@@ -148,27 +148,27 @@ class Annealing:
             step_sizes=np.full(len(values), settings.STARTS.first_step_size),
         )
 
-    def step(self, members: Members, tau: float) -> Members:
+    def step(self, population: Population, tau: float) -> Population:
         """Move each start towards the fixed point scores = gradient / tau.
 
         Starts whose merit would fall are not moved, and get a smaller step.
         """
         # 1. Evaluate the ends of the steps.
-        way_to_fixed_point = members.gradients / tau - members.scores
-        sizes = members.step_sizes[:, None, None]
-        trial = self.evaluate(members.scores + sizes * way_to_fixed_point)
-        trial.step_sizes[:] = _next_step_sizes(members, trial, tau)
+        way_to_fixed_point = population.gradients / tau - population.scores
+        sizes = population.step_sizes[:, None, None]
+        trial = self.evaluate(population.scores + sizes * way_to_fixed_point)
+        trial.step_sizes[:] = _next_step_sizes(population, trial, tau)
 
         # 2. Undo those that lower the merit by more than rounding, or to NaN.
-        merits = members.merits(tau)
+        merits = population.merits(tau)
         lowest_merits = merits - _MERIT_ROUNDING * np.abs(merits)
         is_undone = ~(trial.merits(tau) >= lowest_merits)
         if is_undone.any():
-            members.step_sizes[is_undone] *= settings.STARTS.refused_step_factor
-            trial.replace_where(is_undone, members)
+            population.step_sizes[is_undone] *= settings.STARTS.refused_step_factor
+            trial.replace_where(is_undone, population)
         return trial
 
-    def distinct(self, members: Members, tau: float) -> Members:
+    def distinct(self, population: Population, tau: float) -> Population:
         """Sort members by merit, and drop those that have met a better one or will.
 
         A member will meet a better one near to it if the merit on the straight line
@@ -178,15 +178,15 @@ class Annealing:
         """
         chosen = settings.STARTS
         # 1. Sort by merit. NaN comes last, and is dropped.
-        merits = members.merits(tau)
+        merits = population.merits(tau)
         n_finite = np.count_nonzero(np.isfinite(merits))
         order = np.argsort(-merits, kind="stable")
         order = order[: max(1, n_finite)]
-        members = members.take(order)
+        population = population.take(order)
         merits = merits[order]
 
         # 2. Find pairs of members that are near each other, the better one first.
-        distances = squared_distances(members.points)
+        distances = squared_distances(population.points)
         is_pair = np.triu(distances <= chosen.near_distance**2, 1)
         better, worse = np.nonzero(is_pair)
 
@@ -194,13 +194,13 @@ class Annealing:
         if len(better):
             have_met = distances[better, worse] <= chosen.met_distance**2
             lowest_merits = self._lowest_merits(
-                members.take(worse), members.take(better), tau
+                population.take(worse), population.take(better), tau
             )
             will_meet = lowest_merits >= merits[worse]
             is_pair[better, worse] = have_met | will_meet
-        return members.take(first_of_each(is_pair))
+        return population.take(first_of_each(is_pair))
 
-    def _lowest_merits(self, begins: Members, ends: Members, tau: float) -> Array:
+    def _lowest_merits(self, begins: Population, ends: Population, tau: float) -> Array:
         """Return the lowest merits at some points between pairs of members."""
         fractions = np.array(settings.STARTS.compared_fractions)[:, None]
         way = ends.points - begins.points
@@ -211,15 +211,15 @@ class Annealing:
         return np.asarray(merits.min(axis=0))
 
 
-def _next_step_sizes(members: Members, trial: Members, tau: float) -> Array:
+def _next_step_sizes(population: Population, trial: Population, tau: float) -> Array:
     """Return the step sizes of Barzilai and Borwein, (S,).
 
     With the change of the scores s, of the point p and of the residual y, which is
     scores - gradient / tau, the size is s'p / y'p.
     """
-    score_changes = trial.scores - members.scores
-    point_changes = trial.points - members.points
-    gradient_changes = trial.gradients - members.gradients
+    score_changes = trial.scores - population.scores
+    point_changes = trial.points - population.points
+    gradient_changes = trial.gradients - population.gradients
     residual_changes = score_changes - gradient_changes / tau
     numerators = np.einsum("skd,skd->s", score_changes, point_changes)
     denominators = np.einsum("skd,skd->s", residual_changes, point_changes)

@@ -236,6 +236,8 @@ class UpperBounds:
         log_first = self._first_log_weight * math.log(highest_r)
         log_second = self._second_log_weight * math.log(1 - lowest_r)
         largest += log_first + log_second
+
+        # From where the likelihood is largest in v, it falls as v does.
         loss = 2 * self._least_loss / self._keep
         log_v = math.log(min(1.0, 2 * loss / self.weight))
         while largest - self.weight / 2 * log_v - loss * math.exp(-log_v) > target:
@@ -248,11 +250,17 @@ class UpperBounds:
         curvatures = self._curvatures + multipliers[-1]
         det_shares = r * (1 - r)
         k = 2 * self._keep * det_shares * v
+
+        # The b (pairs, rank) that maximizes the bound of each pair.
         b = self._first - np.outer(r, self._total) - np.outer(k, scores[1:] / 2)
         b /= curvatures
+
+        # What does not depend on b, then the quadratic part and the sphere.
         sphere = det_shares * (1 - v) / k
         values = self._level(r) - self.weight / 2 * np.log(v) - scores[0] * r
-        values += (b**2 @ curvatures - self._loss(r)) / k + multipliers[-1] * sphere
+        squares = b**2 @ curvatures
+        quadratic_parts = (squares - self._loss(r)) / k
+        values += quadratic_parts + multipliers[-1] * sphere
         return _Pairs(values, b, k, sphere)
 
     def largest_bound(
@@ -282,18 +290,25 @@ class UpperBounds:
         # The softened value.
         shares = np.exp((pairs.values - largest) / tau)
         barrier = settings.PROOF.barrier_per_tau * tau
-        value = support + largest + tau * float(self._row_weights @ np.log1p(decay))
+        excess_over_rows = float(self._row_weights @ np.log1p(decay))
+        value = support + largest + tau * excess_over_rows
         log_barrier = barrier * math.log(smallest / self.weight)
-        value += tau * math.log(shares.sum()) - log_barrier
+        excess_over_pairs = math.log(shares.sum())
+        value += tau * excess_over_pairs - log_barrier
 
         # Its gradient: of the maximum over pairs, the support function and the barrier.
         shares /= shares.sum()
-        by_multiplier = pairs.sphere - (pairs.b**2).sum(axis=1) / pairs.k
+        squared_lengths = (pairs.b**2).sum(axis=1)
+        by_multiplier = pairs.sphere - squared_lengths / pairs.k
+        # Gradients (pairs, 1 + rank + 1) of the bounds, and their mean.
         by_pair = np.column_stack([-r, -pairs.b, by_multiplier])
         gradient = shares @ by_pair
-        apart = (by_pair - gradient) * np.sqrt(shares / tau)[:, None]
+        roots = np.sqrt(shares / tau)
+        apart = (by_pair - gradient) * roots[:, None]
+
         labels = np.where(leads >= 0, 1, decay) / (1 + decay)
-        gradient[:size] += self._labeled + (self._row_weights * labels) @ self._z
+        unlabeled = (self._row_weights * labels) @ self._z
+        gradient[:size] += self._labeled + unlabeled
         gradient[size] -= barrier / smallest
 
         # Its Hessian, in the same order. The maximum over pairs adds their spread about
@@ -301,12 +316,16 @@ class UpperBounds:
         hessian = apart.T @ apart
         spread = self._row_weights * decay / (1 + decay) ** 2 / tau
         hessian[:size, :size] += (self._z * spread[:, None]).T @ self._z
+
+        # The curvature by the scores of b, by both, and by the multiplier.
         inner = np.arange(1, size)
         mixed = shares @ pairs.b / curvatures
-        hessian[inner, inner] += shares @ pairs.k / (2 * curvatures)
+        mean_k = shares @ pairs.k
+        hessian[inner, inner] += mean_k / (2 * curvatures)
         hessian[inner, size] += mixed
         hessian[size, inner] += mixed
-        bends = 2 / pairs.k * (pairs.b**2 / curvatures).sum(axis=1)
+        scaled_squares = (pairs.b**2 / curvatures).sum(axis=1)
+        bends = 2 / pairs.k * scaled_squares
         hessian[size, size] += shares @ bends
         hessian[size, size] += barrier / smallest**2
         return _Softened(support + largest, value, gradient, hessian)
@@ -333,6 +352,8 @@ class UpperBounds:
         n_steps = 0
         while best_bound > target and n_steps < max_steps:
             n_steps += 1
+
+            # A step that lowers the bound too little is damped more, not taken.
             step = _newton_step(current, damping)
             slope = float(current.gradient @ step)
             ahead = self.largest_bound(multipliers + step, r, v, tau)
@@ -341,16 +362,20 @@ class UpperBounds:
                 raised = chosen.raised_damping_factor * damping
                 damping = max(raised, chosen.damping_after_failure)
                 continue
+
             multipliers = multipliers + step
             current = ahead
             damping = max(chosen.lowered_damping_factor * damping, chosen.min_damping)
             if current.largest < best_bound:
                 best_bound = current.largest
                 best_multipliers = multipliers
+
             # Stop where the predicted fall is far too small to reach the target.
             lack = current.value + slope - tau - target
             if -slope < chosen.min_fall_over_lack * lack:
                 break
+
+            # Soften less once the steps are hardly damped.
             if damping <= chosen.damping_after_failure and tau > min_tau:
                 tau = max(min_tau, chosen.tau_factor * tau)
                 current = self.largest_bound(multipliers, r, v, tau)
@@ -387,13 +412,21 @@ class UpperBounds:
         keep = self._keep
         (low_r, high_r), _ = cell.ends
         bend = (high_r - low_r) ** 2 / 8
-        inverse = (self._n_first / high_r**3 + self._n_second / (1 - low_r) ** 3) / keep
+
+        # The part that is constant in v is due to the level.
+        inverse_first = self._n_first / high_r**3
+        inverse_second = self._n_second / (1 - low_r) ** 3
+        inverse = (inverse_first + inverse_second) / keep
         log_first = self._first_log_weight / low_r**2
         log_second = self._second_log_weight / (1 - high_r) ** 2
         fixed = bend * max(0.0, log_first + log_second - inverse)
+
+        # The quadratic function of r over k has poles at 0 and 1.
+        negative_at_one = -bound.a_0 - bound.a_1 - bound.a_2
         at_zero = max(0.0, -bound.a_0) / low_r**3
-        at_one = max(0.0, -bound.a_0 - bound.a_1 - bound.a_2) / (1 - high_r) ** 3
+        at_one = max(0.0, negative_at_one) / (1 - high_r) ** 3
         over_v = bend * (at_zero + at_one) / keep
+
         times_v = bend * 4 * keep * bound.rise
         return fixed, over_v, times_v
 
@@ -412,15 +445,24 @@ class UpperBounds:
         for r in ends_of_r:
             k = 2 * self._keep * r * (1 - r)
             level = self._level(r) + bound.intercept + bound.slope * r + fixed
-            fall = (bound.a_0 + bound.a_1 * r + bound.a_2 * r**2) / k + over_v
+            quadratic = bound.a_0 + bound.a_1 * r + bound.a_2 * r**2
+            fall = quadratic / k + over_v
             growth = k * bound.rise + times_v
-            root = self.weight**2 / 4 + 4 * growth * fall
-            peak = -2 * fall / (half_weight + math.sqrt(root)) if root >= 0 else 0.0
-            for v in (low_v, high_v, min(max(peak, low_v), high_v)):
+
+            # Where the derivative by v vanishes, if it does.
+            discriminant = self.weight**2 / 4 + 4 * growth * fall
+            peak = 0.0
+            if discriminant >= 0:
+                peak = -2 * fall / (half_weight + math.sqrt(discriminant))
+            inner_v = min(max(peak, low_v), high_v)
+
+            for v in (low_v, high_v, inner_v):
                 value = level - half_weight * math.log(v) + fall / v + growth * v
                 candidates.append((float(value), r, v))
+
         value, r, v = max(candidates)
-        return CellBound(value, r, v, fixed + over_v / v + times_v * v)
+        error_of_r = fixed + over_v / v + times_v * v
+        return CellBound(value, r, v, error_of_r)
 
 
 def _newton_step(current: _Softened, damping: float) -> Array:
@@ -469,6 +511,8 @@ class _Search:
                 continue
             if width < chosen.min_cell_width:
                 return False
+
+            # Split where the bound loses most.
             max_error_of_r = chosen.splitting_share_of_lack * lack
             is_split_in_r = bound.error_of_r > max_error_of_r
             is_split_in_r = is_split_in_r or width_in_r > width_in_v

@@ -20,7 +20,7 @@ import numpy as np
 from ..likelihood import LabeledLikelihood
 from ..problem import Problem
 from . import Limits, Outcome, settings
-from .annealing import Annealing, Members, first_of_each, squared_distances
+from .annealing import Annealing, Population, first_of_each, squared_distances
 from .attainable import HeldRows, gap
 from .continuation import Effort
 from .newton import WorkLeft
@@ -147,13 +147,13 @@ def find_candidates(
     """
     if not _has_few_unknowns(problem):
         return _anneal_few(problem, held, n_starts, seed)
-    members, tau = _anneal_in_rounds(problem, held, n_starts, seed)
-    members = members.take(np.argsort(-members.values, kind="stable"))
+    population, tau = _anneal_in_rounds(problem, held, n_starts, seed)
+    population = population.take(np.argsort(-population.values, kind="stable"))
     if is_sample:
-        distances = squared_distances(members.points)
+        distances = squared_distances(population.points)
         is_near = distances <= settings.STARTS.near_distance**2
-        members = members.take(first_of_each(is_near))
-    return Candidates(members.scores[: settings.STARTS.n_followed], tau)
+        population = population.take(first_of_each(is_near))
+    return Candidates(population.scores[: settings.STARTS.n_followed], tau)
 
 
 def _anneal_few(
@@ -164,13 +164,13 @@ def _anneal_few(
     annealing = Annealing(problem.likelihood, held, chosen.cooling_of_many_unknowns)
     n_first = min(n_starts, chosen.n_starts_of_many_unknowns)
     starts = StartMaker(problem, seed).first(n_first)
-    members, tau = annealing.run(starts, chosen.heights[:1], to_the_end=True)
-    return Candidates(members.scores, tau)
+    population, tau = annealing.run(starts, chosen.heights[:1], to_the_end=True)
+    return Candidates(population.scores, tau)
 
 
 def _anneal_in_rounds(
     problem: Problem, held: HeldRows, n_starts: int, seed: int
-) -> tuple[Members, float]:
+) -> tuple[Population, float]:
     """Anneal few starts; while they disagree all of them, then variations of the best.
 
     Return the members that are left, and their tau.
@@ -194,24 +194,24 @@ def _anneal_in_rounds(
     # Scores at the last height, scaled to each of the heights of variations.
     factors = annealing.last_tau / annealing.spread / np.array(lower)
 
-    members, tau = annealing.run(starts[:n_first], (chosen.first_height,))
+    population, tau = annealing.run(starts[:n_first], (chosen.first_height,))
     min_gain = chosen.min_gain * problem.likelihood.weight
     n_idle = 0
     turn = 0
     while n_idle < chosen.max_idle_rounds and annealing.n_steps < max_steps:
-        if len(members.values) == 1:
+        if len(population.values) == 1:
             break
         if turn == 0:
             new_starts = starts[n_first:]
             heights = chosen.heights
         else:
-            parents = members.scores[: chosen.n_parents]
+            parents = population.scores[: chosen.n_parents]
             new_starts = maker.varied(parents, factors, n_varied, turn)
             heights = lower
         more, tau = annealing.run(new_starts, heights, to_the_end=True)
-        best = members.values.max()
-        members = annealing.distinct(members.joined(more), tau)
-        has_gained = members.values.max() > best + min_gain
+        best = population.values.max()
+        population = annealing.distinct(population.joined(more), tau)
+        has_gained = population.values.max() > best + min_gain
         n_idle = 0 if has_gained or turn == 0 else n_idle + 1
         turn += 1
-    return members, tau
+    return population, tau

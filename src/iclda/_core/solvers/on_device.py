@@ -36,23 +36,33 @@ class DeviceLabeling(Labeling):
     def n_near(self) -> int:
         xp = self.rows.place.xp
         largest_shares = xp.max(self.shares, axis=0)
-        return int(xp.count_nonzero(largest_shares < 1 - HARD))
+        is_near = largest_shares < 1 - HARD
+        return int(xp.count_nonzero(is_near))
 
     def product(self, direction: Array) -> Array:
         place = self.rows.place
         z = self.rows.z
-        # The change of the scores of every row becomes that of its shares.
+
+        # The change (K, n) of the scores of every row becomes that of its shares.
+        # It is overwritten, as memory on the device is short.
         change = place.put(direction) @ z.T
         change -= place.sum_over_classes(self.shares, change)
         change *= self._weighted_shares
-        return np.asarray(place.fetch(change @ z))
+
+        point_change = place.fetch(change @ z)
+        return np.asarray(point_change)
 
     def _between(self, k: int, j: int) -> Array:
         place = self.rows.place
+
+        # What every row counts between the two classes, (n,).
         spread = self._weighted_shares[k, :] * self.shares[j, :]
         root = place.xp.sqrt(spread)
+
+        # With rows (n, 1 + rank) scaled by the root the product is symmetric.
         scaled = self.rows.z * root[:, None]
-        return np.asarray(place.fetch(scaled.T @ scaled))
+        squares = place.fetch(scaled.T @ scaled)
+        return np.asarray(squares)
 
     def factor(self) -> None:
         return None
@@ -91,14 +101,17 @@ class DeviceSet:
     def _largest_entries(self) -> Array:
         """Largest absolute value in every column of z, (1 + rank,), in memory."""
         z = self.place.fetch(self.z)
-        return np.asarray(np.abs(z).max(axis=0, initial=0))
+        largest = np.abs(z).max(axis=0, initial=0)
+        return np.asarray(largest)
 
     # The protocol of attainable sets.
 
     def label(self, scores: Array, warm_start: SoftLabels | None = None) -> Labeling:
+        # Shares (K, n) and log sums (n,) stay on the device.
         shares, log_sums = self._soft_shares(scores)
         return DeviceLabeling(
             scores=scores,
+            # The product is not named: it is as large as the shares.
             point=self._points(shares * self.placed_weights),
             log_sum=float(self._sum(log_sums)),
             rows=self,
@@ -112,13 +125,17 @@ class DeviceSet:
 
     def hard_point(self, scores: Array) -> Array:
         # Scores that differ by rounding only tie: the first class gets the row.
+        # No score of a class is larger than these, (K,).
         largest_scores = np.abs(scores) @ self._largest_entries
         tie = ROUNDING * float(largest_scores.max())
+
         shares, _ = self.place.label(self._scores(scores), is_soft=False, tie=tie)
         return self._points(shares * self.placed_weights)
 
     def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
-        largest_scores = self.place.xp.max(self._scores(direction), axis=0)
+        xp = self.place.xp
+        # Every row, (n,), goes to the class with the largest score.
+        largest_scores = xp.max(self._scores(direction), axis=0)
         return float(self._sum(largest_scores))
 
     # What the protocol of held rows adds.
@@ -138,13 +155,19 @@ class DeviceSet:
         """Return the set of these rows if all others keep the labels of a labeling."""
         weighted_shares = labeling.shares * self.placed_weights
         own_sums = self.place.fetch(weighted_shares @ self.z)
+
+        # What is left of the point, (K, 1 + rank), is that of all other rows.
         sums_of_others = labeling.point - own_sums
         return DeviceSet(self.z, self.weights, sums_of_others, self.place)
 
     def soft_points(self, scores: Array) -> tuple[Array, Array]:
         shares, log_sums = self._soft_shares(scores)
+        # In place, as the shares (S, K, n) of a stack are large.
         shares *= self.placed_weights
-        return self._points(shares), self._sum(log_sums)
+
+        points = self._points(shares)
+        sums = self._sum(log_sums)
+        return points, sums
 
     def scores_of_rows(self, scores: Array) -> Array:
         return np.asarray(self.place.fetch(self._scores(scores)))
@@ -152,9 +175,14 @@ class DeviceSet:
     def shares(self, scores: Array) -> Array:
         placed_shares, _ = self._soft_shares(scores)
         shares = np.asarray(self.place.fetch(placed_shares))
-        return shares[1:] if len(shares) == 2 else shares
+
+        # Of two classes the shares of the second say it all.
+        if len(shares) == 2:
+            return shares[1:]
+        return shares
 
     def spread(self, gradient: Array) -> float:
+        # From the lowest to the highest score of each row, (n,).
         ranges = np.ptp(self.scores_of_rows(gradient), axis=0)
         return weighted_spread(ranges, self.weights)
 
@@ -167,9 +195,11 @@ class DeviceSet:
         """Return the scores (..., K, n) of all rows, on the device."""
         if scores.ndim == 2:
             return self.place.put(scores) @ self.z.T
-        # A single product for all scores of the stack.
+
+        # A single product for all scores of the stack, with S and K as one axis.
         *stack, width = scores.shape
-        flat = self.place.put(scores.reshape(-1, width)) @ self.z.T
+        flat_scores = scores.reshape(-1, width)
+        flat = self.place.put(flat_scores) @ self.z.T
         return self.place.xp.reshape(flat, (*stack, -1))
 
     def _points(self, weighted_shares: Any) -> Array:
@@ -177,10 +207,14 @@ class DeviceSet:
         if weighted_shares.ndim == 2:
             sums = self.place.fetch(weighted_shares @ self.z)
             return np.asarray(self.labeled_point + sums)
+
+        # A single product for the whole stack, with S and K as one axis.
         *stack, n_rows = weighted_shares.shape
         flat_shares = self.place.xp.reshape(weighted_shares, (-1, n_rows))
         flat_sums = self.place.fetch(flat_shares @ self.z)
-        return np.asarray(self.labeled_point + flat_sums.reshape(*stack, -1))
+
+        sums = flat_sums.reshape(*stack, -1)
+        return np.asarray(self.labeled_point + sums)
 
     def _sum(self, values: Any) -> Any:
         """Return the weighted sum over rows of values (..., n), in memory."""

@@ -54,12 +54,19 @@ class StartMaker:
 
         fixed = np.zeros((n_fixed, n_classes, width))
         fixed[0] = supervised_scores(self.problem)
+
         # Scores of 0, in fixed[1], give all classes equal shares.
+        # The starts after it give all rows to one class each.
+        alone = fixed[2:]
         classes = np.arange(n_alone)
-        fixed[2 + classes, classes, 0] = _ONE_CLASS_SCORE
+        alone[classes, classes, 0] = _ONE_CLASS_SCORE
+
         rng = np.random.default_rng([self.seed, 0])
         random = self._hyperplanes(rng, n_random)
-        return np.concatenate([fixed, random])[:n]
+
+        # There are always two fixed starts, even if n is 1.
+        starts = np.concatenate([fixed, random])
+        return starts[:n]
 
     def _hyperplanes(self, rng: np.random.Generator, n: int) -> Array:
         """Return n random scores.
@@ -69,11 +76,18 @@ class StartMaker:
         n_classes = self.problem.n_classes
         basis = self.problem.whitening.basis
         n_features = len(basis)
-        directions = rng.standard_normal((n, n_classes, n_features)) @ basis
+
+        # Drawn in the space of the features, whitened to (n, K, rank) at once: the
+        # features can be many more than the rank.
+        shape = (n, n_classes, n_features)
+        directions = rng.standard_normal(shape) @ basis
         offsets = rng.standard_normal((n, n_classes, 1))
-        log_sharpness = rng.uniform(*_LOG_SHARPNESS_RANGE, (n, 1, 1))
         hyperplanes = np.concatenate([offsets, directions], axis=-1)
-        return np.asarray(np.exp(log_sharpness) * hyperplanes)
+
+        lowest, highest = _LOG_SHARPNESS_RANGE
+        log_sharpness = rng.uniform(lowest, highest, size=(n, 1, 1))
+        sharpness = np.exp(log_sharpness)
+        return np.asarray(sharpness * hyperplanes)
 
     def varied(self, parents: Array, factors: Array, n: int, turn: int) -> Array:
         """Return n variations of the scores of parents.
@@ -89,47 +103,64 @@ class StartMaker:
         turn : seed of what is random, together with that of the starts
         """
         rng = np.random.default_rng([self.seed, turn])
-        factor_of_variation = _repeated(factors, n)[:, None, None]
-        first_indices = rng.integers(len(parents), size=n)
-        first_parents = parents[first_indices] * factor_of_variation
-        second_indices = rng.integers(len(parents), size=n)
-        second_parents = parents[second_indices] * factor_of_variation
-        noise = self._noise_for(first_parents, rng)
-
+        n_parents = len(parents)
         n_classes = self.problem.n_classes
+
+        # Every variation has two parents, (n, K, 1 + rank), at its own scale.
+        factor_of_variation = _repeated(factors, n)[:, None, None]
+        first_indices = rng.integers(n_parents, size=n)
+        first_parents = parents[first_indices] * factor_of_variation
+        second_indices = rng.integers(n_parents, size=n)
+        second_parents = parents[second_indices] * factor_of_variation
+
+        noise = self._noise_for(first_parents, rng)
         kinds: AnyArray = rng.permutation(n) % _N_KINDS
+
         varied = first_parents.copy()
         for i, kind in enumerate(kinds):
+            # Scores (K, 1 + rank) of the parents, and of the variation as a view.
+            first = first_parents[i]
+            second = second_parents[i]
+            scores = varied[i]
             one, other = rng.choice(n_classes, 2, replace=False)
+
             if kind == _ADD_NOISE:
-                varied[i] += noise[i]
+                scores += noise[i]
             elif kind == _SWAP_CLASSES:
-                varied[i, [one, other]] = first_parents[i, [other, one]]
+                scores[one] = first[other]
+                scores[other] = first[one]
             elif kind == _DROP_CLASS:
                 # With lower scores than those of the other class, it gets hardly any
                 # row.
-                varied[i, one] = first_parents[i, other]
-                varied[i, one, 0] -= _SCORE_REDUCTION_OF_DROPPED
+                scores[one] = first[other]
+                scores[one, 0] -= _SCORE_REDUCTION_OF_DROPPED
             else:
-                is_from_first = rng.random(n_classes)[:, None] < 0.5
-                varied[i] = np.where(is_from_first, first_parents[i], second_parents[i])
+                is_from_first = rng.random(n_classes) < 0.5
+                scores[:] = np.where(is_from_first[:, None], first, second)
+
         return varied
 
     def _noise_for(self, scores: Array, rng: np.random.Generator) -> Array:
         """Return random scores, whose lengths are random parts of those of scores."""
         n = len(scores)
         noise = self._hyperplanes(rng, n)
+
+        # Factors (n,) that would make the noise as long as the scores.
         squared_lengths = (scores**2).sum((1, 2))
-        squared_ratios = squared_lengths / (noise**2).sum((1, 2))
-        parts = rng.uniform(*_NOISE_LENGTH_RANGE, n)
-        factors = parts * np.sqrt(squared_ratios)
+        squared_noise_lengths = (noise**2).sum((1, 2))
+        length_ratios = np.sqrt(squared_lengths / squared_noise_lengths)
+
+        shortest, longest = _NOISE_LENGTH_RANGE
+        parts = rng.uniform(shortest, longest, size=n)
+        factors = parts * length_ratios
         return np.asarray(factors[:, None, None] * noise)
 
 
 def _repeated(values: Array, n: int) -> Array:
     """Return n numbers: every value, repeated as equally often as n allows."""
     parts = np.array_split(np.empty(n), len(values))
-    return np.repeat(values, [len(part) for part in parts])
+    counts = [len(part) for part in parts]
+    return np.repeat(values, counts)
 
 
 def supervised_scores(problem: Problem) -> Array:
