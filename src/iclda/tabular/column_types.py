@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -80,6 +80,26 @@ class ColumnType:
     arrow: str
     dtypes: str
     cells: str
+
+
+class Reason(NamedTuple):
+    """Why nothing can be learned from a column.
+
+    Attributes
+    ----------
+    holds : str
+        What the column holds, as it follows "holds".
+    way_out : str
+        What to do about it; empty if there is nothing to do but to leave it out.
+    """
+
+    holds: str
+    way_out: str = ""
+
+    def described(self, name: str) -> str:
+        """Say what the column of this name holds, and what to do about it."""
+        advice = f": {self.way_out}" if self.way_out else ""
+        return f"Column {name!r} holds {self.holds}{advice}."
 
 
 def _is_number(series: Any) -> bool:
@@ -164,10 +184,10 @@ def kinds_of(features: Any) -> dict[str, str]:
     return kinds
 
 
-def _unusable_error(reasons: dict[str, str]) -> ColumnError:
+def _unusable_error(reasons: dict[str, Reason]) -> ColumnError:
     """Make the error for columns of no type, with the way out."""
     names = list(reasons)[:_MAX_DESCRIBED_COLUMNS]
-    described = " ".join(f"Column {name!r} holds {reasons[name]}." for name in names)
+    described = " ".join(reasons[name].described(name) for name in names)
     n_more = len(reasons) - len(names)
     more = f" {n_more} more columns cannot be used." if n_more else ""
     sentence = "{described}{more} Or leave out {what}: {drop}."
@@ -181,7 +201,7 @@ def _unusable_error(reasons: dict[str, str]) -> ColumnError:
     return ColumnError(text, column=names[0])
 
 
-def kinds_and_reasons(features: Any) -> tuple[dict[str, str], dict[str, str]]:
+def kinds_and_reasons(features: Any) -> tuple[dict[str, str], dict[str, Reason]]:
     """Return the types of the usable columns, and why the others are of no use."""
     if not hasattr(features, "iloc"):
         class_name = f"{type(features).__module__}.{type(features).__name__}"
@@ -190,7 +210,7 @@ def kinds_and_reasons(features: Any) -> tuple[dict[str, str], dict[str, str]]:
             "and to_pandas() of other frames."
         )
     kinds: dict[str, str] = {}
-    reasons: dict[str, str] = {}
+    reasons: dict[str, Reason] = {}
     for name, count in Counter(features.columns).items():
         if count > 1 or not isinstance(name, str):
             raise ColumnError(
@@ -201,42 +221,46 @@ def kinds_and_reasons(features: Any) -> tuple[dict[str, str], dict[str, str]]:
         series = features[name]
         kind = next((each.name for each in COLUMN_TYPES if each.holds(series)), None)
         if kind is None:
-            reasons[name] = _reason_against(series) or "no values that can be used"
+            no_values = Reason("no values that can be used")
+            reasons[name] = _reason_against(series) or no_values
         else:
             kinds[name] = kind
     return kinds, reasons
 
 
-def _reason_against(series: Any) -> str | None:
-    """Return what a column of no use holds and what to do about it, else None."""
+def _reason_against(series: Any) -> Reason | None:
+    """Return why nothing can be learned from a column; None if something can."""
     present = series.dropna()
     usable = (str, bool, int, float, np.bool_, np.integer, np.floating)
     odd = next((value for value in present if not isinstance(value, usable)), None)
     if odd is not None:
-        return (
+        return Reason(
             "values that are neither numbers nor text nor dates without a time zone, "
-            f"for example {odd}: write dates as 2020-03-12, and times as numbers, for "
-            "example of hours"
+            f"for example {odd}",
+            way_out="write dates as 2020-03-12, and times as numbers, for example of "
+            "hours",
         )
 
     texts = [text for text in texts_of(present) if text is not None]
     not_numbers = [text for text in texts if number_in(text) is None]
     if texts and len(not_numbers) <= len(texts) / 2:
         example = not_numbers[0] if not_numbers else texts[0]
-        return (
+        return Reason(
             f"numbers, but text in {len(not_numbers)} of {len(texts)} rows, for "
-            f"example {example!r}: empty these cells if the number is unknown, or "
-            "write it with digits and a decimal point alone"
+            f"example {example!r}",
+            way_out="empty these cells if the number is unknown, or write it with "
+            "digits and a decimal point alone",
         )
 
     n_distinct = len(set(texts))
     are_all_distinct = 2 < n_distinct == len(texts)
     if are_all_distinct or n_distinct > max(_CATEGORIES_IN_ANY_TABLE, len(texts) / 2):
-        return (
+        return Reason(
             f"{n_distinct} different texts in {len(texts)} rows, for example "
-            f"{texts[0]!r}: nothing can be learned from names, ids or free text; group "
-            "them into categories, write numbers with digits and a decimal point alone "
-            "and dates as 2020-03-12"
+            f"{texts[0]!r}",
+            way_out="nothing can be learned from names, ids or free text; group them "
+            "into categories, write numbers with digits and a decimal point alone and "
+            "dates as 2020-03-12",
         )
     return None
 

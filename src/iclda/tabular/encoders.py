@@ -345,13 +345,9 @@ def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
 
 def _frequent_levels(texts: AnyArray) -> list[_Level]:
     """Return the levels of a column that have rows enough, most frequent first."""
-    n_rows = len(texts)
+    n_enough = _rows_enough(len(texts))
     counts = Counter(texts.tolist())
     n_gaps = counts.pop(None, 0)
-    n_enough_of_few = min(_MIN_LEVEL_ROWS, n_rows // _FEW_ROWS_PER_LEVEL_ROW)
-    n_enough = max(
-        _MIN_LEVEL_ROWS_OF_FEW, n_enough_of_few, n_rows // _ROWS_PER_LEVEL_ROW
-    )
 
     levels = []
     n_rare = 0
@@ -365,15 +361,25 @@ def _frequent_levels(texts: AnyArray) -> list[_Level]:
     return sorted(frequent, key=lambda level: (-level.n_rows, level.kind, level.text))
 
 
+def _rows_enough(n_rows: int) -> int:
+    """Return how many rows of a table of ``n_rows`` a level has to have."""
+    of_few_rows = min(_MIN_LEVEL_ROWS, n_rows // _FEW_ROWS_PER_LEVEL_ROW)
+    of_many_rows = n_rows // _ROWS_PER_LEVEL_ROW
+    return max(_MIN_LEVEL_ROWS_OF_FEW, of_few_rows, of_many_rows)
+
+
 def _indicators(coding: dict[str, Any], texts: AnyArray) -> Array:
     """Return columns of 0 and 1 for all levels of a column but the first."""
     rare_code = coding[_RARE]
     code_of_text = {None: coding[_GAPS], **coding["codes"]}
-    codes = [code_of_text.get(text, rare_code) for text in texts]
+    codes = np.array([code_of_text.get(text, rare_code) for text in texts], dtype=int)
+
     shares = np.array(coding["shares"], dtype=np.float64)
+    rows_of_levels = np.eye(len(shares))
     # A row for each code. The last row, the shares, is that of _UNKNOWN_CODE, -1.
-    row_of_code = np.vstack([np.eye(len(shares)), shares[None, :]])
-    return row_of_code[np.array(codes, dtype=int)][:, 1:]
+    row_of_code = np.vstack([rows_of_levels, shares])
+    indicators = row_of_code[codes]
+    return indicators[:, 1:]
 
 
 def _level_name(name: str, text: str | None) -> str:

@@ -147,18 +147,14 @@ def fit_table(
         warnings.simplefilter("always")
         model.fit(rows, table.labels)
         if not is_outside:
-            name, choice = model.steps[-1]
-            model.steps[-1] = (name, choice.estimator_)
+            choice = _unwrap(model)
         error_fields = _error_fields(model, table, choice)
 
     encoded = rows if is_array else model[:-1].transform(rows)
     bounds = safety_bounds(model[-1], encoded, table.labels)
     counts = Counter(table.labels[table.is_labeled].tolist())
     warning_texts = _warning_texts([record.message for record in caught], table)
-    # A method with proportions was given some, or FREE (``_without_labeled_shares``).
-    has_proportions = "proportions" in model[-1].get_params()
-    takes_shares_of_labels = priors is None and not has_proportions
-    if table.n_chosen and takes_shares_of_labels:
+    if table.n_chosen and priors is None and _takes_shares_of_labels(model[-1]):
         warning_texts.append(_chosen_shares_warning(table, is_outside))
     report = FitReport(
         command=command,
@@ -198,6 +194,24 @@ def _unfitted(
         proportions=proportions,
         random_state=seed,
     )
+
+
+def _unwrap(model: Pipeline) -> AutoLDA:
+    """Put the classifier that the fitted AutoLDA of a model chose into its place.
+
+    Return the AutoLDA.
+    """
+    step, choice = model.steps[-1]
+    model.steps[-1] = (step, choice.estimator_)
+    return choice
+
+
+def _takes_shares_of_labels(classifier: Any) -> bool:
+    """Return whether a classifier without priors takes class shares of the labels.
+
+    One with proportions was given some, or FREE (``_without_labeled_shares``).
+    """
+    return "proportions" not in classifier.get_params()
 
 
 def _chosen_shares_warning(table: Table, is_outside: bool) -> str:

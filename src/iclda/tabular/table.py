@@ -286,8 +286,7 @@ def _with_features(table: Table, file: DataReader, options: ReadOptions) -> Tabl
         _, unusable = kinds_and_reasons(features)
         features = features.drop(columns=list(unusable))
         for name, reason in unusable.items():
-            # What follows the colon is how to mend the column.
-            reasons[name] = f"holds {reason.partition(':')[0]}"
+            reasons[name] = f"holds {reason.holds}"
     known = {table.target, *options.ids, *features.columns}
     dropped = tuple(name for name in file.columns if name not in known)
     notes = tuple(
