@@ -145,6 +145,16 @@ def test_several_columns_that_cannot_be_used_can_be_left_out_at_once(tmp_path):
     )
 
 
+def test_the_note_on_a_column_shows_its_whole_example_also_with_a_colon(tmp_path):
+    names = [f"at {minute // 60:02}:{minute % 60:02}:00" for minute in range(50)]
+    frame = pd.DataFrame({"time": names, "x": np.arange(50) % 7})
+    frame["class"] = np.where(np.arange(50) % 2, "a", "b")
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    table = read_table(tmp_path / "data.csv", target="class", drop_unusable=True)
+    assert table.dropped == ("time",)
+    assert "'at 00:00:00'" in table.notes[0]
+
+
 def customers(n=240):
     """A table as people have it: numbers, text, booleans and gaps in all of them."""
     rng = np.random.default_rng(5)

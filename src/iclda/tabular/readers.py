@@ -7,7 +7,8 @@ of any size can be predicted; ``sha256`` tells whether two readers have the same
     file = open_data(Path("customers.csv"))
     require_columns(file, ["age", "kind"])
     file.hold(["age"], texts=["kind"])
-    ages, kinds = file.column("age"), file.column("kind")
+    ages = file.column("age")
+    kinds = file.column("kind")
 
 Here are also the errors that all readers raise: for columns that a file does not have,
 and for files that cannot be read.
