@@ -78,8 +78,10 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References ---------- D. Cai, X. He and J. Han, "Semi-supervised discriminant
-    analysis", IEEE International Conference on Computer Vision, 2007.
+    References
+    ----------
+    D. Cai, X. He and J. Han, "Semi-supervised discriminant analysis", IEEE
+    International Conference on Computer Vision, 2007.
 
     Examples
     --------

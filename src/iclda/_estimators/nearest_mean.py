@@ -236,9 +236,11 @@ class MomentConstrainedNearestMean(LinearGaussianClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References ---------- M. Loog and A. C. Jensen, "Semi-supervised nearest mean
-    classification through a constrained log-likelihood", IEEE Transactions on Neural
-    Networks and Learning Systems 26 (5), 2015.
+    References
+    ----------
+    M. Loog and A. C. Jensen, "Semi-supervised nearest mean classification through a
+    constrained log-likelihood", IEEE Transactions on Neural Networks and Learning
+    Systems 26 (5), 2015.
 
     Examples
     --------
