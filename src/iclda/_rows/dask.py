@@ -38,7 +38,7 @@ from .dask_tasks import (
 )
 from .dask_workers import Workers, workers_of
 from .memory import MemoryRows, sum_in_order
-from .protocol import Members, Request, WeightedRows, Weights
+from .protocol import Request, WeightedRows
 
 # Rows of all blocks together that are held here if workers do not keep the blocks:
 # twice a sample, so that none of them needs a pass.
@@ -92,19 +92,14 @@ class DaskSource:
         return source.rechunk({1: -1}) if self.is_array else source
 
 
-def open_rows(
-    X: Any,
-    request: Request,
-    weights: Weights = None,
-    is_member: Members = None,
-) -> DaskRows:
+def open_rows(X: Any, request: Request) -> DaskRows:
     """Return rows of a Dask array or dataframe, whose blocks are read once at first."""
     X = DaskSource.of(X)
     source = X.in_whole_rows(request)
     workers = workers_of(X.client, X.retries, X.timeout)
     if X.blocks is None or not X.blocks.is_held_by(workers):
         X.blocks = _open_blocks(source, X.is_array, request.name, workers)
-    return DaskRows(X.blocks, weights, is_member, request.n_threads)
+    return DaskRows(X.blocks, request.n_threads)
 
 
 def apply_to_rows(X: Any, function: RowsFunction, request: Request) -> Any:
@@ -222,13 +217,11 @@ class DaskBlocks:
 
 
 class DaskRows(WeightedRows):
-    """All rows of a source, or those that ``is_member`` marks."""
+    """The rows of all blocks of a source."""
 
-    def __init__(
-        self, blocks: DaskBlocks, weights: Weights, is_member: Members, n_threads: int
-    ) -> None:
+    def __init__(self, blocks: DaskBlocks, n_threads: int) -> None:
         first = blocks.infos[0]
-        super().__init__(int(blocks.offsets[-1]), first.n_features, weights, is_member)
+        super().__init__(int(blocks.offsets[-1]), first.n_features)
         self.feature_names = first.names
         self._blocks = blocks
         self._n_threads = n_threads

@@ -24,7 +24,7 @@ from .fused import FusedPasses, can_fuse
 from .places import Place, is_out_of_memory, place_of, to_host
 from .precision import label_sums_in, lost_to_rounding, round_origin
 from .progress import report_progress
-from .protocol import Members, Request, WeightedRows, Weights
+from .protocol import Request, WeightedRows
 from .threads import Result
 
 # Numbers of a block on the CPU.
@@ -38,12 +38,7 @@ _BLOCK_SHRINK_FACTOR = 8
 _MAX_MEAN_TO_VARIANCE = 100.0
 
 
-def open_rows(
-    X: Any,
-    request: Request,
-    weights: Weights = None,
-    is_member: Members = None,
-) -> ArrayRows:
+def open_rows(X: Any, request: Request) -> ArrayRows:
     """Return the rows of a device array, whose columns have no names."""
     name = request.name
     # Tensors of torch.
@@ -65,7 +60,7 @@ def open_rows(
         raise ValueError(
             f"Complex data not supported: {name} holds {X.dtype}. Split it in two."
         )
-    return ArrayRows(X, request, weights, is_member)
+    return ArrayRows(X, request)
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:
@@ -84,19 +79,13 @@ def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> A
 
 
 class ArrayRows(WeightedRows):
-    """All rows of a device array, or those that ``is_member`` marks.
+    """The rows of a device array.
 
     Blocks are in double precision, or in single precision if the device has no other.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        request: Request,
-        weights: Weights = None,
-        is_member: Members = None,
-    ) -> None:
-        super().__init__(int(X.shape[0]), int(X.shape[1]), weights, is_member)
+    def __init__(self, X: Any, request: Request) -> None:
+        super().__init__(int(X.shape[0]), int(X.shape[1]))
         self.place: Place = place_of(X)
         self._X = X
         self._name = request.name

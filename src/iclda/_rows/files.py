@@ -18,7 +18,7 @@ from .._messages import quoted_list
 from .checks import changed_error
 from .kinds import reader_of
 from .memory import TILES_PER_BLOCK, Block, BlockRows
-from .protocol import Members, Request, Weights
+from .protocol import Request
 from .readers import SHOWN_NAMES, Reader, Span
 from .reservoir import Reservoir
 from .threads import ITEMS_AHEAD, read_ahead
@@ -35,12 +35,7 @@ _SPARE_BLOCKS = ITEMS_AHEAD + 2
 _MAX_UNKNOWN_ROWS = 10**9
 
 
-def open_rows(
-    X: Any,
-    request: Request,
-    weights: Weights = None,
-    is_member: Members = None,
-) -> FileRows:
+def open_rows(X: Any, request: Request) -> FileRows:
     """Return the rows of a source, which are read a few at a time."""
     name = request.name
     # A reader of the user may be passed again, as another argument.
@@ -58,7 +53,7 @@ def open_rows(
             "among them: pass iclda.rows.open(..., columns=[...]), or a table as X."
         )
     request.check_width(reader.n_features)
-    return FileRows(reader, weights, is_member, request.n_threads)
+    return FileRows(reader, request.n_threads)
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> AnyArray:
@@ -100,16 +95,10 @@ def _equal_blocks(
 
 
 class FileRows(BlockRows):
-    """All rows of a reader, or those that ``is_member`` marks."""
+    """The rows of a reader."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        weights: Weights,
-        is_member: Members,
-        n_threads: int,
-    ) -> None:
-        super().__init__(reader.n_rows, reader.n_features, weights, is_member)
+    def __init__(self, reader: Reader, n_threads: int) -> None:
+        super().__init__(reader.n_rows, reader.n_features)
         self.feature_names = reader.feature_names
         self._reader = reader
         self._dtype = reader.find_dtype()
