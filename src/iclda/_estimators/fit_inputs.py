@@ -488,6 +488,7 @@ def find_unit_length(sources: Sequence[RowSource]) -> UnitLength:
     rows = ChainedRows(parts, sources[0].request.n_features or 0)
     sample, weights = rows.sample(_FRAME_ROWS, 0)
     with overflow_is_checked_later():
+        # Few rows are all in the sample: a pass over them is saved.
         if rows.n_rows <= len(sample):
             mean = weights @ sample / weights.sum()
             squares = weights @ (sample - mean) ** 2
@@ -517,6 +518,8 @@ def _check_unread_rows(sources: Iterable[RowSource]) -> None:
 def _labeled_source(source: RowSource, labels: Labels) -> tuple[RowSource, AnyArray]:
     """Return the labeled rows, and the codes of all rows of their source."""
     is_labeled = labels.is_labeled
+    # Many labeled rows stay on their device. Those of other sources are taken into
+    # memory, so that files and clusters are read only once for them.
     is_large = is_device_array(source.X) and is_labeled.sum() > _FRAME_ROWS
     if source.is_in_memory or is_large:
         return replace(source, is_member=is_labeled), labels.codes
@@ -540,6 +543,7 @@ def _find_frame(
 
 def _check_memory(n_features: int, n_classes: int, name: str) -> None:
     """Raise a FitError if there is not enough memory for the matrices of a fit."""
+    # Numbers in double precision have 8 bytes.
     needed = _MATRICES_HELD * 8.0 * (n_features**2 + n_features * n_classes)
     if needed <= _UNCHECKED_BYTES:
         return
@@ -560,13 +564,17 @@ def _available_memory() -> float:
     # This module of Python exists only where ``sysconf`` does.
     import resource
 
+    # The smallest of the memory of the machine, the limit of the process, and that of
+    # its container.
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     address_space, _ = resource.getrlimit(resource.RLIMIT_AS)
+    # A negative number stands for no limit.
     if address_space > 0:
         limits.append(address_space)
     container_limit = Path("/sys/fs/cgroup/memory.max")
     if container_limit.exists():
         text = container_limit.read_text().strip()
+        # Without a limit the file says max.
         if text.isdigit():
             limits.append(int(text))
     return min(limits)
