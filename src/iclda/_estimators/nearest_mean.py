@@ -1,4 +1,10 @@
-"""Nearest mean classification: Gaussian classes with one variance everywhere."""
+"""Nearest mean classification: Gaussian classes with one variance everywhere.
+
+These classes have a problem of their own, ``SphericalProblem``. The map to its
+coordinates is called ``whitening`` as in any problem, but does not whiten: it shifts
+the rows to their mean and divides all features, in the user's units, by one number.
+The ratios of the variances of features, and their correlations, stay as they are.
+"""
 
 from __future__ import annotations
 
