@@ -165,6 +165,8 @@ class Problem:
         weight
     start : scores that iterations begin with; None for those of the supervised fit
     labeled_rows : the labeled rows, for methods that use them one by one
+    has_network_features : whether rows are features of a network, in which neighbors
+        tend to have the same class
     """
 
     frame: Frame
@@ -177,6 +179,7 @@ class Problem:
     proportions: Array | None = None
     start: LinearRule | None = None
     labeled_rows: LabeledRows | None = None
+    has_network_features: bool = False
 
     # Whether one variance is that of all directions, so that no single one of them can
     # leave the likelihood without a maximum.

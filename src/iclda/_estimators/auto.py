@@ -39,7 +39,6 @@ from .._held_out import (
     stratified_folds,
 )
 from .._messages import FitError, NoUnlabeledRowsWarning, ParameterError, plural, say
-from .._rows.unit_length import MANY_FEATURES
 from .._system import one_thread_if_small
 from ..methods import FITTED, FROM_THE_SAFEST, Method, find_method, safety_rank
 from .base import LinearGaussianClassifier
@@ -53,6 +52,7 @@ from .fit_inputs import (
 )
 from .labels import FREE, plain
 from .linear_model import LinearModel
+from .views import AUTO_VIEW
 
 # Folds and repeats of the cross-validation, as in `iclda compare --fast`.
 _N_FOLDS = 10
@@ -291,9 +291,9 @@ def _trial_classifiers(
             proportions=_trial_proportions(inputs),
             seed=seed,
         )
-        if "normalize" in classifier.get_params():
+        if "view" in classifier.get_params():
             # The rows of a trial were scaled when they were prepared.
-            classifier.set_params(normalize=False)
+            classifier.set_params(view=None)
         limit_starts(classifier, trial.n_classes, trial.n_features, AUTO_BUDGET)
         classifiers.append(classifier)
     return classifiers
@@ -339,7 +339,7 @@ def _share_of_unlabeled(trial: Trial, inputs: FitInputs) -> float:
 
     With few features they hardly do, and the share counts as 1.
     """
-    if trial.n_features < MANY_FEATURES or not len(trial.unlabeled):
+    if not inputs.is_network or not len(trial.unlabeled):
         return 1.0
     return len(trial.unlabeled) / inputs.unlabeled.n_rows
 
@@ -348,7 +348,7 @@ def _inputs_for(chosen: Any, inputs: FitInputs) -> FitInputs:
     """Return the inputs as a chosen classifier takes them."""
     arguments = inputs.arguments.with_parameters(chosen)
     # The scaling was found when the inputs were prepared.
-    arguments = replace(arguments, normalize=inputs.unit or False)
+    arguments = replace(arguments, view=inputs.view)
     if chosen.n_features_in_ >= MIN_WIDE_FEATURES:
         # The classifier may be able to fit few rows in the space that they span.
         return prepare_opened(inputs.opened, arguments, chosen._needs)
@@ -387,6 +387,12 @@ class AutoLDA(LinearGaussianClassifier):
         Shrinkage of every method, as their own parameter; None for none.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    view : str, default="auto"
+        Map of the rows, learned without labels, before the fit: "standardize" divides
+        columns by their standard deviation, "whiten" also makes them uncorrelated,
+        "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
+        features in which curved boundaries are linear. "auto" normalizes features of a
+        network and standardizes tables. None leaves rows as they are.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
         Shares of the unlabeled rows that the classes get. The methods to choose from
         are then those that have this parameter. "free" is for labels of rows that were
@@ -398,9 +404,6 @@ class AutoLDA(LinearGaussianClassifier):
         all, with 64 features or more for the average alone.
     random_state : int, RandomState instance or None, default=None
         Draws folds and starts. None is a fixed seed: the same data give the same fit.
-    normalize : bool or "auto", default="auto"
-        Whether rows are scaled to length 1, about their mean if that is far from zero,
-        as suits features of a network. "auto": with 64 features or more.
     n_jobs : int, default=None
         Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
         says otherwise, -1 is all cores. The fit does not depend on it.
@@ -445,9 +448,8 @@ class AutoLDA(LinearGaussianClassifier):
         Shrinkage used.
     rank_ : int
         Rank of the covariance of all rows.
-    center_ : ndarray or None
-        Vector subtracted from rows before they are scaled to length 1; None if they are
-        not scaled. Means, covariance and coefficients are those of the scaled rows.
+    view_ : View or None
+        The fitted view. Coefficients, means and covariance are those of mapped rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -468,14 +470,14 @@ class AutoLDA(LinearGaussianClassifier):
     _own_constraints: ClassVar[dict[str, Any]] = {"methods": ["array-like", None]}
 
     shrinkage: Any = "auto"
+    view: str | None = AUTO_VIEW
     proportions: Any = None
     methods: Any = None
     random_state: Any = None
-    normalize: bool | str = "auto"
     n_jobs: int | None = None
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
-        methods = self._methods()
+        methods = self._methods(is_network=inputs.is_network)
         seed = self._seed()
         # The average alone needs no comparison: it tests itself as it weighs its
         # members.
@@ -545,7 +547,7 @@ class AutoLDA(LinearGaussianClassifier):
             seed=seed,
         )
         own = chosen.get_params(deep=False)
-        for name in ("normalize", "unlabeled", "n_jobs"):
+        for name in ("view", "unlabeled", "n_jobs"):
             if name in own:
                 chosen.set_params(**{name: getattr(self, name)})
         return chosen
@@ -555,11 +557,6 @@ class AutoLDA(LinearGaussianClassifier):
         model: LinearModel = self.estimator_._model_
         return model
 
-    @property
-    def center_(self) -> Array | None:
-        """Vector subtracted from rows before they are scaled to length 1, or None."""
-        return self._model_.center
-
     classes_ = _of_estimator("classes_")
     priors_ = _of_estimator("priors_")
     class_weights_ = _of_estimator("class_weights_")
@@ -568,6 +565,7 @@ class AutoLDA(LinearGaussianClassifier):
     coef_ = _of_estimator("coef_")
     intercept_ = _of_estimator("intercept_")
     shrinkage_ = _of_estimator("shrinkage_")
+    view_ = _of_estimator("view_")
     rank_ = _of_estimator("rank_")
 
     @property
@@ -576,7 +574,7 @@ class AutoLDA(LinearGaussianClassifier):
         check_is_fitted(self)
         return _estimate_of(self)
 
-    def _methods(self) -> list[Method]:
+    def _methods(self, *, is_network: bool) -> list[Method]:
         """Return the methods to choose from, the safest first.
 
         ParameterError if there are none.
@@ -585,7 +583,7 @@ class AutoLDA(LinearGaussianClassifier):
             named = [find_method(str(name)) for name in self.methods]
             # Each method once, in the order in which they are named.
             chosen = list(dict.fromkeys(named))
-        elif self.n_features_in_ >= MANY_FEATURES:
+        elif is_network:
             chosen = [find_method("average")]
         else:
             chosen = [method for method in FITTED if method.name in FROM_THE_SAFEST]

@@ -14,8 +14,9 @@ from .._system import one_thread_if_small
 from .averaging import HeldOut, average_rule, in_frame
 from .base import LinearGaussianClassifier
 from .fit import Fit, supervised_fit
-from .fit_inputs import Needs, is_normalized
+from .fit_inputs import Needs
 from .labels import FREE
+from .views import AUTO_VIEW
 
 # Attributes of a fit for which no label could be held out.
 _UNTESTED = {"error_": None, "error_interval_": None, "loss_": None, "n_tested_": 0}
@@ -48,14 +49,17 @@ class AverageLDA(LinearGaussianClassifier):
         that for all rows. None is 0.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    view : str, default="auto"
+        Map of the rows, learned without labels, before the fit: "standardize" divides
+        columns by their standard deviation, "whiten" also makes them uncorrelated,
+        "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
+        features in which curved boundaries are linear. "auto" normalizes features of a
+        network and standardizes tables. None leaves rows as they are.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
         Shares of the classes among the unlabeled rows, if they are known: all three
         kinds of EM approach them. "auto" is the same as None: the average learns them.
         "free" leaves out the member that approaches the shares among the labels, and
         suits labels of rows that were chosen, not drawn at random.
-    normalize : bool or "auto", default="auto"
-        Whether rows are scaled to length 1, about their mean if that is far from zero,
-        which suits features of a network. "auto" scales with 64 features or more.
     n_jobs : int, default=None
         Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
         says otherwise, -1 is all cores. The fit does not depend on it.
@@ -95,9 +99,8 @@ class AverageLDA(LinearGaussianClassifier):
         Shrinkage used.
     rank_ : int
         Rank of the covariance of all rows.
-    center_ : ndarray or None
-        Vector subtracted from rows before they are scaled to length 1; None if they are
-        not scaled. Means, covariance and coefficients are those of the scaled rows.
+    view_ : View or None
+        The fitted view. Coefficients, means and covariance are those of mapped rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -116,14 +119,12 @@ class AverageLDA(LinearGaussianClassifier):
         labeled_rows=True,
         positive_priors=True,
         learned_proportions=False,
-        supervised=(
-            "SupervisedLDA of the same shrinkage and, with many features, scaled rows"
-        ),
+        supervised=("SupervisedLDA of the same shrinkage and view"),
     )
 
     shrinkage: Any = "auto"
+    view: str | None = AUTO_VIEW
     proportions: Any = None
-    normalize: bool | str = "auto"
     n_jobs: int | None = None
 
     def _solve(self, problem: Problem) -> Fit:
@@ -151,7 +152,7 @@ class AverageLDA(LinearGaussianClassifier):
         # The fits of the cross-validation read a sample of the unlabeled rows. On
         # features of a network more of them would help, on tables hardly.
         share_of_unlabeled = 1.0
-        if is_normalized(self.normalize, self.n_features_in_):
+        if problem.has_network_features:
             share_of_unlabeled = held_out.n_unlabeled / problem.unlabeled.n_rows
         # The bootstrap draws rows by their index. They are sorted, so that the estimate
         # does not depend on the order in which they were passed.

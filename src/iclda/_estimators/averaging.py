@@ -48,7 +48,6 @@ from .._held_out import (
 )
 from .._messages import FitError
 from .._rows.memory import MemoryRows
-from .._rows.unit_length import MANY_FEATURES
 
 # Rounds of EM: after these, further rounds change few labels.
 _N_ROUNDS = 20
@@ -306,7 +305,7 @@ def _find_neighbors(problem: Problem, labeled: Labeled) -> _Neighbors | None:
     for many labels, and if all rows are equal.
     """
     rows, _, weights = labeled
-    if rows.shape[1] < MANY_FEATURES or len(rows) > _MAX_ROWS_IN_GRAPH:
+    if not problem.has_network_features or len(rows) > _MAX_ROWS_IN_GRAPH:
         return None
     sample, sample_weights = problem.unlabeled.sample(_MAX_ROWS_IN_GRAPH, 0)
     # Distances are those in the user's units. Copies of a row would be its only

@@ -37,6 +37,7 @@ from .._core.solvers.supervised import gains_over, supervised_reference
 from .._messages import plural, warn
 from .._rows import backend_of
 from .._rows.kinds import in_memory, is_device_array
+from .._rows.views import VIEWS
 from .diagnosis import (
     GainBounds,
     NotConvergedWarning,
@@ -73,6 +74,7 @@ from .labels import (
 from .linear_model import GaussianModel, LeastSquaresModel, LinearModel, moved_like
 from .predictions import RowFunction
 from .rows_reader import RowsReader
+from .views import AUTO_VIEW
 
 _FitMethod = TypeVar("_FitMethod", bound=Callable[..., Any])
 
@@ -88,7 +90,7 @@ _CONSTRAINTS: dict[str, Any] = {
         StrOptions({LABELED, EQUAL, LEARNED, FREE}),
         None,
     ],
-    "normalize": [StrOptions({"auto"}), "boolean"],
+    "view": [StrOptions({AUTO_VIEW, *VIEWS}), None],
     "unlabeled": "no_validation",
     "unlabeled_weight": [Interval(Real, 0, MAX_REAL_PARAMETER, closed="right")],
     "max_iter": AT_LEAST_ONE,
@@ -115,6 +117,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     priors: Any = None
     shrinkage: Any = None
     unlabeled: Any = -1
+    view: str | None = None
 
     def _solve(self, problem: Problem) -> Fit:
         """Fit a prepared problem. Nothing is stored.
@@ -316,18 +319,16 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     def _store(self, fit: Fit, inputs: FitInputs) -> None:
         """Set the fitted attributes, in the user's units."""
         classes = inputs.labels.classes
-        center = None if inputs.unit is None else inputs.unit.center
         model: LinearModel
         if isinstance(fit.model, Gaussians):
-            model = GaussianModel(classes, center, fit.model)
+            model = GaussianModel(classes, inputs.view, fit.model)
         else:
-            model = LeastSquaresModel(classes, center, fit.model, inputs.frame)
+            model = LeastSquaresModel(classes, inputs.view, fit.model, inputs.frame)
         attributes = {**fit.attributes, **model.fitted_attributes()}
         if fit.outcome is not None:
             attributes["converged_"] = fit.outcome is Outcome.CONVERGED
             attributes["outcome_"] = fit.outcome.name.lower()
-        if hasattr(self, "normalize"):
-            attributes["center_"] = center
+        attributes["view_"] = inputs.view
         # An earlier fit may have left a covariance that this one does not form.
         self.__dict__.pop("covariance_", None)
         self.__dict__.update(attributes, classes_=classes, _model_=model)
@@ -530,7 +531,7 @@ class LinearGaussianClassifier(
             arguments.with_parameters(self),
             shrinkage=self.shrinkage_,
             proportions=None,
-            normalize=model.unit or False,
+            view=model.view,
         )
         needs = Needs(all_features=True, positive_priors=self._needs.positive_priors)
         inputs = prepare(RowsReader(self), as_fitted, needs, is_first=False)

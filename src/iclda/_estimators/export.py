@@ -6,11 +6,21 @@ import json
 from typing import Any
 
 import numpy as np
+from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 from .._core import AnyArray, Array
+from .._rows.views import (
+    KernelMap,
+    LinearMap,
+    Standardization,
+    UnitLength,
+    View,
+    steps_of,
+)
 from .._system import require, versions
 from .linear_model import GaussianModel
 
@@ -50,20 +60,43 @@ def to_sklearn(classifier: Any, model: GaussianModel) -> Any:
     # Without these, ``transform`` does not know how many directions there are.
     exported._max_components = model.n_components
     exported._n_features_out = model.n_components
-    exported.n_features_in_ = classifier.n_features_in_
-    if hasattr(classifier, "feature_names_in_"):
-        exported.feature_names_in_ = classifier.feature_names_in_.copy()
-    if model.center is None:
+    exported.n_features_in_ = len(frame.scale)
+    if model.view is None:
+        if hasattr(classifier, "feature_names_in_"):
+            exported.feature_names_in_ = classifier.feature_names_in_.copy()
         return exported
-    return make_pipeline(_centering(model.center), Normalizer(), exported)
+    steps = [step for view in steps_of(model.view) for step in _as_sklearn(view)]
+    return make_pipeline(*steps, exported)
 
 
-def _centering(center: Array) -> StandardScaler:
-    """Return a fitted scaler that only subtracts a vector."""
-    scaler = StandardScaler(with_std=False)
+def _as_sklearn(view: View) -> list[Any]:
+    """Return fitted transformers of scikit-learn that map rows as a view does."""
+    if isinstance(view, Standardization):
+        return [_scaler(view.center, view.scale)]
+    if isinstance(view, UnitLength):
+        return [_scaler(view.center, None), Normalizer()]
+    if isinstance(view, LinearMap):
+        linear = PCA()
+        linear.mean_ = view.center.copy()
+        linear.components_ = view.matrix.T.copy()
+        linear.n_features_in_ = len(view.center)
+        return [linear]
+    assert isinstance(view, KernelMap)
+    kernel = Nystroem(gamma=view.gamma, n_components=len(view.landmarks))
+    kernel.components_ = view.landmarks.copy()
+    kernel.component_indices_ = np.arange(len(view.landmarks))
+    kernel.normalization_ = view.projection.T.copy()
+    kernel.n_features_in_ = view.landmarks.shape[1]
+    kernel._n_features_out = view.n_features
+    return [kernel]
+
+
+def _scaler(center: Array, scale: Array | None) -> StandardScaler:
+    """Return a fitted scaler; without a scale it only subtracts the center."""
+    scaler = StandardScaler(with_std=scale is not None)
     scaler.mean_ = center.copy()
-    scaler.scale_ = None
-    scaler.var_ = None
+    scaler.scale_ = None if scale is None else scale.copy()
+    scaler.var_ = None if scale is None else scale**2
     scaler.n_features_in_ = len(center)
     return scaler
 
@@ -75,9 +108,10 @@ def to_onnx(classifier: Any, model: GaussianModel, dtype: Any) -> Any:
     element = _element_type(onnx, dtype)
     classes = classifier.classes_
     labels = _label_tensor(onnx, classes)
+    steps = _graph_steps(onnx, model, element)
     tensors = [
-        onnx.numpy_helper.from_array(array, name)
-        for name, array in _constants(model).items()
+        onnx.numpy_helper.from_array(np.ascontiguousarray(array), name)
+        for name, array in steps.constants.items()
     ]
 
     # What goes in and what comes out; the number of rows is open.
@@ -90,7 +124,7 @@ def to_onnx(classifier: Any, model: GaussianModel, dtype: Any) -> Any:
 
     name = type(classifier).__name__
     graph = helper.make_graph(
-        _nodes(onnx, element, is_scaled=model.center is not None),
+        steps.nodes,
         name,
         [rows],
         [label, probabilities],
@@ -106,21 +140,6 @@ def to_onnx(classifier: Any, model: GaussianModel, dtype: Any) -> Any:
     )
     helper.set_model_props(exported, _metadata(classifier))
     return exported
-
-
-def _constants(model: GaussianModel) -> dict[str, AnyArray]:
-    """Return the numbers of a fit by their names in ``_nodes``."""
-    rule = model.score_rule
-    constants = {
-        "origin": model.frame.origin,
-        "scale": model.frame.scale,
-        "coef": np.ascontiguousarray(rule.coef),
-        "intercept": rule.intercept,
-    }
-    if model.center is not None:
-        constants["center"] = model.center
-        constants["shortest"] = np.full(1, _MIN_DIVISOR)
-    return constants
 
 
 def _metadata(classifier: Any) -> dict[str, str]:
@@ -159,28 +178,74 @@ def _label_tensor(onnx: Any, classes: AnyArray) -> Any:
     return onnx.helper.make_tensor("classes", kind, [len(texts)], texts)
 
 
-def _nodes(onnx: Any, element: int, *, is_scaled: bool) -> list[Any]:
+class _GraphSteps:
+    """Operations of a graph, one after another, and the constants they use."""
+
+    def __init__(self, onnx: Any) -> None:
+        self.nodes: list[Any] = []
+        self.constants: dict[str, AnyArray] = {}
+        self._make_node = onnx.helper.make_node
+
+    def cast(self, name: str, element: int, *, result: str = "") -> str:
+        """Add a conversion to a type of ONNX."""
+        return self.add("Cast", name, result=result, to=element)
+
+    def add(
+        self, operation: str, *inputs: Any, result: str = "", **options: Any
+    ) -> str:
+        """Add an operation and return the name of its result.
+
+        Inputs are names of earlier results, or arrays, which become constants.
+        """
+        names = []
+        for value in inputs:
+            name = value
+            if not isinstance(value, str):
+                name = f"constant_{len(self.constants)}"
+                self.constants[name] = np.asarray(value, dtype=np.float64)
+            names.append(name)
+        result = result or f"result_{len(self.nodes)}"
+        self.nodes.append(self._make_node(operation, names, [result], **options))
+        return result
+
+
+def _graph_steps(onnx: Any, model: GaussianModel, element: int) -> _GraphSteps:
     """Return the operations between rows and probabilities.
 
     All are in double precision, about the origin of the fit.
     """
-    node = onnx.helper.make_node
-    nodes = [node("Cast", ["X"], ["rows"], to=onnx.TensorProto.DOUBLE)]
-    if is_scaled:
-        nodes += [
-            node("Sub", ["rows", "center"], ["moved"]),
-            node("ReduceL2", ["moved"], ["length"], axes=[1]),
-            node("Max", ["length", "shortest"], ["divisor"]),
-            node("Div", ["moved", "divisor"], ["scaled"]),
-        ]
-    return [
-        *nodes,
-        node("Sub", ["scaled" if is_scaled else "rows", "origin"], ["centered"]),
-        node("Div", ["centered", "scale"], ["in_frame"]),
-        node("MatMul", ["in_frame", "coef"], ["products"]),
-        node("Add", ["products", "intercept"], ["scores"]),
-        node("ArgMax", ["scores"], ["code"], axis=1, keepdims=0),
-        node("Gather", ["classes", "code"], ["label"]),
-        node("Softmax", ["scores"], ["shares"], axis=1),
-        node("Cast", ["shares"], ["probabilities"], to=element),
-    ]
+    steps = _GraphSteps(onnx)
+    rows = steps.cast("X", onnx.TensorProto.DOUBLE)
+    if model.view is not None:
+        for view in steps_of(model.view):
+            rows = _add_view(steps, view, rows)
+    centered = steps.add("Sub", rows, model.frame.origin)
+    in_frame = steps.add("Div", centered, model.frame.scale)
+    rule = model.score_rule
+    products = steps.add("MatMul", in_frame, rule.coef)
+    scores = steps.add("Add", products, rule.intercept)
+    code = steps.add("ArgMax", scores, axis=1, keepdims=0)
+    steps.add("Gather", "classes", code, result="label")
+    shares = steps.add("Softmax", scores, axis=1)
+    steps.cast(shares, element, result="probabilities")
+    return steps
+
+
+def _add_view(steps: _GraphSteps, view: View, rows: str) -> str:
+    """Add the operations of a view, and return the name of the mapped rows."""
+    if isinstance(view, Standardization):
+        return steps.add("Div", steps.add("Sub", rows, view.center), view.scale)
+    if isinstance(view, LinearMap):
+        return steps.add("MatMul", steps.add("Sub", rows, view.center), view.matrix)
+    if isinstance(view, UnitLength):
+        moved = steps.add("Sub", rows, view.center)
+        length = steps.add("ReduceL2", moved, axes=[1])
+        return steps.add("Div", moved, steps.add("Max", length, [_MIN_DIVISOR]))
+    assert isinstance(view, KernelMap)
+    # |x - l|^2 = |x|^2 - 2 x l + |l|^2 for a row x and a landmark l.
+    lengths = steps.add("ReduceSumSquare", rows, axes=[1])
+    products = steps.add("MatMul", rows, -2.0 * view.landmarks.T)
+    squares = steps.add("Add", products, (view.landmarks**2).sum(axis=1))
+    squares = steps.add("Max", steps.add("Add", squares, lengths), [0.0])
+    kernel = steps.add("Exp", steps.add("Mul", squares, [-view.gamma]))
+    return steps.add("MatMul", kernel, view.projection)

@@ -34,7 +34,7 @@ from .._messages import ColumnError, FitError, ParameterError, say
 from .._rows.chained import ChainedRows
 from .._rows.checks import column_of
 from .._rows.kinds import in_memory, is_device_array
-from .._rows.unit_length import MANY_FEATURES, UnitLength
+from .._rows.views import UnitLength, View
 from .averaging import LearnedShares, learn_shares
 from .labels import (
     LEARNED,
@@ -46,6 +46,7 @@ from .labels import (
     resolve_proportions,
 )
 from .rows_reader import RowSource, RowsReader, as_read
+from .views import find_view, hold_network_features
 
 # The frame is chosen from this many labeled rows, and as many unlabeled ones.
 _FRAME_ROWS = 4096
@@ -57,9 +58,6 @@ MIN_WIDE_FEATURES = 256
 _MATRICES_HELD = 8
 # Memory is not checked for matrices that take less than this.
 _UNCHECKED_BYTES = 2**30
-# Rows are scaled about their mean if its squared length exceeds this share of their
-# variance.
-_FAR_FROM_ZERO = 0.25
 # Smallest share that the labeled rows of a class may have in the weight of all rows.
 _MIN_CLASS_SHARE = 1e-12
 # A shrinkage of 1 would leave nothing to learn.
@@ -110,8 +108,8 @@ class Needs:
 class Arguments:
     """What the user passed to ``fit``, and the parameters that say how to read it.
 
-    ``name`` is the class name of the classifier, for messages. ``normalize`` may also
-    be the scaling of an earlier fit.
+    ``name`` is the class name of the classifier, for messages. ``view`` may also be
+    the view of an earlier fit.
     """
 
     X: Any
@@ -124,7 +122,7 @@ class Arguments:
     priors: Any = None
     shrinkage: Any = None
     proportions: Any = None
-    normalize: bool | str | UnitLength = False
+    view: str | View | None = None
     unlabeled_weight: float = 1.0
 
     def with_parameters(self, classifier: Any) -> Arguments:
@@ -164,8 +162,10 @@ class FitInputs:
     frame : Frame
     space : FeatureSpace
         All features or, for few rows of many features, the space that they span.
-    unit : UnitLength or None
-        How rows are scaled.
+    view : View or None
+        How rows are mapped before they are fitted.
+    is_network : bool
+        Whether the rows were taken for features of a network.
     """
 
     arguments: Arguments
@@ -180,11 +180,16 @@ class FitInputs:
     proportions: Array | None
     frame: Frame
     space: FeatureSpace
-    unit: UnitLength | None
+    view: View | None
+    is_network: bool
 
     @property
     def feature_names(self) -> AnyArray | None:
-        return self.opened[0].request.feature_names
+        """Names of the features that are fitted; None if they have none."""
+        names = self.opened[0].request.feature_names
+        if self.view is None or self.view.keeps_columns:
+            return names
+        return np.array([f"{i} of the view" for i in range(self.view.n_features)])
 
     @property
     def n_labeled(self) -> int:
@@ -257,6 +262,7 @@ class FitInputs:
             n_left_out=self.space.n_left_out,
             proportions=self.proportions,
             labeled_rows=self.labeled_rows if self.needs.labeled_rows else None,
+            has_network_features=self._keeps_neighbors,
         )
         # Unweighted rows in memory were not searched for NaN and infinity when they
         # were opened, because the sums of all rows show them.
@@ -271,6 +277,12 @@ class FitInputs:
             self.labeled, self.frame, self.space.n_left_out, moments_of_all
         )
         return replace(problem, shrinkage=automatic)
+
+    @property
+    def _keeps_neighbors(self) -> bool:
+        """Whether rows are features of a network that the view leaves as they are."""
+        is_kept = self.view is None or isinstance(self.view, UnitLength)
+        return self.is_network and is_kept
 
     def _unlabeled_moments(self) -> Moments:
         with overflow_is_checked_later():
@@ -356,8 +368,8 @@ def prepare_opened(
 ) -> FitInputs:
     """Check the labels, weights, priors and proportions of opened rows.
 
-    The rows are scaled to unit length and reduced to the space that they span, where
-    that is called for, and the frame is chosen.
+    The rows are mapped by the view and reduced to the space that they span, where that
+    is called for, and the frame is chosen.
     """
     # Labels, and what the user says of the classes.
     labels, weights = _labels_and_weights(arguments, opened[0].n_rows)
@@ -365,12 +377,13 @@ def prepare_opened(
     shares = _shares_of_labels(labels, weights)
     proportions = resolve_proportions(arguments.proportions, labels.classes, shares)
 
-    # The rows that the fit reads. Scaling comes before the reduction: it takes all
-    # features, and the span is that of the scaled rows.
+    # The rows that the fit reads. The view comes before the reduction: it takes all
+    # features, and the span is that of the mapped rows.
     sources = _weighted_sources(opened, arguments, labels, weights)
-    unit = _unit_of(arguments.normalize, sources)
-    if unit is not None:
-        sources = [source.scaled(unit) for source in sources]
+    is_network = hold_network_features(sources)
+    view = find_view(arguments.view, sources, is_network=is_network)
+    if view is not None:
+        sources = [source.viewed(view) for source in sources]
     is_shrunk = bool(arguments.shrinkage)
     space = _find_space(sources, labels, needs, is_shrunk=is_shrunk)
     if space is not None:
@@ -379,7 +392,7 @@ def prepare_opened(
         _check_unread_rows(sources)
 
     # How they are summed: labeled rows, unlabeled rows, and the frame of both.
-    n_features = sources[0].request.n_features or 0
+    n_features = sources[0].n_features
     _check_memory(n_features, len(labels.classes), arguments.name)
     unlabeled = ChainedRows(
         [source.rows for source in sources], n_features, arguments.unlabeled_weight
@@ -399,7 +412,8 @@ def prepare_opened(
         proportions=proportions,
         frame=frame,
         space=FeatureSpace(frame) if space is None else replace(space, reduced=frame),
-        unit=unit,
+        view=view,
+        is_network=is_network,
     )
 
 
@@ -458,50 +472,6 @@ def _log_priors(priors: Any, classes: AnyArray, needs: Needs) -> Array | None:
         )
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(values))
-
-
-def _unit_of(
-    normalize: bool | str | UnitLength, sources: Sequence[RowSource]
-) -> UnitLength | None:
-    """Return the scaling of the rows to length 1, or None if they are not scaled."""
-    if isinstance(normalize, UnitLength):
-        return normalize
-    n_features = sources[0].request.n_features or 0
-    if not is_normalized(normalize, n_features):
-        return None
-    return find_unit_length(sources)
-
-
-def is_normalized(normalize: bool | str, n_features: int) -> bool:
-    """Return whether rows are scaled to length 1."""
-    if normalize == "auto":
-        return n_features >= MANY_FEATURES
-    return bool(normalize)
-
-
-def find_unit_length(sources: Sequence[RowSource]) -> UnitLength:
-    """Return the scaling of rows to length 1.
-
-    It is about their mean if that is far from zero, and otherwise about zero.
-    """
-    parts = [replace(source, is_member=None).rows for source in sources]
-    rows = ChainedRows(parts, sources[0].request.n_features or 0)
-    sample, weights = rows.sample(_FRAME_ROWS, 0)
-    with overflow_is_checked_later():
-        # Few rows are all in the sample: a pass over them is saved.
-        if rows.n_rows <= len(sample):
-            mean = weights @ sample / weights.sum()
-            squares = weights @ (sample - mean) ** 2
-            variance = float(squares @ np.ones(len(mean)) / weights.sum())
-        else:
-            frame = frame_of(sample)
-            moments = rows.moments(frame)
-            mean = frame.restore(moments.mean)
-            variance = float((np.diag(moments.covariance) * frame.scale**2).sum())
-        is_far = mean @ mean > _FAR_FROM_ZERO * variance
-    if not np.isfinite(variance):
-        find_non_finite(sources)
-    return UnitLength(mean if is_far else np.zeros_like(mean))
 
 
 def _check_unread_rows(sources: Iterable[RowSource]) -> None:

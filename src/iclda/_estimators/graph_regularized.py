@@ -38,6 +38,12 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
         them.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    view : str, default=None
+        Map of the rows, learned without labels, before the fit: "standardize" divides
+        columns by their standard deviation, "whiten" also makes them uncorrelated,
+        "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
+        features in which curved boundaries are linear. "auto" normalizes features of a
+        network and standardizes tables. None leaves rows as they are.
     n_neighbors : int, default=5
         Number of neighbors: two rows are joined if one is among those of the other.
         Equal rows count as one, with the weight of all.
@@ -73,6 +79,8 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
         held.
     rank_ : int
         Number of features.
+    view_ : View or None
+        The fitted view. Coefficients, means and covariance are those of mapped rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

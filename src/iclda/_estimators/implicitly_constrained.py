@@ -50,6 +50,12 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         means, and for all rows.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    view : str, default=None
+        Map of the rows, learned without labels, before the fit: "standardize" divides
+        columns by their standard deviation, "whiten" also makes them uncorrelated,
+        "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
+        features in which curved boundaries are linear. "auto" normalizes features of a
+        network and standardizes tables. None leaves rows as they are.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
         Shares of the unlabeled rows that the classes get, in the order of ``classes_``,
         or class -> share; a pair instead of a share is the least and the largest one.
@@ -128,6 +134,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         Shrinkage used.
     rank_ : int
         Rank of the covariance of all rows.
+    view_ : View or None
+        The fitted view. Coefficients, means and covariance are those of mapped rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

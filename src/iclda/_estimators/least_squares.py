@@ -45,6 +45,12 @@ class LeastSquaresClassifier(LinearClassifier):
     ----------
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    view : str, default=None
+        Map of the rows, learned without labels, before the fit: "standardize" divides
+        columns by their standard deviation, "whiten" also makes them uncorrelated,
+        "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
+        features in which curved boundaries are linear. "auto" normalizes features of a
+        network and standardizes tables. None leaves rows as they are.
 
     Attributes
     ----------
@@ -56,6 +62,8 @@ class LeastSquaresClassifier(LinearClassifier):
         Intercepts of the linear scores.
     rank_ : int
         Rank of the covariance of the labeled rows.
+    view_ : View or None
+        The fitted view. Coefficients, means and covariance are those of mapped rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -136,6 +144,12 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     ----------
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    view : str, default=None
+        Map of the rows, learned without labels, before the fit: "standardize" divides
+        columns by their standard deviation, "whiten" also makes them uncorrelated,
+        "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
+        features in which curved boundaries are linear. "auto" normalizes features of a
+        network and standardizes tables. None leaves rows as they are.
     variant : {"labeled", "projected"}, default="labeled"
         Which of the two.
     max_iter : int, default=200
@@ -174,6 +188,8 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
         ``NotConvergedWarning``.
     rank_ : int
         Rank of the covariance of all rows.
+    view_ : View or None
+        The fitted view. Coefficients, means and covariance are those of mapped rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -248,6 +264,12 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
     ----------
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    view : str, default=None
+        Map of the rows, learned without labels, before the fit: "standardize" divides
+        columns by their standard deviation, "whiten" also makes them uncorrelated,
+        "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
+        features in which curved boundaries are linear. "auto" normalizes features of a
+        network and standardizes tables. None leaves rows as they are.
     labels : {"hard", "soft"}, default="hard"
         Hard labels are the class of the largest prediction, soft ones the shares that
         are nearest to the predictions: for two classes, predictions clipped to [0, 1].
@@ -284,6 +306,8 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
         ``NotConvergedWarning``.
     rank_ : int
         Rank of the covariance of all rows.
+    view_ : View or None
+        The fitted view. Coefficients, means and covariance are those of mapped rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

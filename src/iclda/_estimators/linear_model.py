@@ -23,7 +23,7 @@ from .._core.gaussian import Gaussians
 from .._core.labelsums import LinearRule
 from .._rows.kinds import is_device_array
 from .._rows.places import place_of
-from .._rows.unit_length import UnitLength
+from .._rows.views import Standardization, View
 from . import predictions
 from .predictions import RowFunction
 
@@ -32,15 +32,11 @@ from .predictions import RowFunction
 class LinearModel:
     """Linear scores of classes. Subclasses say where they come from.
 
-    ``center`` is what rows are scaled to length 1 about; None: they are not scaled.
+    ``view`` is how rows are mapped before they are scored; None: not at all.
     """
 
     classes: AnyArray
-    center: Array | None
-
-    @property
-    def unit(self) -> UnitLength | None:
-        return None if self.center is None else UnitLength(self.center)
+    view: View | None
 
     @property
     def frame(self) -> Frame:
@@ -93,7 +89,7 @@ class LinearModel:
         return self._scores_by(self.score_rule)
 
     def _scores_by(self, rule: LinearRule) -> RowFunction:
-        return predictions.linear_scores(rule, self.frame).of_scaled(self.unit)
+        return predictions.linear_scores(rule, self.frame).of_viewed(self.view)
 
 
 @dataclass(frozen=True)
@@ -170,15 +166,18 @@ class GaussianModel(LinearModel):
     def is_far(self, rows: AnyArray, n_deviations: float) -> AnyArray | None:
         """Mark cells (n, d) that lie many standard deviations from the training mean.
 
-        None where rows are scaled to length 1 first: single cells mean little there.
+        None where a view mixes the columns: single cells mean little there.
         """
-        if self.center is not None:
+        rows = np.asarray(rows, dtype=np.float64)
+        if isinstance(self.view, Standardization):
+            rows = self.view(rows)
+        elif self.view is not None:
             return None
         # Deviations of all rows: within classes and between them.
         mean = self.priors @ self.means
         between = self.priors @ (self.means - mean) ** 2
         deviations = np.sqrt(self.variances + between)
-        distances = np.abs(np.asarray(rows, dtype=np.float64) - mean)
+        distances = np.abs(rows - mean)
         is_beyond = distances > n_deviations * deviations
         # Any value would be far from the mean of a constant column.
         return np.asarray(is_beyond & (deviations > 0))
@@ -197,7 +196,7 @@ class GaussianModel(LinearModel):
         # Scores are those of ``coef_`` and ``intercept_``.
         coef, intercept = self.gaussians.linear_scores
         rule = LinearRule(coef.T, intercept, is_soft=True)
-        return predictions.scores(rule).of_scaled(self.unit)
+        return predictions.scores(rule).of_viewed(self.view)
 
     def discriminants(self) -> RowFunction:
         """Return coordinates along the directions that separate the classes best."""
@@ -207,7 +206,7 @@ class GaussianModel(LinearModel):
 
     def log_joint(self) -> RowFunction:
         """Return the log of prior times density in every class, (n, K)."""
-        return predictions.log_joint(self.gaussians).of_scaled(self.unit)
+        return predictions.log_joint(self.gaussians).of_viewed(self.view)
 
     def log_density(self) -> RowFunction:
         """Return the log of the sum over classes of prior times density, (n,)."""

@@ -36,6 +36,12 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
         by Chen et al. for the labeled rows, about class means, on which the fit rests.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    view : str, default=None
+        Map of the rows, learned without labels, before the fit: "standardize" divides
+        columns by their standard deviation, "whiten" also makes them uncorrelated,
+        "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
+        features in which curved boundaries are linear. "auto" normalizes features of a
+        network and standardizes tables. None leaves rows as they are.
     variant : str, default="invariant"
         The map A: "invariant", "symmetric" or "means-shifted"; or "likelihood". With
         T_l and T the total covariances of the labeled and of all rows:
@@ -77,6 +83,8 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
         How it ended: "converged", or a reason listed in ``NotConvergedWarning``.
     rank_ : int
         Rank of the covariance of all rows.
+    view_ : View or None
+        The fitted view. Coefficients, means and covariance are those of mapped rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -53,6 +53,12 @@ class NearestMean(LinearGaussianClassifier):
         them.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    view : str, default=None
+        Map of the rows, learned without labels, before the fit: "standardize" divides
+        columns by their standard deviation, "whiten" also makes them uncorrelated,
+        "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
+        features in which curved boundaries are linear. "auto" normalizes features of a
+        network and standardizes tables. None leaves rows as they are.
 
     Attributes
     ----------
@@ -75,6 +81,8 @@ class NearestMean(LinearGaussianClassifier):
         0: there is nothing to shrink.
     rank_ : int
         Number of features.
+    view_ : View or None
+        The fitted view. Coefficients, means and covariance are those of mapped rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -115,6 +123,12 @@ class ExpectationMaximizationNearestMean(LinearGaussianClassifier):
         them.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    view : str, default=None
+        Map of the rows, learned without labels, before the fit: "standardize" divides
+        columns by their standard deviation, "whiten" also makes them uncorrelated,
+        "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
+        features in which curved boundaries are linear. "auto" normalizes features of a
+        network and standardizes tables. None leaves rows as they are.
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row relative to a labeled one.
     max_iter : int, default=None
@@ -159,6 +173,8 @@ class ExpectationMaximizationNearestMean(LinearGaussianClassifier):
         0: there is nothing to shrink.
     rank_ : int
         Number of features.
+    view_ : View or None
+        The fitted view. Coefficients, means and covariance are those of mapped rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -207,6 +223,12 @@ class MomentConstrainedNearestMean(LinearGaussianClassifier):
         them.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    view : str, default=None
+        Map of the rows, learned without labels, before the fit: "standardize" divides
+        columns by their standard deviation, "whiten" also makes them uncorrelated,
+        "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
+        features in which curved boundaries are linear. "auto" normalizes features of a
+        network and standardizes tables. None leaves rows as they are.
     variant : {"variance-kept", "variance-anew"}, default="variance-anew"
         The variance: of the labeled rows about their own class means, or about the
         shifted ones, which maximizes the likelihood.
@@ -237,6 +259,8 @@ class MomentConstrainedNearestMean(LinearGaussianClassifier):
         0: there is nothing to shrink.
     rank_ : int
         Number of features.
+    view_ : View or None
+        The fitted view. Coefficients, means and covariance are those of mapped rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -30,6 +30,12 @@ class NormalizedLDA(LinearGaussianClassifier):
         means, and for all rows.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    view : str, default=None
+        Map of the rows, learned without labels, before the fit: "standardize" divides
+        columns by their standard deviation, "whiten" also makes them uncorrelated,
+        "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
+        features in which curved boundaries are linear. "auto" normalizes features of a
+        network and standardizes tables. None leaves rows as they are.
     n_jobs : int, default=None
         Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config
         says otherwise, -1 is all cores. The fit does not depend on it.
@@ -57,6 +63,8 @@ class NormalizedLDA(LinearGaussianClassifier):
         Number of times all unlabeled rows were read.
     rank_ : int
         Rank of the covariance of all rows.
+    view_ : View or None
+        The fitted view. Coefficients, means and covariance are those of mapped rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

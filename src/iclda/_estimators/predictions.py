@@ -19,7 +19,7 @@ from .._core.frame import Frame
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LexicographicRule, LinearRule, lexicographic_shares
 from .._rows.places import to_host
-from .._rows.unit_length import UnitLength
+from .._rows.views import View, as_floating
 
 # With more classes than this, their codes do not fit into a byte.
 _MAX_BYTE_CLASSES = 255
@@ -62,12 +62,18 @@ class RowFunction:
         """Return the function whose results are made of these numbers."""
         return replace(self, of_numbers=of_numbers)
 
-    def of_scaled(self, unit: UnitLength | None) -> RowFunction:
-        """Return the function of rows that are scaled first."""
-        if unit is None:
+    def of_viewed(self, view: View | None) -> RowFunction:
+        """Return the function of rows that a view maps first."""
+        if view is None:
             return self
         of_block = self.of_block
-        return replace(self, of_block=lambda rows: of_block(unit(rows)))
+
+        def of_mapped(rows: Any) -> Any:
+            return of_block(view(as_floating(rows)))
+
+        # NaN and infinity in any column show in all features of a view that mixes them.
+        uses_all = self.uses_all_features or not view.keeps_columns
+        return replace(self, of_block=of_mapped, uses_all_features=uses_all)
 
 
 def scores(rule: LinearRule) -> RowFunction:

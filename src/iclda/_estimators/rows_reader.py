@@ -25,7 +25,7 @@ from .._rows.checks import check_finite, column_of, not_finite_error, refuse_rep
 from .._rows.kinds import is_device_array, package_and_type
 from .._rows.memory import MemoryRows, concatenate
 from .._rows.protocol import Request
-from .._rows.unit_length import UnitLength
+from .._rows.views import View
 from .labels import is_missing
 from .predictions import RowFunction
 
@@ -39,7 +39,7 @@ class RowSource:
     X : array or object
         The rows as an array, or what a backend reads them from.
     request : Request
-        What the fit wants of the rows: their features, threads, scaling.
+        What the fit wants of the rows: their features, threads, view.
     opened : WeightedRows or None
         All rows, opened by a backend; None for an array in memory.
     weights : (n_rows,), optional
@@ -58,6 +58,17 @@ class RowSource:
     def n_rows(self) -> int:
         """Exact number of rows, members or not; some backends have to read to count."""
         return len(self.X) if self.opened is None else self.opened.count()
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, as the view of the rows gives them."""
+        view = self.request.view
+        return (self.request.n_features or 0) if view is None else view.n_features
+
+    @property
+    def keeps_columns(self) -> bool:
+        """Whether every feature is a column of the rows."""
+        return self.request.view is None or self.request.view.keeps_columns
 
     @property
     def is_in_memory(self) -> bool:
@@ -89,23 +100,33 @@ class RowSource:
             rows = MemoryRows(self.X, weights, is_member, n_threads=n_threads)
         else:
             rows = self.opened.restricted(weights, is_member)
-        rows.unit = self.request.unit
+        rows.view = self.request.view
         return rows
 
     def held(self, is_member: AnyArray) -> RowSource:
-        """Return the marked rows as an array in memory, scaled if that is wanted."""
+        """Return the marked rows as an array in memory, mapped by the view."""
         weights = None if self.weights is None else self.weights[is_member]
-        if self.opened is None and self.request.unit is None:
+        if self.opened is None and self.request.view is None:
             return RowSource(self.X[is_member], self.request, weights=weights)
-        # A sample as large as their number has all rows, in their order, and scaled.
+        # A sample as large as their number has all rows, in their order, and mapped.
         rows, _ = self._rows(None, is_member).sample(int(is_member.sum()), 0)
-        return RowSource(rows, replace(self.request, unit=None), weights=weights)
+        return RowSource(rows, self._mapped_request, weights=weights)
 
-    def scaled(self, unit: UnitLength) -> RowSource:
-        """Scale rows as they are read; fewer rows than features are scaled at once."""
+    def viewed(self, view: View) -> RowSource:
+        """Map rows as they are read; fewer rows than features are mapped at once."""
+        source = replace(self, request=replace(self.request, view=view))
         if self.opened is None and len(self.X) < self.X.shape[1]:
-            return replace(self, X=unit(np.asarray(self.X, dtype=np.float64)))
-        return replace(self, request=replace(self.request, unit=unit))
+            mapped = view(np.asarray(self.X, dtype=np.float64))
+            return replace(self, X=mapped, request=source._mapped_request)
+        return source
+
+    @property
+    def _mapped_request(self) -> Request:
+        """The request for rows that were mapped already."""
+        names = self.request.feature_names if self.keeps_columns else None
+        return replace(
+            self.request, view=None, n_features=self.n_features, feature_names=names
+        )
 
     def check_finite(self) -> None:
         """Raise a ValueError that names row and column of NaN or infinity.

@@ -27,6 +27,12 @@ class SelfLearningLDA(LinearGaussianClassifier):
         means, and for all rows.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    view : str, default=None
+        Map of the rows, learned without labels, before the fit: "standardize" divides
+        columns by their standard deviation, "whiten" also makes them uncorrelated,
+        "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
+        features in which curved boundaries are linear. "auto" normalizes features of a
+        network and standardizes tables. None leaves rows as they are.
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row relative to a labeled one.
     max_iter : int, default=1000
@@ -68,6 +74,8 @@ class SelfLearningLDA(LinearGaussianClassifier):
         Shrinkage used.
     rank_ : int
         Rank of the covariance of all rows.
+    view_ : View or None
+        The fitted view. Coefficients, means and covariance are those of mapped rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

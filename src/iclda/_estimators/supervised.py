@@ -26,6 +26,12 @@ class SupervisedLDA(LinearGaussianClassifier):
         "auto" by Chen et al. for all classes together, about their means.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    view : str, default=None
+        Map of the rows, learned without labels, before the fit: "standardize" divides
+        columns by their standard deviation, "whiten" also makes them uncorrelated,
+        "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
+        features in which curved boundaries are linear. "auto" normalizes features of a
+        network and standardizes tables. None leaves rows as they are.
 
     Attributes
     ----------
@@ -48,6 +54,8 @@ class SupervisedLDA(LinearGaussianClassifier):
         Shrinkage used.
     rank_ : int
         Rank of the covariance of the labeled rows within their classes.
+    view_ : View or None
+        The fitted view. Coefficients, means and covariance are those of mapped rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

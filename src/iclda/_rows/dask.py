@@ -229,7 +229,7 @@ class DaskRows(WeightedRows):
     def moments(self, frame: Frame) -> Moments:
         # A worker has the rows of a block in memory, and sums them as any others.
         sums_of = partial(MemoryRows.moments, frame=frame)
-        return self._sums(lambda info: sums_of) or no_moments(self.n_features)
+        return self._sums(lambda info: sums_of) or no_moments(self.n_mapped_features)
 
     def label_sums(
         self,
@@ -253,7 +253,7 @@ class DaskRows(WeightedRows):
             )
 
         total: LabelSums | None = self._sums(sums_of)
-        return total or no_label_sums(rule.n_classes, self.n_features)
+        return total or no_label_sums(rule.n_classes, self.n_mapped_features)
 
     def _sums(self, sums_of: Callable[[BlockInfo], SumsFunction]) -> Any:
         """Return the sum of a function of the members of blocks; None without rows.
@@ -271,7 +271,7 @@ class DaskRows(WeightedRows):
                 info=info,
                 sums_of=sums_of(info),
                 n_threads=self._n_threads,
-                unit=self.unit,
+                view=self.view,
             )
             for info in infos
         ]

@@ -137,12 +137,12 @@ def sum_block(
     info: BlockInfo,
     sums_of: SumsFunction,
     n_threads: int,
-    unit: Any,
+    view: Any,
 ) -> Any:
     """Return sums of the members of a block; ``choice`` is their weights and mask."""
     rows = read_block(block, info)
     members = MemoryRows(rows, *choice, n_threads=n_threads)
-    members.unit = unit
+    members.view = view
     with np.errstate(over="ignore", invalid="ignore"):
         sums = sums_of(members)
     # NaN and infinity show in the sums: rows are searched for them only then.

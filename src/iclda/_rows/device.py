@@ -115,7 +115,7 @@ class ArrayRows(WeightedRows):
     @cached_property
     def _fused(self) -> FusedPasses | None:
         # Kernels read rows as they are.
-        is_fused = self.unit is None and can_fuse(self._X)
+        is_fused = self.view is None and can_fuse(self._X)
         return FusedPasses(self._X, self._device_weights) if is_fused else None
 
     @cached_property
@@ -142,7 +142,7 @@ class ArrayRows(WeightedRows):
 
     def moments(self, frame: Frame) -> Moments:
         if self.n_rows == 0:
-            return no_moments(self.n_features)
+            return no_moments(self.n_mapped_features)
         if self._known_moments is not None:
             known_frame, known = self._known_moments
             if known_frame is frame:
@@ -188,7 +188,7 @@ class ArrayRows(WeightedRows):
         near: Near | None = None,
     ) -> LabelSums:
         if self.n_rows == 0:
-            return no_label_sums(rule.n_classes, self.n_features)
+            return no_label_sums(rule.n_classes, self.n_mapped_features)
         # Rounding must not change labels: a device may round every product otherwise.
         if isinstance(rule, LinearRule):
             rule = rule.tied_at_rounding()
@@ -352,10 +352,10 @@ class ArrayRows(WeightedRows):
         rows = self._take(self._X, index)
         # In double precision the subtraction converts rows without another copy.
         is_converted = place.is_double and place.xp.isdtype(rows.dtype, "real floating")
-        if self.unit is not None or not is_converted:
+        if self.view is not None or not is_converted:
             rows = place.xp.astype(rows, place.dtype)
-        if self.unit is not None:
-            rows = self.unit(rows)
+        if self.view is not None:
+            rows = self.view(rows)
         u = (rows - place.put(frame.origin)) / place.put(frame.scale)
         weights = self._device_weights
         if weights is not None:

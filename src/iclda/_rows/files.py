@@ -179,7 +179,7 @@ class FileRows(BlockRows):
     # Some rows.
 
     def _first_rows(self) -> AnyArray | None:
-        return self._looked if self.unit is None else None
+        return self._looked if self.view is None else None
 
     def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
         """Return rows and indices, from the sample of the first pass if it serves."""

@@ -167,8 +167,8 @@ class BlockRows(WeightedRows):
                 index = begin + inside
             # A slice of rows in double precision is a view: nothing is copied.
             rows = part[inside].astype(np.float64, copy=False)
-            if self.unit is not None:
-                rows = self.unit(rows)
+            if self.view is not None:
+                rows = self.view(rows)
             weights = None if self._weights is None else self._weights[index]
             yield Tile(rows, weights, index)
 
@@ -191,7 +191,7 @@ class BlockRows(WeightedRows):
                 for tile in self._tiles(block)
             )
 
-        return self._add_up(in_frame) or no_moments(self.n_features)
+        return self._add_up(in_frame) or no_moments(self.n_mapped_features)
 
     def _moments_from_zero(self, frame: Frame) -> Moments | None:
         """Return the moments from sums about zero, which need no copy of the rows.
@@ -243,7 +243,7 @@ class BlockRows(WeightedRows):
 
         def of_block(block: Block) -> LabelSums:
             near_parts: list[Array] = []
-            tally = Tally(used_rule, self.n_features, centers)
+            tally = Tally(used_rule, self.n_mapped_features, centers)
             for tile in self._tiles(block):
                 rows = tile.rows
                 summed = rows if sums_raw else frame.apply(rows)
@@ -259,7 +259,7 @@ class BlockRows(WeightedRows):
 
         total = self._add_up(of_block)
         if total is None:
-            return no_label_sums(rule.n_classes, self.n_features)
+            return no_label_sums(rule.n_classes, self.n_mapped_features)
         # Popped, so that the parts are freed once they are joined.
         in_row_order = (near_by_start.pop(start) for start in sorted(near_by_start))
         total = replace(total, near=_joined(in_row_order))
@@ -284,7 +284,8 @@ class BlockRows(WeightedRows):
 
     def _of_members(self, of_tile: Callable[[Tile], AnyArray]) -> AnyArray:
         # A tile without rows gives the shape and dtype of the results, even of none.
-        empty = of_tile(Tile(np.zeros((0, self.n_features)), None, slice(0, 0)))
+        no_rows = np.zeros((0, self.n_mapped_features))
+        empty = of_tile(Tile(no_rows, None, slice(0, 0)))
 
         def of_block(block: Block) -> list[AnyArray]:
             return [of_tile(tile) for tile in self._tiles(block)]

@@ -27,7 +27,7 @@ from .._core.frame import Frame
 from .._core.labelsums import Rule
 from .._core.rows import Rows
 from .checks import BadRowsError, Names
-from .unit_length import UnitLength
+from .views import View
 
 # Weights of rows; None: all are 1.
 Weights = Array | None
@@ -60,7 +60,7 @@ class Backend(Protocol):
         Opening reads little or nothing. Columns that are not those of the request are
         refused (``Request.check_width``, ``Request.check_names``). The caller gives the
         rows their weights, or takes some of them (``WeightedRows.restricted``), and
-        sets ``unit``.
+        sets ``view``.
         """
         ...
 
@@ -88,15 +88,15 @@ class Request:
         Names of the features of the fit. None: the source decides, or there are none.
     n_threads : int
         Threads that may compute.
-    unit : UnitLength or None
-        How rows are scaled before they are used. None: not at all.
+    view : View or None
+        How rows are mapped before they are used. None: not at all.
     """
 
     name: str
     n_features: int | None = None
     feature_names: AnyArray | None = None
     n_threads: int = 1
-    unit: UnitLength | None = None
+    view: View | None = None
 
     def check_width(self, n_features: int) -> None:
         """Raise BadRowsError for another number of features than in the fit."""
@@ -133,8 +133,8 @@ class WeightedRows(Rows):
     ----------
     feature_names : sequence of str or None
         Names of the columns; None if the source has none.
-    unit : UnitLength or None
-        How rows are scaled as they are read.
+    view : View or None
+        How rows are mapped as they are read.
     held_at : Place or None
         See ``Rows``.
     """
@@ -142,7 +142,7 @@ class WeightedRows(Rows):
     # Values, not annotations: they take the place of the properties of ``Rows``.
     n_features: int = 0
     feature_names: Sequence[str] | None = None
-    unit: UnitLength | None = None
+    view: View | None = None
     held_at: Any = None
 
     def __init__(
@@ -170,6 +170,11 @@ class WeightedRows(Rows):
         return rows
 
     @property
+    def n_mapped_features(self) -> int:
+        """Number of features that the sums have."""
+        return self.n_features if self.view is None else self.view.n_features
+
+    @property
     def n_rows(self) -> int:
         assert self._n_rows is not None
         return self._n_rows
@@ -188,8 +193,8 @@ class WeightedRows(Rows):
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         rows, index = self._draw(n, seed)
         rows = np.asarray(rows, dtype=np.float64)
-        if self.unit is not None:
-            rows = self.unit(rows)
+        if self.view is not None:
+            rows = self.view(rows)
         if self._weights is None:
             weights = np.ones(len(rows))
             total = float(len(rows) if self._n_rows is None else self._n_rows)

@@ -16,7 +16,7 @@ from .._estimators.rows_reader import RowsReader
 from .._messages import plural
 from .._rows.checks import check_finite
 from .._rows.kinds import in_memory
-from .._rows.unit_length import MANY_FEATURES, UnitLength
+from .._rows.views import UnitLength, are_network_features
 from ..methods import find_method
 from ._splitters import is_whole
 
@@ -91,7 +91,7 @@ def rows_to_label(
     rows = np.asarray(source.held(is_held).X, dtype=np.float64)
     check_finite(rows, "X", reader.feature_names, index=index)
     doubts = _doubts(rows, codes[index])
-    if rows.shape[1] >= MANY_FEATURES:
+    if are_network_features(rows):
         rows = UnitLength(rows.mean(axis=0))(rows)
     return index[_choose(rows, is_labeled[index], doubts, n)]
 

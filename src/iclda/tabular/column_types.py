@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from .._messages import ColumnError, Hint, say
-from .._rows.unit_length import MANY_FEATURES
+from .._rows.views import MANY_FEATURES
 from .cells import is_boolean, number_in, texts_of, value_types
 from .encoders import (
     BOOLEAN,

@@ -1,0 +1,94 @@
+"""The view of a fit: which one a classifier takes, and how it is learned from all rows.
+
+What a view does to rows is in ``_rows/views.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .._core.frame import frame_of
+from .._rows.chained import ChainedRows
+from .._rows.views import (
+    MANY_FEATURES,
+    NORMALIZE,
+    STANDARDIZE,
+    WHITEN,
+    WHITENED_KERNEL,
+    Summary,
+    View,
+    are_network_features,
+    learn_view,
+)
+from .rows_reader import RowSource
+
+# The value of ``view`` that chooses by what the rows are.
+AUTO_VIEW = "auto"
+# A view is learned from a sample of this many rows, and the moments of all rows.
+_SAMPLE_ROWS = 4096
+# Views whose matrix has a column for every column of the rows.
+_MATRIX_VIEWS = (WHITEN, WHITENED_KERNEL)
+
+
+def hold_network_features(sources: Sequence[RowSource]) -> bool:
+    """Tell whether rows are features of a network, by a sample of them."""
+    if sources[0].n_features < MANY_FEATURES:
+        return False
+    return are_network_features(_every_row(sources).sample(_SAMPLE_ROWS, 0)[0])
+
+
+def find_view(
+    view: str | View | None, sources: Sequence[RowSource], *, is_network: bool
+) -> View | None:
+    """Return the view that rows are mapped by; None if they stay as they are.
+
+    ``view`` is the parameter of a classifier, or the view of an earlier fit.
+    """
+    if view is None or not isinstance(view, str):
+        return view
+    if view == AUTO_VIEW:
+        view = NORMALIZE if is_network else STANDARDIZE
+    with np.errstate(over="ignore", invalid="ignore"):
+        summary = _summarize(sources, has_covariance=view in _MATRIX_VIEWS)
+    if not np.isfinite(summary.variances).all():
+        # Sums show that there is a NaN or infinity: here it gets a row and a column.
+        for source in sources:
+            source.check_finite()
+    return learn_view(view, summary)
+
+
+def _every_row(sources: Sequence[RowSource]) -> ChainedRows:
+    """Return the labeled and the unlabeled rows."""
+    parts = [replace(source, is_member=None).rows for source in sources]
+    return ChainedRows(parts, sources[0].n_features)
+
+
+def _summarize(sources: Sequence[RowSource], *, has_covariance: bool) -> Summary:
+    rows = _every_row(sources)
+    sample, weights = rows.sample(_SAMPLE_ROWS, 0)
+    if rows.n_rows > len(sample):
+        frame = frame_of(sample)
+        moments = rows.moments(frame)
+        scale = frame.scale
+        covariance = moments.covariance * scale[:, None] * scale
+        return Summary(
+            sample=sample,
+            weights=weights,
+            mean=frame.restore(moments.mean),
+            variances=np.diag(covariance),
+            covariance=covariance,
+        )
+    # Few rows are all in the sample: a pass over them is saved.
+    shares = weights / weights.sum()
+    mean = shares @ sample
+    centered = sample - mean
+    return Summary(
+        sample=sample,
+        weights=weights,
+        mean=mean,
+        variances=shares @ centered**2,
+        covariance=(shares * centered.T) @ centered if has_covariance else None,
+    )
