@@ -92,7 +92,7 @@ class Quotas:
         cost_of_low = -(shifts @ self.low)
         if not self.has_slack:
             return np.asarray(cost_of_low)
-        # The integral of 1 / (1 + exp(sharpness lambda)), which is the share of its
+        # Minus the integral of 1 / (1 + exp(sharpness lambda)), the share of its
         # interval that a class gets. Of classes that are not shifted it is a constant,
         # and is left out.
         softplus = np.logaddexp(0, -self.sharpness * shifts) / self.sharpness

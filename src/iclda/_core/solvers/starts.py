@@ -64,7 +64,7 @@ class StartMaker:
         rng = np.random.default_rng([self.seed, 0])
         random = self._hyperplanes(rng, n_random)
 
-        # There are always two fixed starts, even if n is 1.
+        # The two fixed starts are made even if n is 1.
         starts = np.concatenate([fixed, random])
         return starts[:n]
 
@@ -114,6 +114,8 @@ class StartMaker:
         second_parents = parents[second_indices] * factor_of_variation
 
         noise = self._noise_for(first_parents, rng)
+        # Kinds are equally frequent. Their order is random, because that of the scales
+        # is not.
         kinds: AnyArray = rng.permutation(n) % _N_KINDS
 
         varied = first_parents.copy()
@@ -130,8 +132,8 @@ class StartMaker:
                 scores[one] = first[other]
                 scores[other] = first[one]
             elif kind == _DROP_CLASS:
-                # With lower scores than those of the other class, it gets hardly any
-                # row.
+                # With the scores of the other class, less a number, it never gets the
+                # largest share of a row.
                 scores[one] = first[other]
                 scores[one, 0] -= _SCORE_REDUCTION_OF_DROPPED
             else:
@@ -157,9 +159,12 @@ class StartMaker:
 
 
 def _repeated(values: Array, n: int) -> Array:
-    """Return n numbers: every value, repeated as equally often as n allows."""
-    parts = np.array_split(np.empty(n), len(values))
-    counts = [len(part) for part in parts]
+    """Return n numbers: the values in their order, each repeated equally often.
+
+    If n is not a multiple of their number, the first ones are repeated once more.
+    """
+    counts = np.full(len(values), n // len(values))
+    counts[: n % len(values)] += 1
     return np.repeat(values, counts)
 
 
