@@ -88,6 +88,7 @@ def find_limit(objective: Objective, held: HeldSet, end: State) -> Limit | None:
     """
     chosen = settings.PATH_LIMIT
     second = end.scores
+    # The first guess: classes with soft shares at the end of the path tie.
     scores = second @ held.z.T
     is_tied = scores >= scores.max(axis=0) - chosen.max_tied_lead
     for _ in range(chosen.max_changes):
@@ -103,13 +104,11 @@ def find_limit(objective: Objective, held: HeldSet, end: State) -> Limit | None:
         # 2. Separate the leads of all other classes from the rounding of these.
         leads = balanced.first @ held.z.T
         leads -= np.where(is_tied, leads, -np.inf).max(axis=0)
+        # The leads of classes that tie are zero but for rounding.
         rounding = -float(np.min(leads, where=is_tied, initial=0.0))
-        nearest = -float(np.max(leads, where=~is_tied, initial=-np.inf))
-        lead_size = float(np.sqrt(held.weights @ (leads**2).mean(axis=0)))
-        margin = np.inf
-        if nearest < np.inf:
-            margin = min(nearest / 2, _MAX_MARGIN * lead_size)
-        if margin > _MIN_MARGIN_OVER_ROUNDING * rounding:
+        min_margin = _MIN_MARGIN_OVER_ROUNDING * rounding
+        margin = _margin_below(leads, is_tied, held.weights)
+        if margin > min_margin:
             return Limit(
                 point=balanced.point,
                 value=balanced.value,
@@ -120,8 +119,22 @@ def find_limit(objective: Objective, held: HeldSet, end: State) -> Limit | None:
             )
 
         # 3. Classes that tie by the gradient join.
-        is_tied |= leads >= -_MIN_MARGIN_OVER_ROUNDING * rounding
+        is_tied |= leads >= -min_margin
     return None
+
+
+def _margin_below(leads: Array, is_tied: AnyArray, weights: Array) -> float:
+    """Return the margin that separates classes that tie from all others.
+
+    ``leads`` (K, n) are over the largest score of a class that ties: negative in the
+    others, unless these should tie, too. The margin is infinite if all classes tie on
+    all rows.
+    """
+    nearest = -float(np.max(leads, where=~is_tied, initial=-np.inf))
+    if not nearest < np.inf:
+        return np.inf
+    lead_size = float(np.sqrt(weights @ (leads**2).mean(axis=0)))
+    return min(nearest / 2, _MAX_MARGIN * lead_size)
 
 
 @dataclass(frozen=True)
@@ -159,6 +172,7 @@ def _balance(
     """
     chosen = settings.PATH_LIMIT
     tied = _TiedRows(objective, held, is_tied)
+    # Coordinates in the basis, of the scores relative to those of the last class.
     free = tied.basis.T @ (scores - scores[-1])[:-1].ravel()
     # Largest change of a share by the step before.
     previous_change = np.inf
@@ -285,21 +299,38 @@ def _directions(z: Array, is_tied: AnyArray) -> Array:
     if not len(tied_rows):
         return np.zeros((size, 0))
     groups = _groups(z[tied_rows], is_tied[:, tied_rows])
+    # A row that m classes share moves the point in m - 1 directions.
     n_directions = (n_sharing[tied_rows] - 1).sum()
     if n_directions <= size:
-        parts = []
-        for is_sharing, rows in groups:
-            lengths = np.linalg.norm(rows, axis=1)
-            parts.append(np.kron(_contrasts(is_sharing), rows / lengths[:, None]))
-        _, values, directions = scipy.linalg.svd(np.vstack(parts), full_matrices=False)
-        return np.asarray(directions[values > _DEPENDENT_RATIO * values[0]].T)
-    # With many rows the scatter of the directions is smaller.
+        return _basis_of_directions(groups)
+    # The scatter of so many directions is smaller than a matrix of them.
+    return _basis_of_scatter(groups, size)
+
+
+def _basis_of_directions(groups: list[tuple[AnyArray, Array]]) -> Array:
+    """Return a basis of the directions of groups, by their singular vectors."""
+    parts = []
+    for is_sharing, rows in groups:
+        lengths = np.linalg.norm(rows, axis=1)
+        unit_rows = rows / lengths[:, None]
+        parts.append(np.kron(_contrasts(is_sharing), unit_rows))
+    _, values, directions = scipy.linalg.svd(np.vstack(parts), full_matrices=False)
+    is_independent = values > _DEPENDENT_RATIO * values[0]
+    return np.asarray(directions[is_independent].T)
+
+
+def _basis_of_scatter(groups: list[tuple[AnyArray, Array]], size: int) -> Array:
+    """Return a basis of the directions of groups, by the eigenvectors of their scatter.
+
+    The scatter of a Kronecker product is the product of both scatters.
+    """
     scatter = np.zeros((size, size))
     for is_sharing, rows in groups:
         contrasts = _contrasts(is_sharing)
         scatter += np.kron(contrasts.T @ contrasts, rows.T @ rows)
     squares, vectors = scipy.linalg.eigh(scatter)
-    return np.asarray(vectors[:, squares > _DEPENDENT_SQUARED_RATIO * squares[-1]])
+    is_independent = squares > _DEPENDENT_SQUARED_RATIO * squares[-1]
+    return np.asarray(vectors[:, is_independent])
 
 
 def _groups(rows: Array, is_tied: AnyArray) -> list[tuple[AnyArray, Array]]:
