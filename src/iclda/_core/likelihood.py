@@ -64,6 +64,7 @@ class Objective:
         """
         n_classes, width = point.shape
         size = (n_classes - 1) * width
+        # One direction for each unknown, with its opposite in the last class.
         directions = np.zeros((size, n_classes, width))
         directions[:, :-1] = np.eye(size).reshape(size, n_classes - 1, width)
         directions[:, -1] = -directions[:, :-1].sum(axis=1)
@@ -113,6 +114,7 @@ class LabeledLikelihood(Objective):
     def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
         two_classes = self._two_classes
         if two_classes is not None:
+            # A single point and a small stack take plain floats, above the floor.
             if point.ndim == 2 and smallest_eigenvalue(point) > FLOOR:
                 return two_classes.value_and_gradient(point)
             if point.ndim == 3 and 0 < len(point) <= _MAX_POINTS_ONE_BY_ONE:
@@ -502,6 +504,7 @@ class _TwoClasses:
         numbers, rows = self._numbers_of_point(point)
         _, slopes = self._value_and_slopes(math.log, *numbers)
         second = np.empty((5, 5))
+        # Each number in turn gets a tiny imaginary part.
         for i in range(5):
             stepped = [complex(number) for number in numbers]
             stepped[i] += 1j * _COMPLEX_STEP
@@ -510,8 +513,10 @@ class _TwoClasses:
 
         # First derivatives of the five numbers by (r, b).
         by_point = np.zeros((5, point.shape[1]))
+        # r is the first column of the point; the other numbers do not depend on it.
         by_point[0, 0] = 1
         by_point[1:, 1:] = np.array([2.0, 1.0, 1.0, 2.0])[:, None] * rows
+        # The chain rule: half of the derivative, as its transpose is added at the end.
         half = by_point.T @ (second / 2) @ by_point
         # Second derivatives of b'b and of b'W b are 2 I and 2 W; this is half of them.
         half[1:, 1:] += slopes[4] * self._within
@@ -539,7 +544,8 @@ def _above_floor(point: Array) -> tuple[AnyArray, Array]:
     # A point outside the attainable set may give a class no weight.
     lifted[..., 0] = np.maximum(lifted[..., 0], FLOOR)
     lifted[..., 0] /= lifted[..., 0].sum(axis=-1, keepdims=True)
-    # Shorter class sums raise the smallest eigenvalue to twice the floor.
+    # Shorter class sums raise the smallest eigenvalue to twice the floor: times f, they
+    # turn an eigenvalue 1 - t of M into 1 - f^2 t.
     eigenvalue = smallest_eigenvalue(lifted)
     shrink = np.sqrt((1 - 2 * FLOOR) / (1 - np.minimum(eigenvalue, 2 * FLOOR)))
     lifted[..., 1:] *= shrink[..., None, None]
@@ -650,22 +656,29 @@ def smallest_eigenvalue(point: Array) -> Any:
     r = point[..., 0]
     b = point[..., 1:]
     if r.shape == (2,):
-        # One point of two classes, in plain floats.
-        first, second = r.tolist()
-        if not (first > 0 and second > 0):
-            return -math.inf
-        return 1 - float(b[0] @ b[0]) / (first * second)
+        return _smallest_eigenvalue_of_two(r, b)
     if not r.min(initial=1) > 0:
         # Classes without weight get any numbers: the result is not used.
         have_weights = (r > 0).all(axis=-1)
         filled = np.where(r[..., None] > 0, point, 1.0)
         return np.where(have_weights, smallest_eigenvalue(filled), -np.inf)
     if point.shape[-2] == 2:
-        # The class sums of z balance: B D^-1 B' has one eigenvalue that is not zero.
+        # As b_2 = -b_1, B D^-1 B' has one eigenvalue that is not zero.
         first_sum = b[..., 0, :]
         squares = np.einsum("...d,...d->...", first_sum, first_sum)
         return np.asarray(1 - squares / (r[..., 0] * r[..., 1]))
     return np.asarray(1 - np.linalg.eigvalsh(_between(point))[..., -1])
+
+
+def _smallest_eigenvalue_of_two(r: Array, b: Array) -> float:
+    """Return the smallest eigenvalue at one point of two classes, in plain floats.
+
+    b_2 = -b_1, so that B D^-1 B' = b_1 b_1' / (r_1 r_2).
+    """
+    first, second = r.tolist()
+    if not (first > 0 and second > 0):
+        return -math.inf
+    return 1 - float(b[0] @ b[0]) / (first * second)
 
 
 def _between(point: Array) -> Array:
