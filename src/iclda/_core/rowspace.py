@@ -94,6 +94,7 @@ class RowSpace(FeatureSpace):
 
         Both are in their frame coordinates.
         """
+        # Multiply by the scale of coordinates, and divide by that of features.
         units = self.units / self.frame.scale
         return units[:, None] * self.basis * self.reduced.scale
 
@@ -108,6 +109,7 @@ class RowSpace(FeatureSpace):
         return into, (start - self.reduced.origin) / self.reduced.scale
 
     def points(self, u: Array) -> Array:
+        # Where coordinates of 0 in the reduced frame lie, in the user's units.
         origin = self.units * (self.basis @ self.reduced.origin) + self.origin
         shift = origin - self.frame.origin
         return u @ self._lift().T + shift / self.frame.scale
@@ -126,6 +128,7 @@ class RowSpace(FeatureSpace):
         return self._lifted_rule(rule)
 
     def _lifted_rule(self, rule: LinearRule) -> LinearRule:
+        # Scores that are affine in the coordinates are affine in the features.
         into, shift = self._into()
         intercept = rule.intercept + shift @ rule.coef
         return replace(rule, coef=into @ rule.coef, intercept=intercept)
@@ -134,10 +137,14 @@ class RowSpace(FeatureSpace):
         assert model.covariance is not None
         # The covariance may be singular to rounding: hence no Cholesky factor.
         eigenvalues, vectors = scipy.linalg.eigh(model.covariance)
+        # A root with as many columns as there are coordinates: no matrix of d x d.
         root = vectors * np.sqrt(np.maximum(eigenvalues, 0))
         complement = None
+        # The determinant is one of coordinates along the basis: turn it into one of the
+        # user's units.
         log_det = model.log_det
         if variance is None:
+            # The directions left out have no variance and do not count.
             volume = self.basis.T @ (self.basis * (self.units**2)[:, None])
             log_det += float(np.linalg.slogdet(volume)[1])
         else:
@@ -213,6 +220,7 @@ def _spanned(
     axes = axes[lengths > tolerance * max(lengths[0], _TINY)]
     if not len(axes):
         return None
+    # A feature that is constant has no part in any direction, not even by rounding.
     is_varying = np.asarray(centered.any(axis=0))
     basis = np.where(is_varying[:, None], axes.T, 0.0)
     unscaled = Frame(np.zeros(len(axes)), np.ones(len(axes)))
