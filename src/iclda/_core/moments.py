@@ -72,6 +72,7 @@ def moments_of_block(u: Array, weights: Array | None) -> Moments:
     mean = np.dot(row_weights, u) / weight
     centered = u - mean
     if weights is not None:
+        # Each weight enters the product once, by its root on either side.
         centered *= np.sqrt(weights)[:, None]
     return Moments(weight, mean, np.dot(centered.T, centered))
 

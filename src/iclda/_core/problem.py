@@ -124,6 +124,8 @@ def summarize_labeled(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledS
         return summarize_rows(
             frame.apply(held), labels.labels, weights, labels.n_classes
         )
+    # The scatter is summed about means that are nearly exact, as it would lose digits
+    # about a center further away.
     sums = rows.label_sums(labels, frame)
     centers = sums.sums / sums.counts[:, None]
     about = rows.label_sums(labels, frame, centers)
@@ -309,7 +311,8 @@ class Problem:
         """Contribution (K, 1 + rank) of the labeled rows to every attainable point."""
         likelihood = self.likelihood
         sums = likelihood.counts[:, None] * likelihood.means
-        return np.column_stack([likelihood.counts, sums]) / self.moments.weight
+        class_sums = np.column_stack([likelihood.counts, sums])
+        return np.asarray(class_sums / self.moments.weight)
 
     def point_of(self, counts: Array, sums: Array) -> Array:
         """Return the attainable point of label sums of the unlabeled rows."""
@@ -319,6 +322,7 @@ class Problem:
     def rule_of(self, scores: Array, *, is_soft: bool) -> LinearRule:
         """Turn scores (K, 1 + rank) of whitened rows into a rule for the frame."""
         whitening = self.whitening
+        # With z = transform (u - mean), scores of z are affine in u.
         coef = whitening.transform.T @ scores[:, 1:].T
         return LinearRule(coef, scores[:, 0] - whitening.mean @ coef, is_soft)
 
@@ -348,6 +352,8 @@ class Problem:
         if weighted_means is None:
             weighted_means = self.precision_weighted_means(point)
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
+        # Scores log r_k - mu_k' Sigma^-1 mu_k / 2 + mu_k' Sigma^-1 z, with
+        # Sigma = (1 - s) M and mu_k = b_k / r_k.
         scores = np.empty(point.shape)
         scores[:, 0] = log_priors - weighted_means.along / (2 * keep * r)
         np.divide(weighted_means.rows, keep, out=scores[:, 1:])
@@ -358,6 +364,7 @@ class Problem:
         r = point[:, 0]
         means = point[:, 1:] / point[:, :1]
         between = (point[:, 1:].T / r) @ point[:, 1:]
+        # The covariance of all rows, which is I, less that between the classes.
         unit = np.eye(self.whitening.rank) - between
         is_unsafe = smallest_eigenvalue(point) < _SAFE_DOWNDATE_EIGENVALUE
         if rule is not None and is_unsafe:
@@ -373,11 +380,13 @@ class Problem:
         weight = self.moments.weight
         centers = means @ whitening.inverse.T + whitening.mean
         sums = self.unlabeled.label_sums(rule, self.frame, centers)
+        # The labeled rows are known by their scatter about their own means.
         shift = (self.labeled.means - centers) * np.sqrt(self.labeled.counts)[:, None]
         scatter = self.labeled.within + shift.T @ shift
         assert sums.scatter is not None
         scatter = scatter + sums.scatter
         if self.ridge is not None:
+            # The whitening is that of the covariance with its ridge.
             scatter = scatter + weight * np.diag(self.ridge)
         whitened = whitening.transform @ scatter @ whitening.transform.T
         return np.asarray(whitened / weight)
@@ -403,6 +412,7 @@ class SphericalProblem(Problem):
         """Covariance of the labeled rows within classes, in whitened coordinates."""
         labeled = self.likelihood
         rank = len(labeled.within)
+        # The mean over the directions, as all have the same variance.
         variance = float(np.trace(labeled.within)) / (labeled.weight * rank)
         return variance * np.eye(rank)
 
@@ -445,6 +455,8 @@ class SphericalProblem(Problem):
                 "classes, which leaves no variance to estimate: label more rows."
             )
         if variance_anew:
+            # Rows average to 0 about their own means. About shifted ones, their mean
+            # square is larger by that of the shift.
             variance = variance + float(mean @ mean) / len(mean)
         return self._model(weights, labeled.means - mean, variance)
 
