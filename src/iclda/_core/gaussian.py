@@ -142,7 +142,8 @@ class Gaussians:
             # Zero may lie outside the basis.
             units = self.complement.units
             variance = self.complement.variance
-            offset = self.complement.outside(np.zeros((1, len(zero))))[0]
+            zero_row = np.zeros((1, len(zero)))
+            offset = self.complement.outside(zero_row)[0]
             coef = coef - offset / (units * variance)
             intercept = intercept - offset @ offset / (2 * variance)
         return coef, intercept
@@ -152,7 +153,8 @@ class Gaussians:
         # With the class point c, |s - c|^2 = |s|^2 - 2 s'c + |c|^2: the first term is
         # the same for all classes.
         s = (self.frame.apply(rows) - self.center) @ self.projection.T
-        scores = s @ self.class_points.T - (self.class_points**2).sum(axis=1) / 2
+        squared_points = (self.class_points**2).sum(axis=1)
+        scores = s @ self.class_points.T - squared_points / 2
         constant = -(self.rank * LOG_2PI + self.log_det) / 2
         scores += self.log_priors + constant
         # A square overflows only where the density is zero.
@@ -208,6 +210,7 @@ def gaussians(
     root, inverse_root, is_floored = _floored_root(covariance, floor)
     # half half' is the covariance in frame coordinates.
     half = whitening.inverse @ root
+    log_det_of_root = float(np.log(np.diag(root)).sum())
     return Gaussians(
         frame=frame,
         center=whitening.mean,
@@ -217,7 +220,7 @@ def gaussians(
         covariance=half @ half.T,
         projection=inverse_root @ whitening.transform,
         class_points=means @ inverse_root.T,
-        log_det=whitening.log_det + 2 * float(np.log(np.diag(root)).sum()),
+        log_det=whitening.log_det + 2 * log_det_of_root,
         is_floored=is_floored,
     )
 

@@ -211,7 +211,8 @@ class Problem:
         """Return the rows and labels under another model of the classes."""
         if isinstance(self, kind):
             return self
-        return kind(**{each.name: getattr(self, each.name) for each in fields(self)})
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return kind(**values)
 
     def rounds(self, max_iter: int) -> int:
         """Return ``max_iter``, or fewer rounds for very many classes.
@@ -263,7 +264,9 @@ class Problem:
         """
         if self.ridge is None:
             return None
-        return float((1 - self.shrinkage) * (self.ridge * self.frame.scale**2)[0])
+        # The ridge is the same in all directions of the user's units.
+        ridge = (self.ridge * self.frame.scale**2)[0]
+        return float((1 - self.shrinkage) * ridge)
 
     @cached_property
     def whitening(self) -> Whitening:
@@ -381,7 +384,8 @@ class Problem:
         centers = means @ whitening.inverse.T + whitening.mean
         sums = self.unlabeled.label_sums(rule, self.frame, centers)
         # The labeled rows are known by their scatter about their own means.
-        shift = (self.labeled.means - centers) * np.sqrt(self.labeled.counts)[:, None]
+        roots = np.sqrt(self.labeled.counts)[:, None]
+        shift = (self.labeled.means - centers) * roots
         scatter = self.labeled.within + shift.T @ shift
         assert sums.scatter is not None
         scatter = scatter + sums.scatter
@@ -422,7 +426,8 @@ class SphericalProblem(Problem):
         variance = self._variance(point)
         along = (b**2).sum(axis=1) / (r * variance)
         rows = b / (r * variance)[:, None]
-        return PrecisionWeightedMeans(rows, along, b.shape[1] * float(np.log(variance)))
+        log_det = b.shape[1] * float(np.log(variance))
+        return PrecisionWeightedMeans(rows, along, log_det)
 
     def is_admissible(self, point: Array) -> bool:
         return self._variance(point) > FLOOR
@@ -433,7 +438,8 @@ class SphericalProblem(Problem):
         b = point[:, 1:]
         if not r.min() > 0:
             return -math.inf
-        return 1 - float(((b**2).sum(axis=1) / r).sum() / b.shape[1])
+        squared_lengths = (b**2).sum(axis=1)
+        return 1 - float((squared_lengths / r).sum() / b.shape[1])
 
     def model_of(self, point: Array, rule: Rule | None = None) -> Gaussians:
         means = point[:, 1:] / point[:, :1]
@@ -486,5 +492,9 @@ def _one_scale(mean: Array, covariance: Array, frame: Frame) -> Whitening:
         spread = 1 / frame.scale
     log_det = 2 * float(np.log(spread * frame.scale).sum())
     return Whitening(
-        mean, np.diag(1 / spread), np.diag(spread), np.eye(len(spread)), log_det
+        mean=mean,
+        transform=np.diag(1 / spread),
+        inverse=np.diag(spread),
+        basis=np.eye(len(spread)),
+        log_det=log_det,
     )

@@ -91,9 +91,10 @@ def differing_share(
     scores, gives every row to the pair of the best class of each rule.
     """
     n_features, n_classes = first.coef.shape
-    coef = (first.coef[:, :, None] + second.coef[:, None, :]).reshape(n_features, -1)
-    intercept = (first.intercept[:, None] + second.intercept).ravel()
-    rule = LinearRule(coef, intercept, is_soft=False)
+    # Arrays (d, K, K) and (K, K), flattened to the pairs.
+    coef = first.coef[:, :, None] + second.coef[:, None, :]
+    intercept = first.intercept[:, None] + second.intercept
+    rule = LinearRule(coef.reshape(n_features, -1), intercept.ravel(), is_soft=False)
     pairs = rows.label_sums(rule, frame)
     shares = pairs.counts.reshape(n_classes, n_classes) / pairs.counts.sum()
     return float(shares.sum() - np.trace(shares))
@@ -195,7 +196,8 @@ def multiplicities(shares: Any, every: Any, xp: Any = np) -> Any:
     any of these boundaries.
     """
     best, is_near = _near_classes(shares, xp)
-    of_pairs = xp.where(is_near, xp.take(every, best, axis=1), xp.max(every))
+    every_at_best = xp.take(every, best, axis=1)
+    of_pairs = xp.where(is_near, every_at_best, xp.max(every))
     return xp.min(of_pairs, axis=0)
 
 
@@ -220,7 +222,8 @@ def choose_near(scores: Array, n_all: int, min_rows: int, max_rows: int) -> Near
     counts = counts + counts.T
     counts_of_pairs = counts[np.triu_indices(n_classes, 1)]
     max_per_pair = _cut(counts_of_pairs, max_rows)
-    every = 2 ** np.ceil(np.log2(np.maximum(counts / max_per_pair, 1))).astype(int)
+    surplus = np.maximum(counts / max_per_pair, 1)
+    every = 2 ** np.ceil(np.log2(surplus)).astype(int)
     # A row is near its own class, too, which must not decide what it stands for.
     np.fill_diagonal(every, 1)
     np.fill_diagonal(every, every.max())
@@ -259,7 +262,10 @@ def _counts_between(shares: Array) -> Array:
     is_near[best, np.arange(len(best))] = False
     n_pairs = np.maximum(np.count_nonzero(is_near, axis=0), 1)
     parts = is_near / n_pairs
-    by_best = [parts[:, best == k].sum(axis=1) for k in range(len(shares))]
+    by_best = []
+    for k in range(len(shares)):
+        parts_of_class = parts[:, best == k]
+        by_best.append(parts_of_class.sum(axis=1))
     return np.array(by_best)
 
 

@@ -145,7 +145,8 @@ class RowSpace(FeatureSpace):
         log_det = model.log_det
         if variance is None:
             # The directions left out have no variance and do not count.
-            volume = self.basis.T @ (self.basis * (self.units**2)[:, None])
+            squared_units = (self.units**2)[:, None]
+            volume = self.basis.T @ (self.basis * squared_units)
             log_det += float(np.linalg.slogdet(volume)[1])
         else:
             log_units = 2 * float(np.log(self.units).sum())
@@ -199,11 +200,13 @@ def row_space(rows: Array, frame: Frame, *, is_shrunk: bool) -> RowSpace | None:
     largest = np.abs(rows).max(initial=0.0)
     if max(largest, 1 / frame.scale.min()) > _MAX_SQUARED_NUMBER:
         return None
-    deviations = np.sqrt(((rows - frame.origin) ** 2).mean(axis=0))
+    mean_squares = ((rows - frame.origin) ** 2).mean(axis=0)
+    deviations = np.sqrt(mean_squares)
     if is_shrunk:
         # One common unit keeps the directions, and the numbers near 1.
         units = np.full(len(deviations), deviations.max(initial=0.0) or 1.0)
-        return _spanned(rows, frame, units, np.finfo(float).eps * max(rows.shape))
+        rounding = np.finfo(float).eps * max(rows.shape)
+        return _spanned(rows, frame, units, rounding)
     units = np.where(deviations > 0, deviations, 1.0)
     return _spanned(rows, frame, units, RANK_TOLERANCE**0.5)
 

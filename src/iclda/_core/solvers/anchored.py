@@ -207,8 +207,10 @@ def gaussians_of_rule(
     # 1. Label the unlabeled rows, and compute the covariance within the classes.
     sums = problem.unlabeled.label_sums(rule, problem.frame)
     counts = np.maximum(labeled.counts + sums.counts, _MIN_SHARE * moments.weight)
-    means = (labeled.counts[:, None] * labeled.means + sums.sums) / counts[:, None]
-    between = np.sqrt(counts / counts.sum())[:, None] * (means - moments.mean)
+    labeled_sums = labeled.counts[:, None] * labeled.means
+    means = (labeled_sums + sums.sums) / counts[:, None]
+    roots = np.sqrt(counts / counts.sum())[:, None]
+    between = roots * (means - moments.mean)
     covariance = _shrunk(problem, moments.covariance - between.T @ between, shrinkage)
 
     # 2. Move the means so that the priors are the wanted ones.

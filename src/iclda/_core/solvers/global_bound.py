@@ -214,7 +214,9 @@ class _QuadraticLikelihood:
 
         Curvatures are raised to ``min_curvature``, so that there is one such fit.
         """
-        gram = np.diag(np.append(self.weight, self.curvatures.clip(min_curvature)))
+        # The normal equations of the intercept and b.
+        curvatures = self.curvatures.clip(min_curvature)
+        gram = np.diag(np.append(self.weight, curvatures))
         gram[0, 1:] = self.total
         gram[1:, 0] = self.total
         right = np.append(self.n_first, self.first)
@@ -340,7 +342,8 @@ class UpperBounds:
         # The maximum lies on an edge, where bounds touch the likelihood.
         middle = np.clip(logit(self.r), *ends)
         n_cuts = settings.PROOF.n_columns + 1
-        cuts = np.unique([middle, *np.linspace(ends[0], ends[1], n_cuts)])
+        equal_cuts = np.linspace(ends[0], ends[1], n_cuts)
+        cuts = np.unique([middle, *equal_cuts])
         cells = []
         for column in pairwise(cuts):
             lowest = self._lowest_log_v(column, target)
@@ -379,12 +382,14 @@ class UpperBounds:
         k = 2 * quadratic.keep * det_shares * v
 
         # The b (pairs, rank) that maximizes the bound of each pair.
-        b = quadratic.first - np.outer(r, quadratic.total) - np.outer(k, scores[1:] / 2)
+        b = quadratic.first - np.outer(r, quadratic.total)
+        b -= np.outer(k, scores[1:] / 2)
         b /= curvatures
 
         # What does not depend on b, then the quadratic part and the sphere.
         sphere = det_shares * (1 - v) / k
-        values = self._level(r) - self.weight / 2 * np.log(v) - scores[0] * r
+        half_log_v = self.weight / 2 * np.log(v)
+        values = self._level(r) - half_log_v - scores[0] * r
         squares = b**2 @ curvatures
         quadratic_parts = (squares - quadratic.loss(r)) / k
         values += quadratic_parts + multipliers[-1] * sphere
@@ -663,7 +668,8 @@ class _Search:
         """Return multipliers with a lower bound, and the number of Newton steps."""
         # Bounds are lowered at the corners and where the bound of the cell is attained.
         # The dictionary keeps one of pairs that are equal.
-        pairs = dict.fromkeys([*product(*cell.ends), (bound.r, bound.v)])
+        corners = product(*cell.ends)
+        pairs = dict.fromkeys([*corners, (bound.r, bound.v)])
         r = np.array([pair[0] for pair in pairs])
         v = np.array([pair[1] for pair in pairs])
         starts = [multipliers, self._bounds.start, np.zeros(len(multipliers))]

@@ -133,7 +133,8 @@ def _margin_below(leads: Array, is_tied: AnyArray, weights: Array) -> float:
     nearest = -float(np.max(leads, where=~is_tied, initial=-np.inf))
     if not nearest < np.inf:
         return np.inf
-    lead_size = float(np.sqrt(weights @ (leads**2).mean(axis=0)))
+    mean_squares = (leads**2).mean(axis=0)
+    lead_size = float(np.sqrt(weights @ mean_squares))
     return min(nearest / 2, _MAX_MARGIN * lead_size)
 
 
@@ -173,7 +174,8 @@ def _balance(
     chosen = settings.PATH_LIMIT
     tied = _TiedRows(objective, held, is_tied)
     # Coordinates in the basis, of the scores relative to those of the last class.
-    free = tied.basis.T @ (scores - scores[-1])[:-1].ravel()
+    relative = scores - scores[-1]
+    free = tied.basis.T @ relative[:-1].ravel()
     # Largest change of a share by the step before.
     previous_change = np.inf
     for _ in range(chosen.max_steps):
@@ -337,13 +339,19 @@ def _groups(rows: Array, is_tied: AnyArray) -> list[tuple[AnyArray, Array]]:
     """Return the distinct sets of classes, (K,) masks, each with the rows it shares."""
     sets, set_of_row = np.unique(is_tied, axis=1, return_inverse=True)
     set_of_row = set_of_row.ravel()
-    return [(sets[:, i], rows[set_of_row == i]) for i in range(sets.shape[1])]
+    groups = []
+    for i in range(sets.shape[1]):
+        rows_of_set = rows[set_of_row == i]
+        groups.append((sets[:, i], rows_of_set))
+    return groups
 
 
 def _contrasts(is_sharing: AnyArray) -> Array:
     """Return the differences e_k - e_j of the m classes that share, (m - 1, K - 1)."""
     units = np.eye(len(is_sharing))[is_sharing]
-    return np.asarray((units[1:] - units[0])[:, :-1])
+    contrasts = units[1:] - units[0]
+    # Scores of the last class are zero and not among the unknowns.
+    return np.asarray(contrasts[:, :-1])
 
 
 def _solve(matrix: Array, right: Array) -> Array:

@@ -88,7 +88,8 @@ class QuotaLabeling(Labeling):
         moves[::width, -1] = -1
         moves = moves[:, self._is_shifted]
         across = fixed @ moves
-        return np.asarray(fixed - across @ self._inverse(moves.T @ across) @ across.T)
+        inverse = self._inverse(moves.T @ across)
+        return np.asarray(fixed - across @ inverse @ across.T)
 
     def factor(self) -> None:
         # J is not a sum over rows: the shifts undo a part of it.
@@ -287,7 +288,8 @@ def _is_close(
 ) -> bool:
     """Return whether the corrected shift is close enough to the one of the pass."""
     chosen = settings.QUOTA_PASSES
-    moved = float(np.abs(labeling.point - free.point)[:, 0].max())
+    moved_weights = labeling.point[:, 0] - free.point[:, 0]
+    moved = float(np.abs(moved_weights).max())
     is_little = moved <= chosen.max_corrected_share * quotas.weight
     change = float(np.ptp(labeling.shift.values - shift.values))
     return (not free.is_thinned or is_little) and change <= chosen.max_shift_change

@@ -85,7 +85,8 @@ class Quotas:
 
     def can_be_filled(self, weight: float) -> bool:
         """Whether rows of this weight can fill the quotas in more than one way."""
-        return bool((self.low < weight).all() and (self.low + self.width > 0).all())
+        high = self.low + self.width
+        return bool((self.low < weight).all() and (high > 0).all())
 
     def cost(self, shifts: Array) -> Array:
         """Return the terms of the dual other than log-sum-exp, at shifts (..., K)."""
