@@ -145,7 +145,8 @@ class LinearRule:
         # A class with a prior of 0 does not tie.
         finite = self.intercept[np.isfinite(self.intercept)]
         largest_intercept = np.abs(finite).max(initial=0)
-        return replace(self, tie=ROUNDING * float(largest_product + largest_intercept))
+        largest_score = float(largest_product + largest_intercept)
+        return replace(self, tie=ROUNDING * largest_score)
 
 
 @dataclass(frozen=True)
@@ -265,7 +266,8 @@ def _linear(
     if len(rows) == 1:
         # A single row would go through another routine of BLAS, which rounds ties
         # differently.
-        out[...] = _linear(np.repeat(rows, 2, axis=0), coef, intercept)[:, :1]
+        twice = np.repeat(rows, 2, axis=0)
+        out[...] = _linear(twice, coef, intercept)[:, :1]
         return out
     # Unlike ``@``, ``dot`` lets other threads run whatever the size of its result.
     if n_scores == 1:
@@ -491,16 +493,19 @@ class Tally:
 
 def _scatter_about(rows: AnyArray, shares: Array, centers: Array) -> Array:
     """Return the scatter (d, d) of rows about the centers of their classes."""
-    if len(centers) > _MANY_CLASSES and (np.count_nonzero(shares, axis=0) <= 1).all():
+    has_many_classes = len(centers) > _MANY_CLASSES
+    if has_many_classes and (np.count_nonzero(shares, axis=0) <= 1).all():
         # Hard labels take one product for all classes. With a thousand classes, one
         # product for each would take seconds.
         deviations = rows - centers[shares.argmax(axis=0)]
-        deviations = deviations * np.sqrt(shares.sum(axis=0))[:, None]
+        roots = np.sqrt(shares.sum(axis=0))[:, None]
+        deviations = deviations * roots
         return np.asarray(deviations.T @ deviations)
     scatter = np.zeros((rows.shape[1], rows.shape[1]))
     for share, center in zip(shares, centers, strict=True):
         is_member = share > 0
-        deviations = (rows[is_member] - center) * np.sqrt(share[is_member])[:, None]
+        roots = np.sqrt(share[is_member])[:, None]
+        deviations = (rows[is_member] - center) * roots
         scatter += deviations.T @ deviations
     return scatter
 
@@ -511,7 +516,8 @@ def unfolded(sums: LabelSums, frame: Frame) -> LabelSums:
     in_frame = (sums.sums - sums.counts[:, None] * frame.origin) / frame.scale
     near = sums.near
     if near is not None:
-        near = with_weights(frame.apply(near[:, 1:]), near[:, 0])
+        u = frame.apply(near[:, 1:])
+        near = with_weights(u, near[:, 0])
     return replace(sums, sums=in_frame, near=near)
 
 

@@ -66,10 +66,13 @@ class Objective:
         size = (n_classes - 1) * width
         # One direction for each unknown, with its opposite in the last class.
         directions = np.zeros((size, n_classes, width))
-        directions[:, :-1] = np.eye(size).reshape(size, n_classes - 1, width)
+        units = np.eye(size)
+        directions[:, :-1] = units.reshape(size, n_classes - 1, width)
         directions[:, -1] = -directions[:, :-1].sum(axis=1)
         changes = self.hessian_product(point)(directions)
-        hessian = (changes[:, :-1] - changes[:, -1:]).reshape(size, size)
+        free_changes = changes[:, :-1] - changes[:, -1:]
+        hessian = free_changes.reshape(size, size)
+        # It is symmetric but for rounding.
         return np.asarray((hessian + hessian.T) / 2)
 
 
@@ -176,10 +179,12 @@ class _Terms:
         if log_priors is None:
             log_priors = np.log(self.r)
         # tr(M^-1 S) = tr S + sum_k b_k' S M^-1 mu_k
+        squared_deviations = self.deviation_sums * self.deviations
         trace = np.trace(labeled.within)
-        trace = trace + (self.deviation_sums * self.deviations).sum(axis=(-2, -1))
+        trace = trace + squared_deviations.sum(axis=(-2, -1))
         trace = trace + np.einsum("...kd,...kd->...", self.b, self.scatter_products)
-        log_det = self.weighted_means.log_det + self.b.shape[-1] * np.log(self.keep)
+        rank = self.b.shape[-1]
+        log_det = self.weighted_means.log_det + rank * np.log(self.keep)
         return np.asarray(
             (labeled.counts * log_priors).sum(axis=-1)
             + labeled.weight * (labeled.constant - log_det / 2)
@@ -260,7 +265,8 @@ class _Terms:
         dg_mu = dg_mu / (2 * self.keep)
         dg_mu -= labeled.weight / 2 * dv
 
-        dbeta = (de - e * (dr / r)[..., None]) / r[:, None] - 2 * dg_mu
+        growth = (dr / r)[..., None]
+        dbeta = (de - e * growth) / r[:, None] - 2 * dg_mu
         dalpha = (dmu * g_mu + mu * dg_mu).sum(axis=-1)
         dalpha -= (dmu * e + mu * de).sum(axis=-1) / r
         dalpha += (mu * e).sum(axis=-1) / r**2 * dr
@@ -371,7 +377,8 @@ class _TwoClasses:
         rows[0] = b
         rows[1:3] = self._means
         np.dot(b, self._within, out=rows[3])
-        return (float(point[0, 0]), *np.dot(rows, b).tolist()), rows
+        products = np.dot(rows, b).tolist()
+        return (float(point[0, 0]), *products), rows
 
     def _numbers_of_stack(self, points: Array) -> tuple[tuple[Array, ...], Array]:
         """Return r, b'b, b'm_1, b'm_2 and b'W b of every point, and the rows W b."""
@@ -515,7 +522,9 @@ class _TwoClasses:
         by_point = np.zeros((5, point.shape[1]))
         # r is the first column of the point; the other numbers do not depend on it.
         by_point[0, 0] = 1
-        by_point[1:, 1:] = np.array([2.0, 1.0, 1.0, 2.0])[:, None] * rows
+        # b'b and b'W b are quadratic in b, hence the factors 2.
+        factors = np.array([2.0, 1.0, 1.0, 2.0])
+        by_point[1:, 1:] = factors[:, None] * rows
         # The chain rule: half of the derivative, as its transpose is added at the end.
         half = by_point.T @ (second / 2) @ by_point
         # Second derivatives of b'b and of b'W b are 2 I and 2 W; this is half of them.
@@ -547,7 +556,9 @@ def _above_floor(point: Array) -> tuple[AnyArray, Array]:
     # Shorter class sums raise the smallest eigenvalue to twice the floor: times f, they
     # turn an eigenvalue 1 - t of M into 1 - f^2 t.
     eigenvalue = smallest_eigenvalue(lifted)
-    shrink = np.sqrt((1 - 2 * FLOOR) / (1 - np.minimum(eigenvalue, 2 * FLOOR)))
+    # Points above that keep their class sums.
+    low_eigenvalue = np.minimum(eigenvalue, 2 * FLOOR)
+    shrink = np.sqrt((1 - 2 * FLOOR) / (1 - low_eigenvalue))
     lifted[..., 1:] *= shrink[..., None, None]
     return is_floored, lifted
 
@@ -592,7 +603,8 @@ def precision_weighted_means(
         core = -(b @ b.mT)
         classes = np.arange(n_classes)
         core[..., classes, classes] += r
-        log_det = np.linalg.slogdet(core)[1] - np.log(r).sum(axis=-1)
+        log_det_of_core = np.linalg.slogdet(core)[1]
+        log_det = log_det_of_core - np.log(r).sum(axis=-1)
         inverse = np.linalg.inv(core)
         if is_for_newton:
             inverse = (inverse + inverse.mT) / 2
@@ -624,7 +636,8 @@ def _precision_weighted_means_of_two(r: Array, b: Array) -> PrecisionWeightedMea
 def _log_det(covariance: Array) -> Any:
     """Return the log determinant of a positive definite matrix or of a stack."""
     if covariance.ndim == 2 and len(covariance) > _MAX_EIGENVALUE_ROWS:
-        return 2 * np.log(np.linalg.cholesky(covariance).diagonal()).sum()
+        cholesky = np.linalg.cholesky(covariance)
+        return 2 * np.log(cholesky.diagonal()).sum()
     return np.linalg.slogdet(covariance)[1]
 
 
@@ -646,9 +659,9 @@ def change_of_precision_weighted_means(
     rows = weighted_means.rows
     change = db - dr * rows + _chain(db, b.T, rows)
     change += _chain(b, db.mT, rows)
-    return np.asarray(
-        (change + _chain(rows * r[:, None], b.T / r, change)) / r[:, None]
-    )
+    # The second term of P, times D.
+    correction = _chain(rows * r[:, None], b.T / r, change)
+    return np.asarray((change + correction) / r[:, None])
 
 
 def smallest_eigenvalue(point: Array) -> Any:
@@ -667,7 +680,8 @@ def smallest_eigenvalue(point: Array) -> Any:
         first_sum = b[..., 0, :]
         squares = np.einsum("...d,...d->...", first_sum, first_sum)
         return np.asarray(1 - squares / (r[..., 0] * r[..., 1]))
-    return np.asarray(1 - np.linalg.eigvalsh(_between(point))[..., -1])
+    eigenvalues = np.linalg.eigvalsh(_between(point))
+    return np.asarray(1 - eigenvalues[..., -1])
 
 
 def _smallest_eigenvalue_of_two(r: Array, b: Array) -> float:
@@ -699,8 +713,9 @@ def is_above_floor(point: Array) -> bool:
         return False
     # A Cholesky factor costs a tenth of the eigenvalues of a large matrix.
     between = _between(point)
+    above_floor = (1 - FLOOR) * np.eye(len(between)) - between
     try:
-        np.linalg.cholesky((1 - FLOOR) * np.eye(len(between)) - between)
+        np.linalg.cholesky(above_floor)
     except np.linalg.LinAlgError:
         return False
     return True

@@ -207,7 +207,8 @@ class NewtonSystem:
         # 3. Compute x. Its length is that of w, and its slope b'J x = (C'b)'w.
         x = (b + np.tensordot(w, h_columns, 1)) / self._tau
         slope = float(right_side @ w)
-        return Direction(x - x[-1], slope, float(np.linalg.norm(w)))
+        length = float(np.linalg.norm(w))
+        return Direction(x - x[-1], slope, length)
 
     def _by_conjugate_gradients(self, b: Array, radius: float) -> Direction:
         """Return the direction of Steihaug's method.

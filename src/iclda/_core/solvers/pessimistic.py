@@ -185,7 +185,8 @@ def contrast_with(problem: Problem, reference: Gaussians) -> Contrast:
     shift = reference.projection @ (whitening.mean - reference.center)
     spread = float(np.vdot(half, half) + shift @ shift)
     log_det = reference.log_det - whitening.log_det
-    constant = (rank + rank * np.log(keep) - log_det) / (2 * keep) - spread / 2
+    added = rank + rank * np.log(keep) - log_det
+    constant = added / (2 * keep) - spread / 2
     return Contrast(
         scores=problem.scores_of(reference.score_rule()),
         constant=float(constant),

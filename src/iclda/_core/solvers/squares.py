@@ -54,7 +54,8 @@ class SquaredLoss(Objective):
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         # p S, the derivative of the quadratic term.
         slope = point @ self.metric
-        gain = float(np.vdot(self.target, point) - np.vdot(slope, point) / 2)
+        half_square = np.vdot(slope, point) / 2
+        gain = float(np.vdot(self.target, point) - half_square)
         return gain - self.constant / 2, self.target - slope
 
     def hessian_product(self, point: Array) -> Callable[[Array], Array]:
