@@ -185,6 +185,7 @@ def _next_round(
         guess = state.history.extrapolate(last)
     if guess is None or not problem.is_admissible(guess):
         return _label_by_model(problem, rows, last.refitted, last.labels)
+    # Whether the guess is good is known only after its pass.
     extrapolated, likelihood = _label_by_model(problem, rows, guess, last.labels)
     if likelihood < state.likelihoods[-1]:
         # Take a plain step, and begin a new history there.

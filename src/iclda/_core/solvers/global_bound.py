@@ -140,15 +140,16 @@ class _QuadraticLikelihood:
 
         level(r) - N/2 log v - Q / k        Q = loss(r) + b'G b - 2 b'(first - r total)
 
-    where G is the sum of z z' over the labeled rows. Coordinates of b and of z are
-    those in which G is diagonal.
+    where G is the sum of z z' over the labeled rows (docs/solvers.md). Coordinates of
+    b and of z are those in which G is diagonal.
 
     Attributes
     ----------
     weight : N
     keep : 1 - s
     n_first, n_second : labeled weights of the two classes
-    first_log_weight, second_log_weight : factors of log r and log(1 - r)
+    first_log_weight, second_log_weight : factors of log r and log(1 - r), 0 if the
+        priors are fixed
     axes : (rank, rank) z @ axes is z in these coordinates
     curvatures : (rank,) the diagonal of G, smallest first
     first : (rank,) sum of z over the labeled rows of the first class
@@ -264,8 +265,8 @@ class _Support:
     def softened(self, scores: Array, tau: float) -> _SoftSupport:
         """Return the support function, softened: tau is the weight of the entropy.
 
-        Each lead l is replaced by tau log(1 + exp(l / tau)) in place of max(l, 0). Its
-        derivative by l is the soft label of the row.
+        The lead l of a row counts tau log(1 + exp(l / tau)), which is above max(l, 0).
+        Its derivative by l is the soft label of the row.
         """
         leads = self.z @ scores
         # Of exp(l / tau) and its inverse the one that cannot overflow.
