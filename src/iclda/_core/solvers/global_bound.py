@@ -448,13 +448,9 @@ class UpperBounds:
         Return the bound, its multipliers and the number of steps.
         """
         chosen = settings.PROOF
-        unit = self.weight
-        lack = self.largest_bound(multipliers, r, v, unit).largest - target
-        # tau begins at what is lacking and falls to a small part of it.
-        tau = max(lack, chosen.min_first_tau * unit)
-        smallest, largest = chosen.last_tau_limits
-        last_tau = max(chosen.last_tau_share * tau, smallest * unit)
-        min_tau = min(last_tau, largest * unit)
+        # The largest bound itself does not depend on tau.
+        bound = self.largest_bound(multipliers, r, v, self.weight)
+        tau, min_tau = _range_of_tau(bound.largest - target, self.weight)
         current = self.largest_bound(multipliers, r, v, tau)
         best_bound = current.largest
         best_multipliers = multipliers
@@ -605,6 +601,18 @@ def _mean_curvature(pairs: _Pairs, shares: Array, curvatures: Array) -> Array:
     hessian[-1, of_b] = mixed
     hessian[-1, -1] = shares @ bends
     return hessian
+
+
+def _range_of_tau(lack: float, weight: float) -> tuple[float, float]:
+    """Return the tau with which Newton steps begin, and the one to which it falls.
+
+    It begins at what is lacking to the target, and falls to a small part of it.
+    """
+    chosen = settings.PROOF
+    tau = max(lack, chosen.min_first_tau * weight)
+    smallest, largest = chosen.last_tau_limits
+    last_tau = max(chosen.last_tau_share * tau, smallest * weight)
+    return tau, min(last_tau, largest * weight)
 
 
 def _newton_step(current: _Softened, damping: float) -> Array:
