@@ -214,7 +214,7 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
     # zipfile and json raise errors of many types.
     except Exception as error:
         raise ValueError(
-            f"{path} is no model file, or damaged ({error}): `iclda fit` and "
+            f"{path} is not a model file, or damaged ({error}): `iclda fit` and "
             "iclda.save_model write such files. Copy or fit it again."
         ) from error
     if file_format != FORMAT:

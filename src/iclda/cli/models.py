@@ -148,7 +148,7 @@ def fit(
         if is_converged and report.learned != NOTHING_LEARNED:
             next_step = f" Next: iclda predict {shlex.quote(str(out))} DATA"
         _print([*fit_summary(details), "", f"Wrote {out}.{next_step}"])
-    # The model is written all the same, since it may be good enough.
+    # The model is written even so, since it may be good enough.
     if not is_converged:
         raise typer.Exit(NOT_CONVERGED)
 

@@ -71,7 +71,7 @@ class ShownRows:
                 self._text_column = name
         if frame.columns.empty and self.files[0] is None:
             sentence = (
-                "{path} holds nothing to look at: name a folder of images by {@images}."
+                "{path} holds nothing to look at: set {@images} to a folder of images."
             )
             raise ValueError(say(sentence, path=pool.file.path))
 

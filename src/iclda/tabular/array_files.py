@@ -141,7 +141,7 @@ def _open_arrays(
         shapes = [f"{name!r} of shape {array.shape}" for name, array in arrays.items()]
         raise ValueError(
             f"{path} must hold one array of rows x features, got {len(names)} "
-            f"({', '.join(shapes)}): save the features alone, by numpy.save."
+            f"({', '.join(shapes)}): save the features alone, with numpy.save."
         )
     rows = arrays.pop(names[0])
     other_arrays = {

@@ -63,8 +63,8 @@ def check_ids(features: Any) -> Iterator[Remark]:
         if numbers_rows(series) or is_id(str(name), series):
             text = say(
                 "Column {name!r} looks like an id or a row number: whole numbers, "
-                "nearly all different. It is used like a measurement; leave it out by "
-                "{drop} if it is none.",
+                "nearly all different. It is used as a measurement; if it is not one, "
+                "leave it out with {drop}.",
                 name=name,
                 drop=Hint("drop", [name]),
             )
@@ -117,7 +117,7 @@ def check_leaks(features: Any, labels: AnyArray) -> Iterator[Remark]:
             finding = _filled_by_class(is_filled, known_labels)
         if finding:
             text = say(
-                "Column {name!r} is {finding} Leave it out by {drop} unless new rows "
+                "Column {name!r} is {finding} Leave it out with {drop} unless new rows "
                 "have it before their class is known.",
                 name=name,
                 finding=finding,

@@ -94,7 +94,7 @@ def _refuse_other_than_classes(
         raise ValueError(
             f"{where} must label rows of at least 2 classes, got {_named(counts)} "
             f"({rows}). Label rows of each class, for example those that `iclda ask` "
-            "chooses; empty cells and the unlabeled value are no labels."
+            "chooses; empty cells and the unlabeled value do not count."
         )
 
     numbers = {name: number_in(name) for name in counts if not may_mean_nothing(name)}
@@ -116,7 +116,7 @@ def _refuse_other_than_classes(
     if len(counts) > n_plausible:
         raise ValueError(
             f"{where} holds {len(counts)} different values in {rows}, for example "
-            f"{_named(counts)}: these are no classes. Name the column that holds them."
+            f"{_named(counts)}: these are not classes. Name the column that holds them."
         )
 
 

@@ -215,7 +215,7 @@ def kinds_and_reasons(features: Any) -> tuple[dict[str, str], dict[str, Reason]]
         if count > 1 or not isinstance(name, str):
             raise ColumnError(
                 f"Column names must be text and occur once, got {name!r}: rename it, "
-                "for example by features.columns = features.columns.astype(str).",
+                "for example with features.columns = features.columns.astype(str).",
                 column=name,
             )
         series = features[name]

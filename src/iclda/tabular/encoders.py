@@ -92,9 +92,9 @@ class NumberEncoder(_Encoder):
     first.
 
     A subclass for other values overrides ``_kind`` and ``_numbers``, which raises a
-    ``ColumnError`` for a cell that is no such value. One that makes several numbers of
-    a column, as ``DateEncoder`` does, overrides ``_names``, and learns in ``fit`` which
-    of them vary.
+    ``ColumnError`` for a cell that is not such a value. One that makes several numbers
+    of a column, as ``DateEncoder`` does, overrides ``_names``, and learns in ``fit``
+    which of them vary.
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -37,7 +37,7 @@ from .table import Table
 
 _SUPERVISED = say(
     "No row is unlabeled, so this is a supervised fit. Rows with an empty target are "
-    "unlabeled; {@unlabeled} and {@unlabeled_file} name others."
+    "unlabeled; to mark others, use {@unlabeled} or {@unlabeled_file}."
 )
 _CHOSEN_SHARES = (
     "{which} takes the class shares of the labels, and {n} of these were chosen for "
@@ -218,7 +218,7 @@ def _chosen_shares_warning(table: Table, is_outside: bool) -> str:
     """Return the warning that the class shares of a fit are those of chosen labels."""
     known = ""
     if not is_outside:
-        known = say("name the shares that you know by {@priors}, or ")
+        known = say("pass the shares that you know with {@priors}, or ")
     way_out = say("{known}use {@method=average}, which does not", known=known)
     return say(_CHOSEN_SHARES, which="This method", n=table.n_chosen, way_out=way_out)
 

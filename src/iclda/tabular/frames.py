@@ -144,8 +144,10 @@ def _text_series(name: str, column: Any) -> Any:
         # Encoded as a dictionary, so that each distinct value becomes text once.
         values = column.dictionary_encode().to_pandas().array
     except arrow.ArrowException:
-        message = f"Column {name!r} holds text that is not UTF-8: write the file anew."
-        raise ColumnError(message, column=name) from None
+        raise ColumnError(
+            f"Column {name!r} holds text that is not UTF-8: save the file as UTF-8.",
+            column=name,
+        ) from None
     # Empty cells have the code -1: None is the last of the texts.
     texts = texts_of([*values.categories, None])
     return require_for_tables("pandas").Series(texts[values.codes], dtype=object)

@@ -39,17 +39,18 @@ from .readers import MAX_LISTED_COLUMNS, DataReader, Source, require_columns
 
 _WHICH_TARGET = (
     "{@target} must name the column of {path} that holds the classes, one of {names}. "
-    "If another file holds them, {@labels} names it, and {@id} a column that "
-    "identifies the rows."
+    "If another file holds them, set {@labels} to that file, and {@id} to a column "
+    "that identifies the rows."
 )
 _NO_LABELS = (
-    "{path} holds features and no classes: name a file of the classes by {@labels}, "
-    "with a row for each row of features, or with a column of ids that {@id} names."
+    "{path} holds features and no classes: set {@labels} to a file of the "
+    "classes. It needs a row for each row of features, or a column of ids: set {@id} "
+    "to its name."
 )
 _OTHER_LENGTH = (
     "{labels} has {n:,} rows, and {path} has {n_rows:,}: without ids, the first label "
     "belongs to the first row, and so on. Write a label for every row, with an empty "
-    "cell where the class is unknown, or name a column of ids by {@id}."
+    "cell where the class is unknown, or set {@id} to a column of ids."
 )
 
 
@@ -170,7 +171,7 @@ def find_labels(
     is_answered = file is not rows and are_answers(file.columns)
     if is_answered and options.id is None:
         sentence = (
-            "{path} is a file of rows to label: name its column of ids, such as "
+            "{path} is a file of rows to label: pass its column of ids, such as "
             "{@id=row}."
         )
         raise ValueError(say(sentence, path=file.path))
@@ -182,7 +183,9 @@ def find_labels(
     is_array = isinstance(file, FeatureFile)
     if target is None or (is_array and target not in file.columns):
         raise _no_target_error(file)
-    purpose = say(", which should hold the classes: name it by {@target}")
+    purpose = say(
+        ", which should hold the classes: set {@target} to the column that does"
+    )
     require_columns(file, [target], purpose)
     # Answers may name rows by their numbers, which need no column in the file of rows.
     for with_ids in (file,) if is_answered else (file, rows):

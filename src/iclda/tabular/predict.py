@@ -200,8 +200,8 @@ def check_columns(file: DataReader, kinds: Kinds) -> None:
     if is_nameless and not {*kinds}.intersection(file.columns):
         raise ValueError(
             "The model was fitted to features without names, and the columns of "
-            f"{file.path} are matched by names: save its features by numpy.save, or "
-            "fit the model to a table."
+            f"{file.path} are matched by names: save its features with numpy.save, "
+            "or fit the model to a table."
         )
     require_columns(file, kinds, ", which the model was fitted to")
 

@@ -203,7 +203,7 @@ def _explain(message: str, columns: Sequence[str]) -> str:
         )
     words = {column_type.arrow: column_type.cells for column_type in COLUMN_TYPES}
     # Several column types may be read as text, and so are ids and the target: that a
-    # cell is no text is all that Arrow can say of it.
+    # cell is not text is all that Arrow can say of it.
     words["string"] = "text"
     for arrow_type, cells in words.items():
         message = message.replace(
