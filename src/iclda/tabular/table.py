@@ -9,6 +9,7 @@ remarks for a person.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -97,9 +98,15 @@ class Table:
         return np.array([label is not None for label in self.labels], dtype=bool)
 
     @property
+    def class_counts(self) -> dict[str, int]:
+        """Number of labeled rows of every class, sorted by name."""
+        counts = Counter(self.labels[self.is_labeled].tolist())
+        return dict(sorted(counts.items()))
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """Class names, sorted."""
-        return tuple(sorted({label for label in self.labels if label is not None}))
+        return tuple(self.class_counts)
 
     def framed(self, max_unlabeled: int | None = None) -> Table:
         """Return the table with features as a frame, indexed by position in the file.
