@@ -34,8 +34,8 @@ def why_withheld(table: Table) -> str:
     n_labels = int(table.is_labeled.sum())
     return (
         f"it is measured by at least {MIN_TESTED_ROWS} labels of rows drawn at random, "
-        f"and there are {n_random} among {plural(n_labels, 'label')}. `iclda ask "
-        "--test 50` draws such rows"
+        f"and there are {n_random} among {plural(n_labels, 'label')}. To draw "
+        "such rows, pass the option test to `iclda ask`"
     )
 
 
