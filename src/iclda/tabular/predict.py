@@ -113,7 +113,7 @@ def predicted_blocks(
     for name, kind in kinds.items():
         types[name] = arrow.type_for_alias(type_named(kind).arrow)
     for batch, share in file.batches(types):
-        # A reader of CSV may yield a batch without rows.
+        # Readers may yield a batch without rows.
         if batch.num_rows:
             rows = arrow.Table.from_batches([batch])
             frame = to_pandas_frame(rows.select(list(kinds)))
