@@ -89,7 +89,7 @@ class ShownRows:
             name: text for name, [text] in self.pool.cells([position]).items() if text
         }
         cells.pop(self._media_column, "")
-        # The long text stands above the table of the other cells.
+        # The long text is shown apart from the table of the other cells.
         long_text = cells.pop(self._text_column, "")
         return {
             "id": self.pool.ids[position],
