@@ -50,6 +50,7 @@ def labels_of(
             f"{where} holds {column.type} cells, and must hold classes: write text."
         )
     labels = texts_of(column.to_pylist(), empty=("",))
+    # Words such as NA do not make text of a column of numbers.
     names = {label for label in labels if label is not None}
     names = {name for name in names if not may_mean_nothing(name)}
     if all(number_in(name) is not None for name in names):
@@ -57,6 +58,7 @@ def labels_of(
         labels = np.array(short, dtype=object)
 
     if unlabeled is not None:
+        # A mark 1.0 also matches cells that read 1.
         mark = str(unlabeled).strip()
         is_marked = (labels == mark) | (labels == short_number(mark))
         if mark and not is_marked.any():

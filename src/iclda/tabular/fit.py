@@ -348,8 +348,11 @@ def _refuse_given(method: Method, **given: Any) -> None:
     """Refuse parameters that methods of scikit-learn do not have."""
     for name, value in given.items():
         if value is not None:
-            sentence = "{hint} is not for {name}: leave it out."
-            text = say(sentence, hint=Hint(name), name=method.name)
+            text = say(
+                "{hint} is not for {name}: leave it out.",
+                hint=Hint(name),
+                name=method.name,
+            )
             raise ParameterError(text, parameter=name, value=value)
 
 
