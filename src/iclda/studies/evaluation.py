@@ -153,16 +153,7 @@ def evaluate_file(
     n_chosen = 0
     if source.file is not file or target in kinds:
         file.hold(file.columns[:1], texts=[target, *options.ids])
-        table = _known_classes(source)
-        n_chosen = table.n_chosen
-        if n_chosen and (reason := why_withheld(table)):
-            raise ValueError(
-                f"The error of {model_path} on {data} is not known: {reason}."
-            )
-        # Rows that were chosen for being informative are harder than others: their
-        # errors do not show the error on new rows.
-        known = table.labels.copy()
-        known[~table.is_random] = None
+        known, n_chosen = _random_classes(source, model_path)
 
     classes = [str(name) for name in model.classes_]
     sums = _Sums(classes, options.unlabeled)
@@ -200,11 +191,23 @@ def evaluate_file(
     )
 
 
-def _known_classes(source: LabelSource) -> Table:
-    """Return a table of the classes of all rows, and of how they were drawn."""
+def _random_classes(source: LabelSource, model_path: Path) -> tuple[AnyArray, int]:
+    """Return the class of every row, and the number of labels that are left out.
+
+    Rows that were chosen for being informative are harder than others: their errors do
+    not show the error on new rows.
+    """
     classes = source.read()
     names = texts_of(classes.cells.to_pylist(), empty=("",))
-    return Table(source.data, names, classes.target, (), is_chosen=classes.is_chosen)
+    table = Table(source.data, names, classes.target, (), is_chosen=classes.is_chosen)
+    n_chosen = table.n_chosen
+    if n_chosen and (reason := why_withheld(table)):
+        raise ValueError(
+            f"The error of {model_path} on {source.data.path} is not known: {reason}."
+        )
+    random_names = names.copy()
+    random_names[~table.is_random] = None
+    return random_names, n_chosen
 
 
 class _Sums:
