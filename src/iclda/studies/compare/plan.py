@@ -133,7 +133,8 @@ def choose_n_folds(plan: ComparisonPlan) -> int:
     if plan.folds is not None and not 2 <= plan.folds <= n_rarest:
         raise bad_parameter(_BAD_FOLDS, "folds", plan.folds, most=n_rarest, name=rarest)
     # Only rows that were labeled at random can be tested: enough of them are needed.
-    if table.n_chosen and (reason := why_withheld(table)):
+    reason = why_withheld(table) if table.n_chosen else ""
+    if reason:
         raise ValueError(f"The error of methods cannot be compared: {reason}.")
     n_random = int(table.is_random.sum())
     n_folds = plan.folds or min(_DEFAULT_FOLDS, n_rarest, n_random)
