@@ -152,12 +152,14 @@ def evaluate_file(
     # Rows that were chosen for being informative are harder than others: their errors
     # do not show the error on new rows.
     table = Table(file, names, known.target, (), is_chosen=known.is_chosen)
-    if table.n_chosen and (reason := why_withheld(table)):
+    reason = why_withheld(table) if table.n_chosen else ""
+    if reason:
         raise ValueError(f"The error of {model_path} on {data} is not known: {reason}.")
     names[~table.is_random] = None
 
     classes = [str(name) for name in model.classes_]
     sums = _Sums(classes, options.unlabeled)
+    # ``predicted_blocks`` counts the rows that it has predicted so far.
     counts = PredictionCounts()
     for rows, probabilities, share in predicted_blocks(model, kinds, file, [], counts):
         first_row = counts.n_rows - rows.num_rows
@@ -196,7 +198,8 @@ class _Sums:
     def __init__(self, classes: list[str], unlabeled: str | float | None) -> None:
         self.unlabeled = unlabeled
         self.codes = {name: code for code, name in enumerate(classes)}
-        self.matrix = np.zeros((len(classes) + 1, len(classes) + 1))
+        n_columns = len(classes) + 1
+        self.matrix = np.zeros((n_columns, n_columns))
         self.unknown: Counter[str] = Counter()
         # Brier scores and bins leave out rows of unknown classes, for which the model
         # has no probability.
@@ -207,6 +210,7 @@ class _Sums:
     def add(self, texts: AnyArray, probabilities: Array) -> None:
         """Add a block of rows: the cells of their classes, and their probabilities."""
         unknown_code = len(self.codes)
+        # -1 where a row is unlabeled.
         codes = np.full(len(texts), -1)
         for i, text in enumerate(texts):
             label = self._label(text)
@@ -238,8 +242,9 @@ class _Sums:
         if text in self.codes:
             return text
         # 1.0 in this file may be the class 1 of the model.
-        if short_number(text) in self.codes:
-            return short_number(text)
+        shortened = short_number(text)
+        if shortened in self.codes:
+            return shortened
         return None if may_mean_nothing(text) else text
 
     @property
@@ -274,14 +279,14 @@ def evaluation_lines(result: Evaluation) -> list[str]:
         f"Calibration: on average {percent(result.confidence)} sure, and right in "
         f"{percent(1 - confusion.error)}; calibration error "
         f"{result.curve.calibration_error:.3f}.",
-        "",
-        *(f"  {line}" for line in class_error_lines(confusion)),
-        "",
-        *(f"  {line}" for line in confusion_lines(confusion)),
     ]
-    texts = evaluation_warnings(result)
-    if texts:
-        lines += ["", *(f"Warning: {text}" for text in texts)]
+    for table in (class_error_lines(confusion), confusion_lines(confusion)):
+        lines.append("")
+        lines += [f"  {line}" for line in table]
+    warnings = evaluation_warnings(result)
+    if warnings:
+        lines.append("")
+        lines += [f"Warning: {warning}" for warning in warnings]
     return [printable(line) for line in lines]
 
 
@@ -318,9 +323,10 @@ def evaluation_warnings(result: Evaluation) -> list[str]:
             "informative are left out: they are not a random sample."
         )
     if result.unknown:
-        names = ", ".join(
+        counts = [
             f"{name!r} ({plural(n, 'row')})" for name, n in result.unknown.items()
-        )
+        ]
+        names = ", ".join(counts)
         texts.append(f"Classes that the model does not know count as wrong: {names}.")
     if result.warning:
         texts.append(result.warning)
