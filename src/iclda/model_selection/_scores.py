@@ -157,7 +157,8 @@ class SemiSupervisedScorer:
         return get_routing_for_object(self._request or self._scorer)
 
     def _accept_sample_weight(self) -> bool:
-        # scikit-learn calls this if routing is off.
+        # scikit-learn calls this if routing is off. A plain function tells by its
+        # parameters.
         accepts = getattr(self._scorer, "_accept_sample_weight", None)
         if accepts is not None:
             return accepts()
@@ -341,6 +342,7 @@ def semi_supervised_learning_curve(
     n_labeled_used, n_unlabeled_used = np.transpose(counts)
 
     shape = (len(points), len(splits))
+    # If neither number varies, the only point is one of unlabeled rows.
     varied = "n_labeled" if np.ndim(n_labeled) else "n_unlabeled"
     return LearningCurve(
         varied=varied,
@@ -464,6 +466,7 @@ def _fit_and_score(
             # A point without unlabeled rows is intended.
             warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
         fitted = clone(estimator).fit(_safe_indexing(X, rows), y)
+        # Test rows have the classes that they were given, not those that are hidden.
         test = _safe_indexing(X, split.test)
         return float(scorer(fitted, test, truth[split.test]))
 

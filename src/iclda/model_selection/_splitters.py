@@ -140,6 +140,7 @@ def mask_labels(
             f"(min_per_class={min_per_class} of each of {len(labels.classes)} classes) "
             f"and {len(order)}, the number of labeled rows."
         )
+    # Rows earlier in the order keep their labels for every larger number, too.
     is_kept = np.zeros(len(labels.codes), dtype=bool)
     is_kept[order[:n_labeled]] = True
     return write_marker(y, is_kept, unlabeled)
@@ -341,6 +342,7 @@ class SemiSupervisedKFold(BaseCrossValidator):
             group_codes = np.arange(len(labels.codes))
         else:
             group_codes = _encode_groups(groups, labels)
+        # One generator draws all repeats, which therefore differ.
         for _ in range(self.n_repeats):
             if groups is None:
                 folds = stratified_folds(codes, self.n_splits, rng)
@@ -405,6 +407,7 @@ def _check_class_sizes(labels: Labels, n_folds: int) -> None:
         return
     sizes = [f"class {plain(labels.classes[k])!r} has {counts[k]}" for k in rare]
     fewest = counts.min()
+    # A class with a single row allows no folds at all.
     way_out = f"Pass n_splits={fewest} or less, label" if fewest >= 2 else "Label"
     raise ValueError(
         f"n_splits={n_folds} folds need {n_folds} labeled rows of every class, one to "

@@ -380,7 +380,8 @@ def plane_of(estimator: Any, X: Any) -> Plane:
         return _discriminant_plane(estimator, X)
 
     def log_probabilities(points: Array) -> Array:
-        return _log_probabilities(estimator, _table_like(points, X))
+        rows = _table_like(points, X)
+        return _log_probabilities(estimator, rows)
 
     first, second = _column_names(X)
     points = np.asarray(X, dtype=np.float64)

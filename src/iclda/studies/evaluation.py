@@ -31,6 +31,7 @@ from ..tabular.predict import (
     predicted_blocks,
 )
 from ..tabular.read_options import ReadOptions
+from ..tabular.readers import DataReader
 from ..tabular.summaries import far_warning
 from ..tabular.table import Table
 from .measures import EDGES, Bins, Confusion, bins_of, brier_score, count_confusion
@@ -144,17 +145,13 @@ def evaluate_file(
     file = open_data(data, options.ids)
     check_columns(file, kinds)
     # The target of the fit, unless another one is given.
-    labels_file = find_labels(file, options, about.get("target"))
-    file.hold(file.columns[:1], texts=[labels_file.target, *options.ids])
-    known = labels_file.read()
-    names = texts_of(known.cells.to_pylist(), empty=("",))
-
+    table = _read_classes(file, options, about.get("target"))
     # Rows that were chosen for being informative are harder than others: their errors
     # do not show the error on new rows.
-    table = Table(file, names, known.target, (), is_chosen=known.is_chosen)
     reason = why_withheld(table) if table.n_chosen else ""
     if reason:
         raise ValueError(f"The error of {model_path} on {data} is not known: {reason}.")
+    names = table.labels.copy()
     names[~table.is_random] = None
 
     classes = [str(name) for name in model.classes_]
@@ -168,7 +165,7 @@ def evaluate_file(
     if not sums.n_known:
         raise ValueError(
             f"{options.labels or data}: no row has a class of the model in column "
-            f"{known.target!r} ({quoted_list(classes, 5)}), so that there is nothing "
+            f"{table.target!r} ({quoted_list(classes, 5)}), so that there is nothing "
             "to compare with."
         )
     # A file is recognized by its content, whatever its name is.
@@ -176,7 +173,7 @@ def evaluate_file(
     return Evaluation(
         model=str(model_path),
         data=str(data),
-        target=known.target,
+        target=table.target,
         n_rows=counts.n_rows,
         confusion=sums.confusion,
         brier=sums.brier / sums.n_known,
@@ -186,6 +183,17 @@ def evaluate_file(
         n_chosen=table.n_chosen,
         warning=far_warning(counts),
     )
+
+
+def _read_classes(
+    file: DataReader, options: ReadOptions, fitted_target: str | None
+) -> Table:
+    """Read the classes of all rows; of the file itself only what names the rows."""
+    labels_file = find_labels(file, options, fitted_target)
+    file.hold(file.columns[:1], texts=[labels_file.target, *options.ids])
+    known = labels_file.read()
+    names = texts_of(known.cells.to_pylist(), empty=("",))
+    return Table(file, names, known.target, (), is_chosen=known.is_chosen)
 
 
 class _Sums:

@@ -218,11 +218,7 @@ def compare(
         chosen_methods = find_compared(_listed(methods))
     shrinkages = None
     if shrinkage is not None:
-        values: Any = shrinkage
-        if not isinstance(shrinkage, (list, tuple)):
-            values = [shrinkage]
-        # As text they are checked and freed of repetitions, as on the command line.
-        shrinkages = parse_shrinkages(shrinkage_text(values))
+        shrinkages = _check_shrinkages(shrinkage)
     options = ReadOptions(
         target=target,
         unlabeled=unlabeled,
@@ -261,6 +257,13 @@ def compare(
             if curves and not fast:
                 run.add_curves(show_nothing)
         return read_findings(plan.out)
+
+
+def _check_shrinkages(given: Any) -> tuple[Shrinkage, ...]:
+    """Return one or several shrinkages, each once; ValueError if one is wrong."""
+    values = given if isinstance(given, (list, tuple)) else [given]
+    # As text they are checked as on the command line.
+    return parse_shrinkages(shrinkage_text(values))
 
 
 def _listed(names: str | Sequence[str]) -> Sequence[str]:
