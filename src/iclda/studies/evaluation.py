@@ -31,6 +31,7 @@ from ..tabular.predict import (
     predicted_blocks,
 )
 from ..tabular.read_options import ReadOptions
+from ..tabular.readers import DataReader
 from ..tabular.summaries import far_warning
 from ..tabular.table import Table
 from .measures import EDGES, Bins, Confusion, bins_of, brier_score, count_confusion
@@ -157,6 +158,7 @@ def evaluate_file(
 
     classes = [str(name) for name in model.classes_]
     sums = _Sums(classes, options.unlabeled)
+    # ``predicted_blocks`` counts the rows that it has predicted so far.
     counts = PredictionCounts()
     others = [target] if known is None else []
     blocks = predicted_blocks(model, kinds, file, others, counts)
@@ -220,7 +222,8 @@ class _Sums:
     def __init__(self, classes: list[str], unlabeled: str | float | None) -> None:
         self.unlabeled = unlabeled
         self.codes = {name: code for code, name in enumerate(classes)}
-        self.matrix = np.zeros((len(classes) + 1, len(classes) + 1))
+        n_columns = len(classes) + 1
+        self.matrix = np.zeros((n_columns, n_columns))
         self.unknown: Counter[str] = Counter()
         # Brier scores and bins leave out rows of unknown classes, for which the model
         # has no probability.
@@ -231,6 +234,7 @@ class _Sums:
     def add(self, texts: AnyArray, probabilities: Array) -> None:
         """Add a block of rows: the cells of their classes, and their probabilities."""
         unknown_code = len(self.codes)
+        # -1 where a row is unlabeled.
         codes = np.full(len(texts), -1)
         for i, text in enumerate(texts):
             label = self._label(text)
@@ -262,8 +266,9 @@ class _Sums:
         if text in self.codes:
             return text
         # 1.0 in this file may be the class 1 of the model.
-        if short_number(text) in self.codes:
-            return short_number(text)
+        shortened = short_number(text)
+        if shortened in self.codes:
+            return shortened
         return None if may_mean_nothing(text) else text
 
     @property
@@ -298,14 +303,14 @@ def evaluation_lines(result: Evaluation) -> list[str]:
         f"Calibration: on average {percent(result.confidence)} sure, and right in "
         f"{percent(1 - confusion.error)}; calibration error "
         f"{result.curve.calibration_error:.3f}.",
-        "",
-        *(f"  {line}" for line in class_error_lines(confusion)),
-        "",
-        *(f"  {line}" for line in confusion_lines(confusion)),
     ]
-    texts = evaluation_warnings(result)
-    if texts:
-        lines += ["", *(f"Warning: {text}" for text in texts)]
+    for table in (class_error_lines(confusion), confusion_lines(confusion)):
+        lines.append("")
+        lines += [f"  {line}" for line in table]
+    warnings = evaluation_warnings(result)
+    if warnings:
+        lines.append("")
+        lines += [f"Warning: {warning}" for warning in warnings]
     return [printable(line) for line in lines]
 
 
@@ -342,9 +347,10 @@ def evaluation_warnings(result: Evaluation) -> list[str]:
             "informative are left out: they are not a random sample."
         )
     if result.unknown:
-        names = ", ".join(
+        counts = [
             f"{name!r} ({plural(n, 'row')})" for name, n in result.unknown.items()
-        )
+        ]
+        names = ", ".join(counts)
         texts.append(f"Classes that the model does not know count as wrong: {names}.")
     if result.warning:
         texts.append(result.warning)
