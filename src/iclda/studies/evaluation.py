@@ -31,7 +31,6 @@ from ..tabular.predict import (
     predicted_blocks,
 )
 from ..tabular.read_options import ReadOptions
-from ..tabular.readers import DataReader
 from ..tabular.summaries import far_warning
 from ..tabular.table import Table
 from .measures import EDGES, Bins, Confusion, bins_of, brier_score, count_confusion
