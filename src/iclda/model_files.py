@@ -77,6 +77,7 @@ def save_model(
     check_can_save(path)
     check_is_fitted(model)
     archive = _skops().dumps(_without_rows(model))
+    # A file that could not be loaded again is not written.
     _, foreign_types = _types_in(archive)
     untrusted = foreign_types - set(trusted)
     if untrusted:
@@ -85,6 +86,7 @@ def save_model(
             f"written. If they are yours, pass trusted={sorted(untrusted)} here and to "
             "load_model."
         )
+    # The details are one more member, which skops ignores.
     buffer = io.BytesIO(archive)
     details = json.dumps(_describe(model, about or {}), indent=2)
     with zipfile.ZipFile(buffer, "a") as file:
@@ -161,6 +163,7 @@ def column_kinds(model: Any) -> dict[str, str] | None:
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         return None
+    # A pipeline may begin with a transformer that has an encoder for each kind.
     first = model[0] if isinstance(model, Pipeline) else model
     kinds: dict[str, str] = {}
     for _, encoder, _ in getattr(first, "transformers_", ()):
