@@ -100,6 +100,8 @@ class BaseRate:
 
         The number is rounded to two digits.
         """
+        # With that many labels, the interval about the base rate reaches as far to
+        # either side as a useful gain.
         quantile = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
         needed = quantile**2 * self.error * (1 - self.error) / _USEFUL_GAIN**2
         return int(float(f"{needed:.1e}"))
@@ -205,14 +207,18 @@ def _are_close(losses: Array, is_wrong: Array, counts: Array) -> AnyArray:
     best = means.argmin(axis=1)
     excess = means - means.min(axis=1, keepdims=True)
 
-    # Variance of the differences to the best, by the second moments of all pairs.
-    pairs = np.square(losses[:, None] - losses[None])
-    moments = np.einsum("sr,cbr->scb", counts, pairs, optimize=True)
-    moments = moments / totals[:, :, None]
-    moments = np.take_along_axis(moments, best[:, None, None], axis=2)[:, :, 0]
-    variances = np.maximum(moments - excess**2, 0.0) / np.maximum(totals - 1, 1)
+    # The mean squared difference of the losses of every candidate and the best one, in
+    # every sample. All pairs of candidates are few, and need a single product.
+    squares = np.square(losses[:, None] - losses[None])
+    square_sums = np.einsum("sr,cbr->scb", counts, squares, optimize=True)
+    mean_squares = square_sums / totals[:, :, None]
+    to_best = np.take_along_axis(mean_squares, best[:, None, None], axis=2)[:, :, 0]
+
+    # The excess is the mean of these differences: its standard error is the margin.
+    variances = np.maximum(to_best - excess**2, 0.0) / np.maximum(totals - 1, 1)
     margins = _MARGIN_STANDARD_ERRORS * np.sqrt(variances) + _ROUNDING
 
+    # A candidate that is right as often may have probabilities that are less sure.
     errors = counts @ is_wrong.T / totals
     errors_of_best = np.take_along_axis(errors, best[:, None], axis=1)
     is_right_as_often = errors <= errors_of_best + _ROUNDING
@@ -236,14 +242,11 @@ def estimate_error(
     n_rows = losses.shape[1]
     if n_rows < MIN_TESTED_ROWS:
         return None
-    rng = np.random.default_rng(seed)
-    equal_shares = np.full(n_rows, 1 / n_rows)
-    drawn = rng.multinomial(n_rows, equal_shares, size=_N_BOOTSTRAP_SAMPLES)
-    counts = drawn.astype(np.float64)
-    # A sample that happens to hold every row leaves none to judge the choice by.
-    counts = counts[(counts == 0).any(axis=1)]
-    is_left_out = counts == 0
+    counts = _bootstrap_counts(n_rows, seed)
+    # Candidates are in the order of safety: the first that is close is the safest.
     chosen = _are_close(losses, is_wrong, counts).argmax(axis=1)
+    # Each choice is judged by the rows that its sample has left out.
+    is_left_out = counts == 0
     n_wrong = (is_wrong[chosen] * is_left_out).sum(axis=1)
     error = float(n_wrong.sum() / is_left_out.sum())
 
@@ -257,6 +260,19 @@ def estimate_error(
         high=max(high for _, high in intervals),
         n_rows=n_rows,
     )
+
+
+def _bootstrap_counts(n_rows: int, seed: int) -> Array:
+    """Draw samples of rows, and return how often each has every row: (samples, rows).
+
+    A sample that happens to hold every row is dropped, because it leaves none to judge
+    a choice by.
+    """
+    rng = np.random.default_rng(seed)
+    equal_shares = np.full(n_rows, 1 / n_rows)
+    counts = rng.multinomial(n_rows, equal_shares, size=_N_BOOTSTRAP_SAMPLES)
+    leaves_some_out = (counts == 0).any(axis=1)
+    return counts[leaves_some_out].astype(np.float64)
 
 
 def estimate_final_error(
@@ -280,7 +296,11 @@ def estimate_final_error(
     estimate = estimate_error(losses, is_wrong, seed)
     if estimate is None:
         return None
-    gain = sqrt(1 - 1 / n_folds) * share_of_unlabeled**_UNLABELED_POWER
+    # Each fit lacked one fold of the labels: errors fall at most like the root of their
+    # number.
+    gain_by_labels = sqrt(1 - 1 / n_folds)
+    gain_by_unlabeled = share_of_unlabeled**_UNLABELED_POWER
+    gain = gain_by_labels * gain_by_unlabeled
     return replace(estimate, low=estimate.low * gain)
 
 
@@ -296,5 +316,6 @@ def estimate_error_of_all_labels(
     """
     n_rows = len(is_wrong)
     low, high = error_interval(int(is_wrong.sum()), n_rows)
+    # Each fit lacked one fold of the drawn rows.
     gain = sqrt(1 - n_rows / n_folds / n_labels)
     return ErrorEstimate(float(is_wrong.mean()), low * gain, high, n_rows)

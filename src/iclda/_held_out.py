@@ -118,6 +118,7 @@ def predict_held_out(
         if isinstance(result, FitError):
             return result
         predictions.append(result)
+    # Predictions come fold by fold: put them into the order of the rows.
     order = np.argsort(np.concatenate([split.test for split in splits]))
     return np.concatenate(predictions)[order]
 
@@ -126,6 +127,8 @@ def stratified_folds(
     codes: AnyArray, n_folds: int, rng: np.random.RandomState
 ) -> AnyArray:
     """Draw folds that differ by at most one row, in all and in every class."""
+    # Rows in a random order within their class are dealt to the folds in turn. The
+    # dealing goes on from class to class, so that folds are alike in all rows, too.
     order = rng.permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
     folds = np.empty(len(codes), dtype=int)
@@ -161,6 +164,7 @@ def draw_labeled(
     if len(candidates) <= max_rows:
         return candidates
     candidates = np.random.default_rng(seed).permutation(candidates)
+    # The first one of every class, then others.
     firsts = np.unique(codes[candidates], return_index=True)[1]
     others = np.delete(candidates, firsts)
     return np.concatenate([candidates[firsts], others])[:max_rows]
@@ -179,22 +183,38 @@ def find_copies(keys: AnyArray, columns: Iterable[AnyArray]) -> AnyArray:
     own = np.arange(n_rows)
     if len(counts) == n_rows:
         return own
-    # How often the table was written, if all rows occur a multiple of that.
-    n_tables = 1
-    if len(counts) >= _MIN_DISTINCT_ROWS:
-        n_tables = int(np.gcd.reduce(counts))
-    if n_tables == 1:
-        chance = prod(float(np.square(each / n_rows).sum()) for each in columns)
-        if chance * n_rows * (n_rows - 1) / 2 > _MAX_EXPECTED_PAIRS:
-            return own
+    n_tables = _times_written(counts)
+    if n_tables == 1 and _expected_pairs(columns, n_rows) > _MAX_EXPECTED_PAIRS:
+        return own
     # Six equal rows of a table that was written three times are two rows with three
     # copies each: only groups of ``n_copies`` equal rows are copies.
     n_copies = n_tables if n_tables > 1 else n_rows
+    # In this order equal rows follow each other, the earlier ones first.
     order = np.argsort(numbers, kind="stable")
-    rank_among_equal = own - np.repeat(np.cumsum(counts) - counts, counts)
+    starts = np.cumsum(counts) - counts
+    rank_among_equal = own - np.repeat(starts, counts)
+    rank_among_copies = rank_among_equal % n_copies
     first = np.empty(n_rows, dtype=int)
-    first[order] = order[own - rank_among_equal % n_copies]
+    first[order] = order[own - rank_among_copies]
     return first
+
+
+def _times_written(counts: AnyArray) -> int:
+    """Return how often a table was written, if every row occurs a multiple of that.
+
+    ``counts`` is how often each distinct row occurs. Few distinct rows say nothing: the
+    answer is once.
+    """
+    if len(counts) < _MIN_DISTINCT_ROWS:
+        return 1
+    return int(np.gcd.reduce(counts))
+
+
+def _expected_pairs(columns: Iterable[AnyArray], n_rows: int) -> float:
+    """Return how many pairs of rows would be equal by chance in independent columns."""
+    # Two rows agree in a column with the sum of the squared shares of its values.
+    chance = prod(float(np.square(counts / n_rows).sum()) for counts in columns)
+    return chance * n_rows * (n_rows - 1) / 2
 
 
 def merge_copies(
@@ -206,6 +226,7 @@ def merge_copies(
     keys = cells.view(np.dtype((np.void, cells.strides[0]))).ravel()
     value_counts = (np.unique(column, return_counts=True)[1] for column in rows.T)
     first = find_copies(keys, value_counts)
+    # The first copy of a row stays, with the weights of all.
     kept = np.unique(first)
     summed_weights = np.bincount(first, weights)
     return rows[kept], codes[kept], summed_weights[kept]

@@ -77,6 +77,7 @@ def save_model(
     check_can_save(path)
     check_is_fitted(model)
     archive = _skops().dumps(_without_rows(model))
+    # A file that could not be loaded again is not written.
     _, foreign_types = _types_in(archive)
     untrusted = foreign_types - set(trusted)
     if untrusted:

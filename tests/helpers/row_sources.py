@@ -29,7 +29,8 @@ def source(name):
 
 def opened(X, name="X", weights=None, is_member=None, **settings):
     """Rows of a source, as the estimators open them."""
-    return backend_of(X).open_rows(X, Request(name, **settings), weights, is_member)
+    rows = backend_of(X).open_rows(X, Request(name, **settings))
+    return rows.restricted(weights, is_member)
 
 
 def assert_equal_sums(found, expected, rtol=1e-11):
@@ -54,7 +55,7 @@ def assert_equal_passes(found, expected, rule, frame, rtol=1e-11):
 
 def array_rows(X, weights=None, is_member=None, name="X", block_rows=None):
     """Rows of a device array, in blocks of this size if it is given."""
-    found = ArrayRows(X, Request(name), weights, is_member)
+    found = ArrayRows(X, Request(name)).restricted(weights, is_member)
     found._block_rows = block_rows or found._block_rows
     return found
 

@@ -409,11 +409,16 @@ class SphericalProblem(Problem):
 
     @cached_property
     def whitening(self) -> Whitening:
+        """Coordinates about the mean, in units of the mean standard deviation.
+
+        All features are divided by one number in the user's units, so that directions
+        keep their lengths relative to each other: nothing becomes uncorrelated.
+        """
         return _one_scale(self.moments.mean, self.moments.covariance, self.frame)
 
     @cached_property
     def labeled_covariance(self) -> Array:
-        """Covariance of the labeled rows within classes, in whitened coordinates."""
+        """Covariance of the labeled rows within classes, in these coordinates."""
         labeled = self.likelihood
         rank = len(labeled.within)
         # The mean over the directions, as all have the same variance.

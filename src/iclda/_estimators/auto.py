@@ -109,14 +109,18 @@ class Trial:
     @property
     def tested(self) -> AnyArray:
         """Indices of the rows to test; a row alone in its class always trains."""
-        return np.flatnonzero(np.bincount(self.codes)[self.codes] > 1)
+        rows_in_own_class = np.bincount(self.codes)[self.codes]
+        return np.flatnonzero(rows_in_own_class > 1)
 
     @property
     def n_folds(self) -> int:
         """Folds of the tested rows, at most one for each row of the rarest class."""
         codes = self.codes[self.tested]
-        n_rarest = int(np.bincount(codes)[codes].min())
-        return min(_N_FOLDS_OF_SLOW_SEARCH if self.is_slow else _N_FOLDS, n_rarest)
+        # Taken row by row: a class without tested rows would have a count of 0.
+        rows_in_own_class = np.bincount(codes)[codes]
+        n_rarest = int(rows_in_own_class.min())
+        n_affordable = _N_FOLDS_OF_SLOW_SEARCH if self.is_slow else _N_FOLDS
+        return min(n_affordable, n_rarest)
 
     @property
     def n_repeats(self) -> int:
@@ -138,6 +142,7 @@ class Trial:
         rows = np.concatenate([self.labeled[train], self.unlabeled])
         codes = np.concatenate([self.codes[train], np.full(len(self.unlabeled), -1)])
         weights = np.concatenate([self.weights[train], self.weights_unlabeled])
+        # Weights of 1 would change nothing but rounding, and take time.
         given = None if (weights == 1).all() else weights
         model = classifier.fit(rows, codes, sample_weight=given)
         probabilities = np.zeros((len(test), self.n_classes))
@@ -147,6 +152,8 @@ class Trial:
 
 def draw_trial(inputs: FitInputs, seed: int) -> Trial:
     """Take the rows on which methods are compared, or samples if there are many."""
+    # In the frame all features have about the same spread. These factors restore their
+    # ratios, on which shrinkage depends, and keep large units from overflowing.
     common_units = inputs.frame.scale / inputs.frame.scale.max()
     rows, codes, weights = inputs.labeled_rows
     labeled = inputs.frame.apply(rows)
@@ -218,18 +225,21 @@ def choose_method(
         why = f": {rows} are too few to compare methods on, and it is the safest"
         return Choice(methods[0], why, n_tested)
 
+    # Fit every method without the labels of each fold.
     classifiers = _trial_classifiers(methods, trial, inputs, shrinkage, seed)
     with one_thread_if_small(trial.n_features):
         results = cross_validate(trial, classifiers, seed)
-    fitted = {
-        method: result
-        for method, result in zip(methods, results, strict=True)
-        if not isinstance(result, FitError)
-    }
+    fitted: list[Method] = []
+    losses_of_fitted: list[Array] = []
+    for method, result in zip(methods, results, strict=True):
+        if not isinstance(result, FitError):
+            fitted.append(method)
+            losses_of_fitted.append(result)
     if not fitted:
         return Choice(methods[0], ": every fit of the cross-validation failed", 0)
 
-    losses, is_wrong = np.stack(list(fitted.values()), axis=1)
+    # Brier scores and mistakes, each (methods, tested rows).
+    losses, is_wrong = np.stack(losses_of_fitted, axis=1)
     chosen = safest_choice(losses, is_wrong)
     means = losses.mean(axis=1).tolist()
     is_best = chosen == int(np.argmin(means))
@@ -243,7 +253,7 @@ def choose_method(
     )
     names = [method.name for method in fitted]
     return Choice(
-        method=[*fitted][chosen],
+        method=fitted[chosen],
         why=_why_chosen(len(methods), n_tested, is_best),
         n_tested=n_tested,
         losses=dict(zip(names, means, strict=True)),
@@ -337,6 +347,7 @@ def _share_of_unlabeled(trial: Trial, inputs: FitInputs) -> float:
 def _inputs_for(chosen: Any, inputs: FitInputs) -> FitInputs:
     """Return the inputs as a chosen classifier takes them."""
     arguments = inputs.arguments.with_parameters(chosen)
+    # The scaling was found when the inputs were prepared.
     arguments = replace(arguments, normalize=inputs.unit or False)
     if chosen.n_features_in_ >= MIN_WIDE_FEATURES:
         # The classifier may be able to fit few rows in the space that they span.
@@ -470,8 +481,7 @@ class AutoLDA(LinearGaussianClassifier):
         # members.
         names = [each.name for each in methods]
         is_average = names == ["average"] and inputs.unlabeled.n_rows > 0
-        is_free = isinstance(self.proportions, str) and self.proportions == FREE
-        if is_free or is_average:
+        if self._has_free_proportions or is_average:
             why = _UNCOMPARED if len(methods) > 1 else ""
             choice = Choice(methods[0], why, n_tested=0)
         else:
@@ -481,11 +491,16 @@ class AutoLDA(LinearGaussianClassifier):
             choice = _tested_by_itself(choice.method, self.estimator_)
         self._store_choice(choice)
 
+        # Codes are those of all rows of a source: -1 stands for the unlabeled ones.
         labeled = inputs.labels.classes[inputs.codes[inputs.codes >= 0]]
         base = BaseRate.of_counts(Counter(map(plain, labeled)))
         self.base_rate_ = base.error
         if choice.estimate is not None:
             warn_if_nothing_learned(base, choice.estimate, choice.losses[self.method_])
+
+    @property
+    def _has_free_proportions(self) -> bool:
+        return isinstance(self.proportions, str) and self.proportions == FREE
 
     def _store_choice(self, choice: Choice) -> None:
         shrunk = ""
@@ -503,19 +518,8 @@ class AutoLDA(LinearGaussianClassifier):
 
     def _fit_chosen(self, method: Method, inputs: FitInputs, seed: int) -> Any:
         """Return the classifier of a method, fitted to all rows."""
-        chosen = method.classifier(
-            shrinkage=self.shrinkage,
-            priors=self.priors,
-            proportions=self.proportions,
-            seed=seed,
-        )
-        shared = {
-            "normalize": self.normalize,
-            "unlabeled": self.unlabeled,
-            "n_jobs": self.n_jobs,
-        }
-        own = chosen.get_params(deep=False)
-        chosen.set_params(**{name: shared[name] for name in shared if name in own})
+        chosen = self._unfitted(method, seed)
+        # Opening X sets these in ``fit``, and the chosen classifier does not open it.
         chosen.n_features_in_ = self.n_features_in_
         if inputs.feature_names is not None:
             chosen.feature_names_in_ = self.feature_names_in_
@@ -527,8 +531,23 @@ class AutoLDA(LinearGaussianClassifier):
             name = type(self).__name__
             warn_of_no_unlabeled(name, self.unlabeled, chosen._needs.supervised)
         with warnings.catch_warnings():
+            # It would name the chosen classifier, which the user did not call.
             warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
             chosen._fit_inputs(_inputs_for(chosen, inputs))
+        return chosen
+
+    def _unfitted(self, method: Method, seed: int) -> Any:
+        """Return the classifier of a method with the parameters that both have."""
+        chosen = method.classifier(
+            shrinkage=self.shrinkage,
+            priors=self.priors,
+            proportions=self.proportions,
+            seed=seed,
+        )
+        own = chosen.get_params(deep=False)
+        for name in ("normalize", "unlabeled", "n_jobs"):
+            if name in own:
+                chosen.set_params(**{name: getattr(self, name)})
         return chosen
 
     @property
@@ -563,7 +582,9 @@ class AutoLDA(LinearGaussianClassifier):
         ParameterError if there are none.
         """
         if self.methods is not None:
-            chosen = [*{find_method(str(name)): None for name in self.methods}]
+            named = [find_method(str(name)) for name in self.methods]
+            # Each method once, in the order in which they are named.
+            chosen = list(dict.fromkeys(named))
         elif self.n_features_in_ >= MANY_FEATURES:
             chosen = [find_method("average")]
         else:
@@ -573,8 +594,7 @@ class AutoLDA(LinearGaussianClassifier):
                 "{@methods} must name at least one method, got {given}.", given=chosen
             )
             raise ParameterError(message, parameter="methods", value=self.methods)
-        is_free = isinstance(self.proportions, str) and self.proportions == FREE
-        if self.proportions is not None and not is_free:
+        if self.proportions is not None and not self._has_free_proportions:
             chosen = self._with_proportions(chosen)
         return sorted(chosen, key=lambda method: safety_rank(method.name))
 

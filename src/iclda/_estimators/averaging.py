@@ -142,15 +142,19 @@ def average_rule(
     any. ``with_shares`` tells whether one member approaches the shares of the classes
     among the labeled rows.
     """
+    # 1. Choose the labeled rows, and find the neighbors of all rows.
     rows, codes, weights = labeled
     kept = draw_labeled(codes, np.flatnonzero(weights > 0), _MAX_LABELED_ROWS, 0)
     labeled = merge_copies(rows[kept], codes[kept], weights[kept])
     neighbors = _find_neighbors(problem, labeled)
+
+    # 2. Fit the members to all labels.
     spread_sums = None
     if neighbors is not None:
         spread_sums = neighbors.spread(labeled[1], problem.n_classes)
     rules = _fit_members(problem, labeled, spread_sums, with_shares)
 
+    # 3. Weigh them by their errors on held-out labels, if there are any.
     member_weights = np.array([_UNTESTED_WEIGHTS[name] for name in rules])
     scale = _UNTESTED_SCALE
     held_out = None
@@ -161,6 +165,7 @@ def average_rule(
         scale = tested.scale(member_weights)
         held_out = tested.losses()
 
+    # 4. Average their scores.
     rule = mean_of_rules(list(rules.values()), member_weights, problem.moments)
     shares = (member_weights / member_weights.sum()).tolist()
     return AverageRule(
@@ -192,7 +197,7 @@ def learn_shares(problem: Problem, labeled_rows: LabeledRows) -> LearnedShares:
     counts = sums.counts + _PSEUDO_COUNT
     shares = counts / counts.sum()
     proportions = np.column_stack([shares, shares])
-    # One pass more predicted the classes.
+    # The pass that predicted the classes counts, too.
     return LearnedShares(proportions, average.rule, 1 + average.n_passes)
 
 
@@ -232,6 +237,7 @@ def _fit_members(
     if spread_sums is not None:
         start = refit(problem, *spread_sums, shrinkage)
 
+    # The shares of the classes that each kind of EM approaches; None leaves them free.
     proportions_by_member = {"em": known, "annealed": known}
     if known is None and with_shares:
         # One row more in every class: shares of few labels are uncertain.
@@ -284,6 +290,8 @@ class _Neighbors:
                 + (1 - _SHARE_FROM_NEIGHBORS) * given
             )
 
+        # What has spread to the other rows are shares of classes once it adds up to 1.
+        # A row that no label has reached has no class, and adds nothing to the sums.
         others = np.delete(np.arange(len(self.rows)), labeled)
         shares = shares[self.indices[others]]
         totals = shares.sum(axis=1, keepdims=True)
@@ -301,6 +309,8 @@ def _find_neighbors(problem: Problem, labeled: Labeled) -> _Neighbors | None:
     if rows.shape[1] < MANY_FEATURES or len(rows) > _MAX_ROWS_IN_GRAPH:
         return None
     sample, sample_weights = problem.unlabeled.sample(_MAX_ROWS_IN_GRAPH, 0)
+    # Distances are those in the user's units. Copies of a row would be its only
+    # neighbors, so that equal rows are one.
     every = np.concatenate([problem.frame.restore(rows), sample])
     distinct, indices = np.unique(every, axis=0, return_inverse=True)
     if len(distinct) < 2:
@@ -356,10 +366,14 @@ def _logistic(
 
 
 def _folds(problem: Problem, labeled: Labeled) -> AnyArray:
-    """Return the fold of every labeled row; rows are dealt in the order of length."""
+    """Return the fold of every labeled row.
+
+    Rows are dealt in the order of their distances from the mean, in the user's units.
+    """
     rows, codes, _ = labeled
-    lengths = (((rows - problem.moments.mean) * problem.frame.scale) ** 2).sum(axis=1)
-    return ranked_folds(codes, lengths, _MAX_FOLDS)
+    deviations = (rows - problem.moments.mean) * problem.frame.scale
+    squared_distances = (deviations**2).sum(axis=1)
+    return ranked_folds(codes, squared_distances, _MAX_FOLDS)
 
 
 @dataclass(frozen=True)
@@ -387,6 +401,7 @@ class _HeldOutScores:
         n_tested = float(self.weights.sum())
         is_wrong = self.scores.argmax(axis=2) != self.codes
         errors = is_wrong @ self.weights / n_tested
+        # Errors on few rows are uncertain: the weights then differ less.
         sharpness = _WEIGHT_SHARPNESS * n_tested / (n_tested + _CAUTIOUS_TESTED_ROWS)
         return np.asarray(np.exp(-sharpness * errors))
 
@@ -465,6 +480,8 @@ def _score_held_out(
     sample, sample_weights = problem.unlabeled.sample(n_sample, 0)
 
     def scores_of_members(train: AnyArray, test: AnyArray) -> Array:
+        """Return the scores (rows to test, members, classes) of one fold."""
+        # The rows of the fold lose their labels, and join the unlabeled rows.
         known = rows[train], codes[train], weights[train]
         unlabeled = MemoryRows(
             np.concatenate([sample, problem.frame.restore(rows[test])]),
@@ -481,9 +498,12 @@ def _score_held_out(
             known_codes = codes.copy()
             known_codes[test] = -1
             spread_sums = neighbors.spread(known_codes, problem.n_classes)
-        members = _fit_members(reduced, known, spread_sums, with_shares).values()
-        scaled = [of_unit_spread(rule, reduced.moments) for rule in members]
-        return np.stack([rule.scores(rows[test]).T for rule in scaled], axis=1)
+        rules = _fit_members(reduced, known, spread_sums, with_shares)
+        scores_by_member = []
+        for rule in rules.values():
+            scaled = of_unit_spread(rule, reduced.moments)
+            scores_by_member.append(scaled.scores(rows[test]).T)
+        return np.stack(scores_by_member, axis=1)
 
     scores = predict_held_out(scores_of_members, folds)
     if isinstance(scores, FitError):

@@ -184,11 +184,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
                 f"None. Rows without a label carry y = {plain(self.unlabeled)!r}."
             )
         arguments = Arguments(X, y, sample_weight, X_unlabeled, sample_weight_unlabeled)
+        arguments = arguments.with_parameters(self)
         earlier = dict(vars(self))
         try:
-            inputs = prepare(
-                RowsReader(self), arguments.with_parameters(self), self._needs
-            )
+            inputs = prepare(RowsReader(self), arguments, self._needs)
             self._fit_inputs(inputs)
         except BaseException:
             # After a failure the classifier is as before, not a mixture of two fits.
@@ -204,9 +203,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             name = type(self).__name__
             warn_of_no_unlabeled(name, self.unlabeled, self._needs.supervised)
         self._check_problem(problem, inputs)
-        fit = self._completed(self._solve(problem), problem, inputs)
+        solved = self._solve(problem)
+        fit = self._completed(solved, problem, inputs)
         outcome = self._judge(problem, fit, inputs)
         self._store(replace(fit, outcome=outcome), inputs)
+        # Fitted arrays of rows on a device are on that device, too.
         self.__dict__.update(moved_like(inputs.arguments.X, vars(self)))
 
     def _check_problem(self, problem: Problem, inputs: FitInputs) -> None:
@@ -230,7 +231,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
                 attributes["n_iter_"] = 1
                 outcome = Outcome.CONVERGED
         elif inputs.learned_shares is not None:
+            # Learning the shares of the classes took passes as well.
             attributes["n_passes_"] += inputs.learned_shares.n_passes
+        # Least squares are fitted in all features, and without shrinkage.
         if not isinstance(fit.model, Gaussians):
             return replace(fit, attributes=attributes, outcome=outcome)
         attributes.setdefault("shrinkage_", problem.shrinkage)
@@ -242,6 +245,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         name = type(self).__name__
         self._warn_of_ignored_directions(problem, fit, inputs)
 
+        # A likelihood without a maximum explains why an iteration did not converge.
         outcome = fit.outcome
         if _is_unbounded(problem, fit):
             warn(
@@ -405,7 +409,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         Both are in memory.
         """
         y = in_memory(y)
-        numbers = np.array(in_memory(RowsReader(self).apply(X, function)))
+        results = RowsReader(self).apply(X, function)
+        # A copy: callers change the numbers.
+        numbers = np.array(in_memory(results))
         check_lengths(X=numbers, y=y)
         return numbers, encode_known_classes(y, self.classes_, self.unlabeled)
 
@@ -428,10 +434,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         known, is_marker = split_marker(in_memory(y), self.unlabeled)
-        weights = check_weights(
-            in_memory(sample_weight), len(is_marker), "sample_weight"
-        )
+        sample_weight = in_memory(sample_weight)
+        weights = check_weights(sample_weight, len(is_marker), "sample_weight")
+        # Rows without a label or with weight 0 are not scored.
         is_scored = ~is_marker if weights is None else ~is_marker & (weights > 0)
+        # ``known`` has entries for the rows without the marker only.
         known = known[is_scored[~is_marker]]
         if not known.size:
             raise ValueError(
@@ -459,6 +466,7 @@ def _lifted(fit: Fit, problem: Problem, space: FeatureSpace) -> Fit:
     else:
         variance = problem.target_variance
     model = space.model(fit.model, variance)
+    # Likelihoods of the coordinates lack the directions in which no row varies.
     attributes = dict(fit.attributes)
     for name, value in attributes.items():
         if isinstance(value, LogLikelihood):
@@ -520,6 +528,8 @@ class LinearGaussianClassifier(
         """
         self._check_ready(X, "gain_bounds")
         model = self._model_
+        # The problem of the fit again: its shrinkage and its scaling, in its frame.
+        # Bounds are over all labelings, whatever the proportions.
         arguments = Arguments(X, y, sample_weight, X_unlabeled, sample_weight_unlabeled)
         as_fitted = replace(
             arguments.with_parameters(self),

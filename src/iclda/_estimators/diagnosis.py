@@ -48,10 +48,14 @@ _FEW_LABELS_PER_DIRECTION = 2
 # A class is lost if its share of the unlabeled rows is below this fraction of its share
 # of the labeled ones ...
 _LOST_FRACTION = 0.1
+# ... which is at least this fraction of an equal share ...
+_COMMON_SHARE = 0.5
 # ... and as many labels as it has are as unlikely as this among so few of its rows.
 _LOST_PROBABILITY = 1e-3
 # At most this many constant columns are named.
 _MAX_NAMED_COLUMNS = 5
+# A column separates the classes alone if it has this share of the direction that does.
+_MIN_SHARE_OF_ONE_COLUMN = 0.9
 # Smaller changes of the log likelihood per row, or of a share of rows, are rounding.
 _NO_CHANGE = 1e-9
 # Bounds take matrices of features x features: with more features they are left out.
@@ -115,31 +119,37 @@ def check_span(
     if rank == n_features:
         return
     constant = np.flatnonzero(variances == 0)
-    named: list[Any] = []
-    for column in constant[:_MAX_NAMED_COLUMNS]:
-        separator = ", " if named else ""
-        named += [separator, column_of(int(column), feature_names)]
-    if len(constant) > _MAX_NAMED_COLUMNS:
-        named.append(f" and {len(constant) - _MAX_NAMED_COLUMNS} more")
-    if named:
-        named.append(" are constant" if len(constant) > 1 else " is constant")
-
     n_others = n_features - len(constant)
     others = ""
     if rank < n_others:
+        begin = "; the other" if len(constant) else "the"
         others = (
-            f"{'; the other' if named else 'the'} {n_others} columns are worth {rank} "
-            "only (some can be computed from others, or rows are too few)"
+            f"{begin} {n_others} columns are worth {rank} only (some can be computed "
+            "from others, or rows are too few)"
         )
     message = say(
         "Rows span {rank} of {n_features} dimensions: {constant}{others}. The fit is "
         "made in those dimensions and ignores the rest.",
         rank=rank,
         n_features=n_features,
-        constant=Text(*named),
+        constant=_constant_columns(constant, feature_names),
         others=others,
     )
     yield UserWarning(message)
+
+
+def _constant_columns(constant: AnyArray, feature_names: AnyArray | None) -> Text:
+    """Return the words that name constant columns; none if there are none."""
+    if not len(constant):
+        return Text()
+    named: list[Any] = []
+    for column in constant[:_MAX_NAMED_COLUMNS]:
+        separator = ", " if named else ""
+        named += [separator, column_of(int(column), feature_names)]
+    if len(constant) > _MAX_NAMED_COLUMNS:
+        named.append(f" and {len(constant) - _MAX_NAMED_COLUMNS} more")
+    named.append(" are constant" if len(constant) > 1 else " is constant")
+    return Text(*named)
 
 
 def check_labeled_span(
@@ -183,31 +193,39 @@ def check_labeled_span(
 def check_unlabeled_mean(
     problem: Problem, space: FeatureSpace, feature_names: AnyArray | None = None
 ) -> Iterator[Warning]:
-    """Warn if no mix of the labeled classes explains the mean of the unlabeled rows."""
+    """Warn if no mix of the labeled classes explains the mean of the unlabeled rows.
+
+    Any mix has a mean that lies, in every column, between the smallest and the largest
+    mean of a class.
+    """
     labeled = problem.labeled
     total = problem.moments
     n_freedom = labeled.weight - problem.n_classes
     if n_freedom <= 0 or total.weight <= labeled.weight:
         return
+    # The mean of all rows less the share of the labeled ones in it.
     share = labeled.weight / total.weight
     mean = (total.mean - share * labeled.moments.mean) / (1 - share)
     mean = space.points(mean[None])[0]
 
+    # How far it lies outside of the labeled classes, in their standard deviations.
     deviation = np.sqrt(np.maximum(space.variances(labeled.within), 0) / n_freedom)
-    quantile = student.isf(_SHIFT_PROBABILITY / len(deviation), n_freedom)
     class_means = space.points(labeled.means)
     low = class_means.min(axis=0)
     high = class_means.max(axis=0)
     distance_outside = np.maximum(low - mean, mean - high)
     # A spread that is only rounding makes any distance look large.
     has_spread = deviation**2 > WITHIN_TOLERANCE * space.variances(total.covariance)
+    quantile = student.isf(_SHIFT_PROBABILITY / len(deviation), n_freedom)
     min_distance = max(quantile, _MIN_SHIFT_DEVIATIONS) * deviation
     is_far = (distance_outside > min_distance) & has_spread
     if not is_far.any():
         return
 
+    # The message is about the column that is farthest outside.
     safe_deviation = np.where(is_far, deviation, 1.0)
-    column = int(np.argmax(np.where(is_far, distance_outside / safe_deviation, 0)))
+    n_deviations = np.where(is_far, distance_outside / safe_deviation, 0)
+    column = int(np.argmax(n_deviations))
     restore = space.frame.restore
     message = say(
         "The unlabeled rows seem to come from elsewhere: the mean of {column} is "
@@ -229,30 +247,25 @@ def check_lost_class(
     labeled = problem.labeled
     if labeled.n_rows > _FEW_LABELS_PER_DIRECTION * problem.rank:
         return
+    # Shares (K,) of the classes among the labeled rows, and those that the fit gives
+    # them among the unlabeled rows.
     total_weight = problem.moments.weight
     labeled_shares = labeled.counts / labeled.weight
     unlabeled_weights = class_weights * total_weight - labeled.counts
     unlabeled_shares = unlabeled_weights / (total_weight - labeled.weight)
 
-    # The probability that a class has as many of the labels, if these were drawn from
-    # its rows and all others at random.
-    n_unlabeled = problem.unlabeled.n_rows
-    n_known = np.rint(labeled_shares * labeled.n_rows)
-    n_given = np.rint(unlabeled_shares * n_unlabeled)
-    n_rows = labeled.n_rows + n_unlabeled
-    chance = hypergeom.sf(n_known - 1, n_rows, n_known + n_given, labeled.n_rows)
-
+    # A class that the priors make rare may be rare among the unlabeled rows.
     fair_shares = labeled_shares
     if problem.log_priors is not None:
         fair_shares = np.minimum(labeled_shares, np.exp(problem.log_priors))
-    is_lost = (
-        (unlabeled_shares < _LOST_FRACTION * fair_shares)
-        & (fair_shares >= 0.5 / len(fair_shares))
-        & (chance < _LOST_PROBABILITY)
-    )
+    is_rarer = unlabeled_shares < _LOST_FRACTION * fair_shares
+    is_common = fair_shares >= _COMMON_SHARE / len(fair_shares)
+    chances = _chances_of_labels(problem, labeled_shares, unlabeled_shares)
+    is_lost = is_rarer & is_common & (chances < _LOST_PROBABILITY)
     if not is_lost.any():
         return
 
+    # The message is about the class with the smallest part of its share.
     ratios = np.where(is_lost, unlabeled_shares / labeled_shares, np.inf)
     lost = int(np.argmin(ratios))
     label = plain(classes[lost])
@@ -265,10 +278,27 @@ def check_lost_class(
         name=name,
         percent=100 * share,
         label=label,
-        n=n_known[lost],
+        n=np.rint(labeled_shares[lost] * labeled.n_rows),
         n_rows=labeled.n_rows,
     )
     yield DegenerateFitWarning(message, label=label, share=share)
+
+
+def _chances_of_labels(
+    problem: Problem, labeled_shares: Array, unlabeled_shares: Array
+) -> Array:
+    """Return the probabilities (K,) that classes have as many of the labels or more.
+
+    The labels are drawn at random from all rows, among which a class has the rows with
+    its label and its share of the unlabeled ones.
+    """
+    n_labeled = problem.labeled.n_rows
+    n_unlabeled = problem.unlabeled.n_rows
+    n_known = np.rint(labeled_shares * n_labeled)
+    n_given = np.rint(unlabeled_shares * n_unlabeled)
+    n_rows = n_labeled + n_unlabeled
+    chances = hypergeom.sf(n_known - 1, n_rows, n_known + n_given, n_labeled)
+    return np.asarray(chances)
 
 
 def unbounded_warning(
@@ -318,10 +348,12 @@ def _one_value_per_class(model: Gaussians, feature_names: AnyArray | None) -> Te
     """Name the column, or the first of those, that separates the classes completely."""
     # The standardized coordinate in which the class means lie furthest apart.
     sharpest = int(np.argmax(np.ptp(model.class_points, axis=0)))
+    # What a standard deviation of each column contributes to it.
     deviations = np.sqrt(np.maximum(model.variances, 0))
     contributions = np.abs(model.projection[sharpest]) * deviations
-    column = int(np.argsort(-contributions)[0])
-    is_one_column = contributions[column] > 0.9 * contributions.sum()
+    column = int(np.argmax(contributions))
+    least_of_one = _MIN_SHARE_OF_ONE_COLUMN * contributions.sum()
+    is_one_column = contributions[column] > least_of_one
     return Text(
         "" if is_one_column else "a mix of columns, first ",
         column_of(column, feature_names),

@@ -31,6 +31,7 @@ def to_sklearn(classifier: Any, model: GaussianModel) -> Any:
         priors=None if classifier.priors is None else classifier.priors_.copy(),
         store_covariance=True,
     )
+    # Without a frame: scikit-learn takes rows in the user's units.
     rule = model.lead_rule.folded(frame)
     exported.coef_ = rule.coef.T.copy()
     exported.intercept_ = rule.intercept.copy()
@@ -46,6 +47,7 @@ def to_sklearn(classifier: Any, model: GaussianModel) -> Any:
     variances = weights @ (positions - weights @ positions) ** 2
     exported.explained_variance_ratio_ = variances / (variances.sum() or 1.0)
 
+    # Without these, ``transform`` does not know how many directions there are.
     exported._max_components = model.n_components
     exported._n_features_out = model.n_components
     exported.n_features_in_ = classifier.n_features_in_
@@ -71,30 +73,24 @@ def to_onnx(classifier: Any, model: GaussianModel, dtype: Any) -> Any:
     onnx = require("onnx", "to_onnx", "onnx")
     helper = onnx.helper
     element = _element_type(onnx, dtype)
-    rule = model.score_rule
     classes = classifier.classes_
     labels = _label_tensor(onnx, classes)
-    constants = {
-        "origin": model.frame.origin,
-        "scale": model.frame.scale,
-        "coef": np.ascontiguousarray(rule.coef),
-        "intercept": rule.intercept,
-    }
-    is_scaled = model.center is not None
-    if model.center is not None:
-        constants["center"] = model.center
-        constants["shortest"] = np.full(1, _MIN_DIVISOR)
-    tensors = [onnx.numpy_helper.from_array(a, name) for name, a in constants.items()]
+    tensors = [
+        onnx.numpy_helper.from_array(array, name)
+        for name, array in _constants(model).items()
+    ]
 
+    # What goes in and what comes out; the number of rows is open.
     n_features = classifier.n_features_in_
     rows = helper.make_tensor_value_info("X", element, ["n", n_features])
     label = helper.make_tensor_value_info("label", labels.data_type, ["n"])
     probabilities = helper.make_tensor_value_info(
         "probabilities", element, ["n", len(classes)]
     )
+
     name = type(classifier).__name__
     graph = helper.make_graph(
-        _nodes(onnx, element, is_scaled=is_scaled),
+        _nodes(onnx, element, is_scaled=model.center is not None),
         name,
         [rows],
         [label, probabilities],
@@ -108,15 +104,35 @@ def to_onnx(classifier: Any, model: GaussianModel, dtype: Any) -> Any:
         opset_imports=[helper.make_opsetid("", _ONNX_OPERATORS_VERSION)],
         doc_string="Rows in; most probable class and probabilities of all classes out.",
     )
+    helper.set_model_props(exported, _metadata(classifier))
+    return exported
+
+
+def _constants(model: GaussianModel) -> dict[str, AnyArray]:
+    """Return the numbers of a fit by their names in ``_nodes``."""
+    rule = model.score_rule
+    constants = {
+        "origin": model.frame.origin,
+        "scale": model.frame.scale,
+        "coef": np.ascontiguousarray(rule.coef),
+        "intercept": rule.intercept,
+    }
+    if model.center is not None:
+        constants["center"] = model.center
+        constants["shortest"] = np.full(1, _MIN_DIVISOR)
+    return constants
+
+
+def _metadata(classifier: Any) -> dict[str, str]:
+    """Return what a reader of the graph may want to know, as texts."""
     metadata = {
-        "classifier": name,
-        "classes": json.dumps(classes.tolist(), default=str),
+        "classifier": type(classifier).__name__,
+        "classes": json.dumps(classifier.classes_.tolist(), default=str),
         "iclda_version": versions()["iclda"],
     }
     if hasattr(classifier, "feature_names_in_"):
         metadata["feature_names"] = json.dumps(classifier.feature_names_in_.tolist())
-    helper.set_model_props(exported, metadata)
-    return exported
+    return metadata
 
 
 def _element_type(onnx: Any, dtype: Any) -> int:

@@ -89,15 +89,18 @@ def supervised_fit(problem: Problem, *, can_shrink: bool = True) -> Fit:
     labeled = problem.labeled
     frame = problem.frame
     shrinkage = problem.shrinkage
+    # Without shrinkage, directions in which no row varies are not part of the fit.
     n_left_out = problem.n_left_out if shrinkage else 0
     shrunk = None
     variance_left_out = None
     if shrinkage > 0:
         shrunk = shrink_labeled(labeled, shrinkage, frame, n_left_out)
     if n_left_out:
+        # The target is one variance of all features, in the user's units.
         target = target_of_labeled(labeled, frame, n_left_out) / labeled.weight
         variance_left_out = float(shrinkage * (target * frame.scale**2)[0])
     model, rank = fit_labeled(frame, labeled, problem.log_priors, shrunk)
+    # Where no column varies at all, both ranks are 0 and no covariance is needed.
     if rank == 0 and model.rank > 0:
         or_shrink: Text | str = ""
         if can_shrink:

@@ -246,6 +246,7 @@ class FitInputs:
         shrinkage = self.arguments.shrinkage
         if not self.uses_unlabeled:
             return self._labeled_problem(shrinkage)
+        # Automatic shrinkage needs the moments of the problem: it is 0 until then.
         problem = self.needs.problem(
             frame=self.frame,
             labeled=self.labeled,
@@ -257,6 +258,8 @@ class FitInputs:
             proportions=self.proportions,
             labeled_rows=self.labeled_rows if self.needs.labeled_rows else None,
         )
+        # Unweighted rows in memory were not searched for NaN and infinity when they
+        # were opened, because the sums of all rows show them.
         with overflow_is_checked_later():
             moments = problem.moments
         if not np.isfinite(moments.scatter).all():
@@ -356,32 +359,26 @@ def prepare_opened(
     The rows are scaled to unit length and reduced to the space that they span, where
     that is called for, and the frame is chosen.
     """
-    n_rows = opened[0].n_rows
-    y = as_read(in_memory(arguments.y), "y")
-    check_lengths(X=range(n_rows), y=y)
-    weights = check_weights(in_memory(arguments.sample_weight), n_rows, "sample_weight")
-    is_counted = None if weights is None else weights > 0
-    labels = encode_labels(y, arguments.unlabeled, is_counted)
+    # Labels, and what the user says of the classes.
+    labels, weights = _labels_and_weights(arguments, opened[0].n_rows)
     log_priors = _log_priors(arguments.priors, labels.classes, needs)
     shares = _shares_of_labels(labels, weights)
     proportions = resolve_proportions(arguments.proportions, labels.classes, shares)
 
-    sources = [replace(opened[0], weights=weights, is_member=labels.is_marker)]
-    for further in opened[1:]:
-        further_weights = _weights_of_further(further, arguments)
-        sources.append(replace(further, weights=further_weights))
+    # The rows that the fit reads. Scaling comes before the reduction: it takes all
+    # features, and the span is that of the scaled rows.
+    sources = _weighted_sources(opened, arguments, labels, weights)
     unit = _unit_of(arguments.normalize, sources)
     if unit is not None:
         sources = [source.scaled(unit) for source in sources]
-    space = None
-    if not needs.all_features:
-        is_shrunk = bool(arguments.shrinkage)
-        space = _find_space(sources, labels, needs, is_shrunk=is_shrunk)
+    is_shrunk = bool(arguments.shrinkage)
+    space = _find_space(sources, labels, needs, is_shrunk=is_shrunk)
     if space is not None:
         sources = [_along(space, source) for source in sources]
     if not needs.unlabeled_rows:
         _check_unread_rows(sources)
 
+    # How they are summed: labeled rows, unlabeled rows, and the frame of both.
     n_features = sources[0].request.n_features or 0
     _check_memory(n_features, len(labels.classes), arguments.name)
     unlabeled = ChainedRows(
@@ -406,12 +403,33 @@ def prepare_opened(
     )
 
 
-def _weights_of_further(further: RowSource, arguments: Arguments) -> Array | None:
-    """Return the weights of the rows of X_unlabeled, checked."""
-    weights = in_memory(arguments.sample_weight_unlabeled)
-    # Rows are counted only if there are weights, since counting may take a pass.
-    n_rows = 0 if weights is None else further.n_rows
-    return check_weights(weights, n_rows, "sample_weight_unlabeled")
+def _labels_and_weights(
+    arguments: Arguments, n_rows: int
+) -> tuple[Labels, Array | None]:
+    """Return the labels and the weights of the rows of X, checked."""
+    y = as_read(in_memory(arguments.y), "y")
+    check_lengths(X=range(n_rows), y=y)
+    weights = check_weights(in_memory(arguments.sample_weight), n_rows, "sample_weight")
+    is_counted = None if weights is None else weights > 0
+    return encode_labels(y, arguments.unlabeled, is_counted), weights
+
+
+def _weighted_sources(
+    opened: Sequence[RowSource],
+    arguments: Arguments,
+    labels: Labels,
+    weights: Array | None,
+) -> list[RowSource]:
+    """Return the opened rows with their weights; members are the unlabeled rows."""
+    sources = [replace(opened[0], weights=weights, is_member=labels.is_marker)]
+    # X_unlabeled, all of whose rows are unlabeled.
+    for further in opened[1:]:
+        further_weights = in_memory(arguments.sample_weight_unlabeled)
+        # Rows are counted only if there are weights, since counting may take a pass.
+        n_rows = 0 if further_weights is None else further.n_rows
+        checked = check_weights(further_weights, n_rows, "sample_weight_unlabeled")
+        sources.append(replace(further, weights=checked))
+    return sources
 
 
 def _shares_of_labels(labels: Labels, weights: Array | None) -> Array:
@@ -470,6 +488,7 @@ def find_unit_length(sources: Sequence[RowSource]) -> UnitLength:
     rows = ChainedRows(parts, sources[0].request.n_features or 0)
     sample, weights = rows.sample(_FRAME_ROWS, 0)
     with overflow_is_checked_later():
+        # Few rows are all in the sample: a pass over them is saved.
         if rows.n_rows <= len(sample):
             mean = weights @ sample / weights.sum()
             squares = weights @ (sample - mean) ** 2
@@ -499,6 +518,8 @@ def _check_unread_rows(sources: Iterable[RowSource]) -> None:
 def _labeled_source(source: RowSource, labels: Labels) -> tuple[RowSource, AnyArray]:
     """Return the labeled rows, and the codes of all rows of their source."""
     is_labeled = labels.is_labeled
+    # Many labeled rows stay on their device. Those of other sources are taken into
+    # memory, so that files and clusters are read only once for them.
     is_large = is_device_array(source.X) and is_labeled.sum() > _FRAME_ROWS
     if source.is_in_memory or is_large:
         return replace(source, is_member=is_labeled), labels.codes
@@ -522,6 +543,7 @@ def _find_frame(
 
 def _check_memory(n_features: int, n_classes: int, name: str) -> None:
     """Raise a FitError if there is not enough memory for the matrices of a fit."""
+    # Numbers in double precision have 8 bytes.
     needed = _MATRICES_HELD * 8.0 * (n_features**2 + n_features * n_classes)
     if needed <= _UNCHECKED_BYTES:
         return
@@ -542,13 +564,17 @@ def _available_memory() -> float:
     # This module of Python exists only where ``sysconf`` does.
     import resource
 
+    # The smallest of the memory of the machine, the limit of the process, and that of
+    # its container.
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     address_space, _ = resource.getrlimit(resource.RLIMIT_AS)
+    # A negative number stands for no limit.
     if address_space > 0:
         limits.append(address_space)
     container_limit = Path("/sys/fs/cgroup/memory.max")
     if container_limit.exists():
         text = container_limit.read_text().strip()
+        # Without a limit the file says max.
         if text.isdigit():
             limits.append(int(text))
     return min(limits)
@@ -557,34 +583,44 @@ def _available_memory() -> float:
 def _find_space(
     sources: Sequence[RowSource], labels: Labels, needs: Needs, *, is_shrunk: bool
 ) -> RowSpace | None:
-    """Return the space that few rows of many features span, or None.
-
-    There is one only for rows in memory, none of which has weight 0, and if labeled
-    rows have weight 1.
-    """
-    for source in sources:
-        if not source.is_in_memory or source.X.dtype.kind not in "biuf":
-            return None
-    n_features = sources[0].X.shape[1]
-    n_rows = sum(len(source.X) for source in sources)
-    if n_features < MIN_WIDE_FEATURES or n_rows >= n_features:
+    """Return the space that few rows of many features span, or None."""
+    if needs.all_features or not _are_few_and_wide(sources):
         return None
-    is_labeled = np.flatnonzero(labels.is_labeled)
-    weights = sources[0].weights
-    if weights is not None and not (weights[is_labeled] == 1).all():
-        return None
-    if weights is not None and not weights.all():
-        return None
-    if any(source.weights is not None for source in sources[1:]):
+    labeled = np.flatnonzero(labels.is_labeled)
+    if not _can_reduce_weighted(sources, labeled):
         return None
     rows = np.concatenate([source.X for source in sources], dtype=np.float64)
     if not np.isfinite(rows).all():
         # A later check names the first such number.
         return None
     # The supervised fit, and any fit without unlabeled rows, are of labeled rows alone.
-    if not needs.unlabeled_rows or len(is_labeled) == len(rows):
-        rows = rows[is_labeled]
+    if not needs.unlabeled_rows or len(labeled) == len(rows):
+        rows = rows[labeled]
     return row_space(rows, frame_of(rows), is_shrunk=is_shrunk)
+
+
+def _are_few_and_wide(sources: Sequence[RowSource]) -> bool:
+    """Return whether all rows are in memory, and fewer than their many features."""
+    for source in sources:
+        if not source.is_in_memory or source.X.dtype.kind not in "biuf":
+            return False
+    n_features = sources[0].X.shape[1]
+    n_rows = sum(len(source.X) for source in sources)
+    return n_features >= MIN_WIDE_FEATURES and n_rows < n_features
+
+
+def _can_reduce_weighted(sources: Sequence[RowSource], labeled: AnyArray) -> bool:
+    """Return whether the weights of rows allow to reduce them.
+
+    Labeled rows must have weight 1, and no row weight 0. Rows of X_unlabeled must have
+    no weights.
+    """
+    if any(source.weights is not None for source in sources[1:]):
+        return False
+    weights = sources[0].weights
+    if weights is None:
+        return True
+    return bool(weights.all() and (weights[labeled] == 1).all())
 
 
 def _along(space: RowSpace, source: RowSource) -> RowSource:

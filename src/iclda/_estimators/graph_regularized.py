@@ -78,8 +78,10 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References ---------- D. Cai, X. He and J. Han, "Semi-supervised discriminant
-    analysis", IEEE International Conference on Computer Vision, 2007.
+    References
+    ----------
+    D. Cai, X. He and J. Han, "Semi-supervised discriminant analysis", IEEE
+    International Conference on Computer Vision, 2007.
 
     Examples
     --------
@@ -110,10 +112,13 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
         assert problem.labeled_rows is not None
         frame = problem.frame
         labeled = problem.labeled
+        # All rows in memory: a sample as large as their number has every one.
         rows, _, weights = problem.labeled_rows
         held, held_weights = problem.unlabeled.sample(problem.unlabeled.n_rows, 0)
         u = np.concatenate([frame.apply(rows), frame.apply(held)])
         all_weights = np.concatenate([weights, held_weights])
+
+        # S_w + alpha X L X' + beta I, in frame coordinates.
         with overflow_is_checked_later():
             roughness = self._roughness(u, all_weights, frame.scale)
             within = labeled.within + self.alpha * roughness
@@ -129,6 +134,8 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
 
     def _roughness(self, u: Array, weights: Array, scale: Array) -> Array:
         """X L X' in the frame: half the sum of squared differences of joined pairs."""
+        # Equal rows would be the neighbors of each other: they are one, with the weight
+        # of all.
         u, copies = np.unique(u, axis=0, return_inverse=True)
         weights = np.asarray(np.bincount(copies.ravel(), weights, len(u)), dtype=float)
         u = u[weights > 0]
@@ -138,7 +145,10 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
             return np.zeros((u.shape[1], u.shape[1]))
         # One common factor changes no neighbor and keeps squares from overflowing.
         nearest = kneighbors_graph(u * (scale / scale.max()), n_neighbors)
+        # Two rows are joined if one is among the neighbors of the other, with the
+        # product of their weights.
         joined = nearest.maximum(nearest.T)
         graph = joined.multiply(weights).multiply(weights[:, None]).tocsr()
-        laplacian = diags_array(np.asarray(graph.sum(axis=1)).ravel()) - graph
+        degrees = np.asarray(graph.sum(axis=1)).ravel()
+        laplacian = diags_array(degrees) - graph
         return np.asarray(u.T @ (laplacian @ u))

@@ -74,22 +74,26 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
     present, is_marker = split_marker(y, unlabeled)
     codes = np.full(len(is_marker), UNLABELED)
     is_used = ~is_marker if is_counted is None else ~is_marker & is_counted
+    # ``present`` has entries for the rows without the marker only.
     used = present[is_used[~is_marker]]
     check_classes(used)
     classes, codes[is_used] = np.unique(used, return_inverse=True)
     # An empty text is the first in order.
     if len(classes) and not str(classes[0]).strip():
-        is_empty = codes == 0
-        text = plain(classes[0])
-        raise ValueError(
-            f"y is the empty text {text!r} for {is_empty.sum()} of {len(codes)} rows, "
-            f"first in row {is_empty.argmax()}, but unlabeled={plain(unlabeled)!r} "
-            f"marks the unlabeled rows: pass unlabeled={text!r} if an empty text means "
-            "unlabeled, or name the class."
-        )
+        raise _empty_class(classes[0], codes == 0, plain(unlabeled))
     if len(classes) < 2:
         raise _too_few_classes(classes, len(used), len(codes), plain(unlabeled))
     return Labels(classes, codes, is_marker)
+
+
+def _empty_class(label: Any, is_empty: AnyArray, marker: Any) -> ValueError:
+    text = plain(label)
+    return ValueError(
+        f"y is the empty text {text!r} for {is_empty.sum()} of {len(is_empty)} rows, "
+        f"first in row {is_empty.argmax()}, but unlabeled={marker!r} marks the "
+        f"unlabeled rows: pass unlabeled={text!r} if an empty text means unlabeled, or "
+        "name the class."
+    )
 
 
 def _too_few_classes(
@@ -135,6 +139,7 @@ def check_lengths(**given: Any) -> None:
     try:
         for name, values in given.items():
             if values is not None:
+                # It counts rows of any container, and refuses a single number.
                 counts[name] = _num_samples(values)
     except TypeError as error:
         raise ValueError(
@@ -158,6 +163,7 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
         raise ValueError(
             f"{name} has masked entries: fill them. Weight 0 leaves a row out."
         )
+    # As in scikit-learn, one number is the weight of every row.
     if isinstance(weights, Real):
         weights = np.full(n_rows, weights)
     array: Array = check_array(
@@ -202,16 +208,9 @@ def check_classes(values: AnyArray) -> None:
 
 def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, AnyArray]:
     """Return the values of labeled rows, and a mask of rows that carry the marker."""
-    is_text = isinstance(unlabeled, (str, bytes))
-    is_scalar = is_text or getattr(unlabeled, "shape", None) == ()
-    if hasattr(unlabeled, "__len__") and not is_scalar:
-        raise ParameterError(
-            "unlabeled must be one value, that of y in unlabeled rows, got "
-            f"{unlabeled!r}.",
-            parameter="unlabeled",
-            value=unlabeled,
-        )
+    _check_marker(unlabeled)
     values, is_absent = _values_and_missing(y, name)
+    # If the marker is a missing value, any missing value is the marker.
     if is_missing(unlabeled):
         return _with_own_dtype(values[~is_absent], name), is_absent
     if is_absent.any():
@@ -223,11 +222,29 @@ def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, Any
         )
     # Texts and numbers are never equal, and NumPy warns when it compares arrays of
     # them.
-    if values.dtype.kind == "O" or is_text == (values.dtype.kind in "US"):
+    are_texts = values.dtype.kind in "US"
+    if values.dtype.kind == "O" or _is_text(unlabeled) == are_texts:
         is_marker = np.asarray(values == unlabeled, dtype=bool)
     else:
         is_marker = np.zeros(len(values), dtype=bool)
     return _with_own_dtype(values[~is_marker], name), is_marker
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, (str, bytes))
+
+
+def _check_marker(unlabeled: Any) -> None:
+    """Raise a ParameterError for a marker that is a list or an array."""
+    # A text and an array without dimensions have a length, and are one value.
+    is_scalar = _is_text(unlabeled) or getattr(unlabeled, "shape", None) == ()
+    if hasattr(unlabeled, "__len__") and not is_scalar:
+        raise ParameterError(
+            "unlabeled must be one value, that of y in unlabeled rows, got "
+            f"{unlabeled!r}.",
+            parameter="unlabeled",
+            value=unlabeled,
+        )
 
 
 def _values_and_missing(y: Any, name: str) -> tuple[AnyArray, AnyArray]:
@@ -235,26 +252,46 @@ def _values_and_missing(y: Any, name: str) -> tuple[AnyArray, AnyArray]:
 
     Values of missing entries are arbitrary.
     """
-    if np.ma.is_masked(y) and y.ndim == 1:
-        is_null = np.ma.getmaskarray(y).copy()
-    elif hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:  # pandas
-        is_null = np.array(y.isna(), dtype=bool)
-    elif hasattr(y, "drop_nulls") or hasattr(y, "drop_null"):  # polars, pyarrow
-        is_null = np.array(np.asarray(y.is_null()), dtype=bool)
-    else:
+    is_null = _nulls_of(y)
+    if is_null is None:
         values = column_or_1d(_as_array(y), warn=True)
         return values, _missing_entries(values)
-    if drop := getattr(y, "drop_nulls", getattr(y, "drop_null", None)):
-        present = np.asarray(drop())
-    else:
-        # Nullable dtypes of pandas have one of NumPy behind them.
-        dtype = getattr(y.dtype, "numpy_dtype", None)
-        is_of_numpy = isinstance(dtype, np.dtype)
-        present = np.asarray(y[~is_null], dtype=dtype if is_of_numpy else None)
+    # Converted as a whole, a column with nulls would become one of objects, or of
+    # floats: only the values that are present keep their dtype.
+    present = _present_values(y, is_null)
     values = np.empty(len(is_null), dtype=present.dtype)
     values[~is_null] = present
+    # A value that is not null may be NaN.
     is_null[~is_null] = _missing_entries(present)
     return values, is_null
+
+
+def _nulls_of(y: Any) -> AnyArray | None:
+    """Return a mask of the nulls of a masked array or a column; None for others."""
+    if np.ma.is_masked(y) and y.ndim == 1:
+        return np.ma.getmaskarray(y).copy()
+    # Columns of pandas.
+    if hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:
+        return np.array(y.isna(), dtype=bool)
+    if _drop_of(y) is not None:
+        return np.array(np.asarray(y.is_null()), dtype=bool)
+    return None
+
+
+def _present_values(y: Any, is_null: AnyArray) -> AnyArray:
+    """Return the values that are not null, in their own dtype."""
+    drop = _drop_of(y)
+    if drop is not None:
+        return np.asarray(drop())
+    # Nullable dtypes of pandas have one of NumPy behind them.
+    dtype = getattr(y.dtype, "numpy_dtype", None)
+    is_of_numpy = isinstance(dtype, np.dtype)
+    return np.asarray(y[~is_null], dtype=dtype if is_of_numpy else None)
+
+
+def _drop_of(y: Any) -> Any:
+    """Return the method by which a column of polars or pyarrow drops its nulls."""
+    return getattr(y, "drop_nulls", getattr(y, "drop_null", None))
 
 
 def _not_classes(value: Any, name: str) -> ValueError:
@@ -296,6 +333,7 @@ def _with_own_dtype(present: AnyArray, name: str) -> AnyArray:
     """
     if present.dtype.kind != "O" or present.size == 0:
         return present
+    # NumPy would turn numbers among texts into texts.
     is_string = [isinstance(value, str) for value in present]
     if all(is_string):
         return present
@@ -361,6 +399,7 @@ def resolve_proportions(
             most=_MAX_CLASSES_WITH_PROPORTIONS,
             n=len(classes),
         )
+    # A name stands for shares that follow from the labels, or for none yet.
     if _is_name(proportions, LEARNED):
         return None
     if _is_name(proportions, LABELED):
@@ -368,6 +407,15 @@ def resolve_proportions(
     if _is_name(proportions, EQUAL):
         return np.full((len(classes), 2), 1 / len(classes))
     low, high = _in_order("proportions", proportions, classes, shape=(2,)).T
+    _check_bounds(proportions, low, high)
+    # Bounds that exclude nothing leave the shares free.
+    if (low == 0).all() and (high == 1).all():
+        return None
+    return _tightened(low, high)
+
+
+def _check_bounds(proportions: Any, low: Array, high: Array) -> None:
+    """Raise a ParameterError unless positive shares lie between the bounds."""
     if not ((low >= 0) & (low <= high) & (high <= 1) & (high > 0)).all():
         rule = (
             "must be positive, at most 1, and the least of a pair first, got {given!r}"
@@ -379,9 +427,6 @@ def resolve_proportions(
         sums = "the least add up to {low:.8g}, the largest to {high:.8g}"
         rule = f"must add up to 1, got {{given!r}}: {sums}"
         raise _share_error("proportions", proportions, rule, low=least, high=largest)
-    if (low == 0).all() and (high == 1).all():
-        return None
-    return _tightened(low, high)
 
 
 def _is_name(proportions: Any, name: str) -> bool:
@@ -393,20 +438,12 @@ def _in_order(
 ) -> Array:
     """Return numbers, or pairs of them, of every class in the order of the classes."""
     known = classes.tolist()
-    ordered = given
-    if isinstance(given, Mapping):
-        if set(given) != set(known):
-            rule = "must name the classes with labeled rows, {known}, got {keys}"
-            keys = [plain(key) for key in given]
-            raise _share_error(name, given, rule, known=known, keys=keys)
-        ordered = [given[label] for label in known]
-    if isinstance(given, Set):
-        rule = "must have an order, got the set {given!r}: pass a list"
-        raise _share_error(name, given, rule)
+    ordered = _entries_in_order(name, given, known)
     values = []
     try:
         for entry in ordered:
             numbers = np.asarray(entry, dtype=np.float64)
+            # A number in place of a pair is both of its bounds.
             values.append(np.broadcast_to(numbers, shape))
     except (TypeError, ValueError, OverflowError):
         pair = ", or a pair of least and largest," if shape else ""
@@ -422,12 +459,31 @@ def _in_order(
     return np.array(values)
 
 
+def _entries_in_order(name: str, given: Any, known: list[Any]) -> Any:
+    """Return what was given for every class, in the order of the known classes."""
+    if isinstance(given, Set):
+        rule = "must have an order, got the set {given!r}: pass a list"
+        raise _share_error(name, given, rule)
+    if not isinstance(given, Mapping):
+        return given
+    if set(given) != set(known):
+        rule = "must name the classes with labeled rows, {known}, got {keys}"
+        keys = [plain(key) for key in given]
+        raise _share_error(name, given, rule, known=known, keys=keys)
+    return [given[label] for label in known]
+
+
 def _tightened(low: Array, high: Array) -> Array:
-    """Tighten the intervals of shares by what the other classes leave to each class."""
+    """Tighten the intervals of shares by what the other classes leave to each class.
+
+    Returns the bounds (K, 2). If every class has a single share, these add up to 1.
+    """
     others_low = low.sum() - low
     others_high = high.sum() - high
     low = np.maximum(low, 1 - others_high)
     high = np.minimum(high, 1 - others_low)
+    # An interval as narrow as the tolerance is one share: rounding must not leave a
+    # least share above the largest one.
     is_point = high - low <= _PROPORTIONS_TOLERANCE
     middle = (low + high) / 2
     low = np.where(is_point, middle, low)

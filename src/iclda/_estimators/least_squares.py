@@ -179,10 +179,12 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References ---------- J. H. Krijthe and M. Loog, "Robust semi-supervised least
-    squares classification by implicit constraints", Pattern Recognition 63, 2017,
-    arXiv:1512.08240; "Projected estimators for robust semi-supervised classification",
-    Machine Learning 106, 2017, arXiv:1602.07865.
+    References
+    ----------
+    J. H. Krijthe and M. Loog, "Robust semi-supervised least squares classification by
+    implicit constraints", Pattern Recognition 63, 2017, arXiv:1512.08240; "Projected
+    estimators for robust semi-supervised classification", Machine Learning 106, 2017,
+    arXiv:1602.07865.
 
     Examples
     --------

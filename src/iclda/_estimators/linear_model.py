@@ -151,12 +151,16 @@ class GaussianModel(LinearModel):
 
     def standardized_coefficients(self) -> StandardizedCoefficients:
         """Return the discriminants for features divided by their deviations."""
+        # Rounding may leave a variance below zero.
         deviations = np.sqrt(np.maximum(self.variances, 0))
         if len(self.classes) == 2:
             coef = self.fitted_attributes()["coef_"]
+            # The log odds rise from the first class to the second.
             positions = np.array([[0.0], [1.0]])
             return StandardizedCoefficients(coef * deviations, np.ones(1), positions)
-        scalings = self.gaussians.discriminants(self.n_components).T / self.frame.scale
+        # Directions (m, d) in the user's units, and the class means (K, m) along them.
+        in_frame = self.gaussians.discriminants(self.n_components)
+        scalings = in_frame.T / self.frame.scale
         mean = self.priors @ self.means
         positions = (self.means - mean) @ scalings.T
         spread = self.priors @ positions**2
@@ -170,11 +174,13 @@ class GaussianModel(LinearModel):
         """
         if self.center is not None:
             return None
+        # Deviations of all rows: within classes and between them.
         mean = self.priors @ self.means
         between = self.priors @ (self.means - mean) ** 2
         deviations = np.sqrt(self.variances + between)
         distances = np.abs(np.asarray(rows, dtype=np.float64) - mean)
         is_beyond = distances > n_deviations * deviations
+        # Any value would be far from the mean of a constant column.
         return np.asarray(is_beyond & (deviations > 0))
 
     # Functions of rows.
@@ -188,6 +194,7 @@ class GaussianModel(LinearModel):
     def decisions(self) -> RowFunction:
         if len(self.classes) == 2 or not self.frame.is_foldable:
             return super().decisions()
+        # Scores are those of ``coef_`` and ``intercept_``.
         coef, intercept = self.gaussians.linear_scores
         rule = LinearRule(coef.T, intercept, is_soft=True)
         return predictions.scores(rule).of_scaled(self.unit)

@@ -82,8 +82,10 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References ---------- M. Loog, "Semi-supervised linear discriminant analysis using
-    moment constraints", Partially Supervised Learning, 2012.
+    References
+    ----------
+    M. Loog, "Semi-supervised linear discriminant analysis using moment constraints",
+    Partially Supervised Learning, 2012.
 
     Examples
     --------

@@ -1,4 +1,10 @@
-"""Nearest mean classification: Gaussian classes with one variance everywhere."""
+"""Nearest mean classification: Gaussian classes with one variance everywhere.
+
+These classes have a problem of their own, ``SphericalProblem``. The map to its
+coordinates is called ``whitening`` as in any problem, but does not whiten: it shifts
+the rows to their mean and divides all features, in the user's units, by one number.
+The ratios of the variances of features, and their correlations, stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -236,9 +242,11 @@ class MomentConstrainedNearestMean(LinearGaussianClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References ---------- M. Loog and A. C. Jensen, "Semi-supervised nearest mean
-    classification through a constrained log-likelihood", IEEE Transactions on Neural
-    Networks and Learning Systems 26 (5), 2015.
+    References
+    ----------
+    M. Loog and A. C. Jensen, "Semi-supervised nearest mean classification through a
+    constrained log-likelihood", IEEE Transactions on Neural Networks and Learning
+    Systems 26 (5), 2015.
 
     Examples
     --------

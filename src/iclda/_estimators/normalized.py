@@ -62,9 +62,10 @@ class NormalizedLDA(LinearGaussianClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References ---------- B. Fan, Z. Lei and S. Z. Li, "Normalized LDA for
-    semi-supervised learning", IEEE International Conference on Automatic Face and
-    Gesture Recognition, 2008.
+    References
+    ----------
+    B. Fan, Z. Lei and S. Z. Li, "Normalized LDA for semi-supervised learning", IEEE
+    International Conference on Automatic Face and Gesture Recognition, 2008.
 
     Examples
     --------

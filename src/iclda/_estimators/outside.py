@@ -52,6 +52,7 @@ class OutsideClassifier(ClassifierMixin, BaseEstimator):
         rows = np.asarray(X)
         labels = encode_labels(y, self.unlabeled)
         is_labeled = labels.is_labeled
+        # scikit-learn marks an unlabeled row by -1, as the codes do.
         is_used = is_labeled | method.uses_unlabeled
         self.classes_ = labels.classes
         self.n_features_in_ = rows.shape[1]
@@ -78,6 +79,7 @@ class OutsideClassifier(ClassifierMixin, BaseEstimator):
         A row that no label has spread to gets the shares of the classes.
         """
         check_is_fitted(self)
+        # Shares of such a row are 0 / 0.
         with np.errstate(invalid="ignore"):
             probabilities = self.estimator_.predict_proba(np.asarray(X))
         return np.where(np.isfinite(probabilities), probabilities, self.shares_)

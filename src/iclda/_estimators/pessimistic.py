@@ -96,9 +96,11 @@ class PessimisticLDA(LinearGaussianClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, when X has string column names.
 
-    References ---------- M. Loog, "Contrastive pessimistic likelihood estimation for
-    semi-supervised classification", IEEE Transactions on Pattern Analysis and Machine
-    Intelligence 38 (3), 2016.
+    References
+    ----------
+    M. Loog, "Contrastive pessimistic likelihood estimation for semi-supervised
+    classification", IEEE Transactions on Pattern Analysis and Machine Intelligence 38
+    (3), 2016.
 
     Examples
     --------

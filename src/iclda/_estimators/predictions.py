@@ -74,30 +74,37 @@ def scores(rule: LinearRule) -> RowFunction:
     """Return the scores (n, K) of a rule for rows in the user's units."""
 
     def of_block(rows: Any) -> Any:
+        # A rule has the classes of rows in memory first.
         if isinstance(rows, np.ndarray):
             return rule.scores(rows).T
-        return rows @ _like(rows, rule.coef) + _like(rows, rule.intercept)
+        coef = _like(rows, rule.coef)
+        return rows @ coef + _like(rows, rule.intercept)
 
     return RowFunction(of_block, _uses_all(rule.coef))
 
 
 def linear_scores(rule: LinearRule, frame: Frame) -> RowFunction:
     """Return the scores (n, K) of a rule in frame coordinates."""
+    # A folded rule takes rows in the user's units, which saves a copy of them.
     if frame.is_foldable:
         return scores(rule.folded(frame))
     of_frame = scores(rule)
-    of_block = of_frame.of_block
-    return replace(of_frame, of_block=lambda rows: of_block(_in_frame(rows, frame)))
+
+    def of_block(rows: Any) -> Any:
+        return of_frame.of_block(_in_frame(rows, frame))
+
+    return replace(of_frame, of_block=of_block)
 
 
 def imputed_shares(rule: LinearRule | LexicographicRule, frame: Frame) -> RowFunction:
     """Return the shares (n, K) that a labeling rule in frame coordinates gives rows."""
     if isinstance(rule, LinearRule):
         return linear_scores(rule, frame).then(posteriors)
+    # The scores of both rules (n, 2 K), by one product.
     first = rule.first
     second = rule.second
     coef = np.hstack([first.coef, second.coef])
-    intercept = np.r_[first.intercept, second.intercept]
+    intercept = np.concatenate([first.intercept, second.intercept])
     both = LinearRule(coef, intercept, is_soft=True)
 
     def shares_of(both_scores: Any) -> Any:
@@ -128,13 +135,16 @@ def log_joint(model: Gaussians) -> RowFunction:
         if model.complement is not None:
             # A model of few rows of many features, which were fitted in memory.
             return _like(rows, model.log_joint(to_host(rows)))
+        xp = array_namespace(rows)
         u = _in_frame(rows, model.frame) - _like(rows, model.center)
+        # Coordinates s with unit covariance within classes, about the center.
         s = u @ _like(rows, model.projection.T)
-        distance = array_namespace(rows).sum(s**2, axis=1)
-        # At the center of the rows s is 0, and all but the distance is left.
-        at_center = model.log_joint(model.frame.restore(model.center)[None])[0]
-        offsets = _like(rows, at_center) - distance[:, None] / 2
-        return s @ _like(rows, model.class_points.T) + offsets
+        squared_distance = xp.sum(s**2, axis=1, keepdims=True)
+        # At the center s is 0, and all but the distance is left.
+        center = model.frame.restore(model.center)[None]
+        at_center = _like(rows, model.log_joint(center)[0])
+        along_means = s @ _like(rows, model.class_points.T)
+        return along_means + (at_center - squared_distance / 2)
 
     return RowFunction(of_block, _uses_all(model.projection.T))
 
@@ -143,7 +153,9 @@ def posteriors(class_scores: Any) -> Any:
     """Return the softmax over classes (n, K) of scores or of a lead."""
     class_scores = _of_every_class(class_scores)
     xp = array_namespace(class_scores)
-    shares = xp.exp(class_scores - xp.max(class_scores, axis=1, keepdims=True))
+    # The largest exponent is 0: nothing overflows.
+    top = xp.max(class_scores, axis=1, keepdims=True)
+    shares = xp.exp(class_scores - top)
     shares /= xp.sum(shares, axis=1, keepdims=True)
     return shares
 
@@ -153,7 +165,8 @@ def log_posteriors(class_scores: Any) -> Any:
     class_scores = _of_every_class(class_scores)
     xp = array_namespace(class_scores)
     ahead = class_scores - xp.max(class_scores, axis=1, keepdims=True)
-    return ahead - xp.log(xp.sum(xp.exp(ahead), axis=1, keepdims=True))
+    total = xp.sum(xp.exp(ahead), axis=1, keepdims=True)
+    return ahead - xp.log(total)
 
 
 def clipped_shares(predicted: Any) -> Any:
@@ -163,15 +176,18 @@ def clipped_shares(predicted: Any) -> Any:
     stands for 0, so that logarithms are finite.
     """
     xp = array_namespace(predicted)
+    # Predictions of two classes add up to 1, and the lead is their difference.
     if predicted.shape[1] == 1:
         predicted = xp.concat([1 - predicted, 1 + predicted], axis=1) / 2
     # Predictions add up to 1, so that the largest is at least 1 / K, except for
     # rounding of huge predictions.
-    missing = 1 / predicted.shape[1] - xp.max(predicted, axis=1, keepdims=True)
+    largest = xp.max(predicted, axis=1, keepdims=True)
+    missing = 1 / predicted.shape[1] - largest
     # array-api-compat 1.9 takes the integer 0 for an array of integers.
     shares = xp.clip(predicted + xp.clip(missing, min=0.0), min=0.0)
     shares /= xp.sum(shares, axis=1, keepdims=True)
-    return xp.clip(shares, min=float(xp.finfo(shares.dtype).smallest_normal))
+    smallest_normal = float(xp.finfo(shares.dtype).smallest_normal)
+    return xp.clip(shares, min=smallest_normal)
 
 
 def log_clipped_shares(predicted: Any) -> Any:
@@ -193,7 +209,8 @@ def _of_every_class(class_scores: Any) -> Any:
     second = xp.minimum(class_scores, nothing)
     if isinstance(class_scores, np.ndarray):
         # Columns of a Fortran array: later steps go class by class.
-        return np.hstack([first.ravel(), second.ravel()]).reshape(2, -1).T
+        by_class = np.hstack([first.ravel(), second.ravel()]).reshape(2, -1)
+        return by_class.T
     return xp.concat([first, second], axis=1)
 
 
@@ -201,9 +218,11 @@ def logsumexp(class_scores: Any) -> Any:
     """Return the log of the sum of exp over classes, (n,), which may be -inf."""
     xp = array_namespace(class_scores)
     top = xp.max(class_scores, axis=1, keepdims=True)
+    # If all scores are -inf, their difference to the largest would be NaN.
     top = xp.where(xp.isinf(top), xp.zeros_like(top), top)
+    total = xp.sum(xp.exp(class_scores - top), axis=1)
     with np.errstate(divide="ignore"):
-        return xp.log(xp.sum(xp.exp(class_scores - top), axis=1)) + top[:, 0]
+        return xp.log(total) + top[:, 0]
 
 
 def one_or_all(class_scores: Any) -> Any:
@@ -220,9 +239,11 @@ def most_probable(classes: AnyArray, class_scores: Any) -> Any:
         return classes[_first_largest(class_scores.T)]
     xp = array_namespace(class_scores)
     codes = xp.argmax(_of_every_class(class_scores), axis=1)
+    # No device can hold text.
     if classes.dtype.kind not in "biuf":
         return classes[to_host(codes)]
-    return xp.take(xp.asarray(classes, device=device(class_scores)), codes, axis=0)
+    on_device = xp.asarray(classes, device=device(class_scores))
+    return xp.take(on_device, codes, axis=0)
 
 
 def _first_largest(class_scores: AnyArray) -> AnyArray:
@@ -236,6 +257,8 @@ def _first_largest(class_scores: AnyArray) -> AnyArray:
     best = class_scores[0].copy()
     codes = np.zeros(class_scores.shape[1], dtype=np.uint8)
     for k in range(1, len(class_scores)):
+        # Later classes have larger codes: the maximum is the code of the last one that
+        # was better than all before it.
         is_better = class_scores[k] > best
         np.maximum(codes, is_better.view(np.uint8) * np.uint8(k), out=codes)
         np.maximum(best, class_scores[k], out=best)
@@ -245,7 +268,8 @@ def _first_largest(class_scores: AnyArray) -> AnyArray:
 def _in_frame(rows: Any, frame: Frame) -> Any:
     if isinstance(rows, np.ndarray):
         return frame.apply(rows)
-    return (rows - _like(rows, frame.origin)) / _like(rows, frame.scale)
+    centered = rows - _like(rows, frame.origin)
+    return centered / _like(rows, frame.scale)
 
 
 def _like(rows: Any, array: AnyArray) -> Any:

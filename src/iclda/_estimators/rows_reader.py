@@ -97,6 +97,7 @@ class RowSource:
         weights = None if self.weights is None else self.weights[is_member]
         if self.opened is None and self.request.unit is None:
             return RowSource(self.X[is_member], self.request, weights=weights)
+        # A sample as large as their number has all rows, in their order, and scaled.
         rows, _ = self._rows(None, is_member).sample(int(is_member.sum()), 0)
         return RowSource(rows, replace(self.request, unit=None), weights=weights)
 
@@ -152,8 +153,12 @@ class RowsReader:
             if not is_summed_later:
                 check_finite(array, name, self.feature_names)
             return RowSource(array, self._request(name))
-        first_request = Request(name, n_threads=self._n_threads)
-        request = first_request if is_first else self._request(name)
+        # The first argument decides which features there are, and later ones must have
+        # the same.
+        if is_first:
+            request = Request(name, n_threads=self._n_threads)
+        else:
+            request = self._request(name)
         opened = backend.open_rows(X, request)
         self._note_features(opened, name, is_first=is_first)
         return RowSource(X, self._request(name), opened)
@@ -177,7 +182,9 @@ class RowsReader:
 
     def _array_of(self, X: Any, name: str, *, is_first: bool = False) -> AnyArray:
         """Return X as a 2-d array of real numbers, not copied if it is one already."""
-        X = as_read(np.asarray(X) if isinstance(X, (list, tuple)) else X, name)
+        if isinstance(X, (list, tuple)):
+            X = np.asarray(X)
+        X = as_read(X, name)
         if name != "X":
             # scikit-learn would call the argument X.
             self._request(name).check_width(_num_features(X))
@@ -226,11 +233,13 @@ class RowsReader:
         self, array: AnyArray, function: RowFunction
     ) -> Iterator[AnyArray]:
         """Yield results; where numbers are not finite, look for NaN and infinity."""
+        # NaN and infinity show in numbers that depend on every feature: rows are then
+        # searched only where numbers are not finite, which saves a pass.
         is_checked = not function.uses_all_features
         if is_checked:
             check_finite(array, "X", self.feature_names)
-        for rows, _, _ in MemoryRows(array).tiles():
-            numbers = function.numbers(rows)
+        for tile in MemoryRows(array).tiles():
+            numbers = function.numbers(tile.rows)
             if not is_checked:
                 with np.errstate(invalid="ignore", over="ignore"):
                     is_finite = bool(np.isfinite(numbers.sum()))
@@ -258,10 +267,12 @@ def as_read(X: Any, name: str = "X") -> Any:
 def _refuse_non_numeric(X: Any, name: str) -> None:
     """Raise an error that names the first column without real numbers."""
     columns: Iterable[tuple[str, Any]] = ()
+    # Tables of pandas, polars or pyarrow; the last one calls its names column_names.
     if hasattr(X, "columns") and hasattr(X, "__getitem__") and hasattr(X, "shape"):
         names = list(getattr(X, "column_names", X.columns))
         refuse_repeated(names, name)
         columns = ((f"column {str(each)!r}", X[each]) for each in names)
+    # Objects, texts and times; other arrays hold numbers.
     elif isinstance(X, np.ndarray) and X.dtype.kind in "OUSmM" and X.ndim == 2:
         columns = ((f"column {j}", X[:, j]) for j in range(X.shape[1]))
     for column, values in columns:
@@ -270,6 +281,7 @@ def _refuse_non_numeric(X: Any, name: str) -> None:
 
 def _refuse_column(values: AnyArray, holds: str) -> None:
     """Raise an error that shows the first value that is not a real number."""
+    # Objects and texts may be numbers, so that each value has to be looked at.
     is_listed = values.ndim == 1 and values.dtype.kind in "OUS"
     if is_listed:
         suspects = values.tolist()

@@ -118,9 +118,11 @@ class SelfTrainingLDA(LinearGaussianClassifier):
         assert problem.labeled_rows is not None
         labeled, codes, weights = problem.labeled_rows
         rows, rows_weights = problem.unlabeled.sample(self.max_rows, 0)
+        # The fits of all rounds: the first is the supervised fit, the last the result.
         fits: list[Fit] = []
 
         def refit(added: AnyArray) -> Gaussians:
+            """Fit again, with the labels that rows were given; -1 for those without."""
             is_added = added >= 0
             fit = self._fit_labeled(
                 problem,
@@ -134,6 +136,7 @@ class SelfTrainingLDA(LinearGaussianClassifier):
 
         limits = self._limits_of(problem)
         limits = replace(limits, max_iter=problem.rounds(limits.max_iter))
+        # The surest rows fill the largest shares; least shares have no effect.
         largest_shares = None
         if problem.proportions is not None:
             largest_shares = problem.proportions[:, 1]

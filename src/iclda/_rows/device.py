@@ -24,7 +24,7 @@ from .fused import FusedPasses, can_fuse
 from .places import Place, is_out_of_memory, place_of, to_host
 from .precision import label_sums_in, lost_to_rounding, round_origin
 from .progress import report_progress
-from .protocol import Members, Request, WeightedRows, Weights
+from .protocol import Request, WeightedRows
 from .threads import Result
 
 # Numbers of a block on the CPU.
@@ -38,12 +38,7 @@ _BLOCK_SHRINK_FACTOR = 8
 _MAX_MEAN_TO_VARIANCE = 100.0
 
 
-def open_rows(
-    X: Any,
-    request: Request,
-    weights: Weights = None,
-    is_member: Members = None,
-) -> ArrayRows:
+def open_rows(X: Any, request: Request) -> ArrayRows:
     """Return the rows of a device array, whose columns have no names."""
     name = request.name
     # Tensors of torch.
@@ -65,7 +60,7 @@ def open_rows(
         raise ValueError(
             f"Complex data not supported: {name} holds {X.dtype}. Split it in two."
         )
-    return ArrayRows(X, request, weights, is_member)
+    return ArrayRows(X, request)
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:
@@ -84,19 +79,13 @@ def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> A
 
 
 class ArrayRows(WeightedRows):
-    """All rows of a device array, or those that ``is_member`` marks.
+    """The rows of a device array.
 
     Blocks are in double precision, or in single precision if the device has no other.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        request: Request,
-        weights: Weights = None,
-        is_member: Members = None,
-    ) -> None:
-        super().__init__(int(X.shape[0]), int(X.shape[1]), weights, is_member)
+    def __init__(self, X: Any, request: Request) -> None:
+        super().__init__(int(X.shape[0]), int(X.shape[1]))
         self.place: Place = place_of(X)
         self._X = X
         self._name = request.name
@@ -134,16 +123,20 @@ class ArrayRows(WeightedRows):
         """Weights on the device, 0 for rows that are not members; None if all are 1."""
         # Adding up rows of weight 0 takes less time than gathering the members.
         weights: AnyArray | None = self._weights
-        if self._is_member is not None:
-            weights = self._is_member if weights is None else weights * self._is_member
+        if weights is None:
+            weights = self._is_member
+        elif self._is_member is not None:
+            weights = weights * self._is_member
         if weights is None:
             return None
+        # Kernels take weights in single precision.
         dtype = np.float32 if can_fuse(self._X) else self.place.host_dtype
         # A mask has one byte a row: it is moved as it is, and converted on the device.
         if weights.dtype != bool:
             weights = weights.astype(dtype)
         xp = self.place.xp
-        return xp.astype(self.place.put_as_is(weights), getattr(xp, dtype.__name__))
+        moved = self.place.put_as_is(weights)
+        return xp.astype(moved, getattr(xp, dtype.__name__))
 
     # Sums.
 
@@ -177,9 +170,11 @@ class ArrayRows(WeightedRows):
         totals = None if self._fused is None else self._fused.moments(used)
         if totals is None:
             totals = self._add_up(lambda index: self._block(index, used).moments())
+        # Weighted sums of u and u u', where u are rows about the origin that is used.
         sums, squares = totals
         weight = self._total_weight()
         mean = sums.ravel() / weight
+        # The scatter about the mean does not depend on the origin; the mean does.
         scatter = squares - np.outer(sums, mean)
         mean_in_frame = mean + (used.origin - frame.origin) / frame.scale
         return Moments(weight, mean_in_frame, scatter)
@@ -197,21 +192,31 @@ class ArrayRows(WeightedRows):
         # Rounding must not change labels: a device may round every product otherwise.
         if isinstance(rule, LinearRule):
             rule = rule.tied_at_rounding()
-        sums = None
-        if self._fused is not None and centers is None and isinstance(rule, LinearRule):
-            sums = self._fused.label_sums(rule, frame, self.moments(frame))
+        sums = self._fused_label_sums(rule, frame, centers)
         if sums is None:
             dtype = self.place.host_dtype
             sums = label_sums_in(dtype, self._label_sums, rule, frame, centers)
+            # NaN and infinity show in the sums: rows are searched for them only then.
             if not np.isfinite(sums.sums).all():
                 self.check_finite()
         if near is None or not isinstance(rule, LinearRule):
             return sums
         return replace(sums, near=self._near_rows(rule, frame, near))
 
+    def _fused_label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None
+    ) -> LabelSums | None:
+        """Return label sums formed by a kernel; None if there is none for them."""
+        if self._fused is None or centers is not None:
+            return None
+        if not isinstance(rule, LinearRule):
+            return None
+        return self._fused.label_sums(rule, frame, self.moments(frame))
+
     def _label_sums(self, rule: Rule, frame: Frame, centers: Array | None) -> LabelSums:
         """Return label sums formed block by block."""
         labeler = labeler_of(rule, self.place)
+        # There is a scatter only about centers.
         counts, sums, log_sum, *scatter = self._add_up(
             lambda index: self._block(index, frame).label_sums(labeler, centers)
         )
@@ -240,6 +245,7 @@ class ArrayRows(WeightedRows):
                 )
             return parts
 
+        # The first column has the weights; coordinates become those of the frame.
         rows: Array = np.concatenate(self._with_room(read))
         rows[:, 1:] += offset
         return rows
@@ -307,19 +313,24 @@ class ArrayRows(WeightedRows):
             try:
                 with self.place.exactly():
                     return read()
+            # Every library has errors of its own for a device without room.
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
                 if self._block_rows <= _MIN_BLOCK_ROWS:
-                    n_rows, d = self._X.shape
-                    raise MemoryError(
-                        f"The device {self.place.device} has no room for a block of "
-                        f"{self._block_rows} rows beside the {n_rows} x {d} array "
-                        f"{self._name}: free memory there, pass fewer rows, or pass "
-                        "them in main memory."
-                    ) from error
+                    raise self._no_room() from error
+            # Out of the handler, which would keep the arrays of the failed pass alive.
             n_smaller = self._block_rows // _BLOCK_SHRINK_FACTOR
             self._block_rows = max(_MIN_BLOCK_ROWS, n_smaller)
+
+    def _no_room(self) -> MemoryError:
+        n_rows, n_features = self._X.shape
+        return MemoryError(
+            f"The device {self.place.device} has no room for a block of "
+            f"{self._block_rows} rows beside the {n_rows} x {n_features} array "
+            f"{self._name}: free memory there, pass fewer rows, or pass them in main "
+            "memory."
+        )
 
     def _cuts(self) -> Iterator[slice]:
         """Yield the row indices of every block, and report it after it was used."""

@@ -33,33 +33,50 @@ def labeler_of(rule: Rule, place: Place) -> Labeler:
     The rule is moved to the device once. The log-sum-exp is 0 for rules without scores.
     """
     if isinstance(rule, LinearRule):
-        scores_of = _scorer_of(rule, place)
-
-        def by_scores(rows: Any, index: slice | AnyArray) -> tuple[Any, Any]:
-            scores = scores_of(rows)
-            return place.label(scores, is_soft=rule.is_soft, tie=rule.tie)
-
-        return by_scores
+        return _linear_labeler(rule, place)
     if isinstance(rule, LexicographicRule):
-        first_of = _scorer_of(rule.first, place)
-        second_of = _scorer_of(rule.second, place)
-
-        def by_both_scores(rows: Any, index: slice | AnyArray) -> tuple[Any, Any]:
-            scores = first_of(rows), second_of(rows)
-            shares = lexicographic_shares(*scores, rule.margin, place.xp)
-            return shares, 0 * rows[:, 0]
-
-        return by_both_scores
+        return _lexicographic_labeler(rule, place)
     assert isinstance(rule, GivenLabels)
+    return _given_labeler(rule, place)
 
+
+def _linear_labeler(rule: LinearRule, place: Place) -> Labeler:
+    scores_of = _scorer_of(rule, place)
+
+    def by_scores(rows: Any, index: slice | AnyArray) -> tuple[Any, Any]:
+        scores = scores_of(rows)
+        return place.label(scores, is_soft=rule.is_soft, tie=rule.tie)
+
+    return by_scores
+
+
+def _lexicographic_labeler(rule: LexicographicRule, place: Place) -> Labeler:
+    first_of = _scorer_of(rule.first, place)
+    second_of = _scorer_of(rule.second, place)
+
+    def by_both_scores(rows: Any, index: slice | AnyArray) -> tuple[Any, Any]:
+        first = first_of(rows)
+        second = second_of(rows)
+        shares = lexicographic_shares(first, second, rule.margin, place.xp)
+        return shares, _no_log_sums(rows)
+
+    return by_both_scores
+
+
+def _given_labeler(rule: GivenLabels, place: Place) -> Labeler:
     def as_given(rows: Any, index: slice | AnyArray) -> tuple[Any, Any]:
         labels = rule.labels[index]
         # Classes of rows, in place of their shares in each class.
         if labels.ndim == 1:
             labels = labels[:, None] == np.arange(rule.n_classes)
-        return place.put(labels.T), 0 * rows[:, 0]
+        return place.put(labels.T), _no_log_sums(rows)
 
     return as_given
+
+
+def _no_log_sums(rows: Any) -> Any:
+    """Return (n,) zeros in the dtype of the rows and on their device."""
+    return 0 * rows[:, 0]
 
 
 def _scorer_of(rule: LinearRule, place: Place) -> Callable[[Any], Any]:
@@ -91,9 +108,12 @@ class DeviceBlock:
 
     def moments(self) -> list[Any]:
         """Return weighted sums of u and u u': (1, d), (d, d)."""
-        sums = self._product(self._weighted(self._ones.T), self.rows)
-        squares = self._product(self._weighted(self.rows.T), self.rows)
-        return [sums, squares]
+        weights = self._weighted(self._ones.T)
+        weighted_rows = self._weighted(self.rows.T)
+        return [
+            self._product(weights, self.rows),
+            self._product(weighted_rows, self.rows),
+        ]
 
     def label_sums(self, labeler: Labeler, centers: Array | None) -> list[Any]:
         """Return class weights (K, 1), class sums (K, d), log-sum-exp (1, 1), scatter.
@@ -103,18 +123,25 @@ class DeviceBlock:
         """
         shares, log_sums = labeler(self.rows, self.index)
         weighted = self._weighted(shares)
+        weighted_log_sums = self._weighted(log_sums[None, :])
+        # Sums of numbers are products with ones, too, which keep their digits in single
+        # precision.
         sums = [
             self._product(weighted, self._ones),
             self._product(weighted, self.rows),
-            self._product(self._weighted(log_sums[None, :]), self._ones),
+            self._product(weighted_log_sums, self._ones),
         ]
         if centers is not None:
-            scatter = 0
-            for k, center in enumerate(centers):
-                deviations = self.rows - self.place.put(center)
-                scatter += self._product(weighted[k, :] * deviations.T, deviations)
-            sums.append(scatter)
+            sums.append(self._scatter_about(centers, weighted))
         return sums
+
+    def _scatter_about(self, centers: Array, weighted: Any) -> Any:
+        """Return the scatter (d, d) about the centers, by weighted shares (K, n)."""
+        scatter = 0
+        for k, center in enumerate(centers):
+            deviations = self.rows - self.place.put(center)
+            scatter += self._product(weighted[k, :] * deviations.T, deviations)
+        return scatter
 
     def near_boundary(self, labeler: Labeler, every: AnyArray) -> Array:
         """Return rows near class boundaries, after their weights; see ``Near``."""
@@ -131,6 +158,7 @@ class DeviceBlock:
         mixed = place.put_as_is(scrambled(self.index).astype(every.dtype))
         is_chosen = is_near & (mixed % counts == 0)
 
+        # Rows of weight 0 are not members.
         weights = self._weighted(xp.astype(counts, place.dtype))
         chosen = np.flatnonzero(to_host(is_chosen & (weights > 0)))
         n_chosen = len(chosen)
@@ -142,7 +170,8 @@ class DeviceBlock:
             xp.take(weights[:, None], on_device, axis=0),
             xp.take(self.rows, on_device, axis=0),
         ]
-        return to_host(xp.concat(parts, axis=1))[:n_chosen].astype(np.float64)
+        taken = to_host(xp.concat(parts, axis=1))
+        return taken[:n_chosen].astype(np.float64)
 
     @cached_property
     def _ones(self) -> Any:

@@ -39,6 +39,8 @@ _MAX_KERNEL_CLASSES = 32
 _MAX_KERNEL_SCALE = 2.0**60
 # Kernels from half precision to double do not compile on an H200.
 _KERNEL_DTYPE = "torch.float32"
+# Characters of the error of a compiler that a warning shows.
+_MAX_SHOWN_REASON = 200
 
 
 # How the rows are cut: see benchmarks/bench_gpu.py for the times of passes.
@@ -175,7 +177,7 @@ class FusedPasses:
         def sums_about(rule: LinearRule, used: Frame, *_: Any) -> LabelSums:
             if rule.n_classes > 2:
                 return self._many_classes(rule, used)
-            # The mean about the origin of the frame that is used.
+            # Weight and sum (1 + d,) of all rows, about the origin that is used.
             mean = moments.mean - (used.origin - frame.origin) / frame.scale
             total = moments.weight * np.concatenate([[1.0], mean])
             return self._two_classes(rule, used, total)
@@ -204,8 +206,9 @@ class FusedPasses:
                 # The kernel works: there may be room in the next pass.
                 return None
             self._is_broken = True
-            # Compilers write pages.
-            reason = str(error).strip().partition("\n")[0][:200]
+            # Compilers write pages: the first line is enough, and may be long.
+            first_line = str(error).strip().partition("\n")[0]
+            reason = first_line[:_MAX_SHOWN_REASON]
             warnings.warn(
                 f"The GPU kernels could not be used ({type(error).__name__}: "
                 f"{reason}): sums are formed by array functions, which takes longer. "
@@ -214,7 +217,9 @@ class FusedPasses:
                 stacklevel=2,
             )
             return None
-        report_progress(self._X.shape[0], self._X.shape[0])
+        # A kernel reads all rows in one call.
+        n_rows = self._X.shape[0]
+        report_progress(n_rows, n_rows)
         return result
 
     def _two_classes(self, rule: LinearRule, frame: Frame, total: Array) -> LabelSums:
@@ -229,6 +234,7 @@ class FusedPasses:
 
         d = self._n_features
         cut = cut_rows(d, self._X)
+        # Of every program: weight and log-sum-exp, then the sum of the rows.
         sums = self._zeros(cut, 2 + cut.width)
         lead = rule.coef[:, 0] - rule.coef[:, 1]
         intercept = rule.intercept[0] - rule.intercept[1]
@@ -242,13 +248,15 @@ class FusedPasses:
             IS_SOFT=rule.is_soft,
         )
         count, log_sum, *row_sums = _total(sums)
-        # Padding columns are cut off.
+        # Weight and sum (1 + d,) of the first class, without the padding columns.
         first = np.array([count, *row_sums[:d]])
+        by_class = np.array([first, total - first])
+
+        # The scores of the second class, and what the lead lost when it was rounded:
+        # see ``lost_to_rounding``.
         second_rule = np.concatenate([rule.intercept[1:], rule.coef[:, 1]])
-        # See ``lost_to_rounding``: here it is the lead that was rounded.
         lost_lead = lead - lead.astype(np.float32)
         lost = np.concatenate([[intercept - rounded_intercept], lost_lead])
-        by_class = np.array([first, total - first])
         log_sum += second_rule @ total + lost @ first
         return LabelSums(by_class[:, 0], by_class[:, 1:], float(log_sum))
 
@@ -258,6 +266,7 @@ class FusedPasses:
         d, n_classes = rule.coef.shape
         padded = padded_to(n_classes)
         cut = cut_classes(d)
+        # Of every program: class sums; the log-sum-exp, and after it class weights.
         sums = self._zeros(cut, padded, cut.width)
         counts = self._zeros(cut, 1 + padded)
         self._launch(
@@ -326,7 +335,8 @@ class FusedPasses:
         """Move arrays to the device."""
         import torch
 
-        return [torch.asarray(a.astype(dtype), device=self._X.device) for a in arrays]
+        device = self._X.device
+        return [torch.asarray(array.astype(dtype), device=device) for array in arrays]
 
 
 def _total(parts: Any) -> Array:

@@ -48,6 +48,7 @@ def _tile(
     HAS_WEIGHTS: tl.constexpr,
 ):
     """Return (TILE, WIDTH) rows, and (TILE,) weights, 0 beyond the last row."""
+    # Rows of the tile, counted from its first one.
     lanes = tl.arange(0, TILE)
     is_row = lanes < n_rows - start
     offsets = lanes[:, None] * STRIDE + cols[None, :]
@@ -145,6 +146,7 @@ def two_classes(
     all_counts = tl.zeros((TILE,), tl.float64)
     all_logs = tl.zeros((TILE,), tl.float64)
     for chunk in range(program, n_chunks, tl.num_programs(0)):
+        # Each row of a tile has sums of its own, which are added up after a chunk.
         sums = tl.zeros((TILE, WIDTH), tl.float32)
         counts = tl.zeros((TILE,), tl.float32)
         logs = tl.zeros((TILE,), tl.float32)
@@ -157,6 +159,7 @@ def two_classes(
             lead = tl.sum(u * coef[None, :], axis=1) + intercept
             top = tl.maximum(lead, 0.0)
             if IS_SOFT:
+                # The log-sum-exp of the lead and 0 is max(lead, 0) + log(1 + behind).
                 # The exponent is never positive, so that nothing overflows.
                 behind = tl.exp(-tl.abs(lead))
                 larger = 1.0 / (1.0 + behind)
@@ -238,6 +241,7 @@ def many_classes(
     all_counts = tl.zeros((PADDED,), tl.float64)
     all_logs = tl.zeros((TILE,), tl.float64)
     for chunk in range(program, n_chunks, tl.num_programs(0)):
+        # The product with the shares adds up the rows of a tile: sums have no rows.
         sums = tl.zeros((PADDED, WIDTH), tl.float32)
         counts = tl.zeros((TILE, PADDED), tl.float32)
         logs = tl.zeros((TILE,), tl.float32)
@@ -255,6 +259,7 @@ def many_classes(
                 shares *= weight[:, None]
                 top += log_sum
             else:
+                # As everywhere, the first of the classes that tie gets the row.
                 best = tl.argmax(scores, axis=1, tie_break_left=True)
                 shares = tl.where(
                     classes[None, :] == best[:, None], weight[:, None], 0.0

@@ -129,6 +129,7 @@ class BlockRows(WeightedRows):
             yield from map(of_block, blocks)
             return
 
+        # A result says where its block ended, because the block itself is not kept.
         def with_stop(block: Block) -> tuple[int, Result]:
             return block.stop, of_block(block)
 
@@ -156,6 +157,7 @@ class BlockRows(WeightedRows):
         """Yield the members of a block, tile by tile."""
         for low in range(0, len(block.rows), self._tile_rows):
             part = block.rows[low : low + self._tile_rows]
+            # Indices among all rows, members or not.
             begin = block.start + low
             inside = self._members_within(begin, begin + len(part))
             index: slice | AnyArray
@@ -171,6 +173,7 @@ class BlockRows(WeightedRows):
             yield Tile(rows, weights, index)
 
     def _rows_at(self, index: AnyArray) -> AnyArray:
+        # The first part has the shape and dtype of the result, even of no rows.
         parts = [np.zeros((0, self.n_features))]
         for block in self._listed_blocks():
             low, high = np.searchsorted(index, [block.start, block.stop])
@@ -199,6 +202,7 @@ class BlockRows(WeightedRows):
         is_long = self._n_all is None or self._n_all > self._tile_rows
         if not is_long or self._weights is not None:
             return None
+        # The first rows tell before the pass whether it would lose digits.
         first = self._first_rows()
         if first is None:
             return None
@@ -232,9 +236,7 @@ class BlockRows(WeightedRows):
         sums_raw = is_folded and centers is None
         if sums_raw and isinstance(used_rule, LinearRule):
             used_rule = used_rule.knowing(self._total)
-        softened_rule = None
-        if near is not None and near.softening > 1 and isinstance(rule, LinearRule):
-            softened_rule, _ = fold(near.softened(rule), frame)
+        softened_rule = _softened(near, rule, frame)
 
         # Rows near boundaries, by the start of their block: threads end in any order.
         near_by_start: dict[int, Array | None] = {}
@@ -242,17 +244,16 @@ class BlockRows(WeightedRows):
         def of_block(block: Block) -> LabelSums:
             near_parts: list[Array] = []
             tally = Tally(used_rule, self.n_features, centers)
-            for rows, weights, index in self._tiles(block):
+            for tile in self._tiles(block):
+                rows = tile.rows
                 summed = rows if sums_raw else frame.apply(rows)
                 labeled = rows if is_folded else summed
-                shares = tally.add(labeled, summed, weights, index)
+                shares = tally.add(labeled, summed, tile.weights, tile.indices)
                 if near is None:
                     continue
-                if isinstance(index, slice):
-                    index = np.arange(index.start, index.stop)
                 if softened_rule is not None:
-                    shares, _ = softened_rule.shares(labeled, index)
-                near_parts.append(_near_rows(near, shares, summed, weights, index))
+                    shares, _ = softened_rule.shares(labeled, tile.indices)
+                near_parts.append(_near_rows(near, shares, summed, tile))
             near_by_start[block.start] = _joined(near_parts)
             return tally.sums()
 
@@ -262,6 +263,7 @@ class BlockRows(WeightedRows):
         # Popped, so that the parts are freed once they are joined.
         in_row_order = (near_by_start.pop(start) for start in sorted(near_by_start))
         total = replace(total, near=_joined(in_row_order))
+        # Sums of raw rows become those of rows in the frame.
         if sums_raw:
             return unfolded(complete_sums(used_rule, total), frame)
         return complete_sums(rule, total)
@@ -328,14 +330,29 @@ class MemoryRows(BlockRows):
         return self._X if len(index) == len(self._X) else self._X[index]
 
 
-def _near_rows(
-    near: Near, shares: Array, rows: Array, weights: Weights, index: AnyArray
-) -> Array:
-    """Return the rows of a tile near class boundaries, after their weights."""
+def _softened(near: Near | None, rule: Rule, frame: Frame) -> Rule | None:
+    """Return the rule that says which rows are near a boundary.
+
+    None if no rows are wanted, or if the labeling rule itself says it.
+    """
+    if near is None or near.softening <= 1 or not isinstance(rule, LinearRule):
+        return None
+    softened_rule, _ = fold(near.softened(rule), frame)
+    return softened_rule
+
+
+def _near_rows(near: Near, shares: Array, summed: Array, tile: Tile) -> Array:
+    """Return the rows of a tile near class boundaries, after their weights.
+
+    ``summed`` are the rows of the tile in the coordinates of the sums.
+    """
+    index = tile.indices
+    if isinstance(index, slice):
+        index = np.arange(index.start, index.stop)
     chosen, counts = near.rows(shares, index)
-    if weights is not None:
-        counts = counts * weights[chosen]
-    return with_weights(rows[chosen], counts)
+    if tile.weights is not None:
+        counts = counts * tile.weights[chosen]
+    return with_weights(summed[chosen], counts)
 
 
 def rows_per_tile(n_features: int) -> int:

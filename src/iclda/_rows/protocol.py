@@ -54,18 +54,13 @@ class Backend(Protocol):
       first pass, but it is 0 after a sample without rows; ``count()`` is exact.
     """
 
-    def open_rows(
-        self,
-        X: Any,
-        request: Request,
-        weights: Weights = None,
-        is_member: Members = None,
-    ) -> WeightedRows:
-        """Return the rows of a source, or those that ``is_member`` marks.
+    def open_rows(self, X: Any, request: Request) -> WeightedRows:
+        """Return all rows of a source.
 
         Opening reads little or nothing. Columns that are not those of the request are
-        refused (``Request.check_width``, ``Request.check_names``). ``unit`` of the rows
-        is set by the caller.
+        refused (``Request.check_width``, ``Request.check_names``). The caller gives the
+        rows their weights, or takes some of them (``WeightedRows.restricted``), and
+        sets ``unit``.
         """
         ...
 
