@@ -116,7 +116,7 @@ def test_44_changed_bytes_of_the_model_are_noticed(saved):
     for place in range(start, start + 128, 7):
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         with pytest.raises(
-            ValueError, match=r"model\.skops is no model file, or damaged"
+            ValueError, match=r"model\.skops is not a model file, or damaged"
         ):
             load_model(path)
 
@@ -260,7 +260,7 @@ def test_a_file_with_broken_parts_is_refused_by_name(saved, change):
     _, path = saved
     repacked(path, change)
     with pytest.raises(
-        ValueError, match=r"model\.skops (cannot be loaded|is no model file)"
+        ValueError, match=r"model\.skops (cannot be loaded|is not a model file)"
     ):
         load_model(path)
 
@@ -280,7 +280,7 @@ def test_45_a_file_that_unpacks_to_more_than_its_size_is_refused(saved):
 )
 def test_any_other_file_is_refused(tmp_path, content):
     (tmp_path / "other").write_bytes(content)
-    with pytest.raises(ValueError, match=r"other is no model file"):
+    with pytest.raises(ValueError, match=r"other is not a model file"):
         load_model(tmp_path / "other")
 
 

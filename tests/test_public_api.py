@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -157,6 +158,14 @@ def test_functions_document_their_parameters_and_stand_in_the_api(module, name):
         )
         if is_own and parameters_of(method):
             assert_parameters_are_documented(method)
+
+
+@every_classifier
+def test_every_section_of_the_docstring_is_underlined(classifier):
+    lines = inspect.getdoc(classifier).splitlines()
+    underlined = [before for before, line in pairwise(lines) if set(line) == {"-"}]
+    assert {"Parameters", "Attributes", "Examples"} <= {*underlined}
+    assert not [line for line in lines if "--" in line and set(line) != {"-"}]
 
 
 @every_classifier

@@ -289,7 +289,9 @@ def main() -> int:
     seconds = time.perf_counter() - start
     print(f"{n_fits} fits in {seconds:.0f} s by {iclda.__file__}")
     if options.action == "store":
-        np.savez(options.file, **found)
+        # Given a name without .npz, NumPy would add it.
+        with options.file.open("wb") as file:
+            np.savez(file, **found)
         return 0
     differences = compare(np.load(options.file), found)
     print(*differences, sep="\n")

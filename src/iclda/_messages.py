@@ -76,6 +76,7 @@ class Text(str):
     def __new__(cls, *parts: str | Hint | Column) -> Text:
         """Join parts; a text among them contributes its own parts."""
         text = super().__new__(cls, "".join(str(part) for part in parts))
+        # A text in a text would hide its hints from the interface.
         flat: list[str | Hint | Column] = []
         for part in parts:
             if isinstance(part, Text):
@@ -117,6 +118,7 @@ def say(sentence: str, /, **values: Any) -> Text:
     parts: list[str | Hint | Column] = []
     for words, field, form, conversion in formatter.parse(sentence):
         parts.append(words)
+        # The words after the last field have none.
         if field is None:
             continue
         if field.startswith("@"):
@@ -124,6 +126,7 @@ def say(sentence: str, /, **values: Any) -> Text:
             parts.append(Hint(parameter, suggested or None))
             continue
         value = formatter.convert_field(values[field], conversion)
+        # These are worded by the reader's interface, not here.
         if not isinstance(value, Hint | Text | Column):
             value = format(value, form or "")
         parts.append(value)
@@ -199,6 +202,7 @@ def _frames_to_user() -> int:
     frame = sys._getframe(1)
     while frame.f_back is not None:
         module = frame.f_globals.get("__name__", "")
+        # The method ``fit`` is wrapped by a decorator of scikit-learn.
         if not module.startswith(("iclda.", "sklearn.base")):
             break
         level += 1

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
+from typing import Any
 
 from ._messages import plural
 from ._system import require
@@ -42,16 +43,7 @@ def show_nothing(experiment: str, done: int, total: int, failed: int) -> None:
 def _bar(unit: str, title: str) -> Iterator[Advance]:
     """Draw one bar, which begins again with every experiment."""
     progress = require("rich.progress", "bars of progress", "experiments")
-    columns = (
-        progress.SpinnerColumn(finished_text="[green]✓"),
-        progress.TextColumn("{task.description:<10}", markup=False),
-        progress.BarColumn(bar_width=None),
-        progress.TextColumn("{task.fields[text]}"),
-        progress.TextColumn("elapsed"),
-        progress.TimeElapsedColumn(),
-        progress.TextColumn("{task.fields[left]}"),
-        progress.TimeRemainingColumn(),
-    )
+    columns = _bar_columns(progress)
     screen = progress.Console(stderr=True)
     with progress.Progress(*columns, console=screen, expand=True) as shown:
         task = shown.add_task(title, total=None, text="", left="")
@@ -76,6 +68,22 @@ def _bar(unit: str, title: str) -> Iterator[Advance]:
             if current == title:
                 # Nothing was counted: leave nothing on the screen.
                 shown.remove_task(task)
+
+
+def _bar_columns(progress: Any) -> tuple[Any, ...]:
+    """Return the parts of a bar, by the module ``rich.progress``."""
+    return (
+        progress.SpinnerColumn(finished_text="[green]✓"),
+        # Names of experiments may look like markup.
+        progress.TextColumn("{task.description:<10}", markup=False),
+        progress.BarColumn(bar_width=None),
+        progress.TextColumn("{task.fields[text]}"),
+        progress.TextColumn("elapsed"),
+        progress.TimeElapsedColumn(),
+        # The word is empty until something was counted.
+        progress.TextColumn("{task.fields[left]}"),
+        progress.TimeRemainingColumn(),
+    )
 
 
 @contextmanager

@@ -40,6 +40,7 @@ def corrected_t_test(
     n = len(differences)
     mean = fsum(differences) / n
     error = corrected_standard_error(differences, test_to_train)
+    # Equal differences have no error: any but zero is then beyond doubt.
     if error == 0:
         return (0.0, 1.0) if mean == 0 else (copysign(inf, mean), 0.0)
     t = mean / error
@@ -60,7 +61,10 @@ def mean_interval(
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return Holm's adjusted p-values, in the order given."""
     order = np.argsort(p_values, kind="stable")
-    scaled = np.arange(len(order), 0, -1) * np.asarray(p_values)[order]
+    # The smallest p-value is multiplied by the number of tests, the next one by one
+    # less; none may be smaller than those before it.
+    n_tests_left = np.arange(len(order), 0, -1)
+    scaled = n_tests_left * np.asarray(p_values)[order]
     adjusted = np.empty(len(order))
     adjusted[order] = np.maximum.accumulate(np.minimum(scaled, 1.0))
     return adjusted.tolist()
@@ -73,6 +77,7 @@ def bin_sums(predicted: Array, is_true: AnyArray, edges: Array) -> Array:
     scikit-learn. Sums of several sets of rows can be added.
     """
     n_bins = len(edges) - 1
+    # The outer edges are left out: whatever lies beyond them is in the outer bins.
     bins = np.searchsorted(edges[1:-1], predicted)
     n_rows = np.bincount(bins, minlength=n_bins)
     probabilities = np.bincount(bins, predicted, n_bins)

@@ -497,21 +497,25 @@ def find_method(
     A ValueError lists the methods to choose from, and ``others``, further names that
     the caller takes.
     """
+    # What stands in brackets would be ignored, and nobody told.
     method = None if "(" in str(name) else known_method(name)
-    if method is None or method not in among:
-        if method is None:
-            names = [*others, *(each.name for each in among)]
-            close = get_close_matches(str(name), names, n=1)
-            problem = f"Unknown method {name!r}."
-            if close:
-                problem += f" Did you mean {close[0]!r}?"
-        else:
-            problem = (
-                f"The method {method.name!r} can be compared, but not chosen here."
-            )
-        known = [*others, *(f"{each.name} ({each.paper_name})" for each in among)]
-        raise ValueError(f"{problem} There are: {', '.join(known)}.")
-    return method
+    if method is not None and method in among:
+        return method
+    if method is None:
+        problem = _unknown_method(name, [*others, *(each.name for each in among)])
+    else:
+        problem = f"The method {method.name!r} can be compared, but not chosen here."
+    known = [*others, *(f"{each.name} ({each.paper_name})" for each in among)]
+    raise ValueError(f"{problem} There are: {', '.join(known)}.")
+
+
+def _unknown_method(name: str, known_names: Sequence[str]) -> str:
+    """Return the sentence for a name that no method has, with the most similar one."""
+    problem = f"Unknown method {name!r}."
+    close = get_close_matches(str(name), known_names, n=1)
+    if close:
+        problem += f" Did you mean {close[0]!r}?"
+    return problem
 
 
 def safety_rank(name: str) -> int:

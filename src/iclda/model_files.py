@@ -77,6 +77,7 @@ def save_model(
     check_can_save(path)
     check_is_fitted(model)
     archive = _skops().dumps(_without_rows(model))
+    # A file that could not be loaded again is not written.
     _, foreign_types = _types_in(archive)
     untrusted = foreign_types - set(trusted)
     if untrusted:
@@ -85,6 +86,7 @@ def save_model(
             f"written. If they are yours, pass trusted={sorted(untrusted)} here and to "
             "load_model."
         )
+    # The details become one more member of the archive.
     buffer = io.BytesIO(archive)
     details = json.dumps(_describe(model, about or {}), indent=2)
     with zipfile.ZipFile(buffer, "a") as file:
@@ -123,6 +125,7 @@ def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
                 f"types are, pass trusted={sorted(untrusted)}."
             )
         return _skops().loads(data, trusted=[*own_types, *trusted])
+    # A package is missing, which is not the fault of the file.
     except ImportError:
         raise
     # skops raises errors of many types for a malformed file.
@@ -161,9 +164,11 @@ def column_kinds(model: Any) -> dict[str, str] | None:
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         return None
-    first = model[0] if isinstance(model, Pipeline) else model
+    # The encoders of a pipeline know the kinds of their columns; without encoders all
+    # columns are numbers.
+    first_step = model[0] if isinstance(model, Pipeline) else model
     kinds: dict[str, str] = {}
-    for _, encoder, _ in getattr(first, "transformers_", ()):
+    for _, encoder, _ in getattr(first_step, "transformers_", ()):
         kinds |= getattr(encoder, "column_kinds_", {})
     return {str(name): kinds.get(name, "number") for name in names}
 
@@ -192,9 +197,9 @@ def _without_rows(model: Any) -> Any:
 
 def _types_in(archive: bytes) -> tuple[set[str], set[str]]:
     """Return the types that skops does not trust: those of iclda, and foreign ones."""
-    types = set(_skops().get_untrusted_types(data=archive))
-    own = {name for name in types if name.startswith(_OWN_MODULES)}
-    return own, types - own
+    untrusted = set(_skops().get_untrusted_types(data=archive))
+    own = {name for name in untrusted if name.startswith(_OWN_MODULES)}
+    return own, untrusted - own
 
 
 def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
@@ -204,7 +209,8 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             # Members are stored uncompressed. Larger ones would be a file that is small
             # on disk and fills the memory when it is read.
-            if sum(member.file_size for member in file.infolist()) > len(data):
+            unpacked_bytes = sum(member.file_size for member in file.infolist())
+            if unpacked_bytes > len(data):
                 raise ValueError("its members are larger than the file")
             damaged = file.testzip()
             if damaged:
@@ -214,7 +220,7 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
     # zipfile and json raise errors of many types.
     except Exception as error:
         raise ValueError(
-            f"{path} is no model file, or damaged ({error}): `iclda fit` and "
+            f"{path} is not a model file, or damaged ({error}): `iclda fit` and "
             "iclda.save_model write such files. Copy or fit it again."
         ) from error
     if file_format != FORMAT:

@@ -68,7 +68,7 @@ def test_2_no_row_unlabeled_is_a_supervised_fit_with_one_warning(tmp_path):
     assert code == 0
     assert said.count("Warning") == 1
     assert "Warning: No row is unlabeled, so this is a supervised fit." in said
-    assert "--unlabeled and --unlabeled-file name others." in said
+    assert "to mark others, use --unlabeled or --unlabeled-file." in said
     assert "It learns from the labeled rows alone." in said
 
 
@@ -155,7 +155,10 @@ USAGE = {
         ("fit", "nowhere.csv", "--target", "y"),
         "nowhere.csv: No such file",
     ),
-    "no model to show": (("show", "data.csv"), "data.csv is no model file, or damaged"),
+    "no model to show": (
+        ("show", "data.csv"),
+        "data.csv is not a model file, or damaged",
+    ),
     "unknown method": (
         (*FIT, "--method", "svm"),
         "Unknown method 'svm'. There are: auto, iclda",

@@ -98,7 +98,7 @@ def test_a_model_is_judged_by_labels_of_another_file(folder):
     code, _, error = call(*command, folder / "few.csv")
     assert code == 2
     assert "few.csv has 12 rows, and" in error
-    assert "by --id" in error
+    assert "set --id to a column of ids" in error
 
 
 def test_other_features_than_those_of_the_fit_are_counted(folder, tmp_path):

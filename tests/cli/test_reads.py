@@ -115,14 +115,14 @@ def label(path):
 
 
 # A CSV file is read once when it is opened (checksum, delimiter, names) and once for
-# its cells. A file to evaluate on is read once more, because its rows are not held. Of
-# a Parquet file the columns used are read, with the long texts where a person
-# sees them, and all of it is read for the checksum.
+# its cells. If a model is evaluated by labels of another file, the ids are read first,
+# and then the cells, because rows are not held. Of a Parquet file the columns used are
+# read, with the long texts where a person sees them, and all of it for the checksum.
 TIMES_READ = {
     fit: {"csv": 2, "parquet": 1},
     fit_with_labels: {"csv": 2, "parquet": 1},
     predict: {"csv": 2, "parquet": 0},
-    evaluate: {"csv": 3, "parquet": 1},
+    evaluate: {"csv": 2, "parquet": 1},
     evaluate_with_labels: {"csv": 3, "parquet": 1},
     compare_methods: {"csv": 2, "parquet": 1},
     ask: {"csv": 2, "parquet": 2},

@@ -80,7 +80,7 @@ class Payload:
 def test_45_a_pickle_is_no_model_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m").write_bytes(pickle.dumps(Payload()))
-    with pytest.raises(ValueError, match="m is no model file"):
+    with pytest.raises(ValueError, match="m is not a model file"):
         load_model(tmp_path / "m")
     assert not (tmp_path / "ran").exists()
 

@@ -87,8 +87,9 @@ def test_the_error_is_withheld_and_then_that_of_random_labels(table):
     fill(truth)
     asked = ask_for_labels(path, 6, n_test=30)
     assert asked.progress.estimate is None
-    assert "there are 0 among 12 labels. The option test of `iclda ask` draws" in str(
-        asked.progress
+    assert (
+        "there are 0 among 12 labels. To draw such rows, pass the option test"
+        in str(asked.progress)
     )
     assert asked.answers.ids(RANDOM)
     fill(truth)

@@ -96,6 +96,6 @@ def test_what_cannot_be_shown_is_a_sentence(tmp_path, columns, id, images, messa
 def test_features_alone_are_nothing_to_look_at(tmp_path):
     np.save(tmp_path / "f.npy", np.zeros((3, 2)))
     with pytest.raises(
-        ValueError, match="nothing to look at: name a folder of images by images"
+        ValueError, match="nothing to look at: set images to a folder of images"
     ):
         opened(tmp_path / "f.npy")

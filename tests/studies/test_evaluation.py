@@ -151,8 +151,8 @@ def test_what_cannot_be_evaluated_is_refused_with_the_way_out(model, tmp_path):
     code, _, error = call("evaluate", model, data)
     assert code == 2
     assert (
-        "has no column 'species', which should hold the classes: name it by "
-        "--target. Did you mean 'Species' for 'species'?" in error
+        "has no column 'species', which should hold the classes: set --target "
+        "to the column that does. Did you mean 'Species' for 'species'?" in error
     )
     assert call("evaluate", model, data, "--target", "Species")[0] == 0
     assert (

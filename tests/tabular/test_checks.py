@@ -58,8 +58,8 @@ def test_notes_on_ids_name_the_column_and_the_way_out():
     assert (remark.level, str(remark.text)) == (
         NOTE,
         "Column 'ID' looks like an id or a row number: whole numbers, nearly all "
-        "different. It is used like a measurement; leave it out by drop=['ID'] if it "
-        "is none.",
+        "different. It is used as a measurement; if it is not one, leave it out with "
+        "drop=['ID'].",
     )
 
 
@@ -94,7 +94,7 @@ def test_a_column_that_gives_the_class_away_is_a_warning_with_the_way_out(
 ):
     (text,) = leaks(values)
     assert text.startswith(f"Column 'c' is {words}")
-    assert "Leave it out by drop=['c'] unless new rows have it" in text
+    assert "Leave it out with drop=['c'] unless new rows have it" in text
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,8 @@ REFUSED = {
     "zero byte": (b"x\0,class\n1,a\n", "holds a zero byte: rename it"),
     "no such column": (
         b"x,clas\n1,a\n",
-        "hold the classes: name it by target. Did you mean 'clas' for 'class'?",
+        "hold the classes: set target to the column that does. Did you mean 'clas' for "
+        "'class'?",
     ),
     "short row": (b"x,class\n1,a\n2\n", "Row #3: Expected 2 columns, got 1"),
     "latin-1 far down": (

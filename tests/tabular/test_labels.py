@@ -34,7 +34,7 @@ BAD_LABELS = {
     "another length": (
         "kind\na\nb\n",
         {},
-        r"labels\.csv has 2 rows, and .*data\.csv has 4: .* column of ids by id\.",
+        r"labels\.csv has 2 rows, and .*data\.csv has 4: .* set id to a column",
     ),
     "unknown ids": (
         "name,kind\np,a\nv,b\nw,a\nx,b\ny,a\n",
@@ -49,7 +49,7 @@ BAD_LABELS = {
     "no target": (
         "a,b,c\n1,2,3\n",
         {},
-        r"one of 'a', 'b', 'c'\. If another file holds them, labels names it",
+        r"one of 'a', 'b', 'c'\. If another file holds them, set labels to",
     ),
     "a wrong target": (
         "kind\na\nb\n",

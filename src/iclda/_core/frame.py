@@ -69,7 +69,8 @@ def frame_of(sample: AnyArray) -> Frame:
 
     # Halving first keeps the mean of entries near the largest float finite. Clipping
     # gives a constant column its exact value, so that its deviations are exactly zero.
-    half_mean = np.dot(np.full(len(sample), 0.5 / len(sample)), sample)
+    half_weights = np.full(len(sample), 0.5 / len(sample))
+    half_mean = np.dot(half_weights, sample)
     origin = np.minimum(np.maximum(2 * half_mean, lowest), highest)
 
     half_spread = np.maximum(highest / 2 - origin / 2, origin / 2 - lowest / 2)
@@ -86,7 +87,9 @@ def mean_variance_in_frame(
 
     ``n_constant`` further features do not vary.
     """
-    deviations = np.sqrt(np.maximum(np.diag(covariance), 0)) * frame.scale
+    variances = np.maximum(np.diag(covariance), 0)
+    deviations = np.sqrt(variances) * frame.scale
     # Divide before squaring: squares in the user's units may overflow, ratios do not.
-    total = ((deviations[:, None] / frame.scale) ** 2).sum(axis=0)
+    ratios = deviations[:, None] / frame.scale
+    total = (ratios**2).sum(axis=0)
     return np.asarray(total / (len(deviations) + n_constant))

@@ -42,6 +42,7 @@ class Complement:
 
     def covariance(self, frame: Frame) -> Array:
         """Return the covariance (d, d) of these directions, in frame coordinates."""
+        # The variance times I - basis basis', the projection on these directions.
         covariance = -self.variance * (self.basis @ self.basis.T)
         covariance[np.diag_indices(len(covariance))] += self.variance
         units = self.units / frame.scale
@@ -50,7 +51,8 @@ class Complement:
     def variances(self, frame: Frame) -> Array:
         """Return the diagonal (d,) of ``covariance``."""
         units = self.units / frame.scale
-        return np.asarray(self.variance * (1 - (self.basis**2).sum(axis=1)) * units**2)
+        shares_of_basis = (self.basis**2).sum(axis=1)
+        return np.asarray(self.variance * (1 - shares_of_basis) * units**2)
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,8 @@ class Gaussians:
 
     @property
     def rank(self) -> int:
-        return len(self.projection) + (self.complement.size if self.complement else 0)
+        n_in_complement = 0 if self.complement is None else self.complement.size
+        return len(self.projection) + n_in_complement
 
     def full_covariance(self) -> Array:
         """Return the covariance (d, d) in frame coordinates."""
@@ -132,21 +135,26 @@ class Gaussians:
         if not np.abs(from_zero).max(initial=0.0) < _MAX_DISTANCE_FROM_ZERO:
             rule = self.score_rule().folded(self.frame)
             return rule.coef.T.copy(), rule.intercept
+        # With projection' projection = Sigma^-1, these rows are Sigma^-1 mu_k.
         coef = from_zero @ self.projection / self.frame.scale
         intercept = self.log_priors - (from_zero**2).sum(axis=1) / 2
         if self.complement is not None:
             # Zero may lie outside the basis.
             units = self.complement.units
             variance = self.complement.variance
-            offset = self.complement.outside(np.zeros((1, len(zero))))[0]
+            zero_row = np.zeros((1, len(zero)))
+            offset = self.complement.outside(zero_row)[0]
             coef = coef - offset / (units * variance)
             intercept = intercept - offset @ offset / (2 * variance)
         return coef, intercept
 
     def log_joint(self, rows: AnyArray) -> Array:
         """Return the log of prior times density of rows in every class, (n, K)."""
+        # With the class point c, |s - c|^2 = |s|^2 - 2 s'c + |c|^2: the first term is
+        # the same for all classes.
         s = (self.frame.apply(rows) - self.center) @ self.projection.T
-        scores = s @ self.class_points.T - (self.class_points**2).sum(axis=1) / 2
+        squared_points = (self.class_points**2).sum(axis=1)
+        scores = s @ self.class_points.T - squared_points / 2
         constant = -(self.rank * LOG_2PI + self.log_det) / 2
         scores += self.log_priors + constant
         # A square overflows only where the density is zero.
@@ -168,6 +176,8 @@ class Gaussians:
             # order them by the plain spread of the means instead.
             weights = np.full(len(weights), 1 / len(weights))
         centered = self.class_points - weights @ self.class_points
+        # between' between is the covariance between the classes, and the covariance
+        # within them is I: its eigenvectors are the directions.
         between = np.sqrt(weights)[:, None] * centered
         axes = scipy.linalg.svd(between, full_matrices=False)[2][:n_components]
 
@@ -198,7 +208,9 @@ def gaussians(
     Means and covariance are in whitened coordinates.
     """
     root, inverse_root, is_floored = _floored_root(covariance, floor)
+    # half half' is the covariance in frame coordinates.
     half = whitening.inverse @ root
+    log_det_of_root = float(np.log(np.diag(root)).sum())
     return Gaussians(
         frame=frame,
         center=whitening.mean,
@@ -208,7 +220,7 @@ def gaussians(
         covariance=half @ half.T,
         projection=inverse_root @ whitening.transform,
         class_points=means @ inverse_root.T,
-        log_det=whitening.log_det + 2 * float(np.log(np.diag(root)).sum()),
+        log_det=whitening.log_det + 2 * log_det_of_root,
         is_floored=is_floored,
     )
 
@@ -218,12 +230,15 @@ def _floored_root(covariance: Array, floor: float) -> tuple[Array, Array, bool]:
 
     Also return the inverse of the root, and whether the floor was needed.
     """
+    # Rounding has made it slightly asymmetric.
     covariance = (covariance + covariance.T) / 2
     cholesky = factor(covariance, floor)
     if cholesky is not None:
         return cholesky.lower, cholesky.inverse, False
     eigenvalues, vectors = scipy.linalg.eigh(covariance)
     half = vectors * np.sqrt(np.maximum(eigenvalues, floor))
+    # With half' = Q R, half half' is R'R. Signs are chosen so that the diagonal, whose
+    # logarithms are summed, is positive.
     root = scipy.linalg.qr(half.T, mode="r")[0].T
     root = root * np.where(np.diag(root) < 0, -1.0, 1.0)
     inverse = scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True)

@@ -110,10 +110,10 @@ class LinearRule:
         """Add the scores of the second class, which leads leave out of log-sum-exp."""
         if not self._has_one_lead:
             return sums
-        second = (
-            self.coef[:, 1] @ sums.sums.sum(axis=0)
-            + self.intercept[1] * sums.counts.sum()
-        )
+        # Scores are affine: their sum over rows needs the sum of the rows only.
+        sum_of_rows = sums.sums.sum(axis=0)
+        weight = sums.counts.sum()
+        second = self.coef[:, 1] @ sum_of_rows + self.intercept[1] * weight
         return replace(sums, log_sum=sums.log_sum + float(second))
 
     def knowing(self, total: SumsFromZero | None) -> Rule:
@@ -142,9 +142,11 @@ class LinearRule:
             return self
         row_size = np.broadcast_to(1 + offset, len(self.coef))
         largest_product = (row_size @ np.abs(self.coef)).max()
+        # A class with a prior of 0 does not tie.
         finite = self.intercept[np.isfinite(self.intercept)]
         largest_intercept = np.abs(finite).max(initial=0)
-        return replace(self, tie=ROUNDING * float(largest_product + largest_intercept))
+        largest_score = float(largest_product + largest_intercept)
+        return replace(self, tie=ROUNDING * largest_score)
 
 
 @dataclass(frozen=True)
@@ -206,6 +208,7 @@ class AllButFirst:
     ) -> tuple[Array, Array | None]:
         """Return the shares (K, n) of all classes."""
         is_soft = self.rule.is_soft
+        # Relative to itself, the first class has scores of 0.
         scores = np.zeros((self.n_classes, len(rows)))
         _linear(rows, *self.rule.ahead_of_first, out=scores[1:])
         shares, log_sums = label(scores, is_soft=is_soft, tie=self.rule.tie, out=scores)
@@ -215,6 +218,7 @@ class AllButFirst:
         """Add the first class, and the scores that were left out of log-sum-exp."""
         rule = self.rule
         total = self.total
+        # The first class gets the rest.
         first_count = total.weight - sums.counts.sum()
         first_sum = total.sums - sums.sums.sum(axis=0)
         counts = np.concatenate([[first_count], sums.counts])
@@ -262,7 +266,8 @@ def _linear(
     if len(rows) == 1:
         # A single row would go through another routine of BLAS, which rounds ties
         # differently.
-        out[...] = _linear(np.repeat(rows, 2, axis=0), coef, intercept)[:, :1]
+        twice = np.repeat(rows, 2, axis=0)
+        out[...] = _linear(twice, coef, intercept)[:, :1]
         return out
     # Unlike ``@``, ``dot`` lets other threads run whatever the size of its result.
     if n_scores == 1:
@@ -285,6 +290,8 @@ def fold(rule: Rule, frame: Frame) -> tuple[Rule, bool]:
         return rule, False
     if not frame.is_foldable:
         return rule.tied_at_rounding(), False
+    # The rule will be applied to rows that still have their origin, which is of this
+    # size in the frame.
     offset = np.abs(frame.origin / frame.scale)
     return rule.tied_at_rounding(offset).folded(frame), True
 
@@ -304,6 +311,7 @@ def label(
             # Of classes that tie for a row, the first gets it.
             is_best &= is_best.cumsum(axis=-2) == 1
         return is_best.astype(np.float64), largest
+    # Relative to the largest, no score overflows, and the largest share is not 0.
     shares = np.subtract(scores, largest[..., None, :], out=out)
     np.maximum(shares, -_MAX_LEAD, out=shares)
     np.exp(shares, out=shares)
@@ -485,26 +493,31 @@ class Tally:
 
 def _scatter_about(rows: AnyArray, shares: Array, centers: Array) -> Array:
     """Return the scatter (d, d) of rows about the centers of their classes."""
-    if len(centers) > _MANY_CLASSES and (np.count_nonzero(shares, axis=0) <= 1).all():
+    has_many_classes = len(centers) > _MANY_CLASSES
+    if has_many_classes and (np.count_nonzero(shares, axis=0) <= 1).all():
         # Hard labels take one product for all classes. With a thousand classes, one
         # product for each would take seconds.
         deviations = rows - centers[shares.argmax(axis=0)]
-        deviations = deviations * np.sqrt(shares.sum(axis=0))[:, None]
+        roots = np.sqrt(shares.sum(axis=0))[:, None]
+        deviations = deviations * roots
         return np.asarray(deviations.T @ deviations)
     scatter = np.zeros((rows.shape[1], rows.shape[1]))
     for share, center in zip(shares, centers, strict=True):
         is_member = share > 0
-        deviations = (rows[is_member] - center) * np.sqrt(share[is_member])[:, None]
+        roots = np.sqrt(share[is_member])[:, None]
+        deviations = (rows[is_member] - center) * roots
         scatter += deviations.T @ deviations
     return scatter
 
 
 def unfolded(sums: LabelSums, frame: Frame) -> LabelSums:
     """Turn label sums of rows in the user's units into frame coordinates."""
+    # Every row of a class has the origin subtracted.
     in_frame = (sums.sums - sums.counts[:, None] * frame.origin) / frame.scale
     near = sums.near
     if near is not None:
-        near = with_weights(frame.apply(near[:, 1:]), near[:, 0])
+        u = frame.apply(near[:, 1:])
+        near = with_weights(u, near[:, 0])
     return replace(sums, sums=in_frame, near=near)
 
 
@@ -515,5 +528,7 @@ def within_scatter(about_centers: LabelSums, centers: Array) -> tuple[Array, Arr
     # A class without rows keeps its center as its mean.
     divisor = np.where(counts > 0, counts, 1.0)[:, None]
     means = np.where(counts[:, None] > 0, about_centers.sums / divisor, centers)
+    # The scatter about a mean is that about any other center less the square of the
+    # shift between them.
     shift = (means - centers) * np.sqrt(counts)[:, None]
     return means, about_centers.scatter - shift.T @ shift

@@ -64,11 +64,15 @@ class Objective:
         """
         n_classes, width = point.shape
         size = (n_classes - 1) * width
+        # One direction for each unknown, with its opposite in the last class.
         directions = np.zeros((size, n_classes, width))
-        directions[:, :-1] = np.eye(size).reshape(size, n_classes - 1, width)
+        units = np.eye(size)
+        directions[:, :-1] = units.reshape(size, n_classes - 1, width)
         directions[:, -1] = -directions[:, :-1].sum(axis=1)
         changes = self.hessian_product(point)(directions)
-        hessian = (changes[:, :-1] - changes[:, -1:]).reshape(size, size)
+        free_changes = changes[:, :-1] - changes[:, -1:]
+        hessian = free_changes.reshape(size, size)
+        # It is symmetric but for rounding.
         return np.asarray((hessian + hessian.T) / 2)
 
 
@@ -113,6 +117,7 @@ class LabeledLikelihood(Objective):
     def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
         two_classes = self._two_classes
         if two_classes is not None:
+            # A single point and a small stack take plain floats, above the floor.
             if point.ndim == 2 and smallest_eigenvalue(point) > FLOOR:
                 return two_classes.value_and_gradient(point)
             if point.ndim == 3 and 0 < len(point) <= _MAX_POINTS_ONE_BY_ONE:
@@ -174,10 +179,12 @@ class _Terms:
         if log_priors is None:
             log_priors = np.log(self.r)
         # tr(M^-1 S) = tr S + sum_k b_k' S M^-1 mu_k
+        squared_deviations = self.deviation_sums * self.deviations
         trace = np.trace(labeled.within)
-        trace = trace + (self.deviation_sums * self.deviations).sum(axis=(-2, -1))
+        trace = trace + squared_deviations.sum(axis=(-2, -1))
         trace = trace + np.einsum("...kd,...kd->...", self.b, self.scatter_products)
-        log_det = self.weighted_means.log_det + self.b.shape[-1] * np.log(self.keep)
+        rank = self.b.shape[-1]
+        log_det = self.weighted_means.log_det + rank * np.log(self.keep)
         return np.asarray(
             (labeled.counts * log_priors).sum(axis=-1)
             + labeled.weight * (labeled.constant - log_det / 2)
@@ -258,7 +265,8 @@ class _Terms:
         dg_mu = dg_mu / (2 * self.keep)
         dg_mu -= labeled.weight / 2 * dv
 
-        dbeta = (de - e * (dr / r)[..., None]) / r[:, None] - 2 * dg_mu
+        growth = (dr / r)[..., None]
+        dbeta = (de - e * growth) / r[:, None] - 2 * dg_mu
         dalpha = (dmu * g_mu + mu * dg_mu).sum(axis=-1)
         dalpha -= (dmu * e + mu * de).sum(axis=-1) / r
         dalpha += (mu * e).sum(axis=-1) / r**2 * dr
@@ -369,7 +377,8 @@ class _TwoClasses:
         rows[0] = b
         rows[1:3] = self._means
         np.dot(b, self._within, out=rows[3])
-        return (float(point[0, 0]), *np.dot(rows, b).tolist()), rows
+        products = np.dot(rows, b).tolist()
+        return (float(point[0, 0]), *products), rows
 
     def _numbers_of_stack(self, points: Array) -> tuple[tuple[Array, ...], Array]:
         """Return r, b'b, b'm_1, b'm_2 and b'W b of every point, and the rows W b."""
@@ -502,6 +511,7 @@ class _TwoClasses:
         numbers, rows = self._numbers_of_point(point)
         _, slopes = self._value_and_slopes(math.log, *numbers)
         second = np.empty((5, 5))
+        # Each number in turn gets a tiny imaginary part.
         for i in range(5):
             stepped = [complex(number) for number in numbers]
             stepped[i] += 1j * _COMPLEX_STEP
@@ -510,8 +520,12 @@ class _TwoClasses:
 
         # First derivatives of the five numbers by (r, b).
         by_point = np.zeros((5, point.shape[1]))
+        # r is the first column of the point; the other numbers do not depend on it.
         by_point[0, 0] = 1
-        by_point[1:, 1:] = np.array([2.0, 1.0, 1.0, 2.0])[:, None] * rows
+        # b'b and b'W b are quadratic in b, hence the factors 2.
+        factors = np.array([2.0, 1.0, 1.0, 2.0])
+        by_point[1:, 1:] = factors[:, None] * rows
+        # The chain rule: half of the derivative, as its transpose is added at the end.
         half = by_point.T @ (second / 2) @ by_point
         # Second derivatives of b'b and of b'W b are 2 I and 2 W; this is half of them.
         half[1:, 1:] += slopes[4] * self._within
@@ -539,9 +553,12 @@ def _above_floor(point: Array) -> tuple[AnyArray, Array]:
     # A point outside the attainable set may give a class no weight.
     lifted[..., 0] = np.maximum(lifted[..., 0], FLOOR)
     lifted[..., 0] /= lifted[..., 0].sum(axis=-1, keepdims=True)
-    # Shorter class sums raise the smallest eigenvalue to twice the floor.
+    # Shorter class sums raise the smallest eigenvalue to twice the floor: times f, they
+    # turn an eigenvalue 1 - t of M into 1 - f^2 t.
     eigenvalue = smallest_eigenvalue(lifted)
-    shrink = np.sqrt((1 - 2 * FLOOR) / (1 - np.minimum(eigenvalue, 2 * FLOOR)))
+    # Points above that keep their class sums.
+    low_eigenvalue = np.minimum(eigenvalue, 2 * FLOOR)
+    shrink = np.sqrt((1 - 2 * FLOOR) / (1 - low_eigenvalue))
     lifted[..., 1:] *= shrink[..., None, None]
     return is_floored, lifted
 
@@ -586,7 +603,8 @@ def precision_weighted_means(
         core = -(b @ b.mT)
         classes = np.arange(n_classes)
         core[..., classes, classes] += r
-        log_det = np.linalg.slogdet(core)[1] - np.log(r).sum(axis=-1)
+        log_det_of_core = np.linalg.slogdet(core)[1]
+        log_det = log_det_of_core - np.log(r).sum(axis=-1)
         inverse = np.linalg.inv(core)
         if is_for_newton:
             inverse = (inverse + inverse.mT) / 2
@@ -618,7 +636,8 @@ def _precision_weighted_means_of_two(r: Array, b: Array) -> PrecisionWeightedMea
 def _log_det(covariance: Array) -> Any:
     """Return the log determinant of a positive definite matrix or of a stack."""
     if covariance.ndim == 2 and len(covariance) > _MAX_EIGENVALUE_ROWS:
-        return 2 * np.log(np.linalg.cholesky(covariance).diagonal()).sum()
+        cholesky = np.linalg.cholesky(covariance)
+        return 2 * np.log(cholesky.diagonal()).sum()
     return np.linalg.slogdet(covariance)[1]
 
 
@@ -640,9 +659,9 @@ def change_of_precision_weighted_means(
     rows = weighted_means.rows
     change = db - dr * rows + _chain(db, b.T, rows)
     change += _chain(b, db.mT, rows)
-    return np.asarray(
-        (change + _chain(rows * r[:, None], b.T / r, change)) / r[:, None]
-    )
+    # The second term of P, times D.
+    correction = _chain(rows * r[:, None], b.T / r, change)
+    return np.asarray((change + correction) / r[:, None])
 
 
 def smallest_eigenvalue(point: Array) -> Any:
@@ -650,22 +669,30 @@ def smallest_eigenvalue(point: Array) -> Any:
     r = point[..., 0]
     b = point[..., 1:]
     if r.shape == (2,):
-        # One point of two classes, in plain floats.
-        first, second = r.tolist()
-        if not (first > 0 and second > 0):
-            return -math.inf
-        return 1 - float(b[0] @ b[0]) / (first * second)
+        return _smallest_eigenvalue_of_two(r, b)
     if not r.min(initial=1) > 0:
         # Classes without weight get any numbers: the result is not used.
         have_weights = (r > 0).all(axis=-1)
         filled = np.where(r[..., None] > 0, point, 1.0)
         return np.where(have_weights, smallest_eigenvalue(filled), -np.inf)
     if point.shape[-2] == 2:
-        # The class sums of z balance: B D^-1 B' has one eigenvalue that is not zero.
+        # As b_2 = -b_1, B D^-1 B' has one eigenvalue that is not zero.
         first_sum = b[..., 0, :]
         squares = np.einsum("...d,...d->...", first_sum, first_sum)
         return np.asarray(1 - squares / (r[..., 0] * r[..., 1]))
-    return np.asarray(1 - np.linalg.eigvalsh(_between(point))[..., -1])
+    eigenvalues = np.linalg.eigvalsh(_between(point))
+    return np.asarray(1 - eigenvalues[..., -1])
+
+
+def _smallest_eigenvalue_of_two(r: Array, b: Array) -> float:
+    """Return the smallest eigenvalue at one point of two classes, in plain floats.
+
+    b_2 = -b_1, so that B D^-1 B' = b_1 b_1' / (r_1 r_2).
+    """
+    first, second = r.tolist()
+    if not (first > 0 and second > 0):
+        return -math.inf
+    return 1 - float(b[0] @ b[0]) / (first * second)
 
 
 def _between(point: Array) -> Array:
@@ -686,8 +713,9 @@ def is_above_floor(point: Array) -> bool:
         return False
     # A Cholesky factor costs a tenth of the eigenvalues of a large matrix.
     between = _between(point)
+    above_floor = (1 - FLOOR) * np.eye(len(between)) - between
     try:
-        np.linalg.cholesky((1 - FLOOR) * np.eye(len(between)) - between)
+        np.linalg.cholesky(above_floor)
     except np.linalg.LinAlgError:
         return False
     return True

@@ -72,6 +72,7 @@ def moments_of_block(u: Array, weights: Array | None) -> Moments:
     mean = np.dot(row_weights, u) / weight
     centered = u - mean
     if weights is not None:
+        # Each weight enters the product once, by its root on either side.
         centered *= np.sqrt(weights)[:, None]
     return Moments(weight, mean, np.dot(centered.T, centered))
 
@@ -238,12 +239,13 @@ def safe_whitening(mean: Array, covariance: Array, frame: Frame) -> Whitening | 
     cholesky = factor(correlation, len(correlation) * _SAFE_EIGENVALUE_SHARE)
     if cholesky is None:
         return None
+    log_det_of_spread = 2 * float(np.log(spread * frame.scale).sum())
     return Whitening(
         mean=mean,
         transform=cholesky.inverse * inverse_spread,
         inverse=cholesky.lower * spread[:, None],
         basis=np.eye(len(spread)),
-        log_det=cholesky.log_det + 2 * float(np.log(spread * frame.scale).sum()),
+        log_det=cholesky.log_det + log_det_of_spread,
     )
 
 
@@ -256,6 +258,8 @@ def _log_volume(vectors: Array, spread: Array, frame: Frame) -> float:
     # The largest spread is taken out, so that no exponential overflows.
     largest = log_spread.max(initial=0.0)
     scaled = vectors[is_varying] * np.exp(log_spread - largest)[:, None]
-    diagonal = np.abs(np.diag(scipy.linalg.qr(scaled, mode="r")[0]))
+    # The triangular factor has the same volume, the product of its diagonal.
+    triangular = scipy.linalg.qr(scaled, mode="r")[0]
+    diagonal = np.abs(np.diag(triangular))
     log_diagonal = np.log(np.maximum(diagonal, _TINY))
     return 2 * float(np.sum(log_diagonal) + largest * vectors.shape[1])

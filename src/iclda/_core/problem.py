@@ -124,6 +124,8 @@ def summarize_labeled(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledS
         return summarize_rows(
             frame.apply(held), labels.labels, weights, labels.n_classes
         )
+    # The scatter is summed about means that are nearly exact, as it would lose digits
+    # about a center further away.
     sums = rows.label_sums(labels, frame)
     centers = sums.sums / sums.counts[:, None]
     about = rows.label_sums(labels, frame, centers)
@@ -212,7 +214,8 @@ class Problem:
         """Return the rows and labels under another model of the classes."""
         if isinstance(self, kind):
             return self
-        return kind(**{each.name: getattr(self, each.name) for each in fields(self)})
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return kind(**values)
 
     def rounds(self, max_iter: int) -> int:
         """Return ``max_iter``, or fewer rounds for very many classes.
@@ -264,7 +267,9 @@ class Problem:
         """
         if self.ridge is None:
             return None
-        return float((1 - self.shrinkage) * (self.ridge * self.frame.scale**2)[0])
+        # The ridge is the same in all directions of the user's units.
+        ridge = (self.ridge * self.frame.scale**2)[0]
+        return float((1 - self.shrinkage) * ridge)
 
     @cached_property
     def whitening(self) -> Whitening:
@@ -312,7 +317,8 @@ class Problem:
         """Contribution (K, 1 + rank) of the labeled rows to every attainable point."""
         likelihood = self.likelihood
         sums = likelihood.counts[:, None] * likelihood.means
-        return np.column_stack([likelihood.counts, sums]) / self.moments.weight
+        class_sums = np.column_stack([likelihood.counts, sums])
+        return np.asarray(class_sums / self.moments.weight)
 
     def point_of(self, counts: Array, sums: Array) -> Array:
         """Return the attainable point of label sums of the unlabeled rows."""
@@ -322,6 +328,7 @@ class Problem:
     def rule_of(self, scores: Array, *, is_soft: bool) -> LinearRule:
         """Turn scores (K, 1 + rank) of whitened rows into a rule for the frame."""
         whitening = self.whitening
+        # With z = transform (u - mean), scores of z are affine in u.
         coef = whitening.transform.T @ scores[:, 1:].T
         return LinearRule(coef, scores[:, 0] - whitening.mean @ coef, is_soft)
 
@@ -351,6 +358,8 @@ class Problem:
         if weighted_means is None:
             weighted_means = self.precision_weighted_means(point)
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
+        # Scores log r_k - mu_k' Sigma^-1 mu_k / 2 + mu_k' Sigma^-1 z, with
+        # Sigma = (1 - s) M and mu_k = b_k / r_k.
         scores = np.empty(point.shape)
         scores[:, 0] = log_priors - weighted_means.along / (2 * keep * r)
         np.divide(weighted_means.rows, keep, out=scores[:, 1:])
@@ -361,6 +370,7 @@ class Problem:
         r = point[:, 0]
         means = point[:, 1:] / point[:, :1]
         between = (point[:, 1:].T / r) @ point[:, 1:]
+        # The covariance of all rows, which is I, less that between the classes.
         unit = np.eye(self.whitening.rank) - between
         is_unsafe = smallest_eigenvalue(point) < _SAFE_DOWNDATE_EIGENVALUE
         if rule is not None and is_unsafe:
@@ -376,11 +386,14 @@ class Problem:
         weight = self.moments.weight
         centers = means @ whitening.inverse.T + whitening.mean
         sums = self.unlabeled.label_sums(rule, self.frame, centers)
-        shift = (self.labeled.means - centers) * np.sqrt(self.labeled.counts)[:, None]
+        # The labeled rows are known by their scatter about their own means.
+        roots = np.sqrt(self.labeled.counts)[:, None]
+        shift = (self.labeled.means - centers) * roots
         scatter = self.labeled.within + shift.T @ shift
         assert sums.scatter is not None
         scatter = scatter + sums.scatter
         if self.ridge is not None:
+            # The whitening is that of the covariance with its ridge.
             scatter = scatter + weight * np.diag(self.ridge)
         whitened = whitening.transform @ scatter @ whitening.transform.T
         return np.asarray(whitened / weight)
@@ -399,13 +412,19 @@ class SphericalProblem(Problem):
 
     @cached_property
     def whitening(self) -> Whitening:
+        """Coordinates about the mean, in units of the mean standard deviation.
+
+        All features are divided by one number in the user's units, so that directions
+        keep their lengths relative to each other: nothing becomes uncorrelated.
+        """
         return _one_scale(self.moments.mean, self.moments.covariance, self.frame)
 
     @cached_property
     def labeled_covariance(self) -> Array:
-        """Covariance of the labeled rows within classes, in whitened coordinates."""
+        """Covariance of the labeled rows within classes, in these coordinates."""
         labeled = self.likelihood
         rank = len(labeled.within)
+        # The mean over the directions, as all have the same variance.
         variance = float(np.trace(labeled.within)) / (labeled.weight * rank)
         return variance * np.eye(rank)
 
@@ -415,7 +434,8 @@ class SphericalProblem(Problem):
         variance = self._variance(point)
         along = (b**2).sum(axis=1) / (r * variance)
         rows = b / (r * variance)[:, None]
-        return PrecisionWeightedMeans(rows, along, b.shape[1] * float(np.log(variance)))
+        log_det = b.shape[1] * float(np.log(variance))
+        return PrecisionWeightedMeans(rows, along, log_det)
 
     def is_admissible(self, point: Array) -> bool:
         return self._variance(point) > FLOOR
@@ -426,7 +446,8 @@ class SphericalProblem(Problem):
         b = point[:, 1:]
         if not r.min() > 0:
             return -math.inf
-        return 1 - float(((b**2).sum(axis=1) / r).sum() / b.shape[1])
+        squared_lengths = (b**2).sum(axis=1)
+        return 1 - float((squared_lengths / r).sum() / b.shape[1])
 
     def model_of(self, point: Array, rule: Rule | None = None) -> Gaussians:
         means = point[:, 1:] / point[:, :1]
@@ -448,6 +469,8 @@ class SphericalProblem(Problem):
                 "classes, which leaves no variance to estimate: label more rows."
             )
         if variance_anew:
+            # Rows average to 0 about their own means. About shifted ones, their mean
+            # square is larger by that of the shift.
             variance = variance + float(mean @ mean) / len(mean)
         return self._model(weights, labeled.means - mean, variance)
 
@@ -477,5 +500,9 @@ def _one_scale(mean: Array, covariance: Array, frame: Frame) -> Whitening:
         spread = 1 / frame.scale
     log_det = 2 * float(np.log(spread * frame.scale).sum())
     return Whitening(
-        mean, np.diag(1 / spread), np.diag(spread), np.eye(len(spread)), log_det
+        mean=mean,
+        transform=np.diag(1 / spread),
+        inverse=np.diag(spread),
+        basis=np.eye(len(spread)),
+        log_det=log_det,
     )

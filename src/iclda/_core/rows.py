@@ -91,9 +91,10 @@ def differing_share(
     scores, gives every row to the pair of the best class of each rule.
     """
     n_features, n_classes = first.coef.shape
-    coef = (first.coef[:, :, None] + second.coef[:, None, :]).reshape(n_features, -1)
-    intercept = (first.intercept[:, None] + second.intercept).ravel()
-    rule = LinearRule(coef, intercept, is_soft=False)
+    # Arrays (d, K, K) and (K, K), flattened to the pairs.
+    coef = first.coef[:, :, None] + second.coef[:, None, :]
+    intercept = first.intercept[:, None] + second.intercept
+    rule = LinearRule(coef.reshape(n_features, -1), intercept.ravel(), is_soft=False)
     pairs = rows.label_sums(rule, frame)
     shares = pairs.counts.reshape(n_classes, n_classes) / pairs.counts.sum()
     return float(shares.sum() - np.trace(shares))
@@ -165,6 +166,8 @@ class Near:
 
     def rows(self, shares: Array, index: AnyArray) -> tuple[AnyArray, AnyArray]:
         """Return the positions of the chosen rows, and how many each stands for."""
+        # The choice depends on the index among all rows alone: it is the same however
+        # the rows are divided into parts.
         mixed = scrambled(index + self.begin)
         if self.smallest > 1:
             near = np.flatnonzero(mixed & (self.smallest - 1) == 0)
@@ -193,7 +196,8 @@ def multiplicities(shares: Any, every: Any, xp: Any = np) -> Any:
     any of these boundaries.
     """
     best, is_near = _near_classes(shares, xp)
-    of_pairs = xp.where(is_near, xp.take(every, best, axis=1), xp.max(every))
+    every_at_best = xp.take(every, best, axis=1)
+    of_pairs = xp.where(is_near, every_at_best, xp.max(every))
     return xp.min(of_pairs, axis=0)
 
 
@@ -203,18 +207,24 @@ def choose_near(scores: Array, n_all: int, min_rows: int, max_rows: int) -> Near
     ``scores`` (K, n) are those of a sample. Boundaries with few rows keep all of them.
     """
     n_classes, n_held = scores.shape
+    # What is near in the sample predicts what is near among all rows.
     rows_per_held = n_all / n_held
     softening = _softening(scores, int(min_rows / rows_per_held))
     shares = soften(scores / softening)
     near = near_boundary(shares)
     if n_classes > _MANY_CLASSES:
+        # One of every n rows, whatever the classes.
         surplus = rows_per_held * len(near) / max(1, max_rows)
         every = 2 ** math.ceil(math.log2(max(1.0, surplus)))
         return Near(np.broadcast_to(every, (n_classes, n_classes)), softening)
     counts = rows_per_held * _counts_between(shares[:, near])
+    # A boundary has rows on both of its sides.
     counts = counts + counts.T
-    max_per_pair = _cut(counts[np.triu_indices(n_classes, 1)], max_rows)
-    every = 2 ** np.ceil(np.log2(np.maximum(counts / max_per_pair, 1))).astype(int)
+    counts_of_pairs = counts[np.triu_indices(n_classes, 1)]
+    max_per_pair = _cut(counts_of_pairs, max_rows)
+    surplus = np.maximum(counts / max_per_pair, 1)
+    every = 2 ** np.ceil(np.log2(surplus)).astype(int)
+    # A row is near its own class, too, which must not decide what it stands for.
     np.fill_diagonal(every, 1)
     np.fill_diagonal(every, every.max())
     return Near(every, softening)
@@ -229,7 +239,8 @@ def _softening(scores: Array, min_rows: int) -> float:
     """
     n_classes, n_rows = scores.shape
     top_two = np.argpartition(scores, -2, axis=0)[-2:]
-    leads = np.ptp(np.take_along_axis(scores, top_two, axis=0), axis=0)
+    top_scores = np.take_along_axis(scores, top_two, axis=0)
+    leads = np.ptp(top_scores, axis=0)
     widest = np.sort(leads)[min(min_rows, n_rows - 1)]
 
     # Pairs of the two best classes, as one number each.
@@ -238,6 +249,7 @@ def _softening(scores: Array, min_rows: int) -> float:
     for pair in distinct[counts >= _LARGE_BOUNDARY_SHARE * n_rows]:
         of_pair = np.sort(leads[pairs == pair])
         widest = max(widest, of_pair[min(min_rows // 10, len(of_pair) - 1)])
+    # A lead of -log(HARD) leaves the share HARD to the second class.
     return max(1.0, float(widest) / -math.log(HARD))
 
 
@@ -250,7 +262,10 @@ def _counts_between(shares: Array) -> Array:
     is_near[best, np.arange(len(best))] = False
     n_pairs = np.maximum(np.count_nonzero(is_near, axis=0), 1)
     parts = is_near / n_pairs
-    by_best = [parts[:, best == k].sum(axis=1) for k in range(len(shares))]
+    by_best = []
+    for k in range(len(shares)):
+        parts_of_class = parts[:, best == k]
+        by_best.append(parts_of_class.sum(axis=1))
     return np.array(by_best)
 
 
@@ -258,6 +273,8 @@ def _cut(counts: Array, total: float) -> float:
     """Return the number at which counts must be cut to add up to a total at most."""
     largest = np.inf
     left = float(total)
+    # From the smallest count on, each that is below an equal share of what is left
+    # leaves the rest of it to the larger ones.
     for i, count in enumerate(np.sort(counts)):
         largest = left / (len(counts) - i)
         if count > largest:

@@ -94,6 +94,7 @@ class RowSpace(FeatureSpace):
 
         Both are in their frame coordinates.
         """
+        # Multiply by the scale of coordinates, and divide by that of features.
         units = self.units / self.frame.scale
         return units[:, None] * self.basis * self.reduced.scale
 
@@ -108,6 +109,7 @@ class RowSpace(FeatureSpace):
         return into, (start - self.reduced.origin) / self.reduced.scale
 
     def points(self, u: Array) -> Array:
+        # Where coordinates of 0 in the reduced frame lie, in the user's units.
         origin = self.units * (self.basis @ self.reduced.origin) + self.origin
         shift = origin - self.frame.origin
         return u @ self._lift().T + shift / self.frame.scale
@@ -126,6 +128,7 @@ class RowSpace(FeatureSpace):
         return self._lifted_rule(rule)
 
     def _lifted_rule(self, rule: LinearRule) -> LinearRule:
+        # Scores that are affine in the coordinates are affine in the features.
         into, shift = self._into()
         intercept = rule.intercept + shift @ rule.coef
         return replace(rule, coef=into @ rule.coef, intercept=intercept)
@@ -134,11 +137,16 @@ class RowSpace(FeatureSpace):
         assert model.covariance is not None
         # The covariance may be singular to rounding: hence no Cholesky factor.
         eigenvalues, vectors = scipy.linalg.eigh(model.covariance)
+        # A root with as many columns as there are coordinates: no matrix of d x d.
         root = vectors * np.sqrt(np.maximum(eigenvalues, 0))
         complement = None
+        # The determinant is one of coordinates along the basis: turn it into one of the
+        # user's units.
         log_det = model.log_det
         if variance is None:
-            volume = self.basis.T @ (self.basis * (self.units**2)[:, None])
+            # The directions left out have no variance and do not count.
+            squared_units = (self.units**2)[:, None]
+            volume = self.basis.T @ (self.basis * squared_units)
             log_det += float(np.linalg.slogdet(volume)[1])
         else:
             log_units = 2 * float(np.log(self.units).sum())
@@ -192,11 +200,13 @@ def row_space(rows: Array, frame: Frame, *, is_shrunk: bool) -> RowSpace | None:
     largest = np.abs(rows).max(initial=0.0)
     if max(largest, 1 / frame.scale.min()) > _MAX_SQUARED_NUMBER:
         return None
-    deviations = np.sqrt(((rows - frame.origin) ** 2).mean(axis=0))
+    mean_squares = ((rows - frame.origin) ** 2).mean(axis=0)
+    deviations = np.sqrt(mean_squares)
     if is_shrunk:
         # One common unit keeps the directions, and the numbers near 1.
         units = np.full(len(deviations), deviations.max(initial=0.0) or 1.0)
-        return _spanned(rows, frame, units, np.finfo(float).eps * max(rows.shape))
+        rounding = np.finfo(float).eps * max(rows.shape)
+        return _spanned(rows, frame, units, rounding)
     units = np.where(deviations > 0, deviations, 1.0)
     return _spanned(rows, frame, units, RANK_TOLERANCE**0.5)
 
@@ -213,6 +223,7 @@ def _spanned(
     axes = axes[lengths > tolerance * max(lengths[0], _TINY)]
     if not len(axes):
         return None
+    # A feature that is constant has no part in any direction, not even by rounding.
     is_varying = np.asarray(centered.any(axis=0))
     basis = np.where(is_varying[:, None], axes.T, 0.0)
     unscaled = Frame(np.zeros(len(axes)), np.ones(len(axes)))

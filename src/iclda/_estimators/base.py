@@ -248,6 +248,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         name = type(self).__name__
         self._warn_of_ignored_directions(problem, fit, inputs)
 
+        # A likelihood without a maximum explains why an iteration did not converge.
         outcome = fit.outcome
         if _is_unbounded(problem, fit):
             warn(
@@ -438,6 +439,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         weights = check_weights(sample_weight, len(is_marker), "sample_weight")
         # Rows without a label or with weight 0 are not scored.
         is_scored = ~is_marker if weights is None else ~is_marker & (weights > 0)
+        # ``known`` has entries for the rows without the marker only.
         known = known[is_scored[~is_marker]]
         if not known.size:
             raise ValueError(
@@ -465,6 +467,7 @@ def _lifted(fit: Fit, problem: Problem, space: FeatureSpace) -> Fit:
     else:
         variance = problem.target_variance
     model = space.model(fit.model, variance)
+    # Likelihoods of the coordinates lack the directions in which no row varies.
     attributes = dict(fit.attributes)
     for name, value in attributes.items():
         if isinstance(value, LogLikelihood):
@@ -526,6 +529,8 @@ class LinearGaussianClassifier(
         """
         self._check_ready(X, "gain_bounds")
         model = self._model_
+        # The problem of the fit again: its shrinkage and its scaling, in its frame.
+        # Bounds are over all labelings, whatever the proportions.
         arguments = Arguments(X, y, sample_weight, X_unlabeled, sample_weight_unlabeled)
         as_fitted = replace(
             arguments.with_parameters(self),

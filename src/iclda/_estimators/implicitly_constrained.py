@@ -176,6 +176,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
             problem, self._limits_of(problem), n_starts=self.n_starts, seed=self._seed()
         )
         model = problem.model_of(best.point, best.rule)
+        # Without a proof it is unknown, and not false.
         is_global = None
         if self.certify and best.outcome is Outcome.CONVERGED:
             is_global = is_proved_global(problem, best.point) or None
@@ -198,6 +199,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
 
     def _store(self, fit: Fit, inputs: FitInputs) -> None:
         super()._store(fit, inputs)
+        # The rule for rows of all features, by which any rows can be labeled later.
         self._imputation_ = inputs.space.rule(fit.rule)
         self._responsibilities_ = None
         rows = inputs.every_unlabeled

@@ -6,6 +6,7 @@ except in Parquet files, where a row group can be reached directly.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -223,19 +224,18 @@ class ParquetFiles(Reader):
         n_groups = len(self._groups)
         n_chosen = min(_FIRST_LOOK_GROUPS, n_groups)
         chosen = np.unique(np.linspace(0, n_groups - 1, n_chosen).astype(int))
-        # Rows of each group, rounded up.
-        share = -(-n // max(1, len(chosen)))
+        rows_per_group = math.ceil(n / max(1, len(chosen)))
         index: list[int] = []
-        for group in (self._groups[i] for i in chosen):
-            index.extend(range(group.start, min(group.start + share, group.stop)))
+        for i in chosen:
+            group = self._groups[i]
+            stop = min(group.start + rows_per_group, group.stop)
+            index.extend(range(group.start, stop))
         return np.array(index[:n], dtype=np.int64)
 
     def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
         names = self.feature_names or []
         dtype = self.find_dtype()
-        n_fitting = self.memory // (_BUFFER_DIVISOR * max(1, self.n_features))
-        n_bounded = min(n_fitting, _MAX_COLUMN_BUFFER_BYTES)
-        buffer_bytes = max(n_bounded, _MIN_COLUMN_BUFFER_BYTES)
+        buffer_bytes = self._buffer_bytes
         for file, position, start, stop in self._groups:
             if wanted is not None:
                 low, high = np.searchsorted(wanted, [start, stop])
@@ -258,6 +258,13 @@ class ParquetFiles(Reader):
                     start += len(batch)
                     if start >= stop:
                         break
+
+    @property
+    def _buffer_bytes(self) -> int:
+        """Size of the pieces in which a column is read."""
+        n_fitting = self.memory // (_BUFFER_DIVISOR * max(1, self.n_features))
+        n_bounded = min(n_fitting, _MAX_COLUMN_BUFFER_BYTES)
+        return max(n_bounded, _MIN_COLUMN_BUFFER_BYTES)
 
 
 def table_reader(table: Any, name: str) -> Reader:

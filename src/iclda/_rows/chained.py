@@ -68,12 +68,13 @@ class ChainedRows:
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         # Each part gives the same share of its rows.
         share = min(1.0, n / max(1, self.n_rows))
+        drawn = []
         # Only the first sample is reported: it may take long.
         with report_as(None) if self._n_passes else nullcontext():
-            drawn = [
-                part.sample(max(1, round(share * part.n_rows)), seed + i)
-                for i, part in enumerate(self._parts)
-            ]
+            for i, part in enumerate(self._parts):
+                n_of_part = max(1, round(share * part.n_rows))
+                # Parts of one length would otherwise give rows of the same indices.
+                drawn.append(part.sample(n_of_part, seed + i))
         if not drawn:
             return np.zeros((0, self.n_features)), np.zeros(0)
         if len(drawn) == 1:

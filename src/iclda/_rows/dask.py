@@ -112,6 +112,7 @@ def apply_to_rows(X: Any, function: RowsFunction, request: Request) -> Any:
     # The result of no rows has the dtype and the width of all results.
     empty = np.asarray(function(np.zeros((1, n_features))))[:0]
     lengths = rows.chunks[0]
+    # Labels (n,) have one axis less than rows (n, d), scores (n, K) another width.
     shape: dict[str, Any] = {"drop_axis": 1, "chunks": (lengths,)}
     if empty.ndim == 2:
         shape = {"chunks": (lengths, (empty.shape[1],))}
@@ -203,6 +204,7 @@ class DaskBlocks:
             for task, info in pairs
         ]
         looks: list[Look] = self.workers.run(self.infos, tasks, join_lists)
+        # With the numbers of rows, every block knows where it begins.
         begin = 0
         infos = []
         for info, look in zip(self.infos, looks, strict=True):
@@ -298,19 +300,26 @@ class DaskRows(WeightedRows):
         if self.n_rows == 0:
             return np.zeros((0, self.n_features)), np.zeros(0, dtype=np.int64)
         chosen = self._random_members(n, seed)
-        cuts = pairwise(np.searchsorted(chosen, self._blocks.offsets).tolist())
-        by_block = {
-            i: chosen[low:high] for i, (low, high) in enumerate(cuts) if low < high
-        }
+        by_block = self._by_block(chosen)
         # Of each block as many rows as a random choice among all, but those held here.
         drawn: list[DrawnRows] = []
         if self._blocks.held and n < self.n_rows:
             drawn = [self._held_of(i, len(index)) for i, index in by_block.items()]
         # Rows that are held may have too few members.
-        if sum(len(part.rows) for part in drawn) < len(chosen):
+        n_drawn = sum(len(part.rows) for part in drawn)
+        if n_drawn < len(chosen):
             drawn = self._read(by_block)
         rows = np.concatenate([part.rows for part in drawn])
         return rows, np.concatenate([part.indices for part in drawn])
+
+    def _by_block(self, index: AnyArray) -> dict[int, AnyArray]:
+        """Return ascending indices of rows by the blocks that hold them."""
+        cuts = np.searchsorted(index, self._blocks.offsets).tolist()
+        by_block = {}
+        for i, (low, high) in enumerate(pairwise(cuts)):
+            if low < high:
+                by_block[i] = index[low:high]
+        return by_block
 
     def _read(self, by_block: dict[int, AnyArray]) -> list[DrawnRows]:
         """Return rows at indices, given for each block, from the workers."""
@@ -329,6 +338,7 @@ class DaskRows(WeightedRows):
 
     def _held_of(self, i: int, n: int) -> DrawnRows:
         """Return up to ``n`` members among the rows held of a block, in their order."""
+        # Held rows are listed by their positions in the block.
         positions, rows = self._blocks.held[i]
         index = self._blocks.offsets[i] + positions
         kept = np.arange(len(index))

@@ -31,6 +31,8 @@ _MAX_KEPT_ENTRIES = 4_000_000
 # Blocks in memory besides those of the threads: those read ahead, the one that is being
 # filled, and the source of its rows.
 _SPARE_BLOCKS = ITEMS_AHEAD + 2
+# A sample of cheap rows is taken if at least this share of it are members.
+_MIN_SHARE_OF_CHEAP = 0.25
 # The upper bound for a number of rows that is unknown before the first pass.
 _MAX_UNKNOWN_ROWS = 10**9
 
@@ -111,9 +113,11 @@ class FileRows(BlockRows):
         tile_bytes = self._tile_rows * reader.n_features * self._dtype.itemsize
         n_fitting = reader.memory // ((_SPARE_BLOCKS + 1) * max(1, tile_bytes))
         n_tiles = min(TILES_PER_BLOCK, max(1, n_fitting))
-        n_spare = reader.memory // max(1, n_tiles * tile_bytes) - _SPARE_BLOCKS
         self._block_rows = n_tiles * self._tile_rows
-        self._n_threads = max(1, min(n_threads, n_spare // (ITEMS_AHEAD + 1)))
+        # A thread has the block that it sums, and those whose results wait.
+        n_blocks = reader.memory // max(1, n_tiles * tile_bytes)
+        n_affordable = (n_blocks - _SPARE_BLOCKS) // (ITEMS_AHEAD + 1)
+        self._n_threads = max(1, min(n_threads, n_affordable))
 
     @property
     def n_rows(self) -> int:
@@ -139,9 +143,7 @@ class FileRows(BlockRows):
     def _read_blocks(self, *, is_checked: bool, is_first: bool) -> Iterator[Block]:
         """Yield all rows of a source, which must not change from pass to pass."""
         reader = self._reader
-        n_fitting = _MAX_KEPT_ENTRIES // (1 + self.n_features)
-        n_kept = min(_MAX_KEPT_ROWS, max(_MIN_KEPT_ROWS, n_fitting))
-        reservoir = Reservoir(n_kept, self.n_features, self._dtype, seed=0)
+        reservoir = Reservoir(self._n_kept, self.n_features, self._dtype, seed=0)
         n_read = 0
         reader.check_unchanged()
         spans = reader.spans(self._block_rows)
@@ -159,14 +161,24 @@ class FileRows(BlockRows):
         reader.check_unchanged()
         self._check_length(n_read, is_end=True)
         self._n_read = n_read
+        # Only now it is known that the sample is one of all rows.
         if is_first:
             self._n_rows = reservoir.n_seen
             self._kept = reservoir.sample()
 
+    @property
+    def _n_kept(self) -> int:
+        """Number of rows that the first pass keeps."""
+        n_fitting = _MAX_KEPT_ENTRIES // (1 + self.n_features)
+        return min(_MAX_KEPT_ROWS, max(_MIN_KEPT_ROWS, n_fitting))
+
     def _check_length(self, n_read: int, *, is_end: bool) -> None:
         """Raise ValueError for another number of rows than promised or than before."""
         expected = self._reader.n_rows if self._n_read is None else self._n_read
-        if expected is None or n_read == expected or (n_read < expected and not is_end):
+        if expected is None or n_read == expected:
+            return
+        # Before the end there may be fewer rows, but not more.
+        if n_read < expected and not is_end:
             return
         name = self._reader.name
         given = f"{n_read} rows" if is_end else "more"
@@ -186,6 +198,7 @@ class FileRows(BlockRows):
         is_all = n >= self.n_rows
         if self._kept is not None:
             rows, index = self._kept
+            # All rows are wanted only from a sample that has them all.
             if not is_all or len(rows) == self.n_rows:
                 if n >= len(rows):
                     return rows, index
@@ -206,8 +219,9 @@ class FileRows(BlockRows):
         if self._is_member is None:
             return index
         index = index[self._is_member[index]]
-        if 4 * len(index) >= n:
+        if len(index) >= _MIN_SHARE_OF_CHEAP * n:
             return index
         # Few of the cheap rows are members: take members at equal distances.
         members = self._members
-        return members[np.unique(np.linspace(0, len(members) - 1, n).astype(np.int64))]
+        chosen = np.linspace(0, len(members) - 1, n).astype(np.int64)
+        return members[np.unique(chosen)]

@@ -196,7 +196,8 @@ def _expand(path: str, name: str) -> list[Path]:
         candidates = [Path(path)]
     else:
         candidates = map(Path, glob(path, recursive=True))
-    # File systems list files in any order, and rows must come in the same order.
+    # File systems list files in any order, and rows must come in the same order every
+    # time.
     files = sorted(file for file in candidates if file.is_file())
     if not files:
         raise FileNotFoundError(

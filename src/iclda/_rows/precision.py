@@ -22,8 +22,9 @@ def round_origin(frame: Frame, dtype: Real) -> tuple[Frame, Array]:
 
     The change of the origin is in coordinates of the given frame.
     """
-    used = replace(frame, origin=frame.origin.astype(dtype).astype(np.float64))
-    return used, (used.origin - frame.origin) / frame.scale
+    rounded = frame.origin.astype(dtype).astype(np.float64)
+    change = (rounded - frame.origin) / frame.scale
+    return replace(frame, origin=rounded), change
 
 
 def label_sums_in(
@@ -41,13 +42,15 @@ def label_sums_in(
     used, offset = round_origin(frame, dtype)
     if isinstance(rule, LinearRule):
         # The tie is as wide as rounding in double precision: widen it.
-        tie = rule.tie * float(np.finfo(dtype).eps / np.finfo(np.float64).eps)
+        widening = np.finfo(dtype).eps / np.finfo(np.float64).eps
+        tie = rule.tie * float(widening)
         rule = replace(rule.moved(offset), tie=tie)
     if isinstance(rule, LexicographicRule):
         first = rule.first.moved(offset)
         second = rule.second.moved(offset)
         rule = replace(rule, first=first, second=second)
-    sums = label_sums(rule, used, None if centers is None else centers - offset)
+    moved_centers = None if centers is None else centers - offset
+    sums = label_sums(rule, used, moved_centers)
     # Sums about the rounded origin become those about the origin of the frame.
     return replace(sums, sums=sums.sums + sums.counts[:, None] * offset)
 

@@ -149,7 +149,8 @@ class Reader:
                     f"{self.name}, column {column!r} does not hold real numbers: "
                     "encode it, or leave it out (iclda.rows.open(..., columns=[...]))."
                 )
-        return np.result_type(*(self._columns[column] for column in self.feature_names))
+        dtypes = [self._columns[column] for column in self.feature_names]
+        return np.result_type(*dtypes)
 
     def watch(self, files: Paths) -> None:
         """Note size and time of change of the files that are read."""
@@ -194,10 +195,12 @@ class Reader:
             # None of the rows wanted is in this span.
             if n_reached == n_read:
                 continue
+            # The whole span is read, since most sources give no single rows.
             piece = np.empty((span.n_rows, self.n_features), dtype)
             span.read(piece, 0)
             self.check_finite(piece, span.start, span.where)
-            rows[n_read:n_reached] = piece[index[n_read:n_reached] - span.start]
+            positions = index[n_read:n_reached] - span.start
+            rows[n_read:n_reached] = piece[positions]
             n_read = n_reached
         self.check_unchanged()
         if n_read < len(index) and (must_exist or self.n_rows is not None):
@@ -290,7 +293,9 @@ class ArrayReader(Reader):
         n_runs = min(_FIRST_LOOK_RUNS, n)
         run_rows = n // n_runs
         starts = np.linspace(0, self.n_rows - run_rows, n_runs).astype(np.int64)
-        return np.unique((starts[:, None] + np.arange(run_rows)).ravel())
+        runs = starts[:, None] + np.arange(run_rows)
+        # Runs may overlap.
+        return np.unique(runs.ravel())
 
     def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
         begin = 0
@@ -301,7 +306,8 @@ class ArrayReader(Reader):
             if wanted is not None:
                 low, high = np.searchsorted(wanted, [begin, end])
                 inside = wanted[low:high] - begin
-                skips = (np.unique(inside // n_rows) * n_rows).tolist()
+                spans_with_any = np.unique(inside // n_rows)
+                skips = (spans_with_any * n_rows).tolist()
             for skip in skips:
                 # Reading a memory map beyond the end of its file would end the process.
                 if isinstance(array, np.memmap):
@@ -368,6 +374,7 @@ class SlicedArray(ArrayReader):
         # A memory map has a file name; an h5py dataset has a file that has one.
         owner = X if isinstance(X, np.memmap) else getattr(X, "file", None)
         file = getattr(owner, "filename", "")
-        super().__init__([X], name, [file] if file and os.path.exists(file) else [])
+        files = [file] if file and os.path.exists(file) else []
+        super().__init__([X], name, files)
         # Rows are copied fastest in the order in which they are stored.
         self.order = "F" if isinstance(X, np.ndarray) and X.flags.fnc else "C"

@@ -58,12 +58,19 @@ class Reservoir:
     def _shrink(self) -> None:
         """Join all parts and drop all rows but those of the smallest keys."""
         joined = _Keyed(
-            *(np.concatenate(each) for each in zip(*self._parts, strict=True))
+            keys=np.concatenate([part.keys for part in self._parts]),
+            indices=np.concatenate([part.indices for part in self._parts]),
+            rows=np.concatenate([part.rows for part in self._parts]),
         )
         if len(joined.keys) > self._n_kept:
+            # Sorted positions keep the order of the rows.
             order = np.argpartition(joined.keys, self._n_kept)
             smallest = np.sort(order[: self._n_kept])
-            joined = _Keyed(*(each[smallest] for each in joined))
+            joined = _Keyed(
+                keys=joined.keys[smallest],
+                indices=joined.indices[smallest],
+                rows=joined.rows[smallest],
+            )
             self._max_key = float(joined.keys.max())
         self._parts = [joined]
         self._n_held = len(joined.keys)

@@ -11,7 +11,7 @@ from typer import Option
 
 from .._messages import printable
 from .._progress import show_cells
-from ..methods import COMPARED, FITTED
+from ..methods import COMPARED, FITTED, Method, Shrinkage
 from . import messages, options
 
 if TYPE_CHECKING:
@@ -109,30 +109,30 @@ def compare(
     is_quiet = quiet or json
     if not is_quiet:
         # Printed before the imports below, which take a second or two.
-        what = "" if target is None else f", target {target!r}"
-        typer.echo(printable(f"Comparing methods on {data.name}{what}") + "\n")
+        of_target = "" if target is None else f", target {target!r}"
+        typer.echo(printable(f"Comparing methods on {data.name}{of_target}") + "\n")
     # The folder stays locked until its report is written.
     with ExitStack() as stack:
         with show_cells(is_quiet, title="Reading the table"):
-            from ..studies.compare.contestants import find_compared, parse_shrinkages
             from ..studies.compare.plan import ComparisonPlan
             from ..studies.compare.run import open_run
             from ..studies.page import check_can_report
             from ..tabular.read_options import ReadOptions
             from ..tabular.table import read_file
 
-            # Before anything is computed, not after it.
+            # A missing package is an error before anything is computed, and a value
+            # that was mistyped one before anything is read.
             check_can_report()
-            names = options.split_names(methods or "")
-            named_methods = find_compared(names) if names else None
+            named_methods = _parse_methods(methods)
+            shrinkages = _parse_shrinkages(shrinkage)
             reading = ReadOptions(
                 target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
             )
             plan = ComparisonPlan(
                 table=read_file(data, reading).framed(),
-                out=out or Path(f"{data.name.partition('.')[0]}-comparison"),
+                out=out or _default_folder(data),
                 methods=named_methods,
-                shrinkages=None if shrinkage is None else parse_shrinkages(shrinkage),
+                shrinkages=shrinkages,
                 repeats=repeats,
                 folds=folds,
                 n_labeled=labeled,
@@ -145,10 +145,31 @@ def compare(
             run = stack.enter_context(open_run(plan))
         _run(run, is_quiet)
         findings = draw_comparison(plan.out, quiet=quiet, json=json, is_answered=True)
-        if findings.verdict.method is None:
-            error = messages.in_options(findings.verdict.sentence)
-            typer.echo(f"Error: {error}", err=True)
-            raise typer.Exit(NO_ANSWER)
+    if findings.verdict.method is None:
+        error = messages.in_options(findings.verdict.sentence)
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(NO_ANSWER)
+
+
+def _parse_methods(text: str | None) -> tuple[Method, ...] | None:
+    """Return the methods that are named; None if none are."""
+    from ..studies.compare.contestants import find_compared
+
+    names = options.split_names(text or "")
+    return find_compared(names) if names else None
+
+
+def _parse_shrinkages(text: str | None) -> tuple[Shrinkage, ...] | None:
+    """Return the values of shrinkage that are named; None if none are."""
+    from ..studies.compare.contestants import parse_shrinkages
+
+    return None if text is None else parse_shrinkages(text)
+
+
+def _default_folder(data: Path) -> Path:
+    """Return the folder of a comparison that was not named: DATA-comparison."""
+    stem = data.name.partition(".")[0]
+    return Path(f"{stem}-comparison")
 
 
 def _run(run: ComparisonRun, quiet: bool) -> None:

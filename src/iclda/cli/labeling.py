@@ -140,6 +140,7 @@ def _fit_step(pool: Pool, answers: Answers, how_to_repeat: str) -> str:
         )
     command = ["iclda", "fit", str(pool.file.path)]
     command += ["--labels", str(answers.path), "--id", pool.id, "--target", pool.target]
+    # Columns that a person reads, such as texts, would be an error of the fit.
     if pool.table.dropped:
         command.append("--drop-unusable")
     return shlex.join(command)

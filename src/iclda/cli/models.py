@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -19,6 +19,9 @@ from .._progress import show_cells
 from .._system import atomic_write, check_writable
 from ..methods import CHOSEN_BY_NAME, find_method, parse_shrinkage
 from . import messages, options
+
+if TYPE_CHECKING:
+    from ..tabular.fit import FitReport
 
 # Exit code of a fit that did not converge. The model is written, but do not rely on it.
 NOT_CONVERGED = 3
@@ -111,9 +114,7 @@ def fit(
         named_method = find_method(method, CHOSEN_BY_NAME, others=[_AUTO])
     priors = _parse_shares("--prior", prior)
     parsed_shrinkage = parse_shrinkage(shrinkage)
-    quotas: Any = " ".join(proportions or ())
-    if quotas not in _PROPORTIONS:
-        quotas = _parse_shares("--proportions", proportions)
+    parsed_proportions = _parse_proportions(proportions)
     if out.suffix != ".skops":
         raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
     check_can_save(out)
@@ -129,28 +130,33 @@ def fit(
             named_method,
             shrinkage=parsed_shrinkage,
             priors=priors,
-            proportions=quotas,
+            proportions=parsed_proportions,
             seed=seed,
             command=options.command_line(),
         )
-    report = replace(
-        report,
-        notes=tuple(messages.in_options(note) for note in report.notes),
-        warnings=tuple(messages.in_options(text) for text in report.warnings),
-    )
+    report = _in_options(report)
     save_model(fitted, out, about=report.to_json())
 
     # What is printed comes from the file, as `iclda show` prints it.
     details = model_details(out)
     is_converged = details["diagnosis"].get("converged", True)
+    last_line = f"Wrote {out}."
+    if is_converged and report.learned != NOTHING_LEARNED:
+        last_line += f" Next: iclda predict {shlex.quote(str(out))} DATA"
     if not quiet:
-        next_step = ""
-        if is_converged and report.learned != NOTHING_LEARNED:
-            next_step = f" Next: iclda predict {shlex.quote(str(out))} DATA"
-        _print([*fit_summary(details), "", f"Wrote {out}.{next_step}"])
-    # The model is written all the same, since it may be good enough.
+        _print([*fit_summary(details), "", last_line])
+    # The model is written even so, since it may be good enough.
     if not is_converged:
         raise typer.Exit(NOT_CONVERGED)
+
+
+def _in_options(report: FitReport) -> FitReport:
+    """Word a report for the command line: the file keeps what is printed."""
+    return replace(
+        report,
+        notes=[messages.in_options(note) for note in report.notes],
+        warnings=[messages.in_options(text) for text in report.warnings],
+    )
 
 
 def predict(
@@ -260,24 +266,34 @@ def _show_rows(title: str, quiet: bool) -> Iterator[Callable[[float, int], None]
     with show_cells(quiet, "rows") as advance:
 
         def show_share(share: float, n_rows: int) -> None:
-            advance(title, n_rows, round(n_rows / share), 0)
+            n_rows_expected = round(n_rows / share)
+            advance(title, n_rows, n_rows_expected, 0)
 
         yield show_share
 
 
+def _parse_proportions(texts: Sequence[str] | None) -> str | dict[str, Any] | None:
+    """Parse ``--proportions``: one of its words, or the share of every class."""
+    word = " ".join(texts or ())
+    if word in _PROPORTIONS:
+        return word
+    return _parse_shares("--proportions", texts)
+
+
 def _parse_shares(option: str, texts: Sequence[str] | None) -> dict[str, Any] | None:
     """Parse CLASS=SHARE of every class; for proportions a share may be LOW:HIGH."""
-    is_of_quotas = option == "--proportions"
-    max_ends = 2 if is_of_quotas else 1
+    takes_ranges = option == "--proportions"
+    max_ends = 2 if takes_ranges else 1
     shares: dict[str, Any] = {}
     for text in texts or ():
+        # The name of a class may contain "=" itself.
         name, _, share = text.rpartition("=")
         try:
             ends = tuple(float(end) for end in share.split(":"))
         except ValueError:
             ends = ()
         if not name or name in shares or not 1 <= len(ends) <= max_ends:
-            words = f"{', '.join(_PROPORTIONS)} or " if is_of_quotas else ""
+            words = f"{', '.join(_PROPORTIONS)} or " if takes_ranges else ""
             rule = "CLASS=SHARE, an option for each class, for example yes=0.3"
             raise ValueError(f"{option} must be {words}{rule}, got {text!r}.")
         shares[name] = ends if len(ends) > 1 else ends[0]

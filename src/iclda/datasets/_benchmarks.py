@@ -115,6 +115,7 @@ def load_benchmark(
     actual = checksum(X, y)
     expected = BENCHMARKS[name].sha256
     if actual != expected:
+        # Users may have other data under this name, a package may not.
         if own_file is None:
             raise ValueError(
                 f"{name} of the {origin} is not the paper's set: sha256 {expected} is "
@@ -150,7 +151,8 @@ def checksum(X: NDArray[np.float64], y: NDArray[np.str_]) -> str:
     # Files differ in how they write a small negative number: adding 0.0 makes -0.0 a
     # 0.0.
     values = np.ascontiguousarray(X + 0.0, dtype="<f8")
-    return hashlib.sha256(values.tobytes() + "\n".join(y).encode()).hexdigest()
+    content = values.tobytes() + "\n".join(y).encode()
+    return hashlib.sha256(content).hexdigest()
 
 
 def _own_file(name: str, data_dir: str | os.PathLike[str] | None) -> Path | None:
@@ -197,12 +199,14 @@ def _read_book_set() -> _Columns:
     rounded = [float(f"{number:.{_BOOK_DIGITS}g}") for number in numbers]
     X = np.array(rounded).reshape(content["X"].shape)
     y = np.array([str(label) for label in content["y"].ravel().tolist()])
-    return X, y, tuple(f"V{i + 1}" for i in range(X.shape[1]))
+    feature_names = tuple(f"V{i + 1}" for i in range(X.shape[1]))
+    return X, y, feature_names
 
 
 def _parse(file: TextIO, name: str) -> _Columns:
     """Parse CSV text opened with ``newline=""``: feature columns, then ``class``."""
     try:
+        # Empty lines are left out.
         header, *rows = filter(None, csv.reader(file, strict=True))
         if len(header) < 2 or header[-1] != _CLASS_COLUMN:
             raise ValueError(
@@ -211,7 +215,8 @@ def _parse(file: TextIO, name: str) -> _Columns:
         table = np.array(rows, dtype=str).reshape(-1, len(header))
         X = table[:, :-1].astype(np.float64)
         y = table[:, -1]
-        if not np.isfinite(X).all() or not y.size or (y == "").any():
+        has_classes = y.size > 0 and (y != "").all()
+        if not np.isfinite(X).all() or not has_classes:
             raise ValueError("every row must have finite numbers and a class")
     except (ValueError, csv.Error) as error:
         raise ValueError(

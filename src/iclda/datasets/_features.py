@@ -24,4 +24,7 @@ def load_fashion_features() -> tuple[NDArray[np.float64], NDArray[np.str_]]:
         Names of the ten classes, 200 rows each.
     """
     with _FASHION_FILE.open("rb") as file, np.load(file) as stored:
-        return stored["X"].astype(np.float64), stored["names"][stored["y"]]
+        X = stored["X"].astype(np.float64)
+        # Classes are stored as positions in the list of their names.
+        y = stored["names"][stored["y"]]
+    return X, y

@@ -24,7 +24,9 @@ def make_gaussians(
     if not 0 < variance < math.inf:
         raise ValueError(f"variance must be a number above 0, got {variance}.")
     y = rng.integers(2, size=n, dtype=np.int64)
-    X = 1.0 - 2.0 * y[:, None] + math.sqrt(variance) * rng.standard_normal((n, 2))
+    # Both coordinates of the mean are 1 for class 0, and -1 for class 1.
+    means = 1.0 - 2.0 * y[:, None]
+    X = means + math.sqrt(variance) * rng.standard_normal((n, 2))
     return X, y
 
 
@@ -33,4 +35,5 @@ def make_violated_gaussians(
 ) -> LabeledSample:
     """Draw the rows of ``make_gaussians``, with class 1 where x2 > x1."""
     X, _ = make_gaussians(n, rng, variance)
-    return X, (X[:, 1] > X[:, 0]).astype(np.int64)
+    is_above_diagonal = X[:, 1] > X[:, 0]
+    return X, is_above_diagonal.astype(np.int64)

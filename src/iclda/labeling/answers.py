@@ -52,26 +52,32 @@ class Answers:
     def read(cls, path: Path, id: str, target: str) -> Answers:
         """Read a file; without a file, or with an empty one, there are no rows yet."""
         if path.exists() and path.stat().st_size:
-            return cls(path, id, target, read_answers(open_table(path), id, target))
-        no_rows = dict.fromkeys([id, target, *OWN_COLUMNS], ())
-        frame = require_for_tables("pandas").DataFrame(no_rows, dtype=str)
+            frame = read_answers(open_table(path), id, target)
+        else:
+            pandas = require_for_tables("pandas")
+            no_rows = dict.fromkeys([id, target, *OWN_COLUMNS], ())
+            frame = pandas.DataFrame(no_rows, dtype=str)
         return cls(path, id, target, frame)
 
     @property
     def labels(self) -> dict[str, str]:
         """The class of every id that has one."""
-        frame = self.frame[self.frame[self.target] != ""]
-        return dict(zip(frame[self.id], frame[self.target], strict=True))
+        has_label = self.frame[self.target] != ""
+        labeled = self.frame[has_label]
+        return dict(zip(labeled[self.id], labeled[self.target], strict=True))
 
     def ids(self, how: str | None = None) -> list[str]:
         """Return the ids of all rows asked for, or of those drawn in one way."""
-        frame = self.frame if how is None else self.frame[self.frame[HOW] == how]
+        frame = self.frame
+        if how is not None:
+            frame = frame[frame[HOW] == how]
         return list(frame[self.id])
 
     @property
     def open_ids(self) -> list[str]:
         """Ids of rows without an answer, in the order of the file."""
-        return list(self.frame[self.id][self.frame[self.target] == ""])
+        has_label = self.frame[self.target] != ""
+        return list(self.frame[self.id][~has_label])
 
     @property
     def n_rounds(self) -> int:
@@ -81,8 +87,12 @@ class Answers:
     @property
     def rounds(self) -> dict[str, int]:
         """Round of every id that was asked for; 0 for a cell without a number."""
-        numbers = [int(text) if text.isdecimal() else 0 for text in self.frame[ROUND]]
-        return dict(zip(self.frame[self.id], numbers, strict=True))
+        ids = self.frame[self.id]
+        texts = self.frame[ROUND]
+        return {
+            row_id: int(text) if text.isdecimal() else 0
+            for row_id, text in zip(ids, texts, strict=True)
+        }
 
     def asking(
         self,
@@ -105,9 +115,10 @@ class Answers:
             **(shown or {}),
         }
         added = pandas.DataFrame(columns, dtype=str)
-        added = added[~added[self.id].isin(self.frame[self.id])]
-        frame = pandas.concat([self.frame, added], ignore_index=True).fillna("")
-        return replace(self, frame=frame)
+        was_asked = added[self.id].isin(self.frame[self.id])
+        frame = pandas.concat([self.frame, added[~was_asked]], ignore_index=True)
+        # Columns that only one of the frames has are empty in rows of the other.
+        return replace(self, frame=frame.fillna(""))
 
     def require_asked(self, id: str) -> None:
         """Raise a ValueError unless a row was asked for."""
@@ -120,12 +131,15 @@ class Answers:
         """Return answers with this class for one row; "" takes its class back."""
         self.require_asked(id)
         frame = self.frame.copy()
-        frame.loc[frame[self.id] == id, self.target] = label.strip()
+        is_answered = frame[self.id] == id
+        frame.loc[is_answered, self.target] = label.strip()
         return replace(self, frame=frame)
 
     def guess_of(self, id: str) -> str:
         """Return the class that a model guessed for a row; empty without a guess."""
-        return str(self.frame[GUESS][self.frame[self.id] == id].iloc[0])
+        is_asked = self.frame[self.id] == id
+        [guess] = self.frame[GUESS][is_asked]
+        return str(guess)
 
     def write(self) -> None:
         """Write the file; the old one stays until the new one is complete."""

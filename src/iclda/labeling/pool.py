@@ -65,7 +65,9 @@ class Pool:
         if target in file.columns:
             cells = file.column(target)
         else:
+            # No row has a label yet.
             cells = require_for_tables("pyarrow").nulls(file.n_rows, "string")
+        # Columns of names and texts are for the person, not for the model.
         options = ReadOptions(target, drop_unusable=True, id=id)
         self.table = with_classes(file, Classes(target, cells), options)
         self.labels = {
@@ -88,21 +90,22 @@ class Pool:
         hidden = {self.id, self.target, *OWN_COLUMNS, *columns_of_lists}
         names = [name for name in self.file.columns if name not in hidden]
         if not names:
-            return require_for_tables("pandas").DataFrame(index=range(len(self.ids)))
+            # Arrow cannot tell the number of rows of no columns.
+            pandas = require_for_tables("pandas")
+            return pandas.DataFrame(index=range(len(self.ids)))
         frame = to_pandas_frame(self.file.read(names))
-        is_text = np.array([dtype.kind == "O" for dtype in frame.dtypes], dtype=bool)
-        texts = frame.columns[is_text]
-        others = frame.columns[~is_text][:_MAX_SHOWN_OTHER_COLUMNS]
-        shown = {*texts, *others}
-        return frame[[name for name in names if name in shown]]
+        others = [name for name in names if frame[name].dtype.kind != "O"]
+        not_shown = others[_MAX_SHOWN_OTHER_COLUMNS:]
+        return frame.drop(columns=not_shown)
 
     def cells(self, rows: AnyArray | Sequence[int]) -> dict[str, list[str]]:
         """Return what a person sees of some rows: the texts of every shown column."""
         frame = self.shown.iloc[rows]
-        return {
-            name: [text or "" for text in texts_of(frame[name], empty=("",))]
-            for name in frame.columns
-        }
+        cells: dict[str, list[str]] = {}
+        for name in frame.columns:
+            texts = texts_of(frame[name], empty=("",))
+            cells[name] = ["" if text is None else text for text in texts]
+        return cells
 
     def check_unchanged(self, answers: Answers, rows: AnyArray) -> None:
         """Raise a ValueError if ids no longer name the rows that were asked for.

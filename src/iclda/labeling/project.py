@@ -53,7 +53,8 @@ class Project:
         """Read the file of answers; ValueError if they do not fit the rows."""
         answers = Answers.read(path, pool.id, pool.target)
         project = cls(pool, answers, seed)
-        pool.check_unchanged(answers, project.rows_of(answers.ids()))
+        asked_rows = project.rows_of(answers.ids())
+        pool.check_unchanged(answers, asked_rows)
         check_spelling(project.labels.values(), pool.target, path, pool.file)
         return project
 
@@ -70,13 +71,18 @@ class Project:
     def table(self) -> Table:
         """All rows, with the labels of the file and the answers."""
         answers = self.answers
+        given = answers.labels
         joined = self.pool.table.labels.copy()
-        joined[self.rows_of([*answers.labels])] = [*answers.labels.values()]
+        answered_rows = self.rows_of(list(given))
+        joined[answered_rows] = list(given.values())
         cells = require_for_tables("pyarrow").array(joined.tolist(), "string")
         # Names of classes that are numbers get the same form in both files: 1 is 1.0.
-        labels = labels_of(cells, answers.path, self.pool.target, None, 0)
+        labels = labels_of(
+            cells, answers.path, self.pool.target, unlabeled=None, n_classes_needed=0
+        )
         is_chosen = np.zeros(len(labels), dtype=bool)
-        is_chosen[self.rows_of(answers.ids(CHOSEN))] = True
+        chosen_rows = self.rows_of(answers.ids(CHOSEN))
+        is_chosen[chosen_rows] = True
         return replace(self.pool.table, labels=labels, is_chosen=is_chosen)
 
     @cached_property
@@ -88,7 +94,8 @@ class Project:
     def is_free(self) -> AnyArray:
         """Which rows are neither labeled nor asked for."""
         is_free = ~self.table.is_labeled
-        is_free[self.rows_of(self.answers.ids())] = False
+        asked_rows = self.rows_of(self.answers.ids())
+        is_free[asked_rows] = False
         return is_free
 
     @cached_property
@@ -113,36 +120,46 @@ class Project:
         free = np.flatnonzero(self.is_free)
         n_random = min(n_random, len(free))
         n_chosen = min(n_chosen, len(free) - n_random)
+        # Another round draws other rows.
         rng = np.random.default_rng([self.seed, self.answers.n_rounds])
         rows = rng.choice(free, n_random, replace=False)
         if n_chosen:
-            rows = np.concatenate([rows, self._most_informative(n_chosen, rows)])
+            chosen = self._most_informative(n_chosen, rows)
+            rows = np.concatenate([rows, chosen])
 
-        guesses: Sequence[str] | str = ""
-        if self.fitted is not None and len(rows):
-            features = self.table.features
-            if self.pool.is_array:
-                # A frame of these rows, indexed by position as that of a table is.
-                features = features.take(np.isin(np.arange(len(self.pool.ids)), rows))
-            guesses = self.fitted.predict(features.loc[rows]).astype(str).tolist()
         ids = [self.pool.ids[row] for row in rows]
         how = [RANDOM] * n_random + [CHOSEN] * n_chosen
-        return Batch(ids, how, guesses, self.pool.cells(rows))
+        return Batch(ids, how, self._guesses_for(rows), self.pool.cells(rows))
+
+    def _guesses_for(self, rows: AnyArray) -> Sequence[str] | str:
+        """Return the classes that the model predicts; empty text without a model."""
+        if self.fitted is None or not len(rows):
+            return ""
+        features = self.table.features
+        if self.pool.is_array:
+            # A frame of these rows, indexed by position as that of a table is.
+            is_taken = np.isin(np.arange(len(self.pool.ids)), rows)
+            features = features.take(is_taken)
+        predicted = self.fitted.predict(features.loc[rows])
+        return predicted.astype(str).tolist()
 
     def _most_informative(self, n: int, drawn: AnyArray) -> AnyArray:
         """Choose free rows that add to those asked for and to those just drawn."""
         pool = self.pool
-        is_open = ~self.is_free & ~self.table.is_labeled
         if pool.is_array:
             rows = pool.table.features.rows
         else:
-            rows = pool.model[:-1].fit_transform(pool.table.features).to_numpy()
+            encoder = pool.model[:-1]
+            rows = encoder.fit_transform(pool.table.features).to_numpy()
+        # These rows will have labels, too: chosen ones should not be like them.
+        is_open = ~self.is_free & ~self.table.is_labeled
+        pending = [*np.flatnonzero(is_open), *drawn]
         return rows_to_label(
             rows,
             n,
             self.table.labels,
             unlabeled=None,
-            pending=[*np.flatnonzero(is_open), *drawn],
+            pending=pending,
             random_state=self.seed,
         )
 
@@ -153,18 +170,23 @@ class Project:
         """
         # The index of these features is the position of each row in the file.
         features = self.sample.features
-        features = features[self.is_free[features.index]]
+        is_free = self.is_free[features.index]
+        features = features[is_free]
         if self.fitted is None or not len(features):
             return []
         probabilities = np.asarray(self.fitted.predict_proba(features))
+        # The codes, names and probabilities of the two best classes: (rows, 2).
         best_two = np.argsort(-probabilities, axis=1)[:, :2]
-        shares = np.take_along_axis(probabilities, best_two, axis=1)
         names = self.fitted.classes_[best_two].astype(str)
+        shares = np.take_along_axis(probabilities, best_two, axis=1)
+
         margins = shares[:, 0] - shares[:, 1]
+        smallest = np.argsort(margins, kind="stable")[:n]
         unsure = []
-        for k in np.argsort(margins, kind="stable")[:n]:
-            pairs = list(zip(names[k].tolist(), shares[k].tolist(), strict=True))
-            unsure.append((int(features.index[k]), pairs))
+        for k in smallest:
+            pairs = zip(names[k].tolist(), shares[k].tolist(), strict=True)
+            position = int(features.index[k])
+            unsure.append((position, list(pairs)))
         return unsure
 
     @property
@@ -190,7 +212,8 @@ class Project:
         rounds = self.answers.rounds
         answered = [*self.answers.labels]
         last_round = max((rounds[row_id] for row_id in answered), default=0)
-        is_last = np.zeros(len(self.table.labels), dtype=bool)
         last_ids = [row_id for row_id in answered if rounds[row_id] == last_round]
-        is_last[self.rows_of(last_ids)] = True
+        is_last = np.zeros(len(self.table.labels), dtype=bool)
+        last_rows = self.rows_of(last_ids)
+        is_last[last_rows] = True
         return is_last

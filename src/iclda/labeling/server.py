@@ -49,12 +49,17 @@ def _id_in(sent: _Sent) -> str:
 
 
 async def _fit(session: LabelingSession) -> None:
-    """Compute whatever the session lacks, one task at a time."""
+    """Compute whatever the session lacks, one task at a time.
+
+    The results of a task are accepted on the thread of the server, which alone changes
+    the session.
+    """
     while (task := session.next_task()) is not None:
         try:
             batch, findings = await run_in_threadpool(session.compute, task)
             session.sync()
             session.accept(task, batch, findings)
+        # The page shows what is wrong, and the person can go on.
         except (ValueError, OSError, MemoryError) as error:
             session.accept(task, None, replace(session.findings, problem=str(error)))
 

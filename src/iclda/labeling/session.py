@@ -133,6 +133,7 @@ class LabelingSession:
             if stamp != self._answers_stamp:
                 self.project = Project.read(self.pool, self.path)
                 self._answers_stamp = stamp
+        # Classes that are on the page stay where they are.
         new_names = {*self.project.labels.values()} - {*self.classes}
         self.classes += sorted(new_names)
 
@@ -156,6 +157,7 @@ class LabelingSession:
         }
         label = label_by_spelling.get(spelling, name)
         self._write(self.answers.answering(id, label))
+        # The name on the button of the class is spelled in the same way.
         self.classes = [
             label if spelling_of(known) == spelling else known for known in self.classes
         ]
@@ -203,7 +205,8 @@ class LabelingSession:
         n_more = 0
         if len(self._waiting) < _MIN_WAITING_ROWS:
             n_free = len(self.pool.ids) - len({*labels, *asked})
-            n_more = min(_ROUND_ROWS if asked else _FIRST_ROUND_ROWS, n_free)
+            n_wanted = _ROUND_ROWS if asked else _FIRST_ROUND_ROWS
+            n_more = min(n_wanted, n_free)
         task = FitTask(self.project, labels, asked, n_more)
         return None if task == self._last_task else task
 
@@ -247,15 +250,10 @@ class LabelingSession:
         """Return all that the page shows, for JSON."""
         labels = self.project.labels
         counts = Counter(labels.values())
+        classes = [{"name": name, "count": counts[name]} for name in self.classes]
+        # A row to which the person went comes before those that wait.
         id = self.current or next(iter(self._waiting), None)
         row = None if id is None else self.shown.show(self.pool.positions[id])
-        # A row that was asked for since the fit is not listed as unsure.
-        asked = {*self.answers.ids()}
-        unsure = [
-            {**self.shown.show(position), "shares": shares}
-            for position, shares in self.findings.unsure
-            if self.pool.ids[position] not in asked
-        ]
         return {
             "row": row,
             "label": "" if id is None else labels.get(id, ""),
@@ -263,14 +261,24 @@ class LabelingSession:
             "problem": self.findings.problem,
             "last": self.last,
             "can_go_back": bool(self.history),
-            "classes": [{"name": name, "count": counts[name]} for name in self.classes],
+            "classes": classes,
             "n_labeled": len(labels),
             "n_rows": len(self.pool.ids),
             "n_skipped": len(self.skipped),
             "file": str(self.path),
             "error": self._error_texts(),
-            "unsure": unsure,
+            "unsure": self._unsure_rows(),
         }
+
+    def _unsure_rows(self) -> list[dict[str, Any]]:
+        """Return the rows that the model is least sure of, as the page shows them."""
+        # A row that was asked for since the fit is not listed as unsure.
+        asked = {*self.answers.ids()}
+        rows = []
+        for position, shares in self.findings.unsure:
+            if self.pool.ids[position] not in asked:
+                rows.append({**self.shown.show(position), "shares": shares})
+        return rows
 
     def _why_no_row(self) -> str:
         if self.skipped:

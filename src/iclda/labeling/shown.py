@@ -65,13 +65,14 @@ class ShownRows:
             if frame[name].dtype.kind == "O"
         }
         self.files, self._media_column = _find_media(images, pool, texts)
+        # The first column of long texts, if any; the others are cells of the table.
         self._text_column = ""
         for name, cells in texts.items():
             if not self._text_column and name != self._media_column and _is_long(cells):
                 self._text_column = name
         if frame.columns.empty and self.files[0] is None:
             sentence = (
-                "{path} holds nothing to look at: name a folder of images by {@images}."
+                "{path} holds nothing to look at: set {@images} to a folder of images."
             )
             raise ValueError(say(sentence, path=pool.file.path))
 
@@ -83,17 +84,20 @@ class ShownRows:
         if file is not None:
             kind = "sound" if file.suffix.lower() in _SOUND_TYPES else "image"
             problem = "" if file.is_file() else f"{file} does not exist."
+        # Neither empty cells nor the path of the image are shown.
         cells = {
             name: text for name, [text] in self.pool.cells([position]).items() if text
         }
         cells.pop(self._media_column, "")
+        # The long text is shown apart from the table of the other cells.
+        long_text = cells.pop(self._text_column, "")
         return {
             "id": self.pool.ids[position],
             "position": position,
             "kind": kind,
             "name": "" if file is None else file.name,
             "problem": problem,
-            "text": cells.pop(self._text_column, ""),
+            "text": long_text,
             "fields": list(cells.items()),
         }
 
@@ -124,9 +128,11 @@ def _find_media(
     if images is None:
         return [None] * len(pool.ids), ""
     if images not in texts:
+        # No column of text has this name: it should be that of a folder.
         return _find_in_folder(Path(images), pool), ""
     path = pool.file.path
-    files = [None if cell is None else path.parent / cell for cell in texts[images]]
+    folder = path.parent
+    files = [None if cell is None else folder / cell for cell in texts[images]]
     named = [file for file in files if file is not None]
     if not any(file.is_file() for file in named):
         example = str(named[0]) if named else ""
@@ -153,6 +159,7 @@ def _find_in_folder(folder: Path, pool: Pool) -> list[Path]:
     lacking = [id for id in pool.ids if id not in file_by_name]
     if not lacking:
         return [file_by_name[id] for id in pool.ids]
+    # Otherwise the files belong to the rows in the order of their names.
     if len(files) != len(pool.ids):
         found = plural(len(files), "image or sound", "images and sounds")
         raise ValueError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -80,20 +81,31 @@ def rows_to_label(
     >>> rows_to_label(X, 3)
     array([1, 4, 6])
     """
-    reader = RowsReader(find_method("average").load_class()())
+    # Rows are read as the classifier that judges them reads them.
+    reader = RowsReader(_unfitted_average())
     source = reader.open(X, is_first=True)
     is_labeled, codes = _labels(y, unlabeled, source.n_rows)
+    # A pending row has no class yet, but what it represents is covered.
     is_labeled[_indices(pending, source.n_rows)] = True
     _check_number(n, is_labeled, unlabeled)
+
     rng = check_random_state(0 if random_state is None else random_state)
-    is_held = _draw_rows(is_labeled, n, rng)
-    index = np.flatnonzero(is_held)
-    rows = np.asarray(source.held(is_held).X, dtype=np.float64)
+    is_drawn = _draw_rows(is_labeled, n, rng)
+    # From here on, rows are those drawn, and ``index`` has their indices in X.
+    index = np.flatnonzero(is_drawn)
+    rows = np.asarray(source.held(is_drawn).X, dtype=np.float64)
     check_finite(rows, "X", reader.feature_names, index=index)
     doubts = _doubts(rows, codes[index])
     if are_network_features(rows):
-        rows = UnitLength(rows.mean(axis=0))(rows)
-    return index[_choose(rows, is_labeled[index], doubts, n)]
+        scale = UnitLength(rows.mean(axis=0))
+        rows = scale(rows)
+    chosen = _choose(rows, is_labeled[index], doubts, n)
+    return index[chosen]
+
+
+def _unfitted_average() -> Any:
+    """Return the classifier whose doubt about the rows counts."""
+    return find_method("average").load_class()()
 
 
 def _labels(y: Any, unlabeled: Any, n_rows: int) -> tuple[AnyArray, AnyArray]:
@@ -111,6 +123,7 @@ def _labels(y: Any, unlabeled: Any, n_rows: int) -> tuple[AnyArray, AnyArray]:
 def _indices(pending: Any, n_rows: int) -> AnyArray:
     """Return indices of rows as integers; anything else raises ValueError."""
     given = np.atleast_1d(in_memory(pending))
+    # Of another type, such as a mask, all values are wrong.
     wrong = given
     if given.dtype.kind in "iu":
         wrong = given[(given < 0) | (given >= n_rows)]
@@ -124,6 +137,7 @@ def _indices(pending: Any, n_rows: int) -> AnyArray:
 
 
 def _check_number(n: Any, is_labeled: AnyArray, unlabeled: Any) -> None:
+    """Raise ValueError unless ``n`` rows can be chosen; pending ones are labeled."""
     n_open = int(np.count_nonzero(~is_labeled))
     largest = min(n_open, _MAX_CLUSTERED_ROWS // 2)
     if is_whole(n) and 1 <= int(n) <= largest:
@@ -148,7 +162,8 @@ def _draw_rows(is_labeled: AnyArray, n: int, rng: np.random.RandomState) -> AnyA
     n_drawn = min(wanted, _MAX_CLUSTERED_ROWS, len(unlabeled))
     if n_drawn < len(unlabeled):
         unlabeled = rng.choice(unlabeled, n_drawn, replace=False)
-    labeled = rng.permutation(np.flatnonzero(is_labeled))[:_MAX_CLUSTERED_ROWS]
+    labeled = rng.permutation(np.flatnonzero(is_labeled))
+    labeled = labeled[:_MAX_CLUSTERED_ROWS]
     is_drawn = np.zeros(len(is_labeled), dtype=bool)
     is_drawn[unlabeled] = True
     is_drawn[labeled] = True
@@ -166,9 +181,10 @@ def _doubts(rows: Array, codes: AnyArray) -> Array:
     with warnings.catch_warnings():
         # Labels are few, which the caller is about to change.
         warnings.simplefilter("ignore")
-        fitted = find_method("average").load_class()().fit(rows, codes)
+        fitted = _unfitted_average().fit(rows, codes)
         shares = np.sort(fitted.predict_proba(rows), axis=1)
-    return np.maximum(1 - (shares[:, -1] - shares[:, -2]), _MIN_DOUBT)
+    margins = shares[:, -1] - shares[:, -2]
+    return np.maximum(1 - margins, _MIN_DOUBT)
 
 
 def _choose(rows: Array, is_labeled: AnyArray, doubts: Array, n: int) -> AnyArray:
@@ -176,25 +192,98 @@ def _choose(rows: Array, is_labeled: AnyArray, doubts: Array, n: int) -> AnyArra
 
     Equal rows count as one as long as there are others.
     """
-    distinct, firsts, copies = np.unique(
+    # The position of the first copy of every distinct row, and of every row the number
+    # of its distinct row.
+    distinct, firsts, numbers = np.unique(
         rows, axis=0, return_index=True, return_inverse=True
     )
     has_label = np.zeros(len(distinct), dtype=bool)
-    has_label[copies.ravel()[is_labeled]] = True
-    if (~has_label).sum() <= n:
+    has_label[numbers.ravel()[is_labeled]] = True
+    n_distinct_unlabeled = int((~has_label).sum())
+    if n_distinct_unlabeled <= n:
+        # All of them are chosen, and then further copies.
         unlabeled = firsts[~has_label]
         others = np.setdiff1d(np.flatnonzero(~is_labeled), unlabeled)
         return np.concatenate([unlabeled, others])[:n]
+
+    # Nothing is in doubt where a label is known.
     doubts = np.where(has_label, 0.0, doubts[firsts])
     chosen = []
     for members in _clusters_without_labels(distinct, has_label, doubts, n):
-        own_doubts = doubts[members]
-        own_rows = distinct[members]
-        center = own_doubts @ own_rows / own_doubts.sum()
-        nearest = members[((own_rows - center) ** 2).sum(axis=1).argmin()]
-        chosen.append((-own_doubts.sum(), nearest))
+        doubt_in_cluster = doubts[members].sum()
+        nearest = _nearest_to_mean(distinct[members], doubts[members])
+        chosen.append((-doubt_in_cluster, members[nearest]))
     # Clusters with more doubt come first.
-    return np.array([firsts[nearest] for _, nearest in sorted(chosen)])
+    return np.array([firsts[number] for _, number in sorted(chosen)])
+
+
+def _nearest_to_mean(rows: Array, weights: Array) -> int:
+    """Return the position of the row that is nearest to the weighted mean."""
+    center = weights @ rows / weights.sum()
+    squared_distances = ((rows - center) ** 2).sum(axis=1)
+    return int(squared_distances.argmin())
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """Ward's tree of rows, each node of which is a part of them.
+
+    Node i < n_rows is row i, and node n_rows + k joins the two nodes of merge k. The
+    last node has all rows.
+
+    Attributes
+    ----------
+    children : ndarray of shape (n_merges, 2)
+        The two nodes of every merge.
+    is_unlabeled : ndarray of shape (n_nodes,)
+        Whether no row of the node has a label.
+    gains : ndarray of shape (n_nodes,)
+        How much the squared distances of the rows to the means of their parts fall if
+        the node is split, times the mean doubt of its rows, up to a common factor; 0
+        for a single row.
+    """
+
+    children: AnyArray
+    is_unlabeled: AnyArray
+    gains: Array
+
+    @classmethod
+    def of_rows(cls, rows: Array, has_label: AnyArray, doubts: Array) -> _Tree:
+        """Join rows that have labels or not, and doubts, 0 for those with labels."""
+        n_rows = len(rows)
+        merges = linkage(rows, "ward")
+        n_nodes = n_rows + len(merges)
+        children = merges[:, :2].astype(int)
+        merge_lengths = merges[:, 2]
+        n_members = merges[:, 3]
+
+        # A merge comes after those of its two nodes: their sums are known.
+        n_labels = np.zeros(n_nodes)
+        n_labels[:n_rows] = has_label
+        doubt_sums = np.zeros(n_nodes)
+        doubt_sums[:n_rows] = doubts
+        for node, pair in enumerate(children, start=n_rows):
+            n_labels[node] = n_labels[pair].sum()
+            doubt_sums[node] = doubt_sums[pair].sum()
+
+        # The squared distances fall by half the squared length of the merge. The factor
+        # is the same for all nodes, and left out.
+        gains = np.zeros(n_nodes)
+        gains_of_merges = merge_lengths**2 * doubt_sums[n_rows:] / n_members
+        gains[n_rows:] = np.maximum(gains_of_merges, _MIN_GAIN)
+        return cls(children, n_labels == 0, gains)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.gains) - len(self.children)
+
+    @property
+    def root(self) -> int:
+        return len(self.gains) - 1
+
+    def children_of(self, node: int) -> AnyArray:
+        """Return the two nodes that a node joins; it is not a single row."""
+        return self.children[node - self.n_rows]
 
 
 def _clusters_without_labels(
@@ -202,46 +291,30 @@ def _clusters_without_labels(
 ) -> list[AnyArray]:
     """Split all rows in two, and parts of them, until ``n`` parts hold no label.
 
-    The splits are those of Ward's tree: node i < n_rows is row i, and node n_rows + k
-    joins the two nodes of merge k. A split lowers the squared distances of the rows to
-    the means of their parts. The next part to be split is that for which this gain is
-    largest, times the mean doubt of its rows.
+    The splits are those of Ward's tree. The next part to be split is the one with the
+    largest gain. Returns the rows of these ``n`` parts.
     """
-    n_rows = len(rows)
-    merges = linkage(rows, "ward")
-    n_nodes = n_rows + len(merges)
-    root = n_nodes - 1
-    children = merges[:, :2].astype(int)
-    merge_lengths = merges[:, 2]
-    n_members = merges[:, 3]
-
-    n_labels = np.zeros(n_nodes)
-    n_labels[:n_rows] = has_label
-    doubt = np.zeros(n_nodes)
-    doubt[:n_rows] = doubts
-    for node, pair in enumerate(children, start=n_rows):
-        n_labels[node] = n_labels[pair].sum()
-        doubt[node] = doubt[pair].sum()
-    is_unlabeled = n_labels == 0
-
-    # A single row has no gain and is not split.
-    gains = np.zeros(n_nodes)
-    gains_of_merges = merge_lengths**2 * doubt[n_rows:] / n_members
-    gains[n_rows:] = np.maximum(gains_of_merges, _MIN_GAIN)
-    heap = [(-gains[root], root)]
-    n_unlabeled_parts = int(is_unlabeled[root])
+    tree = _Tree.of_rows(rows, has_label, doubts)
+    # A heap has the smallest entry first, which is the part of the largest gain.
+    heap = [(-tree.gains[tree.root], tree.root)]
+    n_unlabeled_parts = int(tree.is_unlabeled[tree.root])
     while n_unlabeled_parts < n:
         _, part = heapq.heappop(heap)
-        n_unlabeled_parts -= int(is_unlabeled[part])
-        for child in children[part - n_rows].tolist():
-            heapq.heappush(heap, (-gains[child], child))
-            n_unlabeled_parts += int(is_unlabeled[child])
+        n_unlabeled_parts -= int(tree.is_unlabeled[part])
+        for child in tree.children_of(part).tolist():
+            heapq.heappush(heap, (-tree.gains[child], child))
+            n_unlabeled_parts += int(tree.is_unlabeled[child])
+    parts = [part for _, part in heap if tree.is_unlabeled[part]]
+    return _rows_of_parts(tree, parts)
 
-    # Number the parts without labels, and pass the numbers down to their rows.
-    part_of = np.full(n_nodes, -1)
-    parts = [part for _, part in heap if is_unlabeled[part]]
-    part_of[parts] = np.arange(len(parts))
-    for node in range(root, n_rows - 1, -1):
-        if part_of[node] >= 0:
-            part_of[children[node - n_rows]] = part_of[node]
-    return [np.flatnonzero(part_of[:n_rows] == i) for i in range(len(parts))]
+
+def _rows_of_parts(tree: _Tree, parts: list[int]) -> list[AnyArray]:
+    """Return the rows of every part, which is given by its node."""
+    # Number the parts, and pass the numbers down to their rows.
+    number_of = np.full(len(tree.gains), -1)
+    number_of[parts] = np.arange(len(parts))
+    for node in range(tree.root, tree.n_rows - 1, -1):
+        if number_of[node] >= 0:
+            number_of[tree.children_of(node)] = number_of[node]
+    numbers_of_rows = number_of[: tree.n_rows]
+    return [np.flatnonzero(numbers_of_rows == k) for k in range(len(parts))]

@@ -19,7 +19,13 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
 from .._core import AnyArray, Array
-from .._estimators.labels import check_lengths, encode_labels, plain, split_marker
+from .._estimators.labels import (
+    Labels,
+    check_lengths,
+    encode_labels,
+    plain,
+    split_marker,
+)
 from .._held_out import attempt_fits
 from .._messages import NoUnlabeledRowsWarning
 from . import _splitters
@@ -29,6 +35,7 @@ from ._splitters import (
     SemiSupervisedKFold,
     final_step,
     marker_of,
+    order_split,
 )
 
 # Numbers of unlabeled rows of a default curve, besides 0, and the smallest of them.
@@ -113,6 +120,7 @@ class SemiSupervisedScorer:
                 f"marker {plain(marker)!r}: split with SemiSupervisedKFold, or label "
                 "some of them."
             )
+        # A function without sample_weight is called without it if there are none.
         weights: dict[str, Any] = {}
         if sample_weight is not None:
             weights["sample_weight"] = np.asarray(sample_weight)[~is_marker]
@@ -149,7 +157,8 @@ class SemiSupervisedScorer:
         return get_routing_for_object(self._request or self._scorer)
 
     def _accept_sample_weight(self) -> bool:
-        # scikit-learn calls this if routing is off.
+        # scikit-learn calls this if routing is off. A plain function tells by its
+        # parameters.
         accepts = getattr(self._scorer, "_accept_sample_weight", None)
         if accepts is not None:
             return accepts()
@@ -174,7 +183,8 @@ def mean_log_likelihood(
             f"step of a pipeline or by itself; {type(final).__name__} has no method "
             "log_likelihood. Use neg_log_loss, which needs predict_proba only."
         )
-    return float(np.average(final.log_likelihood(before(X), y), weights=sample_weight))
+    log_likelihoods = final.log_likelihood(before(X), y)
+    return float(np.average(log_likelihoods, weights=sample_weight))
 
 
 @dataclass(frozen=True)
@@ -210,7 +220,8 @@ class LearningCurve:
 
         NaN if none could.
         """
-        return np.ma.masked_invalid(self.scores).mean(axis=1).filled(np.nan)
+        finite = np.ma.masked_invalid(self.scores)
+        return finite.mean(axis=1).filled(np.nan)
 
     @property
     def standard_error(self) -> Array:
@@ -305,15 +316,10 @@ def semi_supervised_learning_curve(
     _splitters.check_count("min_per_class", min_per_class, 1)
     rng = check_random_state(random_state)
     if _splitters.is_whole(cv):
-        cv = SemiSupervisedKFold(
-            cv, unlabeled=marker, random_state=rng.randint(LARGEST_SEED)
-        )
+        seed = rng.randint(LARGEST_SEED)
+        cv = SemiSupervisedKFold(cv, unlabeled=marker, random_state=seed)
     indices = list(check_cv(cv).split(X, y, groups))
-    seeds = rng.randint(LARGEST_SEED, size=len(indices))
-    splits = []
-    for (train, test), seed in zip(indices, seeds, strict=True):
-        rows = (np.asarray(train), np.asarray(test))
-        splits.append(_splitters.order_split(labels, *rows, min_per_class, seed))
+    splits = _order_splits(labels, indices, min_per_class, rng)
     n_guaranteed = min_per_class * len(labels.classes)
     points = _points(n_labeled, n_unlabeled, splits, n_guaranteed)
 
@@ -326,15 +332,17 @@ def semi_supervised_learning_curve(
         marker=_splitters.storable(marker),
         scorer=check_scoring(estimator, scoring=scoring),
     )
+    # All splits of a point follow each other, so that results fold into a matrix.
     cases = [(split, *point) for point in points for split in splits]
     # As in scikit-learn, a fit may fail for any reason, and the others are shown.
     results = attempt_fits(fit_and_score, cases, caught=Exception, n_jobs=n_jobs)
     _warn_of_failures(results)
     scores = [np.nan if isinstance(each, Exception) else each for each in results]
     counts = [split.sizes(*point) for split, *point in cases]
+    n_labeled_used, n_unlabeled_used = np.transpose(counts)
 
     shape = (len(points), len(splits))
-    n_labeled_used, n_unlabeled_used = np.transpose(counts)
+    # If neither number varies, the only point is one of unlabeled rows.
     varied = "n_labeled" if np.ndim(n_labeled) else "n_unlabeled"
     return LearningCurve(
         varied=varied,
@@ -344,6 +352,23 @@ def semi_supervised_learning_curve(
         n_unlabeled=np.reshape(n_unlabeled_used, shape),
         score_name=name_of_scoring("score" if scoring is None else scoring),
     )
+
+
+def _order_splits(
+    labels: Labels,
+    indices: Sequence[tuple[Any, Any]],
+    min_per_class: int,
+    rng: np.random.RandomState,
+) -> list[OrderedSplit]:
+    """Put the training rows of every split in random order."""
+    seeds = rng.randint(LARGEST_SEED, size=len(indices))
+    splits = []
+    for (train, test), seed in zip(indices, seeds, strict=True):
+        split = order_split(
+            labels, np.asarray(train), np.asarray(test), min_per_class, seed
+        )
+        splits.append(split)
+    return splits
 
 
 class _Point(NamedTuple):
@@ -366,23 +391,31 @@ def _points(
             "several numbers: vary one, and give one number, or None for all rows, as "
             "the other."
         )
-    largest = min(len(split.labeled) for split in splits)
-    labeled = _check_sizes("n_labeled", n_labeled, least, largest)
-    # At the last point the most labels are used.
+    # Every split must have the rows of every point.
+    most_labels = min(len(split.labeled) for split in splits)
+    labeled = _check_sizes("n_labeled", n_labeled, least, most_labels)
+    # At the last point the most labels are used, and the fewest rows are unlabeled.
     n_used = labeled[-1]
-    largest = min(len(split.train) - len(split.labeled[:n_used]) for split in splits)
-    unlabeled = _check_sizes("n_unlabeled", n_unlabeled, 0, largest)
+    most_unlabeled = min(
+        len(split.train) - len(split.labeled[:n_used]) for split in splits
+    )
+    unlabeled = _check_sizes("n_unlabeled", n_unlabeled, 0, most_unlabeled)
     if n_unlabeled is None and not np.ndim(n_labeled):
-        if largest == 0:
-            raise ValueError(
-                "There are no unlabeled rows to vary: y labels every row, and "
-                "n_labeled=None uses all labels. Pass n_labeled=20, say, and the other "
-                "rows count as unlabeled."
-            )
-        smallest = min(_SMALLEST_DEFAULT_SIZE, largest)
-        sizes = np.geomspace(smallest, largest, _N_DEFAULT_SIZES)
-        unlabeled = sorted({0, *sizes.round().astype(int).tolist()})
+        unlabeled = _default_sizes(most_unlabeled)
     return [_Point(*sizes) for sizes in product(labeled, unlabeled)]
+
+
+def _default_sizes(largest: int) -> list[int]:
+    """Return 0 and further numbers of unlabeled rows, whose ratios are about equal."""
+    if largest == 0:
+        raise ValueError(
+            "There are no unlabeled rows to vary: y labels every row, and "
+            "n_labeled=None uses all labels. Pass n_labeled=20, say, and the other "
+            "rows count as unlabeled."
+        )
+    smallest = min(_SMALLEST_DEFAULT_SIZE, largest)
+    sizes = np.geomspace(smallest, largest, _N_DEFAULT_SIZES)
+    return sorted({0, *sizes.round().astype(int).tolist()})
 
 
 def _check_sizes(name: str, given: Any, least: int, largest: int) -> list[Any]:
@@ -397,12 +430,13 @@ def _check_sizes(name: str, given: Any, least: int, largest: int) -> list[Any]:
     wrong = sizes[(sizes < least) | (sizes > largest)]
     if len(wrong):
         kind = name.removeprefix("n_")
-        reason = "."
+        # Only labeled rows have a smallest number.
+        reason = ""
         if least:
-            reason = f", and {least} are the fewest with min_per_class rows per class."
+            reason = f", and {least} are the fewest with min_per_class rows per class"
         raise ValueError(
             f"{name}={wrong[0]} must lie between {least} and {largest}: every split "
-            f"can train on {largest} {kind} rows{reason}"
+            f"can train on {largest} {kind} rows{reason}."
         )
     return sizes.tolist()
 
@@ -424,6 +458,7 @@ def _fit_and_score(
     ``truth`` holds the classes of labeled rows; the dtype of ``y`` can hold the marker.
     """
     rows, is_labeled = split.take(n_labeled, n_unlabeled)
+    # Indexing makes a copy, in which labels are hidden.
     y = y[rows]
     y[~is_labeled] = marker
     with warnings.catch_warnings():
@@ -431,6 +466,7 @@ def _fit_and_score(
             # A point without unlabeled rows is intended.
             warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
         fitted = clone(estimator).fit(_safe_indexing(X, rows), y)
+        # Test rows have the classes that they were given, not those that are hidden.
         test = _safe_indexing(X, split.test)
         return float(scorer(fitted, test, truth[split.test]))
 

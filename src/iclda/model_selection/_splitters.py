@@ -38,11 +38,13 @@ def marker_of(estimator: Any, unlabeled: Any = "auto") -> Any:
     if not isinstance(unlabeled, str) or unlabeled != "auto":
         return unlabeled
     parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
+    # Steps of a pipeline have parameters like "lda__unlabeled".
     markers = [
         value
         for name, value in parameters.items()
         if name.split("__")[-1] == "unlabeled"
     ]
+    # None and NaN both mark missing values.
     distinct = {None if is_missing(marker) else marker: marker for marker in markers}
     if len(distinct) > 1:
         first, second, *_ = map(plain, distinct.values())
@@ -63,7 +65,9 @@ def final_step(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
         return final_step(estimator.best_estimator_)
     if not hasattr(estimator, "steps"):
         return estimator, lambda X: X
-    final, inner = final_step(estimator.steps[-1][1])
+    # The last step may be a pipeline or a search itself.
+    _, last = estimator.steps[-1]
+    final, inner = final_step(last)
     if len(estimator.steps) == 1:
         return final, inner
     before = estimator[:-1]
@@ -136,6 +140,7 @@ def mask_labels(
             f"(min_per_class={min_per_class} of each of {len(labels.classes)} classes) "
             f"and {len(order)}, the number of labeled rows."
         )
+    # Rows earlier in the order keep their labels for every larger number, too.
     is_kept = np.zeros(len(labels.codes), dtype=bool)
     is_kept[order[:n_labeled]] = True
     return write_marker(y, is_kept, unlabeled)
@@ -164,7 +169,9 @@ def labeling_order(
     rank_in_class = np.empty(len(order), dtype=int)
     for k, count in enumerate(counts):
         rank_in_class[codes[order] == k] = np.arange(count)
-    return order[np.argsort(rank_in_class >= min_per_class, kind="stable")]
+    # A stable sort moves guaranteed rows to the front, and keeps the order otherwise.
+    is_further = rank_in_class >= min_per_class
+    return order[np.argsort(is_further, kind="stable")]
 
 
 def write_marker(y: Any, is_kept: AnyArray, unlabeled: Any) -> AnyArray:
@@ -175,14 +182,23 @@ def write_marker(y: Any, is_kept: AnyArray, unlabeled: Any) -> AnyArray:
     """
     present, is_marker = split_marker(y, unlabeled)
     marker = storable(unlabeled)
-    dtype = np.dtype(object)
-    if (present.dtype.kind in "US") == isinstance(marker, (str, bytes)):
-        common = np.result_type(present.dtype, np.min_scalar_type(marker))
-        if (present.astype(common).astype(present.dtype) == present).all():
-            dtype = common
-    masked = np.full(len(is_kept), marker, dtype=dtype)
-    masked[is_kept] = present[is_kept[~is_marker]]
+    masked = np.full(len(is_kept), marker, dtype=_common_dtype(present, marker))
+    # ``present`` has the classes of the labeled rows alone.
+    is_kept_of_present = is_kept[~is_marker]
+    masked[is_kept] = present[is_kept_of_present]
     return masked
+
+
+def _common_dtype(present: AnyArray, marker: Any) -> np.dtype[Any]:
+    """Return the narrowest dtype that holds classes and marker unchanged."""
+    is_text = present.dtype.kind in "US"
+    if is_text != isinstance(marker, (str, bytes)):
+        # NumPy would turn a number into text.
+        return np.dtype(object)
+    common = np.result_type(present.dtype, np.min_scalar_type(marker))
+    # Large integers change if they become floats.
+    restored = present.astype(common).astype(present.dtype)
+    return common if (restored == present).all() else np.dtype(object)
 
 
 def storable(marker: Any) -> Any:
@@ -212,14 +228,18 @@ class OrderedSplit:
         larger ones. Rows whose labels are not used count as unlabeled.
         """
         labeled = self.labeled[:n_labeled]
-        unlabeled = self.train[~np.isin(self.train, labeled)][:n_unlabeled]
+        others = self.train[~np.isin(self.train, labeled)]
+        unlabeled = others[:n_unlabeled]
         rows = np.sort(np.concatenate([labeled, unlabeled]))
         return rows, np.isin(rows, labeled)
 
     def sizes(self, n_labeled: int | None, n_unlabeled: int | None) -> tuple[int, int]:
         """Return how many labeled and unlabeled rows ``take`` returns."""
         n_used = len(self.labeled[:n_labeled])
-        return n_used, len(self.train[n_used:][:n_unlabeled])
+        n_others = len(self.train) - n_used
+        if n_unlabeled is None:
+            return n_used, n_others
+        return n_used, min(n_unlabeled, n_others)
 
 
 def order_split(
@@ -227,8 +247,12 @@ def order_split(
 ) -> OrderedSplit:
     """Put training rows in random order, and leave unlabeled test rows out."""
     rng = np.random.RandomState(seed)
-    labeled = train[labeling_order(labels, min_per_class, rng, train)]
-    return OrderedSplit(labeled, rng.permutation(train), test[labels.is_labeled[test]])
+    order = labeling_order(labels, min_per_class, rng, train)
+    return OrderedSplit(
+        labeled=train[order],
+        train=rng.permutation(train),
+        test=test[labels.is_labeled[test]],
+    )
 
 
 class SemiSupervisedKFold(BaseCrossValidator):
@@ -318,6 +342,7 @@ class SemiSupervisedKFold(BaseCrossValidator):
             group_codes = np.arange(len(labels.codes))
         else:
             group_codes = _encode_groups(groups, labels)
+        # One generator draws all repeats, which therefore differ.
         for _ in range(self.n_repeats):
             if groups is None:
                 folds = stratified_folds(codes, self.n_splits, rng)
@@ -327,7 +352,9 @@ class SemiSupervisedKFold(BaseCrossValidator):
                 )
             for fold in range(self.n_splits):
                 test = labeled[folds == fold]
-                train = np.flatnonzero(~np.isin(group_codes, group_codes[test]))
+                # Also of unlabeled rows, the groups that are tested do not train.
+                is_tested_group = np.isin(group_codes, group_codes[test])
+                train = np.flatnonzero(~is_tested_group)
                 _check_all_classes_train(labels, train)
                 yield train, test
 
@@ -363,7 +390,8 @@ def _draw_group_folds(
             f"{n_groups}: label rows of more groups, or make fewer folds."
         )
     # Groups are shuffled here: scikit-learn 1.7 shuffles their class counts alone.
-    shuffled = rng.permutation(n_groups)[own_groups]
+    new_numbers = rng.permutation(n_groups)
+    shuffled = new_numbers[own_groups]
     splits = StratifiedGroupKFold(n_folds).split(codes, codes, shuffled)
     folds = np.empty(len(codes), dtype=int)
     for fold, (_, test) in enumerate(splits):
@@ -379,6 +407,7 @@ def _check_class_sizes(labels: Labels, n_folds: int) -> None:
         return
     sizes = [f"class {plain(labels.classes[k])!r} has {counts[k]}" for k in rare]
     fewest = counts.min()
+    # A class with a single row allows no folds at all.
     way_out = f"Pass n_splits={fewest} or less, label" if fewest >= 2 else "Label"
     raise ValueError(
         f"n_splits={n_folds} folds need {n_folds} labeled rows of every class, one to "
@@ -407,7 +436,9 @@ def _encode_groups(groups: Any, labels: Labels) -> AnyArray:
 
 
 def _check_all_classes_train(labels: Labels, train: AnyArray) -> None:
-    lacking = np.setdiff1d(np.arange(len(labels.classes)), labels.codes[train])
+    """Raise ValueError if a class has no labeled row among the rows to train on."""
+    all_codes = np.arange(len(labels.classes))
+    lacking = np.setdiff1d(all_codes, labels.codes[train])
     if len(lacking):
         name = plain(labels.classes[lacking[0]])
         raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +67,10 @@ def _read_points(sent: Any) -> Array:
 
     An unlabeled point may have no class.
     """
-    points = [(x, y, NO_CLASS if code is None else code) for x, y, code in sent]
+    points = []
+    for x, y, code in sent:
+        points.append((x, y, NO_CLASS if code is None else code))
+    # An empty list gives an array of the right shape, too.
     return np.array(points, dtype=float).reshape(-1, 3)
 
 
@@ -93,6 +96,7 @@ def fit_scene(scene: Scene) -> dict[str, Any]:
 def _fit(method: Method, scene: Scene) -> dict[str, Any]:
     """Fit a method; the result has only ``error`` if it cannot be fitted."""
     classifier = method.classifier(shrinkage=scene.shrinkage)
+    # While a point is dragged, a fit must be done before the next one is asked for.
     if scene.is_dragged:
         limit_starts(classifier, len(CLASS_NAMES), len(_AXES), DRAG_BUDGET)
     with warnings.catch_warnings(record=True) as caught:
@@ -102,14 +106,19 @@ def _fit(method: Method, scene: Scene) -> dict[str, Any]:
         except ValueError as error:
             return {"error": _sentence(error)}
         fit = _describe(method, classifier, scene)
-    notes = [each.message for each in caught if isinstance(each.message, UserWarning)]
-    sentences = [
-        _sentence(note)
-        for note in notes
-        if not isinstance(note, NoUnlabeledRowsWarning)
-    ]
-    fit["notes"] = list(dict.fromkeys(sentences))
+    fit["notes"] = _notes(each.message for each in caught)
     return fit
+
+
+def _notes(warned: Iterable[Warning | str]) -> list[str]:
+    """Return the sentences of warnings that a person on the page should read."""
+    sentences = []
+    for warning in warned:
+        # The page shows that there are no unlabeled points.
+        is_obvious = isinstance(warning, NoUnlabeledRowsWarning)
+        if isinstance(warning, UserWarning) and not is_obvious:
+            sentences.append(_sentence(warning))
+    return list(dict.fromkeys(sentences))
 
 
 def _describe(method: Method, classifier: Any, scene: Scene) -> dict[str, Any]:
@@ -132,7 +141,8 @@ def _scores(classifier: Any) -> list[list[float]]:
     coef = np.asarray(classifier.coef_)
     intercept = np.asarray(classifier.intercept_)
     if len(classifier.classes_) == 2:
-        # The classifier has the log odds of the second class.
+        # The classifier has the log odds of the second class: the score of the first
+        # one is 0.
         coef = np.vstack([0 * coef, coef])
         intercept = np.append(0.0, intercept)
     return np.column_stack([coef, intercept]).tolist()  # type: ignore[no-any-return]
@@ -166,6 +176,7 @@ def _shares(
     if hasattr(classifier, "impute"):
         shares = classifier.impute(unlabeled)
     elif method.name == "self-learning":
+        # Its labels are hard.
         shares = classifier.predict(unlabeled)[:, None] == classifier.classes_
     else:
         shares = classifier.predict_proba(unlabeled)

@@ -19,6 +19,8 @@ DECIMALS = 3
 N_UNLABELED = 1_000
 # Share of the rows that are of the rare class.
 _RARE_SHARE = 1 / 8
+# Further rows drawn for every labeled point, so that a rare class has enough of them.
+_ROWS_PER_LABELED_POINT = 20
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,15 @@ class Toy:
 
 def _ring(n_classes: int) -> Callable[[int, np.random.Generator], LabeledSample]:
     """Return a function that draws Gaussians of equal spread around a circle."""
+    # The first class is at the top.
     angles = math.pi / 2 + 2 * math.pi * np.arange(n_classes) / n_classes
-    centers = 2.0 * np.column_stack([np.cos(angles), np.sin(angles)])
+    directions = np.column_stack([np.cos(angles), np.sin(angles)])
+    centers = 2.0 * directions
 
     def draw(n: int, rng: np.random.Generator) -> LabeledSample:
         y = rng.integers(n_classes, size=n, dtype=np.int64)
-        return centers[y] + 0.75 * rng.standard_normal((n, 2)), y
+        X = centers[y] + 0.75 * rng.standard_normal((n, 2))
+        return X, y
 
     return draw
 
@@ -51,15 +56,20 @@ def _ring(n_classes: int) -> Callable[[int, np.random.Generator], LabeledSample]
 def _moons(n: int, rng: np.random.Generator) -> LabeledSample:
     from sklearn.datasets import make_moons
 
-    X, y = make_moons(n, noise=0.12, random_state=int(rng.integers(2**31)))
-    return 2.0 * (X - [0.5, 0.25]), y.astype(np.int64)
+    seed = int(rng.integers(2**31))
+    X, y = make_moons(n, noise=0.12, random_state=seed)
+    # Around zero, and as large as the other problems.
+    X = 2.0 * (X - [0.5, 0.25])
+    return X, y.astype(np.int64)
 
 
 def _rare(n: int, rng: np.random.Generator) -> LabeledSample:
     """Draw two Gaussians, with few rows of the second class."""
-    y = (rng.random(n) < _RARE_SHARE).astype(np.int64)
+    is_rare = rng.random(n) < _RARE_SHARE
+    y = is_rare.astype(np.int64)
     centers = np.array([[-0.7, -0.4], [1.5, 1.2]])
-    return centers[y] + 0.8 * rng.standard_normal((n, 2)), y
+    X = centers[y] + 0.8 * rng.standard_normal((n, 2))
+    return X, y
 
 
 PROBLEMS = (
@@ -105,12 +115,14 @@ def draw_toy_scene(
 ) -> dict[str, Any]:
     """Draw labeled and unlabeled points of a toy problem, as the page holds them."""
     rng = np.random.default_rng([seed, *toy.name.encode()])
-    # Rare classes, too, get all their labeled points.
-    X, y = toy.draw(n_unlabeled + 20 * toy.n_classes * toy.n_labeled, rng)
-    on_page = np.round(np.clip(X, -LARGEST_COORDINATE, LARGEST_COORDINATE), DECIMALS)
-    coordinates = on_page.tolist()
+    n_further = _ROWS_PER_LABELED_POINT * toy.n_classes * toy.n_labeled
+    X, y = toy.draw(n_unlabeled + n_further, rng)
+    shown = np.clip(X, -LARGEST_COORDINATE, LARGEST_COORDINATE)
+    coordinates = np.round(shown, DECIMALS).tolist()
     codes = y.tolist()
     points = [[*row, code] for row, code in zip(coordinates, codes, strict=True)]
+
+    # The first rows of every class are labeled.
     by_class = [
         np.flatnonzero(y == code)[: toy.n_labeled] for code in range(toy.n_classes)
     ]

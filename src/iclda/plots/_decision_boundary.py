@@ -132,15 +132,11 @@ class DecisionBoundaryDisplay(Display):
         codes, classes = encode_shown(estimator, X, y, unlabeled)
         plane = plane_of(estimator, X)
         check_count("grid_resolution", grid_resolution, 2)
-        # A pipeline that imputes takes rows with gaps, which have no position in the
-        # plane.
-        low = np.nanmin(plane.points, axis=0)
-        high = np.nanmax(plane.points, axis=0)
-        margin = np.where(high > low, _MARGIN_IN_RANGES * (high - low), 1.0)
-        across, up = np.linspace(low - margin, high + margin, grid_resolution).T
+        across, up = _grid_over(plane.points, grid_resolution)
+        # Positions of the nodes of the grid, (n_rows, n_columns, 2).
         nodes = np.stack(np.meshgrid(across, up), axis=-1)
         log_probabilities = plane.log_probabilities(nodes.reshape(-1, 2))
-        return cls(
+        display = cls(
             points=plane.points,
             codes=codes,
             classes=classes,
@@ -149,7 +145,8 @@ class DecisionBoundaryDisplay(Display):
             log_probabilities=log_probabilities.reshape(*nodes.shape[:2], -1),
             names=plane.names,
             note=plane.note,
-        ).plot(ax=ax, **kwargs)
+        )
+        return display.plot(ax=ax, **kwargs)
 
     def plot(
         self, ax: Axes | None = None, *, legend: bool = True, **kwargs: Any
@@ -172,6 +169,7 @@ class DecisionBoundaryDisplay(Display):
             Object that stores what was drawn.
         """
         ax = self._open_axes(ax)
+        # From the back to the front.
         self.surface_ = _draw_regions(ax, self.grid, self.log_probabilities, kwargs)
         self.boundaries_ = _draw_lines(ax, self.grid, self.log_probabilities)
         self.unlabeled_ = self._draw_unlabeled()
@@ -206,14 +204,16 @@ class DecisionBoundaryDisplay(Display):
         if len(x) == 0:
             return None
         shares = self.responsibilities
+        color = FAINT if shares is None else _look.mix(shares)
         return self.ax_.scatter(
             x,
             y,
             s=9,
             linewidths=0,
             label="unlabeled",
+            # Behind the boundaries and the labeled rows.
             zorder=1,
-            color=FAINT if shares is None else _look.mix(shares),
+            color=color,
             rasterized=len(x) > _MAX_VECTOR_DOTS,
         )
 
@@ -254,6 +254,17 @@ class DecisionBoundaryDisplay(Display):
         _look.legend_beside(self.ax_, handles)
 
 
+def _grid_over(points: Array, resolution: int) -> tuple[Array, Array]:
+    """Return the coordinates of the columns and rows of a grid over rows (n, 2)."""
+    # A pipeline that imputes takes rows with gaps, which have no position in the plane.
+    low = np.nanmin(points, axis=0)
+    high = np.nanmax(points, axis=0)
+    # Around rows that all have the same value, there is a unit on either side.
+    margin = np.where(high > low, _MARGIN_IN_RANGES * (high - low), 1.0)
+    across, up = np.linspace(low - margin, high + margin, resolution).T
+    return across, up
+
+
 def _draw_regions(
     ax: Axes,
     grid: tuple[Array, Array],
@@ -261,21 +272,29 @@ def _draw_regions(
     kwargs: dict[str, Any],
 ) -> Any:
     """Draw an image in the colors of the classes, fading where none is certain."""
-    kwargs = {"interpolation": "bilinear", "zorder": 0, **kwargs}
-    certain_opacity = kwargs.pop("alpha", _OPACITY)
-    excess = _look.excess_of(np.exp(log_probabilities))
+    options = {"interpolation": "bilinear", "zorder": 0, **kwargs}
+    certain_opacity = options.pop("alpha", _OPACITY)
+    image = _shading(np.exp(log_probabilities), certain_opacity)
+    across, up = grid
+    limits = (across[0], across[-1], up[0], up[-1])
+    surface = ax.imshow(image, extent=limits, origin="lower", aspect="auto", **options)
+    ax.set(xlim=limits[:2], ylim=limits[2:])
+    return surface
+
+
+def _shading(probabilities: Array, certain_opacity: float) -> Array:
+    """Return red, green, blue and opacity of every node of a grid, shape (..., 4)."""
+    excess = _look.excess_of(probabilities)
     n_classes = excess.shape[-1]
-    total = excess.sum(axis=-1, keepdims=True)
     pure = np.array([_look.to_rgb(class_color(code)) for code in range(n_classes)])
+
+    # The mean of the colors of the classes, weighted by their excess. Where all classes
+    # are equally probable the color does not matter: the opacity is 0.
+    total = excess.sum(axis=-1, keepdims=True)
     white = np.ones((*excess.shape[:-1], 3))
     colors = np.divide(excess @ pure, total, out=white, where=total > 0)
     opacity = certain_opacity * excess.max(axis=-1, keepdims=True)
-    image = np.concatenate([colors, opacity], axis=-1)
-    across, up = grid
-    limits = (across[0], across[-1], up[0], up[-1])
-    surface = ax.imshow(image, extent=limits, origin="lower", aspect="auto", **kwargs)
-    ax.set(xlim=limits[:2], ylim=limits[2:])
-    return surface
+    return np.concatenate([colors, opacity], axis=-1)
 
 
 def _draw_lines(
@@ -283,13 +302,17 @@ def _draw_lines(
 ) -> list[Any]:
     """Draw lines on which two classes are equally probable and no other is more so."""
     n_classes = log_probabilities.shape[-1]
+    # Two classes share their only line.
+    n_regions = 1 if n_classes == 2 else n_classes
     lines = []
-    for code in range(1 if n_classes == 2 else n_classes):
+    for code in range(n_regions):
+        # Against the most probable of the other classes.
         with np.errstate(invalid="ignore"):
             others = np.delete(log_probabilities, code, axis=-1).max(axis=-1)
             log_odds = log_probabilities[..., code] - others
-            log_odds = np.clip(log_odds, -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
-        if not log_odds.min() < 0 < log_odds.max():
+        log_odds = np.clip(log_odds, -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
+        has_line = log_odds.min() < 0 < log_odds.max()
+        if not has_line:
             continue
         line = ax.contour(
             *grid,
@@ -314,8 +337,10 @@ def _responsibilities(
         raise ValueError(f'responsibilities must be "auto" or None, got {given!r}.')
     final, before = final_step(estimator)
     if hasattr(final, "impute"):
-        return np.asarray(final.impute(before(X)))[is_unlabeled]
-    return np.exp(_log_probabilities(estimator, X)[is_unlabeled])
+        shares = np.asarray(final.impute(before(X)))
+    else:
+        shares = np.exp(_log_probabilities(estimator, X))
+    return shares[is_unlabeled]
 
 
 def _log_probabilities(estimator: Any, X: Any) -> Array:
@@ -355,7 +380,8 @@ def plane_of(estimator: Any, X: Any) -> Plane:
         return _discriminant_plane(estimator, X)
 
     def log_probabilities(points: Array) -> Array:
-        return _log_probabilities(estimator, _table_like(points, X))
+        rows = _table_like(points, X)
+        return _log_probabilities(estimator, rows)
 
     first, second = _column_names(X)
     points = np.asarray(X, dtype=np.float64)
@@ -369,13 +395,7 @@ def _discriminant_plane(estimator: Any, X: Any) -> Plane:
     it.
     """
     lda, before = final_step(estimator)
-    for name in ("transform", "means_", "priors_"):
-        if not hasattr(lda, name):
-            raise ValueError(
-                f"{type(lda).__name__} has no {name}, and discriminants are those of a "
-                "linear discriminant analysis. DecisionBoundaryDisplay draws any "
-                "classifier of two columns."
-            )
+    _check_has_discriminants(lda)
     rows = before(X)
     n_features = np.shape(rows)[1]
     if n_features < 2:
@@ -395,29 +415,50 @@ def _discriminant_plane(estimator: Any, X: Any) -> Plane:
         points = np.column_stack([points, _remaining_variation(rows, points)])
 
     def log_probabilities(points: Array) -> Array:
-        # In discriminant coordinates classes are spheres of variance 1.
-        full = np.tile(lda.priors_ @ class_points, (len(points), 1))
-        full[:, :2] = points[:, :n_discriminants]
-        distances = ((full[:, None, :] - class_points) ** 2).sum(axis=2)
+        # Further discriminants are at their means. The remaining variation is not a
+        # discriminant: it does not tell classes apart.
+        coordinates = np.tile(lda.priors_ @ class_points, (len(points), 1))
+        coordinates[:, :2] = points[:, :n_discriminants]
+        # In discriminant coordinates classes are spheres of variance 1. Differences
+        # have the shape (points, classes, discriminants).
+        differences = coordinates[:, None, :] - class_points
+        squared_distances = (differences**2).sum(axis=2)
+        # A prior may be 0.
         with np.errstate(divide="ignore"):
-            return np.asarray(log_softmax(np.log(lda.priors_) - distances / 2, axis=1))
+            log_priors = np.log(lda.priors_)
+        return np.asarray(log_softmax(log_priors - squared_distances / 2, axis=1))
 
     note = "other discriminants at their means" if n_discriminants > 2 else ""
     return Plane(names, points[:, :2], log_probabilities, note)
 
 
+def _check_has_discriminants(lda: Any) -> None:
+    """Raise ValueError if a classifier is not a linear discriminant analysis."""
+    for name in ("transform", "means_", "priors_"):
+        if not hasattr(lda, name):
+            raise ValueError(
+                f"{type(lda).__name__} has no {name}, and discriminants are those of a "
+                "linear discriminant analysis. DecisionBoundaryDisplay draws any "
+                "classifier of two columns."
+            )
+
+
 def _remaining_variation(rows: Any, points: Array) -> Array:
     """Return the first principal component (n, 1) of what points do not explain."""
-    standardized = StandardScaler().fit_transform(np.asarray(rows, dtype=np.float64))
-    explained = LinearRegression().fit(points, standardized).predict(points)
-    return np.asarray(PCA(1).fit_transform(standardized - explained))
+    numbers = np.asarray(rows, dtype=np.float64)
+    standardized = StandardScaler().fit_transform(numbers)
+    regression = LinearRegression().fit(points, standardized)
+    remainder = standardized - regression.predict(points)
+    return np.asarray(PCA(1).fit_transform(remainder))
 
 
 def _column_names(X: Any) -> list[str]:
     """Return the names of the columns of X, or "Feature 0" and so on."""
+    # pyarrow has ``column_names``; pandas and polars have ``columns``.
     names = getattr(X, "column_names", getattr(X, "columns", None))
     if names is None:
-        return [f"Feature {column}" for column in range(np.shape(X)[1])]
+        n_columns = np.shape(X)[1]
+        names = [f"Feature {column}" for column in range(n_columns)]
     return [str(name) for name in names]
 
 

@@ -100,7 +100,8 @@ def encode_shown(
     check_lengths(X=X, y=y)
     present, is_marker = split_marker(y, marker_of(estimator, unlabeled))
     code_of = {name: code for code, name in enumerate(classes.tolist())}
-    unknown = [name for name in np.unique(present).tolist() if name not in code_of]
+    given = np.unique(present).tolist()
+    unknown = [name for name in given if name not in code_of]
     if unknown:
         raise ValueError(f"y holds {unknown}, and the classes are {list(code_of)}.")
     codes[~is_marker] = [code_of[name] for name in present.tolist()]
@@ -160,7 +161,8 @@ def excess_of(shares: Array) -> Array:
     The excess is 1 for a certain class and 0 for equal shares.
     """
     n_classes = np.shape(shares)[-1]
-    return np.clip((np.asarray(shares) * n_classes - 1) / (n_classes - 1), 0, 1)
+    excess = (np.asarray(shares) * n_classes - 1) / (n_classes - 1)
+    return np.clip(excess, 0, 1)
 
 
 def mix(shares: Array, colors: Sequence[str] = CLASS_COLORS) -> Array:
@@ -169,7 +171,10 @@ def mix(shares: Array, colors: Sequence[str] = CLASS_COLORS) -> Array:
     n_classes = excess.shape[-1]
     pure = np.array([to_rgb(colors[k % len(colors)]) for k in range(n_classes)])
     gray = to_rgb(UNDECIDED)
-    return np.clip(gray + excess @ (pure - gray), 0, 1)
+    # A row moves from gray toward the color of every class, as far as its share exceeds
+    # that of a row without a class.
+    mixed = gray + excess @ (pure - gray)
+    return np.clip(mixed, 0, 1)
 
 
 def is_supervised(method: str) -> bool:
@@ -189,10 +194,15 @@ def method_styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     free = [color for color in _OTHER_COLORS if color not in taken]
     if not free:
         free = list(_OTHER_COLORS)
+    # All free colors with the first dashes, then with the next ones.
     others = ((color, dashes) for dashes in cycle(_OTHER_DASHES) for color in free)
     styles: dict[str, dict[str, Any]] = {}
     for name, known in zip(names, known_methods, strict=True):
-        color, dashes = (known.color, known.dashes) if known else next(others)
+        if known:
+            color = known.color
+            dashes = known.dashes
+        else:
+            color, dashes = next(others)
         if color == INK:
             # Ink has the color of text, so that it is visible on a dark background.
             color = foreground()
@@ -245,11 +255,13 @@ def spread(wanted: Sequence[float], distance: float) -> list[float]:
     They keep the order of the wanted ones.
     """
     order = np.argsort(wanted, kind="stable")
+    ascending = np.asarray(wanted)[order]
     # Positions are far enough apart if they do not decrease after subtracting these
     # steps.
     steps = distance * np.arange(len(wanted))
+    nearest = isotonic_regression(ascending - steps).x + steps
     positions = np.empty(len(wanted))
-    positions[order] = isotonic_regression(np.asarray(wanted)[order] - steps).x + steps
+    positions[order] = nearest
     return positions.tolist()
 
 
@@ -257,6 +269,7 @@ def label_ends(
     axes: Axes, ends: Mapping[str, float], colors: Mapping[str, Any]
 ) -> list[Any]:
     """Write names in their colors right of the axes, at the ends of their lines."""
+    # Where the lines end, in heights of the axes: lines may leave the axes.
     to_axes = axes.transScale + axes.transLimits
     right = axes.get_xlim()[1]
     line_heights = [to_axes.transform((right, y))[1] for y in ends.values()]
@@ -266,6 +279,7 @@ def label_ends(
     distance = _LINE_SPACING * LABEL_SIZE / max(axes_points, LABEL_SIZE)
     text_heights = spread(line_heights, distance)
     labels = []
+    # A thin line joins the end of a line with its name, which may be higher or lower.
     for name, from_y, to_y in zip(ends, line_heights, text_heights, strict=True):
         connection = {
             "arrowstyle": "-",

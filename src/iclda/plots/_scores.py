@@ -147,9 +147,12 @@ class LearningCurveDisplay(Display):
         for name, mean in self.means.items():
             style = {"linewidth": 1.7, **styles[str(name)], **kwargs}
             self._draw_band(name, style["color"])
+            # A single curve has the empty name.
             label = plain_text(name) if name else None
-            (self.lines_[name],) = ax.plot(self.sizes[name], mean, label=label, **style)
-        _set_sizes(ax, np.unique(np.concatenate(list(self.sizes.values()))))
+            [line] = ax.plot(self.sizes[name], mean, label=label, **style)
+            self.lines_[name] = line
+        all_sizes = np.concatenate(list(self.sizes.values()))
+        _set_sizes(ax, np.unique(all_sizes))
         ax.set_xlabel(_ROW_NAMES.get(self.varied, self.varied))
         ax.set_ylabel(_look.readable(self.score_name))
         self._label_lines()
@@ -172,11 +175,14 @@ class LearningCurveDisplay(Display):
         )
 
     def _label_lines(self) -> None:
+        """Write the names of the curves beside the ends of their lines."""
+        # Means of the last sizes that have one.
         ends = {}
         for name, mean in self.means.items():
+            if not str(name):
+                continue
             finite = mean[np.isfinite(mean)].tolist()
-            if str(name):
-                ends[str(name)] = finite[-1] if finite else 0.0
+            ends[str(name)] = finite[-1] if finite else 0.0
         if ends:
             colors = {str(name): line.get_color() for name, line in self.lines_.items()}
             self.labels_ = _look.label_ends(self.ax_, ends, colors)
@@ -190,14 +196,15 @@ def display_points(
     A point has the attributes ``method``, ``mean``, ``se``, which is the standard error
     of the mean, and its size under the name ``varied``.
     """
-    lines: dict[str, list[Any]] = {}
+    points_of_lines: dict[str, list[Any]] = {}
     for point in points:
-        lines.setdefault(point.method, []).append(point)
+        points_of_lines.setdefault(point.method, []).append(point)
 
     def values(attribute: str, dtype: type) -> dict[str, AnyArray]:
+        # None becomes NaN in an array of floats.
         return {
             name: np.array([getattr(point, attribute) for point in line], dtype)
-            for name, line in lines.items()
+            for name, line in points_of_lines.items()
         }
 
     return LearningCurveDisplay(
@@ -219,7 +226,10 @@ def _set_sizes(ax: Axes, sizes: AnyArray) -> None:
         else:
             ax.set_xscale("log", base=2)
         ax.set_xticks([], minor=True)
-    shown = sizes[:: math.ceil(len(sizes) / _MAX_TICKS)]
+
+    # Of many sizes every second, third, ... one is written.
+    step = math.ceil(len(sizes) / _MAX_TICKS)
+    shown = sizes[::step]
     ax.set_xticks(shown, [f"{size:,}" for size in shown])
     ax.margins(x=0.03)
 
@@ -284,31 +294,40 @@ class ComparisonDisplay(Display):
         self.methods_ = sorted(
             means, key=means.__getitem__, reverse=self.greater_is_better
         )
+        # In inches: room for the axis and its label, and for a line of each method.
         ax = self._open_axes(ax, width=5.6, height=1.1 + 0.5 * len(means))
         ax.axvline(0, color=_look.foreground(), linewidth=0.8, zorder=1)
         styles = _look.method_styles(self.methods_)
         for height, name in enumerate(self.methods_):
             color = styles[name]["color"]
             self._draw_dots(height, np.asarray(self.differences[name]))
-            interval = self.intervals[name]
-            ax.plot(interval, [height, height], color=color, linewidth=1.6, zorder=2)
-            dot: dict[str, Any] = {
-                "linestyle": "none",
-                "marker": "o",
-                "markersize": 6.5,
-                "zorder": 3,
-                "color": color,
-                "label": plain_text(name),
-                **kwargs,
-            }
-            ax.plot([means[name]], [height], **dot)
+            self._draw_interval(height, name, color)
+            self._draw_mean(height, name, means[name], {"color": color, **kwargs})
         self._label_axes()
         return self
 
+    def _draw_interval(self, height: int, name: str, color: Any) -> None:
+        ends = self.intervals[name]
+        self.ax_.plot(ends, [height, height], color=color, linewidth=1.6, zorder=2)
+
+    def _draw_mean(
+        self, height: int, name: str, mean: float, given: dict[str, Any]
+    ) -> None:
+        style: dict[str, Any] = {
+            "linestyle": "none",
+            "marker": "o",
+            "markersize": 6.5,
+            "zorder": 3,
+            "label": plain_text(name),
+            **given,
+        }
+        self.ax_.plot([mean], [height], **style)
+
     def _draw_dots(self, height: int, values: Array) -> None:
         """Draw single differences, if they can be told apart."""
-        n_distinct = len(np.unique(values))
-        if len(values) > _MAX_DOTS or n_distinct <= _MAX_COINCIDENT_VALUES:
+        has_too_many = len(values) > _MAX_DOTS
+        would_coincide = len(np.unique(values)) <= _MAX_COINCIDENT_VALUES
+        if has_too_many or would_coincide:
             return
         # Dots stand side by side in the order of the repeats: none is moved at random.
         shifts = _DOT_SPREAD * np.linspace(-1, 1, len(values))
@@ -325,26 +344,36 @@ class ComparisonDisplay(Display):
         )
 
     def _label_axes(self) -> None:
+        """Write methods on the left, counts on the right, and what is drawn below."""
         ax = self.ax_
-        sign = 1 if self.greater_is_better else -1
-        for height, name in enumerate(self.methods_):
-            gains = sign * np.asarray(self.differences[name])
-            count = f"{(gains < 0).sum():,} of {len(gains):,}"
-            _look.write_beside(ax, 1.02, height, count)
-        _look.write_beside(ax, 1.02, -0.62, "repeats\nworse", va="bottom", color=FAINT)
-        ax.set_yticks(range(len(self.methods_)), list(map(plain_text, self.methods_)))
-        ax.set_ylim(len(self.methods_) - 0.4, -0.6)
+        self._write_counts()
+        n_methods = len(self.methods_)
+        ax.set_yticks(range(n_methods), [plain_text(name) for name in self.methods_])
+        # The first method is at the top.
+        ax.set_ylim(n_methods - 0.4, -0.6)
         ax.tick_params(axis="y", length=0)
         ax.spines[["left", "top", "right"]].set_visible(False)
         ax.grid(axis="y", color=FAINT, linewidth=0.4, alpha=0.4)
         ax.set_axisbelow(True)
         # More numbers of four digits would touch.
         ax.locator_params(axis="x", nbins=6)
+
         ends = ("worse", "better") if self.greater_is_better else ("better", "worse")
-        directions = f"\N{LEFTWARDS ARROW} {ends[0]}, {ends[1]} \N{RIGHTWARDS ARROW}"
+        left, right = ends
+        directions = f"\N{LEFTWARDS ARROW} {left}, {right} \N{RIGHTWARDS ARROW}"
         score_name = _look.readable(self.score_name)
         baseline = plain_text(self.baseline)
         ax.set_xlabel(f"{score_name} minus that of {baseline}\n{directions}")
+
+    def _write_counts(self) -> None:
+        """Write right of every line in how many repeats its method was worse."""
+        sign = 1 if self.greater_is_better else -1
+        for height, name in enumerate(self.methods_):
+            gains = sign * np.asarray(self.differences[name])
+            count = f"{(gains < 0).sum():,} of {len(gains):,}"
+            _look.write_beside(self.ax_, 1.02, height, count)
+        heading = "repeats\nworse"
+        _look.write_beside(self.ax_, 1.02, -0.62, heading, va="bottom", color=FAINT)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -428,24 +457,20 @@ class ReliabilityDisplay(Display):
             raise ValueError(
                 f"y labels none of the {len(codes)} rows, and classes must be known."
             )
+        # scikit-learn does not index tables of pyarrow.
         is_arrow = type(X).__module__.startswith("pyarrow")
         rows = X.take(labeled) if is_arrow else _safe_indexing(X, labeled)
         truth = codes[labeled]
         code = _drawn_class(classes, pos_label)
+        event = _PREDICTED_CLASS
+        if code is not None:
+            event = f"class {plain_text(classes[code])}"
+
         edges = np.linspace(0, 1, check_count("n_bins", n_bins, 1) + 1)
         curves = {}
         for name, each in estimators.items():
             probabilities = np.asarray(each.predict_proba(rows))
-            if code is None:
-                drawn = probabilities.argmax(axis=1)
-            else:
-                drawn = np.full(len(truth), code)
-            predicted = probabilities[np.arange(len(truth)), drawn]
-            sums = bin_sums(predicted, truth == drawn, edges)
-            curves[name] = ReliabilityCurve.from_sums(edges, sums)
-        event = _PREDICTED_CLASS
-        if code is not None:
-            event = f"class {plain_text(classes[code])}"
+            curves[name] = _curve_of_event(probabilities, truth, code, edges)
         return cls(curves=curves, event=event).plot(ax=ax, **kwargs)
 
     def plot(
@@ -467,16 +492,16 @@ class ReliabilityDisplay(Display):
         display : ReliabilityDisplay
             Object that stores what was drawn.
         """
-        ax = self._open_axes(ax, 4.4, 4.6)
-        (self.diagonal_,) = ax.plot(
+        ax = self._open_axes(ax, width=4.4, height=4.6)
+        [self.diagonal_] = ax.plot(
             [0, 1], [0, 1], color=FAINT, linewidth=0.9, linestyle=(0, (2, 2))
         )
         self.lines_: dict[str, Any] = {}
         styles = _look.method_styles(self.curves)
-        for (name, curve), marker in zip(
-            self.curves.items(), cycle(_MARKERS), strict=False
-        ):
-            style = {**styles[str(name)], "marker": marker, **kwargs}
+        # Of many curves the first ones share their markers with later ones.
+        markers = cycle(_MARKERS)
+        for name, curve in self.curves.items():
+            style = {**styles[str(name)], "marker": next(markers), **kwargs}
             self.lines_[name] = self._draw_curve(name, curve, style)
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.03, 1.03))
         ax.set_xlabel(f"Predicted probability of {self.event}")
@@ -488,16 +513,24 @@ class ReliabilityDisplay(Display):
     def _draw_curve(
         self, name: str, curve: ReliabilityCurve, style: dict[str, Any]
     ) -> Any:
+        """Draw the bins that have rows; return their line."""
         is_full = curve.counts > 0
-        low, high = (end[is_full] for end in curve.interval)
+        low, high = curve.interval
         predicted = curve.predicted[is_full]
         observed = curve.observed[is_full]
-        color = style["color"]
-        self.ax_.vlines(predicted, low, high, color=color, linewidth=0.8, alpha=0.6)
+        self.ax_.vlines(
+            predicted,
+            low[is_full],
+            high[is_full],
+            color=style["color"],
+            linewidth=0.8,
+            alpha=0.6,
+        )
         error = f"{curve.calibration_error:.3f}"
         label = f"{plain_text(name)}  {error}" if name else error
         style = {"markersize": 4.5, "linewidth": 1.4, "label": label, **style}
-        return self.ax_.plot(predicted, observed, **style)[0]
+        [line] = self.ax_.plot(predicted, observed, **style)
+        return line
 
     def _draw_legend(self) -> None:
         self.ax_.legend(
@@ -509,6 +542,20 @@ class ReliabilityDisplay(Display):
             title_fontsize=_look.LABEL_SIZE,
             fontsize=_look.LABEL_SIZE,
         )
+
+
+def _curve_of_event(
+    probabilities: Array, truth: AnyArray, code: int | None, edges: Array
+) -> ReliabilityCurve:
+    """Bin rows by the probability of a class, or of the predicted one for None."""
+    n_rows = len(truth)
+    # The class of every row whose probability is drawn.
+    drawn = probabilities.argmax(axis=1)
+    if code is not None:
+        drawn = np.full(n_rows, code)
+    predicted = probabilities[np.arange(n_rows), drawn]
+    sums = bin_sums(predicted, truth == drawn, edges)
+    return ReliabilityCurve.from_sums(edges, sums)
 
 
 def _common_classes(estimators: Mapping[str, Any]) -> list[Any]:

@@ -147,6 +147,7 @@ def run_tasks(
     If a worker dies, the cells that are not done yet are run again one by one. The fits
     of a cell whose worker dies again are recorded as failed.
     """
+    # A single job needs no further process.
     if jobs == 1:
         for task in tasks:
             yield _run_task(task, sets, run)

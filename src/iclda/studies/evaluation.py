@@ -23,7 +23,7 @@ from ..tabular.cells import texts_of
 from ..tabular.class_names import may_mean_nothing, short_number
 from ..tabular.files import open_data
 from ..tabular.label_error import why_withheld
-from ..tabular.labels import find_labels
+from ..tabular.labels import LabelSource, find_labels
 from ..tabular.predict import (
     PredictionCounts,
     ShareDone,
@@ -144,29 +144,35 @@ def evaluate_file(
     file = open_data(data, options.ids)
     check_columns(file, kinds)
     # The target of the fit, unless another one is given.
-    labels_file = find_labels(file, options, about.get("target"))
-    file.hold(file.columns[:1], texts=[labels_file.target, *options.ids])
-    known = labels_file.read()
-    names = texts_of(known.cells.to_pylist(), empty=("",))
-
-    # Rows that were chosen for being informative are harder than others: their errors
-    # do not show the error on new rows.
-    table = Table(file, names, known.target, (), is_chosen=known.is_chosen)
-    if table.n_chosen and (reason := why_withheld(table)):
-        raise ValueError(f"The error of {model_path} on {data} is not known: {reason}.")
-    names[~table.is_random] = None
+    source = find_labels(file, options, about.get("target"))
+    target = source.target
+    # The classes of all rows; None if they are read together with the rows. Those in
+    # another file are matched with the rows first, in one more pass over the file. A
+    # column that is a feature, too, is read twice, since it has to be text here.
+    known: AnyArray | None = None
+    n_chosen = 0
+    if source.file is not file or target in kinds:
+        file.hold(file.columns[:1], texts=[target, *options.ids])
+        known, n_chosen = _random_classes(source, model_path)
 
     classes = [str(name) for name in model.classes_]
     sums = _Sums(classes, options.unlabeled)
+    # ``predicted_blocks`` counts the rows that it has predicted so far.
     counts = PredictionCounts()
-    for rows, probabilities, share in predicted_blocks(model, kinds, file, [], counts):
-        first_row = counts.n_rows - rows.num_rows
-        sums.add(names[first_row : counts.n_rows], probabilities)
+    others = [target] if known is None else []
+    blocks = predicted_blocks(model, kinds, file, others, counts)
+    for rows, probabilities, share in blocks:
+        if known is None:
+            names = texts_of(rows[target].to_pylist(), empty=("",))
+        else:
+            first_row = counts.n_rows - rows.num_rows
+            names = known[first_row : counts.n_rows]
+        sums.add(names, probabilities)
         advance(share, counts.n_rows)
     if not sums.n_known:
         raise ValueError(
             f"{options.labels or data}: no row has a class of the model in column "
-            f"{known.target!r} ({quoted_list(classes, 5)}), so that there is nothing "
+            f"{target!r} ({quoted_list(classes, 5)}), so that there is nothing "
             "to compare with."
         )
     # A file is recognized by its content, whatever its name is.
@@ -174,16 +180,35 @@ def evaluate_file(
     return Evaluation(
         model=str(model_path),
         data=str(data),
-        target=known.target,
+        target=target,
         n_rows=counts.n_rows,
         confusion=sums.confusion,
         brier=sums.brier / sums.n_known,
         bins=sums.bins,
         unknown=dict(sums.unknown),
         is_training=file.sha256() in digests,
-        n_chosen=table.n_chosen,
+        n_chosen=n_chosen,
         warning=far_warning(counts),
     )
+
+
+def _random_classes(source: LabelSource, model_path: Path) -> tuple[AnyArray, int]:
+    """Return the class of every row, and the number of labels that are left out.
+
+    Rows that were chosen for being informative are harder than others: their errors do
+    not show the error on new rows.
+    """
+    classes = source.read()
+    names = texts_of(classes.cells.to_pylist(), empty=("",))
+    table = Table(source.data, names, classes.target, (), is_chosen=classes.is_chosen)
+    n_chosen = table.n_chosen
+    if n_chosen and (reason := why_withheld(table)):
+        raise ValueError(
+            f"The error of {model_path} on {source.data.path} is not known: {reason}."
+        )
+    random_names = names.copy()
+    random_names[~table.is_random] = None
+    return random_names, n_chosen
 
 
 class _Sums:
@@ -196,7 +221,8 @@ class _Sums:
     def __init__(self, classes: list[str], unlabeled: str | float | None) -> None:
         self.unlabeled = unlabeled
         self.codes = {name: code for code, name in enumerate(classes)}
-        self.matrix = np.zeros((len(classes) + 1, len(classes) + 1))
+        n_columns = len(classes) + 1
+        self.matrix = np.zeros((n_columns, n_columns))
         self.unknown: Counter[str] = Counter()
         # Brier scores and bins leave out rows of unknown classes, for which the model
         # has no probability.
@@ -207,6 +233,7 @@ class _Sums:
     def add(self, texts: AnyArray, probabilities: Array) -> None:
         """Add a block of rows: the cells of their classes, and their probabilities."""
         unknown_code = len(self.codes)
+        # -1 where a row is unlabeled.
         codes = np.full(len(texts), -1)
         for i, text in enumerate(texts):
             label = self._label(text)
@@ -238,8 +265,9 @@ class _Sums:
         if text in self.codes:
             return text
         # 1.0 in this file may be the class 1 of the model.
-        if short_number(text) in self.codes:
-            return short_number(text)
+        shortened = short_number(text)
+        if shortened in self.codes:
+            return shortened
         return None if may_mean_nothing(text) else text
 
     @property
@@ -274,14 +302,14 @@ def evaluation_lines(result: Evaluation) -> list[str]:
         f"Calibration: on average {percent(result.confidence)} sure, and right in "
         f"{percent(1 - confusion.error)}; calibration error "
         f"{result.curve.calibration_error:.3f}.",
-        "",
-        *(f"  {line}" for line in class_error_lines(confusion)),
-        "",
-        *(f"  {line}" for line in confusion_lines(confusion)),
     ]
-    texts = evaluation_warnings(result)
-    if texts:
-        lines += ["", *(f"Warning: {text}" for text in texts)]
+    for table in (class_error_lines(confusion), confusion_lines(confusion)):
+        lines.append("")
+        lines += [f"  {line}" for line in table]
+    warnings = evaluation_warnings(result)
+    if warnings:
+        lines.append("")
+        lines += [f"Warning: {warning}" for warning in warnings]
     return [printable(line) for line in lines]
 
 
@@ -318,9 +346,10 @@ def evaluation_warnings(result: Evaluation) -> list[str]:
             "informative are left out: they are not a random sample."
         )
     if result.unknown:
-        names = ", ".join(
+        counts = [
             f"{name!r} ({plural(n, 'row')})" for name, n in result.unknown.items()
-        )
+        ]
+        names = ", ".join(counts)
         texts.append(f"Classes that the model does not know count as wrong: {names}.")
     if result.warning:
         texts.append(result.warning)

@@ -258,13 +258,12 @@ class Confusion:
         for k, name in enumerate(self.classes):
             row = self.counts[k]
             n_rows = round(float(row.sum()))
-            n_wrong = float(row.sum() - row[k])
             if n_rows == 0:
                 continue
+            n_wrong = float(row.sum() - row[k])
+            error = n_wrong / n_rows
             low, high = error_interval(round(n_wrong), n_rows)
-            errors.append(
-                ClassError(name, n_rows, n_wrong, n_wrong / n_rows, low, high)
-            )
+            errors.append(ClassError(name, n_rows, n_wrong, error, low, high))
         return errors
 
     @property
@@ -286,6 +285,11 @@ class Confusion:
 
     def to_json(self) -> dict[str, Any]:
         low, high = self.interval
+        # Predicted counts by name, by name of the true class.
+        matrix = {
+            name: dict(zip(self.classes, row, strict=True))
+            for name, row in zip(self.classes, self.counts.tolist(), strict=True)
+        }
         return {
             "n_rows": self.n_rows,
             "n_wrong": round(self.n_wrong, 6),
@@ -297,15 +301,13 @@ class Confusion:
             "base_rate": self.base.error,
             "majority": self.base.majority,
             "by_class": [vars(of_class) for of_class in self.by_class],
-            "confusion": {
-                name: dict(zip(self.classes, row, strict=True))
-                for name, row in zip(self.classes, self.counts.tolist(), strict=True)
-            },
+            "confusion": matrix,
         }
 
 
 def count_confusion(truth: AnyArray, predicted: AnyArray, n_classes: int) -> AnyArray:
     """Count rows by codes of their true and predicted class, shape (K, K)."""
+    # Every pair of codes has a number, by which rows are counted.
     flat = np.bincount(truth * n_classes + predicted, minlength=n_classes**2)
     return np.asarray(flat.reshape(n_classes, n_classes))
 
@@ -315,8 +317,11 @@ def write_confusion(counts: AnyArray) -> str:
 
     Each is a list: code of the true class, of the predicted class, number of rows.
     """
-    cells = np.argwhere(counts).tolist()
-    return json.dumps([[i, j, int(counts[i, j])] for i, j in cells])
+    entries = [
+        [true, predicted, int(counts[true, predicted])]
+        for true, predicted in np.argwhere(counts).tolist()
+    ]
+    return json.dumps(entries)
 
 
 def mean_confusion(

@@ -74,7 +74,7 @@ def records_csv(
     ``kind`` is the dataclass: without any instance, the header is written all the same.
     """
     names = [field.name for field in fields(kind) if field.name not in left_out]
-    lines = ([getattr(record, name) for name in names] for record in records)
+    lines = [[getattr(record, name) for name in names] for record in records]
     return csv_text(names, lines)
 
 
@@ -83,7 +83,8 @@ def align(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
 
     ``sides`` has a letter for each column: l for left, r for right.
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    columns = zip(*rows, strict=True)
+    widths = [max(map(len, column)) for column in columns]
     lines = []
     for row in rows:
         cells = [
@@ -125,14 +126,12 @@ def fill(
     )
     environment.filters.update(_FILTERS, **filters)
     failed = [result for result in results if result.failure is not None]
-    text: str = environment.get_template(template).render(
-        {
-            **view,
-            "failures": failed[:_MAX_FAILURES],
-            "n_failed": len(failed),
-            "n_fits": len(results),
-        }
-    )
+    about_fits = {
+        "failures": failed[:_MAX_FAILURES],
+        "n_failed": len(failed),
+        "n_fits": len(results),
+    }
+    text: str = environment.get_template(template).render({**view, **about_fits})
     return text
 
 
@@ -299,8 +298,11 @@ def to_inline_svg(figure: Figure, name: str) -> Any:
     buffer = io.StringIO()
     with import_for_reports("matplotlib").rc_context({"svg.fonttype": "none"}):
         figure.savefig(buffer, format="svg", metadata={"Date": None}, dpi=_DPI)
-    svg = re.sub(r"<metadata>.*?</metadata>", "", buffer.getvalue(), flags=re.DOTALL)
-    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    svg = buffer.getvalue()
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # What stands before the element belongs to a file, not into a page.
+    svg = svg[svg.index("<svg") :]
+    svg = svg.replace(INK, "currentColor")
 
     # Make ids unique on the page, and change the references to them alike.
     prefix = re.sub(r"[^A-Za-z0-9]+", "-", name)
@@ -310,7 +312,7 @@ def to_inline_svg(figure: Figure, name: str) -> Any:
     # Without a size of its own the figure takes the width of the page.
     for size in ("height", "width"):
         svg = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", svg, count=1)
-    label = f' role="img" aria-label="{escape(str(figure.get_label()))}"'
-    return import_for_reports("markupsafe").Markup(
-        svg.replace("<svg", "<svg" + label, 1)
-    )
+    description = escape(str(figure.get_label()))
+    svg = svg.replace("<svg", f'<svg role="img" aria-label="{description}"', 1)
+    # Markup is not escaped by the template.
+    return import_for_reports("markupsafe").Markup(svg)

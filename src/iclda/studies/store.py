@@ -26,6 +26,7 @@ STORE = "rows.sqlite"
 _FORMAT = 3
 # Columns that identify a row.
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
+_KEY_NAMES = ", ".join(_KEY)
 # What helps after an error of SQLite, by its code. Other errors mean that the file is
 # damaged, or not a store.
 _WAYS_OUT = {
@@ -153,25 +154,29 @@ class Store:
             run("PRAGMA journal_mode=WAL")
             run("PRAGMA synchronous=NORMAL")
 
-        # A run that was killed at its very start leaves no tables. A reader then gets
-        # empty temporary ones, which are not written to the file.
-        key = ", ".join(_KEY)
         has_tables = bool(run("SELECT name FROM sqlite_master").fetchall())
-        if not (read_only and has_tables):
-            create = f"CREATE {'TEMP ' if read_only else ''}TABLE IF NOT EXISTS"
-            columns = ", ".join(_COLUMNS)
-            # In one transaction, so that both tables exist or none does.
-            run("BEGIN")
-            run(f"{create} settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-            run(f"{create} rows ({columns}, PRIMARY KEY ({key})) WITHOUT ROWID")
-            run("COMMIT")
+        if not read_only:
+            self._create_tables("CREATE TABLE IF NOT EXISTS")
+        elif not has_tables:
+            # A run that was killed at its very start leaves no tables. A reader then
+            # gets empty temporary ones, which are not written to the file.
+            self._create_tables("CREATE TEMP TABLE")
 
         # A database of another program has no such columns.
-        run(f"SELECT {key}, failure FROM rows LIMIT 1")
+        run(f"SELECT {_KEY_NAMES}, failure FROM rows LIMIT 1")
         # Without this check SQLite may skip damaged rows silently.
         [problem] = run("PRAGMA quick_check(1)").fetchone()
         if problem != "ok":
             raise ValueError(problem)
+
+    def _create_tables(self, create: str) -> None:
+        """Create both tables or none of them; ``create`` begins the statements."""
+        run = self._connection.execute
+        columns = ", ".join(_COLUMNS)
+        run("BEGIN")
+        run(f"{create} settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        run(f"{create} rows ({columns}, PRIMARY KEY ({_KEY_NAMES})) WITHOUT ROWID")
+        run("COMMIT")
 
     def _check_kind(self, kind: str | None) -> None:
         """Raise a StoreError if the store is of another study or format."""
@@ -188,13 +193,13 @@ class Store:
                 "{path} was made by another version of iclda, in format {stored} in "
                 "place of {known}: run again with another {@out}, or remove the folder."
             )
-            formats = {"stored": stored_format, "known": _FORMAT}
-            raise StoreError(say(sentence, path=self.path, **formats))
+            message = say(sentence, path=self.path, stored=stored_format, known=_FORMAT)
+            raise StoreError(message)
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that rows depend on, and notes about the runs."""
         settings = self.query("SELECT name, value FROM settings")
-        # A value that is no JSON is damage, too.
+        # A value that is not JSON is damage, too.
         with _explained_errors(self.path):
             return {entry["name"]: json.loads(entry["value"]) for entry in settings}
 
@@ -217,21 +222,26 @@ class Store:
                 entries = stored.get(name, {})
                 self._check_same_data(value, entries)
                 values[name] = {**entries, **value}
-            elif stored.get(name, value) != value:
-                sentence = (
-                    "{folder} holds rows made with {name} {stored}, and this run asks "
-                    "for {name} {value}: use another {@out}, or {setting}."
-                )
-                message = say(
-                    sentence,
-                    folder=self.path.parent,
-                    name=name,
-                    stored=stored[name],
-                    value=value,
-                    setting=Hint(name, stored[name]),
-                )
-                raise StoreError(message)
+            elif name in stored:
+                self._check_same_setting(name, value, stored[name])
         return values
+
+    def _check_same_setting(self, name: str, value: Any, stored: Any) -> None:
+        if value == stored:
+            return
+        sentence = (
+            "{folder} holds rows made with {name} {stored}, and this run asks for "
+            "{name} {value}: use another {@out}, or {setting}."
+        )
+        message = say(
+            sentence,
+            folder=self.path.parent,
+            name=name,
+            stored=stored,
+            value=value,
+            setting=Hint(name, stored),
+        )
+        raise StoreError(message)
 
     def _check_same_data(
         self, digests: Mapping[str, str], stored: Mapping[str, str]
@@ -261,10 +271,8 @@ class Store:
                 self.query(f'ALTER TABLE rows ADD COLUMN "{column}"')
         names = ", ".join(f'"{column}"' for column in columns)
         marks = ", ".join("?" for _ in columns)
-        self._write(
-            f"INSERT OR REPLACE INTO rows ({names}) VALUES ({marks})",
-            [tuple(entry.get(column) for column in columns) for entry in entries],
-        )
+        lines = [tuple(entry.get(column) for column in columns) for entry in entries]
+        self._write(f"INSERT OR REPLACE INTO rows ({names}) VALUES ({marks})", lines)
 
     def _write(self, statement: str, values: Sequence[tuple[Any, ...]]) -> None:
         """Execute a statement for each tuple of values, in one transaction."""
@@ -274,14 +282,16 @@ class Store:
 
     def rows(self, experiment: str) -> list[FitResult]:
         """Return all rows of an experiment, in the order of their keys."""
-        order = ", ".join(_KEY)
-        statement = f"SELECT * FROM rows WHERE experiment = ? ORDER BY {order}"
+        statement = f"SELECT * FROM rows WHERE experiment = ? ORDER BY {_KEY_NAMES}"
         results = []
         for entry in self.query(statement, experiment):
             # Other rows may have measures that this one lacks.
-            values = {name: value for name, value in entry.items() if value is not None}
-            columns = {name: values.pop(name) for name in _COLUMNS if name in values}
-            results.append(FitResult(**columns, values=values))
+            present = {
+                name: value for name, value in entry.items() if value is not None
+            }
+            columns = {name: present.pop(name) for name in _COLUMNS if name in present}
+            # What is left are the measures.
+            results.append(FitResult(**columns, values=present))
         return results
 
     def query(self, sql: str, *values: Any) -> list[dict[str, Any]]:
@@ -293,12 +303,13 @@ class Store:
         self, cells: Sequence[Cell], methods: Sequence[str]
     ) -> list[tuple[Cell, tuple[str, ...]]]:
         """Return cells with the methods that have no row yet; a failed fit is a row."""
-        keys = self.query(f"SELECT {', '.join(_KEY)} FROM rows")
+        keys = self.query(f"SELECT {_KEY_NAMES} FROM rows")
         stored = {tuple(key.values()) for key in keys}
         missing = []
         for cell in cells:
-            key = tuple(vars(cell).values())
-            to_fit = tuple(name for name in methods if (*key, name) not in stored)
+            # The fields of a cell are all columns of the key but the method.
+            cell_key = tuple(vars(cell).values())
+            to_fit = tuple(name for name in methods if (*cell_key, name) not in stored)
             if to_fit:
                 missing.append((cell, to_fit))
         return missing
@@ -320,6 +331,7 @@ def _lock(path: Path) -> Any:
         return None
     file = path.open("w")
     try:
+        # Exclusive, and an error instead of a wait if another run has the lock.
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
@@ -345,16 +357,18 @@ def _explained_errors(path: Path) -> Iterator[None]:
         problem = error.strerror or error
         raise StoreError(say(sentence, folder=path.parent, problem=problem)) from error
     except (sqlite3.Error, ValueError) as error:
-        code = (getattr(error, "sqlite_errorcode", None) or 0) & _CODE_BYTE
-        sentence = (
-            "Cannot write to {path}: {problem}. What is stored there is intact: "
-            "{way_out} and run again, or use another {@out}."
-        )
-        if code not in _WAYS_OUT:
+        # Only errors of SQLite have a code; 0 is none of those with a way out.
+        extended_code = getattr(error, "sqlite_errorcode", None) or 0
+        way_out = _WAYS_OUT.get(extended_code & _CODE_BYTE)
+        if way_out:
+            sentence = (
+                "Cannot write to {path}: {problem}. What is stored there is intact: "
+                "{way_out} and run again, or use another {@out}."
+            )
+        else:
             sentence = (
                 "{path} is not a store of this version of iclda, or it is damaged "
                 "({problem}): restore it from a copy, or use another {@out}."
             )
-        way_out = _WAYS_OUT.get(code)
         message = say(sentence, path=path, problem=error, way_out=way_out)
         raise StoreError(message) from error

@@ -45,9 +45,12 @@ class FeatureFile(DataReader):
         self.rows, other_arrays = _open_arrays(path, self._files)
         self.rows.name = str(path)
         self.features = feature_names(self.rows.n_features)
+        # All features can be named together, like those of a column of lists.
         self.lists = {"features": self.features}
         row_numbers = np.arange(self.n_rows)
-        self._other_columns = {**dict.fromkeys(ids, row_numbers), **other_arrays}
+        numbered_ids = dict.fromkeys(ids, row_numbers)
+        # An array of the file that has the name of the ids replaces the numbers.
+        self._other_columns = {**numbered_ids, **other_arrays}
         super().__init__(path, [*self._other_columns, *self.features])
 
     @property
@@ -67,24 +70,30 @@ class FeatureFile(DataReader):
 
     def take(self, is_taken: AnyArray) -> Any:
         """Return the features of some rows as a pandas frame, indexed by position."""
-        index = np.flatnonzero(is_taken)
-        values = self.rows.read_rows(index).astype(np.float64, copy=False)
-        return require_for_tables("pandas").DataFrame(values, index, self.features)
+        pandas = require_for_tables("pandas")
+        positions = np.flatnonzero(is_taken)
+        values = self.rows.read_rows(positions)
+        values = values.astype(np.float64, copy=False)
+        return pandas.DataFrame(values, index=positions, columns=self.features)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
         arrow = require_for_tables("pyarrow")
         for span in self.rows.spans(BATCH_ROWS):
+            # In the order of columns, so that Arrow need not copy them.
             block = np.empty((span.n_rows, len(self.features)), order="F")
             span.read(block, 0)
-            index = range(span.start, span.stop)
-            check_finite(block, span.where, self.features, index=index)
+            row_numbers = range(span.start, span.stop)
+            check_finite(block, span.where, self.features, index=row_numbers)
             columns = dict(zip(self.features, block.T, strict=True))
             for name, entries in self._other_columns.items():
-                columns[name] = entries[span.start : span.stop].astype(str)
-            wanted = {
-                name: arrow.array(columns[name], kind) for name, kind in types.items()
-            }
-            yield arrow.RecordBatch.from_pydict(wanted), span.stop / self.n_rows
+                entries_of_span = entries[span.start : span.stop]
+                columns[name] = entries_of_span.astype(str)
+
+            converted = {}
+            for name, arrow_type in types.items():
+                converted[name] = arrow.array(columns[name], arrow_type)
+            batch = arrow.RecordBatch.from_pydict(converted)
+            yield batch, span.stop / self.n_rows
 
     def sha256(self) -> str:
         """Return the checksum of the bytes of all files, one after the other."""
@@ -141,9 +150,10 @@ def _open_arrays(
         shapes = [f"{name!r} of shape {array.shape}" for name, array in arrays.items()]
         raise ValueError(
             f"{path} must hold one array of rows x features, got {len(names)} "
-            f"({', '.join(shapes)}): save the features alone, by numpy.save."
+            f"({', '.join(shapes)}): save the features alone, with numpy.save."
         )
     rows = arrays.pop(names[0])
+    # Arrays of other shapes, such as names of classes, do not belong to the rows.
     other_arrays = {
         name: array for name, array in arrays.items() if array.shape == (len(rows),)
     }

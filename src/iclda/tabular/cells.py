@@ -53,10 +53,15 @@ def text_of(value: Any, empty: Container[str] = EMPTY_WORDS) -> str | None:
 
 def texts_of(values: Any, empty: Container[str] = EMPTY_WORDS) -> AnyArray:
     """Return the text of every value, None for ``empty`` ones, as an object array."""
+
     # Tables repeat their values: each distinct one is converted once. The cache tells
     # apart values of different types, since 1, 1.0 and True are equal keys.
-    convert = lru_cache(maxsize=None, typed=True)(partial(text_of, empty=empty))
-    return np.array([convert(value) for value in values], dtype=object)
+    @lru_cache(maxsize=None, typed=True)
+    def convert(value: Any) -> str | None:
+        return text_of(value, empty)
+
+    texts = [convert(value) for value in values]
+    return np.array(texts, dtype=object)
 
 
 def number_in(text: str) -> float | None:
@@ -73,16 +78,22 @@ def number_in(text: str) -> float | None:
 
 def value_types(series: Any) -> set[type]:
     """Return the types of the values of a column of objects, none for other dtypes."""
-    is_objects = series.dtype.kind == "O" and str(series.dtype) != "category"
-    return {type(value) for value in series.dropna()} if is_objects else set()
+    # A column of categories has the kind of objects, too.
+    holds_objects = series.dtype.kind == "O" and str(series.dtype) != "category"
+    if not holds_objects:
+        return set()
+    return {type(value) for value in series.dropna()}
 
 
 def is_boolean(series: Any) -> bool:
     """Return whether a column holds true and false, perhaps with gaps."""
+    if series.dtype.kind == "b":
+        return True
     types = value_types(series)
-    return series.dtype.kind == "b" or (bool(types) and types <= {bool, np.bool_})
+    return bool(types) and types <= {bool, np.bool_}
 
 
 def count_gaps(features: Any) -> dict[str, int]:
     """Return the number of empty cells of every column of a frame that has any."""
-    return {name: int(n) for name, n in features.isna().sum().items() if n}
+    n_gaps_by_column = features.isna().sum()
+    return {name: int(n_gaps) for name, n_gaps in n_gaps_by_column.items() if n_gaps}

@@ -63,8 +63,8 @@ def check_ids(features: Any) -> Iterator[Remark]:
         if numbers_rows(series) or is_id(str(name), series):
             text = say(
                 "Column {name!r} looks like an id or a row number: whole numbers, "
-                "nearly all different. It is used like a measurement; leave it out by "
-                "{drop} if it is none.",
+                "nearly all different. It is used as a measurement; if it is not one, "
+                "leave it out with {drop}.",
                 name=name,
                 drop=Hint("drop", [name]),
             )
@@ -75,7 +75,9 @@ def numbers_rows(series: Any) -> bool:
     """Return whether a column counts the rows: each integer is the last one plus 1."""
     if series.dtype.kind not in "iu" or len(series) < 3:
         return False
-    steps = np.diff(series.to_numpy().astype(np.int64))
+    # Differences of unsigned numbers would never be negative.
+    numbers = series.to_numpy().astype(np.int64)
+    steps = np.diff(numbers)
     return bool((steps == 1).all())
 
 
@@ -117,7 +119,7 @@ def check_leaks(features: Any, labels: AnyArray) -> Iterator[Remark]:
             finding = _filled_by_class(is_filled, known_labels)
         if finding:
             text = say(
-                "Column {name!r} is {finding} Leave it out by {drop} unless new rows "
+                "Column {name!r} is {finding} Leave it out with {drop} unless new rows "
                 "have it before their class is known.",
                 name=name,
                 finding=finding,
@@ -133,7 +135,8 @@ def _filled_by_class(is_filled: AnyArray, labels: AnyArray) -> str:
     # If the gaps had nothing to do with the class, each filled cell would belong to one
     # of these classes with a probability of their share of the labeled rows.
     share = np.isin(labels, sorted(classes_filled)).mean()
-    if share ** is_filled.sum() > _CHANCE:
+    probability = share ** is_filled.sum()
+    if probability > _CHANCE:
         return ""
     how = "only" if classes_filled & classes_empty else "exactly"
     classes = " or ".join(repr(name) for name in sorted(classes_filled))
@@ -145,6 +148,7 @@ def _filled_by_class(is_filled: AnyArray, labels: AnyArray) -> str:
 
 def _value_by_class(series: Any, labels: AnyArray) -> str:
     """State the one value of a column in every class; empty if it has several."""
+    # ``first`` has the first row of every class, ``codes`` the class of every row.
     classes, first, codes, counts = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )
@@ -173,8 +177,10 @@ def _value_by_class(series: Any, labels: AnyArray) -> str:
 
 def check_gaps(features: Any) -> Iterator[Remark]:
     """Count the empty cells of every column."""
-    shares = 100 * features.isna().mean().sort_values(ascending=False, kind="stable")
-    gappy = [f"{name!r} ({share:.1f} %)" for name, share in shares.items() if share > 0]
+    percents = 100 * features.isna().mean()
+    # The columns with most gaps are named first.
+    percents = percents.sort_values(ascending=False, kind="stable")
+    gappy = [f"{name!r} ({n:.1f} %)" for name, n in percents.items() if n > 0]
     if not gappy:
         yield Remark(FINE, "Missing", "no empty cells.")
         return
@@ -232,8 +238,8 @@ def check_shift(labeled: Any, unlabeled: Any) -> Iterator[Remark]:
 def first_copies(features: Any, labels: AnyArray) -> AnyArray:
     """Return the index of the first row with the same cells and label as every row."""
     pandas = require_for_tables("pandas")
-    names = pandas.Series(labels, dtype=object).fillna("").astype(str).to_numpy()
-    rows = features.assign(**{"label of the row": names})
+    label_texts = pandas.Series(labels, dtype=object).fillna("").astype(str)
+    rows = features.assign(**{"label of the row": label_texts.to_numpy()})
     keys = pandas.util.hash_pandas_object(rows, index=False).to_numpy()
     counts_by_column = (
         series.value_counts(dropna=False).to_numpy() for _, series in features.items()
@@ -243,7 +249,8 @@ def first_copies(features: Any, labels: AnyArray) -> AnyArray:
 
 def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
     """Count copies, contradicting labels, and labeled rows among the unlabeled ones."""
-    is_copy = first_copies(features, labels) != np.arange(len(labels))
+    row_numbers = np.arange(len(labels))
+    is_copy = first_copies(features, labels) != row_numbers
     n_copies = int(is_copy.sum())
     if n_copies:
         text = (
@@ -253,6 +260,7 @@ def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
         )
         yield Remark(WARNING, "Duplicates", text)
 
+    # Rows with the same key have the same cells, whatever their labels.
     pandas = require_for_tables("pandas")
     keys = pandas.util.hash_pandas_object(features, index=False).to_numpy()
     is_labeled = np.array([label is not None for label in labels], dtype=bool)

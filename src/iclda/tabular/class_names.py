@@ -50,6 +50,7 @@ def labels_of(
             f"{where} holds {column.type} cells, and must hold classes: write text."
         )
     labels = texts_of(column.to_pylist(), empty=("",))
+    # Words such as NA do not make text of a column of numbers.
     names = {label for label in labels if label is not None}
     names = {name for name in names if not may_mean_nothing(name)}
     if all(number_in(name) is not None for name in names):
@@ -57,6 +58,7 @@ def labels_of(
         labels = np.array(short, dtype=object)
 
     if unlabeled is not None:
+        # A mark 1.0 also matches cells that read 1.
         mark = str(unlabeled).strip()
         is_marked = (labels == mark) | (labels == short_number(mark))
         if mark and not is_marked.any():
@@ -94,7 +96,7 @@ def _refuse_other_than_classes(
         raise ValueError(
             f"{where} must label rows of at least 2 classes, got {_named(counts)} "
             f"({rows}). Label rows of each class, for example those that `iclda ask` "
-            "chooses; empty cells and the unlabeled value are no labels."
+            "chooses; empty cells and the unlabeled value do not count."
         )
 
     numbers = {name: number_in(name) for name in counts if not may_mean_nothing(name)}
@@ -116,7 +118,7 @@ def _refuse_other_than_classes(
     if len(counts) > n_plausible:
         raise ValueError(
             f"{where} holds {len(counts)} different values in {rows}, for example "
-            f"{_named(counts)}: these are no classes. Name the column that holds them."
+            f"{_named(counts)}: these are not classes. Name the column that holds them."
         )
 
 

@@ -103,11 +103,13 @@ class Reason(NamedTuple):
 
 
 def _is_number(series: Any) -> bool:
+    if series.dtype.kind in "iuf":
+        return True
+    # Python counts True among the integers.
     types = value_types(series) - {bool, np.bool_}
-    is_numbers = bool(types) and all(
+    return bool(types) and all(
         issubclass(kind, (int, float, np.number)) for kind in types
     )
-    return series.dtype.kind in "iuf" or is_numbers
 
 
 def _is_category(series: Any) -> bool:
@@ -215,7 +217,7 @@ def kinds_and_reasons(features: Any) -> tuple[dict[str, str], dict[str, Reason]]
         if count > 1 or not isinstance(name, str):
             raise ColumnError(
                 f"Column names must be text and occur once, got {name!r}: rename it, "
-                "for example by features.columns = features.columns.astype(str).",
+                "for example with features.columns = features.columns.astype(str).",
                 column=name,
             )
         series = features[name]
@@ -232,6 +234,7 @@ def _reason_against(series: Any) -> Reason | None:
     """Return why nothing can be learned from a column; None if something can."""
     present = series.dropna()
     usable = (str, bool, int, float, np.bool_, np.integer, np.floating)
+    # A list, a time, a date with a time zone, or an object.
     odd = next((value for value in present if not isinstance(value, usable)), None)
     if odd is not None:
         return Reason(
@@ -243,6 +246,7 @@ def _reason_against(series: Any) -> Reason | None:
 
     texts = [text for text in texts_of(present) if text is not None]
     not_numbers = [text for text in texts if number_in(text) is None]
+    # Mostly numbers: the others are marks of gaps or typing errors.
     if texts and len(not_numbers) <= len(texts) / 2:
         example = not_numbers[0] if not_numbers else texts[0]
         return Reason(
@@ -252,6 +256,7 @@ def _reason_against(series: Any) -> Reason | None:
             "digits and a decimal point alone",
         )
 
+    # Texts that hardly repeat name rows, not categories.
     n_distinct = len(set(texts))
     are_all_distinct = 2 < n_distinct == len(texts)
     if are_all_distinct or n_distinct > max(_CATEGORIES_IN_ANY_TABLE, len(texts) / 2):
@@ -329,10 +334,12 @@ def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipe
         return Pipeline([("classify", estimator)])
     if scale is None:
         scale = parameters.get("shrinkage") is not None
-    vectors = _vectors_of(encoder)
-    scaler = VectorScaler(vectors) if vectors else StandardScaler()
-    steps = [("scale", scaler.set_output(transform="pandas"))] if scale else []
-    return Pipeline([("encode", clone(encoder)), *steps, ("classify", estimator)])
+    steps = [("encode", clone(encoder))]
+    if scale:
+        vectors = _vectors_of(encoder)
+        scaler = VectorScaler(vectors) if vectors else StandardScaler()
+        steps.append(("scale", scaler.set_output(transform="pandas")))
+    return Pipeline([*steps, ("classify", estimator)])
 
 
 def _vectors_of(encoder: Any) -> list[list[int]]:
@@ -341,8 +348,9 @@ def _vectors_of(encoder: Any) -> list[list[int]]:
     # Encoded numbers come first, so that positions in the step are positions in X.
     if not steps or steps[0][0] != "numbers":
         return []
+    _, _, number_columns = steps[0]
     positions_by_stem: dict[str, list[int]] = {}
-    for position, name in enumerate(steps[0][2]):
+    for position, name in enumerate(number_columns):
         numbered = _NUMBERED_NAME.fullmatch(name)
         if numbered is not None:
             positions_by_stem.setdefault(numbered[1], []).append(position)

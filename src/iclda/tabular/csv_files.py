@@ -71,10 +71,12 @@ class CsvReader(TableReader):
 
     def _read(self, columns: Sequence[str], texts: Iterable[str]) -> Any:
         """Read all rows; the cells of a column not in ``texts`` decide on its type."""
-        types = dict.fromkeys(texts, require_for_tables("pyarrow").string())
+        arrow = require_for_tables("pyarrow")
+        arrow_csv = require_for_tables("pyarrow.csv")
+        types = dict.fromkeys(texts, arrow.string())
+        options = self._options(types, columns)
         with self._streamed() as (file, _):
-            options = self._options(types, columns)
-            return require_for_tables("pyarrow.csv").read_csv(file, **options)
+            return arrow_csv.read_csv(file, **options)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
         """Yield blocks of a megabyte of text, and the share of the file so far.
@@ -90,6 +92,7 @@ class CsvReader(TableReader):
             arrow_csv.open_csv(file, **options) as reader,
         ):
             for batch in reader:
+                # How many bytes a block of text takes in a packed file varies.
                 n_read = raw.tell() if self.is_packed else n_read + BLOCK_BYTES
                 yield batch, min(n_read / n_bytes, 1.0)
 
@@ -115,6 +118,7 @@ class CsvReader(TableReader):
     def _options(
         self, types: Mapping[str, Any], columns: Iterable[str]
     ) -> dict[str, Any]:
+        """Return the options of pyarrow to read ``columns``, some of given types."""
         arrow_csv = require_for_tables("pyarrow.csv")
         return {
             "read_options": arrow_csv.ReadOptions(
@@ -207,8 +211,10 @@ def _refuse_open_quote(file: Any, delimiter: str, path: Path) -> None:
 
 def _most_frequent_delimiter(text: str) -> str:
     """Return the delimiter most frequent in the first line outside of quoted cells."""
-    lines = re.sub(r'"[^"]*"', "", text).lstrip().splitlines()
-    counts = Counter(lines[0] if lines else "")
+    unquoted = re.sub(r'"[^"]*"', "", text)
+    lines = unquoted.lstrip().splitlines()
+    first_line = lines[0] if lines else ""
+    counts = Counter(first_line)
     return max(_DELIMITERS, key=lambda delimiter: counts[delimiter])
 
 
@@ -216,7 +222,8 @@ def _decimal_sign(text: str, delimiter: str) -> str:
     """Return a comma if cells hold numbers with a comma and none with a point."""
     if delimiter == ",":
         return "."
-    cells = {cell.strip(' "') for cell in re.split(f"[{delimiter}\r\n]", text)}
+    raw_cells = re.split(f"[{delimiter}\r\n]", text)
+    cells = {cell.strip(' "') for cell in raw_cells}
     has_comma = any(_COMMA_NUMBER.fullmatch(cell) for cell in cells)
     has_point = any(_POINT_NUMBER.fullmatch(cell) for cell in cells)
     return "," if has_comma and not has_point else "."

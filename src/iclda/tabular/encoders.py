@@ -92,18 +92,21 @@ class NumberEncoder(_Encoder):
     first.
 
     A subclass for other values overrides ``_kind`` and ``_numbers``, which raises a
-    ``ColumnError`` for a cell that is no such value. One that makes several numbers of
-    a column, as ``DateEncoder`` does, overrides ``_names``, and learns in ``fit`` which
-    of them vary.
+    ``ColumnError`` for a cell that is not such a value. One that makes several numbers
+    of a column, as ``DateEncoder`` does, overrides ``_names``, and learns in ``fit``
+    which of them vary.
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the medians, and which gaps are worth a flag."""
         self._check_columns(X, reset=True)
-        self.column_kinds_ = {name: self._kind(X[name]) for name in X.columns}
+        self.column_kinds_ = {}
+        for name in X.columns:
+            self.column_kinds_[name] = self._kind(X[name])
         numbers = self._numbers(X)
         _refuse_extremes(numbers, self._names())
-        self.medians_ = np.array([_median(column) for column in numbers.T])
+        medians = [_median(column) for column in numbers.T]
+        self.medians_ = np.array(medians)
         self.flagged_ = _worth_flagging(X.isna())
         return self
 
@@ -113,15 +116,18 @@ class NumberEncoder(_Encoder):
         numbers = self._numbers(X)
         _refuse_extremes(numbers, self._names())
         is_gap = np.isnan(numbers)
+        # The medians, one for each column, are repeated in all rows.
         filled = np.where(is_gap, self.medians_, numbers)
-        flags = X[self.flagged_].isna().to_numpy(dtype=np.float64)
+        is_flagged_gap = X[self.flagged_].isna()
+        flags = is_flagged_gap.to_numpy(dtype=np.float64)
         return np.column_stack([filled, flags])
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the columns, and "NAME is empty" for flags."""
         check_is_fitted(self)
-        flags = [_level_name(name, None) for name in self.flagged_]
-        return np.array([*self._names(), *flags], dtype=object)
+        flag_names = [_level_name(name, None) for name in self.flagged_]
+        names = [*self._names(), *flag_names]
+        return np.array(names, dtype=object)
 
     def _kind(self, series: Any) -> str:
         return BOOLEAN if is_boolean(series) else NUMBER
@@ -132,8 +138,11 @@ class NumberEncoder(_Encoder):
 
     def _numbers(self, X: Any) -> Array:
         """Return the columns as float64, NaN where there is a gap."""
-        if all(_is_plain_number(dtype) for dtype in X.dtypes):
-            return np.ascontiguousarray(X.to_numpy(dtype=np.float64))
+        is_plain = [_is_plain_number(dtype) for dtype in X.dtypes]
+        if all(is_plain):
+            # One conversion is many times faster than one per column if there are many.
+            matrix = X.to_numpy(dtype=np.float64)
+            return np.ascontiguousarray(matrix)
         columns = [_to_numbers(X[name], name) for name in X.columns]
         return np.column_stack(columns)
 
@@ -151,14 +160,18 @@ def _median(column: Array) -> float:
 
 def _refuse_extremes(numbers: Array, names: Sequence[str]) -> None:
     """Refuse infinity, and a column whose variance overflows."""
+    # The largest size in each column. Unlike maximum, fmax passes over NaN, the gaps.
     sizes = np.fmax.reduce(np.abs(numbers), axis=0, initial=0)
-    for k in np.flatnonzero(sizes > _LARGEST_NUMBER).tolist():
-        raise ColumnError(
-            f"Column {names[k]!r} holds numbers up to {sizes[k]:.3g} in size, and "
-            "nothing above 1e150 can be computed with: empty such cells, or rescale "
-            "the column.",
-            column=names[k],
-        )
+    is_extreme = sizes > _LARGEST_NUMBER
+    if not is_extreme.any():
+        return
+    k = int(is_extreme.argmax())
+    raise ColumnError(
+        f"Column {names[k]!r} holds numbers up to {sizes[k]:.3g} in size, and "
+        "nothing above 1e150 can be computed with: empty such cells, or rescale "
+        "the column.",
+        column=names[k],
+    )
 
 
 def _to_numbers(series: Any, name: str) -> Array:
@@ -187,11 +200,13 @@ def _worth_flagging(is_gap: Any) -> list[str]:
     n_gaps = is_gap.sum()
     # In a column with more gaps than values, the values are what is rare.
     n_rarer = n_gaps.where(2 * n_gaps <= n_rows, n_rows - n_gaps)
-    limit = max(_MIN_FLAGGED_GAPS, _MIN_FLAGGED_SHARE * n_rows)
+    n_enough = max(_MIN_FLAGGED_GAPS, _MIN_FLAGGED_SHARE * n_rows)
+    has_enough = n_rarer >= n_enough
+    # Two flags with the same entries would be collinear: the first name stays.
     name_by_gaps: dict[bytes, str] = {}
-    for name in is_gap.columns[n_rarer >= limit]:
-        gaps = is_gap[name].to_numpy().tobytes()
-        name_by_gaps.setdefault(gaps, name)
+    for name in is_gap.columns[has_enough]:
+        gaps = is_gap[name].to_numpy()
+        name_by_gaps.setdefault(gaps.tobytes(), name)
     return list(name_by_gaps.values())
 
 
@@ -207,15 +222,7 @@ class DateEncoder(NumberEncoder):
         # Pairs of a column and a part, as lists so that a model file can hold them.
         self.parts_: list[list[str]] = []
         for name in X.columns:
-            parts = _parts_of_dates(X[name])
-            varying = [part for part in parts if parts[part].nunique() > 1]
-            # The day of the month is not encoded. If it does not vary, dates stand for
-            # months.
-            if "day" in varying:
-                varying.remove("day")
-            elif "weekday" in varying:
-                varying.remove("weekday")
-            for part in varying:
+            for part in _encoded_parts(X[name]):
                 self.parts_.append([name, part])
         return super().fit(X)
 
@@ -226,6 +233,7 @@ class DateEncoder(NumberEncoder):
         return [f"{name} {part}" for name, part in self.parts_]
 
     def _numbers(self, X: Any) -> Array:
+        # A column that does not vary has no parts, but its cells are checked, too.
         parts_by_name = {name: _parts_of_dates(X[name]) for name in X.columns}
         numbers = []
         for name, part in self.parts_:
@@ -236,8 +244,21 @@ class DateEncoder(NumberEncoder):
 
 def _side_by_side(columns: Sequence[Array], *, n_rows: int) -> Array:
     """Return columns, of which there may be none, as one matrix."""
+    # NumPy cannot stack an empty list, which does not tell the number of rows.
     no_columns = np.empty((n_rows, 0))
     return np.column_stack([no_columns, *columns])
+
+
+def _encoded_parts(series: Any) -> list[str]:
+    """Return the parts of the dates of a column that are encoded: those that vary."""
+    parts = _parts_of_dates(series)
+    varying = [name for name, values in parts.items() if values.nunique() > 1]
+    # The day of the month is not encoded. If it does not vary, dates stand for months.
+    if "day" in varying:
+        varying.remove("day")
+    elif "weekday" in varying:
+        varying.remove("weekday")
+    return varying
 
 
 def _parts_of_dates(series: Any) -> dict[str, Any]:
@@ -264,16 +285,19 @@ class CategoryEncoder(_Encoder):
         """Learn the categories."""
         self._check_columns(X, reset=True)
         self.column_kinds_ = dict.fromkeys(X.columns, CATEGORY)
-        self.codings_ = [_coding(name, texts_of(X[name])) for name in X.columns]
+        self.codings_ = []
+        for name in X.columns:
+            texts = texts_of(X[name])
+            self.codings_.append(_coding(name, texts))
         return self
 
     def transform(self, X: Any) -> Array:
         """Return the columns of 0 and 1."""
         self._check_columns(X)
-        indicators = [
-            _indicators(coding, texts_of(X[name]))
-            for name, coding in zip(X.columns, self.codings_, strict=True)
-        ]
+        indicators = []
+        for name, coding in zip(X.columns, self.codings_, strict=True):
+            texts = texts_of(X[name])
+            indicators.append(_indicators(coding, texts))
         return _side_by_side(indicators, n_rows=len(X))
 
     def count_unknown(self, X: Any) -> dict[str, int]:
@@ -281,12 +305,11 @@ class CategoryEncoder(_Encoder):
         counts = {}
         for name, coding in zip(self.feature_names_in_, self.codings_, strict=True):
             known = {None, *coding["codes"]}
-            # Count by value, so that each value is turned into text once.
-            n_unknown = sum(
-                int(n_cells)
-                for value, n_cells in X[name].value_counts().items()
-                if text_of(value) not in known
-            )
+            n_unknown = 0
+            # Values are counted first, so that each of them is turned into text once.
+            for value, n_cells in X[name].value_counts().items():
+                if text_of(value) not in known:
+                    n_unknown += int(n_cells)
             if n_unknown:
                 counts[name] = n_unknown
         return counts
@@ -325,7 +348,9 @@ def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
     and ``shares`` of the training rows, in the order of the codes.
     """
     levels = _frequent_levels(texts)
-    n_rows = max(sum(level.n_rows for level in levels), 1)
+    # The shares are those of these levels alone, and add up to 1. A column of nothing
+    # but rare values has no levels.
+    n_rows = sum(level.n_rows for level in levels)
     coding: dict[str, Any] = {
         "codes": {},
         _RARE: _UNKNOWN_CODE,
@@ -357,6 +382,7 @@ def _frequent_levels(texts: AnyArray) -> list[_Level]:
             n_rare += count
     levels.append(_Level(n_rare, _RARE))
     levels.append(_Level(n_gaps, _GAPS))
+    # The pool and the gaps need as many rows as a category.
     frequent = [level for level in levels if level.n_rows >= n_enough]
     return sorted(frequent, key=lambda level: (-level.n_rows, level.kind, level.text))
 
@@ -369,16 +395,22 @@ def _rows_enough(n_rows: int) -> int:
 
 
 def _indicators(coding: dict[str, Any], texts: AnyArray) -> Array:
-    """Return columns of 0 and 1 for all levels of a column but the first."""
+    """Return columns of 0 and 1 for all levels of a column but the first.
+
+    A text without a code of its own is taken for a rare one. Where rare texts have no
+    code either, its row holds the shares of the levels.
+    """
     rare_code = coding[_RARE]
     code_of_text = {None: coding[_GAPS], **coding["codes"]}
-    codes = np.array([code_of_text.get(text, rare_code) for text in texts], dtype=int)
+    code_of_row = [code_of_text.get(text, rare_code) for text in texts]
+    codes = np.array(code_of_row, dtype=int)
 
     shares = np.array(coding["shares"], dtype=np.float64)
     rows_of_levels = np.eye(len(shares))
     # A row for each code. The last row, the shares, is that of _UNKNOWN_CODE, -1.
     row_of_code = np.vstack([rows_of_levels, shares])
     indicators = row_of_code[codes]
+    # The columns would add up to 1: without the first they are not collinear.
     return indicators[:, 1:]
 
 
@@ -411,9 +443,11 @@ class VectorScaler(StandardScaler):
             columns = list(vector)
             variances = self.var_[columns]
             max_variance = _MAX_SPREAD_RATIO**2 * np.median(variances)
+            # Otherwise the columns keep the scales that each of them has alone.
             if variances.max() <= max_variance:
                 # The mean is not subtracted from a vector.
                 self.mean_[columns] = 0.0
+                common_scale = math.sqrt(variances.mean())
                 # A vector of constant columns has the scale 1.
-                self.scale_[columns] = math.sqrt(variances.mean()) or 1.0
+                self.scale_[columns] = common_scale or 1.0
         return self

@@ -18,6 +18,8 @@ from .csv_files import CsvReader
 from .parquet_files import ParquetReader
 from .readers import DataReader, TableReader, explained_errors
 
+# Files of arrays; a folder has several of the first kind.
+_ARRAY_SUFFIXES = (".npy", ".npz")
 # Files that predictions are written to.
 WRITTEN_SUFFIXES = (".csv", ".parquet")
 # The first bytes of a Parquet file.
@@ -26,8 +28,10 @@ _PARQUET_MAGIC = b"PAR1"
 
 def open_data(path: Path, ids: Sequence[str] = ()) -> DataReader:
     """Open a table or an array file; ``ids`` name columns that identify the rows."""
-    is_array = path.is_dir() or path.suffix.lower() in (".npy", ".npz")
-    return FeatureFile(path, ids) if is_array else open_table(path)
+    has_array_suffix = path.suffix.lower() in _ARRAY_SUFFIXES
+    if has_array_suffix or path.is_dir():
+        return FeatureFile(path, ids)
+    return open_table(path)
 
 
 def open_table(path: Path) -> TableReader:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from sklearn.pipeline import Pipeline
 
-from .._error_estimate import MIN_TESTED_ROWS, BaseRate
+from .._error_estimate import MIN_TESTED_ROWS, BaseRate, ErrorEstimate
 from .._estimators.auto import AutoLDA
 from .._estimators.diagnosis import safety_bounds, warn_if_nothing_learned
 from .._estimators.labels import FREE, LABELED
@@ -37,7 +36,7 @@ from .table import Table
 
 _SUPERVISED = say(
     "No row is unlabeled, so this is a supervised fit. Rows with an empty target are "
-    "unlabeled; {@unlabeled} and {@unlabeled_file} name others."
+    "unlabeled; to mark others, use {@unlabeled} or {@unlabeled_file}."
 )
 _CHOSEN_SHARES = (
     "{which} takes the class shares of the labels, and {n} of these were chosen for "
@@ -102,16 +101,19 @@ class FitReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as values that JSON has."""
-        return {**vars(self), "sources": [asdict(source) for source in self.sources]}
+        sources = [asdict(source) for source in self.sources]
+        return {**vars(self), "sources": sources}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> FitReport | None:
         """Read the report in the details of a model; None if there is none."""
+        # Another version may have stored more fields, or fewer.
         names = [each.name for each in fields(cls)]
         known = {name: stored[name] for name in names if name in stored}
         try:
-            known["sources"] = tuple(Source(**source) for source in known["sources"])
-            return cls(**known)
+            sources = [Source(**source) for source in known["sources"]]
+            return cls(**{**known, "sources": tuple(sources)})
+        # The details are those of another program, or of no table.
         except (KeyError, TypeError):
             return None
 
@@ -132,6 +134,7 @@ def fit_table(
     """
     is_outside = method is not None and method.is_outside
     if is_outside:
+        # Methods of scikit-learn do not read rows in blocks.
         table = table.framed()
     classifier = _unfitted(table, method, shrinkage, priors, proportions, seed)
     # The features of an array are used as they are, and read in blocks.
@@ -143,24 +146,24 @@ def fit_table(
     # The fitted AutoLDA, which chose a method, or was given one, and estimated its
     # error; None for a method of scikit-learn.
     choice: Any = None
+    # The fits that measure the error may warn, too.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(rows, table.labels)
         if not is_outside:
             choice = _unwrap(model)
         error_fields = _error_fields(model, table, choice)
-
-    encoded = rows if is_array else model[:-1].transform(rows)
-    bounds = safety_bounds(model[-1], encoded, table.labels)
-    counts = Counter(table.labels[table.is_labeled].tolist())
     warning_texts = _warning_texts([record.message for record in caught], table)
     if table.n_chosen and priors is None and _takes_shares_of_labels(model[-1]):
         warning_texts.append(_chosen_shares_warning(table, is_outside))
+
+    encoded = rows if is_array else model[:-1].transform(rows)
+    bounds = safety_bounds(model[-1], encoded, table.labels)
     report = FitReport(
         command=command,
         target=table.target,
         sources=table.sources,
-        labeled=dict(sorted(counts.items())),
+        labeled=table.class_counts,
         n_unlabeled=int((~table.is_labeled).sum()),
         empty_cells={} if is_array else count_gaps(rows),
         notes=table.notes,
@@ -218,7 +221,7 @@ def _chosen_shares_warning(table: Table, is_outside: bool) -> str:
     """Return the warning that the class shares of a fit are those of chosen labels."""
     known = ""
     if not is_outside:
-        known = say("name the shares that you know by {@priors}, or ")
+        known = say("pass the shares that you know with {@priors}, or ")
     way_out = say("{known}use {@method=average}, which does not", known=known)
     return say(_CHOSEN_SHARES, which="This method", n=table.n_chosen, way_out=way_out)
 
@@ -228,45 +231,85 @@ def _error_fields(
 ) -> dict[str, Any]:
     """Return the fields of ``FitReport`` about the error.
 
-    The error is that of labels drawn at random if others were chosen, and for methods
-    of scikit-learn, which have no ``choice``; otherwise ``choice`` has estimated it.
+    ``choice`` is the fitted AutoLDA, None for methods of scikit-learn.
     """
-    withheld = ""
-    if table.n_chosen:
-        withheld = why_withheld(table)
-    elif choice is not None and choice.proportions == FREE:
-        withheld = (
-            "free proportions are for labels that are not a random sample of the rows"
-        )
-
-    error = None
-    brier = math.inf
-    if choice is None or table.n_chosen > 0:
-        n_tested = int(table.is_random.sum())
-        if n_tested >= MIN_TESTED_ROWS and not withheld:
-            framed = table.framed()
-            error = random_estimate(framed, wrong_on_random(model, framed))
-    else:
-        n_tested = choice.n_tested_
-        if not withheld:
-            error = choice.error_estimate
-            brier = choice.losses_.get(choice.method_, math.inf)
-
-    learned = ""
-    stated = None if error is None else error.to_json()
-    if error is not None and stated is not None and not table.n_chosen:
-        base = BaseRate.of_counts(Counter(table.labels[table.is_labeled].tolist()))
-        learned = base.judge(error.error, error.high, brier)
-        if choice is None:
-            warn_if_nothing_learned(base, error, brier)
-        remark = _how_measured(choice)
-        stated["text"] = f"{stated['text'].removesuffix(')')}, {remark})"
-    return {
-        "error": stated,
-        "n_tested": n_tested,
-        "learned": learned,
+    withheld = _why_error_is_withheld(table, choice)
+    measured = _measure_error(model, table, choice, is_withheld=bool(withheld))
+    report: dict[str, Any] = {
+        "error": None,
+        "n_tested": measured.n_tested,
+        "learned": "",
         "withheld": withheld,
     }
+    error = measured.error
+    if error is None:
+        return report
+    report["error"] = error.to_json()
+    # The class shares of chosen labels are not those of the rows: how often the most
+    # frequent class is right is not known.
+    if table.n_chosen:
+        return report
+
+    base = BaseRate.of_counts(table.class_counts)
+    report["learned"] = base.judge(error.error, error.high, measured.brier)
+    if choice is None:
+        # AutoLDA warns by itself.
+        warn_if_nothing_learned(base, error, measured.brier)
+    # The text ends in a parenthesis, to which the remark is added.
+    text = str(error).removesuffix(")")
+    report["error"]["text"] = f"{text}, {_how_measured(choice)})"
+    return report
+
+
+def _why_error_is_withheld(table: Table, choice: AutoLDA | None) -> str:
+    """Return why the labels do not show the error; empty if they do."""
+    if table.n_chosen:
+        return why_withheld(table)
+    if choice is not None and choice.proportions == FREE:
+        return (
+            "free proportions are for labels that are not a random sample of the rows"
+        )
+    return ""
+
+
+class _MeasuredError(NamedTuple):
+    """The error of a fit on rows that it did not learn from.
+
+    Attributes
+    ----------
+    error : ErrorEstimate or None
+        The error to expect on new rows, if it is known.
+    n_tested : int
+        Number of rows that there are to measure it on.
+    brier : float
+        The Brier score on these rows; infinite if it is not known.
+    """
+
+    error: ErrorEstimate | None
+    n_tested: int
+    brier: float = math.inf
+
+
+def _measure_error(
+    model: Pipeline, table: Table, choice: AutoLDA | None, *, is_withheld: bool
+) -> _MeasuredError:
+    """Take the error that AutoLDA has estimated, or measure it by further fits.
+
+    Further fits are needed if AutoLDA was not used, or if labels were chosen, since it
+    does not know which of them were drawn at random.
+    """
+    if choice is not None and not table.n_chosen:
+        if is_withheld:
+            return _MeasuredError(None, choice.n_tested_)
+        brier = choice.losses_.get(choice.method_, math.inf)
+        return _MeasuredError(choice.error_estimate, choice.n_tested_, brier)
+
+    n_tested = int(table.is_random.sum())
+    if is_withheld or n_tested < MIN_TESTED_ROWS:
+        return _MeasuredError(None, n_tested)
+    framed = table.framed()
+    is_wrong = wrong_on_random(model, framed)
+    return _MeasuredError(random_estimate(framed, is_wrong), n_tested)
 
 
 def _how_measured(choice: AutoLDA | None) -> str:
@@ -305,8 +348,11 @@ def _refuse_given(method: Method, **given: Any) -> None:
     """Refuse parameters that methods of scikit-learn do not have."""
     for name, value in given.items():
         if value is not None:
-            sentence = "{hint} is not for {name}: leave it out."
-            text = say(sentence, hint=Hint(name), name=method.name)
+            text = say(
+                "{hint} is not for {name}: leave it out.",
+                hint=Hint(name),
+                name=method.name,
+            )
             raise ParameterError(text, parameter=name, value=value)
 
 

@@ -32,12 +32,15 @@ class FrameReader(DataReader):
         columns: list[str] = []
         for name in rows.column_names:
             column = rows[name]
-            made = columns_of_lists(name, column.type, column.chunks)
-            if made is not None:
-                self.lists[name] = made
-            columns += made or [name]
+            made_of_lists = columns_of_lists(name, column.type, column.chunks)
+            if made_of_lists is None:
+                columns.append(name)
+            else:
+                self.lists[name] = made_of_lists
+                columns += made_of_lists
         super().__init__(_FRAME_NAME, columns)
-        self._rows = _decoded(without_lists(rows, self.lists, self.path))
+        rows = without_lists(rows, self.lists, self.path)
+        self._rows = _decoded(rows)
 
     @property
     def n_rows(self) -> int:
@@ -131,7 +134,9 @@ def _series(name: str, column: Any) -> Any:
     ):
         return _text_series(name, column)
     if types.is_boolean(kind) and column.null_count:
+        # A column of NumPy has no truth value for a gap.
         return pandas.Series(column.to_pylist(), dtype="boolean")
+    # Types that pandas would make objects of, or numbers of few digits.
     if types.is_decimal(kind) or types.is_null(kind) or types.is_float16(kind):
         column = column.cast(arrow.float64())
     return column.to_pandas(date_as_object=False)
@@ -144,8 +149,10 @@ def _text_series(name: str, column: Any) -> Any:
         # Encoded as a dictionary, so that each distinct value becomes text once.
         values = column.dictionary_encode().to_pandas().array
     except arrow.ArrowException:
-        message = f"Column {name!r} holds text that is not UTF-8: write the file anew."
-        raise ColumnError(message, column=name) from None
-    # Empty cells have the code -1: None is the last of the texts.
+        raise ColumnError(
+            f"Column {name!r} holds text that is not UTF-8: save the file as UTF-8.",
+            column=name,
+        ) from None
+    # Empty cells have the code -1, which selects the last of the texts: None.
     texts = texts_of([*values.categories, None])
     return require_for_tables("pandas").Series(texts[values.codes], dtype=object)

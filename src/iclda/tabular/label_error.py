@@ -34,8 +34,8 @@ def why_withheld(table: Table) -> str:
     n_labels = int(table.is_labeled.sum())
     return (
         f"it is measured by at least {MIN_TESTED_ROWS} labels of rows drawn at random, "
-        f"and there are {n_random} among {plural(n_labels, 'label')}. The option test "
-        "of `iclda ask` draws such rows"
+        f"and there are {n_random} among {plural(n_labels, 'label')}. To draw "
+        "such rows, pass the option test to `iclda ask`"
     )
 
 
@@ -59,22 +59,27 @@ def wrong_on_random(
     is_first_copy = first_copy == np.arange(len(first_copy))
     is_tested = table.is_random & is_first_copy
     n_tested = int(is_tested.sum())
+    # The fold of every row; rows that are not tested have none.
     folds = np.full(len(first_copy), NO_FOLD)
-    folds[is_tested] = shuffled_folds(n_tested, _N_FOLDS, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    folds[is_tested] = shuffled_folds(n_tested, _N_FOLDS, rng)
 
     def predict(train: AnyArray, test: AnyArray) -> AnyArray:
         # The rows to test stay in the fit, unlabeled, and so do their copies: ``train``
         # is not needed.
         labels = table.labels.copy()
-        labels[np.isin(first_copy, test)] = None
+        is_copy_of_test = np.isin(first_copy, test)
+        labels[is_copy_of_test] = None
         if is_training is not None:
             labels[~is_training] = None
         classes = {label for label in labels if label is not None}
         if len(classes) < 2:
-            return np.full(len(test), next(iter(classes), None), dtype=object)
+            # No fit is possible. Without any label the prediction is None, and wrong.
+            only_class = next(iter(classes), None)
+            return np.full(len(test), only_class, dtype=object)
         fitted = clone(model).fit(table.features, labels)
-        predicted = fitted.predict(table.features.iloc[test])
-        return np.asarray(predicted, dtype=object)
+        test_features = table.features.iloc[test]
+        return np.asarray(fitted.predict(test_features), dtype=object)
 
     predicted = predict_held_out(predict, folds)
     if isinstance(predicted, FitError):

@@ -39,17 +39,18 @@ from .readers import MAX_LISTED_COLUMNS, DataReader, Source, require_columns
 
 _WHICH_TARGET = (
     "{@target} must name the column of {path} that holds the classes, one of {names}. "
-    "If another file holds them, {@labels} names it, and {@id} a column that "
-    "identifies the rows."
+    "If another file holds them, set {@labels} to that file, and {@id} to a column "
+    "that identifies the rows."
 )
 _NO_LABELS = (
-    "{path} holds features and no classes: name a file of the classes by {@labels}, "
-    "with a row for each row of features, or with a column of ids that {@id} names."
+    "{path} holds features and no classes: set {@labels} to a file of the "
+    "classes. It needs a row for each row of features, or a column of ids: set {@id} "
+    "to its name."
 )
 _OTHER_LENGTH = (
     "{labels} has {n:,} rows, and {path} has {n_rows:,}: without ids, the first label "
     "belongs to the first row, and so on. Write a label for every row, with an empty "
-    "cell where the class is unknown, or name a column of ids by {@id}."
+    "cell where the class is unknown, or set {@id} to a column of ids."
 )
 
 
@@ -77,57 +78,59 @@ class Classes:
 
 @dataclass(frozen=True, eq=False)
 class LabelSource:
-    """The file and the column that hold the classes of the rows of a file.
+    """The file and the column that hold the classes of the rows of a data file.
 
     Attributes
     ----------
-    rows : DataReader
+    data : DataReader
         The file of the rows.
     file : DataReader
-        The file of the classes; it may be that of the rows.
+        The file of the classes; it may be ``data``.
     target : str
         The column of the classes.
     id : str or None
         A column of both files by which they are joined. None: the order of the rows.
     """
 
-    rows: DataReader
+    data: DataReader
     file: DataReader
     target: str
     id: str | None
 
     def read(self) -> Classes:
         """Read the classes and match them with the rows."""
-        if self.file is self.rows:
-            return Classes(self.target, self.rows.column(self.target))
+        if self.file is self.data:
+            return Classes(self.target, self.data.column(self.target))
         if are_answers(self.file.columns):
             return self._read_answers()
         ids = [] if self.id is None else [self.id]
         self.file.hold([], texts=[self.target, *ids])
         cells = self.file.column(self.target)
         if self.id is not None:
-            cells = self._joined(cells, self.id)
-        elif len(cells) != self.rows.n_rows:
+            cells = self._in_order_of_rows(cells, self.id)
+        elif len(cells) != self.data.n_rows:
             text = say(
                 _OTHER_LENGTH,
                 labels=self.file.path,
                 n=len(cells),
-                path=self.rows.path,
-                n_rows=self.rows.n_rows,
+                path=self.data.path,
+                n_rows=self.data.n_rows,
             )
             raise ValueError(text)
         return Classes(self.target, cells, (self.file.source(),))
 
-    def _joined(self, cells: Any, id: str) -> Any:
-        """Return the classes in the order of the rows, null for a row without one."""
+    def _in_order_of_rows(self, cells: Any, id: str) -> Any:
+        """Return a cell for each row of the data, null for a row without a class."""
         ids = row_ids(self.file, id)
-        rows = RowPositions(self.rows, id).rows_of(ids, self.file.path)
-        # Where the class of every row is among the cells; -1 where it has none.
-        places = np.full(self.rows.n_rows, -1)
-        places[rows] = np.arange(len(rows))
-        # Arrow takes a null for a masked place.
+        positions = RowPositions(self.data, id)
+        labeled_rows = positions.rows_of(ids, self.file.path)
+        # Which cell is the class of each row; -1 where none is.
+        cell_of_row = np.full(self.data.n_rows, -1)
+        cell_of_row[labeled_rows] = np.arange(len(labeled_rows))
+        # Arrow returns a null where an index is masked.
         arrow = require_for_tables("pyarrow")
-        return cells.take(arrow.array(places, mask=places < 0))
+        indices = arrow.array(cell_of_row, mask=cell_of_row < 0)
+        return cells.take(indices)
 
     def _read_answers(self) -> Classes:
         """Read the classes that a person gave.
@@ -136,27 +139,34 @@ class LabelSource:
         """
         # Without ids, find_labels refuses a file of answers.
         assert self.id is not None
-        asked = read_answers(self.file, self.id, self.target)
-        positions = RowPositions(self.rows, self.id)
-        asked_rows = positions.rows_of(asked[self.id], self.file.path)
+        answers = read_answers(self.file, self.id, self.target)
+        positions = RowPositions(self.data, self.id)
+        asked_rows = positions.rows_of(answers[self.id], self.file.path)
         is_chosen = np.zeros(len(positions), dtype=bool)
-        is_chosen[asked_rows] = asked[HOW] == CHOSEN
+        is_chosen[asked_rows] = answers[HOW] == CHOSEN
 
-        labels: dict[str, str] = {}
-        if self.target in self.rows.columns:
-            own = texts_of(self.rows.column(self.target).to_pylist(), empty=("",))
-            pairs = zip(positions, own, strict=True)
-            labels = {row_id: text for row_id, text in pairs if text}
-        answered = asked[asked[self.target] != ""]
-        labels |= zip(answered[self.id], answered[self.target], strict=True)
-        check_spelling(labels.values(), self.target, self.file.path, self.rows)
-        arrow = require_for_tables("pyarrow")
-        cells = arrow.array([labels.get(row_id) for row_id in positions], "string")
+        label_by_id = self._own_labels(positions)
+        has_answer = answers[self.target] != ""
+        answered = answers[has_answer]
+        label_by_id |= zip(answered[self.id], answered[self.target], strict=True)
+        check_spelling(label_by_id.values(), self.target, self.file.path, self.data)
+
+        labels = [label_by_id.get(row_id) for row_id in positions]
+        cells = require_for_tables("pyarrow").array(labels, "string")
         return Classes(self.target, cells, (self.file.source(),), is_chosen)
+
+    def _own_labels(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the classes in the data file itself, by the ids of its rows."""
+        if self.target not in self.data.columns:
+            return {}
+        cells = self.data.column(self.target).to_pylist()
+        labels = texts_of(cells, empty=("",))
+        pairs = zip(ids, labels, strict=True)
+        return {row_id: label for row_id, label in pairs if label is not None}
 
 
 def find_labels(
-    rows: DataReader, options: ReadOptions, default_target: str | None = None
+    data: DataReader, options: ReadOptions, default_target: str | None = None
 ) -> LabelSource:
     """Find the file and the column of the classes, without reading them.
 
@@ -164,37 +174,40 @@ def find_labels(
     labels without such a column, whose only column besides the ids is taken. ValueError
     if a column that is needed is missing.
     """
-    file: DataReader = rows
+    file: DataReader = data
     if options.labels is not None:
         file = open_table(Path(options.labels))
-    is_answered = file is not rows and are_answers(file.columns)
-    if is_answered and options.id is None:
+    has_answers = file is not data and are_answers(file.columns)
+    if has_answers and options.id is None:
         sentence = (
-            "{path} is a file of rows to label: name its column of ids, such as "
+            "{path} is a file of rows to label: pass its column of ids, such as "
             "{@id=row}."
         )
         raise ValueError(say(sentence, path=file.path))
 
     target = options.target
     if target is None:
-        target = _unnamed_target(rows, file, options, default_target)
+        target = _unnamed_target(data, file, options, default_target)
     # The target of an array file is an array that it names, or it has none.
     is_array = isinstance(file, FeatureFile)
     if target is None or (is_array and target not in file.columns):
         raise _no_target_error(file)
-    purpose = say(", which should hold the classes: name it by {@target}")
+    purpose = say(
+        ", which should hold the classes: set {@target} to the column that does"
+    )
     require_columns(file, [target], purpose)
-    # Answers may name rows by their numbers, which need no column in the file of rows.
-    for with_ids in (file,) if is_answered else (file, rows):
-        require_columns(with_ids, options.ids, say(", which {@id} names"))
-    return LabelSource(rows, file, target, options.id)
+    # Answers may name rows by their numbers, which need no column in the data file.
+    files_with_ids = [file] if has_answers else [file, data]
+    for each in files_with_ids:
+        require_columns(each, options.ids, say(", which {@id} names"))
+    return LabelSource(data, file, target, options.id)
 
 
 def _unnamed_target(
-    rows: DataReader, file: DataReader, options: ReadOptions, default: str | None
+    data: DataReader, file: DataReader, options: ReadOptions, default: str | None
 ) -> str | None:
     """Return the column of classes where none was named; None if that is not clear."""
-    if file is rows or default in file.columns:
+    if file is data or default in file.columns:
         return default
     candidates = [name for name in file.columns if name != options.id]
     # In a file of answers the columns from HOW on are not the person's answers.
@@ -205,9 +218,10 @@ def _unnamed_target(
 
 def _no_target_error(file: DataReader) -> ValueError:
     """Make the error for a file in which no column is known to hold the classes."""
-    features = file.features if isinstance(file, FeatureFile) else []
-    has_only_features = list(file.columns) == list(features)
-    sentence = _NO_LABELS if has_only_features else _WHICH_TARGET
+    sentence = _WHICH_TARGET
+    # Nothing but features: the classes must be in another file.
+    if isinstance(file, FeatureFile) and file.columns == tuple(file.features):
+        sentence = _NO_LABELS
     names = quoted_list(file.columns, MAX_LISTED_COLUMNS)
     return ValueError(say(sentence, path=file.path, names=names))
 
@@ -217,7 +231,8 @@ def row_ids(file: DataReader, id: str) -> AnyArray:
     if id == ROW and ROW not in file.columns:
         return texts_of(range(file.n_rows))
     require_columns(file, [id], say(", which {@id} names"))
-    return texts_of(file.column(id).to_pylist())
+    cells = file.column(id).to_pylist()
+    return texts_of(cells)
 
 
 class RowPositions(dict[str, int]):
@@ -226,15 +241,17 @@ class RowPositions(dict[str, int]):
     def __init__(self, file: DataReader, id: str) -> None:
         self.path = file.path
         self.id = id
-        super().__init__(_positions(row_ids(file, id), file.path, id))
+        ids = row_ids(file, id)
+        super().__init__(_positions(ids, file.path, id))
 
     def rows_of(self, ids: Iterable[str], path: Path) -> AnyArray:
         """Return the positions of the rows with the ids of another file.
 
         ValueError for an id that no row has.
         """
-        others = _positions(ids, path, self.id)
-        unknown = [text for text in others if text not in self]
+        # Each id of the other file is checked to occur there once.
+        wanted = _positions(ids, path, self.id)
+        unknown = [text for text in wanted if text not in self]
         if unknown:
             raise ValueError(
                 f"{path}: no row of {self.path} has the {self.id!r} "
@@ -242,7 +259,7 @@ class RowPositions(dict[str, int]):
                 f"{quoted_list(list(self), 3)}: remove these labels, or name another "
                 "column of ids."
             )
-        return np.array([self[text] for text in others], dtype=int)
+        return np.array([self[text] for text in wanted], dtype=int)
 
 
 def _positions(ids: Iterable[str | None], path: Path, id: str) -> dict[str, int]:
@@ -262,4 +279,5 @@ def _positions(ids: Iterable[str | None], path: Path, id: str) -> dict[str, int]
             f"{path}: column {id!r} must identify the rows, {problem}, or name another "
             "column of ids."
         )
+    # A counter keeps the order of the ids, each of which occurs once here.
     return {text: k for k, text in enumerate(counts) if text is not None}

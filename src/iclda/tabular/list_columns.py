@@ -28,7 +28,8 @@ def columns_of_lists(name: str, kind: Any, chunks: Iterable[Any]) -> list[str] |
     for chunk in chunks:
         lists = chunk.drop_null()
         if len(lists):
-            return [f"{name}_{k}" for k in range(len(lists[0]))]
+            n_numbers = len(lists[0])
+            return [f"{name}_{k}" for k in range(n_numbers)]
     return None
 
 
@@ -69,6 +70,7 @@ def _numbers_of(column: Any, width: int, where: str, n_before: int) -> AnyArray:
     ValueError unless every list holds ``width`` finite numbers.
     """
     compute = require_for_tables("pyarrow.compute")
+    # An empty cell has no numbers.
     lengths = compute.list_value_length(column).fill_null(0).to_numpy()
     has_other_length = lengths != width
     if has_other_length.any():
@@ -77,8 +79,9 @@ def _numbers_of(column: Any, width: int, where: str, n_before: int) -> AnyArray:
         raise _list_error(where, n_before + row + 1, width, content)
 
     # Columns of a table consist of chunks, columns of a batch do not.
-    flat = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    numbers = flat.flatten().to_numpy(zero_copy_only=False).reshape(len(column), width)
+    lists = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    all_numbers = lists.flatten().to_numpy(zero_copy_only=False)
+    numbers = all_numbers.reshape(len(column), width)
     is_finite = np.isfinite(numbers).all(axis=1)
     if not is_finite.all():
         row = int(is_finite.argmin())

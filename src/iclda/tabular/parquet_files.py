@@ -19,12 +19,15 @@ class ParquetReader(TableReader):
         self.lists = {}
         columns: list[str] = []
         for field in self._file.schema:
+            # Nothing is read of a column that is not one of lists.
             batches = self._file.batches([field.name], BATCH_ROWS)
             chunks = (batch.column(0) for batch in batches)
-            made = columns_of_lists(field.name, field.type, chunks)
-            if made is not None:
-                self.lists[field.name] = made
-            columns += made or [field.name]
+            made_of_lists = columns_of_lists(field.name, field.type, chunks)
+            if made_of_lists is None:
+                columns.append(field.name)
+            else:
+                self.lists[field.name] = made_of_lists
+                columns += made_of_lists
         super().__init__(path, columns)
 
     @property
@@ -33,14 +36,18 @@ class ParquetReader(TableReader):
         return self._file.n_rows
 
     def _read(self, columns: Sequence[str], texts: Iterable[str]) -> Any:
+        stored = self._stored_names(columns)
         with explained_errors(self.path):
-            rows = self._file.read(self._stored_names(columns))
-            return without_lists(rows, self.lists, self.path).select(columns)
+            rows = self._file.read(stored)
+            # A list of which one number is asked for is read whole.
+            rows = without_lists(rows, self.lists, self.path)
+            return rows.select(columns)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
         n_read = 0
+        stored = self._stored_names(types)
         with explained_errors(self.path):
-            for batch in self._file.batches(self._stored_names(types), BATCH_ROWS):
+            for batch in self._file.batches(stored, BATCH_ROWS):
                 rows = without_lists(batch, self.lists, self.path, n_read)
                 n_read += batch.num_rows
                 yield rows, n_read / max(self.n_rows, 1)
@@ -51,5 +58,8 @@ class ParquetReader(TableReader):
 
     def _stored_names(self, columns: Iterable[str]) -> list[str]:
         """Return the names that columns have in the file, each once."""
-        stored = {column: name for name, made in self.lists.items() for column in made}
-        return list(dict.fromkeys(stored.get(column, column) for column in columns))
+        list_of_column: dict[str, str] = {}
+        for name, made_of_lists in self.lists.items():
+            list_of_column |= dict.fromkeys(made_of_lists, name)
+        stored = [list_of_column.get(column, column) for column in columns]
+        return list(dict.fromkeys(stored))

@@ -78,18 +78,19 @@ def predict_file(
     """
     file = open_data(data, ids)
     arrow = require_for_tables("pyarrow")
-    names = np.array([str(name) for name in model.classes_], dtype=object)
-    columns = [*ids, "class", *(f"probability_{name}" for name in names)]
-    _check_files(file, out, kinds, ids, columns)
+    classes = np.array([str(name) for name in model.classes_], dtype=object)
+    headings = [*ids, "class", *(f"probability_{name}" for name in classes)]
+    _check_files(file, out, kinds, ids, headings)
     used = {*kinds, *ids}
-    counts = PredictionCounts(tuple(name for name in file.columns if name not in used))
+    ignored = tuple(name for name in file.columns if name not in used)
+    counts = PredictionCounts(ignored)
     with atomic_write(out) as unfinished, appending(unfinished, out.suffix) as append:
         blocks = predicted_blocks(model, kinds, file, ids, counts)
         for rows, probabilities, share in blocks:
-            cells = [rows[name] for name in ids]
-            cells.append(names[probabilities.argmax(axis=1)])
-            cells += list(probabilities.T)
-            append(arrow.table(dict(zip(columns, cells, strict=True))))
+            copied = [rows[name] for name in ids]
+            predicted = classes[probabilities.argmax(axis=1)]
+            columns = [*copied, predicted, *probabilities.T]
+            append(arrow.table(columns, names=headings))
             advance(share, counts.n_rows)
     return counts
 
@@ -112,6 +113,7 @@ def predicted_blocks(
     for name, kind in kinds.items():
         types[name] = arrow.type_for_alias(type_named(kind).arrow)
     for batch, share in file.batches(types):
+        # Readers may yield a batch without rows.
         if batch.num_rows:
             rows = arrow.Table.from_batches([batch])
             frame = to_pandas_frame(rows.select(list(kinds)))
@@ -126,27 +128,28 @@ def _predict(model: Any, frame: Any, counts: PredictionCounts) -> Any:
     steps = model if isinstance(model, Pipeline) else Pipeline([("classify", model)])
     classifier = steps[-1]
     encoded = steps[:-1].transform(frame) if len(steps) > 1 else frame
+    # A classifier that was fitted to an array warns of names of columns.
     is_named = hasattr(classifier, "feature_names_in_")
-    probabilities = classifier.predict_proba(
-        encoded if is_named else encoded.to_numpy()
-    )
+    rows = encoded if is_named else encoded.to_numpy()
+    probabilities = classifier.predict_proba(rows)
 
     counts.n_rows += len(frame)
     counts.filled.update(count_gaps(frame))
     for _, encoder, columns in getattr(steps[0], "transformers_", ()):
         if hasattr(encoder, "count_unknown"):
-            counts.unknown.update(encoder.count_unknown(frame[list(columns)]))
+            n_unknown = encoder.count_unknown(frame[list(columns)])
+            counts.unknown.update(n_unknown)
     counts.far.update(_count_far_cells(classifier, encoded, frame))
-    n_rows_of_class = np.bincount(
-        probabilities.argmax(axis=1), minlength=len(model.classes_)
-    )
-    for name, n_rows in zip(model.classes_, n_rows_of_class.tolist(), strict=True):
+    # Classes that no row gets are counted, too: with 0 rows.
+    codes = probabilities.argmax(axis=1)
+    n_rows_by_code = np.bincount(codes, minlength=len(model.classes_))
+    for name, n_rows in zip(model.classes_, n_rows_by_code.tolist(), strict=True):
         counts.classes[str(name)] += n_rows
     return probabilities
 
 
 def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int]:
-    """Cells by column that lie many standard deviations from the training mean.
+    """Count the cells by column that lie many deviations from the training mean.
 
     Columns of 0 and 1 made of categories do not count: their values are known ones.
     Nothing is counted where the classifier scales rows to length 1.
@@ -157,16 +160,18 @@ def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int
         is_far = linear_model.is_far(encoded, FAR_DEVIATIONS)
     if is_far is None:
         return {}
+    # Encoded columns of numbers keep the names that they have in the file.
     numbers = {name for name in frame.columns if frame[name].dtype.kind in "iuf"}
+    n_far_by_column = is_far.sum(axis=0).tolist()
     return {
-        str(name): int(n)
-        for name, n in zip(encoded.columns, is_far.sum(axis=0), strict=True)
-        if n and name in numbers
+        str(name): n_far
+        for name, n_far in zip(encoded.columns, n_far_by_column, strict=True)
+        if n_far and name in numbers
     }
 
 
 def _check_files(
-    file: DataReader, out: Path, kinds: Kinds, ids: Sequence[str], columns: list[str]
+    file: DataReader, out: Path, kinds: Kinds, ids: Sequence[str], headings: list[str]
 ) -> None:
     """Check before any row is read that predictions can be made and written."""
     check_columns(file, kinds)
@@ -181,7 +186,7 @@ def _check_files(
             f"{out} is the file that is read: write the predictions to another one."
         )
     require_columns(file, ids, " to copy")
-    name, count = Counter(columns).most_common(1)[0]
+    [(name, count)] = Counter(headings).most_common(1)
     if count > 1:
         raise ValueError(
             f"Predictions would hold two columns {name!r}: rename the id column."
@@ -200,8 +205,8 @@ def check_columns(file: DataReader, kinds: Kinds) -> None:
     if is_nameless and not {*kinds}.intersection(file.columns):
         raise ValueError(
             "The model was fitted to features without names, and the columns of "
-            f"{file.path} are matched by names: save its features by numpy.save, or "
-            "fit the model to a table."
+            f"{file.path} are matched by names: save its features with numpy.save, "
+            "or fit the model to a table."
         )
     require_columns(file, kinds, ", which the model was fitted to")
 

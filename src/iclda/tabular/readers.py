@@ -118,8 +118,11 @@ class TableReader(DataReader):
 
     def hold(self, columns: Iterable[str], texts: Iterable[str]) -> None:
         wanted = {*columns, *texts}
+        # Names that the file does not have are passed over: callers check those that
+        # they need.
         names = [name for name in self.columns if name in wanted]
-        self._held = self._read(names, [name for name in texts if name in names])
+        held_as_text = [name for name in texts if name in names]
+        self._held = self._read(names, held_as_text)
 
     def read(self, columns: Sequence[str]) -> Any:
         if self._held is not None:
@@ -147,6 +150,7 @@ def require_columns(file: DataReader, names: Iterable[str], purpose: str = "") -
         return
     unused = [name for name in file.columns if name not in names]
     name_by_folded = {name.strip().casefold(): name for name in unused}
+    # A name in another case, with blanks or with a typing error: "'Age' for 'age'".
     suggestions = []
     for name in lacking:
         folded = str(name).strip().casefold()
@@ -203,7 +207,7 @@ def _explain(message: str, columns: Sequence[str]) -> str:
         )
     words = {column_type.arrow: column_type.cells for column_type in COLUMN_TYPES}
     # Several column types may be read as text, and so are ids and the target: that a
-    # cell is no text is all that Arrow can say of it.
+    # cell is not text is all that Arrow can say of it.
     words["string"] = "text"
     for arrow_type, cells in words.items():
         message = message.replace(

@@ -46,20 +46,23 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
     report = FitReport.from_json(details["about"])
     method = _method_of(details)
     title = method.title if method else details["classifier"]
+    # Unlike capitalize, this leaves the abbreviations in a title as they are.
     title = f"{title[0].upper()}{title[1:]}"
     if report is None:
-        first = f"{title}, {plural(details['n_features'], 'feature')}."
-        return [first, *_class_lines(details, {}), *_method_lines(details, None)]
-    warned = [f"Warning: {text}" for text in report.warnings]
-    # The warning that nothing was learned comes before all else.
-    n_first = int(report.learned == NOTHING_LEARNED)
+        # The model was saved by save_model, without a report.
+        first_line = f"{title}, {plural(details['n_features'], 'feature')}."
+        return [first_line, *_class_lines(details, {}), *_method_lines(details, None)]
+    notes = [f"Note: {text}" for text in report.notes]
+    warnings = [f"Warning: {text}" for text in report.warnings]
+    # The warning that nothing was learned is the first, and comes before all else.
+    n_urgent = int(report.learned == NOTHING_LEARNED)
     return [
         *_rows_lines(title, details, report),
-        *warned[:n_first],
+        *warnings[:n_urgent],
         *_class_lines(details, report.labeled),
         *_method_lines(details, report),
-        *(f"Note: {text}" for text in report.notes),
-        *warned[n_first:],
+        *notes,
+        *warnings[n_urgent:],
     ]
 
 
@@ -85,15 +88,17 @@ def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> li
 
 def _columns_text(details: Mapping[str, Any]) -> str:
     """Count the columns of a model by type: "3 columns: 2 of numbers, ..."."""
+    # The features of an array have no kinds.
     kinds = (details["columns"] or {}).values()
     counts = Counter(type_named(kind).step for kind in kinds)
     if not counts:
         return f"{details['n_features']} features"
     columns = plural(counts.total(), "column")
     if len(counts) == 1:
-        return f"{columns} of {next(iter(counts))}"
-    parts = ", ".join(f"{n} of {step}" for step, n in counts.items())
-    return f"{columns}: {parts}"
+        [step] = counts
+        return f"{columns} of {step}"
+    parts = [f"{n} of {step}" for step, n in counts.items()]
+    return f"{columns}: {', '.join(parts)}"
 
 
 def _class_lines(details: Mapping[str, Any], labeled: Mapping[str, int]) -> list[str]:
@@ -101,7 +106,8 @@ def _class_lines(details: Mapping[str, Any], labeled: Mapping[str, int]) -> list
     names = [str(name) for name in details["classes"]]
     if len(names) > _MAX_LISTED_CLASSES and labeled:
         return ["", _many_classes_text(names, labeled), ""]
-    width = max(len("class"), *(len(name) for name in names))
+    width = max(len(text) for text in ["class", *names])
+    # A classifier of the user's own may have no priors: then there is no such column.
     shares = [f"  {_percent(share):>18}" for share in details["priors"] or ()]
     heading = "  share in the model" if shares else ""
     lines = ["", f"  {'class'.ljust(width)}  labeled rows{heading}"]
@@ -215,9 +221,10 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
             rows = plural(source.n_rows, "row")
             lines.append(f"Data       {source.path}, {rows}, sha256 {source.sha256}")
     columns = list(details["columns"] or ["without names"])
+    named = ", ".join(columns[:_MAX_NAMED_COLUMNS])
     n_more = len(columns) - _MAX_NAMED_COLUMNS
     more = f" and {n_more:,} more" if n_more > 0 else ""
-    lines.append(f"Columns    {', '.join(columns[:_MAX_NAMED_COLUMNS])}{more}")
+    lines.append(f"Columns    {named}{more}")
     shrinkage = details["diagnosis"].get("shrinkage")
     if shrinkage is not None:
         lines.append(f"Shrinkage  {shrinkage:.3g}")
@@ -251,13 +258,13 @@ def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:
     if lines:
         lines.append("")
 
-    shown = list(counts.classes.items())
-    n_more = len(shown) - _MAX_LISTED_CLASSES
+    listed = dict(counts.classes)
+    n_more = len(listed) - _MAX_LISTED_CLASSES
     if n_more > 0:
-        shown = counts.classes.most_common(_MAX_LISTED_CLASSES)
-    width = max(len("class"), *(len(name) for name, _ in shown))
+        listed = dict(counts.classes.most_common(_MAX_LISTED_CLASSES))
+    width = max(len(text) for text in ["class", *listed])
     lines.append(f"  {'class'.ljust(width)}  predicted rows    share")
-    for name, count in shown:
+    for name, count in listed.items():
         share = _percent(count / counts.n_rows)
         lines.append(f"  {name.ljust(width)}  {count:>14,}  {share:>7}")
     if n_more > 0:
@@ -278,10 +285,10 @@ def far_warning(counts: PredictionCounts) -> str:
 
 def _ranked(counts: Mapping[str, int]) -> str:
     """List columns with their counts, the largest first."""
-    ranked = sorted(counts.items(), key=lambda item: -item[1])
-    cells = ", ".join(f"{name!r} {n:,}" for name, n in ranked[:_MAX_RANKED_COLUMNS])
-    n_more = len(ranked) - _MAX_RANKED_COLUMNS
-    return f"{cells} and {n_more} more columns" if n_more > 0 else cells
+    largest = Counter(counts).most_common(_MAX_RANKED_COLUMNS)
+    listed = ", ".join(f"{name!r} {n:,}" for name, n in largest)
+    n_more = len(counts) - len(largest)
+    return f"{listed} and {n_more} more columns" if n_more > 0 else listed
 
 
 def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
@@ -298,24 +305,25 @@ def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
     linear_model = gaussian_model_of(classifier)
     if linear_model is None:
         return []
-    found = linear_model.standardized_coefficients()
+    standardized = linear_model.standardized_coefficients()
     classes = [str(name) for name in classifier.classes_]
+    # Features of an array are named by their numbers.
     names = getattr(
         classifier, "feature_names_in_", feature_names(classifier.n_features_in_)
     )
     discriminants = []
-    for k, axis in enumerate(found.coefficients):
-        positions = found.positions[:, k]
-        coefficients = {
-            str(names[j]): float(axis[j]) for j in np.argsort(-np.abs(axis))
-        }
+    for k, axis in enumerate(standardized.coefficients):
+        by_size = np.argsort(-np.abs(axis))
+        coefficients = {str(names[j]): float(axis[j]) for j in by_size}
+        # Where the means of the classes lie along this axis.
+        positions = standardized.positions[:, k]
         title = f"discriminant {k + 1}"
         if len(classes) == 2:
             title = f"log odds of {classes[1]}"
         discriminants.append(
             {
                 "title": title,
-                "share": float(found.shares[k]),
+                "share": float(standardized.shares[k]),
                 "low": classes[int(positions.argmin())],
                 "high": classes[int(positions.argmax())],
                 "coefficients": coefficients,
@@ -330,11 +338,9 @@ def importance_lines(axes: Sequence[Mapping[str, Any]]) -> list[str]:
         return []
     lines = ["", "Columns that matter most (coefficients of standardized columns)"]
     for axis in axes[:_MAX_AXES]:
-        items = list(axis["coefficients"].items())
-        shown = ", ".join(
-            f"{name} {value:+.2f}" for name, value in items[:_MAX_FEATURES_OF_AXIS]
-        )
-        n_more = len(items) - _MAX_FEATURES_OF_AXIS
+        terms = [f"{name} {value:+.2f}" for name, value in axis["coefficients"].items()]
+        shown = ", ".join(terms[:_MAX_FEATURES_OF_AXIS])
+        n_more = len(terms) - _MAX_FEATURES_OF_AXIS
         more = f" and {n_more} more" if n_more > 0 else ""
         share = ""
         if len(axes) > 1:

@@ -9,6 +9,7 @@ remarks for a person.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -97,9 +98,15 @@ class Table:
         return np.array([label is not None for label in self.labels], dtype=bool)
 
     @property
+    def class_counts(self) -> dict[str, int]:
+        """Number of labeled rows of every class, sorted by name."""
+        counts = Counter(self.labels[self.is_labeled].tolist())
+        return dict(sorted(counts.items()))
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """Class names, sorted."""
-        return tuple(sorted({label for label in self.labels if label is not None}))
+        return tuple(self.class_counts)
 
     def framed(self, max_unlabeled: int | None = None) -> Table:
         """Return the table with features as a frame, indexed by position in the file.
@@ -120,6 +127,7 @@ class Table:
         is_kept = np.ones(len(self.labels), dtype=bool)
         notes = self.notes
         if is_sampled:
+            # A fixed seed: the same file gives the same sample.
             shuffled = np.random.default_rng(0).permutation(unlabeled)
             is_kept[shuffled[max_unlabeled:]] = False
             note = (
@@ -131,6 +139,7 @@ class Table:
         is_chosen = self.is_chosen
         return replace(
             self,
+            # Features of an array become a frame here.
             features=features.take(is_kept) if is_array else features[is_kept],
             labels=self.labels[is_kept],
             notes=notes,
@@ -254,12 +263,14 @@ def _refuse_table_options(path: Path, options: ReadOptions) -> None:
     """Refuse options that name columns or tables, which an array file does not have."""
     for name in ("drop", "keep", "unlabeled_file"):
         if getattr(options, name):
-            raise ValueError(say(_FOR_TABLES, given=Hint(name), path=path))
+            text = say(_FOR_TABLES, given=Hint(name), path=path)
+            raise ValueError(text)
 
 
 def _with_features(table: Table, file: DataReader, options: ReadOptions) -> Table:
     """Add the columns to learn from, and the rows of the file of unlabeled rows."""
-    features = to_pandas_frame(file.read(_used_columns(file, table.target, options)))
+    names = _used_columns(file, table.target, options)
+    features = to_pandas_frame(file.read(names))
     # Why columns are left out, by their names.
     reasons = {
         name: "has no name and numbers the rows"
@@ -267,11 +278,7 @@ def _with_features(table: Table, file: DataReader, options: ReadOptions) -> Tabl
         if _MADE_UP_NAME.fullmatch(name) and numbers_rows(features[name])
     }
     features = features.drop(columns=list(reasons))
-    # The file's own target is not used if the classes come from another file. A file of
-    # answers is different: rows without an answer have the class of their own file.
-    has_other_target = len(table.sources) > 1 and table.target in file.columns
-    has_answers = table.is_chosen is not None
-    if has_other_target and not has_answers:
+    if _has_unused_target(table, file):
         reasons[table.target] = (
             f"holds the target, which is taken from {options.labels}"
         )
@@ -279,22 +286,37 @@ def _with_features(table: Table, file: DataReader, options: ReadOptions) -> Tabl
     if options.unlabeled_file is not None:
         table = _with_unlabeled_rows(table, Path(options.unlabeled_file))
 
+    # What columns hold is judged by the rows of both files.
     is_empty = table.features.isna().all()
     features = table.features.loc[:, ~is_empty]
-    reasons |= dict.fromkeys(is_empty.index[is_empty], "is empty in all rows")
+    for name in is_empty.index[is_empty]:
+        reasons[name] = "is empty in all rows"
     if options.drop_unusable:
         _, unusable = kinds_and_reasons(features)
         features = features.drop(columns=list(unusable))
         for name, reason in unusable.items():
             reasons[name] = f"holds {reason.holds}"
-    known = {table.target, *options.ids, *features.columns}
-    dropped = tuple(name for name in file.columns if name not in known)
+
+    kept = {table.target, *options.ids, *features.columns}
+    dropped = tuple(name for name in file.columns if name not in kept)
     notes = tuple(
-        f"Column {name!r} {why}: it was left out." for name, why in reasons.items()
+        f"Column {name!r} {reason}: it was left out."
+        for name, reason in reasons.items()
     )
-    return _with_remarks(
-        replace(table, features=features, dropped=dropped, notes=notes)
-    )
+    table = replace(table, features=features, dropped=dropped, notes=notes)
+    return _with_remarks(table)
+
+
+def _has_unused_target(table: Table, file: DataReader) -> bool:
+    """Return whether a file has a target, but the classes come from another file.
+
+    A file of answers does not count: rows without an answer have the class that their
+    own file gives them.
+    """
+    has_file_of_labels = len(table.sources) > 1
+    has_file_of_answers = table.is_chosen is not None
+    is_unused = has_file_of_labels and not has_file_of_answers
+    return is_unused and table.target in file.columns
 
 
 def _with_remarks(table: Table) -> Table:
@@ -319,7 +341,8 @@ def _refuse_no_columns(names: Sequence[str], file: DataReader) -> None:
 
 def _used_columns(file: DataReader, target: str, options: ReadOptions) -> list[str]:
     """Return the columns to learn from, as far as the options tell."""
-    unused = {target, *options.ids, *_columns_to_drop(file, options)}
+    dropped = _columns_to_drop(file, options)
+    unused = {target, *options.ids, *dropped}
     used = [name for name in file.columns if name not in unused]
     _refuse_no_columns(used, file)
     return used
@@ -334,6 +357,7 @@ def _columns_to_drop(file: DataReader, options: ReadOptions) -> list[str]:
             f"Column {options.target!r} is the target and cannot be dropped."
         )
     if options.keep is not None:
+        # An empty list keeps no column: it is not the same as None.
         used = {options.target, options.id, *kept}
         dropped += [name for name in file.columns if name not in used]
     return dropped
@@ -341,48 +365,61 @@ def _columns_to_drop(file: DataReader, options: ReadOptions) -> list[str]:
 
 def _column_names(file: DataReader, given: str | Sequence[str]) -> list[str]:
     """Return the columns that are meant; "a,b" names both unless it is a column."""
+    texts = [given] if isinstance(given, str) else given
     names: list[str] = []
-    for text in [given] if isinstance(given, str) else given:
+    for text in texts:
         parts = [part.strip() for part in text.split(",") if part.strip()]
         if text in file.columns or not parts:
             names.append(text)
         else:
             names += parts
-    # The name of a column of lists stands for all columns made of it.
-    names = [column for name in names for column in file.lists.get(name, [name])]
-    require_columns(file, names)
-    return names
+
+    columns: list[str] = []
+    for name in names:
+        # The name of a column of lists stands for all columns made of it.
+        columns += file.lists.get(name, [name])
+    require_columns(file, columns)
+    return columns
 
 
 def _with_unlabeled_rows(table: Table, path: Path) -> Table:
     """Add the rows of another file with the same columns, all of them unlabeled."""
     own_path = table.sources[0].path
-    first = table.features
-    other = open_table(path)
-    require_columns(other, list(first.columns), f", which {own_path} has")
-    second = to_pandas_frame(other.read(list(first.columns)))
+    own = table.features
+    names = list(own.columns)
+    file = open_table(path)
+    require_columns(file, names, f", which {own_path} has")
+    added = to_pandas_frame(file.read(names))
+    n_added = len(added)
 
     # A column that is empty in one file takes its kind from the other file.
-    first_filled = first.dropna(axis=1, how="all")
-    second_filled = second.dropna(axis=1, how="all")
-    for name in first_filled.columns.intersection(second_filled.columns):
-        if _coarse_kind(first_filled[name]) != _coarse_kind(second_filled[name]):
+    own_filled = own.dropna(axis=1, how="all")
+    added_filled = added.dropna(axis=1, how="all")
+    for name in own_filled.columns.intersection(added_filled.columns):
+        if _coarse_kind(own_filled[name]) != _coarse_kind(added_filled[name]):
+            example = added[name].dropna().iloc[0]
             raise ColumnError(
                 f"Column {name!r} holds values of another kind in {path} than in "
-                f"{own_path}, for example {second[name].dropna().iloc[0]!r}.",
+                f"{own_path}, for example {example!r}.",
                 column=name,
             )
+    pandas = require_for_tables("pandas")
+    stacked = pandas.concat([own_filled, added_filled], ignore_index=True)
+    # Columns that are empty in both files come back, and all have their old order.
+    features = stacked.reindex(columns=names)
 
-    stacked = require_for_tables("pandas").concat(
-        [first_filled, second_filled], ignore_index=True
-    )
+    no_labels = np.full(n_added, None)
     is_chosen = table.is_chosen
+    if is_chosen is not None:
+        was_not_chosen = np.zeros(n_added, dtype=bool)
+        is_chosen = np.concatenate([is_chosen, was_not_chosen])
+    source = Source(str(path), file.sha256(), n_added)
     return replace(
         table,
-        features=stacked.reindex(columns=first.columns),
-        labels=np.concatenate([table.labels, np.full(len(second), None)]),
-        sources=(*table.sources, Source(str(path), other.sha256(), len(second))),
-        is_chosen=None if is_chosen is None else np.pad(is_chosen, (0, len(second))),
+        features=features,
+        labels=np.concatenate([table.labels, no_labels]),
+        sources=(*table.sources, source),
+        is_chosen=is_chosen,
     )
 
 

@@ -85,7 +85,7 @@ def test_a_folder_keeps_the_fits(tmp_path):
         ({"shrinkage": 2}, "shrinkage must be a number from 0 .* got '2'"),
         (
             {"target": "klass"},
-            "^The table has no column 'klass', .*: name it by target. "
+            "^The table has no column 'klass', .*: set target to the column that does. "
             "Did you mean 'class'",
         ),
     ],

@@ -185,6 +185,7 @@ def _next_round(
         guess = state.history.extrapolate(last)
     if guess is None or not problem.is_admissible(guess):
         return _label_by_model(problem, rows, last.refitted, last.labels)
+    # Whether the guess is good is known only after its pass.
     extrapolated, likelihood = _label_by_model(problem, rows, guess, last.labels)
     if likelihood < state.likelihoods[-1]:
         # Take a plain step, and begin a new history there.
@@ -277,6 +278,7 @@ def _least_squares(matrix: Array, right: Array) -> Array | None:
         solution = np.linalg.lstsq(gram, matrix.T @ right, rcond=_GRAM_RCOND)[0]
         return np.asarray(solution)
     n_columns = matrix.shape[1]
+    # LAPACK writes the solution over the right-hand side: it needs room for either.
     padded = np.zeros(max(matrix.shape))
     padded[: len(right)] = right
     pivots = np.zeros((n_columns, 1), dtype=np.int32)
@@ -297,6 +299,7 @@ def start_scores(problem: Problem) -> Array:
     labeled = problem.likelihood
     keep = 1 - problem.shrinkage
     cholesky = problem.labeled_factor
+    # Slopes are Sigma^-1 zbar_k, in one of three ways.
     if cholesky is not None:
         slopes = labeled.means @ cholesky.inverse.T @ cholesky.inverse / keep
     elif problem.labeled_rank < problem.whitening.rank:
@@ -337,6 +340,7 @@ def marginal_log_likelihood(
     rank = problem.whitening.rank
     keep = 1 - problem.shrinkage
     r = point[:, 0]
+    # The formula for the spread, with zbar_k' M^-1 mu_k and mu_k' M^-1 mu_k.
     products = np.add.reduce(weighted_means.rows * labeled.means, axis=1)
     gained = labeled.counts @ (2 * products - weighted_means.along / r)
     spread = weight * (rank + np.add.reduce(weighted_means.along)) - gained
@@ -387,13 +391,13 @@ def self_train(
 
         # 2. Leave out those for which their class has no room.
         if largest_shares is not None:
-            n_codes = len(largest_shares) + 1
-            added_weights = np.bincount(codes + 1, weights * is_added, n_codes)[1:]
-            room = largest_shares * weights.sum() - added_weights
-            by_class = [
-                _surest(new[best[new] == k], leads, weights[is_open], room[k])
-                for k in range(len(room))
-            ]
+            room = _room_left(codes, weights, largest_shares)
+            weights_of_open = weights[is_open]
+            by_class = []
+            for k in range(len(room)):
+                rows_of_class = new[best[new] == k]
+                surest = _surest(rows_of_class, leads, weights_of_open, room[k])
+                by_class.append(surest)
             new = np.concatenate(by_class)
 
         # 3. Label the rest.
@@ -404,6 +408,15 @@ def self_train(
     # Rows that were labeled after the last fit do not count.
     n_added = int(is_added.sum())
     return SelfTraining(limits.max_iter, n_added, Outcome.MAX_ITERATIONS)
+
+
+def _room_left(codes: AnyArray, weights: Array, largest_shares: Array) -> Array:
+    """Return the weight (K,) that each class may still get."""
+    is_added = codes >= 0
+    # The first count is that of the code -1, rows without a label.
+    n_counts = len(largest_shares) + 1
+    added_weights = np.bincount(codes + 1, weights * is_added, n_counts)[1:]
+    return np.asarray(largest_shares * weights.sum() - added_weights)
 
 
 def _surest(rows: AnyArray, leads: Array, weights: Array, room: float) -> AnyArray:
@@ -435,6 +448,8 @@ def _label_open(
     for begin in range(0, len(rows), n_at_once):
         some = slice(begin, begin + n_at_once)
         scores = model.frame.apply(rows[some]) @ rule.coef + rule.intercept
+        # Relative to the best class: the next one has minus the lead, and the posterior
+        # of the best is 1 over the sum of all exponentials.
         scores -= scores.max(axis=1, keepdims=True)
         codes[some] = scores.argmax(axis=1)
         leads[some] = -np.partition(scores, -2, axis=1)[:, -2]

@@ -64,6 +64,7 @@ def anchored_em(
             problem, sums.counts, sums.sums, shrinkage, proportions, is_anchored
         )
         if proportions is not None:
+            # Scale the odds of every class by how far its share is out of its bounds.
             shares = np.maximum(sums.counts / sums.counts.sum(), _MIN_SHARE)
             shift += np.log(_within_bounds(shares, proportions)) - np.log(shares)
     return rule
@@ -183,6 +184,7 @@ def of_unit_spread(rule: LinearRule, moments: Moments) -> LinearRule:
     coef = unit * coef
     intercept = unit * intercept
     at_mean = moments.mean @ coef + intercept
+    # The mean square of each score is its variance plus the square of its mean.
     squares = (coef * (moments.covariance @ coef)).sum(axis=0) + at_mean**2
     spread = float(np.sqrt(squares.mean()))
     if spread <= _SPREAD_ROUNDING * unit * np.abs(rule.intercept).max():
@@ -202,11 +204,16 @@ def gaussians_of_rule(
     """
     labeled = problem.labeled
     moments = problem.moments
+    # 1. Label the unlabeled rows, and compute the covariance within the classes.
     sums = problem.unlabeled.label_sums(rule, problem.frame)
     counts = np.maximum(labeled.counts + sums.counts, _MIN_SHARE * moments.weight)
-    means = (labeled.counts[:, None] * labeled.means + sums.sums) / counts[:, None]
-    between = np.sqrt(counts / counts.sum())[:, None] * (means - moments.mean)
+    labeled_sums = labeled.counts[:, None] * labeled.means
+    means = (labeled_sums + sums.sums) / counts[:, None]
+    roots = np.sqrt(counts / counts.sum())[:, None]
+    between = roots * (means - moments.mean)
     covariance = _shrunk(problem, moments.covariance - between.T @ between, shrinkage)
+
+    # 2. Move the means so that the priors are the wanted ones.
     log_priors = problem.log_priors
     if log_priors is None:
         log_priors = np.log(counts / counts.sum())
@@ -217,6 +224,8 @@ def gaussians_of_rule(
     rounding = _LOG_PRIORS_ROUNDING
     if np.allclose(implied, log_priors, rtol=rounding, atol=rounding):
         implied = log_priors
+
+    # 3. Classes with these means and this covariance have the posteriors of the rule.
     summary = LabeledSummary(
         counts,
         moments.mean + coef.T @ covariance,

@@ -84,6 +84,7 @@ class Annealing:
         self._likelihood = likelihood
         self._held = held
         self._cooling = chosen.cooling if cooling is None else cooling
+        # Heights are relative to the spread where nothing is known of the labels yet.
         zero_scores = np.zeros((1, *held.labeled_point.shape))
         equal_shares = self.evaluate(zero_scores)
         spread = held.spread(equal_shares.gradients[0])
@@ -99,6 +100,7 @@ class Annealing:
         Return those that are left, and their tau. That is the smallest one or, unless
         ``to_the_end``, the one at which a single start is left.
         """
+        # The starts of each height wait until tau has fallen to it.
         waiting = np.array_split(starts, min(len(starts), len(heights)))
         joining_taus = [height * self.spread for height in heights[: len(waiting)]]
         tau = joining_taus[0]
@@ -121,6 +123,8 @@ class Annealing:
             is_end = tau <= self.last_tau
             if is_end or n_steps % settings.STARTS.steps_between_merges == 0:
                 population = self.distinct(population, tau)
+            # A start that is left alone has nothing to be compared with: unless others
+            # wait, a path takes over.
             is_alone = len(population.values) == 1
             if is_end or (is_alone and not waiting and not to_the_end):
                 return population, tau
@@ -133,6 +137,8 @@ class Annealing:
 
     def evaluate(self, scores: Array) -> Population:
         """Label the rows by a stack of scores (S, K, 1 + rank)."""
+        # Labels do not depend on what all classes share. Without it, scores and
+        # gradients are comparable.
         scores = scores - scores[:, -1:]
         points, log_sums = self._held.soft_points(scores)
         values, gradients = self._likelihood.value_and_gradient(points)
@@ -164,6 +170,7 @@ class Annealing:
         lowest_merits = merits - _MERIT_ROUNDING * np.abs(merits)
         is_undone = ~(trial.merits(tau) >= lowest_merits)
         if is_undone.any():
+            # The smaller steps are stored first, and taken back with the rest.
             population.step_sizes[is_undone] *= settings.STARTS.refused_step_factor
             trial.replace_where(is_undone, population)
         return trial
@@ -202,6 +209,7 @@ class Annealing:
 
     def _lowest_merits(self, begins: Population, ends: Population, tau: float) -> Array:
         """Return the lowest merits at some points between pairs of members."""
+        # Points (F, S, K, 1 + rank) and entropies (F, S), for F fractions of the way.
         fractions = np.array(settings.STARTS.compared_fractions)[:, None]
         way = ends.points - begins.points
         points = begins.points + fractions[..., None, None] * way

@@ -99,6 +99,7 @@ class Labeling(SoftLabels):
         weights = self.rows.weights
         near = near_boundary(self.shares)
         if len(near) > _MAX_COPIED_SHARE * len(z):
+            # Rows that are far add nothing, but cost less than copies of the others.
             return z, weights, self.shares
         return z[near], weights[near], self.shares[:, near]
 
@@ -127,6 +128,7 @@ class Labeling(SoftLabels):
         """Return J times a direction (K, 1 + rank): the change of the point."""
         z, _, shares = self.near
         if len(shares) == 1:
+            # What one class wins the other one loses: a product for one is enough.
             lead_changes = z @ (direction[1] - direction[0])
             second = (self._spread_of_two * lead_changes) @ z
             return np.array([-second, second])
@@ -175,7 +177,8 @@ class Labeling(SoftLabels):
             shares = np.vstack([1 - shares, shares])
         n_classes = len(shares)
         root = np.sqrt(shares)
-        # The square root of diag g - g g', for every row.
+        # With r = sqrt(g), I - r r' is a projection: diag(r) (I - r r') is a root of
+        # diag g - g g', for every row.
         deviations = np.eye(n_classes)[..., None] - root[:, None] * root
         spread = root[:, None] * deviations
         columns = np.einsum("jkn,nd->nkjd", spread * np.sqrt(weights), z)

@@ -184,15 +184,13 @@ class Follower:
         n_iter = 0
         levels: list[State] = []
         while True:
-            # 1. Maximize the merit of the level; the first one may leave more ascent.
-            max_steps = chosen.max_steps
-            ascent_left_here = ascent_left
-            if not levels:
-                max_steps = chosen.max_first_steps
-                ascent_left_here = chosen.first_ascent_factor * ascent_left
-            max_steps = min(effort.max_iter - n_iter, max_steps)
+            # 1. Maximize the merit of the level.
+            max_steps, ascent_factor = _limits_of_level(is_first=not levels)
             state, n_steps, end = self._center(
-                state, max_steps, ascent_left_here, effort
+                state,
+                min(effort.max_iter - n_iter, max_steps),
+                ascent_factor * ascent_left,
+                effort,
             )
             n_iter += n_steps
             gap = self.gap(state)
@@ -223,11 +221,13 @@ class Follower:
                     ascent_left *= chosen.reduced_ascent_factor
                     continue
 
-            # 4. Go on to the next level, unless this is the last one.
+            # 4. Go on to the next level, unless this is the last one. A level that did
+            # not reach its maximum is not one of the path, unless it would have none.
             if end is _End.CENTERED or not levels or gap <= aim:
                 levels.append(state)
             if is_last or (best.gap <= effort.tol and not has_fallen):
                 return replace(best, n_iter=n_iter, levels=tuple(levels))
+            # Where labels harden, the gap is proportional to the square of tau.
             wanted = np.sqrt(chosen.aimed_share_of_gap * aim / gap)
             factor = float(np.clip(wanted, min_factor, 1))
             state = state.next_level(max(factor * state.tau, min_tau))
@@ -260,7 +260,8 @@ class Follower:
             if part == 0 or (is_centered and part == 1):
                 return trial, n_steps, _End.CENTERED if is_centered else _End.UNFINISHED
 
-            # 3. Adapt the radius.
+            # 3. Adapt the radius: a shortened step says how far the model is right, a
+            # step to the radius how much of the predicted gain there was.
             if part < 1:
                 radius = max(part * step.length, chosen.min_radius)
             elif step.length >= radius:
@@ -288,6 +289,17 @@ class Follower:
                 return trial, part
             part *= chosen.shortening
         return state, 0.0
+
+
+def _limits_of_level(*, is_first: bool) -> tuple[int, float]:
+    """Return the most steps of a level, and the factor of the ascent that it may leave.
+
+    The steps of the first level are the longest.
+    """
+    chosen = settings.LEVELS
+    if is_first:
+        return chosen.max_first_steps, chosen.first_ascent_factor
+    return chosen.max_steps, 1.0
 
 
 def _radius_factor(gain: float) -> float:

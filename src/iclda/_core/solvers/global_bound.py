@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from dataclasses import dataclass
 from itertools import count, pairwise, product
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from .. import Array
+from ..likelihood import LabeledLikelihood
 from ..problem import Problem
 from . import settings
 from .held import hold_all
@@ -117,105 +119,232 @@ class _Softened(NamedTuple):
     hessian: Array
 
 
+class _SoftSupport(NamedTuple):
+    """The support function at some scores, and a smooth bound of it with derivatives.
+
+    The smooth bound is ``value`` + ``excess``. Its derivatives are by the scores,
+    (1 + rank,) and (1 + rank, 1 + rank).
+    """
+
+    value: float
+    excess: float
+    gradient: Array
+    hessian: Array
+
+
+@dataclass(frozen=True)
+class _QuadraticLikelihood:
+    """The likelihood of the labeled rows, a quadratic function of b for fixed r and v.
+
+    It is, with k = 2 (1 - s) r (1 - r) v and the squared residuals Q,
+
+        level(r) - N/2 log v - Q / k        Q = loss(r) + b'G b - 2 b'(first - r total)
+
+    where G is the sum of z z' over the labeled rows (docs/solvers.md). Coordinates of
+    b and of z are those in which G is diagonal.
+
+    Attributes
+    ----------
+    weight : N
+    keep : 1 - s
+    n_first, n_second : labeled weights of the two classes
+    first_log_weight, second_log_weight : factors of log r and log(1 - r), 0 if the
+        priors are fixed
+    axes : (rank, rank) z @ axes is z in these coordinates
+    curvatures : (rank,) the diagonal of G, smallest first
+    first : (rank,) sum of z over the labeled rows of the first class
+    total : (rank,) sum of z over all labeled rows
+    """
+
+    weight: float
+    keep: float
+    n_first: float
+    n_second: float
+    first_log_weight: float
+    second_log_weight: float
+    axes: Array
+    curvatures: Array
+    first: Array
+    total: Array
+
+    @classmethod
+    def of(cls, likelihood: LabeledLikelihood) -> _QuadraticLikelihood:
+        """Return the quadratic form of a likelihood, without its constant."""
+        counts = likelihood.counts
+        means = likelihood.means
+        n_first, n_second = counts.tolist()
+        # With fixed priors the likelihood has no terms in log r and log(1 - r).
+        has_free_priors = likelihood.log_priors is None
+        # Squares about zero are those about the class means plus those of the means.
+        squares = likelihood.within + (counts * means.T) @ means
+        curvatures, axes = np.linalg.eigh(squares)
+        return cls(
+            weight=likelihood.weight,
+            keep=1 - likelihood.shrinkage,
+            n_first=n_first,
+            n_second=n_second,
+            first_log_weight=n_first if has_free_priors else 0.0,
+            second_log_weight=n_second if has_free_priors else 0.0,
+            axes=axes,
+            curvatures=curvatures,
+            first=counts[0] * means[0] @ axes,
+            total=counts @ means @ axes,
+        )
+
+    def loss(self, r: Any) -> Any:
+        """Return the squared residuals of the constant r: Q for b = 0."""
+        return self.weight * r**2 - 2 * self.n_first * r + self.n_first
+
+    def squared_residuals(self, r: float, b: Array) -> float:
+        """Return Q."""
+        squares = float(self.loss(r) + b @ (self.curvatures * b))
+        return squares - 2 * float(b @ (self.first - r * self.total))
+
+    def level(self, r: Any, constant: float) -> Any:
+        """Return the terms that depend on r alone, with the constant of all points."""
+        inverse = self.n_first / r + self.n_second / (1 - r)
+        return (
+            constant
+            + self.first_log_weight * np.log(r)
+            + self.second_log_weight * np.log(1 - r)
+            + inverse / (2 * self.keep)
+        )
+
+    def least_loss(self, min_curvature: float) -> float:
+        """Return the squared residuals of the least squares fit to the labeled rows.
+
+        Curvatures are raised to ``min_curvature``, so that there is one such fit.
+        """
+        # The normal equations of the intercept and b.
+        curvatures = self.curvatures.clip(min_curvature)
+        gram = np.diag(np.append(self.weight, curvatures))
+        gram[0, 1:] = self.total
+        gram[1:, 0] = self.total
+        right = np.append(self.n_first, self.first)
+        explained = float(right @ np.linalg.solve(gram, right))
+        return float(self.n_first - explained)
+
+
+@dataclass(frozen=True)
+class _Support:
+    """The support function of the attainable set in (r, b).
+
+    At the scores (c_0, c_b) it is the largest c_0 r + c_b'b of an attainable point.
+
+    Attributes
+    ----------
+    z : (n, 1 + rank) the unlabeled rows, after a column of ones
+    row_weights : (n,) their weights, over that of all rows
+    labeled : (1 + rank,) what the labeled rows contribute to r and b
+    """
+
+    z: Array
+    row_weights: Array
+    labeled: Array
+
+    @classmethod
+    def of(cls, problem: Problem, axes: Array) -> _Support:
+        """Return the support function in the coordinates z @ axes."""
+        held = hold_all(problem)
+        z = held.z.copy()
+        z[:, 1:] = held.z[:, 1:] @ axes
+        labeled_point = held.labeled_point[0]
+        labeled = np.append(labeled_point[0], labeled_point[1:] @ axes)
+        return cls(z, held.weights, labeled)
+
+    @property
+    def range_of_r(self) -> list[float]:
+        """The smallest and the largest class weight that is attainable."""
+        smallest = self.labeled[0]
+        return [smallest, smallest + self.row_weights.sum()]
+
+    def sum_of_won(self, leads: Array) -> Any:
+        """Sum the leads of the first class over the unlabeled rows that it gets."""
+        return self.row_weights @ np.maximum(leads, 0)
+
+    def softened(self, scores: Array, tau: float) -> _SoftSupport:
+        """Return the support function, softened: tau is the weight of the entropy.
+
+        The lead l of a row counts tau log(1 + exp(l / tau)), which is above max(l, 0).
+        Its derivative by l is the soft label of the row.
+        """
+        leads = self.z @ scores
+        # Of exp(l / tau) and its inverse the one that cannot overflow.
+        decay = np.exp(-np.abs(leads) / tau)
+        labels = np.where(leads >= 0, 1, decay) / (1 + decay)
+        spread = self.row_weights * decay / (1 + decay) ** 2 / tau
+        unlabeled = (self.row_weights * labels) @ self.z
+        return _SoftSupport(
+            value=float(scores @ self.labeled + self.sum_of_won(leads)),
+            excess=tau * float(self.row_weights @ np.log1p(decay)),
+            gradient=self.labeled + unlabeled,
+            hessian=(self.z * spread[:, None]).T @ self.z,
+        )
+
+
 class UpperBounds:
     """Upper bounds of the likelihood, one for every vector of multipliers.
 
     Multipliers are an array (1 + rank + 1,): the scores (c_0, c_b) of the support
-    function, and the multiplier l of b'b. For fixed r and v the likelihood is
+    function, and the multiplier l of b'b. docs/solvers.md derives the bounds.
 
-        level(r) - N/2 log v - Q / k        k = 2 (1 - s) r (1 - r) v
-
-    with the squared residuals Q = loss(r) + b'G b - 2 b'(first - r total). Coordinates
-    of b are those in which G, the sum of z z' over the labeled rows, is diagonal: its
-    eigenvalues are the ``curvatures``. ``first`` is the sum of z over the labeled rows
-    of the first class, ``total`` that over all labeled rows. docs/solvers.md derives
-    this.
+    Attributes
+    ----------
+    weight : labeled weight
+    maximum : the likelihood at the point that may be a global maximum
+    r, v : class weight and v of that point
+    start : multipliers whose bound touches the likelihood there
+    are_tight : whether that bound is concave in b, without which no proof is tried
     """
 
     def __init__(self, problem: Problem, point: Array) -> None:
-        likelihood = problem.likelihood
-        counts = likelihood.counts
-        means = likelihood.means
-        self.weight = likelihood.weight
-        self._keep = 1 - likelihood.shrinkage
-        self._n_first, self._n_second = counts.tolist()
-        # With fixed priors the likelihood has no terms in log r and log(1 - r).
-        has_free_priors = likelihood.log_priors is None
-        self._first_log_weight = self._n_first if has_free_priors else 0.0
-        self._second_log_weight = self._n_second if has_free_priors else 0.0
+        quadratic = _QuadraticLikelihood.of(problem.likelihood)
+        self._quadratic = quadratic
+        self._support = _Support.of(problem, quadratic.axes)
+        self.weight = quadratic.weight
 
-        # The labeled rows, then the unlabeled ones, in coordinates that make G
-        # diagonal.
-        labeled_squares = likelihood.within + (counts * means.T) @ means
-        self._curvatures, axes = np.linalg.eigh(labeled_squares)
-        self._first = counts[0] * means[0] @ axes
-        self._total = counts @ means @ axes
-        held = hold_all(problem)
-        self._row_weights = held.weights
-        self._z = held.z.copy()
-        self._z[:, 1:] = held.z[:, 1:] @ axes
-        labeled_point = held.labeled_point[0]
-        self._labeled = np.append(labeled_point[0], labeled_point[1:] @ axes)
-
-        # The maximum, and the constant with which the formula above attains it.
-        value, gradient = likelihood.value_and_gradient(point)
+        # The maximum.
+        value, gradient = problem.likelihood.value_and_gradient(point)
         self.maximum = float(value)
         self.r = float(point[0, 0])
-        b = point[0, 1:] @ axes
-        det_core = self.r * (1 - self.r) - float(b @ b)
-        self.v = det_core / (self.r * (1 - self.r))
-        loss = float(self._loss(self.r) + b @ (self._curvatures * b))
-        loss -= 2 * float(b @ (self._first - self.r * self._total))
-        half_log_v = self.weight / 2 * math.log(self.v)
-        self._constant = self.maximum + half_log_v - self._terms_of_r(0.0, self.r)
-        self._constant += loss / (2 * self._keep * det_core)
+        b = point[0, 1:] @ quadratic.axes
+        det_shares = self.r * (1 - self.r)
+        det_core = det_shares - float(b @ b)
+        self.v = det_core / det_shares
 
-        # Multipliers whose bound touches the likelihood at the maximum.
+        # The constant with which the quadratic formula attains it.
+        loss = quadratic.squared_residuals(self.r, b)
+        half_log_v = self.weight / 2 * math.log(self.v)
+        self._constant = self.maximum + half_log_v - quadratic.level(self.r, 0.0)
+        self._constant += loss / (2 * quadratic.keep * det_core)
+
+        # The bound touches the likelihood where both have the same derivative by the
+        # point. Only the lead of the first class counts, as its b is minus that of the
+        # second one.
         lead = gradient[0] - gradient[1]
-        multiplier = loss / det_core - self._keep * self.weight
-        self.start = np.concatenate([lead[:1], lead[1:] @ axes, [multiplier]])
+        multiplier = loss / det_core - quadratic.keep * self.weight
+        scores = [lead[:1], lead[1:] @ quadratic.axes]
+        self.start = np.concatenate([*scores, [multiplier]])
 
         # At the maximum the bound has to be concave in b.
         min_curvature = _MIN_LABELED_SPREAD * self.weight
-        self._least_loss = self._least_squares_loss(min_curvature)
-        smallest = float(self._curvatures[0])
+        self._least_loss = quadratic.least_loss(min_curvature)
+        smallest = float(quadratic.curvatures[0])
         is_regular = min(self._least_loss, smallest) > min_curvature
         self.are_tight = is_regular and smallest + multiplier > 0
 
-    def _least_squares_loss(self, min_curvature: float) -> float:
-        """Return the squared residuals of the least squares fit to the labeled rows."""
-        gram = np.diag(np.append(self.weight, self._curvatures.clip(min_curvature)))
-        gram[0, 1:] = self._total
-        gram[1:, 0] = self._total
-        right = np.append(self._n_first, self._first)
-        explained = float(right @ np.linalg.solve(gram, right))
-        return float(self._n_first - explained)
-
-    def _loss(self, r: Any) -> Any:
-        """Return the squared residuals of the constant r: Q for b = 0."""
-        return self.weight * r**2 - 2 * self._n_first * r + self._n_first
-
     def _level(self, r: Any) -> Any:
         """Return the part of the likelihood that depends on r alone."""
-        return self._terms_of_r(self._constant, r)
-
-    def _terms_of_r(self, constant: float, r: Any) -> Any:
-        inverse = self._n_first / r + self._n_second / (1 - r)
-        return (
-            constant
-            + self._first_log_weight * np.log(r)
-            + self._second_log_weight * np.log(1 - r)
-            + inverse / (2 * self._keep)
-        )
+        return self._quadratic.level(r, self._constant)
 
     def cells(self, target: float) -> list[ProofCell]:
         """Return cells that cover all attainable points that are above the target."""
-        smallest_r = self._labeled[0]
-        ends = logit([smallest_r, smallest_r + self._row_weights.sum()])
+        ends = logit(self._support.range_of_r)
         # The maximum lies on an edge, where bounds touch the likelihood.
         middle = np.clip(logit(self.r), *ends)
         n_cuts = settings.PROOF.n_columns + 1
-        cuts = np.unique([middle, *np.linspace(ends[0], ends[1], n_cuts)])
+        equal_cuts = np.linspace(ends[0], ends[1], n_cuts)
+        cuts = np.unique([middle, *equal_cuts])
         cells = []
         for column in pairwise(cuts):
             lowest = self._lowest_log_v(column, target)
@@ -230,15 +359,16 @@ class UpperBounds:
         labeled rows, and k is at most (1 - s) v / 2. Each term of the level is largest
         at an end of the column.
         """
+        quadratic = self._quadratic
         lowest_r, highest_r = expit(column).tolist()
-        inverse = self._n_first / lowest_r + self._n_second / (1 - highest_r)
-        largest = self._constant + inverse / (2 * self._keep)
-        log_first = self._first_log_weight * math.log(highest_r)
-        log_second = self._second_log_weight * math.log(1 - lowest_r)
+        inverse = quadratic.n_first / lowest_r + quadratic.n_second / (1 - highest_r)
+        largest = self._constant + inverse / (2 * quadratic.keep)
+        log_first = quadratic.first_log_weight * math.log(highest_r)
+        log_second = quadratic.second_log_weight * math.log(1 - lowest_r)
         largest += log_first + log_second
 
         # From where the likelihood is largest in v, it falls as v does.
-        loss = 2 * self._least_loss / self._keep
+        loss = 2 * self._least_loss / quadratic.keep
         log_v = math.log(min(1.0, 2 * loss / self.weight))
         while largest - self.weight / 2 * log_v - loss * math.exp(-log_v) > target:
             log_v -= settings.PROOF.log_v_step
@@ -246,20 +376,23 @@ class UpperBounds:
 
     def _at_pairs(self, multipliers: Array, r: Array, v: Array) -> _Pairs:
         """Bound the likelihood at several pairs (r, v)."""
+        quadratic = self._quadratic
         scores = multipliers[:-1]
-        curvatures = self._curvatures + multipliers[-1]
+        curvatures = quadratic.curvatures + multipliers[-1]
         det_shares = r * (1 - r)
-        k = 2 * self._keep * det_shares * v
+        k = 2 * quadratic.keep * det_shares * v
 
         # The b (pairs, rank) that maximizes the bound of each pair.
-        b = self._first - np.outer(r, self._total) - np.outer(k, scores[1:] / 2)
+        b = quadratic.first - np.outer(r, quadratic.total)
+        b -= np.outer(k, scores[1:] / 2)
         b /= curvatures
 
         # What does not depend on b, then the quadratic part and the sphere.
         sphere = det_shares * (1 - v) / k
-        values = self._level(r) - self.weight / 2 * np.log(v) - scores[0] * r
+        half_log_v = self.weight / 2 * np.log(v)
+        values = self._level(r) - half_log_v - scores[0] * r
         squares = b**2 @ curvatures
-        quadratic_parts = (squares - self._loss(r)) / k
+        quadratic_parts = (squares - quadratic.loss(r)) / k
         values += quadratic_parts + multipliers[-1] * sphere
         return _Pairs(values, b, k, sphere)
 
@@ -272,63 +405,40 @@ class UpperBounds:
         set, the same for all pairs. tau softens both maxima: that over pairs, and that
         over the labels of each row. A logarithmic barrier keeps the bound concave in b.
         """
-        scores = multipliers[:-1]
-        size = len(scores)
-        curvatures = self._curvatures + multipliers[-1]
+        curvatures = self._quadratic.curvatures + multipliers[-1]
         smallest = curvatures[0]
         if not smallest > 0:
+            # The bound has no maximum over b: such multipliers are never taken.
             return _Softened(math.inf, math.inf, multipliers, multipliers)
+        support = self._support.softened(multipliers[:-1], tau)
         pairs = self._at_pairs(multipliers, r, v)
-        largest = float(pairs.values.max())
-
-        # The support function: every row goes to the class with the larger score.
-        leads = self._z @ scores
-        decay = np.exp(-np.abs(leads) / tau)
-        won = self._row_weights @ np.maximum(leads, 0)
-        support = float(scores @ self._labeled + won)
-
-        # The softened value.
-        shares = np.exp((pairs.values - largest) / tau)
         barrier = settings.PROOF.barrier_per_tau * tau
-        excess_over_rows = float(self._row_weights @ np.log1p(decay))
-        value = support + largest + tau * excess_over_rows
-        log_barrier = barrier * math.log(smallest / self.weight)
-        excess_over_pairs = math.log(shares.sum())
-        value += tau * excess_over_pairs - log_barrier
 
-        # Its gradient: of the maximum over pairs, the support function and the barrier.
+        # The value: tau log sum exp(values / tau) over the pairs, less the barrier.
+        largest = float(pairs.values.max())
+        shares = np.exp((pairs.values - largest) / tau)
+        excess_over_pairs = tau * math.log(shares.sum())
+        log_barrier = barrier * math.log(smallest / self.weight)
+        value = support.value + largest + support.excess
+        value += excess_over_pairs - log_barrier
+
+        # The gradient: the mean of those at the pairs, (pairs, 1 + rank + 1).
         shares /= shares.sum()
         squared_lengths = (pairs.b**2).sum(axis=1)
         by_multiplier = pairs.sphere - squared_lengths / pairs.k
-        # Gradients (pairs, 1 + rank + 1) of the bounds, and their mean.
         by_pair = np.column_stack([-r, -pairs.b, by_multiplier])
         gradient = shares @ by_pair
-        roots = np.sqrt(shares / tau)
-        apart = (by_pair - gradient) * roots[:, None]
+        # The soft maximum bends by the spread of these gradients about their mean.
+        apart = (by_pair - gradient) * np.sqrt(shares / tau)[:, None]
+        gradient[:-1] += support.gradient
+        gradient[-1] -= barrier / smallest
 
-        labels = np.where(leads >= 0, 1, decay) / (1 + decay)
-        unlabeled = (self._row_weights * labels) @ self._z
-        gradient[:size] += self._labeled + unlabeled
-        gradient[size] -= barrier / smallest
-
-        # Its Hessian, in the same order. The maximum over pairs adds their spread about
-        # the mean gradient, and the curvature of each bound.
+        # The Hessian, of the same parts.
         hessian = apart.T @ apart
-        spread = self._row_weights * decay / (1 + decay) ** 2 / tau
-        hessian[:size, :size] += (self._z * spread[:, None]).T @ self._z
-
-        # The curvature by the scores of b, by both, and by the multiplier.
-        inner = np.arange(1, size)
-        mixed = shares @ pairs.b / curvatures
-        mean_k = shares @ pairs.k
-        hessian[inner, inner] += mean_k / (2 * curvatures)
-        hessian[inner, size] += mixed
-        hessian[size, inner] += mixed
-        scaled_squares = (pairs.b**2 / curvatures).sum(axis=1)
-        bends = 2 / pairs.k * scaled_squares
-        hessian[size, size] += shares @ bends
-        hessian[size, size] += barrier / smallest**2
-        return _Softened(support + largest, value, gradient, hessian)
+        hessian[:-1, :-1] += support.hessian
+        hessian += _mean_curvature(pairs, shares, curvatures)
+        hessian[-1, -1] += barrier / smallest**2
+        return _Softened(support.value + largest, value, gradient, hessian)
 
     def improve(
         self, multipliers: Array, r: Array, v: Array, target: float, max_steps: int
@@ -338,13 +448,9 @@ class UpperBounds:
         Return the bound, its multipliers and the number of steps.
         """
         chosen = settings.PROOF
-        unit = self.weight
-        lack = self.largest_bound(multipliers, r, v, unit).largest - target
-        # tau begins at what is lacking and falls to a small part of it.
-        tau = max(lack, chosen.min_first_tau * unit)
-        smallest, largest = chosen.last_tau_limits
-        last_tau = max(chosen.last_tau_share * tau, smallest * unit)
-        min_tau = min(last_tau, largest * unit)
+        # The largest bound itself does not depend on tau.
+        bound = self.largest_bound(multipliers, r, v, self.weight)
+        tau, min_tau = _range_of_tau(bound.largest - target, self.weight)
         current = self.largest_bound(multipliers, r, v, tau)
         best_bound = current.largest
         best_multipliers = multipliers
@@ -353,7 +459,7 @@ class UpperBounds:
         while best_bound > target and n_steps < max_steps:
             n_steps += 1
 
-            # A step that lowers the bound too little is damped more, not taken.
+            # 1. A step that lowers the bound too little is damped more, not taken.
             step = _newton_step(current, damping)
             slope = float(current.gradient @ step)
             ahead = self.largest_bound(multipliers + step, r, v, tau)
@@ -363,6 +469,8 @@ class UpperBounds:
                 damping = max(raised, chosen.damping_after_failure)
                 continue
 
+            # 2. Take it. The softened bound falls with every step; the bound itself,
+            # the largest of several, may rise.
             multipliers = multipliers + step
             current = ahead
             damping = max(chosen.lowered_damping_factor * damping, chosen.min_damping)
@@ -370,12 +478,12 @@ class UpperBounds:
                 best_bound = current.largest
                 best_multipliers = multipliers
 
-            # Stop where the predicted fall is far too small to reach the target.
+            # 3. Stop where the predicted fall is far too small to reach the target.
             lack = current.value + slope - tau - target
             if -slope < chosen.min_fall_over_lack * lack:
                 break
 
-            # Soften less once the steps are hardly damped.
+            # 4. Soften less once the steps are hardly damped.
             if damping <= chosen.damping_after_failure and tau > min_tau:
                 tau = max(min_tau, chosen.tau_factor * tau)
                 current = self.largest_bound(multipliers, r, v, tau)
@@ -383,18 +491,22 @@ class UpperBounds:
 
     def _without_b(self, multipliers: Array) -> _BoundInRAndV:
         """Return the bound of given multipliers at the b that maximizes it."""
+        quadratic = self._quadratic
+        support = self._support
         scores = multipliers[:-1]
         multiplier = multipliers[-1]
-        curvatures = self._curvatures + multiplier
-        first = self._first / curvatures
-        total = self._total / curvatures
-        intercept = scores @ self._labeled - scores[1:] @ first
-        intercept = intercept - multiplier / (2 * self._keep)
-        intercept += self._row_weights @ np.maximum(self._z @ scores, 0)
+        curvatures = quadratic.curvatures + multiplier
+        # The b that maximizes the bound is first - r total, as named here, less
+        # k c_b / 2 over the curvatures.
+        first = quadratic.first / curvatures
+        total = quadratic.total / curvatures
+        intercept = scores @ support.labeled - scores[1:] @ first
+        intercept = intercept - multiplier / (2 * quadratic.keep)
+        intercept += support.sum_of_won(support.z @ scores)
         return _BoundInRAndV(
-            a_0=self._first @ first - self._n_first,
-            a_1=2 * (self._n_first - self._first @ total) + multiplier,
-            a_2=self._total @ total - self.weight - multiplier,
+            a_0=quadratic.first @ first - quadratic.n_first,
+            a_1=2 * (quadratic.n_first - quadratic.first @ total) + multiplier,
+            a_2=quadratic.total @ total - self.weight - multiplier,
             intercept=intercept,
             slope=scores[1:] @ total - scores[0],
             rise=scores[1:] @ (scores[1:] / curvatures) / 4,
@@ -409,16 +521,17 @@ class UpperBounds:
         is returned in three parts, to be added: one constant in v, one to be divided by
         v, and one to be multiplied by v.
         """
-        keep = self._keep
+        quadratic = self._quadratic
+        keep = quadratic.keep
         (low_r, high_r), _ = cell.ends
         bend = (high_r - low_r) ** 2 / 8
 
         # The part that is constant in v is due to the level.
-        inverse_first = self._n_first / high_r**3
-        inverse_second = self._n_second / (1 - low_r) ** 3
+        inverse_first = quadratic.n_first / high_r**3
+        inverse_second = quadratic.n_second / (1 - low_r) ** 3
         inverse = (inverse_first + inverse_second) / keep
-        log_first = self._first_log_weight / low_r**2
-        log_second = self._second_log_weight / (1 - high_r) ** 2
+        log_first = quadratic.first_log_weight / low_r**2
+        log_second = quadratic.second_log_weight / (1 - high_r) ** 2
         fixed = bend * max(0.0, log_first + log_second - inverse)
 
         # The quadratic function of r over k has poles at 0 and 1.
@@ -443,13 +556,15 @@ class UpperBounds:
         ends_of_r, (low_v, high_v) = cell.ends
         candidates = []
         for r in ends_of_r:
-            k = 2 * self._keep * r * (1 - r)
+            k = 2 * self._quadratic.keep * r * (1 - r)
             level = self._level(r) + bound.intercept + bound.slope * r + fixed
             quadratic = bound.a_0 + bound.a_1 * r + bound.a_2 * r**2
             fall = quadratic / k + over_v
             growth = k * bound.rise + times_v
 
-            # Where the derivative by v vanishes, if it does.
+            # The derivative by v vanishes where growth v^2 - N/2 v - fall = 0. Of the
+            # two roots the smaller one is the maximum; in this form its divisor is
+            # never zero.
             discriminant = self.weight**2 / 4 + 4 * growth * fall
             peak = 0.0
             if discriminant >= 0:
@@ -463,6 +578,41 @@ class UpperBounds:
         value, r, v = max(candidates)
         error_of_r = fixed + over_v / v + times_v * v
         return CellBound(value, r, v, error_of_r)
+
+
+def _mean_curvature(pairs: _Pairs, shares: Array, curvatures: Array) -> Array:
+    """Return the mean second derivative (1 + rank + 1, same) of the bounds at pairs.
+
+    At the best b a bound has, by c_b, the multiplier l and both of them, with the
+    ``curvatures`` g of b (those of G plus l), the second derivatives
+
+        diag(k / (2 g))        2 / k sum b^2 / g        b / g
+    """
+    size = 2 + len(curvatures)
+    of_b = np.arange(1, size - 1)
+    mean_k = shares @ pairs.k
+    mixed = shares @ pairs.b / curvatures
+    scaled_squares = (pairs.b**2 / curvatures).sum(axis=1)
+    bends = 2 / pairs.k * scaled_squares
+
+    hessian = np.zeros((size, size))
+    hessian[of_b, of_b] = mean_k / (2 * curvatures)
+    hessian[of_b, -1] = mixed
+    hessian[-1, of_b] = mixed
+    hessian[-1, -1] = shares @ bends
+    return hessian
+
+
+def _range_of_tau(lack: float, weight: float) -> tuple[float, float]:
+    """Return the tau with which Newton steps begin, and the one to which it falls.
+
+    It begins at what is lacking to the target, and falls to a small part of it.
+    """
+    chosen = settings.PROOF
+    tau = max(lack, chosen.min_first_tau * weight)
+    smallest, largest = chosen.last_tau_limits
+    last_tau = max(chosen.last_tau_share * tau, smallest * weight)
+    return tau, min(last_tau, largest * weight)
 
 
 def _newton_step(current: _Softened, damping: float) -> Array:
@@ -512,7 +662,8 @@ class _Search:
             if width < chosen.min_cell_width:
                 return False
 
-            # Split where the bound loses most.
+            # Split where the bound loses most: both halves begin with the multipliers
+            # of the whole.
             max_error_of_r = chosen.splitting_share_of_lack * lack
             is_split_in_r = bound.error_of_r > max_error_of_r
             is_split_in_r = is_split_in_r or width_in_r > width_in_v
@@ -525,7 +676,9 @@ class _Search:
     ) -> tuple[Array, int]:
         """Return multipliers with a lower bound, and the number of Newton steps."""
         # Bounds are lowered at the corners and where the bound of the cell is attained.
-        pairs = dict.fromkeys([*product(*cell.ends), (bound.r, bound.v)])
+        # The dictionary keeps one of pairs that are equal.
+        corners = product(*cell.ends)
+        pairs = dict.fromkeys([*corners, (bound.r, bound.v)])
         r = np.array([pair[0] for pair in pairs])
         v = np.array([pair[1] for pair in pairs])
         starts = [multipliers, self._bounds.start, np.zeros(len(multipliers))]

@@ -99,6 +99,7 @@ class HeldSet:
 
     def hard_point(self, scores: Array) -> Array:
         # Scores that differ by rounding only tie: the first class gets the row.
+        # No score of a class is larger than these, (K,).
         largest_scores = np.abs(scores) @ self._largest_entries
         tie = ROUNDING * float(largest_scores.max())
         if not self._has_two_classes:
@@ -138,6 +139,7 @@ class HeldSet:
         own_sums = (shares * self.weights) @ self.z
         has_second_only = len(shares) == 1
         if has_second_only:
+            # The first class has the rest.
             first_sum = self.weights @ self.z - own_sums[0]
             own_sums = np.vstack([first_sum, own_sums])
         sums_of_others = labeling.point - own_sums
@@ -212,6 +214,7 @@ def hold_in_memory(
     Rows are in the user's units or, if ``is_framed``, in frame coordinates.
     """
     whitening = problem.whitening
+    # Block by block, so that no second copy of all rows is made on the way.
     z = np.ones((len(rows), 1 + whitening.rank))
     rows_per_block = settings.HOLDING.rows_per_block
     for start in range(0, len(rows), rows_per_block):

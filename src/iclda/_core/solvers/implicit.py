@@ -14,6 +14,7 @@ held.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,10 +54,12 @@ def _likelihood_of(problem: Problem) -> LabeledLikelihood:
 
 
 def _effort_of(problem: Problem, limits: Limits) -> Effort:
+    """Return when paths end: at a gap, after steps, or when the work is used up."""
     weight = problem.likelihood.weight
     max_iter = problem.rounds(limits.max_iter)
     aim = limits.tol
     if _has_few_unknowns(problem):
+        # With dense systems, a smaller gap is reached at hardly any cost.
         aim = settings.GAPS.aimed_of_likelihood
     n_numbers = problem.unlabeled.n_rows * problem.labeled_point.size
     numbers_per_iteration = max(
@@ -168,6 +171,41 @@ def _anneal_few(
     return Candidates(population.scores, tau)
 
 
+class _Budget(NamedTuple):
+    """How many starts and steps of annealing can be afforded.
+
+    Attributes
+    ----------
+    max_steps : steps of all starts together
+    n_total : starts, of all rounds before there are variations
+    n_first : starts of the first round
+    n_varied : variations in a round
+    """
+
+    max_steps: float
+    n_total: int
+    n_first: int
+    n_varied: int
+
+
+def _budget_of(problem: Problem, held: HeldRows, n_starts: int) -> _Budget:
+    chosen = settings.STARTS
+    max_steps = chosen.max_numbers_read / held.n_read_by_labeling
+    max_starts = max(chosen.min_starts, int(max_steps / chosen.expected_steps))
+    n_base = min(n_starts, max_starts)
+    n_total = min(chosen.factor_if_not_agreed * n_starts, max_starts)
+
+    # A step of few rows takes as long with more starts: then there are more of them.
+    n_shares = len(held.weights) * problem.n_classes
+    n_cheap = max(n_base, chosen.cheap_shares // n_shares)
+    n_varied = min(n_cheap, chosen.max_variations_per_start * n_base)
+    n_cheap_first = max(n_base, chosen.cheap_shares_of_first_round // n_shares)
+
+    # The first round has half of the starts; a single start is not compared.
+    n_first = min(n_cheap_first, n_total) // 2 if n_starts > 1 else 1
+    return _Budget(max_steps, n_total, n_first, n_varied)
+
+
 def _anneal_in_rounds(
     problem: Problem, held: HeldRows, n_starts: int, seed: int
 ) -> tuple[Population, float]:
@@ -177,38 +215,35 @@ def _anneal_in_rounds(
     """
     chosen = settings.STARTS
     annealing = Annealing(problem.likelihood, held)
-
-    # How many starts can be afforded, and how many cost hardly more than fewer.
-    max_steps = chosen.max_numbers_read / held.n_read_by_labeling
-    max_starts = max(chosen.min_starts, int(max_steps / chosen.expected_steps))
-    n_base = min(n_starts, max_starts)
-    n_shares = len(held.weights) * problem.n_classes
-    n_cheap = max(n_base, chosen.cheap_shares // n_shares)
-    n_varied = min(n_cheap, chosen.max_variations_per_start * n_base)
+    budget = _budget_of(problem, held, n_starts)
     maker = StartMaker(problem, seed)
-    starts = maker.first(min(chosen.factor_if_not_agreed * n_starts, max_starts))
-    n_cheap_first = max(n_base, chosen.cheap_shares_of_first_round // n_shares)
-    n_first = min(n_cheap_first, len(starts)) // 2 if n_starts > 1 else 1
+    starts = maker.first(budget.n_total)
 
+    # Variations begin at lower heights than the starts that they are made from.
     lower = tuple(chosen.variation_height_factor * each for each in chosen.heights)
     # Scores at the last height, scaled to each of the heights of variations.
     factors = annealing.last_tau / annealing.spread / np.array(lower)
 
-    population, tau = annealing.run(starts[:n_first], (chosen.first_height,))
+    # 1. Anneal few starts. If they meet, no others are needed.
+    population, tau = annealing.run(starts[: budget.n_first], (chosen.first_height,))
     min_gain = chosen.min_gain * problem.likelihood.weight
     n_idle = 0
     turn = 0
-    while n_idle < chosen.max_idle_rounds and annealing.n_steps < max_steps:
+    while n_idle < chosen.max_idle_rounds and annealing.n_steps < budget.max_steps:
         if len(population.values) == 1:
             break
+
+        # 2. While they disagree, anneal the others, then variations of the best.
         if turn == 0:
-            new_starts = starts[n_first:]
+            new_starts = starts[budget.n_first :]
             heights = chosen.heights
         else:
             parents = population.scores[: chosen.n_parents]
-            new_starts = maker.varied(parents, factors, n_varied, turn)
+            new_starts = maker.varied(parents, factors, budget.n_varied, turn)
             heights = lower
         more, tau = annealing.run(new_starts, heights, to_the_end=True)
+
+        # 3. Keep those that are distinct, and see whether the best one is better.
         best = population.values.max()
         population = annealing.distinct(population.joined(more), tau)
         has_gained = population.values.max() > best + min_gain

@@ -14,6 +14,7 @@ with I - B D^-1 B' positive definite, whether a labeling attains them or not.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -143,6 +144,7 @@ def maximize_under_moments(problem: Problem) -> tuple[Gaussians, Outcome]:
     max_unknowns = settings.MOMENT_MATCH.max_unknowns
     n_unknowns = problem.labeled_point[:-1].size
     if n_unknowns > max_unknowns:
+        # Four dense matrices at once, of 8 bytes a number.
         n_gib = 4 * 8 * n_unknowns**2 / 2**30
         raise FitError(
             "The fit of highest likelihood has (classes - 1) x (features + 1) = "
@@ -156,68 +158,104 @@ def maximize_under_moments(problem: Problem) -> tuple[Gaussians, Outcome]:
     ascents = []
     for scale in settings.MOMENT_MATCH.start_mean_scales:
         class_sums = scale * weights[:, None] * (shifted @ A.T)
-        ascents.append(_ascend(likelihood, np.column_stack([weights, class_sums])))
-    point, _, is_maximum = max(ascents, key=lambda ascent: ascent[1])
-    outcome = Outcome.CONVERGED if is_maximum else Outcome.STALLED
-    return problem.model_of(point), outcome
+        start = np.column_stack([weights, class_sums])
+        ascents.append(_ascend(likelihood, start))
+    best = max(ascents, key=lambda ascent: ascent.value)
+    outcome = Outcome.CONVERGED if best.is_maximum else Outcome.STALLED
+    return problem.model_of(best.point), outcome
 
 
-def _ascend(likelihood: LabeledLikelihood, start: Array) -> tuple[Array, float, bool]:
-    """Maximize the likelihood by Newton's method in a trust region.
+class _Ascent(NamedTuple):
+    """The end of an ascent.
 
-    Return the point, its likelihood per unit of labeled weight, and whether it is a
-    maximum. The unknowns are the weights and sums of all classes but the last.
+    Attributes
+    ----------
+    point : (K, 1 + rank) the end
+    value : the likelihood there, per unit of labeled weight
+    is_maximum : whether no further ascent is predicted
     """
-    weight = likelihood.weight
-    unknowns_of_start = start[:-1].ravel()
 
-    def point_of(unknowns: Array) -> Array:
-        point = np.empty(start.shape)
+    point: Array
+    value: float
+    is_maximum: bool
+
+
+def _ascend(likelihood: LabeledLikelihood, start: Array) -> _Ascent:
+    """Maximize the likelihood by SciPy's Newton method in a trust region."""
+    chosen = settings.MOMENT_MATCH
+    unknowns_of_start = start[:-1].ravel()
+    loss = _Loss(likelihood, start.shape, unknowns_of_start)
+    end = scipy.optimize.minimize(
+        loss.value_and_gradient,
+        unknowns_of_start,
+        jac=True,
+        hess=loss.hessian,
+        method="trust-exact",
+        callback=loss.stop_when_idle,
+        options={
+            "gtol": chosen.gradient_left,
+            "maxiter": chosen.max_steps,
+            "initial_trust_radius": chosen.first_trust_radius,
+        },
+    )
+    # The ascent that a Newton step predicts: negative only where the loss is not
+    # convex, which is no maximum of the likelihood.
+    newton_step = np.linalg.lstsq(end.hess, end.jac)[0]
+    ascent_left = end.jac @ newton_step / 2
+    is_maximum = bool(0 <= ascent_left <= chosen.max_ascent_left)
+    return _Ascent(loss.point_of(end.x), -float(end.fun), is_maximum)
+
+
+class _Loss:
+    """Minus the likelihood per unit of labeled weight, as SciPy minimizes it.
+
+    The unknowns are the weights and sums of all classes but the last, as a vector.
+    """
+
+    def __init__(
+        self,
+        likelihood: LabeledLikelihood,
+        shape: tuple[int, ...],
+        unknowns_of_start: Array,
+    ) -> None:
+        self._likelihood = likelihood
+        self._shape = shape
+        # The unknowns that were tried last, and those of the last step.
+        self._tried = unknowns_of_start
+        self._last = unknowns_of_start
+
+    def point_of(self, unknowns: Array) -> Array:
+        point = np.empty(self._shape)
         point[:-1] = unknowns.reshape(point[:-1].shape)
         # Class weights add up to 1, class sums to 0.
         point[-1] = -point[:-1].sum(axis=0)
         point[-1, 0] += 1
         return point
 
-    tried = unknowns_of_start
-    last = unknowns_of_start
-
-    def loss(unknowns: Array) -> tuple[float, Array]:
-        nonlocal tried
-        tried = unknowns.copy()
-        point = point_of(unknowns)
+    def value_and_gradient(self, unknowns: Array) -> tuple[float, Array]:
+        self._tried = unknowns.copy()
+        point = self.point_of(unknowns)
         if not smallest_eigenvalue(point) > FLOOR:
             # An infinite loss: the step is not taken.
             return np.inf, np.zeros(len(unknowns))
-        value, gradient = likelihood.value_and_gradient(point)
-        return -float(value) / weight, -(gradient[:-1] - gradient[-1]).ravel() / weight
+        value, gradient = self._likelihood.value_and_gradient(point)
+        # The last class moves against the others.
+        free_gradient = (gradient[:-1] - gradient[-1]).ravel()
+        weight = self._likelihood.weight
+        return -float(value) / weight, -free_gradient / weight
 
-    def hessian(unknowns: Array) -> Array:
-        point = point_of(unknowns)
+    def hessian(self, unknowns: Array) -> Array:
+        point = self.point_of(unknowns)
         if not smallest_eigenvalue(point) > FLOOR:
+            # SciPy asks for it, but takes no step to a point of infinite loss.
             return np.eye(len(unknowns))
-        return -likelihood.hessian(point) / weight
+        return -self._likelihood.hessian(point) / self._likelihood.weight
 
-    def stop_when_idle(unknowns: Array) -> None:
-        # In a very small trust region SciPy would look for a step for ever.
-        nonlocal last
-        if np.abs(tried - last).max() <= _IDLE_STEP_SIZE:
+    def stop_when_idle(self, unknowns: Array) -> None:
+        """Stop where steps are rounding.
+
+        In a very small trust region SciPy would look for a step for ever.
+        """
+        if np.abs(self._tried - self._last).max() <= _IDLE_STEP_SIZE:
             raise StopIteration
-        last = unknowns.copy()
-
-    end = scipy.optimize.minimize(
-        loss,
-        unknowns_of_start,
-        jac=True,
-        hess=hessian,
-        method="trust-exact",
-        callback=stop_when_idle,
-        options={
-            "gtol": settings.MOMENT_MATCH.gradient_left,
-            "maxiter": settings.MOMENT_MATCH.max_steps,
-            "initial_trust_radius": settings.MOMENT_MATCH.first_trust_radius,
-        },
-    )
-    ascent = end.jac @ np.linalg.lstsq(end.hess, end.jac)[0] / 2
-    is_maximum = bool(0 <= ascent <= settings.MOMENT_MATCH.max_ascent_left)
-    return point_of(end.x), -float(end.fun), is_maximum
+        self._last = unknowns.copy()

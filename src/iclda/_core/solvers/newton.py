@@ -142,6 +142,7 @@ class NewtonSystem:
         If it is longer than ``radius``, or A is not positive definite, return the
         direction at which conjugate gradients stop instead.
         """
+        # A change of all classes by the same scores changes no label.
         b = residual - residual[-1]
         if not self._is_factored:
             return self._by_conjugate_gradients(b, radius)
@@ -169,6 +170,7 @@ class NewtonSystem:
         slope = float(b @ j_x)
         squared_length = float(x @ j_x)
         if not slope >= 0:
+            # An even number of negative eigenvalues is not found by the determinant.
             return None
         return Direction(x, slope, math.sqrt(max(0.0, squared_length)))
 
@@ -188,7 +190,7 @@ class NewtonSystem:
         if columns is None:
             return None
 
-        # 1. Form the system for w.
+        # 1. Form the system for w. Columns of C are arrays (K, 1 + rank), like scores.
         n_columns = len(columns)
         h_columns = self._times_h(columns)
         flat_columns = columns.reshape(n_columns, -1)
@@ -205,7 +207,8 @@ class NewtonSystem:
         # 3. Compute x. Its length is that of w, and its slope b'J x = (C'b)'w.
         x = (b + np.tensordot(w, h_columns, 1)) / self._tau
         slope = float(right_side @ w)
-        return Direction(x - x[-1], slope, float(np.linalg.norm(w)))
+        length = float(np.linalg.norm(w))
+        return Direction(x - x[-1], slope, length)
 
     def _by_conjugate_gradients(self, b: Array, radius: float) -> Direction:
         """Return the direction of Steihaug's method.
@@ -218,12 +221,14 @@ class NewtonSystem:
         state = _CgState.at_zero(b, self._times_j(b))
         squared_b = state.squared_residual
         for _ in range(chosen.max_products):
-            # 1. Stop where the residual is small.
+            # 1. Stop where the residual is small, in the norm of J, against both b and
+            # tau x.
             scale = min(squared_b, self._tau**2 * state.squared_length)
             if state.squared_residual <= chosen.residual_left**2 * scale:
                 break
             squared_length = float(np.vdot(state.direction, state.j_direction))
             if not squared_length > 0:
+                # The direction moves no label.
                 break
 
             # 2. Move along the direction, at most to the radius.
@@ -234,6 +239,7 @@ class NewtonSystem:
             # 3. Take the next direction.
             self._choose_next_direction(state)
         else:
+            # All products are used up before the residual is small.
             exact = self._by_rows(b)
             if exact is not None and exact.length <= radius:
                 return exact
@@ -258,6 +264,7 @@ class NewtonSystem:
         min_curvature = _CURVATURE_ROUNDING * self._tau * squared_length
         size = np.inf
         if curvature > min_curvature:
+            # r'J r / d'J A d, in the inner product in which A is self-adjoint.
             size = state.squared_residual / curvature
 
         # 2. Shorten it to the radius, where the squared length of x is radius**2.

@@ -43,8 +43,8 @@ class DeviceLabeling(Labeling):
         place = self.rows.place
         z = self.rows.z
 
-        # The change (K, n) of the scores of every row becomes that of its shares.
-        # It is overwritten, as memory on the device is short.
+        # The change (K, n) of the scores of every row, times diag g - g g', becomes
+        # that of its shares. It is overwritten, as memory on the device is short.
         change = place.put(direction) @ z.T
         change -= place.sum_over_classes(self.shares, change)
         change *= self._weighted_shares
@@ -65,6 +65,7 @@ class DeviceLabeling(Labeling):
         return np.asarray(squares)
 
     def factor(self) -> None:
+        # The factor would have a column for each row and class, in memory.
         return None
 
 

@@ -86,7 +86,9 @@ def follow_in_passes(
     """Continue the path of a sample on all rows, and return its end."""
     chosen = settings.PASSES
     follower = Follower(objective, reader)
-    max_returned = settings.HOLDING.max_entries_of_all // start.scores.shape[1]
+    # As many rows as are held where these are all rows.
+    width = start.scores.shape[1]
+    max_returned = settings.HOLDING.max_entries_of_all // width
     max_iter = chosen.steps_over_max_iter * effort.max_iter
     state = follower.state(start.scores, start.tau)
     best: Path | None = None
@@ -126,6 +128,7 @@ def follow_in_passes(
                 state.scores, state.tau, state.anchor, warm_start=state
             )
     if best is None:
+        # No gap was small enough to be computed on all rows.
         best = Path(state, follower.gap(state), n_iter, levels=(state,))
     return best
 

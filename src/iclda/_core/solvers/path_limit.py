@@ -88,6 +88,7 @@ def find_limit(objective: Objective, held: HeldSet, end: State) -> Limit | None:
     """
     chosen = settings.PATH_LIMIT
     second = end.scores
+    # The first guess: classes with soft shares at the end of the path tie.
     scores = second @ held.z.T
     is_tied = scores >= scores.max(axis=0) - chosen.max_tied_lead
     for _ in range(chosen.max_changes):
@@ -103,13 +104,11 @@ def find_limit(objective: Objective, held: HeldSet, end: State) -> Limit | None:
         # 2. Separate the leads of all other classes from the rounding of these.
         leads = balanced.first @ held.z.T
         leads -= np.where(is_tied, leads, -np.inf).max(axis=0)
+        # The leads of classes that tie are zero but for rounding.
         rounding = -float(np.min(leads, where=is_tied, initial=0.0))
-        nearest = -float(np.max(leads, where=~is_tied, initial=-np.inf))
-        lead_size = float(np.sqrt(held.weights @ (leads**2).mean(axis=0)))
-        margin = np.inf
-        if nearest < np.inf:
-            margin = min(nearest / 2, _MAX_MARGIN * lead_size)
-        if margin > _MIN_MARGIN_OVER_ROUNDING * rounding:
+        min_margin = _MIN_MARGIN_OVER_ROUNDING * rounding
+        margin = _margin_below(leads, is_tied, held.weights)
+        if margin > min_margin:
             return Limit(
                 point=balanced.point,
                 value=balanced.value,
@@ -120,8 +119,23 @@ def find_limit(objective: Objective, held: HeldSet, end: State) -> Limit | None:
             )
 
         # 3. Classes that tie by the gradient join.
-        is_tied |= leads >= -_MIN_MARGIN_OVER_ROUNDING * rounding
+        is_tied |= leads >= -min_margin
     return None
+
+
+def _margin_below(leads: Array, is_tied: AnyArray, weights: Array) -> float:
+    """Return the margin that separates classes that tie from all others.
+
+    ``leads`` (K, n) are over the largest score of a class that ties: negative in the
+    others, unless these should tie, too. The margin is infinite if all classes tie on
+    all rows.
+    """
+    nearest = -float(np.max(leads, where=~is_tied, initial=-np.inf))
+    if not nearest < np.inf:
+        return np.inf
+    mean_squares = (leads**2).mean(axis=0)
+    lead_size = float(np.sqrt(weights @ mean_squares))
+    return min(nearest / 2, _MAX_MARGIN * lead_size)
 
 
 @dataclass(frozen=True)
@@ -159,7 +173,9 @@ def _balance(
     """
     chosen = settings.PATH_LIMIT
     tied = _TiedRows(objective, held, is_tied)
-    free = tied.basis.T @ (scores - scores[-1])[:-1].ravel()
+    # Coordinates in the basis, of the scores relative to those of the last class.
+    relative = scores - scores[-1]
+    free = tied.basis.T @ relative[:-1].ravel()
     # Largest change of a share by the step before.
     previous_change = np.inf
     for _ in range(chosen.max_steps):
@@ -285,34 +301,57 @@ def _directions(z: Array, is_tied: AnyArray) -> Array:
     if not len(tied_rows):
         return np.zeros((size, 0))
     groups = _groups(z[tied_rows], is_tied[:, tied_rows])
+    # A row that m classes share moves the point in m - 1 directions.
     n_directions = (n_sharing[tied_rows] - 1).sum()
     if n_directions <= size:
-        parts = []
-        for is_sharing, rows in groups:
-            lengths = np.linalg.norm(rows, axis=1)
-            parts.append(np.kron(_contrasts(is_sharing), rows / lengths[:, None]))
-        _, values, directions = scipy.linalg.svd(np.vstack(parts), full_matrices=False)
-        return np.asarray(directions[values > _DEPENDENT_RATIO * values[0]].T)
-    # With many rows the scatter of the directions is smaller.
+        return _basis_of_directions(groups)
+    # The scatter of so many directions is smaller than a matrix of them.
+    return _basis_of_scatter(groups, size)
+
+
+def _basis_of_directions(groups: list[tuple[AnyArray, Array]]) -> Array:
+    """Return a basis of the directions of groups, by their singular vectors."""
+    parts = []
+    for is_sharing, rows in groups:
+        lengths = np.linalg.norm(rows, axis=1)
+        unit_rows = rows / lengths[:, None]
+        parts.append(np.kron(_contrasts(is_sharing), unit_rows))
+    _, values, directions = scipy.linalg.svd(np.vstack(parts), full_matrices=False)
+    is_independent = values > _DEPENDENT_RATIO * values[0]
+    return np.asarray(directions[is_independent].T)
+
+
+def _basis_of_scatter(groups: list[tuple[AnyArray, Array]], size: int) -> Array:
+    """Return a basis of the directions of groups, by the eigenvectors of their scatter.
+
+    The scatter of a Kronecker product is the product of both scatters.
+    """
     scatter = np.zeros((size, size))
     for is_sharing, rows in groups:
         contrasts = _contrasts(is_sharing)
         scatter += np.kron(contrasts.T @ contrasts, rows.T @ rows)
     squares, vectors = scipy.linalg.eigh(scatter)
-    return np.asarray(vectors[:, squares > _DEPENDENT_SQUARED_RATIO * squares[-1]])
+    is_independent = squares > _DEPENDENT_SQUARED_RATIO * squares[-1]
+    return np.asarray(vectors[:, is_independent])
 
 
 def _groups(rows: Array, is_tied: AnyArray) -> list[tuple[AnyArray, Array]]:
     """Return the distinct sets of classes, (K,) masks, each with the rows it shares."""
     sets, set_of_row = np.unique(is_tied, axis=1, return_inverse=True)
     set_of_row = set_of_row.ravel()
-    return [(sets[:, i], rows[set_of_row == i]) for i in range(sets.shape[1])]
+    groups = []
+    for i in range(sets.shape[1]):
+        rows_of_set = rows[set_of_row == i]
+        groups.append((sets[:, i], rows_of_set))
+    return groups
 
 
 def _contrasts(is_sharing: AnyArray) -> Array:
     """Return the differences e_k - e_j of the m classes that share, (m - 1, K - 1)."""
     units = np.eye(len(is_sharing))[is_sharing]
-    return np.asarray((units[1:] - units[0])[:, :-1])
+    contrasts = units[1:] - units[0]
+    # Scores of the last class are zero and not among the unknowns.
+    return np.asarray(contrasts[:, :-1])
 
 
 def _solve(matrix: Array, right: Array) -> Array:

@@ -49,6 +49,7 @@ def maximize_worst_gain(problem: Problem, limits: Limits) -> Solution:
     """
     reference = supervised_reference(problem)
 
+    # The reference is fitted to the labeled rows alone: it is that of a sample, too.
     def contrast_of(problem: Problem) -> Objective:
         contrast = contrast_with(problem, reference)
         constant = contrast.constant - _gain_left_out(problem)
@@ -138,8 +139,11 @@ class Contrast(Objective):
         r = point[:, 0]
         keep = 1 - self.shrinkage
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
+        # -h = log|M| / (2 (1 - s)) - r'log priors + (supervised scores)'p + constant
         value = weighted_means.log_det / (2 * keep) - r @ log_priors
         value = value + np.vdot(self.scores, point) + self.constant
+        # h is the maximum over models of linear functions of p: its gradient is that of
+        # the linear function of the best model, the scores of that model.
         gradient = self.scores.copy()
         gradient[:, 0] -= log_priors - weighted_means.along / (2 * keep * r)
         gradient[:, 1:] -= weighted_means.rows / keep
@@ -156,12 +160,12 @@ class Contrast(Objective):
             dr = direction[..., 0]
             db = direction[..., 1:]
             drows = change_of_precision_weighted_means(point, weighted_means, direction)
+            # mu_k' M^-1 mu_k = along_k / r_k changes by ``dratio`` / r_k.
             dalong = (drows * b + weighted_means.rows * db).sum(axis=-1)
+            dratio = dalong - weighted_means.along / r * dr
             dgradient = np.empty(direction.shape)
             dgradient[..., 1:] = -drows / keep
-            dgradient[..., 0] = (dalong - weighted_means.along / r * dr) / (
-                2 * keep * r
-            )
+            dgradient[..., 0] = dratio / (2 * keep * r)
             if self.log_priors is None:
                 dgradient[..., 0] -= dr / r
             return dgradient
@@ -176,11 +180,13 @@ def contrast_with(problem: Problem, reference: Gaussians) -> Contrast:
     keep = 1 - problem.shrinkage
     # A row z in whitened coordinates is half @ z + shift, standardized by the
     # reference.
+    # The mean of its squared length over all rows, of mean 0 and covariance I, follows.
     half = reference.projection @ whitening.inverse
     shift = reference.projection @ (whitening.mean - reference.center)
     spread = float(np.vdot(half, half) + shift @ shift)
     log_det = reference.log_det - whitening.log_det
-    constant = (rank + rank * np.log(keep) - log_det) / (2 * keep) - spread / 2
+    added = rank + rank * np.log(keep) - log_det
+    constant = added / (2 * keep) - spread / 2
     return Contrast(
         scores=problem.scores_of(reference.score_rule()),
         constant=float(constant),

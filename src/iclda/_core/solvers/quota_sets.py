@@ -42,6 +42,7 @@ class QuotaLabeling(Labeling):
     @property
     def n_read_for_shift(self) -> float:
         if len(self.point) == 2:
+            # The single shift of two classes takes few reads, which are not counted.
             return 0.0
         chosen = settings.QUOTA_NEWTON
         n_numbers = max(chosen.min_numbers_on_paths, self.shares.size)
@@ -57,21 +58,22 @@ class QuotaLabeling(Labeling):
         classes = np.flatnonzero(self._is_shifted)
         units = np.zeros((len(classes), *self.point.shape))
         units[np.arange(len(classes)), classes, 0] = 1
-        across = np.array([super(QuotaLabeling, self).product(unit) for unit in units])
+        # A shift is a change of the scores in their first column.
+        fixed_product = super().product
+        across = np.array([fixed_product(unit) for unit in units])
         return across, self._inverse(across[:, classes, 0])
 
     def _inverse(self, inner: Array) -> Array:
         """Invert E_kk + curvatures, which is singular where labels are hard."""
         curvatures = self.rows.quotas.curvatures(self.shift.values)[self._is_shifted]
-        return np.asarray(
-            np.linalg.pinv(
-                inner + np.diag(curvatures), rcond=_SINGULAR_RCOND, hermitian=True
-            )
-        )
+        matrix = inner + np.diag(curvatures)
+        inverse = np.linalg.pinv(matrix, rcond=_SINGULAR_RCOND, hermitian=True)
+        return np.asarray(inverse)
 
     def product(self, direction: Array) -> Array:
         moved = super().product(direction)
         across, inverse = self._offsets
+        # The shifts move back by what restores the weights of the classes.
         back = inverse @ moved[self._is_shifted, 0]
         return np.asarray(moved - np.tensordot(back, across, axes=1))
 
@@ -86,9 +88,11 @@ class QuotaLabeling(Labeling):
         moves[::width, -1] = -1
         moves = moves[:, self._is_shifted]
         across = fixed @ moves
-        return np.asarray(fixed - across @ self._inverse(moves.T @ across) @ across.T)
+        inverse = self._inverse(moves.T @ across)
+        return np.asarray(fixed - across @ inverse @ across.T)
 
     def factor(self) -> None:
+        # J is not a sum over rows: the shifts undo a part of it.
         return None
 
     @property
@@ -118,6 +122,7 @@ class QuotaSet(HeldSet):
         scaled with the range of the scores.
         """
         stack = self.scores_of_rows(scores[None])
+        # A range of 0, where all scores of a row are equal, cannot be a divisor.
         score_range = float(np.ptp(stack, axis=1).max(initial=0)) or 1.0
         begin = None
         if start is not None:
@@ -251,9 +256,11 @@ class QuotaStreamedSet(StreamedSet):
         """
         start = None if labels is None else labels.shift
         if start is None or start.rows.z is self._sample.z:
+            # The shift is one of the sample: it need not fill the quotas of all rows.
             return np.inf
         rows = start.rows
         shift = hard_shift(direction @ rows.z.T, rows.weights, rows.quotas)
+        # The dual at any shift is an upper bound.
         free = super().support(shifted(direction, shift))
         return free + self._sample.quotas.hard_cost(shift)
 
@@ -281,7 +288,8 @@ def _is_close(
 ) -> bool:
     """Return whether the corrected shift is close enough to the one of the pass."""
     chosen = settings.QUOTA_PASSES
-    moved = float(np.abs(labeling.point - free.point)[:, 0].max())
+    moved_weights = labeling.point[:, 0] - free.point[:, 0]
+    moved = float(np.abs(moved_weights).max())
     is_little = moved <= chosen.max_corrected_share * quotas.weight
     change = float(np.ptp(labeling.shift.values - shift.values))
     return (not free.is_thinned or is_little) and change <= chosen.max_shift_change

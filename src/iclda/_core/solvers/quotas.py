@@ -85,13 +85,17 @@ class Quotas:
 
     def can_be_filled(self, weight: float) -> bool:
         """Whether rows of this weight can fill the quotas in more than one way."""
-        return bool((self.low < weight).all() and (self.low + self.width > 0).all())
+        high = self.low + self.width
+        return bool((self.low < weight).all() and (high > 0).all())
 
     def cost(self, shifts: Array) -> Array:
         """Return the terms of the dual other than log-sum-exp, at shifts (..., K)."""
         cost_of_low = -(shifts @ self.low)
         if not self.has_slack:
             return np.asarray(cost_of_low)
+        # Minus the integral of 1 / (1 + exp(sharpness lambda)), the share of its
+        # interval that a class gets. Of classes that are not shifted it is a constant,
+        # and is left out.
         softplus = np.logaddexp(0, -self.sharpness * shifts) / self.sharpness
         cost_of_width = softplus @ (self.is_shifted * self.width)
         return np.asarray(cost_of_low + cost_of_width)
@@ -113,9 +117,8 @@ class Quotas:
         if not self.has_slack:
             return np.zeros_like(shifts)
         share_of_width = second_of_two(self.sharpness * shifts)
-        return np.asarray(
-            self.sharpness * self.width * share_of_width * (1 - share_of_width)
-        )
+        slope = self.sharpness * self.width
+        return np.asarray(slope * share_of_width * (1 - share_of_width))
 
 
 def balance(
@@ -194,27 +197,26 @@ def _balance_two(
     shifted, the less weight is left to the second class.
     """
     chosen = settings.QUOTA_NEWTON
-    total = float(weights.sum())
     leads = scores[:, 0] - scores[:, 1]
     if start is None:
+        # Half of the rows go to each class.
         shift = -np.median(leads, axis=-1)
         shifts = np.zeros(scores.shape[:2])
     else:
         shift = start[:, 0]
         shifts = start.copy()
 
-    # At either end of the bracket, all rows are in one class.
-    low = np.minimum(-leads.max(axis=-1) - chosen.hard_score, -chosen.hard_score)
-    high = np.maximum(-leads.min(axis=-1) + chosen.hard_score, chosen.hard_score)
+    low, high = _bracket(leads)
     shift = np.clip(shift, low, high)
-    tried = np.zeros((len(leads), 2))
+    total = float(weights.sum())
+    # Written over in every step, as it is as large as the leads, (S, n).
     second_shares = np.empty(leads.shape)
     for _ in range(chosen.max_steps):
         # 1. Compute the weight of the second class beyond what it must have.
+        shifts[:, 0] = shift
         np.add(leads, shift[:, None], out=second_shares)
         second_of_two(second_shares, out=second_shares)
-        tried[:, 0] = shift
-        second_quota = total - quotas.filled(tried)[..., 0]
+        second_quota = total - quotas.filled(shifts)[..., 0]
         excess = second_shares @ weights - second_quota
         if np.abs(excess).max() <= _FILLED_ERROR * total:
             break
@@ -226,15 +228,27 @@ def _balance_two(
 
         # 3. Take Newton's step or, if it leaves the bracket, halve the bracket.
         curvature = (second_shares * (1 - second_shares)) @ weights
-        curvature = curvature + quotas.curvatures(tried)[:, 0]
+        curvature = curvature + quotas.curvatures(shifts)[:, 0]
         newton_shift = shift + excess / np.maximum(curvature, _SMALLEST_DIVISOR)
         is_inside = (newton_shift > low) & (newton_shift < high)
         next_shift = np.where(is_inside, newton_shift, (low + high) / 2)
         if np.array_equal(next_shift, shift):
+            # Rounding prevents further progress.
             break
         shift = next_shift
     shifts[:, 0] = shift
     return shifts
+
+
+def _bracket(leads: Array) -> tuple[Array, Array]:
+    """Return the smallest and the largest shifts (S,) that are of use for leads (S, n).
+
+    At either one all rows are in one class, and an interval of weights is at one end.
+    """
+    hard_score = settings.QUOTA_NEWTON.hard_score
+    low = np.minimum(-leads.max(axis=-1) - hard_score, -hard_score)
+    high = np.maximum(-leads.min(axis=-1) + hard_score, hard_score)
+    return low, high
 
 
 def minimize_dual(
@@ -336,19 +350,14 @@ class _DualNewton:
         gradients = self._dual.gradients[indices]
         ridges = self._ridges[indices]
 
-        # 1. Solve Newton's equations with a ridge.
+        # 1. Take the steps that lower the dual. The smallest ridge is not zero, because
+        # the Hessian is singular where all labels are hard.
         traces = np.trace(hessians, axis1=1, axis2=2)
         added_ridges = ridges + _ROUNDING_RIDGE * traces + _SMALLEST_DIVISOR
-        identity = np.eye(len(self._shifted_classes))
-        damped_hessians = hessians + added_ridges[:, None, None] * identity
-        steps = -np.linalg.solve(damped_hessians, gradients[..., None])[..., 0]
-
-        # 2. Beyond a certain length, labels are hard: shorten the steps to it.
-        lengths = np.maximum(np.abs(steps).max(axis=1), chosen.hard_score)
-        steps *= (chosen.hard_score / lengths)[:, None]
+        steps = _newton_steps(gradients, hessians, added_ridges)
         is_lower = self._move(indices, steps, allowed_roundings=1.0)
 
-        # 3. Lower the ridge after a step that was taken, and raise it after others.
+        # 2. Lower the ridge after a step that was taken, and raise it after others.
         first_ridges = np.maximum(chosen.first_ridge * traces, _ROUNDING_RIDGE)
         lowered = chosen.lowered_ridge_factor * ridges
         raised = np.maximum(chosen.raised_ridge_factor * ridges, first_ridges)
@@ -357,7 +366,7 @@ class _DualNewton:
         is_stuck = ~is_lower & (new_ridges > chosen.max_ridge)
         self._is_open[indices[is_stuck]] = False
 
-        # 4. Where it was not taken, try a step of another kind.
+        # 3. Where it was not taken, try a step of another kind.
         if not is_lower.all():
             self._scale_odds(indices[~is_lower])
 
@@ -403,6 +412,19 @@ class _DualNewton:
         return np.asarray(is_lower)
 
 
+def _newton_steps(gradients: Array, hessians: Array, ridges: Array) -> Array:
+    """Return the Newton steps (S, m) with ridges (S,), none longer than is of use.
+
+    Beyond a difference of scores at which labels are hard, the dual is linear.
+    """
+    identity = np.eye(gradients.shape[1])
+    damped_hessians = hessians + ridges[:, None, None] * identity
+    steps = -np.linalg.solve(damped_hessians, gradients[..., None])[..., 0]
+    max_length = settings.QUOTA_NEWTON.hard_score
+    lengths = np.maximum(np.abs(steps).max(axis=1), max_length)
+    return np.asarray(steps * (max_length / lengths)[:, None])
+
+
 def _evaluate_dual(
     scores: Array, weights: Array, quotas: Quotas, shifts: Array
 ) -> _Dual:
@@ -432,7 +454,9 @@ def hard_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
     score_range = float(np.ptp(scores, axis=0).max(initial=0))
     tau = settings.QUOTA_NEWTON.hard_tau * score_range
     if tau == 0:
+        # All classes tie on every row.
         return np.zeros(len(scores))
+    # Scores over such a tau label all rows hard but those that nearly tie.
     divided = balance(scores[None] / tau, weights, quotas)[0]
     return np.asarray(tau * divided)
 

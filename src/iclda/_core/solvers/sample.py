@@ -69,6 +69,7 @@ def n_held_rows(problem: Problem) -> int:
     chosen = settings.HOLDING
     width = 1 + problem.whitening.rank
     n_rows = problem.unlabeled.n_rows
+    # The shares of all classes are held, too.
     max_by_shares = max(chosen.min_rows, chosen.max_shares // problem.n_classes)
     max_rows = min(chosen.max_rows, max_by_shares)
     if n_rows <= max_rows and n_rows * width <= chosen.max_entries_of_all:
@@ -81,6 +82,7 @@ def hold_sample(problem: Problem, rows: Array, weights: Array) -> Sample:
     """Hold rows given in the user's units, whitened by their own moments if not all."""
     is_whole = len(rows) == problem.unlabeled.n_rows
     if not is_whole:
+        # With moments of its own, the problem of the sample has its own whitening.
         moments = _moments_of(problem, rows, weights)
         problem = replace(problem, unlabeled_moments=moments)
     held = attainable_sets(problem).hold(rows, weights)

@@ -121,6 +121,7 @@ class Search:
         self._effort = effort
         self.sample = draw_sample(problem, seed)
         self._objective = objective_of(problem)
+        # A sample has coordinates, and so an objective, of its own.
         objective_on_sample = self._objective
         self.effort_on_sample = effort
         if not self.sample.is_whole:
@@ -328,6 +329,7 @@ def _count_maxima(held: HeldRows, paths: list[Path]) -> int:
     Two of them are distinct if they differ by more than half of the smallest weight,
     which means in the label of some row, and not only in how soft the labels are.
     """
+    # Shares are compared, not points: different labels may attain the same point.
     labelings = [held.shares(path.state.scores) for path in paths]
     min_distance = float(held.weights.min(initial=1)) / 2
     n_distinct = 0

@@ -108,6 +108,7 @@ class QuotaSets:
 
 def quotas_of(problem: Problem, proportions: Array) -> Quotas:
     """Return the quotas of the unlabeled rows, from proportions (K, 2)."""
+    # Weights are over N, of which the labeled rows have a part.
     weight = 1 - problem.labeled.weight / problem.moments.weight
     low, high = proportions.T
     is_shifted = (low > 0) | (high < 1)

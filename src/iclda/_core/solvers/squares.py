@@ -54,7 +54,8 @@ class SquaredLoss(Objective):
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         # p S, the derivative of the quadratic term.
         slope = point @ self.metric
-        gain = float(np.vdot(self.target, point) - np.vdot(slope, point) / 2)
+        half_square = np.vdot(slope, point) / 2
+        gain = float(np.vdot(self.target, point) - half_square)
         return gain - self.constant / 2, self.target - slope
 
     def hessian_product(self, point: Array) -> Callable[[Array], Array]:
@@ -227,14 +228,19 @@ def _descend(rows: HeldSet, state: _State) -> _State | None:
         change = np.where(is_kept, change - change.sum(axis=0) / n_kept, 0)
         return np.asarray(direction - (change * rows.weights) @ rows.z).ravel()
 
+    # 1. Solve Newton's equations.
     hessian = LinearOperator((size, size), matvec=hessian_product, dtype=float)
     solved, _ = cg(hessian, state.gradient.ravel(), rtol=chosen.residual_left)
     step = solved.reshape(shape)
+
+    # 2. Halve the step until it is an improvement. Near the minimum the loss falls by
+    # no more than rounding: there the gradient decides.
+    half_gradient = np.linalg.norm(state.gradient) / 2
     step_share = 1.0
     while step_share > chosen.min_step_part:
         trial = _evaluate(rows, state.point - step_share * step)
-        half_gradient = np.linalg.norm(state.gradient) / 2
-        if trial.loss < state.loss or np.linalg.norm(trial.gradient) < half_gradient:
+        is_flatter = np.linalg.norm(trial.gradient) < half_gradient
+        if trial.loss < state.loss or is_flatter:
             return trial
         step_share /= 2
     return None

@@ -64,7 +64,7 @@ class StartMaker:
         rng = np.random.default_rng([self.seed, 0])
         random = self._hyperplanes(rng, n_random)
 
-        # There are always two fixed starts, even if n is 1.
+        # The two fixed starts are made even if n is 1.
         starts = np.concatenate([fixed, random])
         return starts[:n]
 
@@ -104,7 +104,6 @@ class StartMaker:
         """
         rng = np.random.default_rng([self.seed, turn])
         n_parents = len(parents)
-        n_classes = self.problem.n_classes
 
         # Every variation has two parents, (n, K, 1 + rank), at its own scale.
         factor_of_variation = _repeated(factors, n)[:, None, None]
@@ -114,31 +113,16 @@ class StartMaker:
         second_parents = parents[second_indices] * factor_of_variation
 
         noise = self._noise_for(first_parents, rng)
+        # Kinds are equally frequent. Their order is random, because that of the scales
+        # is not.
         kinds: AnyArray = rng.permutation(n) % _N_KINDS
 
-        varied = first_parents.copy()
+        variations = np.empty(first_parents.shape)
         for i, kind in enumerate(kinds):
-            # Scores (K, 1 + rank) of the parents, and of the variation as a view.
-            first = first_parents[i]
-            second = second_parents[i]
-            scores = varied[i]
-            one, other = rng.choice(n_classes, 2, replace=False)
-
-            if kind == _ADD_NOISE:
-                scores += noise[i]
-            elif kind == _SWAP_CLASSES:
-                scores[one] = first[other]
-                scores[other] = first[one]
-            elif kind == _DROP_CLASS:
-                # With lower scores than those of the other class, it gets hardly any
-                # row.
-                scores[one] = first[other]
-                scores[one, 0] -= _SCORE_REDUCTION_OF_DROPPED
-            else:
-                is_from_first = rng.random(n_classes) < 0.5
-                scores[:] = np.where(is_from_first[:, None], first, second)
-
-        return varied
+            variations[i] = _variation(
+                kind, first_parents[i], second_parents[i], noise[i], rng
+            )
+        return variations
 
     def _noise_for(self, scores: Array, rng: np.random.Generator) -> Array:
         """Return random scores, whose lengths are random parts of those of scores."""
@@ -156,10 +140,36 @@ class StartMaker:
         return np.asarray(factors[:, None, None] * noise)
 
 
+def _variation(
+    kind: int, first: Array, second: Array, noise: Array, rng: np.random.Generator
+) -> Array:
+    """Return a variation of the scores (K, 1 + rank) of one parent, or of two."""
+    n_classes = len(first)
+    scores = first.copy()
+    one, other = rng.choice(n_classes, 2, replace=False)
+    if kind == _ADD_NOISE:
+        scores += noise
+    elif kind == _SWAP_CLASSES:
+        scores[one] = first[other]
+        scores[other] = first[one]
+    elif kind == _DROP_CLASS:
+        # With the scores of the other class, less a number, it never gets the largest
+        # share of a row.
+        scores[one] = first[other]
+        scores[one, 0] -= _SCORE_REDUCTION_OF_DROPPED
+    else:
+        is_from_first = rng.random(n_classes) < 0.5
+        scores[:] = np.where(is_from_first[:, None], first, second)
+    return scores
+
+
 def _repeated(values: Array, n: int) -> Array:
-    """Return n numbers: every value, repeated as equally often as n allows."""
-    parts = np.array_split(np.empty(n), len(values))
-    counts = [len(part) for part in parts]
+    """Return n numbers: the values in their order, each repeated equally often.
+
+    If n is not a multiple of their number, the first ones are repeated once more.
+    """
+    counts = np.full(len(values), n // len(values))
+    counts[: n % len(values)] += 1
     return np.repeat(values, counts)
 
 

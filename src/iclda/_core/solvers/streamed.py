@@ -69,6 +69,7 @@ class StreamedSet:
     def return_more(self, max_rows: int) -> None:
         """Return more rows near boundaries from now on, at most ``max_rows``."""
         factor = settings.PASSES.more_rows_factor
+        # The next pass returns rows again, even if the choice is the same.
         self._returned = None
         more_at_most = min(factor * self._max_returned, max_rows)
         self._max_returned = max(self._max_returned, more_at_most)
@@ -87,7 +88,8 @@ class StreamedSet:
         n_rows = self.problem.unlabeled.n_rows
         seen = self.held.scores_of_rows(scores)
         choice = choose_near(seen, n_rows, self._min_returned, self._max_returned)
-        near_in_sample = near_boundary(soften(seen / choice.softening))
+        shares_in_sample = soften(seen / choice.softening)
+        near_in_sample = near_boundary(shares_in_sample)
 
         # 2. Read all rows. Those that an earlier pass returned may serve again.
         returned = self._returned

@@ -48,6 +48,8 @@ def fit_labeled(
     if model is not None:
         return model, model.rank
     whitening = whiten(labeled.moments, frame)
+    # In coordinates in which the labeled rows have covariance I, eigenvalues within
+    # classes are shares of the total: those at rounding are raised to a floor.
     transform = whitening.transform
     weights = labeled.counts / labeled.weight
     means = whitening.points(labeled.means)
@@ -114,6 +116,8 @@ def supervised_reference(problem: Problem) -> Gaussians:
 
 def labeled_log_likelihood(model: Gaussians, labeled: LabeledSummary) -> float:
     """Sum the log of prior times density of their own class over the labeled rows."""
+    # Squared distances from the class means of the model: the scatter within classes,
+    # and the distances of the labeled means.
     shift = (labeled.means - model.center) @ model.projection.T - model.class_points
     spread = np.trace(model.projection @ labeled.within @ model.projection.T)
     spread += labeled.counts @ (shift**2).sum(axis=1)

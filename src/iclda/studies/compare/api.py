@@ -42,10 +42,11 @@ class Findings(Comparison):
         """
         names = ranked(self.summary)
         scores = self.scores
+        # A row for each method, a column for each measure that any method has.
         means = scores.pivot(index="method", columns="measure", values="mean")
-        # Without the measures that no method has.
         table = means.loc[names, known_measures(self.summary)]
         table = table.rename_axis(None, axis=1)
+        # The error is the first measure: its interval follows it.
         errors = scores[scores["measure"] == ERROR].set_index("method")
         table.insert(1, "error_low", errors["low"])
         table.insert(2, "error_high", errors["high"])
@@ -83,10 +84,11 @@ class Findings(Comparison):
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: the answer, and the table behind it."""
+        headline = escape(self.verdict.headline)
         texts = [str(self), str(self.caution)]
         paragraphs = "".join(f"<p>{escape(text)}</p>" for text in texts if text)
         table = self.table.to_html(float_format="{:.3f}".format, na_rep="", border=0)
-        return f"<h3>{escape(self.verdict.headline)}</h3>{paragraphs}{table}"
+        return f"<h3>{headline}</h3>{paragraphs}{table}"
 
     def __repr__(self) -> str:
         return f"<Findings: {self.verdict.headline}>"
@@ -117,9 +119,10 @@ def read_findings(out: Path) -> Findings:
                 for result in store.rows(experiment)
                 if result.method in names and result.repeat < n_repeats
             ]
+
+    # Each experiment stores its own time.
     seconds = 0.0
     for name, value in stored.items():
-        # Each experiment stores its own time.
         if name.startswith("seconds_"):
             seconds += float(value)
     return Findings(settings, results, seconds)
@@ -210,21 +213,18 @@ def compare(
         ``findings.save(folder)``. Notebooks show the answer and the table.
     """
     # Wrong parameters are refused before the table is read.
-    names = [methods] if isinstance(methods, str) else methods
-    chosen_methods = None if names is None else find_compared(names)
+    chosen_methods = None
+    if methods is not None:
+        chosen_methods = find_compared(_listed(methods))
     shrinkages = None
     if shrinkage is not None:
-        values: Any = shrinkage
-        if not isinstance(shrinkage, (list, tuple)):
-            values = [shrinkage]
-        # As text they are checked and freed of repetitions, as on the command line.
-        shrinkages = parse_shrinkages(shrinkage_text(values))
+        shrinkages = _check_shrinkages(shrinkage)
     options = ReadOptions(
         target=target,
         unlabeled=unlabeled,
         unlabeled_file=unlabeled_file,
-        drop=[drop] if isinstance(drop, str) else drop,
-        keep=[keep] if isinstance(keep, str) else keep,
+        drop=_listed(drop),
+        keep=None if keep is None else _listed(keep),
         drop_unusable=drop_unusable,
         labels=labels,
         id=id,
@@ -251,11 +251,24 @@ def compare(
             is_fast=fast,
             **counts,
         )
+        # The methods on the curves are known once the comparison is complete.
         with open_run(plan) as run:
             run.compare(show_nothing)
             if curves and not fast:
                 run.add_curves(show_nothing)
         return read_findings(plan.out)
+
+
+def _check_shrinkages(given: Any) -> tuple[Shrinkage, ...]:
+    """Return one or several shrinkages, each once; ValueError if one is wrong."""
+    values = given if isinstance(given, (list, tuple)) else [given]
+    # As text they are checked as on the command line.
+    return parse_shrinkages(shrinkage_text(values))
+
+
+def _listed(names: str | Sequence[str]) -> Sequence[str]:
+    """Return names; a single one may be passed as such."""
+    return [names] if isinstance(names, str) else names
 
 
 def _optional_count(name: str, value: Any, minimum: int) -> int | None:

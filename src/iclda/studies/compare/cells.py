@@ -87,7 +87,8 @@ def fit_cell(
         return values
 
     n_labeled = int(rows.is_labeled.sum())
-    sizes = (n_labeled, len(rows.train) - n_labeled, len(rows.test))
+    n_unlabeled = len(rows.train) - n_labeled
+    sizes = (n_labeled, n_unlabeled, len(rows.test))
     return record_fits(cell, names, sizes, splits.seed, fit)
 
 
@@ -105,6 +106,7 @@ def build_classifier(
         seed=seed,
     )
     classifier.set_params(unlabeled=None)
+    # A comparison makes many fits: a slow search starts once.
     limit_starts(classifier, size.n_classes, size.n_features, COMPARISON_BUDGET)
     return classifier
 
@@ -123,9 +125,12 @@ def encode(data: CellData, rows: SplitRows) -> EncodedRows:
     # Indexing has made a copy, in which labels are hidden.
     y = data.splits.y[rows.train]
     y[~rows.is_labeled] = None
-    n_labeled = int(rows.is_labeled.sum())
-    n_classes = len(data.splits.labels.classes)
-    return EncodedRows(train, y, test, Size(n_labeled, n_classes, train.shape[1]))
+    size = Size(
+        n_labeled=int(rows.is_labeled.sum()),
+        n_classes=len(data.splits.labels.classes),
+        n_features=train.shape[1],
+    )
+    return EncodedRows(train, y, test, size)
 
 
 def measure_fit(
@@ -140,9 +145,8 @@ def measure_fit(
     probabilities = model.predict_proba(encoded.test)
     is_wrong = model.predict(encoded.test) != labels.classes[codes]
     predictions = measures.Predictions(codes, is_wrong, probabilities)
-    confusion = measures.count_confusion(
-        codes, probabilities.argmax(axis=1), len(labels.classes)
-    )
+    most_probable = probabilities.argmax(axis=1)
+    confusion = measures.count_confusion(codes, most_probable, len(labels.classes))
     # By the rule, a row is wrong if its class does not have the largest probability.
     losses, is_row_wrong = row_losses(probabilities, codes)
     row_values = zip(

@@ -108,6 +108,7 @@ class Comparison:
         contestant, the best of the other methods, the baseline, and the best method of
         scikit-learn.
         """
+        # The best contestant of each method, the best of all first.
         best = sorted(self.summary.best.values(), key=self.summary.rank)
         if len(best) <= _MAX_METHODS_ON_CURVES:
             return best

@@ -132,12 +132,12 @@ def line_up(
     contestants = []
     for method in shrunk:
         for shrinkage in shrinkages:
+            # A single value of shrinkage need not be told apart from others.
             ending = _name_ending(shrinkage) if len(shrinkages) > 1 else ""
             may_overfit = ending == UNSHRUNK and size.is_small
             is_eligible = method not in FURTHER and not may_overfit
-            contestants.append(
-                Contestant(method.name + ending, method, shrinkage, is_eligible)
-            )
+            name = method.name + ending
+            contestants.append(Contestant(name, method, shrinkage, is_eligible))
     contestants += [
         Contestant(method.name, method, None, is_eligible=method not in FURTHER)
         for method in others

@@ -133,16 +133,27 @@ def choose_n_folds(plan: ComparisonPlan) -> int:
     if plan.folds is not None and not 2 <= plan.folds <= n_rarest:
         raise bad_parameter(_BAD_FOLDS, "folds", plan.folds, most=n_rarest, name=rarest)
     # Only rows that were labeled at random can be tested: enough of them are needed.
-    if table.n_chosen and (reason := why_withheld(table)):
+    reason = why_withheld(table) if table.n_chosen else ""
+    if reason:
         raise ValueError(f"The error of methods cannot be compared: {reason}.")
     n_random = int(table.is_random.sum())
     n_folds = plan.folds or min(_DEFAULT_FOLDS, n_rarest, n_random)
 
+    _check_some_unlabeled(plan, n_labels, n_folds)
+    return n_folds
+
+
+def _check_some_unlabeled(plan: ComparisonPlan, n_labels: int, n_folds: int) -> None:
+    """Raise ValueError unless some rows of every split train without a label.
+
+    ``n_labels`` is the number of distinct labeled rows.
+    """
+    table = plan.table
     if plan.n_labeled is None:
         if table.is_labeled.all():
             few = Hint("n_labeled", 30)
             raise ValueError(say(_ALL_LABELED, n_labels=n_labels, few=few))
-        return n_folds
+        return
     # The largest fold leaves the fewest labels for training.
     n_training = n_labels - ceil(n_labels / n_folds)
     if not len(table.classes) <= plan.n_labeled < n_training:
@@ -155,4 +166,3 @@ def choose_n_folds(plan: ComparisonPlan) -> int:
             n_labels=n_labels,
             n_folds=n_folds,
         )
-    return n_folds

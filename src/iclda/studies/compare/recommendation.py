@@ -48,8 +48,8 @@ def recommend(
     if not complete:
         return None
     # Arrays of contestants by rows, the safest first, as the rule expects them.
-    of_all = [means[contestant.name] for contestant in complete]
-    losses, is_wrong = np.stack(of_all, axis=1)
+    means_of_complete = [means[contestant.name] for contestant in complete]
+    losses, is_wrong = np.stack(means_of_complete, axis=1)
     return Recommendation(
         chosen=complete[safest_choice(losses, is_wrong)],
         lowest=complete[int(losses.mean(axis=1).argmin())],
@@ -70,19 +70,18 @@ def means_of_rows(
     tested_rows: dict[str, list[list[float]]] = {name: [] for name in names}
     splits: dict[str, set[tuple[int, int]]] = {name: set() for name in names}
     for result in results:
-        is_compared = result.experiment == REPEATED_FOLDS and result.method in splits
+        name = result.method
+        is_compared = result.experiment == REPEATED_FOLDS and name in splits
+        # A failed fit has no rows.
         if is_compared and "rows" in result.values:
-            splits[result.method].add((result.repeat, result.part))
-            tested_rows[result.method] += json.loads(result.values["rows"])
+            splits[name].add((result.repeat, result.part))
+            tested_rows[name] += json.loads(result.values["rows"])
 
     all_splits = set().union(*splits.values())
     if not all_splits:
         return {}
-    return {
-        name: _means_by_row(rows)
-        for name, rows in tested_rows.items()
-        if splits[name] == all_splits
-    }
+    complete = [name for name in names if splits[name] == all_splits]
+    return {name: _means_by_row(tested_rows[name]) for name in complete}
 
 
 def _means_by_row(tested_rows: Sequence[Sequence[float]]) -> Array:
@@ -92,8 +91,9 @@ def _means_by_row(tested_rows: Sequence[Sequence[float]]) -> Array:
     """
     indices, losses, is_wrong = np.array(tested_rows).T
     indices = indices.astype(int)
+    # Sums by index of the row; rows that are not tested are left out.
     distinct, counts = np.unique(indices, return_counts=True)
     loss_sums = np.bincount(indices, losses)[distinct]
     wrong_sums = np.bincount(indices, is_wrong)[distinct]
-    means = np.stack([loss_sums, wrong_sums]) / counts
-    return means[:, :_MAX_RULE_ROWS]
+    sums = np.stack([loss_sums, wrong_sums])
+    return (sums / counts)[:, :_MAX_RULE_ROWS]

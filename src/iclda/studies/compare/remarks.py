@@ -86,6 +86,7 @@ def check_table(
 
 
 def _check_rows(table: Table) -> Remark:
+    """State how many rows are labeled and unlabeled."""
     n_rows = len(table.labels)
     n_labeled = int(table.is_labeled.sum())
     n_unlabeled = n_rows - n_labeled
@@ -99,6 +100,7 @@ def _check_rows(table: Table) -> Remark:
 
 
 def _check_classes(table: Table, *, is_hidden: bool) -> Remark:
+    """State how many labels every class has, and warn of rare classes."""
     counts = Counter(table.labels[table.is_labeled].tolist())
     text = f"{len(counts)} in {table.target!r}: {_counts_text(counts)}."
     rarest = min(counts, key=lambda name: (counts[name], name))
@@ -116,7 +118,7 @@ def _check_classes(table: Table, *, is_hidden: bool) -> Remark:
 
 
 def _counts_text(counts: Counter[str]) -> str:
-    """Word the number of labels of every class, or their range if there are many."""
+    """Word the number of labels of every class, or their range for many classes."""
     if len(counts) <= _MAX_COUNTED_CLASSES:
         pairs = sorted(counts.items())
         return ", ".join(f"{count:,} of {name!r}" for name, count in pairs)
@@ -127,10 +129,13 @@ def _counts_text(counts: Counter[str]) -> str:
 
 
 def _check_kinds(table: Table, size: Size) -> Remark:
+    """State how many columns there are of every kind."""
     counts = Counter(kinds_of(table.features).values())
     parts = [plural(n, *type_named(kind).nouns) for kind, n in counts.items()]
     n_columns = len(table.features.columns)
-    text = f"{parts[0]}." if len(parts) == 1 else f"{n_columns}: {', '.join(parts)}."
+    text = f"{', '.join(parts)}."
+    if len(parts) > 1:
+        text = f"{n_columns}: {text}"
     if size.n_features != n_columns:
         text += f" As numbers they make {size.n_features} features."
     return Remark(FINE, "Columns", text)
@@ -149,8 +154,9 @@ def _check_chosen(table: Table) -> Iterator[Remark]:
 
 
 def _check_labels(size: Size) -> Remark:
-    n_labels = f"{size.n_labeled:,} train in each fold"
-    text = f"{n_labels}, for {plural(size.n_features, 'feature')}"
+    """Say whether the labels are enough for so many features."""
+    n_features = plural(size.n_features, "feature")
+    text = f"{size.n_labeled:,} train in each fold, for {n_features}"
     if size.is_degenerate:
         text += ": too few for a fit without shrinkage"
         if size.n_labeled < size.n_features:

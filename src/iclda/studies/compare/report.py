@@ -45,34 +45,17 @@ def json_summary(
     comparison: Comparison, paths: Mapping[str, Path], word: Word = str
 ) -> dict[str, Any]:
     """Return the whole comparison as JSON values; ``word`` words its messages."""
-    verdict = comparison.verdict
     summary = comparison.summary
     settings = comparison.settings
-    chosen = comparison.chosen
-    classes = None
-    if comparison.confusion is not None:
-        classes = {
-            "method": verdict.method,
-            "base_rate_text": verdict.base,
-            **comparison.confusion.to_json(),
-        }
+    failed = [result for result in comparison.results if result.failure is not None]
     return {
         "comparison": str(paths["comparison"]),
         # The points of the curves have the key "curves".
         "curves_file": str(paths["curves"]),
         "report": str(paths["report"]),
-        "recommendation": {
-            "kind": verdict.kind,
-            "method": chosen.method.name if chosen else None,
-            "shrinkage": chosen.shrinkage if chosen else None,
-            "learned": verdict.learned or None,
-            "error": verdict.estimate.to_json() if verdict.estimate else None,
-            "headline": verdict.headline,
-            "sentence": word(verdict.sentence),
-            "caution": comparison.caution,
-        },
+        "recommendation": _recommendation_to_json(comparison, word),
         "supervised": summary.baseline,
-        "classes": classes,
+        "classes": _classes_to_json(comparison),
         "scores": [asdict(score) for score in summary.scores],
         "differences": [
             {**asdict(difference), "verdict": difference.verdict}
@@ -83,8 +66,34 @@ def json_summary(
             {**vars(remark), "text": word(remark.text)} for remark in settings.remarks
         ],
         "settings": {name: getattr(settings, name) for name in _SHOWN_SETTINGS},
-        "failed_fits": sum(result.failure is not None for result in comparison.results),
+        "failed_fits": len(failed),
         "seconds": round(comparison.seconds, 3),
+    }
+
+
+def _recommendation_to_json(comparison: Comparison, word: Word) -> dict[str, Any]:
+    verdict = comparison.verdict
+    chosen = comparison.chosen
+    return {
+        "kind": verdict.kind,
+        "method": chosen.method.name if chosen else None,
+        "shrinkage": chosen.shrinkage if chosen else None,
+        "learned": verdict.learned or None,
+        "error": verdict.estimate.to_json() if verdict.estimate else None,
+        "headline": verdict.headline,
+        "sentence": word(verdict.sentence),
+        "caution": comparison.caution,
+    }
+
+
+def _classes_to_json(comparison: Comparison) -> dict[str, Any] | None:
+    """Return the errors of the recommended contestant by class, None without one."""
+    if comparison.confusion is None:
+        return None
+    return {
+        "method": comparison.verdict.method,
+        "base_rate_text": comparison.verdict.base,
+        **comparison.confusion.to_json(),
     }
 
 
@@ -117,6 +126,8 @@ def _render(comparison: Comparison, word: Word, next_step: str) -> str:
     }
     # Several contestants may have the same method, which is explained once.
     methods = {contestant.method.name: contestant.method for contestant in contestants}
+    measures = {name: COMPARISON_MEASURES[name] for name in known_measures(summary)}
+    # What the template shows, by the names that it has for it.
     view = {
         "comparison": comparison,
         "settings": settings,
@@ -140,9 +151,7 @@ def _render(comparison: Comparison, word: Word, next_step: str) -> str:
         },
         "failed": comparison.failures,
         "methods": [(name, method.sentence) for name, method in methods.items()],
-        "measures": {
-            name: COMPARISON_MEASURES[name] for name in known_measures(summary)
-        },
+        "measures": measures,
         "figures": figures,
         "curves": _curve_views(comparison, figures),
         "confusion": comparison.confusion,
@@ -167,13 +176,17 @@ def _number_with_minus(value: float | None, measure: str) -> str:
 def _curve_views(
     comparison: Comparison, figures: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return the title, the figures and both ends of every curve that is drawn."""
+    """Return the title, the figures and both ends of every curve that is drawn.
+
+    ``figures`` has all figures of the page by name.
+    """
     views = []
     for curve in VARIED_COUNTS:
         names = [_curve_figure_name(curve, measure) for measure in CURVE_MEASURES]
         drawn = [figures[name] for name in names if name in figures]
         if not drawn:
             continue
+        # The page gives the numbers of training rows at both ends.
         points = [point for point in comparison.points if point.curve == curve]
         smallest = min(points, key=lambda point: point.size)
         largest = max(points, key=lambda point: point.size)
@@ -267,10 +280,11 @@ def differences(
             intervals[name] = (difference.low, difference.high)
     if not paired:
         return None
+    shown = COMPARISON_MEASURES[measure]
     return ComparisonDisplay(
         differences=paired,
         baseline=baseline,
-        score_name=COMPARISON_MEASURES[measure].axis,
-        greater_is_better=not COMPARISON_MEASURES[measure].lower_is_better,
+        score_name=shown.axis,
+        greater_is_better=not shown.lower_is_better,
         intervals=intervals,
     )

@@ -43,6 +43,7 @@ def open_run(plan: ComparisonPlan) -> Iterator[ComparisonRun]:
     """
     settings = choose_settings(plan)
     out = plan.out
+    # Files without a store are somebody else's, and would be overwritten.
     foreign = [name for name in FILES.values() if (out / name).exists()]
     if foreign and not (out / STORE).exists():
         raise bad_parameter(
@@ -53,10 +54,10 @@ def open_run(plan: ComparisonPlan) -> Iterator[ComparisonRun]:
         stored_tables = store.settings().get("data", {})
         others = ", ".join(name for name in stored_tables if name != plan.name)
         if others:
-            raise StoreError(
-                say(_OTHER_TABLE, folder=out, names=others, name=plan.name)
-            )
-        store.note(**{**settings.to_json(), **store.merge_settings(**settings.agreed)})
+            message = say(_OTHER_TABLE, folder=out, names=others, name=plan.name)
+            raise StoreError(message)
+        agreed = store.merge_settings(**settings.agreed)
+        store.note(**{**settings.to_json(), **agreed})
         yield ComparisonRun(plan, settings, store)
 
 
@@ -77,7 +78,8 @@ class ComparisonRun:
         """Compute the missing points of the curves, for the contestants on them."""
         # Which contestants are on the curves depends on what the comparison shows.
         compared = self.store.rows(REPEATED_FOLDS)
-        names = Comparison(self.settings, compared, seconds=0).on_curves
+        comparison = Comparison(self.settings, compared, seconds=0)
+        names = comparison.on_curves
         splits = self.plan.splits
         self._compute(UNLABELED_CURVE, splits.unlabeled_sizes(), names, advance)
         self._compute(LABELED_CURVE, splits.labeled_sizes(), names, advance)

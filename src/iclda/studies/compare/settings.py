@@ -168,23 +168,16 @@ class ComparisonSettings:
     @property
     def agreed(self) -> dict[str, Any]:
         """Settings that stored rows depend on."""
-        return {"kind": COMPARISON, **{name: getattr(self, name) for name in _AGREED}}
+        agreed = {name: getattr(self, name) for name in _AGREED}
+        return {"kind": COMPARISON, **agreed}
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings as values that JSON has."""
-        remarks = [
-            {**vars(remark), "text": Text(remark.text).to_json()}
-            for remark in self.remarks
-        ]
-        contestants = [
-            {**vars(contestant), "method": contestant.method.name}
-            for contestant in self.contestants
-        ]
         return {
             **vars(self),
             "size": asdict(self.size),
-            "remarks": remarks,
-            "contestants": contestants,
+            "remarks": [_remark_to_json(remark) for remark in self.remarks],
+            "contestants": [_contestant_to_json(each) for each in self.contestants],
             "sources": [asdict(source) for source in self.sources],
         }
 
@@ -193,18 +186,37 @@ class ComparisonSettings:
         """Invert ``to_json``."""
         values = {field.name: stored[field.name] for field in fields(cls)}
         values["size"] = Size(**values["size"])
-        values["remarks"] = [
-            Remark(**{**remark, "text": Text.from_json(remark["text"])})
-            for remark in values["remarks"]
+        values["remarks"] = [_remark_from_json(each) for each in values["remarks"]]
+        values["contestants"] = [
+            _contestant_from_json(each) for each in values["contestants"]
         ]
         values["sources"] = [Source(**source) for source in values["sources"]]
-        values["contestants"] = [
-            Contestant(
-                **{**contestant, "method": find_method(contestant["method"], COMPARED)}
-            )
-            for contestant in values["contestants"]
-        ]
         return cls(**values)
+
+
+# Parameters in the text of a remark are stored as such: a terminal and a page name
+# them as options, Python names them as arguments.
+
+
+def _remark_to_json(remark: Remark) -> dict[str, Any]:
+    return {**vars(remark), "text": Text(remark.text).to_json()}
+
+
+def _remark_from_json(stored: Mapping[str, Any]) -> Remark:
+    text = Text.from_json(stored["text"])
+    return Remark(**{**stored, "text": text})
+
+
+# A contestant is stored with the name of its method.
+
+
+def _contestant_to_json(contestant: Contestant) -> dict[str, Any]:
+    return {**vars(contestant), "method": contestant.method.name}
+
+
+def _contestant_from_json(stored: Mapping[str, Any]) -> Contestant:
+    method = find_method(stored["method"], COMPARED)
+    return Contestant(**{**stored, "method": method})
 
 
 def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
@@ -223,15 +235,18 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     shrinkages = plan.shrinkages or default_shrinkages(size)
     methods, left_out = _choose_methods(plan, size)
     effort = _choose_effort(table, size, methods)
-    repeats = effort.repeats
+    default_repeats = effort.repeats
     if plan.is_fast:
-        repeats = min(repeats, _FAST_REPEATS)
-    repeats = plan.repeats or repeats
+        default_repeats = min(default_repeats, _FAST_REPEATS)
+    repeats = plan.repeats or default_repeats
+    # The splits of a curve are among those of the comparison.
+    curve_splits = min(effort.curve_splits, splits.n_folds * repeats)
 
+    # A changed file, or another second file, is another table.
+    digests = [source.sha256 for source in table.sources]
     return ComparisonSettings(
         iclda=versions()["iclda"],
-        # A changed file, or another second file, is another table.
-        data={plan.name: " ".join(source.sha256 for source in table.sources)},
+        data={plan.name: " ".join(digests)},
         target=table.target,
         unlabeled=plan.reading.get("unlabeled") or "",
         drop=", ".join(sorted(table.dropped)),
@@ -240,7 +255,7 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         labeled=plan.n_labeled or "all",
         shrinkage=shrinkage_text(shrinkages),
         repeats=repeats,
-        curve_splits=min(effort.curve_splits, splits.n_folds * repeats),
+        curve_splits=curve_splits,
         contestants=line_up(methods, shrinkages, size),
         left_out=left_out,
         classes=table.classes,
@@ -267,22 +282,26 @@ def _choose_methods(
         # Rows that were chosen to be labeled do not have the class shares of other
         # rows.
         methods = tuple(
-            method
-            for method in methods
-            if dict(method.options).get("proportions") != LABELED
+            method for method in methods if _proportions_of(method) != LABELED
         )
     if plan.methods is not None:
         return methods, []
 
+    # ICLDA with too few labels is not left out for its time: a remark on the table
+    # names it instead.
     candidates = _cost.without_free_search(methods, size.n_labeled, size.n_features)
     problem = ProblemSize(len(plan.table.labels), size.n_features, size.n_classes)
     methods = _cost.affordable(candidates, problem, _cost.COMPARISON_BUDGET)
     if plan.is_fast:
         # The search with fixed proportions is the slowest method.
-        methods = tuple(
-            method for method in methods if "proportions" not in dict(method.options)
-        )
-    return methods, [method.name for method in candidates if method not in methods]
+        methods = tuple(method for method in methods if _proportions_of(method) is None)
+    left_out = [method.name for method in candidates if method not in methods]
+    return methods, left_out
+
+
+def _proportions_of(method: Method) -> Any:
+    """Return the class proportions that a method fixes; None if it fixes none."""
+    return dict(method.options).get("proportions")
 
 
 def _choose_effort(table: Table, size: Size, methods: Sequence[Method]) -> _Effort:

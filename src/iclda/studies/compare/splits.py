@@ -136,6 +136,7 @@ class Splits:
     def min_per_class(self) -> int:
         """Labels that every class keeps in every cell."""
         n_rarest = int(self.counts.min())
+        # The largest fold leaves the fewest rows of the rarest class for training.
         n_in_training = n_rarest - ceil(n_rarest / self.n_folds)
         if self.n_labeled is None:
             n_possible = n_in_training
@@ -147,7 +148,8 @@ class Splits:
     def n_training(self) -> int:
         """The least number of labeled rows that any split can train on."""
         is_labeled = self.labels.is_labeled
-        # While a row is tested, none of its copies train.
+        # While a row is tested, none of its copies train. Tested rows are first copies,
+        # at whose index all copies are counted.
         n_copies = np.bincount(self.copies[is_labeled], minlength=len(self.y))
         n_left_out = max(int(n_copies[test].sum()) for test in self.tests)
         return int(is_labeled.sum()) - n_left_out
@@ -170,6 +172,7 @@ class Splits:
     def split(self, index: int) -> OrderedSplit:
         """Return a split with its training rows in random order."""
         test = self.tests[index]
+        # Neither the tested rows nor copies of them train.
         train = np.flatnonzero(~np.isin(self.copies, test))
         seed = int(rng_of(self.seed, "rows", index).integers(2**31))
         return order_split(self.labels, train, test, self.min_per_class, seed)
@@ -177,7 +180,9 @@ class Splits:
     def cell_rows(self, cell: Cell) -> SplitRows:
         """Return the rows of a cell."""
         n_labeled = self.n_labeled
+        # In the comparison itself all unlabeled rows train.
         n_unlabeled = None
+        # The repeat of a cell on a curve is the number of its split.
         index = cell.repeat
         if cell.experiment == REPEATED_FOLDS:
             index = cell.repeat * self.n_folds + cell.part
@@ -206,7 +211,8 @@ class Splits:
         the training rows stay unlabeled.
         """
         n_kept = self.n_used
-        sizes = {*_geometric_sizes(self.min_per_class * len(self.counts), n_kept)}
+        smallest = self.min_per_class * len(self.counts)
+        sizes = {*_geometric_sizes(smallest, n_kept)}
         if self.n_labeled is not None:
             largest = min(_MAX_MULTIPLE_OF_KEPT_LABELS * n_kept, self.n_training // 2)
             sizes.update(_geometric_sizes(n_kept, max(n_kept, largest)))

@@ -35,10 +35,6 @@ _TIE_TOLERANCE = 1e-12
 # Means are rounded to this many decimals before they are ranked, so that ties stay
 # ties.
 _RANK_DECIMALS = 12
-# Values of a contestant by measure, and numbers of test rows under the key ``_N_TEST``.
-# The arrays have the shape (repeats, folds), and NaN where a fit is missing.
-Grid = Mapping[str, Array]
-_N_TEST = "n_test"
 
 
 @dataclass(frozen=True)
@@ -156,13 +152,83 @@ def _find(records: Iterable[Any], method: str | None, measure: str) -> Any:
     return None
 
 
+@dataclass(frozen=True)
+class _Grid:
+    """Fits of a contestant: arrays of shape (repeats, folds), NaN for a missing fit.
+
+    Attributes
+    ----------
+    n_test : ndarray
+        Numbers of test rows.
+    values : mapping of ndarray
+        Values of every measure.
+    """
+
+    n_test: Array
+    values: Mapping[str, Array]
+
+    @classmethod
+    def empty(cls, n_repeats: int, n_folds: int) -> _Grid:
+        """Return a grid without fits."""
+        shape = (n_repeats, n_folds)
+        values = {measure: np.full(shape, np.nan) for measure in COMPARISON_MEASURES}
+        return cls(np.full(shape, np.nan), values)
+
+    @property
+    def n_folds(self) -> int:
+        return self.n_test.shape[1]
+
+    def add(self, fit: FitResult) -> None:
+        split = (fit.repeat, fit.part)
+        self.n_test[split] = fit.n_test
+        for measure, values in self.values.items():
+            values[split] = fit.number(measure)
+
+    def by_repeat(self, measure: str) -> Array:
+        """Return the value of every repeat, NaN for an incomplete one.
+
+        Folds are weighted by their test rows, so that every row counts the same.
+        """
+        weighted = self.n_test * self.values[measure]
+        return weighted.sum(axis=1) / self.n_test.sum(axis=1)
+
+    def weighted_splits(self, values: Array) -> Array:
+        """Return finite values of splits, each times its share of the test rows.
+
+        The plain mean of these is the mean over all test rows.
+        """
+        is_finite = np.isfinite(values)
+        weights = self.n_test[is_finite]
+        if not weights.size:
+            return weights
+        return values[is_finite] * weights / weights.mean()
+
+
+def _grids(
+    results: Iterable[FitResult], names: Sequence[str], n_folds: int
+) -> dict[str, _Grid]:
+    """Arrange the fits of the comparison in a grid for every contestant."""
+    fits = [
+        result
+        for result in results
+        if result.experiment == REPEATED_FOLDS
+        and result.failure is None
+        and result.method in names
+    ]
+    n_repeats = 1 + max((fit.repeat for fit in fits), default=-1)
+    grids = {name: _Grid.empty(n_repeats, n_folds) for name in names}
+    for fit in fits:
+        grids[fit.method].add(fit)
+    return grids
+
+
 def summarize_comparison(
     results: Iterable[FitResult], contestants: Sequence[Contestant], n_folds: int
 ) -> ComparisonSummary:
     """Return scores and differences of all contestants in the comparison."""
     grids = _grids(results, [contestant.name for contestant in contestants], n_folds)
     repeats = {
-        (name, measure): _repeat_values(grid, measure)
+        (name, measure): grid.by_repeat(measure)
         for name, grid in grids.items()
         for measure in COMPARISON_MEASURES
     }
@@ -171,6 +237,7 @@ def summarize_comparison(
 
     scores = []
     for (name, measure), values in repeats.items():
+        # Without a baseline no contestant is worse than it.
         supervised = np.full(len(values), np.nan)
         if baseline is not None:
             supervised = repeats[baseline, measure]
@@ -179,13 +246,13 @@ def summarize_comparison(
         if score.mean is not None or measure == ERROR:
             scores.append(score)
 
-    rivals = []
-    for contestant in contestants:
-        method = contestant.method
-        if method.uses_unlabeled or method.is_outside:
-            rivals.append(contestant.name)
     differences = []
     if baseline is not None:
+        rivals = [
+            contestant.name
+            for contestant in contestants
+            if contestant.method.uses_unlabeled or contestant.method.is_outside
+        ]
         for measure in COMPARISON_MEASURES:
             differences += _differences(measure, rivals, grids, baseline)
     return ComparisonSummary(baseline, tuple(scores), tuple(differences), best, repeats)
@@ -200,6 +267,7 @@ def _best_contestants(
     for contestant in by_rank:
         has_values = _rank(repeats, contestant.name)[0] < inf
         if has_values:
+            # The first contestant of a method is its best.
             best.setdefault(contestant.method.name, contestant.name)
     return best
 
@@ -224,59 +292,12 @@ def overlap(n_folds: int) -> float:
     return 1 / (n_folds - 1)
 
 
-def _grids(
-    results: Iterable[FitResult], names: Sequence[str], n_folds: int
-) -> dict[str, Grid]:
-    """Arrange the fits of the comparison in a grid for every contestant."""
-    fits = [
-        result
-        for result in results
-        if result.experiment == REPEATED_FOLDS
-        and result.failure is None
-        and result.method in names
-    ]
-    n_repeats = 1 + max((fit.repeat for fit in fits), default=-1)
-    keys = (*COMPARISON_MEASURES, _N_TEST)
-    grids: dict[str, Grid] = {
-        name: {key: np.full((n_repeats, n_folds), np.nan) for key in keys}
-        for name in names
-    }
-    for fit in fits:
-        split = (fit.repeat, fit.part)
-        grid = grids[fit.method]
-        grid[_N_TEST][split] = fit.n_test
-        for measure in COMPARISON_MEASURES:
-            grid[measure][split] = fit.number(measure)
-    return grids
-
-
-def _repeat_values(grid: Grid, measure: str) -> Array:
-    """Return the value of every repeat, NaN for an incomplete one.
-
-    Folds are weighted by their test rows, so that every row counts the same.
-    """
-    n_test = grid[_N_TEST]
-    return (n_test * grid[measure]).sum(axis=1) / n_test.sum(axis=1)
-
-
 def _finite(values: Array) -> Array:
     return values[np.isfinite(values)]
 
 
-def _weighted(values: Array, n_test: Array) -> Array:
-    """Return the finite values of splits, weighted by their test rows.
-
-    The plain mean of the weighted values is the mean over all test rows.
-    """
-    is_finite = np.isfinite(values)
-    weights = n_test[is_finite]
-    if not weights.size:
-        return weights
-    return values[is_finite] * weights / weights.mean()
-
-
 def _score(
-    name: str, measure: str, values: Array, supervised: Array, grid: Grid
+    name: str, measure: str, values: Array, supervised: Array, grid: _Grid
 ) -> Score:
     """Score a contestant by its values and the supervised ones, by repeat."""
     complete = _finite(values)
@@ -284,53 +305,79 @@ def _score(
         return Score(name, measure, None, None, None, repeats=0)
     mean = float(complete.mean())
 
-    # Relative to values above 1, and absolute below, as rounding errors are.
-    excess = (values - supervised) / np.maximum(1, np.abs(supervised))
-    excess = _finite(COMPARISON_MEASURES[measure].sign * excess)
-    share_worse = float((excess > _TIE_TOLERANCE).mean()) if excess.size else None
-
-    n_test = grid[_N_TEST]
-    n_folds = n_test.shape[1]
-    split_values = _weighted(grid[measure], n_test)
-    se = _statistics.corrected_standard_error(split_values, overlap(n_folds))
-    finite_se = se if isfinite(se) else None
-    score = Score(name, measure, mean, finite_se, share_worse, len(complete))
+    # The correction for training sets that overlap is one of splits, not of repeats.
+    split_values = grid.weighted_splits(grid.values[measure])
+    se = _statistics.corrected_standard_error(split_values, overlap(grid.n_folds))
+    score = Score(
+        method=name,
+        measure=measure,
+        mean=mean,
+        se=se if isfinite(se) else None,
+        share_worse_than_supervised=_share_worse(measure, values, supervised),
+        repeats=len(complete),
+    )
     if measure != ERROR:
         return score
 
-    n_rows = int(np.nanmax(n_test.sum(axis=1)))
+    # Every complete repeat tests the same rows; an incomplete one sums to NaN.
+    n_rows = int(np.nanmax(grid.n_test.sum(axis=1)))
     # Rounding may put the mean of an error just outside of 0 to 1.
     n_wrong = min(max(mean, 0.0), 1.0) * n_rows
     low, high = error_interval(n_wrong, n_rows)
     return replace(score, low=low, high=high, n_rows=n_rows)
 
 
+def _share_worse(measure: str, values: Array, supervised: Array) -> float | None:
+    """Return the share of repeats in which values are worse than the supervised ones.
+
+    None if no repeat has both.
+    """
+    # Relative to values above 1, and absolute below, as rounding errors are.
+    excess = (values - supervised) / np.maximum(1, np.abs(supervised))
+    excess = _finite(COMPARISON_MEASURES[measure].sign * excess)
+    if not excess.size:
+        return None
+    return float((excess > _TIE_TOLERANCE).mean())
+
+
 def _differences(
-    measure: str, rivals: Sequence[str], grids: Mapping[str, Grid], baseline: str
+    measure: str, rivals: Sequence[str], grids: Mapping[str, _Grid], baseline: str
 ) -> list[Difference]:
     """Test the differences of all rivals from the baseline, fold by fold."""
-    supervised = grids[baseline][measure]
-    ratio = overlap(n_folds=supervised.shape[1])
+    supervised = grids[baseline]
+    ratio = overlap(supervised.n_folds)
     paired = {}
     for name in rivals:
-        values = grids[name][measure] - supervised
-        values = _weighted(values, grids[name][_N_TEST])
+        grid = grids[name]
+        values = grid.values[measure] - supervised.values[measure]
+        values = grid.weighted_splits(values)
+        # A test needs two values.
         if len(values) > 1:
             paired[name] = values
-    p_values = [
-        _statistics.corrected_t_test(values, ratio)[1] for values in paired.values()
-    ]
+
+    p_values = []
+    for values in paired.values():
+        _, p = _statistics.corrected_t_test(values, ratio)
+        p_values.append(p)
+    corrected = _statistics.holm(p_values)
 
     differences = []
-    corrected = _statistics.holm(p_values)
     tested = zip(paired.items(), p_values, corrected, strict=True)
     for (name, values), p, p_holm in tested:
         # The interval has the level that Holm's method gives this test: it excludes
         # zero exactly where the corrected p-value is below the common level.
         level = LEVEL * p / p_holm if p_holm else LEVEL
         low, high = _statistics.mean_interval(values, 1 - level, ratio)
-        mean = float(values.mean())
-        differences.append(Difference(name, measure, mean, low, high, p, p_holm))
+        difference = Difference(
+            method=name,
+            measure=measure,
+            difference=float(values.mean()),
+            low=low,
+            high=high,
+            p=p,
+            p_holm=p_holm,
+        )
+        differences.append(difference)
     return differences
 
 
@@ -384,32 +431,43 @@ def split_curve_points(
     ]
     points = []
     for curve in VARIED_COUNTS:
+        # Also of failed fits: a split whose fits all failed is one of the curve.
         split_numbers = {
             result.repeat for result in results if result.experiment == curve
         }
         n_splits = 1 + max(split_numbers, default=-1)
-        if curve == UNLABELED_CURVE:
-            compared_size = settings.n_unlabeled
-            n_compared = n_splits
-        else:
-            compared_size = settings.size.n_labeled
-            n_compared = 0 if settings.is_capped else n_splits
-
-        # Fits by contestant and size. The point of the comparison takes the same splits
-        # as the others, not all of them.
-        groups: dict[tuple[str, int], list[FitResult]] = defaultdict(list)
-        for result in fitted:
-            if result.experiment == curve:
-                groups[result.method, result.part].append(result)
-            elif result.experiment == REPEATED_FOLDS:
-                split = result.repeat * settings.folds + result.part
-                if split < n_compared:
-                    groups[result.method, compared_size].append(result)
-
+        groups = _fits_by_size(fitted, curve, n_splits, settings)
         order = sorted(groups, key=lambda key: (methods.index(key[0]), key[1]))
         for key in order:
             points += [_point(curve, name, groups[key]) for name in CURVE_MEASURES]
     return points
+
+
+def _fits_by_size(
+    fitted: Iterable[FitResult], curve: str, n_splits: int, settings: ComparisonSettings
+) -> dict[tuple[str, int], list[FitResult]]:
+    """Return the fits of a curve by contestant and size, those of the comparison too.
+
+    The comparison may have more splits than a curve: only those that the curve has
+    count, so that all its points are means over the same splits.
+    """
+    if curve == UNLABELED_CURVE:
+        compared_size = settings.n_unlabeled
+        has_compared_point = True
+    else:
+        compared_size = settings.size.n_labeled
+        # Otherwise that point has more unlabeled rows than the others.
+        has_compared_point = not settings.is_capped
+
+    groups: dict[tuple[str, int], list[FitResult]] = defaultdict(list)
+    for result in fitted:
+        if result.experiment == curve:
+            groups[result.method, result.part].append(result)
+        elif result.experiment == REPEATED_FOLDS and has_compared_point:
+            split = result.repeat * settings.folds + result.part
+            if split < n_splits:
+                groups[result.method, compared_size].append(result)
+    return groups
 
 
 def _point(curve: str, measure: str, fits: Sequence[FitResult]) -> SplitCurvePoint:

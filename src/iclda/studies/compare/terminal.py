@@ -79,6 +79,11 @@ def _without_style(text: str, kind: str) -> str:
     return text
 
 
+# Two spaces, a mark and a space stand in front of the subject of a remark.
+_WIDTH_BEFORE_SUBJECT = 4
+_SPACES_AFTER_SUBJECT = 2
+
+
 @dataclass(frozen=True)
 class Terminal:
     """Terminal output: line width, and functions that word and color parts of a line.
@@ -96,20 +101,24 @@ class Terminal:
         width = max(self.width - indent, _MIN_WRAP_WIDTH)
         lines = []
         for text in texts:
-            lines += wrap(printable(self.word(text)), width)
+            worded = self.word(text)
+            lines += wrap(printable(worded), width)
         return [" " * indent + line for line in lines]
 
 
 def remark_lines(remarks: Sequence[Remark], terminal: Terminal) -> list[str]:
     """Format every remark: its mark, its subject, and its text in a column."""
-    # Two spaces, a mark, a space, the longest subject, two spaces.
-    indent = 6 + max(len(remark.subject) for remark in remarks)
+    longest_subject = max(len(remark.subject) for remark in remarks)
+    subject_width = longest_subject + _SPACES_AFTER_SUBJECT
+    indent = _WIDTH_BEFORE_SUBJECT + subject_width
     lines = ["Before comparing"]
     for remark in remarks:
         first, *rest = terminal.wrap([remark.text], indent)
         mark = terminal.style(_MARKS[remark.level], remark.level)
-        subject = remark.subject.ljust(indent - 4)
-        lines += [f"  {mark} {subject}{first[indent:]}", *rest]
+        subject = remark.subject.ljust(subject_width)
+        # Mark and subject stand where the first line of the text is indented.
+        lines.append(f"  {mark} {subject}{first[indent:]}")
+        lines += rest
     return lines
 
 
@@ -124,19 +133,20 @@ def protocol(settings: ComparisonSettings) -> list[Text]:
     if settings.is_capped:
         sentences.append(_CAPPED_CURVES)
 
-    shrinkage = settings.shrinkage
-    how = say(
-        _SHRINKAGES.get(shrinkage, _OTHER_SHRINKAGES),
-        numbers=shrinkage.replace(",", ", "),
-    )
     values = {
         **vars(settings),
         "n_kept": settings.n_kept,
         "most": MAX_CURVE_UNLABELED_ROWS,
         "names": and_list(settings.left_out),
-        "how": how,
+        "how": _about_shrinkages(settings.shrinkage),
     }
     return [say(sentence, **values) for sentence in sentences]
+
+
+def _about_shrinkages(shrinkages: str) -> Text:
+    """Explain the shrinkages of the settings, which are separated by commas."""
+    sentence = _SHRINKAGES.get(shrinkages, _OTHER_SHRINKAGES)
+    return say(sentence, numbers=shrinkages.replace(",", ", "))
 
 
 def score_lines(summary: ComparisonSummary, terminal: Terminal) -> list[str]:
@@ -158,19 +168,29 @@ def _table_lines(
     summary: ComparisonSummary, measures: Sequence[str], terminal: Terminal
 ) -> list[str]:
     """Format a line for every contestant, below a line of headings."""
-    headings = [COMPARISON_MEASURES[name].heading for name in measures]
-    rows = [["", *headings, "worse in"]]
-    for name in ranked(summary):
-        numbers = {m: number_text(summary.mean(name, m), m) for m in measures}
-        numbers[ERROR] += f" ({interval_text(summary.score(name, ERROR))})"
+    names = ranked(summary)
+    measure_headings = [COMPARISON_MEASURES[measure].heading for measure in measures]
+    headings = ["", *measure_headings, "worse in"]
+    rows = [headings]
+    for name in names:
+        numbers = {}
+        for measure in measures:
+            mean = summary.mean(name, measure)
+            numbers[measure] = number_text(mean, measure)
+        interval = interval_text(summary.score(name, ERROR))
+        numbers[ERROR] += f" ({interval})"
         rows.append([name, *numbers.values(), worse_text(summary, name)])
 
-    sides = "l" + "r" * (len(rows[0]) - 1)
-    lines = []
-    for row, line in zip(rows, page.align(rows, sides), strict=True):
-        verdict = summary.verdict(row[0], ERROR)
-        styled = f"  {terminal.style(verdict, verdict)}" if verdict else ""
-        lines.append(f"  {line}{styled}")
+    # Names are aligned on the left, numbers on the right.
+    sides = "l" + "r" * (len(headings) - 1)
+    heading_line, *number_lines = page.align(rows, sides)
+    lines = [f"  {heading_line}"]
+    for name, number_line in zip(names, number_lines, strict=True):
+        line = f"  {number_line}"
+        verdict = summary.verdict(name, ERROR)
+        if verdict:
+            line += f"  {terminal.style(verdict, verdict)}"
+        lines.append(line)
     return lines
 
 
@@ -184,10 +204,14 @@ def ranked(summary: ComparisonSummary) -> list[str]:
     """Return the supervised contestants, then the others, by error and Brier score."""
 
     def key(name: str) -> tuple[bool, tuple[float, ...]]:
+        is_rival = not name.startswith(SUPERVISED)
         # The rank of a contestant has its Brier score first.
-        return not name.startswith(SUPERVISED), summary.rank(name)[::-1]
+        by_error_first = summary.rank(name)[::-1]
+        return is_rival, by_error_first
 
-    return sorted(dict.fromkeys(score.method for score in summary.scores), key=key)
+    # Every contestant once, ties in the order in which they were compared.
+    names = dict.fromkeys(score.method for score in summary.scores)
+    return sorted(names, key=key)
 
 
 def interval_text(score: Score | None) -> str:
@@ -270,7 +294,8 @@ def fit_command(comparison: Comparison) -> str:
     if not chosen.method.is_outside:
         hints.append(Hint("shrinkage", chosen.shrinkage or 0))
 
-    parts: list[str | Hint] = [f"iclda fit {shlex.quote(settings.sources[0].path)}"]
+    data = shlex.quote(settings.sources[0].path)
+    parts: list[str | Hint] = [f"iclda fit {data}"]
     for hint in hints:
         parts += [" ", hint]
     return Text(*parts)

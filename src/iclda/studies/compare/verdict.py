@@ -195,23 +195,17 @@ def decide(
         kind = _kind(summary, chosen)
         key = kind
 
-    values: dict[str, Any] = {
-        "name": title_of(chosen),
+    values = {
+        **_facts(summary, advice),
         "now": " for now" if kind == UNCLEAR else "",
-        "expected": _expected_error(summary, advice),
         "base": learned.sentence,
-        "supervised": supervised_name(summary),
-        "fewer": _fewer_wrong(summary, chosen.name),
-        "brier": _mean(summary, chosen.name, BRIER),
-        "brier_supervised": _mean(summary, summary.baseline, BRIER),
-        "n_rows": advice.n_rows,
-        "standing": _LOWEST_LOSS if chosen == advice.lowest else _SAFEST,
         "majority": confusion.base.majority if confusion else "",
     }
     why: str = say(_REASONS[key], **values)
     if learned.level == UNCLEAR:
         why = f"{why} {learned.sentence}"
     sentence = why
+    # If nothing was learned, the reason says what to expect.
     if kind != NOTHING_LEARNED:
         sentence = f"{say(_USE, **values)} {why}"
     if n_kept is not None:
@@ -226,6 +220,21 @@ def decide(
         learned=learned.level,
         base=learned.sentence,
     )
+
+
+def _facts(summary: ComparisonSummary, advice: Recommendation) -> dict[str, Any]:
+    """Return what the sentences say about the recommended contestant, by field."""
+    chosen = advice.chosen
+    return {
+        "name": title_of(chosen),
+        "expected": _expected_error(summary, advice),
+        "supervised": supervised_name(summary),
+        "fewer": _fewer_wrong(summary, chosen.name),
+        "brier": _mean(summary, chosen.name, BRIER),
+        "brier_supervised": _mean(summary, summary.baseline, BRIER),
+        "n_rows": advice.n_rows,
+        "standing": _LOWEST_LOSS if chosen == advice.lowest else _SAFEST,
+    }
 
 
 def _judge_learning(
@@ -247,11 +256,15 @@ def _judge_learning(
     level = base_rate.judge(error, high, brier)
 
     # Something was learned if any other contestant clearly beats it.
-    errors = [score for score in summary.scores if score.measure == ERROR]
-    highs = [score.high for score in errors if score.high is not None]
+    highs = [
+        score.high
+        for score in summary.scores
+        if score.measure == ERROR and score.high is not None
+    ]
     if level == NOTHING_LEARNED and min(highs, default=1.0) < base_rate.error:
         level = UNCLEAR
 
+    # Two levels have a second sentence, for special cases.
     key = level
     if level == UNCLEAR and error >= base_rate.error:
         key = _NO_BETTER
@@ -272,12 +285,14 @@ def _kind(summary: ComparisonSummary, chosen: Contestant) -> str:
     """Return the kind of the verdict, by clear differences from the baseline."""
     uses_unlabeled = chosen.method.uses_unlabeled
     error_verdict = summary.verdict(chosen.name, ERROR)
-    verdicts = {error_verdict, summary.verdict(chosen.name, BRIER)}
+    brier_verdict = summary.verdict(chosen.name, BRIER)
+    verdicts = (error_verdict, brier_verdict)
     # Fewer wrong rows with clearly worse probabilities, or the reverse, are unclear.
     if "better" in verdicts and "worse" not in verdicts:
         if not uses_unlabeled:
             return OUTSIDE
-        return HELPS if error_verdict else SHARPENS
+        return HELPS if error_verdict == "better" else SHARPENS
+
     rivals = {difference.method for difference in summary.differences}
     are_all_worse = all(_is_worse(summary, name) for name in rivals)
     if rivals and are_all_worse and not uses_unlabeled:
@@ -307,6 +322,7 @@ def _fewer_wrong(summary: ComparisonSummary, name: str) -> str:
     difference = summary.difference(name, ERROR)
     if difference is None or difference.high > 0:
         return "fewer rows wrong"
+    # The difference is negative: its upper end is the smallest gain.
     least = -100 * difference.high
     most = -100 * difference.low
     return f"{least:.1f} to {most:.1f} percentage points fewer wrong, 95 % interval"
@@ -323,9 +339,13 @@ def title_of(contestant: Contestant) -> str:
     method = contestant.method
     if method.is_outside:
         return method.title
-    return f"{method.title}{contestant.name.removeprefix(method.name)}"
+    # What follows the name of the method is its shrinkage.
+    shrinkage = contestant.name.removeprefix(method.name)
+    return f"{method.title}{shrinkage}"
 
 
 def supervised_name(summary: ComparisonSummary) -> str:
     """Return the name of the supervised contestant in a sentence."""
-    return f"supervised LDA{(summary.baseline or '').removeprefix(SUPERVISED)}"
+    baseline = summary.baseline or ""
+    shrinkage = baseline.removeprefix(SUPERVISED)
+    return f"supervised LDA{shrinkage}"

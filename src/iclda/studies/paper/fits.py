@@ -23,27 +23,15 @@ from ..._core.problem import Problem, summarize_labeled
 from ..._core.solvers.alternate import start_scores
 from ..._core.solvers.held import hold_all
 from ..._core.solvers.implicit import maximize_labeled_likelihood
+from ..._estimators.base import LinearGaussianClassifier
 from ..._estimators.linear_model import gaussian_model_of
 from ..._rows.memory import MemoryRows
 from ...methods import COMPARED, find_method
 from ..measures import Predictions
 from . import design
 
-# Methods without a fit if there is a direction in which no labeled row differs from its
-# class mean. They are given a little shrinkage then.
-_NEED_SPREAD = ("MCLDA", "MCPLDA", "MCLDA-likelihood")
+# The shrinkage of a method that has no fit without any.
 _LITTLE_SHRINKAGE = 1e-3
-# Methods whose fit needs the rows themselves, not only the sums of a ``Problem``.
-_NEED_ROWS = (
-    "STLDA",
-    "AVLDA",
-    "LS",
-    "ICLS",
-    "ICLS-projected",
-    "SLLS",
-    "SLLS-soft",
-    "SDA",
-)
 # Parameters of the paper's methods that differ from the defaults of the classifiers.
 _PARAMETERS: dict[str, dict[str, Any]] = {
     "MCLDA": {"variant": "symmetric"},
@@ -98,6 +86,7 @@ def fit_published_em(
     # By how much the second subtraction moves the rows, in whitened coordinates.
     shift = problem.whitening.transform @ feature_means
     log_priors = np.log(problem.labeled.counts / problem.labeled.weight)
+    # The first E step is that of the supervised fit.
     scores = _without_half(start_scores(problem), log_priors)
     rows = hold_all(problem)
     point = problem.labeled_point
@@ -105,10 +94,12 @@ def fit_published_em(
         used_scores = scores
         point_before = point
         point = rows.soft_labels(used_scores).point
-        has_converged = np.abs(point - point_before).max() < _PUBLISHED_EM_TOL
-        if has_converged or smallest_eigenvalue(point) <= FLOOR:
+        change = np.abs(point - point_before).max()
+        is_at_floor = smallest_eigenvalue(point) <= FLOOR
+        if change < _PUBLISHED_EM_TOL or is_at_floor:
             break
-        scores = _without_half(problem.posterior_scores(point), np.log(point[:, 0]))
+        log_class_weights = np.log(point[:, 0])
+        scores = _without_half(problem.posterior_scores(point), log_class_weights)
         scores[:, 0] -= scores[:, 1:] @ shift
     return problem.model_of(point, problem.rule_of(used_scores, is_soft=True))
 
@@ -125,23 +116,29 @@ def fit_method(method: str, rows: CellRows) -> Any:
 
     Returns ``Gaussians``, or a fitted classifier without a density. Most methods are
     fitted to the problem that they share: if each called ``fit``, which checks the rows
-    and sums their moments anew, a cell would take twice as long.
+    and sums their moments, a cell would take twice as long.
     """
     problem = rows.problem
+    if method == design.PUBLISHED_EM:
+        return fit_published_em(problem)
     if method == design.ORACLE:
         problem = _with_all_labels(rows)
         method = design.BASELINE
-    if method in _NEED_SPREAD and problem.labeled_rank < problem.whitening.rank:
-        # Some splits of SPECT have a column that is constant in the labeled rows.
-        problem = replace(problem, shrinkage=_LITTLE_SHRINKAGE)
-    if method == design.PUBLISHED_EM:
-        return fit_published_em(problem)
 
     classifier = _unfitted_classifier(method)
-    if method in _NEED_ROWS:
+    has_density = isinstance(classifier, LinearGaussianClassifier)
+    # A problem has sums of the labeled rows, but not the rows themselves. Without a
+    # density, predictions need the fitted classifier.
+    if not has_density or classifier._needs.labeled_rows:
         fitted = clone(classifier).fit(rows.rows, rows.y)
         model = gaussian_model_of(fitted)
         return fitted if model is None else model.gaussians
+
+    # A covariance of the labeled rows alone is singular if they do not vary in some
+    # direction: some splits of SPECT have a column that is constant in them.
+    needs_spread = classifier._needs.labeled_covariance
+    if needs_spread and problem.labeled_rank < problem.whitening.rank:
+        problem = replace(problem, shrinkage=_LITTLE_SHRINKAGE)
     if method == "ICLDA":
         # Random starts of the search depend on the seed of the study.
         limits = classifier._limits_of(problem)
@@ -178,13 +175,23 @@ def predict_rows(model: Any, X: Array, codes: AnyArray, rows: CellRows) -> Predi
     or a fitted classifier, which has none.
     """
     if not isinstance(model, Gaussians):
-        return Predictions(codes, model.predict(X) != codes, model.predict_proba(X))
+        return Predictions(
+            truth=codes,
+            is_wrong=model.predict(X) != codes,
+            probabilities=model.predict_proba(X),
+        )
+    # The log of prior x density, of every row in every class.
     joint = model.log_joint(X)
     joint_labeled = model.log_joint(rows.X)
     return Predictions(
         truth=codes,
         is_wrong=joint.argmax(axis=1) != codes,
         probabilities=softmax(joint, axis=1),
-        log_likelihood=joint[np.arange(len(codes)), codes],
-        log_likelihood_labeled=joint_labeled[np.arange(len(rows.codes)), rows.codes],
+        log_likelihood=_of_class(joint, codes),
+        log_likelihood_labeled=_of_class(joint_labeled, rows.codes),
     )
+
+
+def _of_class(values: Array, codes: AnyArray) -> Array:
+    """Return the value (n,) of every row in its class, from values (n, K)."""
+    return values[np.arange(len(codes)), codes]

@@ -54,9 +54,10 @@ def read_cells() -> dict[tuple[str, str, str], PublishedMean]:
     cells = {}
     for line in _read_lines("tables.csv"):
         key = line["dataset"], line["method"], line["measure"]
-        sd = float(line["sd"])
         # The paper prints standard deviations over its repeats.
-        cells[key] = PublishedMean(float(line["mean"]), sd / sqrt(TABLE_REPEATS), sd)
+        sd = float(line["sd"])
+        se = sd / sqrt(TABLE_REPEATS)
+        cells[key] = PublishedMean(float(line["mean"]), se, sd)
     return cells
 
 
@@ -65,7 +66,8 @@ def read_points() -> dict[tuple[str, int, str, str], PublishedMean]:
     """Read the curves, by data set, number of unlabeled rows, column and measure."""
     points = {}
     for line in _read_lines("curves.csv"):
-        key = line["dataset"], int(line["n_unlabeled"]), line["method"], line["measure"]
+        n_unlabeled = int(line["n_unlabeled"])
+        key = line["dataset"], n_unlabeled, line["method"], line["measure"]
         points[key] = PublishedMean(float(line["mean"]), float(line["se"]))
     return points
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._core import AnyArray
+from ..._core import AnyArray, Array
 from ...datasets import BENCHMARKS, make_gaussians, make_violated_gaussians
 from ...methods import find_method
 from ...plots._decision_boundary import DecisionBoundaryDisplay
@@ -78,22 +78,24 @@ def draw_everything(out: Path) -> dict[str, Any]:
     figure.
     """
     reproduction = _read_reproduction(out)
+    cells = reproduction.cells
+    points = reproduction.points
     figures = draw_all_figures(reproduction)
     for name, figure in figures.items():
         page.save(figure, out / "figures" / name)
-    cells_text = page.records_csv(TableCell, reproduction.cells)
+    cells_text = page.records_csv(TableCell, cells)
     page.write_texts(out / "tables", {"cells.csv": cells_text})
-    points_text = page.records_csv(ReproducedPoint, reproduction.points)
+    points_text = page.records_csv(ReproducedPoint, points)
     page.write_texts(out / "curves", {"points.csv": points_text})
     report = render_report(reproduction, figures)
     [report_path] = page.write_texts(out, {"report.html": report})
-    failures = [result.failure for result in reproduction.results]
+    failed = [result for result in reproduction.results if result.failure is not None]
     return {
         "report": str(report_path),
-        "cells": [vars(cell) for cell in reproduction.cells],
-        "points": [vars(point) for point in reproduction.points],
-        "incomplete": list(summary.find_gaps(reproduction.cells).values()),
-        "failed_fits": len(failures) - failures.count(None),
+        "cells": [vars(cell) for cell in cells],
+        "points": [vars(point) for point in points],
+        "incomplete": list(summary.find_gaps(cells).values()),
+        "failed_fits": len(failed),
         "seconds": reproduction.settings.seconds,
     }
 
@@ -120,6 +122,7 @@ def _own_sets(settings: StoredSettings) -> dict[str, str]:
 
     Nothing published is compared with these.
     """
+    # A user's own file may also hold the very numbers of the paper.
     return {
         name: f"{name} (own data)"
         for name, sha256 in settings.data.items()
@@ -150,6 +153,9 @@ def render_report(reproduction: Reproduction, figures: Mapping[str, Figure]) -> 
     errors = reproduction.means("error")
     losses = reproduction.means("nll")
     origins = settings.origins.items()
+    # Rows that an earlier run stored may have been made by other versions.
+    made_by = {result.versions for result in results if result.versions}
+    svgs = {name: page.to_inline_svg(figure, name) for name, figure in figures.items()}
     # The table of data sets describes those of the tables; curves name their own.
     shapes = {
         cell.dataset: settings.shapes[cell.dataset]
@@ -160,7 +166,7 @@ def render_report(reproduction: Reproduction, figures: Mapping[str, Figure]) -> 
         "settings": settings,
         "origins": [(f"{name} from", origin) for name, origin in origins],
         "own": sorted(_own_sets(settings)),
-        "made_by": sorted({result.versions for result in results if result.versions}),
+        "made_by": sorted(made_by),
         "cells": cells,
         "points": points,
         "far_cells": _furthest(cells),
@@ -169,9 +175,7 @@ def render_report(reproduction: Reproduction, figures: Mapping[str, Figure]) -> 
         "em": _em_pairs(errors),
         "errors": errors,
         "iclda": {"error": _above_lda(errors), "loss": _above_lda(losses)},
-        "figures": {
-            name: page.to_inline_svg(figure, name) for name, figure in figures.items()
-        },
+        "figures": svgs,
         "curves": {point.dataset: _curve_name(point.dataset) for point in points},
         "tables": [
             (name, measure, summary.arrange(cells, name))
@@ -218,20 +222,23 @@ def _em_pairs(errors: Means) -> list[dict[str, Any]]:
     """
     pairs = []
     for (dataset, method), defined in errors.items():
+        if method != "EMLDA":
+            continue
         cell = read_cells().get((dataset, "EMLDA", "error"))
         printed = cell.mean if cell else None
         # Without a run of the faulty EM, what the paper prints stands in for it.
         faulty = errors.get((dataset, design.PUBLISHED_EM), printed)
-        if method == "EMLDA" and faulty is not None:
-            pair = {
-                "dataset": dataset,
-                "defined": defined,
-                "faulty": faulty,
-                "printed": printed,
-                "lda": errors.get((dataset, design.BASELINE)),
-                "fall": faulty - defined,
-            }
-            pairs.append(pair)
+        if faulty is None:
+            continue
+        pair = {
+            "dataset": dataset,
+            "defined": defined,
+            "faulty": faulty,
+            "printed": printed,
+            "lda": errors.get((dataset, design.BASELINE)),
+            "fall": faulty - defined,
+        }
+        pairs.append(pair)
     return pairs
 
 
@@ -262,22 +269,31 @@ def draw_toy(seed: int) -> Figure:
     }
     figure, grid = page.new_figure(8.4, 6.0, len(problems), len(panels))
     figure.set_label("Labels that LDA, ICLDA and EMLDA give to rows")
+    # A row of panels for every problem, a column for every method.
     for row, (title, (name, make)) in zip(grid, problems.items(), strict=True):
         X, codes = make(_TOY_ROWS, rng_of(seed, "toy", name))
         y = _keep_first_labels(codes)
         for axes, (panel, (method, shares)) in zip(row, panels.items(), strict=True):
-            classifier = find_method(method).classifier()
-            with warnings.catch_warnings():
-                # With some seeds a fit may be degenerate, which the figure then shows.
-                warnings.simplefilter("ignore")
-                classifier.fit(X, y)
-            DecisionBoundaryDisplay.from_estimator(
-                classifier, X, y, responsibilities=shares, legend=False, ax=axes
-            )
-            axes.set(title=panel, xlabel="", ylabel="", xticks=[], yticks=[])
-            axes.spines[:].set_visible(False)
+            _draw_panel(axes, method, X, y, shares)
+            axes.set_title(panel)
         row[0].set_ylabel(title)
     return figure
+
+
+def _draw_panel(
+    axes: Axes, method: str, X: Array, y: AnyArray, responsibilities: str | None
+) -> None:
+    """Fit a method and draw its boundary, without numbers at the axes."""
+    classifier = find_method(method).classifier()
+    with warnings.catch_warnings():
+        # With some seeds a fit may be degenerate, which the figure then shows.
+        warnings.simplefilter("ignore")
+        classifier.fit(X, y)
+    DecisionBoundaryDisplay.from_estimator(
+        classifier, X, y, responsibilities=responsibilities, legend=False, ax=axes
+    )
+    axes.set(xlabel="", ylabel="", xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
 
 
 def _keep_first_labels(codes: AnyArray) -> AnyArray:
@@ -293,13 +309,15 @@ def _keep_first_labels(codes: AnyArray) -> AnyArray:
 def draw_curves(points: Iterable[ReproducedPoint], dataset: str) -> Figure:
     """Draw the measures of a data set against the number of unlabeled rows."""
     measures = design.TABLE_MEASURES
-    figure, grid = page.new_figure(4.7 * len(measures), 3.3, 1, len(measures))
+    n_panels = len(measures)
+    figure, grid = page.new_figure(4.7 * n_panels, 3.3, n_columns=n_panels)
     figure.set_label(
         f"Error and loss on {dataset} against the number of unlabeled rows"
     )
     points = [point for point in points if point.dataset == dataset]
     for axes, (name, measure) in zip(grid[0], measures.items(), strict=True):
-        _plot_curves(axes, [point for point in points if point.measure == name])
+        shown = [point for point in points if point.measure == name]
+        _plot_curves(axes, shown)
         axes.set(title=measure.axis, ylabel="")
     return figure
 
@@ -316,7 +334,8 @@ def _plot_curves(axes: Axes, points: Sequence[ReproducedPoint]) -> None:
         low = np.min(others)
         high = np.max(others)
         # Above the lines there is room for their names.
-        axes.set_ylim(low - 0.08 * (high - low), high + 0.3 * (high - low))
+        span = high - low
+        axes.set_ylim(low - 0.08 * span, high + 0.3 * span)
     display.plot(ax=axes)
     for method, line in display.lines_.items():
         published = [point.published_mean for point in points if point.method == method]

@@ -131,8 +131,10 @@ def run_cell(
 
 def _draw_toy_set(cell: Cell, seed: int) -> CodedSet:
     """Draw the rows of a toy problem, which differ from cell to cell."""
+    draw = _TOYS[cell.dataset]
+    # The last name keeps these random numbers apart from those of the split.
     names = cell.experiment, cell.dataset, cell.repeat, cell.part, "rows"
-    X, codes = _TOYS[cell.dataset](TOY_ROWS, rng_of(seed, *names), TOY_VARIANCE)
+    X, codes = draw(TOY_ROWS, rng_of(seed, *names), TOY_VARIANCE)
     return CodedSet(X, codes)
 
 
@@ -142,23 +144,29 @@ def run_study(study: Study, advance: Advance = show_nothing) -> None:
     Rows depend on seed and cell alone, not on ``jobs`` or the order of computation.
     """
     sets = load_sets((*study.tables, *study.curves), study.data_dir)
+    # A cell of the tables is a fold, one of the curves a number of unlabeled rows.
     folds = dict.fromkeys(study.tables, range(design.N_FOLDS))
     sizes = {name: _curve_sizes_of(name, sets) for name in study.curves}
-    cells = {
+    cells_by_experiment = {
         design.TABLES: cells_of(design.TABLES, folds, study.table_repeats),
         design.CURVES: cells_of(design.CURVES, sizes, study.curve_repeats),
     }
     # A run may be of one of the two experiments only.
-    plans = {name: (cells[name], study.methods) for name in cells if cells[name]}
+    plans = {
+        experiment: (cells, study.methods)
+        for experiment, cells in cells_by_experiment.items()
+        if cells
+    }
     run_experiments(design.KIND, study, sets, plans, run_cell, advance)
 
 
 def _curve_sizes_of(name: str, sets: Mapping[str, CodedSet]) -> list[int]:
     if name in design.TOYS:
-        return curve_sizes(TOY_ROWS, TOY_LABELED, 2)
-    n_rows, n_features = sets[name].X.shape
+        return curve_sizes(TOY_ROWS, TOY_LABELED, n_classes=2)
+    data = sets[name]
+    n_rows, n_features = data.X.shape
     n_labeled = design.n_labeled_of(n_features)
-    return curve_sizes(n_rows, n_labeled, sets[name].n_classes)
+    return curve_sizes(n_rows, n_labeled, data.n_classes)
 
 
 def run_experiments(
@@ -210,8 +218,10 @@ def _note_run(
     earlier = read_settings(store)
     shapes = {name: [*data.X.shape, data.n_classes] for name, data in sets.items()}
     origins = {name: data.origin for name, data in sets.items()}
+    # A command that is run again, to continue, is listed once.
+    commands = list(dict.fromkeys([*earlier.commands, settings.command]))
     store.note(
-        commands=list(dict.fromkeys([*earlier.commands, settings.command])),
+        commands=commands,
         versions=versions(),
         jobs=settings.jobs,
         shapes={**earlier.shapes, **shapes},

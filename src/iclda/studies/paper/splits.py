@@ -89,24 +89,28 @@ class CellSplit:
 def curve_sizes(n_rows: int, n_labeled: int, n_classes: int) -> list[int]:
     """Return the numbers 1, 2, 4, ... of unlabeled rows that leave rows to test."""
     # ``curve_split`` labels one row of each class more, and tests two of each at least.
-    n_unlabeled = n_rows - n_labeled - 3 * n_classes
-    return [2**k for k in range(_MAX_CURVE_POINTS) if 2**k <= n_unlabeled]
+    largest = n_rows - n_labeled - 3 * n_classes
+    sizes = [2**k for k in range(_MAX_CURVE_POINTS)]
+    return [size for size in sizes if size <= largest]
 
 
 def fold_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellSplit:
     """Test one fold, and label ``n_labeled`` other rows, at least 2 of each class."""
     # All folds of a repeat must come from the same division: its generator does not
     # depend on the fold.
-    names = (cell.experiment, cell.dataset, cell.repeat)
-    folds = _folds(codes, rng_of(seed, *names))
-    rng = rng_of(seed, *names, cell.part)
+    repeat_names = (cell.experiment, cell.dataset, cell.repeat)
+    folds = _folds(codes, rng_of(seed, *repeat_names))
     train = np.flatnonzero(folds != cell.part)
     test = np.flatnonzero(folds == cell.part)
+
+    rng = rng_of(seed, *repeat_names, cell.part)
     guaranteed = _draw_guaranteed(codes, train, rng)
     others = rng.permutation(np.setdiff1d(train, guaranteed))
+    # The same row may be guaranteed twice, and counts twice.
     n_more = max(0, n_labeled - len(guaranteed))
     labeled = np.concatenate([guaranteed, others[:n_more]])
-    return CellSplit(labeled, others[n_more:], test)
+    unlabeled = others[n_more:]
+    return CellSplit(labeled, unlabeled, test)
 
 
 def curve_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellSplit:
@@ -126,12 +130,12 @@ def curve_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellS
 
     # Set the guaranteed test rows aside before the unlabeled rows are taken.
     others = others[n_more:]
-    tested = np.concatenate(
-        [others[codes[others] == k][:GUARANTEED_ROWS] for k in classes]
-    )
+    tested_by_class = [others[codes[others] == k][:GUARANTEED_ROWS] for k in classes]
+    tested = np.concatenate(tested_by_class)
     others = others[~np.isin(others, tested)]
+    unlabeled = others[: cell.part]
     test = np.concatenate([tested, others[cell.part :]])
-    return CellSplit(labeled, others[: cell.part], test)
+    return CellSplit(labeled, unlabeled, test)
 
 
 def _draw_guaranteed(
@@ -143,10 +147,11 @@ def _draw_guaranteed(
     an inference: of the ways that were tried, this one fits best to the published
     errors of LDA on the two sets with ten labels and one rare class.
     """
-    classes = np.unique(codes)
-    return np.concatenate(
-        [rng.choice(rows[codes[rows] == k], GUARANTEED_ROWS) for k in classes]
-    )
+    drawn_by_class = []
+    for k in np.unique(codes):
+        rows_of_class = rows[codes[rows] == k]
+        drawn_by_class.append(rng.choice(rows_of_class, GUARANTEED_ROWS))
+    return np.concatenate(drawn_by_class)
 
 
 def _folds(codes: AnyArray, rng: np.random.Generator) -> AnyArray:
@@ -162,9 +167,13 @@ def _folds(codes: AnyArray, rng: np.random.Generator) -> AnyArray:
         rows = rng.permutation(np.flatnonzero(codes == k))
         dealt = rows[: GUARANTEED_ROWS * n_folds]
         folds[dealt] = np.arange(len(dealt)) % n_folds
+
     # Fill the folds up with the other rows, at random.
     sizes = np.bincount(folds[folds >= 0], minlength=n_folds)
-    full_sizes = n_rows // n_folds + (np.arange(n_folds) < n_rows % n_folds)
-    vacancies = np.repeat(np.arange(n_folds), np.maximum(full_sizes - sizes, 0))
+    # If the rows cannot be divided equally, the first folds get one row more.
+    n_extra = n_rows % n_folds
+    full_sizes = n_rows // n_folds + (np.arange(n_folds) < n_extra)
+    n_vacancies = np.maximum(full_sizes - sizes, 0)
+    vacancies = np.repeat(np.arange(n_folds), n_vacancies)
     folds[folds < 0] = rng.permutation(vacancies)
     return folds

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, isfinite, sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..._statistics import corrected_standard_error, corrected_t_test, holm
 from ...datasets import BENCHMARKS, find_benchmark
@@ -36,6 +36,8 @@ _LICENSES = (
     "CC BY 4.0: https://creativecommons.org/licenses/by/4.0/. "
     "The notices that come with the data are in iclda/datasets/data/LICENSES.md."
 )
+# The order of the curves of a data set.
+_MEASURE_ORDER = tuple(PAPER_MEASURES)
 # Stands for a number that the paper does not have.
 _NOT_PUBLISHED = PublishedMean()
 
@@ -76,12 +78,14 @@ def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
             mean, se = _mean_and_error(values)
             key = dataset, counterpart_of(method), measure
             published = read_cells().get(key, _NOT_PUBLISHED)
+            # ``se`` is that of independent values: the standard deviation follows.
+            sd = None if se is None else se * sqrt(len(values))
             cell = TableCell(
                 dataset=dataset,
                 method=method,
                 measure=measure,
                 mean=mean,
-                sd=None if se is None else se * sqrt(len(values)),
+                sd=sd,
                 repeats=len(values),
                 published_mean=published.mean,
                 published_sd=published.sd,
@@ -101,8 +105,9 @@ def repeat_values_by_method(
     """
     values: dict[Key, list[float]] = {}
     for result in results:
-        has_measure = measure in result.values or result.failure is not None
-        if result.experiment == design.TABLES and has_measure:
+        # A failed fit has no values: which measures its method has is unknown.
+        may_have_measure = measure in result.values or result.failure is not None
+        if result.experiment == design.TABLES and may_have_measure:
             values[result.dataset, result.method] = []
 
     for key, splits in _results_by_split(results, measure).items():
@@ -112,9 +117,15 @@ def repeat_values_by_method(
         for folds in folds_by_repeat.values():
             # Without one of its folds, a repeat is a mean over other rows.
             if len(folds) == design.N_FOLDS:
-                total = fsum(fold.n_test * fold.values[measure] for fold in folds)
-                values[key].append(total / sum(fold.n_test for fold in folds))
+                values[key].append(_mean_over_rows(folds, measure))
     return values
+
+
+def _mean_over_rows(folds: Sequence[FitResult], measure: str) -> float:
+    """Return the mean over the test rows of all folds."""
+    total = fsum(fold.n_test * fold.values[measure] for fold in folds)
+    n_rows = sum(fold.n_test for fold in folds)
+    return total / n_rows
 
 
 def _results_by_split(
@@ -124,7 +135,8 @@ def _results_by_split(
     splits: dict[Key, dict[_Split, FitResult]] = defaultdict(dict)
     for result in results:
         if result.experiment == design.TABLES and result.number(measure) is not None:
-            splits[result.dataset, result.method][result.repeat, result.part] = result
+            splits_of_key = splits[result.dataset, result.method]
+            splits_of_key[result.repeat, result.part] = result
     return splits
 
 
@@ -144,6 +156,7 @@ def _rank(key: Key) -> tuple[str, int, str]:
 
 def find_gaps(cells: Sequence[TableCell]) -> dict[Key, str]:
     """Return a sentence for each cell that lacks repeats of its data set."""
+    # The method with the most repeats says how many its data set has.
     n_repeats: dict[str, int] = defaultdict(int)
     for cell in cells:
         n_repeats[cell.dataset] = max(n_repeats[cell.dataset], cell.repeats)
@@ -193,34 +206,46 @@ def compare_with_baseline(
     splits = _results_by_split(results, measure)
     comparisons = []
     for dataset, method in sorted(splits, key=lambda key: (key[0].casefold(), key[1])):
+        # The oracle is not a rival: it knows labels that the others do not.
+        if method in (design.BASELINE, design.ORACLE):
+            continue
         fits = splits[dataset, method]
         baseline = splits.get((dataset, design.BASELINE), {})
         shared = sorted(fits.keys() & baseline.keys())
-        # The oracle is not a rival: it knows labels that the others do not.
-        if method in (design.BASELINE, design.ORACLE) or len(shared) < 2:
-            continue
-        differences = []
-        test_shares = []
-        for split in shared:
-            fit = fits[split]
-            value = fit.values[measure]
-            differences.append(value - baseline[split].values[measure])
-            test_shares.append(fit.n_test / (fit.n_labeled + fit.n_unlabeled))
-        n_splits = len(shared)
-        # The test corrects for training sets that overlap, by the ratio of test rows to
-        # training rows.
-        t, p = corrected_t_test(differences, fsum(test_shares) / n_splits)
-        difference = fsum(differences) / n_splits
-        comparison = PairedComparison(
-            dataset, method, measure, difference, t, p, n_splits
-        )
-        comparisons.append(comparison)
+        # A test needs two differences.
+        if len(shared) > 1:
+            pairs = [(fits[split], baseline[split]) for split in shared]
+            comparisons.append(_compare_pairs(pairs, measure))
 
     adjusted = holm([comparison.p for comparison in comparisons])
     return {
         (comparison.dataset, comparison.method): replace(comparison, p_holm=p)
         for comparison, p in zip(comparisons, adjusted, strict=True)
     }
+
+
+def _compare_pairs(
+    pairs: Sequence[tuple[FitResult, FitResult]], measure: str
+) -> PairedComparison:
+    """Compare the fits of a method with those of LDA to the same splits."""
+    differences = [
+        fit.values[measure] - baseline.values[measure] for fit, baseline in pairs
+    ]
+    # The test corrects for training sets that overlap, by the ratio of test rows to
+    # training rows.
+    test_shares = [fit.n_test / (fit.n_labeled + fit.n_unlabeled) for fit, _ in pairs]
+    n_splits = len(pairs)
+    t, p = corrected_t_test(differences, fsum(test_shares) / n_splits)
+    fit, _ = pairs[0]
+    return PairedComparison(
+        dataset=fit.dataset,
+        method=fit.method,
+        measure=measure,
+        difference=fsum(differences) / n_splits,
+        t=t,
+        p=p,
+        n_splits=n_splits,
+    )
 
 
 def arrange(
@@ -232,11 +257,9 @@ def arrange(
     }
     datasets = {dataset for dataset, _ in cells_by_key}
     methods = {method for _, method in cells_by_key}
-    return (
-        sorted(datasets, key=lambda name: (name.casefold(), name)),
-        sorted(methods, key=design.method_rank),
-        cells_by_key,
-    )
+    ordered_datasets = sorted(datasets, key=lambda name: (name.casefold(), name))
+    ordered_methods = sorted(methods, key=design.method_rank)
+    return ordered_datasets, ordered_methods, cells_by_key
 
 
 def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
@@ -284,40 +307,43 @@ class ReproducedPoint:
     z: float | None
 
 
+class _PointKey(NamedTuple):
+    """What tells the points of the curves apart."""
+
+    dataset: str
+    measure: str
+    method: str
+    n_unlabeled: int
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """Sort key of points."""
+        return (
+            self.dataset.casefold(),
+            _MEASURE_ORDER.index(self.measure),
+            design.method_rank(self.method),
+            self.n_unlabeled,
+        )
+
+
 def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
     """Return the points of all curves.
 
     They are sorted by data set, measure, method and number of unlabeled rows.
     """
-    measures = list(PAPER_MEASURES)
-    # Values by repeat, for every point.
-    values: dict[tuple[str, str, str, int], dict[int, float]] = defaultdict(dict)
-    for result in results:
-        if result.experiment != design.CURVES:
-            continue
-        for measure in measures:
-            value = result.number(measure)
-            if value is not None:
-                key = result.dataset, measure, result.method, result.part
-                values[key][result.repeat] = value
-
-    def rank(key: tuple[str, str, str, int]) -> tuple[Any, ...]:
-        dataset, measure, method, n_unlabeled = key
-        method_rank = design.method_rank(method)
-        return dataset.casefold(), measures.index(measure), method_rank, n_unlabeled
-
+    values = _curve_values(results)
     points = []
-    for key in sorted(values, key=rank):
-        dataset, measure, method, n_unlabeled = key
+    for key in sorted(values, key=lambda key: key.rank):
         repeats = list(values[key].values())
         mean, se = _mean_and_error(repeats)
-        published_key = dataset, n_unlabeled, counterpart_of(method), measure
+        counterpart = counterpart_of(key.method)
+        published_key = key.dataset, key.n_unlabeled, counterpart, key.measure
         published = read_points().get(published_key, _NOT_PUBLISHED)
         point = ReproducedPoint(
-            dataset=dataset,
-            n_unlabeled=n_unlabeled,
-            method=method,
-            measure=measure,
+            dataset=key.dataset,
+            n_unlabeled=key.n_unlabeled,
+            method=key.method,
+            measure=key.measure,
             mean=mean,
             se=se,
             repeats=len(repeats),
@@ -327,6 +353,23 @@ def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
         )
         points.append(point)
     return points
+
+
+def _curve_values(
+    results: Iterable[FitResult],
+) -> dict[_PointKey, dict[int, float]]:
+    """Return the values of every point of the curves, by repeat."""
+    values: dict[_PointKey, dict[int, float]] = defaultdict(dict)
+    for result in results:
+        if result.experiment != design.CURVES:
+            continue
+        for measure in _MEASURE_ORDER:
+            value = result.number(measure)
+            if value is not None:
+                # The part of a cell of a curve is its number of unlabeled rows.
+                key = _PointKey(result.dataset, measure, result.method, result.part)
+                values[key][result.repeat] = value
+    return values
 
 
 # Benchmark sets.
