@@ -14,6 +14,7 @@ if _TYPE_CHECKING:
     from ._estimators.auto import AutoLDA
     from ._estimators.average import AverageLDA
     from ._estimators.diagnosis import NotConvergedWarning
+    from ._estimators.ensemble import SemiSupervisedEnsemble
     from ._estimators.expectation_maximization import ExpectationMaximizationLDA
     from ._estimators.graph_regularized import SemiSupervisedDiscriminantAnalysis
     from ._estimators.implicitly_constrained import ImplicitlyConstrainedLDA

@@ -217,10 +217,21 @@ def _expected_pairs(columns: Iterable[AnyArray], n_rows: int) -> float:
     return chance * n_rows * (n_rows - 1) / 2
 
 
-def merge_copies(
-    rows: Array, codes: AnyArray, weights: Array
-) -> tuple[Array, AnyArray, Array]:
-    """Return distinct labeled rows, their codes, and the weights of all copies."""
+class DistinctRows(NamedTuple):
+    """Labeled rows without copies, their codes, and the weights of all copies.
+
+    ``positions`` has, for every row with its copies, the position of the row that
+    stayed.
+    """
+
+    rows: Array
+    codes: AnyArray
+    weights: Array
+    positions: AnyArray
+
+
+def merge_copies(rows: Array, codes: AnyArray, weights: Array) -> DistinctRows:
+    """Return every labeled row once."""
     # Adding 0.0 turns -0.0 into 0.0, so that equal numbers have equal bytes.
     cells = np.column_stack([codes, rows]) + 0.0
     keys = cells.view(np.dtype((np.void, cells.strides[0]))).ravel()
@@ -229,4 +240,5 @@ def merge_copies(
     # The first copy of a row stays, with the weights of all.
     kept = np.unique(first)
     summed_weights = np.bincount(first, weights)
-    return rows[kept], codes[kept], summed_weights[kept]
+    positions = np.searchsorted(kept, first)
+    return DistinctRows(rows[kept], codes[kept], summed_weights[kept], positions)

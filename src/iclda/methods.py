@@ -211,6 +211,18 @@ FITTED = (
         class_name="AverageLDA",
     ),
     Method(
+        name="ensemble",
+        paper_name="Ensemble",
+        title="the ensemble of averages in three views, logistic regression and trees",
+        sentence=(
+            "It weights averages in three views, logistic regression and a forest by "
+            "held-out labels."
+        ),
+        color="#b0004e",
+        module="ensemble",
+        class_name="SemiSupervisedEnsemble",
+    ),
+    Method(
         name="iclda-proportions",
         paper_name="ICLDA-proportions",
         title="implicitly constrained LDA with the class proportions of the labels",
@@ -437,6 +449,17 @@ BASELINES = (
         class_name="OutsideClassifier",
         uses_unlabeled=False,
     ),
+    Method(
+        name="sklearn-forest",
+        paper_name="sklearn-Forest",
+        title="scikit-learn's random forest",
+        sentence="It learns trees from the labeled rows alone; no boundary is linear.",
+        color="#2f7d32",
+        dash_lengths=(6, 1, 1, 1),
+        module="outside",
+        class_name="OutsideClassifier",
+        uses_unlabeled=False,
+    ),
 )
 
 # What ``iclda fit`` offers.
@@ -448,6 +471,7 @@ COMPARED = (*FITTED, *FURTHER, *BASELINES)
 # Methods from the safest to the riskiest, by their errors on many tables. Methods that
 # are not listed come last.
 FROM_THE_SAFEST = (
+    "ensemble",
     "average",
     "self-training",
     "pessimistic",

@@ -187,8 +187,9 @@ def _without_rows(model: Any) -> Any:
     model = copy.copy(model)
     if isinstance(model, Pipeline):
         model.steps = [(name, _without_rows(step)) for name, step in model.steps]
-    if hasattr(model, "_responsibilities_"):
-        model._responsibilities_ = None
+    for name in ("_responsibilities_", "held_out_probabilities_"):
+        if hasattr(model, name):
+            setattr(model, name, None)
     # AutoLDA holds the classifier that it chose.
     if hasattr(model, "estimator_"):
         model.estimator_ = _without_rows(model.estimator_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._core import AnyArray, Array
@@ -40,11 +41,14 @@ from .._held_out import (
 )
 from .._messages import FitError, NoUnlabeledRowsWarning, ParameterError, plural, say
 from .._system import one_thread_if_small
-from ..methods import FITTED, FROM_THE_SAFEST, Method, find_method, safety_rank
-from .base import LinearGaussianClassifier
-from .diagnosis import warn_if_nothing_learned, warn_of_no_unlabeled
+from ..methods import FITTED, Method, find_method, safety_rank
+from .base import LinearClassifier
+from .diagnosis import (
+    GainBounds,
+    warn_if_nothing_learned,
+    warn_of_no_unlabeled,
+)
 from .fit_inputs import (
-    MIN_WIDE_FEATURES,
     FitInputs,
     Needs,
     find_non_finite,
@@ -161,7 +165,7 @@ def draw_trial(inputs: FitInputs, seed: int) -> Trial:
 
     n_labeled = min(_MAX_TRIAL_LABELED_ROWS, n_most)
     kept = draw_labeled(codes, np.flatnonzero(weights > 0), n_labeled, seed)
-    labeled, codes, weights = merge_copies(labeled[kept], codes[kept], weights[kept])
+    labeled, codes, weights, _ = merge_copies(labeled[kept], codes[kept], weights[kept])
 
     n_unlabeled = min(_MAX_TRIAL_UNLABELED_ROWS, n_most)
     unlabeled, weights_unlabeled = inputs.unlabeled.sample(n_unlabeled, seed)
@@ -292,8 +296,7 @@ def _trial_classifiers(
             seed=seed,
         )
         if "view" in classifier.get_params():
-            # The rows of a trial were scaled when they were prepared.
-            classifier.set_params(view=None)
+            classifier.set_params(view=inputs.arguments.view)
         limit_starts(classifier, trial.n_classes, trial.n_features, AUTO_BUDGET)
         classifiers.append(classifier)
     return classifiers
@@ -320,10 +323,23 @@ def _why_chosen(n_methods: int, n_tested: int, is_best: bool) -> str:
     )
 
 
-def _tested_by_itself(method: Method, fitted: Any) -> Choice:
-    """Return the choice of the average, with the error that it states."""
-    losses = {} if fitted.loss_ is None else {method.name: fitted.loss_}
-    return Choice(method, "", fitted.n_tested_, losses, _estimate_of(fitted))
+def _tests_itself(method: Method, inputs: FitInputs) -> bool:
+    """Tell whether a fit of a method holds out labels, and states its own error."""
+    if method.name == "average":
+        # Without unlabeled rows it is a supervised fit.
+        return inputs.unlabeled.n_rows > 0
+    return method.name == "ensemble"
+
+
+def _tested_by_itself(choice: Choice, fitted: Any) -> Choice:
+    """Return the choice of a method with the error that the method states."""
+    losses = {} if fitted.loss_ is None else {choice.method.name: fitted.loss_}
+    return replace(
+        choice,
+        n_tested=fitted.n_tested_,
+        losses=losses,
+        estimate=_estimate_of(fitted),
+    )
 
 
 def _estimate_of(fitted: Any) -> ErrorEstimate | None:
@@ -346,13 +362,21 @@ def _share_of_unlabeled(trial: Trial, inputs: FitInputs) -> float:
 
 def _inputs_for(chosen: Any, inputs: FitInputs) -> FitInputs:
     """Return the inputs as a chosen classifier takes them."""
-    arguments = inputs.arguments.with_parameters(chosen)
-    # The scaling was found when the inputs were prepared.
-    arguments = replace(arguments, view=inputs.view)
-    if chosen.n_features_in_ >= MIN_WIDE_FEATURES:
-        # The classifier may be able to fit few rows in the space that they span.
-        return prepare_opened(inputs.opened, arguments, chosen._needs)
-    return replace(inputs, arguments=arguments, needs=chosen._needs)
+    # Nothing that a parameter is not given for stays as it is for ``AutoLDA``.
+    plain_arguments = replace(inputs.arguments, view=None, shrinkage=None)
+    arguments = plain_arguments.with_parameters(chosen)
+    return prepare_opened(inputs.opened, arguments, chosen._needs)
+
+
+def _estimator_has(name: str) -> Callable[[Any], bool]:
+    """Return a check whether the chosen classifier has a method."""
+
+    def check(self: Any) -> bool:
+        # The AttributeError of this says what is missing.
+        getattr(self.estimator_, name)
+        return True
+
+    return check
 
 
 def _of_estimator(name: str) -> Any:
@@ -361,7 +385,7 @@ def _of_estimator(name: str) -> Any:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class AutoLDA(LinearGaussianClassifier):
+class AutoLDA(LinearClassifier):
     """The method that the labels support, with shrinkage and an estimate of its error.
 
     The methods are compared by cross-validation on the labeled rows; all unlabeled rows
@@ -466,7 +490,7 @@ class AutoLDA(LinearGaussianClassifier):
     """
 
     # The method that is chosen may have further needs.
-    _needs = Needs(positive_priors=True, all_features=True)
+    _needs = Needs(positive_priors=True, all_features=True, raw_rows=True)
     _own_constraints: ClassVar[dict[str, Any]] = {"methods": ["array-like", None]}
 
     shrinkage: Any = "auto"
@@ -479,18 +503,15 @@ class AutoLDA(LinearGaussianClassifier):
     def _fit_inputs(self, inputs: FitInputs) -> None:
         methods = self._methods(is_network=inputs.is_network)
         seed = self._seed()
-        # The average alone needs no comparison: it tests itself as it weighs its
-        # members.
-        names = [each.name for each in methods]
-        is_average = names == ["average"] and inputs.unlabeled.n_rows > 0
-        if self._has_free_proportions or is_average:
-            why = _UNCOMPARED if len(methods) > 1 else ""
+        tests_itself = len(methods) == 1 and _tests_itself(methods[0], inputs)
+        if self._has_free_proportions or tests_itself:
+            why = _UNCOMPARED if len(methods) > 1 else self._why_default(inputs)
             choice = Choice(methods[0], why, n_tested=0)
         else:
             choice = choose_method(inputs, methods, self.shrinkage, seed)
         self.estimator_ = self._fit_chosen(choice.method, inputs, seed)
-        if is_average:
-            choice = _tested_by_itself(choice.method, self.estimator_)
+        if tests_itself:
+            choice = _tested_by_itself(choice, self.estimator_)
         self._store_choice(choice)
 
         # Codes are those of all rows of a source: -1 stands for the unlabeled ones.
@@ -500,13 +521,30 @@ class AutoLDA(LinearGaussianClassifier):
         if choice.estimate is not None:
             warn_if_nothing_learned(base, choice.estimate, choice.losses[self.method_])
 
+    def _why_default(self, inputs: FitInputs) -> str:
+        """Return what the rows were taken for, if that decided on the method."""
+        if self.methods is not None:
+            return ""
+        if inputs.is_network:
+            return (
+                f", the default on features of a network: the {self.n_features_in_} "
+                "columns are numbers in one unit (if they are a table, ask for the "
+                "method ensemble)"
+            )
+        return ", the default on tables" if self._takes_ensemble else ""
+
+    @property
+    def _takes_ensemble(self) -> bool:
+        """Whether all parameters given are those of the ensemble."""
+        return self.shrinkage == "auto" and self.view == AUTO_VIEW
+
     @property
     def _has_free_proportions(self) -> bool:
         return isinstance(self.proportions, str) and self.proportions == FREE
 
     def _store_choice(self, choice: Choice) -> None:
         shrunk = ""
-        if self.shrinkage:
+        if self.shrinkage and "shrinkage" in choice.method.parameters:
             shrunk = " with shrinkage, which steadies it where labels are few"
         self.method_ = choice.method.name
         self.reason_ = f"Chose {choice.method.title}{shrunk}{choice.why}."
@@ -568,6 +606,138 @@ class AutoLDA(LinearGaussianClassifier):
     view_ = _of_estimator("view_")
     rank_ = _of_estimator("rank_")
 
+    # Methods of the chosen classifier. Those that only Gaussian classes have raise an
+    # AttributeError if another one was chosen.
+
+    def decision_function(self, X: Any) -> Array:
+        """``decision_function`` of ``estimator_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Log posteriors up to a constant in each row; for two classes, log odds of
+            the second.
+        """
+        check_is_fitted(self)
+        scores: Array = self.estimator_.decision_function(X)
+        return scores
+
+    @available_if(_estimator_has("transform"))
+    def transform(self, X: Any) -> Array:
+        """``transform`` of ``estimator_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, min(n_classes - 1, n_features))
+            Coordinates along the directions that separate the classes best.
+        """
+        projected: Array = self.estimator_.transform(X)
+        return projected
+
+    @available_if(_estimator_has("score_samples"))
+    def score_samples(self, X: Any) -> Array:
+        """``score_samples`` of ``estimator_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Log density of every row, whatever its class.
+        """
+        log_density: Array = self.estimator_.score_samples(X)
+        return log_density
+
+    @available_if(_estimator_has("log_likelihood"))
+    def log_likelihood(self, X: Any, y: Any) -> Array:
+        """``log_likelihood`` of ``estimator_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their classes.
+
+        Returns
+        -------
+        log_likelihood : ndarray of shape (n_samples,)
+            Log of the prior times the density of its own class, for every row.
+        """
+        log_likelihood: Array = self.estimator_.log_likelihood(X, y)
+        return log_likelihood
+
+    @available_if(_estimator_has("gain_bounds"))
+    def gain_bounds(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_unlabeled: Any = None,
+        sample_weight_unlabeled: Any = None,
+    ) -> GainBounds:
+        """``gain_bounds`` of ``estimator_``.
+
+        Parameters
+        ----------
+        X, y, sample_weight, X_unlabeled, sample_weight_unlabeled
+            As in ``fit``.
+
+        Returns
+        -------
+        bounds : GainBounds
+            Worst and best change from supervised LDA.
+        """
+        bounds: GainBounds = self.estimator_.gain_bounds(
+            X,
+            y,
+            sample_weight,
+            X_unlabeled=X_unlabeled,
+            sample_weight_unlabeled=sample_weight_unlabeled,
+        )
+        return bounds
+
+    @available_if(_estimator_has("to_sklearn"))
+    def to_sklearn(self) -> Any:
+        """``to_sklearn`` of ``estimator_``.
+
+        Returns
+        -------
+        classifier : object
+            A fitted classifier of scikit-learn, perhaps in a pipeline.
+        """
+        return self.estimator_.to_sklearn()
+
+    @available_if(_estimator_has("to_onnx"))
+    def to_onnx(self, *, dtype: Any = "float64") -> Any:
+        """``to_onnx`` of ``estimator_``.
+
+        Parameters
+        ----------
+        dtype : {"float32", "float64"}, default="float64"
+            Type of the rows and of the probabilities.
+
+        Returns
+        -------
+        model : onnx.ModelProto
+            The same classifier as an ONNX graph.
+        """
+        return self.estimator_.to_onnx(dtype=dtype)
+
     @property
     def error_estimate(self) -> ErrorEstimate | None:
         """Error, interval and rows as one value that prints as a sentence, or None."""
@@ -583,10 +753,10 @@ class AutoLDA(LinearGaussianClassifier):
             named = [find_method(str(name)) for name in self.methods]
             # Each method once, in the order in which they are named.
             chosen = list(dict.fromkeys(named))
-        elif is_network:
+        elif is_network or not self._takes_ensemble:
             chosen = [find_method("average")]
         else:
-            chosen = [method for method in FITTED if method.name in FROM_THE_SAFEST]
+            chosen = [find_method("ensemble")]
         if not chosen:
             message = say(
                 "{@methods} must name at least one method, got {given}.", given=chosen

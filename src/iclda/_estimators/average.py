@@ -83,6 +83,9 @@ class AverageLDA(LinearGaussianClassifier):
         Intercepts of the linear scores.
     member_weights_ : dict
         Weight of every member: "em", "annealed", "labeled shares" and "logistic".
+    held_out_probabilities_ : ndarray of shape (n_labeled, n_classes) or None
+        Probabilities of the labeled rows, in their order in X, by fits without their
+        labels; NaN for rows that could not be tested. Model files leave them out.
     error_ : float or None
         Share of new rows that get a wrong class, estimated from the labels that the
         cross-validation held out; None with fewer than 8 of them, or with fewer than 3
@@ -129,7 +132,9 @@ class AverageLDA(LinearGaussianClassifier):
 
     def _solve(self, problem: Problem) -> Fit:
         if not problem.has_unlabeled_rows:
-            return supervised_fit(problem).having(member_weights_={}, **_UNTESTED)
+            return supervised_fit(problem).having(
+                member_weights_={}, held_out_probabilities_=None, **_UNTESTED
+            )
         assert problem.labeled_rows is not None
         labeled = in_frame(problem, problem.labeled_rows)
         is_free = isinstance(self.proportions, str) and self.proportions == FREE
@@ -138,6 +143,7 @@ class AverageLDA(LinearGaussianClassifier):
         attributes = {
             **_UNTESTED,
             "member_weights_": average.member_weights,
+            "held_out_probabilities_": average.held_out_probabilities,
             # Two passes more: for the moments, and for the model of the averaged rule.
             "n_passes_": 2 + average.n_passes,
         }

@@ -106,12 +106,20 @@ Labeled = tuple[Array, AnyArray, Array]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Losses of labeled rows, predicted by averages of fits without their labels.
+    """Labeled rows, predicted by averages of fits without their labels.
 
-    ``is_wrong`` tells which rows got a wrong class. ``n_unlabeled`` is the number of
-    unlabeled rows that the fits read.
+    Attributes
+    ----------
+    probabilities : ndarray of shape (n_rows, n_classes)
+        Those of the tested rows.
+    losses, is_wrong : ndarray of shape (n_rows,)
+        Their Brier scores, and whether they got a wrong class.
+    n_folds : int
+    n_unlabeled : int
+        Number of unlabeled rows that the fits read.
     """
 
+    probabilities: Array
     losses: Array
     is_wrong: Array
     n_folds: int
@@ -123,13 +131,15 @@ class AverageRule:
     """The averaged scores, in frame coordinates.
 
     ``n_passes`` counts the passes in which the members were fitted. ``held_out`` is
-    None if no label could be held out.
+    None if no label could be held out. ``held_out_probabilities`` (n, K) are those of
+    all labeled rows, NaN where a row was not tested.
     """
 
     rule: LinearRule
     member_weights: dict[str, float]
     n_passes: int
     held_out: HeldOut | None
+    held_out_probabilities: Array
 
 
 def average_rule(
@@ -144,7 +154,8 @@ def average_rule(
     # 1. Choose the labeled rows, and find the neighbors of all rows.
     rows, codes, weights = labeled
     kept = draw_labeled(codes, np.flatnonzero(weights > 0), _MAX_LABELED_ROWS, 0)
-    labeled = merge_copies(rows[kept], codes[kept], weights[kept])
+    distinct = merge_copies(rows[kept], codes[kept], weights[kept])
+    labeled = distinct[:3]
     neighbors = _find_neighbors(problem, labeled)
 
     # 2. Fit the members to all labels.
@@ -157,12 +168,16 @@ def average_rule(
     member_weights = np.array([_UNTESTED_WEIGHTS[name] for name in rules])
     scale = _UNTESTED_SCALE
     held_out = None
+    of_distinct = np.full((len(labeled[0]), problem.n_classes), np.nan)
     folds = _folds(problem, labeled)
     if (folds != NO_FOLD).any():
         tested = _score_held_out(problem, labeled, neighbors, folds, with_shares)
         member_weights = tested.member_weights()
         scale = tested.scale(member_weights)
         held_out = tested.losses()
+        of_distinct[folds != NO_FOLD] = held_out.probabilities
+    held_out_probabilities = np.full((len(rows), problem.n_classes), np.nan)
+    held_out_probabilities[kept] = of_distinct[distinct.positions]
 
     # 4. Average their scores.
     rule = mean_of_rules(list(rules.values()), member_weights, problem.moments)
@@ -172,6 +187,7 @@ def average_rule(
         member_weights=dict(zip(rules, shares, strict=True)),
         n_passes=sum(len(_shrinkage_path(name, problem.shrinkage)) for name in rules),
         held_out=held_out,
+        held_out_probabilities=held_out_probabilities,
     )
 
 
@@ -449,7 +465,7 @@ class _HeldOutScores:
         assert not isinstance(probabilities, FitError)
         losses, is_wrong = row_losses(probabilities, self.codes)
         n_folds = len(np.unique(self.folds))
-        return HeldOut(losses, is_wrong, n_folds, self.n_unlabeled)
+        return HeldOut(probabilities, losses, is_wrong, n_folds, self.n_unlabeled)
 
     def _rows(self, rows: AnyArray) -> _HeldOutScores:
         """Return the scores of some of the rows."""

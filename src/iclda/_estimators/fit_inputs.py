@@ -87,6 +87,9 @@ class Needs:
     labeled_covariance : bool
         Whether its covariance comes from labeled rows alone. Automatic shrinkage is
         then that for these rows.
+    raw_rows : bool
+        Whether it takes rows as they are, and leaves views to the classifiers that it
+        fits.
     learned_proportions : bool
         Whether the shares of the classes are learned first if ``proportions="auto"``.
     supervised : str
@@ -100,6 +103,7 @@ class Needs:
     all_features: bool = False
     positive_priors: bool = False
     labeled_covariance: bool = False
+    raw_rows: bool = False
     learned_proportions: bool = True
     supervised: str = "SupervisedLDA"
 
@@ -381,7 +385,9 @@ def prepare_opened(
     # features, and the span is that of the mapped rows.
     sources = _weighted_sources(opened, arguments, labels, weights)
     is_network = hold_network_features(sources)
-    view = find_view(arguments.view, sources, is_network=is_network)
+    view = None
+    if not needs.raw_rows:
+        view = find_view(arguments.view, sources, is_network=is_network)
     if view is not None:
         sources = [source.viewed(view) for source in sources]
     is_shrunk = bool(arguments.shrinkage)

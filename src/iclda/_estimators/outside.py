@@ -5,12 +5,14 @@ They have the names of ``methods.BASELINES``.
 
 from __future__ import annotations
 
+import warnings
 from copy import copy
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.utils.validation import check_is_fitted
@@ -20,13 +22,16 @@ from ..methods import BASELINES, find_method
 from .labels import encode_labels
 
 
-def _unfitted(method: str) -> Any:
+def _unfitted(method: str, random_state: Any) -> Any:
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     classifiers = {
         "sklearn-self-training": SelfTrainingClassifier(lda),
         "sklearn-lda": lda,
         "sklearn-logistic": LogisticRegression(max_iter=1_000),
         "sklearn-label-spreading": LabelSpreading(kernel="knn", max_iter=1_000),
+        "sklearn-forest": RandomForestClassifier(
+            oob_score=True, random_state=random_state
+        ),
     }
     return classifiers[method]
 
@@ -40,14 +45,19 @@ class OutsideClassifier(ClassifierMixin, BaseEstimator):
         Name in ``methods.BASELINES``.
     unlabeled : object, default=-1
         Marker in y of rows without a label; None or NaN: a missing y.
+    random_state : int or RandomState instance, default=0
+        Draws the trees of a forest.
     """
 
-    def __init__(self, method: str, *, unlabeled: Any = -1) -> None:
+    def __init__(
+        self, method: str, *, unlabeled: Any = -1, random_state: Any = 0
+    ) -> None:
         self.method = method
         self.unlabeled = unlabeled
+        self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit to rows of numbers."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows of numbers; only some of the methods take weights."""
         method = find_method(self.method, BASELINES)
         rows = np.asarray(X)
         labels = encode_labels(y, self.unlabeled)
@@ -57,9 +67,29 @@ class OutsideClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = labels.classes
         self.n_features_in_ = rows.shape[1]
         self.shares_ = np.bincount(labels.codes[is_labeled]) / is_labeled.sum()
-        classifier = _unfitted(method.name)
-        self.estimator_ = classifier.fit(rows[is_used], labels.codes[is_used])
+        classifier = _unfitted(method.name, self.random_state)
+        weights = {}
+        if sample_weight is not None:
+            weights["sample_weight"] = np.asarray(sample_weight)[is_used]
+        with warnings.catch_warnings():
+            # A forest says that a row is in the sample of every tree: the row is then
+            # not tested.
+            warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
+            classifier.fit(rows[is_used], labels.codes[is_used], **weights)
+        self.estimator_ = classifier
         return self
+
+    @property
+    def held_out_probabilities_(self) -> Array | None:
+        """Probabilities of the labeled rows by the trees that did not see them.
+
+        NaN for rows that every tree saw; None for methods other than a forest.
+        """
+        shares: Array | None = getattr(self.estimator_, "oob_decision_function_", None)
+        if shares is None:
+            return None
+        is_tested = np.nan_to_num(shares).sum(axis=1, keepdims=True) > 0
+        return np.where(is_tested, shares, np.nan)
 
     def __getstate__(self) -> dict[str, Any]:
         """Drop the neighbor tree from the pickle; ``predict`` rebuilds it."""

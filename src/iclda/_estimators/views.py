@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._core import Array
 from .._core.frame import frame_of
 from .._rows.chained import ChainedRows
 from .._rows.views import (
@@ -82,11 +83,18 @@ def _summarize(sources: Sequence[RowSource], *, has_covariance: bool) -> Summary
             covariance=covariance,
         )
     # Few rows are all in the sample: a pass over them is saved.
+    return summarize_rows(sample, weights, has_covariance=has_covariance)
+
+
+def summarize_rows(
+    rows: Array, weights: Array, *, has_covariance: bool = False
+) -> Summary:
+    """Return what a view learns from, of rows in memory."""
     shares = weights / weights.sum()
-    mean = shares @ sample
-    centered = sample - mean
+    mean = shares @ rows
+    centered = rows - mean
     return Summary(
-        sample=sample,
+        sample=rows,
         weights=weights,
         mean=mean,
         variances=shares @ centered**2,
