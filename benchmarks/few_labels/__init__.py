@@ -1,0 +1,1 @@
+"""Few labels on tables: the tables, draws of labels, what is fitted, and the bars."""
