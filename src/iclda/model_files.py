@@ -23,6 +23,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ._estimators.labels import plain
+from ._estimators.mixture_model import MixtureModel
 from ._system import atomic_write, check_writable, require, versions
 
 __all__ = ["load_model", "model_details", "save_model"]
@@ -45,7 +46,12 @@ _DIAGNOSIS_ATTRIBUTES = (
 )
 
 # Modules whose types are trusted.
-_OWN_MODULES = ("iclda._core.", "iclda._estimators.", "iclda.tabular.encoders.")
+_OWN_MODULES = (
+    "iclda._core.",
+    "iclda._estimators.",
+    "iclda._rows.views.",
+    "iclda.tabular.encoders.",
+)
 
 
 def save_model(
@@ -190,9 +196,12 @@ def _without_rows(model: Any) -> Any:
     for name in ("_responsibilities_", "held_out_probabilities_"):
         if hasattr(model, name):
             setattr(model, name, None)
-    # AutoLDA holds the classifier that it chose.
+    # AutoLDA holds the classifier that it chose, and a mixture those of its members.
     if hasattr(model, "estimator_"):
         model.estimator_ = _without_rows(model.estimator_)
+    mixture = getattr(model, "_model_", None)
+    if isinstance(mixture, MixtureModel):
+        model._model_ = mixture.with_classifiers(_without_rows)
     return model
 
 

@@ -37,6 +37,7 @@ from .average import AverageLDA
 from .base import LinearClassifier
 from .fit_inputs import FitInputs, Needs, find_non_finite
 from .labels import FREE
+from .linear_model import moved_like
 from .mixture_model import Member, MixtureModel
 from .outside import OutsideClassifier
 from .rows_reader import RowsReader
@@ -165,19 +166,23 @@ class SemiSupervisedEnsemble(LinearClassifier):
         with one_thread_if_small(inputs.sources[0].n_features):
             fitted = self._fit_members(inputs, training)
             tested = _TestedMembers.of(list(fitted.values()), training)
-        weights = tested.member_weights().tolist()
+        weights = dict(zip(fitted, tested.member_weights().tolist(), strict=True))
+        members = {
+            name: replace(member, weight=weights[name])
+            for name, member in fitted.items()
+        }
 
         self.classes_ = inputs.labels.classes
-        self.members_ = {name: member.classifier for name, member in fitted.items()}
-        self.member_weights_ = dict(zip(fitted, weights, strict=True))
-        self._model_ = MixtureModel(
-            self.classes_,
-            tuple(
-                replace(member, weight=weight)
-                for member, weight in zip(fitted.values(), weights, strict=True)
-            ),
-        )
+        self.member_weights_ = weights
+        self._model_ = MixtureModel(self.classes_, members)
         self._store_error(tested, training)
+        self.__dict__.update(moved_like(inputs.arguments.X, vars(self)))
+
+    @property
+    def members_(self) -> dict[str, Any]:
+        """The fitted members by their names."""
+        members = self._model_.members
+        return {name: member.classifier for name, member in members.items()}
 
     def _fit_members(
         self, inputs: FitInputs, training: _TrainingRows

@@ -6,8 +6,8 @@ compute in memory: rows on a device are copied there, block by block.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,15 @@ class MixtureModel:
     """The weighted mean of the probabilities of several classifiers."""
 
     classes: AnyArray
-    members: tuple[Member, ...]
+    members: Mapping[str, Member]
+
+    def with_classifiers(self, change: Callable[[Any], Any]) -> MixtureModel:
+        """Return the mixture with a function of every classifier in its place."""
+        members = {
+            name: replace(member, classifier=change(member.classifier))
+            for name, member in self.members.items()
+        }
+        return replace(self, members=members)
 
     # Functions of rows.
 
@@ -93,7 +101,7 @@ class MixtureModel:
         mean = np.zeros((len(held), len(self.classes)))
         # Classifiers of scikit-learn refuse to predict no rows.
         if len(held):
-            for member in self.members:
+            for member in self.members.values():
                 mean += member.weight * member.probabilities(held)
         return like(as_floating(rows), mean)
 

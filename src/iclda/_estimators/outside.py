@@ -76,20 +76,15 @@ class OutsideClassifier(ClassifierMixin, BaseEstimator):
             # not tested.
             warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
             classifier.fit(rows[is_used], labels.codes[is_used], **weights)
+        # Of a forest: by the trees that did not see a row. It is no part of the model.
+        self.held_out_probabilities_ = None
+        shares = vars(classifier).pop("oob_decision_function_", None)
+        if shares is not None:
+            # A row that every tree saw has no votes.
+            is_tested = np.nan_to_num(shares).sum(axis=1, keepdims=True) > 0
+            self.held_out_probabilities_ = np.where(is_tested, shares, np.nan)
         self.estimator_ = classifier
         return self
-
-    @property
-    def held_out_probabilities_(self) -> Array | None:
-        """Probabilities of the labeled rows by the trees that did not see them.
-
-        NaN for rows that every tree saw; None for methods other than a forest.
-        """
-        shares: Array | None = getattr(self.estimator_, "oob_decision_function_", None)
-        if shares is None:
-            return None
-        is_tested = np.nan_to_num(shares).sum(axis=1, keepdims=True) > 0
-        return np.where(is_tested, shares, np.nan)
 
     def __getstate__(self) -> dict[str, Any]:
         """Drop the neighbor tree from the pickle; ``predict`` rebuilds it."""

@@ -54,7 +54,7 @@ def find_view(
         view = NORMALIZE if is_network else STANDARDIZE
     with np.errstate(over="ignore", invalid="ignore"):
         summary = _summarize(sources, has_covariance=view in _MATRIX_VIEWS)
-    if not np.isfinite(summary.variances).all():
+    if not np.isfinite(summary.spread).all():
         # Sums show that there is a NaN or infinity: here it gets a row and a column.
         for source in sources:
             source.check_finite()
@@ -70,33 +70,35 @@ def _every_row(sources: Sequence[RowSource]) -> ChainedRows:
 def _summarize(sources: Sequence[RowSource], *, has_covariance: bool) -> Summary:
     rows = _every_row(sources)
     sample, weights = rows.sample(_SAMPLE_ROWS, 0)
-    if rows.n_rows > len(sample):
-        frame = frame_of(sample)
-        moments = rows.moments(frame)
-        scale = frame.scale
-        covariance = moments.covariance * scale[:, None] * scale
-        return Summary(
-            sample=sample,
-            weights=weights,
-            mean=frame.restore(moments.mean),
-            variances=np.diag(covariance),
-            covariance=covariance,
-        )
-    # Few rows are all in the sample: a pass over them is saved.
-    return summarize_rows(sample, weights, has_covariance=has_covariance)
+    if rows.n_rows <= len(sample):
+        # Few rows are all in the sample: a pass over them is saved.
+        return summarize_rows(sample, weights, has_covariance=has_covariance)
+    frame = frame_of(sample)
+    moments = rows.moments(frame)
+    return Summary(
+        sample=sample,
+        weights=weights,
+        center=frame.restore(moments.mean),
+        spread=np.sqrt(np.diag(moments.covariance)) * frame.scale,
+        unit=frame.scale,
+        covariance=moments.covariance,
+    )
 
 
 def summarize_rows(
     rows: Array, weights: Array, *, has_covariance: bool = False
 ) -> Summary:
     """Return what a view learns from, of rows in memory."""
+    frame = frame_of(rows)
+    in_frame = frame.apply(rows)
     shares = weights / weights.sum()
-    mean = shares @ rows
-    centered = rows - mean
+    mean = shares @ in_frame
+    centered = in_frame - mean
     return Summary(
         sample=rows,
         weights=weights,
-        mean=mean,
-        variances=shares @ centered**2,
+        center=frame.restore(mean),
+        spread=np.sqrt(shares @ centered**2) * frame.scale,
+        unit=frame.scale,
         covariance=(shares * centered.T) @ centered if has_covariance else None,
     )

@@ -74,13 +74,16 @@ class View(Protocol):
 class Summary:
     """What a view learns from: a sample of the rows, and moments of all of them.
 
-    All are in the user's units. The covariance is None where no view needs it.
+    Sample, center and spread, the standard deviations, are in the user's units. The
+    covariance is one of columns divided by ``unit``, whose squares do not overflow; it
+    is None where no view needs it.
     """
 
     sample: Array
     weights: Array
-    mean: Array
-    variances: Array
+    center: Array
+    spread: Array
+    unit: Array
     covariance: Array | None
 
 
@@ -225,19 +228,19 @@ def learn_view(name: str, summary: Summary) -> View:
 
 
 def _standardization(summary: Summary) -> Standardization:
-    spread = np.sqrt(summary.variances)
+    spread = summary.spread
     lowest = summary.sample.min(axis=0)
     highest = summary.sample.max(axis=0)
     is_end = (summary.sample == lowest) | (summary.sample == highest)
     has_two_values = is_end.all(axis=0) & (lowest < highest)
     scale = np.where(has_two_values, highest - lowest, spread)
-    return Standardization(summary.mean, np.where(scale > 0, scale, 1.0))
+    return Standardization(summary.center, np.where(scale > 0, scale, 1.0))
 
 
 def _whitening(summary: Summary) -> Chain:
     standardization = _standardization(summary)
-    scale = standardization.scale
     assert summary.covariance is not None
+    scale = standardization.scale / summary.unit
     covariance = summary.covariance / scale[:, None] / scale
     n_features = len(scale)
     ridge = _WHITENING_RIDGE * np.trace(covariance) / n_features
@@ -250,9 +253,13 @@ def _whitening(summary: Summary) -> Chain:
 
 
 def _unit_length(summary: Summary) -> UnitLength:
-    mean = summary.mean
-    is_far = mean @ mean > _FAR_FROM_ZERO * summary.variances.sum()
-    return UnitLength(mean if is_far else np.zeros_like(mean))
+    center = summary.center
+    # Divide before squaring: squares might overflow.
+    largest = max(np.abs(center).max(), summary.spread.max()) or 1.0
+    squared_length = ((center / largest) ** 2).sum()
+    variance = ((summary.spread / largest) ** 2).sum()
+    is_far = squared_length > _FAR_FROM_ZERO * variance
+    return UnitLength(center if is_far else np.zeros_like(center))
 
 
 def _kernel(base: View, exponent: float, summary: Summary) -> Chain:
