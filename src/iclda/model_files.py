@@ -12,7 +12,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -44,6 +44,11 @@ _DIAGNOSIS_ATTRIBUTES = (
     "rank_",
     "shrinkage_",
 )
+
+# The type of the trees of a forest: their nodes are checked once they are loaded.
+_TREE = "sklearn.tree._tree.Tree"
+# What a leaf has in place of a child.
+_NO_CHILD = -1
 
 # Modules whose types are trusted.
 _OWN_MODULES = (
@@ -130,7 +135,9 @@ def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
                 "Nothing was loaded. If you know who made the file and what these "
                 f"types are, pass trusted={sorted(untrusted)}."
             )
-        return _skops().loads(data, trusted=[*own_types, *trusted])
+        model = _skops().loads(data, trusted=[*own_types, *trusted])
+        _check_trees(model)
+        return model
     # A package is missing, which is not the fault of the file.
     except ImportError:
         raise
@@ -199,7 +206,7 @@ def _without_rows(model: Any) -> Any:
     # AutoLDA holds the classifier that it chose, and a mixture those of its members.
     if hasattr(model, "estimator_"):
         model.estimator_ = _without_rows(model.estimator_)
-    mixture = getattr(model, "_model_", None)
+    mixture = vars(model).get("_model_")
     if isinstance(mixture, MixtureModel):
         model._model_ = mixture.with_classifiers(_without_rows)
     return model
@@ -209,7 +216,47 @@ def _types_in(archive: bytes) -> tuple[set[str], set[str]]:
     """Return the types that skops does not trust: those of iclda, and foreign ones."""
     untrusted = set(_skops().get_untrusted_types(data=archive))
     own = {name for name in untrusted if name.startswith(_OWN_MODULES)}
+    own |= untrusted & {_TREE}
     return own, untrusted - own
+
+
+def _check_trees(model: Any) -> None:
+    """Raise a ValueError if the nodes of a tree do not lead to later nodes.
+
+    scikit-learn follows them without a look at the size of the tree.
+    """
+    for tree in _trees_in(model, set()):
+        is_leaf = tree.children_left == _NO_CHILD
+        parents = np.arange(tree.node_count)[~is_leaf]
+        for children in (tree.children_left, tree.children_right):
+            own = children[~is_leaf]
+            is_later = (own > parents) & (own < tree.node_count)
+            if not is_later.all() or (children[is_leaf] != _NO_CHILD).any():
+                raise ValueError("the nodes of one of its trees do not form a tree")
+        features = tree.feature[~is_leaf]
+        if not ((features >= 0) & (features < tree.n_features)).all():
+            raise ValueError("one of its trees splits a column that it does not have")
+
+
+def _trees_in(value: Any, seen: set[int]) -> Iterator[Any]:
+    """Yield the trees of scikit-learn anywhere in a model."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if f"{type(value).__module__}.{type(value).__name__}" == _TREE:
+        yield value
+        return
+    parts: Iterable[Any] = ()
+    if isinstance(value, Mapping):
+        parts = value.values()
+    elif isinstance(value, (list, tuple)):
+        parts = value
+    elif isinstance(value, np.ndarray) and value.dtype.kind == "O":
+        parts = value.ravel()
+    elif hasattr(value, "__dict__"):
+        parts = vars(value).values()
+    for part in parts:
+        yield from _trees_in(part, seen)
 
 
 def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
