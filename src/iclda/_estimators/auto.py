@@ -608,6 +608,10 @@ class AutoLDA(LinearClassifier):
     view_ = _of_estimator("view_")
     rank_ = _of_estimator("rank_")
 
+    def _check_ready(self, X: Any, method: str) -> None:
+        check_is_fitted(self)
+        self.estimator_._check_ready(X, method)
+
     # Methods of the chosen classifier. Those that only Gaussian classes have raise an
     # AttributeError if another one was chosen.
 
