@@ -692,7 +692,8 @@ def _smallest_eigenvalue_of_two(r: Array, b: Array) -> float:
     first, second = r.tolist()
     if not (first > 0 and second > 0):
         return -math.inf
-    return 1 - float(b[0] @ b[0]) / (first * second)
+    squared_length = float(b[0] @ b[0])
+    return 1.0 - squared_length / float(first * second)
 
 
 def _between(point: Array) -> Array:
