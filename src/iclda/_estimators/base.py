@@ -437,9 +437,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         sample_weight = in_memory(sample_weight)
         weights = check_weights(sample_weight, len(is_marker), "sample_weight")
         # Rows without a label or with weight 0 are not scored.
-        is_scored = ~is_marker if weights is None else ~is_marker & (weights > 0)
-        # ``known`` has entries for the rows without the marker only.
-        known = known[is_scored[~is_marker]]
+        scored = np.flatnonzero(~is_marker)
+        if weights is not None:
+            is_counted = weights[scored] > 0
+            scored = scored[is_counted]
+            known = known[is_counted]
         if not known.size:
             raise ValueError(
                 f"score needs labeled rows, and all {len(is_marker)} rows carry the "
@@ -451,8 +453,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             raise unknown_class_error(known[0], self.classes_)
         predicted = np.asarray(in_memory(self.predict(X)))
         check_lengths(X=predicted, y=is_marker)
-        scored_weights = None if weights is None else weights[is_scored]
-        is_right = known == predicted[is_scored]
+        scored_weights = None if weights is None else weights[scored]
+        is_right = known == predicted[scored]
         return float(np.average(is_right, weights=scored_weights))
 
 

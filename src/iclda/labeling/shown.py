@@ -66,10 +66,8 @@ class ShownRows:
         }
         self.files, self._media_column = _find_media(images, pool, texts)
         # The first column of long texts, if any; the others are cells of the table.
-        self._text_column = ""
-        for name, cells in texts.items():
-            if not self._text_column and name != self._media_column and _is_long(cells):
-                self._text_column = name
+        others = [name for name in texts if name != self._media_column]
+        self._text_column = next((name for name in others if _is_long(texts[name])), "")
         if frame.columns.empty and self.files[0] is None:
             sentence = (
                 "{path} holds nothing to look at: set {@images} to a folder of images."

@@ -199,7 +199,7 @@ def _worth_flagging(is_gap: Any) -> list[str]:
     n_rows = len(is_gap)
     n_gaps = is_gap.sum()
     # In a column with more gaps than values, the values are what is rare.
-    n_rarer = n_gaps.where(2 * n_gaps <= n_rows, n_rows - n_gaps)
+    n_rarer = np.minimum(n_gaps, n_rows - n_gaps)
     n_enough = max(_MIN_FLAGGED_GAPS, _MIN_FLAGGED_SHARE * n_rows)
     has_enough = n_rarer >= n_enough
     # Two flags with the same entries would be collinear: the first name stays.
