@@ -348,7 +348,9 @@ class UpperBounds:
         cells = []
         for column in pairwise(cuts):
             lowest = self._lowest_log_v(column, target)
-            edges = np.linspace(lowest, 0, 2 + int(-lowest))
+            # So many cells that each is narrower than 1 in log(v).
+            n_cells = 1 + int(-lowest)
+            edges = np.linspace(lowest, 0, n_cells + 1)
             cells += [ProofCell(column, interval) for interval in pairwise(edges)]
         return cells
 
@@ -408,8 +410,9 @@ class UpperBounds:
         curvatures = self._quadratic.curvatures + multipliers[-1]
         smallest = curvatures[0]
         if not smallest > 0:
-            # The bound has no maximum over b: such multipliers are never taken.
-            return _Softened(math.inf, math.inf, multipliers, multipliers)
+            # The bound has no maximum over b. Such multipliers are never taken, so that
+            # nothing needs the derivatives.
+            return _Softened(math.inf, math.inf, np.empty(0), np.empty((0, 0)))
         support = self._support.softened(multipliers[:-1], tau)
         pairs = self._at_pairs(multipliers, r, v)
         barrier = settings.PROOF.barrier_per_tau * tau
