@@ -94,7 +94,12 @@ _CONSTRAINTS: dict[str, Any] = {
     "max_iter": AT_LEAST_ONE,
     "tol": [Interval(Real, 0, MAX_REAL_PARAMETER, closed="both")],
     "random_state": ["random_state"],
-    "n_jobs": [Integral, None],
+    # joblib counts negative numbers from the number of cores, and has no 0.
+    "n_jobs": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(Integral, None, -1, closed="right"),
+        None,
+    ],
 }
 
 
