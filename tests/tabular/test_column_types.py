@@ -16,7 +16,7 @@ from iclda.tabular import (
     preprocessing,
     read_table,
 )
-from iclda.tabular.column_types import COLUMN_TYPES, kinds_of
+from iclda.tabular.column_types import COLUMN_TYPES, kinds_of, type_named
 from iclda.tabular.predict import predict_file
 
 SERIES = {
@@ -246,3 +246,11 @@ def test_few_numbered_columns_and_those_of_several_units_are_scaled_one_by_one(
         :-1
     ].fit_transform(frame)
     assert_allclose(scaled.std(ddof=0), 1)
+
+
+def test_a_type_of_another_version_is_refused_with_those_that_there_are():
+    message = (
+        r"no column type 'percentage' in iclda \d.*, which has 'number', .*: install"
+    )
+    with pytest.raises(ValueError, match=message):
+        type_named("percentage")

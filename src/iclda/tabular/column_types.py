@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from .._messages import ColumnError, Hint, say
 from .._rows.unit_length import MANY_FEATURES
+from .._system import versions
 from .cells import is_boolean, number_in, texts_of, value_types
 from .encoders import (
     BOOLEAN,
@@ -174,8 +175,18 @@ COLUMN_TYPES = [
 
 
 def type_named(name: str) -> ColumnType:
-    """Return the column type of this name."""
-    return next(each for each in COLUMN_TYPES if each.name == name)
+    """Return the column type of this name; ValueError if there is none.
+
+    A model file of a later version may name types that this version does not have.
+    """
+    for each in COLUMN_TYPES:
+        if each.name == name:
+            return each
+    known = ", ".join(repr(each.name) for each in COLUMN_TYPES)
+    raise ValueError(
+        f"There is no column type {name!r} in iclda {versions()['iclda']}, which has "
+        f"{known}: install the version that fitted the model, or fit it again."
+    )
 
 
 def kinds_of(features: Any) -> dict[str, str]:
