@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .._core import AnyArray
-from .._messages import ColumnError, Hint, say
+from .._messages import ColumnError, Hint, Text, say
 from .array_files import FeatureFile
 from .cells import require_for_tables
 from .checks import check_ids, check_leaks, numbers_rows
@@ -227,7 +227,7 @@ def read_opened(file: DataReader, options: ReadOptions) -> Table:
         file.hold(used, texts=[label_source.target, *options.ids])
     table = with_classes(file, label_source.read(), options, n_classes_needed=2)
     if not isinstance(file, FeatureFile):
-        _refuse_no_columns(table.features.columns, file)
+        _refuse_no_columns(table.features.columns, file, options)
     return table
 
 
@@ -342,9 +342,20 @@ def _with_remarks(table: Table) -> Table:
     )
 
 
-def _refuse_no_columns(names: Sequence[str], file: DataReader) -> None:
-    if not len(names):
-        raise ValueError(f"{file.path} has no column to learn from besides the target.")
+def _refuse_no_columns(
+    names: Sequence[str], file: DataReader, options: ReadOptions
+) -> None:
+    """Raise a ValueError if no column is left to learn from."""
+    if len(names):
+        return
+    if options.keep is not None:
+        way_out = say("name other columns in {@keep}, got {keep!r}", keep=options.keep)
+    elif options.drop:
+        way_out = say("name fewer columns in {@drop}, got {drop!r}", drop=options.drop)
+    else:
+        way_out = Text("add a column of numbers, of categories or of dates")
+    sentence = "{path} has no column to learn from besides the target: {way_out}."
+    raise ValueError(say(sentence, path=file.path, way_out=way_out))
 
 
 def _used_columns(file: DataReader, target: str, options: ReadOptions) -> list[str]:
@@ -352,7 +363,7 @@ def _used_columns(file: DataReader, target: str, options: ReadOptions) -> list[s
     dropped = _columns_to_drop(file, options)
     unused = {target, *options.ids, *dropped}
     used = [name for name in file.columns if name not in unused]
-    _refuse_no_columns(used, file)
+    _refuse_no_columns(used, file, options)
     return used
 
 
