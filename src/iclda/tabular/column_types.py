@@ -38,6 +38,8 @@ from .encoders import (
 
 # Columns that an error describes; further ones are counted.
 _MAX_DESCRIBED_COLUMNS = 5
+# The step of the columns that may belong to a vector.
+_NUMBERS = "numbers"
 # A column of a vector, such as embedding_12.
 _NUMBERED_NAME = re.compile(r"(.*?)\d+")
 # Up to this many different texts are categories, however few rows there are.
@@ -135,7 +137,7 @@ COLUMN_TYPES = [
         NUMBER,
         _is_number,
         nouns=("number", "numbers"),
-        step="numbers",
+        step=_NUMBERS,
         encoder=NumberEncoder(),
         arrow="double",
         dtypes="biuf",
@@ -145,7 +147,7 @@ COLUMN_TYPES = [
         BOOLEAN,
         is_boolean,
         nouns=("yes-or-no column", "yes-or-no columns"),
-        step="numbers",
+        step=_NUMBERS,
         encoder=NumberEncoder(),
         arrow="bool",
         dtypes="biuf",
@@ -312,6 +314,8 @@ def preprocessing(features: Any) -> ColumnTransformer:
         for step, encoder in encoder_by_step.items()
         if step in columns_by_step
     ]
+    # Numbers come first, whatever the order of the types: ``_vectors_of`` counts on it.
+    steps.sort(key=lambda step: step[0] != _NUMBERS)
     transformer = ColumnTransformer(steps, verbose_feature_names_out=False)
     return transformer.set_output(transform="pandas")
 
@@ -357,7 +361,7 @@ def _vectors_of(encoder: Any) -> list[list[int]]:
     """Return the positions of the numbered columns of every vector."""
     steps = getattr(encoder, "transformers", ())
     # Encoded numbers come first, so that positions in the step are positions in X.
-    if not steps or steps[0][0] != "numbers":
+    if not steps or steps[0][0] != _NUMBERS:
         return []
     _, _, number_columns = steps[0]
     positions_by_stem: dict[str, list[int]] = {}
