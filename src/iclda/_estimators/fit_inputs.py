@@ -205,6 +205,11 @@ class FitInputs:
         return self.needs.unlabeled_rows and self.unlabeled.n_rows > 0
 
     @property
+    def lacks_unlabeled(self) -> bool:
+        """Whether a classifier that learns from unlabeled rows got none."""
+        return self.needs.unlabeled_rows and self.unlabeled.n_rows == 0
+
+    @property
     def every_unlabeled(self) -> Rows | None:
         """Unlabeled rows with those of weight 0; None unless all rows are arrays."""
         if not all(each.is_held for each in self.sources):
