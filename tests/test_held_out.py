@@ -120,7 +120,9 @@ def test_copies_are_merged_with_their_weights():
     rows = np.random.default_rng(0).standard_normal((6, 8))
     rows[4] = rows[1]
     codes = np.array([0, 1, 0, 1, 1, 0])
-    kept, kept_codes, weights, positions = merge_copies(rows, codes, np.arange(1.0, 7.0))
+    kept, kept_codes, weights, positions = merge_copies(
+        rows, codes, np.arange(1.0, 7.0)
+    )
     assert np.array_equal(kept, rows[[0, 1, 2, 3, 5]])
     assert kept_codes.tolist() == [0, 1, 0, 1, 0]
     assert weights.tolist() == [1.0, 7.0, 3.0, 4.0, 6.0]

@@ -141,7 +141,7 @@ def fit_table(
     is_array = isinstance(table.features, FeatureFile)
     rows = table.features.rows if is_array else table.features
     encoder = None if is_array else preprocessing(rows)
-    model = pipeline(encoder, classifier, scale=is_outside or None)
+    model = pipeline(encoder, classifier)
 
     # The fitted AutoLDA, which chose a method, or was given one, and estimated its
     # error; None for a method of scikit-learn.
