@@ -14,8 +14,8 @@ from iclda._error_estimate import (
     estimate_error,
     estimate_error_of_all_labels,
     estimate_final_error,
-    row_losses,
     first_choice,
+    row_losses,
 )
 
 

@@ -29,8 +29,8 @@ from .._error_estimate import (
     BaseRate,
     ErrorEstimate,
     estimate_final_error,
-    row_losses,
     first_choice,
+    row_losses,
 )
 from .._held_out import (
     NO_FOLD,

@@ -43,12 +43,8 @@ _NUMBERED_NAME = re.compile(r"(.*?)\d+")
 # What rows are taken for, and its opposite, with the method for that: those of a table
 # and features of a network.
 _TAKEN_FOR = {
-    False: ("a table", "features of a network", Hint("method", DEFAULT_ON_NETWORKS)),
-    True: (
-        "features of a network, numbers in one unit",
-        "a table",
-        Hint("method", DEFAULT_ON_TABLES),
-    ),
+    False: ("a table", "features of a network", DEFAULT_ON_NETWORKS),
+    True: ("features of a network, numbers in one unit", "a table", DEFAULT_ON_TABLES),
 }
 # Up to this many different texts are categories, however few rows there are.
 _CATEGORIES_IN_ANY_TABLE = 20
@@ -372,14 +368,15 @@ def takes_for_network(encoder: Any, encoded: Any) -> bool:
     return are_network_features(np.asarray(rows, dtype=np.float64))
 
 
-def taken_for(*, is_network: bool) -> str:
-    """Say what rows are taken for, and which method to name if they are not."""
+def taken_for(*, is_network: bool, parameter: str = "method") -> str:
+    """Say what rows are taken for, and which method to name if they are not.
+
+    ``parameter`` is the one that names it.
+    """
     what, other, default = _TAKEN_FOR[is_network]
+    hint = Hint(parameter, default)
     return say(
-        "{what} (if they are {other}: {default})",
-        what=what,
-        other=other,
-        default=default,
+        "{what} (if they are {other}: {hint})", what=what, other=other, hint=hint
     )
 
 

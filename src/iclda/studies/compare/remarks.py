@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._core import AnyArray
-from ..._messages import plural
+from ..._messages import plural, say
 from ...tabular import checks
 from ...tabular.checks import FINE, NOTE, WARNING, Remark
 from ...tabular.column_types import kinds_of, preprocessing, taken_for, type_named
@@ -82,7 +82,7 @@ def check_table(
         _check_rows(table),
         _check_classes(table, is_hidden=is_hidden),
         _check_kinds(table, size),
-        Remark(FINE, "Taken for", taken_for(is_network=is_network)),
+        Remark(FINE, "Taken for", _taken_for(is_network=is_network)),
         *(Remark(NOTE, "Columns", text) for text in table.notes),
         *(Remark(WARNING, "Columns", text) for text in table.warnings),
         *checks.check_gaps(table.features),
@@ -92,6 +92,11 @@ def check_table(
         *checks.check_shift(sample.iloc[:n_labeled], sample.iloc[n_labeled:]),
         *checks.check_duplicates(table.features, table.labels),
     ]
+
+
+def _taken_for(*, is_network: bool) -> str:
+    """State what the rows are taken for, and how to say otherwise."""
+    return say("{what}.", what=taken_for(is_network=is_network, parameter="methods"))
 
 
 def _check_rows(table: Table) -> Remark:
