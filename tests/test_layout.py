@@ -58,7 +58,8 @@ ELSEWHERE = {
     "_rows/protocol.py": "tests/rows/test_backends, by the rows of every backend",
     "_rows/reservoir.py": "tests/rows/test_files",
     "_rows/threads.py": "tests/rows/test_passes and tests/estimators/test_threads",
-    "_rows/unit_length.py": "tests/cli/test_features",
+    "_estimators/mixture_model.py": "tests/estimators/test_ensemble",
+    "_estimators/views.py": "tests/rows/test_views, beside the maps",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
 }
 # Names that modules of one kind have in common on purpose.

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import iclda
-from iclda import rows
+from iclda import AutoLDA, rows
 from iclda.methods import FITTED, FURTHER
 from iclda.model_selection import _rows_to_label, _scores, _splitters
 from tests.helpers.docstrings import (
@@ -51,10 +51,15 @@ X = np.random.default_rng(0).standard_normal((30, 2)) + 2 * np.eye(3)[TRUE][:, :
 DATA = pd.DataFrame(X, columns=["a", "b"]), np.where(np.arange(30) % 3 > 0, TRUE, -1)
 
 
+def unfitted(classifier):
+    """The classifier; AutoLDA with a method that has all of its attributes."""
+    return classifier(methods=["average"]) if classifier is AutoLDA else classifier()
+
+
 @cache
 def fit(classifier):
     """The fitted classifier, and what it held before."""
-    estimator = classifier()
+    estimator = unfitted(classifier)
     before = dict(vars(estimator))
     return estimator.fit(*DATA), before
 
@@ -91,6 +96,7 @@ def test_attributes_have_the_documented_shapes(classifier):
         "n_classes": 3,
         "n_features": 2,
         "n_unlabeled": 10,
+        "n_labeled": 20,
         "n_shared": len(getattr(fitted, "shared_rows_", ())),
         "1": 1,
         "n_iter_": getattr(fitted, "n_iter_", None),
@@ -113,7 +119,7 @@ def test_every_public_attribute_is_there_without_unlabeled_rows(classifier):
         fitted = classifier().fit(X[is_labeled], y[is_labeled])
     else:
         with pytest.warns(UserWarning, match="no unlabeled rows"):
-            fitted = classifier().fit(X[is_labeled], y[is_labeled])
+            fitted = unfitted(classifier).fit(X[is_labeled], y[is_labeled])
     missing = [
         name for name in entries(classifier, "Attributes") if not hasattr(fitted, name)
     ]

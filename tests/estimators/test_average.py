@@ -1,5 +1,7 @@
 """The average of several fits, its weights, and what held-out labels say of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -123,7 +125,7 @@ def test_without_unlabeled_rows_it_is_supervised_lda():
     sample = draw_sample(4)
     with pytest.warns(UserWarning, match="got no unlabeled rows"):
         fitted = AverageLDA(shrinkage=None).fit(sample.X, sample.y)
-    supervised = SupervisedLDA().fit(sample.X, sample.y)
+    supervised = SupervisedLDA(view="standardize").fit(sample.X, sample.y)
     assert_array_equal(fitted.coef_, supervised.coef_)
 
 
@@ -145,7 +147,7 @@ def test_with_many_features_labels_spread_to_neighbors():
     true = np.repeat([0, 1], 60)
     given = [0, 119]
     sample = Sample(rows[given], true[given], np.delete(rows, given, axis=0))
-    problem = problem_of(sample, shrinkage=0.1)
+    problem = replace(problem_of(sample, shrinkage=0.1), has_network_features=True)
     labeled = problem.frame.apply(sample.X), sample.y, np.ones(2)
     every = problem.frame.apply(rows)
     nearest = labeled_rule(problem, 0.1).scores(every).argmax(axis=0)

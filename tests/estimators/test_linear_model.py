@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from iclda import AutoLDA, LeastSquaresClassifier, SupervisedLDA
+from iclda import AverageLDA, LeastSquaresClassifier, SupervisedLDA
 from iclda._estimators.linear_model import gaussian_model_of
 
 
@@ -48,8 +48,16 @@ def test_far_cells_are_those_many_deviations_from_the_mean():
 
 def test_no_cell_is_far_where_rows_are_scaled_to_length_1():
     X, y = rows(2)
-    model = gaussian_model_of(AutoLDA(normalize=True).fit(X, y_with_gaps(y)))
-    assert model.is_far(X * 1e9, 10.0) is None
+    fitted = AverageLDA(view="normalize").fit(X, y_with_gaps(y))
+    assert gaussian_model_of(fitted).is_far(X * 1e9, 10.0) is None
+
+
+def test_far_cells_are_those_of_the_columns_where_these_were_standardized():
+    X, y = rows(2)
+    model = gaussian_model_of(SupervisedLDA(view="standardize").fit(X, y))
+    new = X.copy()
+    new[3, 1] = X[:, 1].mean() + 30 * X[:, 1].std()
+    assert np.argwhere(model.is_far(new, 10.0)).tolist() == [[3, 1]]
 
 
 def y_with_gaps(y):

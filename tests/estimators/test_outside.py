@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
@@ -17,6 +18,7 @@ EXPECTED = {
     "sklearn-self-training": SelfTrainingClassifier(LDA),
     "sklearn-label-spreading": LabelSpreading(kernel="knn", max_iter=1_000),
     "sklearn-lda": LDA,
+    "sklearn-forest": RandomForestClassifier(random_state=0),
 }
 
 

@@ -49,7 +49,7 @@ def test_unlabeled_rows_have_the_given_proportions(classifier, given, first):
 
 @pytest.mark.parametrize("classifier", [*CLASSIFIERS, SelfTrainingLDA])
 def test_learned_proportions_are_those_that_the_average_predicts(classifier):
-    average = SAMPLE.fit(AverageLDA(shrinkage=0.2))
+    average = SAMPLE.fit(AverageLDA(shrinkage=0.2, view=None))
     shares = (np.bincount(average.predict(SAMPLE.X_unlabeled), minlength=2) + 0.5) / 61
     learned = SAMPLE.fit(classifier(shrinkage=0.2, proportions="auto"))
     # Which leaves rows out.

@@ -386,21 +386,23 @@ def _of_estimator(name: str) -> Any:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AutoLDA(LinearClassifier):
-    """The method that the labels support, with shrinkage and an estimate of its error.
+    """The default: what suits the rows, with an estimate of its error.
 
-    The methods are compared by cross-validation on the labeled rows; all unlabeled rows
-    train every time. A labeled row that occurs several times is tested once, by fits to
-    none of its copies. Of the methods whose Brier score is within half a standard error
-    of the lowest, or within 0.02 with no more wrong rows, the safest is fitted to all
-    rows: ``AverageLDA``, then self-training, pessimistic, supervised, EM, implicitly
-    constrained, self-learning and moment constrained LDA. This order comes from errors
-    on many tables.
+    A table is fitted by ``SemiSupervisedEnsemble``, a mixture over views and over
+    classifiers of other kinds. Features of a network, which are at least 64 columns of
+    numbers in about one unit, are fitted by ``AverageLDA``. Units of columns play no
+    part: there is nothing to standardize.
 
-    Methods are not compared if fewer than 8 labeled rows can be tested (those of
-    classes with two labels or more); the safest is fitted then. With 64 features or
-    more, as features of a network have, it is the average unless ``methods`` names
-    others. With ``proportions`` the choice is among the methods that take them.
-    Shrinkage depends on the units of the columns: standardize them first.
+    With ``methods`` these are compared by cross-validation on the labeled rows; all
+    unlabeled rows train every time. A labeled row that occurs several times is tested
+    once, by fits to none of its copies. Of the methods whose Brier score is within half
+    a standard error of the lowest, or within 0.02 with no more wrong rows, the first in
+    this order is fitted to all rows: the ensemble, the average, then self-training,
+    pessimistic, supervised, EM, implicitly constrained, self-learning and moment
+    constrained LDA. The order comes from errors on many tables. Methods are not
+    compared if fewer than 8 labeled rows can be tested (those of classes with two
+    labels or more); the first in the order is fitted then. With ``proportions`` the
+    choice is among the methods that take them.
 
     Parameters
     ----------
@@ -408,15 +410,14 @@ class AutoLDA(LinearClassifier):
         Class priors in the order of ``classes_``, or class -> prior. None estimates
         them.
     shrinkage : float in [0, 1) or "auto", default="auto"
-        Shrinkage of every method, as their own parameter; None for none.
+        Shrinkage of every method, as their own parameter; None for none. With a number
+        a table is fitted by ``AverageLDA``, since the ensemble has no such parameter.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     view : str, default="auto"
-        Map of the rows, learned without labels, before the fit: "standardize" divides
-        columns by their standard deviation, "whiten" also makes them uncorrelated,
-        "normalize" scales rows to length 1, "kernel" and "whitened-kernel" give
-        features in which curved boundaries are linear. "auto" normalizes features of a
-        network and standardizes tables. None leaves rows as they are.
+        View of the chosen method, as its own parameter: "auto", "standardize",
+        "whiten", "normalize", "kernel" or "whitened-kernel"; None for rows as they are.
+        With another view than "auto" a table is fitted by ``AverageLDA``.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
         Shares of the unlabeled rows that the classes get. The methods to choose from
         are then those that have this parameter. "free" is for labels of rows that were
@@ -425,7 +426,7 @@ class AutoLDA(LinearClassifier):
         error, which such labels do not support.
     methods : sequence of str, default=None
         Names of the methods to choose from, such as "supervised" and "iclda"; None for
-        all, with 64 features or more for the average alone.
+        the default.
     random_state : int, RandomState instance or None, default=None
         Draws folds and starts. None is a fixed seed: the same data give the same fit.
     n_jobs : int, default=None
@@ -456,7 +457,8 @@ class AutoLDA(LinearClassifier):
     classes_ : ndarray of shape (n_classes,)
         Classes, sorted.
     priors_ : ndarray of shape (n_classes,)
-        Class priors used to predict.
+        Class priors used to predict. This and what follows is there if the chosen
+        method has Gaussian classes, which an ensemble has not.
     class_weights_ : ndarray of shape (n_classes,)
         Share of the weight in every class.
     means_ : ndarray of shape (n_classes, n_features)
@@ -486,7 +488,7 @@ class AutoLDA(LinearClassifier):
     >>> y = [0, 0, 1, 1, -1, -1, -1, -1]
     >>> clf = AutoLDA().fit(X, y)
     >>> clf.method_, clf.error_
-    ('average', None)
+    ('ensemble', None)
     """
 
     # The method that is chosen may have further needs.
@@ -606,6 +608,10 @@ class AutoLDA(LinearClassifier):
     view_ = _of_estimator("view_")
     rank_ = _of_estimator("rank_")
 
+    def _check_ready(self, X: Any, method: str) -> None:
+        check_is_fitted(self)
+        self.estimator_._check_ready(X, method)
+
     # Methods of the chosen classifier. Those that only Gaussian classes have raise an
     # AttributeError if another one was chosen.
 
@@ -694,8 +700,16 @@ class AutoLDA(LinearClassifier):
 
         Parameters
         ----------
-        X, y, sample_weight, X_unlabeled, sample_weight_unlabeled
-            As in ``fit``.
+        X : array-like of shape (n_samples, n_features)
+            The rows that were passed to ``fit``.
+        y : array-like of shape (n_samples,)
+            Class of every row of X, or the marker ``unlabeled``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows of X.
+        X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
+            Further unlabeled rows.
+        sample_weight_unlabeled : array-like of shape (n_unlabeled,), default=None
+            Weights of the rows of X_unlabeled.
 
         Returns
         -------

@@ -111,6 +111,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     """Base class of classifiers with linear scores."""
 
     _needs: ClassVar[Needs] = Needs()
+    # A fitted array, by which the array library of the fit is recognized.
+    _array_attribute: ClassVar[str] = "coef_"
     # Rules for the parameters that only this classifier has.
     _own_constraints: ClassVar[dict[str, Any]] = {}
 
@@ -352,7 +354,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             except ImportError:
                 # Before version 1.9 scikit-learn did not have this check.
                 return
-            check_same_namespace(X, self, attribute="coef_", method=method)
+            name = self._array_attribute
+            # A model file may have left it out.
+            if getattr(self, name) is not None:
+                check_same_namespace(X, self, attribute=name, method=method)
 
     def predict(self, X: Any) -> AnyArray:
         """Most probable class of every row.

@@ -72,7 +72,7 @@ def _summarize(sources: Sequence[RowSource], *, has_covariance: bool) -> Summary
     sample, weights = rows.sample(_SAMPLE_ROWS, 0)
     if rows.n_rows <= len(sample):
         # Few rows are all in the sample: a pass over them is saved.
-        return summarize_rows(sample, weights, has_covariance=has_covariance)
+        return summary_of_rows(sample, weights, has_covariance=has_covariance)
     frame = frame_of(sample)
     moments = rows.moments(frame)
     return Summary(
@@ -85,7 +85,7 @@ def _summarize(sources: Sequence[RowSource], *, has_covariance: bool) -> Summary
     )
 
 
-def summarize_rows(
+def summary_of_rows(
     rows: Array, weights: Array, *, has_covariance: bool = False
 ) -> Summary:
     """Return what a view learns from, of rows in memory."""

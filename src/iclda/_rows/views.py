@@ -271,7 +271,7 @@ def _kernel(base: View, exponent: float, summary: Summary) -> Chain:
 
     landmarks = np.asarray(base(_draw_landmarks(summary.sample)))
     # The mean square of the distance between two rows is twice their variance.
-    gamma = exponent / (2 * variance) if variance > 0 else 1.0
+    gamma = exponent / (2 * float(variance)) if variance > 0 else 1.0
     between = KernelMap(landmarks, np.eye(len(landmarks)), gamma).kernel(landmarks)
     eigenvalues, vectors = np.linalg.eigh(between)
     is_kept = eigenvalues > _KERNEL_RANK_TOLERANCE * eigenvalues[-1]

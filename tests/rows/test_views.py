@@ -1,0 +1,187 @@
+"""Views: maps of rows that are learned without labels, and fits of mapped rows."""
+
+import array_api_strict
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.kernel_approximation import Nystroem
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import StandardScaler
+
+import iclda
+from iclda import (
+    AverageLDA,
+    ExpectationMaximizationLDA,
+    ImplicitlyConstrainedLDA,
+    PessimisticLDA,
+    SupervisedLDA,
+)
+from iclda._estimators.views import summary_of_rows
+from iclda._rows.views import (
+    KERNEL,
+    NORMALIZE,
+    STANDARDIZE,
+    VIEWS,
+    WHITEN,
+    KernelMap,
+    are_network_features,
+    learn_view,
+    steps_of,
+)
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(300, 4)) @ RNG.normal(size=(4, 4)) * [1, 10, 100, 1000] + 50
+# Inside or outside of a circle, whose labels are known of the first 60 rows.
+CIRCLE = RNG.normal(size=(400, 3))
+SIDE = (np.square(CIRCLE[:, :2]).sum(axis=1) > 1.4).astype(int)
+LABELS = np.where(np.arange(400) < 60, SIDE, -1)
+
+
+def learn(name, rows, weights=None):
+    weights = np.ones(len(rows)) if weights is None else weights
+    return learn_view(name, summary_of_rows(rows, weights, has_covariance=True))
+
+
+def test_standardized_columns_have_mean_0_and_deviation_1():
+    mapped = learn(STANDARDIZE, ROWS)(ROWS)
+    assert_allclose(mapped, StandardScaler().fit_transform(ROWS), atol=1e-12)
+
+
+def test_a_column_of_two_values_is_divided_by_their_difference():
+    rare = (np.arange(300) < 3) * 7.0
+    mapped = learn(STANDARDIZE, np.column_stack([ROWS, rare]))(
+        np.column_stack([ROWS, rare])
+    )
+    assert np.ptp(mapped[:, -1]) == pytest.approx(1.0)
+
+
+def test_whitened_rows_have_nearly_the_covariance_1_whatever_the_columns_were():
+    for mixing in (np.eye(3), [[1.0, 2.0, 0.0], [0.0, 1.0, 3.0], [0.5, 0.0, 10.0]]):
+        mixed = CIRCLE @ mixing
+        covariance = np.cov(learn(WHITEN, mixed)(mixed).T, bias=True)
+        assert_allclose(covariance, np.eye(3), atol=0.03)
+
+
+def test_normalized_rows_have_length_1():
+    mapped = learn(NORMALIZE, ROWS)(ROWS)
+    assert_allclose(np.linalg.norm(mapped, axis=1), 1.0)
+
+
+def test_kernel_features_have_the_inner_products_of_the_kernel_of_scikit_learn():
+    rows = CIRCLE[:60]
+    standardize, kernel_map, _ = steps_of(learn(KERNEL, rows))
+    seen = standardize(rows)
+    features = kernel_map(seen)
+    # All rows are landmarks: nothing is approximated.
+    kernel = rbf_kernel(seen, gamma=kernel_map.gamma)
+    assert_allclose(features @ features.T, kernel, atol=1e-9)
+    nystroem = Nystroem(gamma=kernel_map.gamma, n_components=60).fit(seen)
+    expected = nystroem.transform(seen)
+    assert_allclose(features @ features.T, expected @ expected.T, atol=1e-6)
+
+
+def test_landmarks_depend_neither_on_the_order_of_the_rows_nor_on_their_units():
+    order = RNG.permutation(400)
+    one = learn(KERNEL, CIRCLE)
+    other = learn(KERNEL, CIRCLE[order] * [3.0, 0.01, 1e5] + 7.0)
+    other_rows = CIRCLE * [3.0, 0.01, 1e5] + 7.0
+    assert_allclose(np.abs(one(CIRCLE)), np.abs(other(other_rows)), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_weight_2_is_a_row_that_occurs_twice(name):
+    weights = 1.0 + (np.arange(300) < 50)
+    twice = np.vstack([ROWS, ROWS[:50]])
+    seen = learn(name, ROWS, weights)(ROWS)
+    assert_allclose(learn(name, twice)(ROWS), seen, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_maps_arrays_of_other_libraries_alike(name):
+    view = learn(name, ROWS)
+    mapped = view(array_api_strict.asarray(ROWS))
+    assert mapped.shape == (300, view.n_features)
+    assert_allclose(np.asarray(mapped), view(ROWS), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.ones((5, 3)),
+        np.eye(3)[[0, 1]],
+        np.tile([[0.0], [1.0]], (10, 1)),
+        np.repeat(ROWS[:20, :1], 3, axis=1),
+        ROWS * 1e150,
+        ROWS * 1e-150,
+        RNG.normal(size=(5, 40)),
+    ],
+    ids=["equal", "two", "one column", "copies", "huge", "tiny", "wide"],
+)
+def test_odd_rows_have_a_finite_view(name, rows):
+    assert np.isfinite(learn(name, rows)(rows)).all()
+
+
+def test_the_kernel_of_an_infinite_row_shows_it():
+    kernel_map = KernelMap(CIRCLE[:5], np.eye(5), 1.0)
+    far = np.array([[1e200, 0.0, 0.0], [np.inf, 0.0, 0.0], [np.nan, 0.0, 0.0]])
+    with np.errstate(all="ignore"):
+        kernel = kernel_map(far)
+    assert (kernel[0] == 0).all()
+    assert np.isnan(kernel[1:]).all()
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize(
+    "classifier",
+    [SupervisedLDA, ExpectationMaximizationLDA, AverageLDA, ImplicitlyConstrainedLDA],
+)
+def test_a_fit_in_a_view_is_that_of_mapped_rows_wherever_they_are(name, classifier):
+    fitted = classifier(view=name, shrinkage=0.2).fit(CIRCLE, LABELS)
+    mapped = fitted.view_(CIRCLE)
+    alone = classifier(view=None, shrinkage=0.2).fit(mapped, LABELS)
+    assert_allclose(
+        fitted.predict_proba(CIRCLE), alone.predict_proba(mapped), atol=1e-6
+    )
+
+    parts = iclda.rows.from_batches(lambda: iter([CIRCLE[:150], CIRCLE[150:]]))
+    read = classifier(view=name, shrinkage=0.2).fit(parts, LABELS)
+    assert_allclose(read.predict_proba(parts), fitted.predict_proba(CIRCLE), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_exports_map_the_rows_too(name):
+    runtime = pytest.importorskip("onnxruntime")
+    fitted = SupervisedLDA(view=name, shrinkage=0.2).fit(CIRCLE, LABELS)
+    expected = fitted.predict_proba(CIRCLE)
+    assert_allclose(fitted.to_sklearn().predict_proba(CIRCLE), expected, atol=1e-8)
+    session = runtime.InferenceSession(fitted.to_onnx().SerializeToString())
+    label, probabilities = session.run(None, {"X": CIRCLE})
+    assert_allclose(probabilities, expected, atol=1e-8)
+    assert (label == fitted.predict(CIRCLE)).all()
+
+
+def test_a_kernel_makes_a_circle_linear():
+    flat = ImplicitlyConstrainedLDA(shrinkage=0.2).fit(CIRCLE, LABELS)
+    curved = ImplicitlyConstrainedLDA(shrinkage=0.2, view="kernel").fit(CIRCLE, LABELS)
+    assert flat.score(CIRCLE, SIDE) < 0.6
+    assert curved.score(CIRCLE, SIDE) > 0.75
+    # The certificate is that of the mapped rows.
+    assert 0 <= curved.gap_ < 1e-6
+    safe = PessimisticLDA(shrinkage=0.2, view="kernel").fit(CIRCLE, LABELS)
+    assert safe.gain_bounds(CIRCLE, LABELS).worst > -1.0
+
+
+def test_features_of_a_network_are_many_measured_columns_in_one_unit():
+    features = RNG.normal(size=(200, 80)) * np.linspace(1, 20, 80)
+    assert are_network_features(features)
+    assert not are_network_features(features[:, :63])
+    assert not are_network_features(features * 10.0 ** (np.arange(80) % 4))
+    assert not are_network_features((features > 0).astype(float))
+    few = np.hstack([features[:, :20], (features > 0)[:, 20:]])
+    assert not are_network_features(few)
+
+
+def test_an_unknown_view_is_refused_with_those_there_are():
+    with pytest.raises(ValueError, match=r"view.*'whitened-kernel'.*Got 'kernle'"):
+        SupervisedLDA(view="kernle").fit(CIRCLE, LABELS)
