@@ -1,10 +1,10 @@
 """The error to expect on new rows, from predictions of rows with held-out labels.
 
 Held-out predictions (``_held_out.py``) become losses and mistakes of rows
-(``row_losses``). Their arrays have the shape (candidates, rows), the safest candidate
-first, and are means over the repeats of a cross-validation. ``AutoLDA``, ``iclda fit``
-and ``iclda compare`` choose by the same rule (``safest_choice``), and state the error
-of what it chooses (``estimate_error``, ``estimate_final_error``).
+(``row_losses``). Their arrays have the shape (candidates, rows), the default first,
+and are means over the repeats of a cross-validation. ``AutoLDA`` and ``iclda compare``
+choose by the same rule (``first_choice``), and state the error of what it chooses
+(``estimate_error``, ``estimate_final_error``).
 
 Each estimate is an ``ErrorEstimate``, the error with an interval. ``BaseRate`` is what
 it has to beat.
@@ -37,11 +37,11 @@ MIN_TESTED_ROWS = 8
 # Mean counts of rows below this are rounding errors of zero.
 _ZERO_ROWS = 1e-9
 
-# The safer candidate is taken if its mean loss exceeds the lowest by at most this many
-# standard errors.
+# The earlier candidate is taken if its mean loss exceeds the lowest by at most this
+# many standard errors.
 _MARGIN_STANDARD_ERRORS = 0.5
 
-# The safer candidate is also taken if it is right as often and its mean Brier score
+# The earlier candidate is also taken if it is right as often and its mean Brier score
 # exceeds the lowest by at most this: a lower score may only mean more confidence.
 _BRIER_MARGIN = 0.02
 
@@ -186,8 +186,8 @@ def row_losses(probabilities: Array, codes: AnyArray) -> tuple[Array, Array]:
     return losses, is_wrong.astype(np.float64)
 
 
-def safest_choice(losses: Array, is_wrong: Array) -> int:
-    """Return the index of the safest candidate with a loss hardly above the lowest.
+def first_choice(losses: Array, is_wrong: Array) -> int:
+    """Return the index of the first candidate with a loss hardly above the lowest.
 
     That is within half a standard error of the difference to the lowest, row by row, or
     within a Brier score of 0.02 if no more rows are wrong.
@@ -229,7 +229,7 @@ def _are_close(losses: Array, is_wrong: Array, counts: Array) -> AnyArray:
 def estimate_error(
     losses: Array, is_wrong: Array, seed: int = 0, *, n_weights: int = 0
 ) -> ErrorEstimate | None:
-    """Estimate the error of the candidate that ``safest_choice`` takes.
+    """Estimate the error of the candidate that ``first_choice`` takes.
 
     Bootstrap bias corrected cross-validation (Tsamardinos, Greasidou and Borboudakis
     2018) avoids the optimism of choosing and judging by the same rows: the choice is
@@ -245,7 +245,7 @@ def estimate_error(
     if n_rows < MIN_TESTED_ROWS:
         return None
     counts = _bootstrap_counts(n_rows, seed)
-    # Candidates are in the order of safety: the first that is close is the safest.
+    # The first candidate that is close to the best is chosen.
     chosen = _are_close(losses, is_wrong, counts).argmax(axis=1)
     # Each choice is judged by the rows that its sample has left out.
     is_left_out = counts == 0

@@ -43,6 +43,7 @@ _DIAGNOSIS_ATTRIBUTES = (
     "converged_",
     "n_iter_",
     "gap_",
+    "member_weights_",
     "n_optima_",
     "n_passes_",
     "objective_",

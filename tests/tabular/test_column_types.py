@@ -10,14 +10,27 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
+from iclda import (
+    AutoLDA,
+    AverageLDA,
+    ImplicitlyConstrainedLDA,
+    SemiSupervisedEnsemble,
+    SupervisedLDA,
+)
+from iclda._estimators.outside import OutsideClassifier
 from iclda.model_files import column_kinds
 from iclda.tabular import (
     pipeline,
     preprocessing,
     read_table,
 )
-from iclda.tabular.column_types import COLUMN_TYPES, kinds_of, type_named
+from iclda.tabular.column_types import (
+    COLUMN_TYPES,
+    kinds_of,
+    takes_for_network,
+    type_named,
+)
+from iclda.tabular.encoders import ColumnScaler
 from iclda.tabular.predict import predict_file
 
 SERIES = {
@@ -271,3 +284,60 @@ def test_vectors_are_found_whatever_the_first_column_type(monkeypatch):
     assert [step for step, _, _ in encoder.transformers] == ["numbers", "dates"]
     model = pipeline(encoder, SupervisedLDA(), scale=True)
     assert model["scale"].vectors == [list(range(70))]
+
+
+@pytest.mark.parametrize(
+    ("classifier", "is_scaled"),
+    [
+        (SupervisedLDA(shrinkage=0.1), True),
+        (SupervisedLDA(), False),
+        (SupervisedLDA(shrinkage=0.1, view="whiten"), False),
+        (AverageLDA(), False),
+        (AutoLDA(), False),
+        (SemiSupervisedEnsemble(), False),
+        (OutsideClassifier("sklearn-logistic"), True),
+    ],
+    ids=str,
+)
+def test_columns_are_scaled_where_the_classifier_does_not_do_so(classifier, is_scaled):
+    frame, _ = customers()
+    steps = pipeline(preprocessing(frame), classifier).named_steps
+    assert ("scale" in steps) == is_scaled
+
+
+def test_columns_of_0_and_1_stay_but_for_methods_of_scikit_learn():
+    frame, _ = customers()
+    own = pipeline(preprocessing(frame), SupervisedLDA(shrinkage=0.1))[:-1]
+    scaled = own.fit_transform(frame)
+    are_indicators = [" = " in name for name in scaled.columns]
+    assert any(are_indicators)
+    assert set(np.unique(scaled.loc[:, are_indicators])) == {0.0, 1.0}
+    assert_allclose(scaled["age"].std(ddof=0), 1)
+    outside = pipeline(preprocessing(frame), OutsideClassifier("sklearn-lda"))[:-1]
+    assert_allclose(outside.fit_transform(frame).std(ddof=0), 1)
+
+
+def test_an_indicator_of_which_few_rows_are_unknown_stays_too():
+    column = np.r_[np.zeros(60), np.ones(35), np.full(5, 0.35)]
+    rows = np.column_stack([column, 3 * column, np.linspace(0, 1, 100)])
+    scaled = ColumnScaler().fit_transform(rows)
+    assert_allclose(scaled[:, 0], column)
+    assert_allclose(scaled[:, 1:].std(axis=0), 1)
+
+
+def test_a_table_with_many_categories_is_not_taken_for_features_of_a_network():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(80, size=800)
+    states = pd.DataFrame({"state": np.char.add("s", codes.astype(str)).astype(object)})
+    embeddings = pd.DataFrame(rng.normal(size=(800, 70))).add_prefix("e_")
+    income = embeddings.assign(income=1e6 * rng.random(800))
+
+    def is_network(frame):
+        encoder = preprocessing(frame)
+        return takes_for_network(encoder, clone(encoder).fit_transform(frame))
+
+    assert not is_network(states)
+    assert is_network(embeddings)
+    # In the pipeline the vector and the other column have units of their own.
+    assert is_network(income)
+    assert "scale" in pipeline(preprocessing(income), AutoLDA()).named_steps
