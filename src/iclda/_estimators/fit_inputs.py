@@ -29,7 +29,7 @@ from .._core.moments import Moments, no_moments
 from .._core.problem import LabeledRows, LabeledSummary, Problem, summarize_labeled
 from .._core.rows import Rows
 from .._core.rowspace import FeatureSpace, RowSpace, row_space
-from .._core.solvers.supervised import oracle_approximating, pooled_shrinkage
+from .._core.solvers.supervised import estimated_shrinkage, pooled_shrinkage
 from .._messages import ColumnError, FitError, ParameterError, say
 from .._rows.chained import ChainedRows
 from .._rows.checks import column_of
@@ -332,7 +332,7 @@ def automatic_shrinkage(
         if moments is not None:
             units = frame.scale / frame.scale.max()
             covariance = moments.covariance * units[:, None] * units
-            of_all = oracle_approximating(covariance, moments.weight, n_left_out)
+            of_all = estimated_shrinkage(covariance, moments.weight, n_left_out)
             shrinkage = math.sqrt(shrinkage * of_all)
     return min(shrinkage, _MAX_AUTOMATIC_SHRINKAGE)
 
