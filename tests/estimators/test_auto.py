@@ -22,7 +22,7 @@ from iclda.model_selection import SemiSupervisedKFold
 FAMILY = [
     method.name
     for method in FITTED
-    if method.name in FROM_THE_SAFEST and method.name != "ensemble"
+    if method.name in FROM_THE_DEFAULT and method.name != "ensemble"
 ]
 
 
