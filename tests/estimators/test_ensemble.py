@@ -192,6 +192,20 @@ def test_a_model_file_keeps_the_mixture_but_nothing_about_single_rows(
     assert fitted.held_out_probabilities_ is not None
 
 
+def test_scikit_learn_predicts_the_same(wine, fitted):
+    X, y, _ = wine
+    exported = fitted.to_sklearn()
+    assert_allclose(exported.predict_proba(X), fitted.predict_proba(X), atol=1e-9)
+    assert (exported.predict(X) == fitted.predict(X)).all()
+    names = np.array(["a", "b", "c"], dtype=object)
+    named = np.where(y == -1, "", names[y])
+    texts = SemiSupervisedEnsemble(unlabeled="").fit(X, named)
+    assert (texts.to_sklearn().predict(X) == texts.predict(X)).all()
+    turned = SemiSupervisedEnsemble(priors=[0.2, 0.3, 0.5]).fit(X, y)
+    with pytest.raises(ValueError, match=r"\['logistic', 'forest'\] were turned"):
+        turned.to_sklearn()
+
+
 def test_rows_that_are_not_drawn_are_searched_for_nan(wine, monkeypatch):
     X, y, _ = wine
     monkeypatch.setattr("iclda._estimators.ensemble._MAX_UNLABELED_ROWS", 5)

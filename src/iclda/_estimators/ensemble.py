@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .._core import AnyArray, Array
 from .._error_estimate import estimate_final_error, row_losses
@@ -36,6 +37,7 @@ from .._system import one_thread_if_small
 from .average import AverageLDA
 from .base import LinearClassifier
 from .diagnosis import check_span, warn_of_no_unlabeled
+from .export import mixture_to_sklearn
 from .fit_inputs import MIN_WIDE_FEATURES, FitInputs, Needs, find_non_finite
 from .labels import FREE
 from .linear_model import moved_like
@@ -295,6 +297,19 @@ class SemiSupervisedEnsemble(LinearClassifier):
         """
         self._check_ready(X, "decision_function")
         return RowsReader(self).apply(X, self._model_.decisions())
+
+    def to_sklearn(self) -> Any:
+        """The same classifier as one of scikit-learn, which predicts without iclda.
+
+        Returns
+        -------
+        classifier : sklearn.ensemble.VotingClassifier
+            A fitted classifier with the same classes and probabilities, which packages
+            that know scikit-learn can convert further, for example to ONNX. It takes
+            rows in which no number is larger than 3e38.
+        """
+        check_is_fitted(self)
+        return mixture_to_sklearn(self.classes_, self._model_)
 
 
 @dataclass(frozen=True)

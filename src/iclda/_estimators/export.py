@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import VotingClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.preprocessing import LabelEncoder, Normalizer, StandardScaler
+from sklearn.utils import Bunch
 
 from .._core import AnyArray, Array
 from .._rows.views import (
@@ -23,6 +25,7 @@ from .._rows.views import (
 )
 from .._system import require, versions
 from .linear_model import GaussianModel
+from .mixture_model import MixtureModel
 
 # Rows of this length or less are not divided by it: a row of length 0 stays.
 _MIN_DIVISOR = 1e-150
@@ -65,12 +68,41 @@ def to_sklearn(classifier: Any, model: GaussianModel) -> Any:
         if hasattr(classifier, "feature_names_in_"):
             exported.feature_names_in_ = classifier.feature_names_in_.copy()
         return exported
-    steps = [step for view in steps_of(model.view) for step in _as_sklearn(view)]
-    return make_pipeline(*steps, exported)
+    return make_pipeline(*_as_sklearn(model.view), exported)
+
+
+def mixture_to_sklearn(classes: AnyArray, model: MixtureModel) -> Any:
+    """Return a fitted voting classifier of scikit-learn."""
+    turned = [name for name, member in model.members.items() if member.is_turned]
+    if turned:
+        raise ValueError(
+            f"The members {turned} were turned to the given priors or proportions, "
+            "which no classifier of scikit-learn does: fit without these, or save the "
+            "model with save_model."
+        )
+    exported: list[tuple[str, Any]] = []
+    for name, member in model.members.items():
+        classifier = member.classifier
+        if member.view is None:
+            exported.append((name, classifier.to_sklearn()))
+        else:
+            steps = _as_sklearn(member.view)
+            exported.append((name, make_pipeline(*steps, classifier.estimator_)))
+    weights = [member.weight for member in model.members.values()]
+    voting = VotingClassifier(exported, voting="soft", weights=weights)
+    voting.estimators_ = [classifier for _, classifier in exported]
+    voting.named_estimators_ = Bunch(**dict(exported))
+    voting.le_ = LabelEncoder().fit(classes)
+    voting.classes_ = voting.le_.classes_
+    return voting
 
 
 def _as_sklearn(view: View) -> list[Any]:
     """Return fitted transformers of scikit-learn that map rows as a view does."""
+    return [step for each in steps_of(view) for step in _step_as_sklearn(each)]
+
+
+def _step_as_sklearn(view: View) -> list[Any]:
     if isinstance(view, Standardization):
         return [_scaler(view.center, view.scale)]
     if isinstance(view, UnitLength):

@@ -38,6 +38,11 @@ class Member:
     class_factors: Array | None = None
     weight: float = 1.0
 
+    @property
+    def is_turned(self) -> bool:
+        """Whether its probabilities are turned to other priors."""
+        return self.class_factors is not None
+
     def probabilities(self, rows: Array) -> Array:
         """Return the probabilities (n, K) of the classes of rows in memory."""
         return self.turned(self.classifier.predict_proba(self.seen(rows)))
