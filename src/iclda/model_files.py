@@ -221,7 +221,7 @@ def _without_rows(model: Any) -> Any:
     if isinstance(model, Pipeline):
         model.steps = [(name, _without_rows(step)) for name, step in model.steps]
     for name in ("_responsibilities_", "held_out_probabilities_"):
-        if hasattr(model, name):
+        if name in vars(model):
             setattr(model, name, None)
     # AutoLDA holds the classifier that it chose, and a mixture those of its members.
     if hasattr(model, "estimator_"):

@@ -110,7 +110,7 @@ def test_proportions_that_no_method_takes_are_refused(wine):
 
 def test_the_reason_names_the_method_and_the_rows_behind_it(fitted):
     assert fitted.reason_.startswith("Chose ")
-    assert "30 labeled rows" in fitted.reason_
+    assert "30 labels" in fitted.reason_
     assert fitted.reason_.count(".") == 1
     assert fitted.n_tested_ == 30
 
