@@ -227,7 +227,7 @@ def _are_close(losses: Array, is_wrong: Array, counts: Array) -> AnyArray:
 
 
 def estimate_error(
-    losses: Array, is_wrong: Array, seed: int = 0
+    losses: Array, is_wrong: Array, seed: int = 0, *, n_weights: int = 0
 ) -> ErrorEstimate | None:
     """Estimate the error of the candidate that ``first_choice`` takes.
 
@@ -236,6 +236,8 @@ def estimate_error(
     made on a sample of the rows and judged on the others, many times. The interval
     spans Clopper and Pearson's for that error and for the error of every candidate that
     was chosen in a tenth of the samples, because chance decided between them.
+    ``n_weights`` numbers of a candidate were fitted to predictions of these rows: the
+    interval is as wide as one of that many rows fewer.
 
     Returns None for fewer than ``MIN_TESTED_ROWS`` rows.
     """
@@ -253,7 +255,8 @@ def estimate_error(
     times_chosen = np.bincount(chosen, minlength=len(losses))
     is_often_chosen = times_chosen >= _MIN_CHOSEN_SHARE * len(chosen)
     errors = [error, *is_wrong[is_often_chosen].mean(axis=1).tolist()]
-    intervals = [error_interval(each * n_rows, n_rows) for each in errors]
+    n_free = n_rows - n_weights
+    intervals = [error_interval(each * n_free, n_free) for each in errors]
     return ErrorEstimate(
         error=error,
         low=min(low for low, _ in intervals),
@@ -282,6 +285,8 @@ def estimate_final_error(
     n_folds: int,
     share_of_unlabeled: float,
     seed: int = 0,
+    *,
+    n_weights: int = 0,
 ) -> ErrorEstimate | None:
     """Estimate the error of the fit to all rows from the fits of a cross-validation.
 
@@ -289,11 +294,12 @@ def estimate_final_error(
     what more rows may gain. ``share_of_unlabeled`` is the share of the unlabeled rows
     that the fits had. ``n_labels`` is the number of labels of every class; if they are
     few, the fits had far less to learn from than the final one, and the result is None.
+    ``n_weights`` is that of ``estimate_error``.
     """
     counted_labels = np.minimum(n_labels, _COUNTED_LABELS_PER_CLASS)
     if counted_labels.mean() < _MIN_MEAN_COUNTED_LABELS:
         return None
-    estimate = estimate_error(losses, is_wrong, seed)
+    estimate = estimate_error(losses, is_wrong, seed, n_weights=n_weights)
     if estimate is None:
         return None
     # Each fit lacked one fold of the labels: errors fall at most like the root of their

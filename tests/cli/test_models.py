@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -183,6 +184,20 @@ def test_show_tells_what_how_and_from_what(model):
         "scikit-learn",
     ):
         assert words in said
+
+
+def test_a_model_with_a_column_type_of_another_version_is_an_error_in_a_line(model):
+    with zipfile.ZipFile(model) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    details = json.loads(members["iclda.json"])
+    details["columns"]["p"] = "percentage"
+    members["iclda.json"] = json.dumps(details)
+    with zipfile.ZipFile(model, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    code, _, error = call("show", model)
+    assert code == 2
+    assert error.startswith("Error: There is no column type 'percentage' in iclda ")
 
 
 def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_path):

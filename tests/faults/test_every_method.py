@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from iclda import AutoLDA
+import iclda
+from iclda import AutoLDA, NoUnlabeledRowsWarning
 from iclda._core.problem import Problem
 from iclda.methods import FITTED, FURTHER, METHODS
 from tests.helpers.changes import assert_finite, assert_same_fit
@@ -149,6 +150,26 @@ def test_15_a_collinear_column_leaves_a_finite_fit_and_no_other_prediction(
         found = model.predict_proba(wide)
         expected = fit(name).predict_proba(X)
         assert_allclose(found, expected, rtol=0, atol=max(1e-8, tolerance(name)))
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in CLASSIFIERS if n not in SUPERVISED | {"ensemble"}]
+)
+def test_the_classifier_that_a_warning_names_has_the_fit_without_unlabeled_rows(name):
+    is_labeled = Y >= 0
+    rows = X[is_labeled], Y[is_labeled]
+    with pytest.warns(NoUnlabeledRowsWarning) as caught:
+        model = fit(name, *rows)
+    named = re.search(r"the fit equals that of (\w+)", str(caught[0].message))[1]
+    supervised = getattr(iclda, named)()
+    if name == "average":
+        supervised.set_params(view="standardize")
+    shrinkage = getattr(model, "shrinkage_", 0)
+    if shrinkage:
+        supervised.set_params(shrinkage=shrinkage)
+    expected = supervised.fit(*rows)
+    assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=1e-12)
+    assert_allclose(model.coef_, expected.coef_, rtol=1e-12, atol=1e-14)
 
 
 @every_linear

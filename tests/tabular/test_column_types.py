@@ -1,6 +1,7 @@
 """Column types: how they are recognized and refused, and the pipeline of a table."""
 
 import datetime
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,12 @@ from iclda.tabular import (
     preprocessing,
     read_table,
 )
-from iclda.tabular.column_types import COLUMN_TYPES, kinds_of, takes_for_network
+from iclda.tabular.column_types import (
+    COLUMN_TYPES,
+    kinds_of,
+    takes_for_network,
+    type_named,
+)
 from iclda.tabular.encoders import ColumnScaler
 from iclda.tabular.predict import predict_file
 
@@ -254,6 +260,30 @@ def test_few_numbered_columns_and_those_of_several_units_are_scaled_one_by_one(
         :-1
     ].fit_transform(frame)
     assert_allclose(scaled.std(ddof=0), 1)
+
+
+def test_a_type_of_another_version_is_refused_with_those_that_there_are():
+    message = (
+        r"no column type 'percentage' in iclda \d.*, which has 'number', .*: install"
+    )
+    with pytest.raises(ValueError, match=message):
+        type_named("percentage")
+
+
+def test_vectors_are_found_whatever_the_first_column_type(monkeypatch):
+    hours = replace(
+        COLUMN_TYPES[-1], name="odd", holds=lambda series: series.name == "odd"
+    )
+    monkeypatch.setattr(
+        "iclda.tabular.column_types.COLUMN_TYPES", [hours, *COLUMN_TYPES]
+    )
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(9, 70))).add_prefix("embedding_")
+    frame.insert(0, "odd", pd.to_datetime(["2020-01-02"] * 8 + ["2021-03-04"]))
+    encoder = preprocessing(frame)
+    assert [step for step, _, _ in encoder.transformers] == ["numbers", "dates"]
+    model = pipeline(encoder, SupervisedLDA(), scale=True)
+    assert model["scale"].vectors == [list(range(70))]
 
 
 @pytest.mark.parametrize(

@@ -456,6 +456,8 @@ class AutoLDA(LinearClassifier):
         Mean Brier score of every method in cross-validation; empty with too few labels.
     classes_ : ndarray of shape (n_classes,)
         Classes, sorted.
+    held_out_probabilities_ : ndarray of shape (n_labeled, n_classes) or None
+        That of the chosen method, if it is the ensemble or the average.
     priors_ : ndarray of shape (n_classes,)
         Class priors used to predict. This and what follows is there if the chosen
         method has Gaussian classes, which an ensemble has not.
@@ -606,11 +608,13 @@ class AutoLDA(LinearClassifier):
     intercept_ = _of_estimator("intercept_")
     shrinkage_ = _of_estimator("shrinkage_")
     view_ = _of_estimator("view_")
+    held_out_probabilities_ = _of_estimator("held_out_probabilities_")
     rank_ = _of_estimator("rank_")
 
-    def _check_ready(self, X: Any, method: str) -> None:
-        check_is_fitted(self)
-        self.estimator_._check_ready(X, method)
+    @property
+    def _array_attribute(self) -> str:
+        name: str = self.estimator_._array_attribute
+        return name
 
     # Methods of the chosen classifier. Those that only Gaussian classes have raise an
     # AttributeError if another one was chosen.
@@ -629,7 +633,7 @@ class AutoLDA(LinearClassifier):
             Log posteriors up to a constant in each row; for two classes, log odds of
             the second.
         """
-        check_is_fitted(self)
+        self._check_ready(X, "decision_function")
         scores: Array = self.estimator_.decision_function(X)
         return scores
 

@@ -265,6 +265,7 @@ class SemiSupervisedEnsemble(LinearClassifier):
                 np.bincount(training.labeled_codes),
                 _N_FOLDS,
                 share_of_unlabeled=1.0,
+                n_weights=len(tested.shares) - 1,
             )
             # Labels of rows that were chosen do not show the error on new rows.
             if estimate is not None and not self._has_free_proportions:

@@ -43,26 +43,23 @@ _Methods = Annotated[
 ]
 _Repeats = Annotated[
     int | None,
-    Option(
-        min=2,
-        max=10_000,
-        metavar="N",
+    options.number_option(
+        2,
+        10_000,
         help="Random divisions into folds. Default: 2 to 10, by the size of the table.",
     ),
 ]
 _Folds = Annotated[
     int | None,
-    Option(
-        min=2,
-        metavar="N",
+    options.number_option(
+        2,
         help="Number of folds. Default: 10, or the labels of the rarest class.",
     ),
 ]
 _Labeled = Annotated[
     int | None,
-    Option(
-        min=1,
-        metavar="N",
+    options.number_option(
+        1,
         help="Labels to keep in every split; the others are hidden.",
     ),
 ]

@@ -23,6 +23,7 @@ from sklearn.pipeline import Pipeline
 from .._estimators.outside import OutsideClassifier
 from .._messages import ColumnError, Hint, say
 from .._rows.views import MANY_FEATURES, are_network_features
+from .._system import versions
 from ..methods import DEFAULT_ON_NETWORKS, DEFAULT_ON_TABLES
 from .cells import is_boolean, number_in, texts_of, value_types
 from .encoders import (
@@ -38,6 +39,8 @@ from .encoders import (
 
 # Columns that an error describes; further ones are counted.
 _MAX_DESCRIBED_COLUMNS = 5
+# The step of the columns that may belong to a vector.
+_NUMBERS = "numbers"
 # A column of a vector, such as embedding_12.
 _NUMBERED_NAME = re.compile(r"(.*?)\d+")
 # What rows are taken for, and its opposite, with the method for that: those of a table
@@ -141,7 +144,7 @@ COLUMN_TYPES = [
         NUMBER,
         _is_number,
         nouns=("number", "numbers"),
-        step="numbers",
+        step=_NUMBERS,
         encoder=NumberEncoder(),
         arrow="double",
         dtypes="biuf",
@@ -151,7 +154,7 @@ COLUMN_TYPES = [
         BOOLEAN,
         is_boolean,
         nouns=("yes-or-no column", "yes-or-no columns"),
-        step="numbers",
+        step=_NUMBERS,
         encoder=NumberEncoder(),
         arrow="bool",
         dtypes="biuf",
@@ -181,8 +184,18 @@ COLUMN_TYPES = [
 
 
 def type_named(name: str) -> ColumnType:
-    """Return the column type of this name."""
-    return next(each for each in COLUMN_TYPES if each.name == name)
+    """Return the column type of this name; ValueError if there is none.
+
+    A model file of a later version may name types that this version does not have.
+    """
+    for each in COLUMN_TYPES:
+        if each.name == name:
+            return each
+    known = ", ".join(repr(each.name) for each in COLUMN_TYPES)
+    raise ValueError(
+        f"There is no column type {name!r} in iclda {versions()['iclda']}, which has "
+        f"{known}: install the version that fitted the model, or fit it again."
+    )
 
 
 def kinds_of(features: Any) -> dict[str, str]:
@@ -308,6 +321,8 @@ def preprocessing(features: Any) -> ColumnTransformer:
         for step, encoder in encoder_by_step.items()
         if step in columns_by_step
     ]
+    # Numbers come first, whatever the order of the types: ``_vectors_of`` counts on it.
+    steps.sort(key=lambda step: step[0] != _NUMBERS)
     transformer = ColumnTransformer(steps, verbose_feature_names_out=False)
     return transformer.set_output(transform="pandas")
 
@@ -389,7 +404,7 @@ def _vectors_of(encoder: Any) -> list[list[int]]:
     """Return the positions of the numbered columns of every vector."""
     steps = getattr(encoder, "transformers", ())
     # Encoded numbers come first, so that positions in the step are positions in X.
-    if not steps or steps[0][0] != "numbers":
+    if not steps or steps[0][0] != _NUMBERS:
         return []
     _, _, number_columns = steps[0]
     positions_by_stem: dict[str, list[int]] = {}

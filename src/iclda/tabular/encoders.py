@@ -65,10 +65,12 @@ _FEW_ROWS_PER_LEVEL_ROW = 10
 _MIN_LEVEL_ROWS_OF_FEW = 2
 # The code of a category about which nothing is known.
 _UNKNOWN_CODE = -1
-# Kinds of levels of a column of categories; in this order among equally frequent ones.
+# Kinds of levels of a column of categories.
 _KNOWN = "="
 _GAPS = "empty"
 _RARE = "rare"
+# Equally frequent levels come in this order.
+_KIND_ORDER = (_KNOWN, _GAPS, _RARE)
 # Numbered columns count as one vector, with one unit, up to this ratio of the largest
 # of their standard deviations to the median.
 _MAX_SPREAD_RATIO = 50
@@ -201,7 +203,7 @@ def _worth_flagging(is_gap: Any) -> list[str]:
     n_rows = len(is_gap)
     n_gaps = is_gap.sum()
     # In a column with more gaps than values, the values are what is rare.
-    n_rarer = n_gaps.where(2 * n_gaps <= n_rows, n_rows - n_gaps)
+    n_rarer = np.minimum(n_gaps, n_rows - n_gaps)
     n_enough = max(_MIN_FLAGGED_GAPS, _MIN_FLAGGED_SHARE * n_rows)
     has_enough = n_rarer >= n_enough
     # Two flags with the same entries would be collinear: the first name stays.
@@ -386,7 +388,11 @@ def _frequent_levels(texts: AnyArray) -> list[_Level]:
     levels.append(_Level(n_gaps, _GAPS))
     # The pool and the gaps need as many rows as a category.
     frequent = [level for level in levels if level.n_rows >= n_enough]
-    return sorted(frequent, key=lambda level: (-level.n_rows, level.kind, level.text))
+
+    def order(level: _Level) -> tuple[int, int, str]:
+        return -level.n_rows, _KIND_ORDER.index(level.kind), level.text
+
+    return sorted(frequent, key=order)
 
 
 def _rows_enough(n_rows: int) -> int:
