@@ -21,11 +21,11 @@ import warnings
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 import numpy as np
+from bench_advice import HELD_OUT, TUNED
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.datasets import make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from bench_advice import HELD_OUT, TUNED
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA, SupervisedLDA
 from iclda._core.solvers.supervised import most_probable, oracle_approximating
 from iclda._statistics import corrected_t_test, holm

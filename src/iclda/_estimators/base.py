@@ -116,8 +116,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     """Base class of classifiers with linear scores."""
 
     _needs: ClassVar[Needs] = Needs()
-    # A fitted array, by which the array library of the fit is recognized.
-    _array_attribute: ClassVar[str] = "coef_"
     # Rules for the parameters that only this classifier has.
     _own_constraints: ClassVar[dict[str, Any]] = {}
 
@@ -358,6 +356,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         return tags
+
+    @property
+    def _array_attribute(self) -> str:
+        """Name of a fitted array, by which the array library of the fit is known."""
+        return "coef_"
 
     def _check_ready(self, X: Any, method: str) -> None:
         """Raise an error if nothing is fitted, or if X is on another device."""

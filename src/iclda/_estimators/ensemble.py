@@ -153,7 +153,6 @@ class SemiSupervisedEnsemble(LinearClassifier):
         positive_priors=True,
         supervised="an ensemble of supervised members",
     )
-    _array_attribute: ClassVar[str] = "held_out_probabilities_"
     _own_constraints: ClassVar[dict[str, Any]] = {"outside": ["boolean"]}
 
     shrinkage: None = field(init=False, default=None)
@@ -189,6 +188,10 @@ class SemiSupervisedEnsemble(LinearClassifier):
         """The fitted members by their names."""
         members = self._model_.members
         return {name: member.classifier for name, member in members.items()}
+
+    @property
+    def _array_attribute(self) -> str:
+        return "held_out_probabilities_"
 
     def _check_rows(self, inputs: FitInputs) -> None:
         """Look at all rows, also at those that no member is fitted to."""
