@@ -115,7 +115,7 @@ def test_the_reason_names_the_method_and_the_rows_behind_it(fitted):
     assert fitted.n_tested_ == 30
 
 
-def test_every_method_was_compared_and_the_safest_within_reach_taken(fitted):
+def test_every_method_was_compared_and_the_first_within_reach_taken(fitted):
     assert set(fitted.losses_) == {*FAMILY}
     own_loss = fitted.losses_[fitted.method_]
     own_rank = default_rank(fitted.method_)
@@ -123,7 +123,7 @@ def test_every_method_was_compared_and_the_safest_within_reach_taken(fitted):
     assert all(default_rank(name) > own_rank for name in better)
 
 
-def test_too_few_labels_have_no_estimate_and_the_safest_method(wine):
+def test_too_few_labels_have_no_estimate_and_the_default(wine):
     X, y = wine
     fitted = AutoLDA(methods=FAMILY).fit(X, masked(y, 6))
     assert fitted.method_ == "average"

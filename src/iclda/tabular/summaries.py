@@ -175,7 +175,7 @@ def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[
 def _members_text(diagnosis: Mapping[str, Any]) -> str:
     """List the members of an ensemble, the heaviest first."""
     weights = Counter(diagnosis["member_weights"]).most_common()
-    listed = ", ".join(f"{name} {percent_text(weight)}" for name, weight in weights)
+    listed = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in weights)
     return f"Its members, and how much each decides: {listed}."
 
 
