@@ -130,9 +130,10 @@ docs: $(FOR_DOCS)
 release-check: $(FOR_RELEASE)
 	$(BIN)/python -m tools.release_check
 
-# The pictures of the README, and its output of `iclda compare`.
+# The pictures of the README, its output of `iclda compare`, and the pictures of the architecture.
 pictures: $(FOR_TESTS)
 	PATH=$(BIN):$$PATH $(BIN)/python docs/readme/draw.py
+	$(BIN)/python docs/draw_architecture.py
 
 clean:
 	rm -rf dist docs/_build docs/gallery docs/images docs/reference docs/reference.rst $(VENV) $(OLDEST) $(AUDIT) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

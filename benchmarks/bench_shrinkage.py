@@ -4,6 +4,11 @@ For half, once and twice as many labeled rows as features: error and loss of tes
 paired by split, with the variance corrected for overlapping splits and p-values by
 Holm's method over the sets. Clearly better or worse is p < 0.05. Units of the features
 are left as they are.
+
+With --supervised: error of supervised LDA by rules of shrinkage, and of scikit-learn's
+LDA, on the tables of bench_advice.py, in their units and standardized, and on two
+tables of docs/findings.md. A diagonal target is the sphere of columns that were divided
+by their standard deviations within the labeled classes; scikit-learn's is diagonal too.
 """
 
 from __future__ import annotations
@@ -16,9 +21,13 @@ import warnings
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 import numpy as np
+from bench_advice import HELD_OUT, TUNED
 from sklearn.covariance import ledoit_wolf_shrinkage
+from sklearn.datasets import make_classification
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
+from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA, SupervisedLDA
+from iclda._core.solvers.supervised import most_probable, oracle_approximating
 from iclda._statistics import corrected_t_test, holm
 from iclda.datasets import BENCHMARKS
 from iclda.studies.paper.splits import load_sets
@@ -28,6 +37,13 @@ CLASSIFIERS = {"EMLDA": ExpectationMaximizationLDA, "ICLDA": ImplicitlyConstrain
 SIZES = {"d/2": 0.5, "d": 1.0, "2d": 2.0}
 TEST_SHARE = 0.1
 LARGEST = 0.99
+# Numbers of labels of --supervised; "4 a class" are four labels of every class.
+LABELS = ("2 a class", "4 a class", "10", "20", "50", "100")
+DRAWS = 5
+MOST_TESTED = 2_000
+MOST_FEATURES = 150
+# Deviations of a column within classes are steadied by one row of the mean variance.
+STEADY_ROWS = 1.0
 
 
 def split_of(codes, n_labeled, seed):
@@ -71,13 +87,134 @@ def verdict(changes):
     return holm([corrected_t_test(each, ratio)[1] for each in changes])
 
 
+def thirty_columns():
+    """The table "30 columns" of docs/findings.md: two classes apart in one of them."""
+    rng = np.random.default_rng(0)
+    codes = rng.choice(2, 2_000)
+    rows = rng.standard_normal((2_000, 30))
+    rows[:, 0] += 2.5 * codes
+    return rows, codes
+
+
+def two_clusters_a_class():
+    """The table "2 clusters a class" of docs/findings.md."""
+    return make_classification(2_000, random_state=0, class_sep=1.2)
+
+
+QUESTIONED = {
+    "30 columns": thirty_columns,
+    "2 clusters a class": two_clusters_a_class,
+}
+
+
+def labeled_rows_of(codes, labels, seed):
+    """Labeled and test rows; None if the table has too few rows."""
+    n_classes = codes.max() + 1
+    number = labels.removesuffix(" a class")
+    is_balanced = number != labels
+    sure_count = int(number) if is_balanced else 2
+    n_labeled = sure_count * n_classes if is_balanced else int(number)
+    if n_labeled > 0.6 * len(codes):
+        return None
+    order = np.random.default_rng(seed).permutation(len(codes))
+    sure = np.concatenate(
+        [order[codes[order] == k][:sure_count] for k in range(n_classes)]
+    )
+    others = order[~np.isin(order, sure)]
+    n_others = max(0, n_labeled - len(sure))
+    return np.r_[sure, others[:n_others]], others[n_others:][:MOST_TESTED]
+
+
+def errors_by_rule(X, codes, labeled, test):
+    """Error of every rule of shrinkage."""
+    rows = X[labeled]
+    own = codes[labeled]
+    n_classes = own.max() + 1
+    means = np.array([rows[own == k].mean(axis=0) for k in range(n_classes)])
+    residuals = rows - means[own]
+    n_free = max(1, len(own) - n_classes)
+    covariance = residuals.T @ residuals / n_free
+    variances = covariance.diagonal()
+    steadied = n_free * variances + STEADY_ROWS * variances.mean()
+    scale = np.sqrt(steadied) if variances.any() else 1.0
+
+    def error(classifier, scale=1.0):
+        fitted = classifier.fit(rows / scale, own)
+        return float((fitted.predict(X[test] / scale) != codes[test]).mean())
+
+    def amount(rule):
+        if not variances.any():
+            return LARGEST
+        return min(rule(covariance, n_free), LARGEST)
+
+    oracle = amount(oracle_approximating)
+    probable = amount(most_probable)
+    scikit = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    return {
+        "none": error(SupervisedLDA()),
+        "oracle": error(SupervisedLDA(shrinkage=oracle)),
+        "most probable": error(SupervisedLDA(shrinkage=probable)),
+        "auto": error(SupervisedLDA(shrinkage="auto")),
+        "auto, diagonal": error(SupervisedLDA(shrinkage="auto"), scale),
+        "scikit-learn": error(scikit),
+    }
+
+
+def mean_errors(table, is_standardized, labels):
+    """Mean errors over draws by rule, in percent; None for too few rows."""
+    X, codes = table
+    X = np.asarray(X, dtype=np.float64)
+    X = X - X.mean(axis=0)
+    if is_standardized:
+        X = X / X.std(axis=0)
+    drawn = [labeled_rows_of(codes, labels, seed) for seed in range(DRAWS)]
+    if drawn[0] is None:
+        return None
+    found = [errors_by_rule(X, codes, *rows) for rows in drawn]
+    return {rule: 100 * np.mean([each[rule] for each in found]) for rule in found[0]}
+
+
+def print_supervised(title, tables):
+    for is_standardized in (False, True):
+        units = "standardized" if is_standardized else "in its own units"
+        columns = {}
+        for labels in LABELS:
+            found = [mean_errors(each, is_standardized, labels) for each in tables]
+            found = [each for each in found if each is not None]
+            if found:
+                columns[labels] = found
+        print(f"\n{title}, {units}\n\n| labels | {' | '.join(columns)} |")
+        print("|---" * (1 + len(columns)) + "|")
+        for rule in next(iter(columns.values()))[0]:
+            means = [np.mean([each[rule] for each in f]) for f in columns.values()]
+            cells = " | ".join(f"{mean:.1f}" for mean in means)
+            print(f"| {rule} | {cells} |", flush=True)
+
+
+def compare_supervised():
+    for title, kept in (("tuned on", TUNED), ("kept apart", HELD_OUT)):
+        tables = [load() for load in kept.values()]
+        tables = [each for each in tables if each[0].shape[1] <= MOST_FEATURES]
+        print_supervised(f"{len(tables)} tables {title}", tables)
+    for name in ("crabs", "crabs, sex"):
+        print_supervised(name, [TUNED[name]()])
+    for name, load in QUESTIONED.items():
+        print_supervised(name, [load()])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--methods", default="EMLDA,ICLDA")
+    parser.add_argument(
+        "--supervised", action="store_true", help="rules of shrinkage without unlabeled"
+    )
     given = parser.parse_args()
     warnings.simplefilter("ignore")
+    if given.supervised:
+        compare_supervised()
+        return
     sets = load_sets(list(BENCHMARKS), None)
     for method in given.methods.split(","):
         print(f"\n{method}\n\n| labels | set | shrinkage | error | p | loss | p |")

@@ -1,4 +1,8 @@
-"""Draw the two pictures of architecture.md: the floors of the package, and a fit."""
+"""Draw the two pictures of architecture.md: the floors of the package, and a fit.
+
+`make pictures` draws them. They are committed, so that the page shows them in a
+checkout, too; a test compares what they say with what is drawn here.
+"""
 
 from pathlib import Path
 
@@ -6,7 +10,8 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-INK, FAINT = "#1f2328", "#6e7781"
+INK = "#1f2328"
+FAINT = "#6e7781"
 COLORS = {
     "user": "#ffffff",
     "edge": "#f3e8ff",
@@ -16,22 +21,15 @@ COLORS = {
 }
 # Floors from the top: kind, then (folder or module, what it is for) of each room.
 FLOORS = [
+    ("edge", [("cli/", "the command line")]),
     (
         "edge",
         [
-            ("cli/", "the command line"),
+            ("studies/", "compare/ on tables, paper/: experiments"),
             ("playground/", "the page in the browser"),
             ("labeling/", "rounds and a page to label on"),
         ],
     ),
-    (
-        "edge",
-        [
-            ("studies/compare/", "methods compared on a table"),
-            ("studies/paper/", "the experiments of the paper"),
-        ],
-    ),
-    ("edge", [("studies/", "runs of cells, store, measures, pages of all studies")]),
     (
         "edge",
         [
@@ -42,18 +40,18 @@ FLOORS = [
     (
         "edge",
         [
+            ("datasets/", "toys, benchmark sets"),
             ("plots/", "pictures"),
             ("model_selection/", "splits, scores, curves"),
-            ("datasets/", "toys, benchmark sets"),
         ],
     ),
-    (
-        "_estimators",
-        [("_estimators/", "classifiers: fit, predict, score; methods.py lists them")],
-    ),
+    ("_estimators", [("_estimators/", "classifiers: fit, predict, score")]),
     (
         "_rows",
-        [("_rows/", "sums over rows in memory, in files, on a device, on a cluster")],
+        [
+            ("_rows/", "sums over rows in memory, in files, on a device, on a cluster"),
+            ("methods.py", "the table of methods"),
+        ],
     ),
     ("_core", [("_core/", "the mathematics: arrays in, arrays out; solvers")]),
 ]
@@ -240,5 +238,12 @@ def draw_to(folder: Path) -> None:
             axes.set_ylim(HEIGHT - height - 0.1, HEIGHT + 0.1)
             axes.axis("off")
             figure.savefig(
-                folder / f"{name}.svg", facecolor="white", metadata={"Date": None}
+                folder / f"{name}.svg",
+                facecolor="white",
+                # Without the date and the version, a new drawing is no change.
+                metadata={"Date": None, "Creator": None},
             )
+
+
+if __name__ == "__main__":
+    draw_to(Path(__file__).parent / "architecture")

@@ -1,4 +1,4 @@
-"""Draw the pictures of the site, for `make docs`; none of them is committed.
+"""Draw the pictures of the site, for `make docs`; none of these is committed.
 
 A method without a function of its own gets the picture of `draw_boundaries`.
 """
@@ -10,7 +10,6 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-import draw_architecture
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patches import Ellipse
@@ -381,7 +380,6 @@ def draw_all(folder: Path) -> None:
         with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "iclda"}):
             draw_labels().savefig(folder / "labels.svg", facecolor="white")
     draw_chart().savefig(folder / "chart.png", dpi=150, facecolor="white")
-    draw_architecture.draw_to(folder)
 
 
 if __name__ == "__main__":

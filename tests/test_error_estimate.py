@@ -14,8 +14,8 @@ from iclda._error_estimate import (
     estimate_error,
     estimate_error_of_all_labels,
     estimate_final_error,
+    first_choice,
     row_losses,
-    safest_choice,
 )
 
 
@@ -46,22 +46,22 @@ def test_a_method_is_judged_by_what_the_most_frequent_class_would_get(
 
 def test_a_clearly_lower_loss_is_chosen_however_risky():
     losses = np.array([[0.5] * 20, [0.4] * 20, [0.1] * 20])
-    assert safest_choice(losses, np.zeros((3, 20))) == 2
+    assert first_choice(losses, np.zeros((3, 20))) == 2
 
 
 def test_within_half_a_standard_error_of_the_lowest_loss_the_safer_one_is_chosen():
     # The standard error is 0.069.
     noise = np.resize([0.3, -0.3], 20)
     is_wrong = np.repeat([[0.3], [0.2]], 20, axis=1)
-    assert safest_choice(np.array([0.5 + noise, np.full(20, 0.47)]), is_wrong) == 0
-    assert safest_choice(np.array([0.5 + noise, np.full(20, 0.46)]), is_wrong) == 1
+    assert first_choice(np.array([0.5 + noise, np.full(20, 0.47)]), is_wrong) == 0
+    assert first_choice(np.array([0.5 + noise, np.full(20, 0.46)]), is_wrong) == 1
 
 
 def test_of_candidates_without_a_wrong_row_the_surest_is_not_the_best():
     losses = np.array([np.resize([0.0, 0.02], 20), np.full(20, 0.0004)])
-    assert safest_choice(losses, np.zeros((2, 20))) == 0
-    assert safest_choice(np.add(losses, [[0.02], [0.0]]), np.zeros((2, 20))) == 1
-    assert safest_choice(losses, np.repeat([[0.05], [0.0]], 20, axis=1)) == 1
+    assert first_choice(losses, np.zeros((2, 20))) == 0
+    assert first_choice(np.add(losses, [[0.02], [0.0]]), np.zeros((2, 20))) == 1
+    assert first_choice(losses, np.repeat([[0.05], [0.0]], 20, axis=1)) == 1
 
 
 def test_losses_are_brier_scores_and_mistakes_count_one():

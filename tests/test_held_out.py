@@ -126,3 +126,4 @@ def test_copies_are_merged_with_their_weights():
     assert np.array_equal(kept, rows[[0, 1, 2, 3, 5]])
     assert kept_codes.tolist() == [0, 1, 0, 1, 0]
     assert weights.tolist() == [1.0, 7.0, 3.0, 4.0, 6.0]
+    assert positions.tolist() == [0, 1, 2, 3, 1, 4]

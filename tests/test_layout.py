@@ -1,7 +1,11 @@
 """Tests mirror src: every module has its test module, or a reason; names are unique."""
 
 import ast
+import re
+import tomllib
 from collections import defaultdict
+from html import unescape
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -97,17 +101,27 @@ def test_no_two_modules_define_classes_or_functions_of_the_same_name():
     assert not {n: h for n, h in homes.items() if len(h) > 1 and n not in COMMON}
 
 
-def names_in_pictures():
-    """Folders and modules that docs/draw_architecture.py draws."""
+def drawn(name):
+    """A constant of docs/draw_architecture.py: what one of its pictures shows."""
     tree = ast.parse((ROOT / "docs" / "draw_architecture.py").read_text())
-    drawn = {
-        node.targets[0].id: node.value
+    (value,) = (
+        node.value
         for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    }
-    for _, rooms in ast.literal_eval(drawn["FLOORS"]):
-        yield from (name for name, _ in rooms)
-    for _, _, kind, names, *_ in ast.literal_eval(drawn["STEPS"]):
+        if isinstance(node, ast.Assign) and node.targets[0].id == name
+    )
+    return ast.literal_eval(value)
+
+
+def drawn_floors():
+    """Names of the rooms of every floor in the picture, from the top."""
+    return [[name for name, _ in rooms] for _, rooms in drawn("FLOORS")]
+
+
+def names_in_pictures():
+    """Folders and modules that the pictures of the architecture name."""
+    for names in drawn_floors():
+        yield from names
+    for _, _, kind, names, *_ in drawn("STEPS"):
         if kind.startswith("_"):
             yield from (f"{kind}/{name}.py" for name in names.split(", "))
 
@@ -115,3 +129,43 @@ def names_in_pictures():
 @pytest.mark.parametrize("name", sorted({*names_in_pictures()}))
 def test_what_the_pictures_of_the_architecture_name_exists(name):
     assert (SOURCE / name).exists()
+
+
+def test_the_picture_shows_the_floors_of_the_text():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    floors = re.findall(r"^\d\. (.*)$", text, re.MULTILINE)
+    assert [re.findall("`(.*?)`", floor) for floor in floors] == drawn_floors()
+
+
+def test_the_picture_shows_the_floors_of_the_import_contracts():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    layers = contracts["importlinter"]["contracts"][0]["layers"]
+    level_of = {
+        name: level
+        for level, layer in enumerate(layers)
+        for name in re.findall(r"iclda\.(\w+)", layer)
+    }
+    floors = [
+        [level_of[name.strip("/").removesuffix(".py")] for name in names]
+        for names in drawn_floors()
+    ]
+    for upper, lower in pairwise(floors):
+        assert max(upper) < min(lower)
+
+
+@pytest.mark.parametrize(
+    ("picture", "constant"), [("floors", "FLOORS"), ("fit", "STEPS")]
+)
+def test_pictures_of_the_architecture_say_what_would_be_drawn_now(picture, constant):
+    svg = (ROOT / "docs" / "architecture" / f"{picture}.svg").read_text()
+    shown = {unescape(text) for text in re.findall(r"<text[^>]*>(.*?)</text>", svg)}
+    if constant == "FLOORS":
+        expected = {
+            text for _, rooms in drawn(constant) for room in rooms for text in room
+        }
+    else:
+        expected = set()
+        for _, _, kind, module, purpose, result in drawn(constant):
+            expected.add(module if kind == "user" else f"{kind}/{module}")
+            expected |= {purpose, f"\N{RIGHTWARDS ARROW} {result}" if result else ""}
+    assert shown == expected - {""}

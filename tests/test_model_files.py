@@ -265,6 +265,24 @@ def test_a_file_with_broken_parts_is_refused_by_name(saved, change):
         load_model(path)
 
 
+def test_a_model_with_a_part_of_another_version_says_which_version_wrote_it(saved):
+    def rename_encoder(details, members):
+        details["iclda"] = "0.9.7"
+        schema = members["schema.json"].decode()
+        members["schema.json"] = schema.replace(
+            "NumberEncoder", "MoneyEncoder"
+        ).encode()
+
+    _, path = saved
+    repacked(path, rename_encoder)
+    message = (
+        r"model\.skops cannot be loaded .*MoneyEncoder.* written by iclda 0\.9\.7, and "
+        rf"this is iclda {re.escape(iclda.__version__)}: install the version that wrote"
+    )
+    with pytest.raises(ValueError, match=message):
+        load_model(path)
+
+
 def test_45_a_file_that_unpacks_to_more_than_its_size_is_refused(saved):
     _, path = saved
     buffer = io.BytesIO()
@@ -295,6 +313,12 @@ def test_files_that_are_not_there_are_refused(tmp_path):
         save_model(SupervisedLDA().fit(*problem()), tmp_path / "nowhere" / "m.skops")
     with pytest.raises(NotFittedError):
         save_model(SupervisedLDA(), tmp_path / "m.skops")
+    with pytest.raises(TypeError, match=r"must be a fitted classifier, .*got 3: pass"):
+        save_model(3, tmp_path / "m.skops")
+    with pytest.raises(
+        TypeError, match=r"got the class SupervisedLDA: pass the object"
+    ):
+        save_model(SupervisedLDA, tmp_path / "m.skops")
 
 
 class Shift(FunctionTransformer):

@@ -1,4 +1,4 @@
-"""What a fit costs, and what a caller can afford: the one place that says what is slow.
+"""What a fit costs, and what a caller can afford: which methods, and how many starts.
 
 Three things make a fit slow. A search over the labels of the unlabeled rows has
 (classes - 1) x (features + 1) unknowns, and takes longer the more there are.
@@ -6,7 +6,9 @@ Some methods take long with many features. Any fit sums over the cells of its ta
 
 How long is too long depends on who waits. ``AutoLDA`` compares methods inside one fit,
 a comparison runs for minutes anyway, and in the playground a fit follows the mouse.
-Each has a ``Budget``:
+Each has a ``Budget``. How many rounds, passes and steps one fit makes does not depend
+on the caller: that is said by ``Problem.rounds`` and ``Problem.default_rounds``, and in
+``_core/solvers/settings.py``.
 
     >>> from iclda.methods import find_method
     >>> size = ProblemSize(n_rows=500, n_features=30, n_classes=9)

@@ -1,10 +1,10 @@
 """The error to expect on new rows, from predictions of rows with held-out labels.
 
 Held-out predictions (``_held_out.py``) become losses and mistakes of rows
-(``row_losses``). Their arrays have the shape (candidates, rows), the safest candidate
-first, and are means over the repeats of a cross-validation. ``AutoLDA``, ``iclda fit``
-and ``iclda compare`` choose by the same rule (``safest_choice``), and state the error
-of what it chooses (``estimate_error``, ``estimate_final_error``).
+(``row_losses``). Their arrays have the shape (candidates, rows), the default first,
+and are means over the repeats of a cross-validation. ``AutoLDA`` and ``iclda compare``
+choose by the same rule (``first_choice``), and state the error of what it chooses
+(``estimate_error``, ``estimate_final_error``).
 
 Each estimate is an ``ErrorEstimate``, the error with an interval. ``BaseRate`` is what
 it has to beat.
@@ -37,11 +37,11 @@ MIN_TESTED_ROWS = 8
 # Mean counts of rows below this are rounding errors of zero.
 _ZERO_ROWS = 1e-9
 
-# The safer candidate is taken if its mean loss exceeds the lowest by at most this many
-# standard errors.
+# The earlier candidate is taken if its mean loss exceeds the lowest by at most this
+# many standard errors.
 _MARGIN_STANDARD_ERRORS = 0.5
 
-# The safer candidate is also taken if it is right as often and its mean Brier score
+# The earlier candidate is also taken if it is right as often and its mean Brier score
 # exceeds the lowest by at most this: a lower score may only mean more confidence.
 _BRIER_MARGIN = 0.02
 
@@ -186,8 +186,8 @@ def row_losses(probabilities: Array, codes: AnyArray) -> tuple[Array, Array]:
     return losses, is_wrong.astype(np.float64)
 
 
-def safest_choice(losses: Array, is_wrong: Array) -> int:
-    """Return the index of the safest candidate with a loss hardly above the lowest.
+def first_choice(losses: Array, is_wrong: Array) -> int:
+    """Return the index of the first candidate with a loss hardly above the lowest.
 
     That is within half a standard error of the difference to the lowest, row by row, or
     within a Brier score of 0.02 if no more rows are wrong.
@@ -227,15 +227,17 @@ def _are_close(losses: Array, is_wrong: Array, counts: Array) -> AnyArray:
 
 
 def estimate_error(
-    losses: Array, is_wrong: Array, seed: int = 0
+    losses: Array, is_wrong: Array, seed: int = 0, *, n_weights: int = 0
 ) -> ErrorEstimate | None:
-    """Estimate the error of the candidate that ``safest_choice`` takes.
+    """Estimate the error of the candidate that ``first_choice`` takes.
 
     Bootstrap bias corrected cross-validation (Tsamardinos, Greasidou and Borboudakis
     2018) avoids the optimism of choosing and judging by the same rows: the choice is
     made on a sample of the rows and judged on the others, many times. The interval
     spans Clopper and Pearson's for that error and for the error of every candidate that
     was chosen in a tenth of the samples, because chance decided between them.
+    ``n_weights`` numbers of a candidate were fitted to predictions of these rows: the
+    interval is as wide as one of that many rows fewer.
 
     Returns None for fewer than ``MIN_TESTED_ROWS`` rows.
     """
@@ -243,7 +245,7 @@ def estimate_error(
     if n_rows < MIN_TESTED_ROWS:
         return None
     counts = _bootstrap_counts(n_rows, seed)
-    # Candidates are in the order of safety: the first that is close is the safest.
+    # The first candidate that is close to the best is chosen.
     chosen = _are_close(losses, is_wrong, counts).argmax(axis=1)
     # Each choice is judged by the rows that its sample has left out.
     is_left_out = counts == 0
@@ -253,7 +255,8 @@ def estimate_error(
     times_chosen = np.bincount(chosen, minlength=len(losses))
     is_often_chosen = times_chosen >= _MIN_CHOSEN_SHARE * len(chosen)
     errors = [error, *is_wrong[is_often_chosen].mean(axis=1).tolist()]
-    intervals = [error_interval(each * n_rows, n_rows) for each in errors]
+    n_free = n_rows - n_weights
+    intervals = [error_interval(each * n_free, n_free) for each in errors]
     return ErrorEstimate(
         error=error,
         low=min(low for low, _ in intervals),
@@ -282,6 +285,8 @@ def estimate_final_error(
     n_folds: int,
     share_of_unlabeled: float,
     seed: int = 0,
+    *,
+    n_weights: int = 0,
 ) -> ErrorEstimate | None:
     """Estimate the error of the fit to all rows from the fits of a cross-validation.
 
@@ -289,11 +294,12 @@ def estimate_final_error(
     what more rows may gain. ``share_of_unlabeled`` is the share of the unlabeled rows
     that the fits had. ``n_labels`` is the number of labels of every class; if they are
     few, the fits had far less to learn from than the final one, and the result is None.
+    ``n_weights`` is that of ``estimate_error``.
     """
     counted_labels = np.minimum(n_labels, _COUNTED_LABELS_PER_CLASS)
     if counted_labels.mean() < _MIN_MEAN_COUNTED_LABELS:
         return None
-    estimate = estimate_error(losses, is_wrong, seed)
+    estimate = estimate_error(losses, is_wrong, seed, n_weights=n_weights)
     if estimate is None:
         return None
     # Each fit lacked one fold of the labels: errors fall at most like the root of their

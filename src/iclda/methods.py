@@ -468,20 +468,25 @@ CHOSEN_BY_NAME = (*FITTED, *BASELINES)
 # What a comparison offers.
 COMPARED = (*FITTED, *FURTHER, *BASELINES)
 
-# Methods from the safest to the riskiest, by their errors on many tables. Methods that
-# are not listed come last.
-FROM_THE_SAFEST = (
+# Methods from the default on, by their errors on many tables: of those that do about
+# equally well, the first is taken. Methods that are not listed come last.
+FROM_THE_DEFAULT = (
     "ensemble",
     "average",
     "self-training",
     "pessimistic",
     "supervised",
     "sklearn-logistic",
+    "sklearn-forest",
     "em",
     "iclda",
     "self-learning",
     "moment",
 )
+# What ``AutoLDA`` and ``iclda fit`` fit without a comparison. On features of a network
+# the views of the ensemble do not help.
+DEFAULT_ON_TABLES = "ensemble"
+DEFAULT_ON_NETWORKS = "average"
 
 
 def _normalized(name: str) -> str:
@@ -542,11 +547,18 @@ def _unknown_method(name: str, known_names: Sequence[str]) -> str:
     return problem
 
 
-def safety_rank(name: str) -> int:
-    """Return the rank of a method from the safest, 0; unlisted methods are last."""
-    if name not in FROM_THE_SAFEST:
-        return len(FROM_THE_SAFEST)
-    return FROM_THE_SAFEST.index(name)
+def default_method(*, is_network: bool) -> Method:
+    """Return the default on tables, or on features of a network."""
+    return find_method(DEFAULT_ON_NETWORKS if is_network else DEFAULT_ON_TABLES)
+
+
+def default_rank(name: str, *, is_network: bool = False) -> int:
+    """Return the rank of a method from the default, 0; unlisted methods are last."""
+    if is_network and name == DEFAULT_ON_NETWORKS:
+        return -1
+    if name not in FROM_THE_DEFAULT:
+        return len(FROM_THE_DEFAULT)
+    return FROM_THE_DEFAULT.index(name)
 
 
 def parse_shrinkage(text: str) -> Shrinkage:

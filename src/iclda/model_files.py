@@ -28,6 +28,11 @@ from ._system import atomic_write, check_writable, require, versions
 
 __all__ = ["load_model", "model_details", "save_model"]
 
+
+class _UntrustedTypesError(ValueError):
+    """A file holds types that nobody has said to trust."""
+
+
 # Raised when files of an earlier format could not be loaded: when a class of iclda in
 # them moves to another module, or changes what it stores.
 FORMAT = 2
@@ -38,6 +43,7 @@ _DIAGNOSIS_ATTRIBUTES = (
     "converged_",
     "n_iter_",
     "gap_",
+    "member_weights_",
     "n_optima_",
     "n_passes_",
     "objective_",
@@ -86,6 +92,14 @@ def save_model(
     """
     path = Path(path)
     check_can_save(path)
+    if isinstance(model, type) or not hasattr(model, "fit"):
+        given = (
+            f"the class {model.__name__}" if isinstance(model, type) else repr(model)
+        )
+        raise TypeError(
+            "model must be a fitted classifier, or a pipeline that ends in one, got "
+            f"{given}: pass the object on which fit was called."
+        )
     check_is_fitted(model)
     archive = _skops().dumps(_without_rows(model))
     # A file that could not be loaded again is not written.
@@ -125,28 +139,34 @@ def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
         Fitted.
     """
     path = Path(path)
-    data, _ = _read(path)
+    data, details = _read(path)
     try:
         own_types, foreign_types = _types_in(data)
         untrusted = foreign_types - set(trusted)
         if untrusted:
-            raise ValueError(
-                f"it holds types that iclda {versions()['iclda']} does not trust. "
-                "Nothing was loaded. If you know who made the file and what these "
-                f"types are, pass trusted={sorted(untrusted)}."
+            raise _UntrustedTypesError(
+                f"{path} cannot be loaded as a model: it holds types that iclda "
+                f"{versions()['iclda']} does not trust. Nothing was loaded. If you "
+                "know who made the file and what these types are, pass "
+                f"trusted={sorted(untrusted)}."
             )
         model = _skops().loads(data, trusted=[*own_types, *trusted])
         _check_trees(model)
         return model
-    # A package is missing, which is not the fault of the file.
-    except ImportError:
+    # A package is missing, which is not the fault of the file; or the way out is said.
+    except (ImportError, _UntrustedTypesError):
         raise
     # skops raises errors of many types for a malformed file.
     except Exception as error:
         reason = str(error)
         if type(error) is not ValueError:
             reason = f"{type(error).__name__}: {error}"
-        raise ValueError(f"{path} cannot be loaded as a model: {reason}") from error
+        raise ValueError(
+            f"{path} cannot be loaded as a model: {reason.rstrip('.')}. It was written "
+            f"by iclda {details.get('iclda')}, and this is iclda "
+            f"{versions()['iclda']}: install the version that wrote it, or fit the "
+            "model again."
+        ) from error
 
 
 def model_details(path: str | Path) -> dict[str, Any]:

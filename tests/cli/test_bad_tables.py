@@ -183,7 +183,7 @@ USAGE = {
     "proportions without use": (
         (*FIT, "--method", "moment", "--proportions", "labeled"),
         "--proportions is for iclda, em, self-training, pessimistic, "
-        "average, iclda-proportions",
+        "average, ensemble, iclda-proportions",
     ),
     "no model file": (
         (*FIT, "--out", "m.csv"),

@@ -21,6 +21,20 @@ def test_a_number_that_cannot_be_is_refused_with_its_option(value):
     code, _, error = call("fit", "x.csv", "--target", "y", "--seed", value)
     assert (code, "random_state" in error) == (2, False)
     assert re.search(r"Invalid value for '?--seed'?: ", error)
+    assert f"must be a whole number from 0 to 4294967295, got '{value}'" in error
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        (["reproduce", "--repeats", "0"], "from 2 to 10000, got '0'"),
+        (["playground", "--port", "99999999"], "from 0 to 65535, got '99999999'"),
+        (["compare", "x.csv", "--folds", "1"], "of at least 2, got '1'"),
+    ],
+)
+def test_a_number_outside_its_limits_is_shown_with_them(words, rule):
+    code, _, error = call(*words)
+    assert (code, f"must be a whole number {rule}" in error) == (2, True)
 
 
 COMMANDS = [

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -185,17 +186,38 @@ def test_show_tells_what_how_and_from_what(model):
         assert words in said
 
 
+def test_a_model_with_a_column_type_of_another_version_is_an_error_in_a_line(model):
+    with zipfile.ZipFile(model) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    details = json.loads(members["iclda.json"])
+    details["columns"]["p"] = "percentage"
+    members["iclda.json"] = json.dumps(details)
+    with zipfile.ZipFile(model, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    code, _, error = call("show", model)
+    assert code == 2
+    assert error.startswith("Error: There is no column type 'percentage' in iclda ")
+
+
 def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_path):
     data = write(tmp_path)
     out = tmp_path / "m.skops"
     code, said, _ = call("fit", data, "--target", "species", "--out", out)
     assert code == 0
     assert re.search(
-        r"^Chose .* with shrinkage.* 30 labeled rows.*\.$", said, re.MULTILINE
+        r"^Chose the ensemble .*, the default on tables\. `iclda compare` would tell "
+        r"whether another method is clearly better\.$",
+        said,
+        re.MULTILINE,
+    )
+    assert "Rows were taken for a table (if they are features of a network: --m" in said
+    assert re.search(
+        r"^Its members, and how much each decides: .* %, .* %\.$", said, re.MULTILINE
     )
     assert re.search(
         r"^Expect .* wrong.* \(90 % interval from 30 labeled rows, "
-        r"corrected .*\); calling .*\.$",
+        r"cross-validated, .*\); calling .*\.$",
         said,
         re.MULTILINE,
     )
@@ -210,7 +232,6 @@ def test_fit_says_when_labels_are_too_few_for_an_estimate_or_no_random_sample(tm
     out = ("--out", tmp_path / "m.skops")
     code, said, _ = call("fit", data, "--target", "species", *out)
     assert code == 0
-    assert "6 labeled rows are too few to compare methods on" in said
     assert (
         "that takes 8 labeled rows of classes with at least two each, and there are 6."
         in said
@@ -316,7 +337,9 @@ def test_priors_and_shrinkage_are_used(tmp_path):
     fitted = load_model(out)
     assert fitted[-1].priors_.tolist() == [0.25, 0.25, 0.5]
     assert fitted[-1].shrinkage_ == 0.1
-    assert "scale" in fitted.named_steps
+    # The view of the classifier standardizes.
+    assert "scale" not in fitted.named_steps
+    assert fitted[-1].view_ is not None
 
 
 def test_46_names_are_never_obeyed_by_the_terminal(tmp_path):
@@ -407,3 +430,43 @@ def test_an_interruption_says_whether_the_file_was_written(
     said = f"{out} was written before." if is_late else "Nothing was written."
     assert (code, " ".join(error.split())) == (130, f"Interrupted. {said}")
     assert out.exists() == is_late
+
+
+def test_fit_takes_what_compare_recommended_for_the_same_rows(tmp_path, monkeypatch):
+    pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
+    monkeypatch.chdir(tmp_path)
+    data = write(tmp_path)
+    options = "--target species --methods em --repeats 2 --folds 2 --fast --jobs 1"
+    assert call("compare", data, *options.split())[0] == 0
+    said = call("fit", data, "--target", "species")[1]
+    assert re.search(
+        r"^Chose .*: `iclda compare` found it .* on these rows \(flowers-comparison\)",
+        said,
+        re.MULTILINE,
+    )
+    assert "measured by `iclda compare`" in said
+    # What is given wins.
+    said = call("fit", data, "--target", "species", "--method", "moment")[1]
+    assert "iclda compare` found" not in said
+    write(tmp_path, flowers(n_labeled=33))
+    said = call("fit", data, "--target", "species")[1]
+    assert "The comparison in flowers-comparison was not used, because it is of" in said
+    assert "the default on tables" in said
+
+
+def test_an_ensemble_predicts_and_is_evaluated_like_any_model(tmp_path):
+    frame = flowers()
+    data = write(tmp_path, frame)
+    out = tmp_path / "m.skops"
+    command = ("fit", data, "--target", "species", "--method", "ensemble")
+    assert call(*command, "--out", out)[0] == 0
+    assert "the members above decide together" in call("show", out)[1]
+    assert json.loads(call("show", out, "--json")[1])["discriminants"] == []
+    frame.loc[3, "q"] = 1e6
+    far = write(tmp_path, frame, "far.csv")
+    said = call("predict", out, far, "--out", tmp_path / "p.csv")[1]
+    assert "Cells more than 10 standard deviations from the mean" in said
+    assert "'q' 1." in said
+    page = tmp_path / "e.html"
+    assert call("evaluate", out, data, "--out", page)[0] == 0
+    assert page.stat().st_size

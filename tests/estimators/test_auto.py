@@ -15,14 +15,14 @@ from iclda import (
     save_model,
 )
 from iclda._estimators.auto import Trial, cross_validate
-from iclda.methods import FITTED, FROM_THE_SAFEST, safety_rank
+from iclda.methods import FITTED, default_rank
 from iclda.model_selection import SemiSupervisedKFold
 
 # The methods of the family that a comparison chooses from.
 FAMILY = [
     method.name
     for method in FITTED
-    if method.name in FROM_THE_SAFEST and method.name != "ensemble"
+    if method.name in FROM_THE_DEFAULT and method.name != "ensemble"
 ]
 
 
@@ -118,9 +118,9 @@ def test_the_reason_names_the_method_and_the_rows_behind_it(fitted):
 def test_every_method_was_compared_and_the_safest_within_reach_taken(fitted):
     assert set(fitted.losses_) == {*FAMILY}
     own_loss = fitted.losses_[fitted.method_]
-    own_rank = safety_rank(fitted.method_)
+    own_rank = default_rank(fitted.method_)
     better = [name for name, loss in fitted.losses_.items() if loss < own_loss]
-    assert all(safety_rank(name) > own_rank for name in better)
+    assert all(default_rank(name) > own_rank for name in better)
 
 
 def test_too_few_labels_have_no_estimate_and_the_safest_method(wine):

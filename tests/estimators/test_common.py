@@ -2,6 +2,7 @@
 
 import pytest
 import sklearn
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import (
     check_dataframe_column_names_consistency,
     check_param_validation,
@@ -59,3 +60,12 @@ def test_column_names_are_checked(classifier):
 @pytest.mark.parametrize("classifier", CLASSIFIERS)
 def test_parameters_are_validated(classifier):
     check_param_validation(classifier.__name__, classifier())
+
+
+@pytest.mark.parametrize(
+    "classifier", [each for each in CLASSIFIERS if "n_jobs" in each().get_params()]
+)
+def test_no_jobs_are_refused(classifier):
+    message = r"The 'n_jobs' parameter of \w+ must be an int .* Got 0 instead"
+    with pytest.raises(InvalidParameterError, match=message):
+        classifier(n_jobs=0).fit([[0.0], [1.0], [2.0]], [0, 1, -1])

@@ -235,6 +235,7 @@ ODD = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Rows span .* dimensions")
 @pytest.mark.parametrize("odd", ODD)
 def test_odd_tables_have_a_finite_fit_or_a_clear_error(wine, odd):
     X, y, _ = wine

@@ -49,7 +49,7 @@ def test_unlabeled_rows_have_the_given_proportions(classifier, given, first):
 
 @pytest.mark.parametrize("classifier", [*CLASSIFIERS, SelfTrainingLDA])
 def test_learned_proportions_are_those_that_the_average_predicts(classifier):
-    average = SAMPLE.fit(AverageLDA(shrinkage=0.2))
+    average = SAMPLE.fit(AverageLDA(shrinkage=0.2, view=None))
     shares = (np.bincount(average.predict(SAMPLE.X_unlabeled), minlength=2) + 0.5) / 61
     learned = SAMPLE.fit(classifier(shrinkage=0.2, proportions="auto"))
     # Which leaves rows out.
@@ -164,8 +164,12 @@ def test_a_class_that_is_rare_among_the_labels_too_is_no_degenerate_fit(classifi
             {np.int64(0): np.float64(0.5), 1: 0.4},
             r"got \{0: 0.5, 1: 0.4\}: the least add up",
         ),
-        ([1.0, 0.0], r"positive.*got \[1.0, 0.0\]"),
-        ([(0.4, 0.2), 0.7], r"least of a pair first, got \[\(0.4, 0.2\), 0.7\]"),
+        ([1.0, 0.0], r"must be positive and at most 1, got \[1.0, 0.0\]; only the"),
+        ([1.2, 0.3], r"must be positive and at most 1, got \[1.2, 0.3\]; only the"),
+        (
+            [(0.4, 0.2), 0.7],
+            r"must have the least of a pair first, got \[\(0.4, 0.2\), 0.7\]",
+        ),
         ([(0.1, 0.2), (0.3, 0.4)], r"the least add up to 0.4, the largest to 0.6"),
         ([0.2, 0.3, 0.5], r"must hold 2 numbers.*classes \[0, 1\], got 3"),
         ({0: 1.0}, r"must name the classes .*\[0, 1\], got \[0\]"),

@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from iclda import AutoLDA
+import iclda
+from iclda import AutoLDA, NoUnlabeledRowsWarning
 from iclda._core.problem import Problem
 from iclda.methods import FITTED, FURTHER, METHODS
 from tests.helpers.changes import assert_finite, assert_same_fit
@@ -41,7 +42,13 @@ COUNTING_REPEATED_COLUMNS = {"sda"} | {
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
 # Logistic regression, a member of the average, depends on the units, and shrinkage is
 # its default.
-unit_free = pytest.mark.parametrize("name", [n for n in CLASSIFIERS if n != "average"])
+unit_free = pytest.mark.parametrize(
+    "name", [n for n in CLASSIFIERS if n not in {"average", "ensemble"}]
+)
+# The others have coefficients.
+every_linear = pytest.mark.parametrize(
+    "name", [n for n in CLASSIFIERS if n != "ensemble"]
+)
 semi_supervised = pytest.mark.parametrize(
     "name", [n for n in CLASSIFIERS if n not in SUPERVISED]
 )
@@ -145,14 +152,34 @@ def test_15_a_collinear_column_leaves_a_finite_fit_and_no_other_prediction(
         assert_allclose(found, expected, rtol=0, atol=max(1e-8, tolerance(name)))
 
 
-@every_classifier
+@pytest.mark.parametrize(
+    "name", [n for n in CLASSIFIERS if n not in SUPERVISED | {"ensemble"}]
+)
+def test_the_classifier_that_a_warning_names_has_the_fit_without_unlabeled_rows(name):
+    is_labeled = Y >= 0
+    rows = X[is_labeled], Y[is_labeled]
+    with pytest.warns(NoUnlabeledRowsWarning) as caught:
+        model = fit(name, *rows)
+    named = re.search(r"the fit equals that of (\w+)", str(caught[0].message))[1]
+    supervised = getattr(iclda, named)()
+    if name == "average":
+        supervised.set_params(view="standardize")
+    shrinkage = getattr(model, "shrinkage_", 0)
+    if shrinkage:
+        supervised.set_params(shrinkage=shrinkage)
+    expected = supervised.fit(*rows)
+    assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=1e-12)
+    assert_allclose(model.coef_, expected.coef_, rtol=1e-12, atol=1e-14)
+
+
+@every_linear
 def test_16_an_offset_of_1e8_keeps_the_coefficients(name):
     moved = fit(name, X + 1e8)
     centered = fit(name)
     assert_allclose(moved.coef_, centered.coef_, rtol=1e-6)
 
 
-@every_classifier
+@every_linear
 @pytest.mark.parametrize("offset", [1e8, 1e12, -1e15])
 def test_17_an_offset_costs_no_more_than_the_rounding_of_the_rows(name, offset):
     far = 8.0 * X + offset
@@ -253,7 +280,8 @@ def test_26_weight_zero_counts_like_no_row(name):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in CLASSIFIERS if takes(name, "priors")]
+    "name",
+    [name for name in CLASSIFIERS if takes(name, "priors") and name != "ensemble"],
 )
 @pytest.mark.parametrize("tiny", [1e-300, 5e-324])
 def test_27_a_tiny_prior_is_finite(name, tiny):

@@ -296,8 +296,10 @@ BAD_WEIGHTS = {
         np.r_[np.ones(39), -2.5],
         r"0, which leaves a row out, .*got -2\.5 in row 39",
     ),
-    "NaN": (np.r_[1.0, np.nan, np.ones(38)], "contains NaN"),
-    "infinite": (np.r_[np.inf, np.ones(39)], "contains infinity"),
+    "NaN": (np.r_[1.0, np.nan, np.ones(38)], "must be 0, .*got nan in row 1"),
+    "infinite": (np.r_[np.inf, np.ones(39)], "must be 0, .*got inf in row 0"),
+    "text": ([1.0, 2.0, "heavy", *[1.0] * 37], "numbers, got 'heavy' in row 2"),
+    "missing": ([1.0, None, *[1.0] * 38], "must hold numbers, got None in row 1"),
     "short": (np.ones(39), r"one number for each of the 40 rows, got shape \(39,\)"),
     "2-d": (
         np.ones((40, 1)),

@@ -185,9 +185,10 @@ def test_a_fit_uses_no_shares_of_chosen_labels_and_withholds_its_error(table):
     fill(truth)
     chosen = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
     model, report = fit_table(chosen)
-    assert (report.error, report.learned, report.method) == (None, "", "average")
+    assert (report.error, report.learned, report.method) == (None, "", "ensemble")
     assert "there are 0 among 15 labels" in report.withheld
-    assert "labeled shares" not in model[-1].member_weights_
+    averages = [model[-1].members_[name] for name in ("linear", "kernel")]
+    assert all("labeled shares" not in each.member_weights_ for each in averages)
     with pytest.raises(ParameterError, match="15 of these were chosen"):
         fit_table(chosen, proportions="labeled")
     with pytest.raises(ParameterError, match="15 of these were chosen"):

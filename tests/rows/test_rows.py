@@ -51,11 +51,16 @@ def test_paths_that_lead_nowhere_are_named(tmp_path):
     ):
         fit(tmp_path / "none.npy")
     (tmp_path / "_SUCCESS").touch()
-    for path in (tmp_path / "none", tmp_path / "*.npy", tmp_path):
-        with pytest.raises(
-            FileNotFoundError, match=r"there is no file .* ends in \.npy"
-        ):
+    missing = {
+        tmp_path / "none": r"there is no file .*none\. Relative paths start at ",
+        tmp_path / "*.npy": r"there is no file that matches .*\*\.npy\. ",
+        tmp_path: r"there is no file in .* that ends in \.npy",
+    }
+    for path, message in missing.items():
+        with pytest.raises(FileNotFoundError, match=message):
             fit(str(path))
+        with pytest.raises(FileNotFoundError, match="^X: " + message):
+            rows.open(str(path))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import hashlib
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -95,6 +96,15 @@ BAD = {
 def test_other_arrays_are_refused_with_their_shape_or_dtype(tmp_path, array, message):
     with pytest.raises((ValueError, OSError), match=message):
         FeatureFile(saved(tmp_path, array))
+
+
+def test_a_file_without_features_is_named_with_its_folder(tmp_path):
+    np.save(tmp_path / "a.npy", X)
+    np.save(tmp_path / "b.npy", X[:, 0])
+    folder = re.escape(str(tmp_path))
+    message = rf"^{folder} is a folder, .* b\.npy has shape \(50,\): name the"
+    with pytest.raises(ValueError, match=message):
+        FeatureFile(tmp_path)
 
 
 def test_an_npz_file_must_hold_one_array_of_rows(tmp_path):

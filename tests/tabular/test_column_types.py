@@ -1,6 +1,7 @@
 """Column types: how they are recognized and refused, and the pipeline of a table."""
 
 import datetime
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,14 +10,27 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
+from iclda import (
+    AutoLDA,
+    AverageLDA,
+    ImplicitlyConstrainedLDA,
+    SemiSupervisedEnsemble,
+    SupervisedLDA,
+)
+from iclda._estimators.outside import OutsideClassifier
 from iclda.model_files import column_kinds
 from iclda.tabular import (
     pipeline,
     preprocessing,
     read_table,
 )
-from iclda.tabular.column_types import COLUMN_TYPES, kinds_of
+from iclda.tabular.column_types import (
+    COLUMN_TYPES,
+    kinds_of,
+    takes_for_network,
+    type_named,
+)
+from iclda.tabular.encoders import ColumnScaler
 from iclda.tabular.predict import predict_file
 
 SERIES = {
@@ -246,3 +260,84 @@ def test_few_numbered_columns_and_those_of_several_units_are_scaled_one_by_one(
         :-1
     ].fit_transform(frame)
     assert_allclose(scaled.std(ddof=0), 1)
+
+
+def test_a_type_of_another_version_is_refused_with_those_that_there_are():
+    message = (
+        r"no column type 'percentage' in iclda \d.*, which has 'number', .*: install"
+    )
+    with pytest.raises(ValueError, match=message):
+        type_named("percentage")
+
+
+def test_vectors_are_found_whatever_the_first_column_type(monkeypatch):
+    hours = replace(
+        COLUMN_TYPES[-1], name="odd", holds=lambda series: series.name == "odd"
+    )
+    monkeypatch.setattr(
+        "iclda.tabular.column_types.COLUMN_TYPES", [hours, *COLUMN_TYPES]
+    )
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(9, 70))).add_prefix("embedding_")
+    frame.insert(0, "odd", pd.to_datetime(["2020-01-02"] * 8 + ["2021-03-04"]))
+    encoder = preprocessing(frame)
+    assert [step for step, _, _ in encoder.transformers] == ["numbers", "dates"]
+    model = pipeline(encoder, SupervisedLDA(), scale=True)
+    assert model["scale"].vectors == [list(range(70))]
+
+
+@pytest.mark.parametrize(
+    ("classifier", "is_scaled"),
+    [
+        (SupervisedLDA(shrinkage=0.1), True),
+        (SupervisedLDA(), False),
+        (SupervisedLDA(shrinkage=0.1, view="whiten"), False),
+        (AverageLDA(), False),
+        (AutoLDA(), False),
+        (SemiSupervisedEnsemble(), False),
+        (OutsideClassifier("sklearn-logistic"), True),
+    ],
+    ids=str,
+)
+def test_columns_are_scaled_where_the_classifier_does_not_do_so(classifier, is_scaled):
+    frame, _ = customers()
+    steps = pipeline(preprocessing(frame), classifier).named_steps
+    assert ("scale" in steps) == is_scaled
+
+
+def test_columns_of_0_and_1_stay_but_for_methods_of_scikit_learn():
+    frame, _ = customers()
+    own = pipeline(preprocessing(frame), SupervisedLDA(shrinkage=0.1))[:-1]
+    scaled = own.fit_transform(frame)
+    are_indicators = [" = " in name for name in scaled.columns]
+    assert any(are_indicators)
+    assert set(np.unique(scaled.loc[:, are_indicators])) == {0.0, 1.0}
+    assert_allclose(scaled["age"].std(ddof=0), 1)
+    outside = pipeline(preprocessing(frame), OutsideClassifier("sklearn-lda"))[:-1]
+    assert_allclose(outside.fit_transform(frame).std(ddof=0), 1)
+
+
+def test_an_indicator_of_which_few_rows_are_unknown_stays_too():
+    column = np.r_[np.zeros(60), np.ones(35), np.full(5, 0.35)]
+    rows = np.column_stack([column, 3 * column, np.linspace(0, 1, 100)])
+    scaled = ColumnScaler().fit_transform(rows)
+    assert_allclose(scaled[:, 0], column)
+    assert_allclose(scaled[:, 1:].std(axis=0), 1)
+
+
+def test_a_table_with_many_categories_is_not_taken_for_features_of_a_network():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(80, size=800)
+    states = pd.DataFrame({"state": np.char.add("s", codes.astype(str)).astype(object)})
+    embeddings = pd.DataFrame(rng.normal(size=(800, 70))).add_prefix("e_")
+    income = embeddings.assign(income=1e6 * rng.random(800))
+
+    def is_network(frame):
+        encoder = preprocessing(frame)
+        return takes_for_network(encoder, clone(encoder).fit_transform(frame))
+
+    assert not is_network(states)
+    assert is_network(embeddings)
+    # In the pipeline the vector and the other column have units of their own.
+    assert is_network(income)
+    assert "scale" in pipeline(preprocessing(income), AutoLDA()).named_steps

@@ -79,7 +79,14 @@ REFUSED = {
         b"x,class\n1,1.5\n2,2\n",
         "with fractions or infinity, for example 1.5",
     ),
-    "only the target": (b"class\na\nb\n", "no column to learn from besides the target"),
+    "only the target": (
+        b"class\na\nb\n",
+        "no column to learn from besides the target: add a column of numbers",
+    ),
+    "too many cells": (
+        b"x,class\n1,a\n2,3,b\n",
+        "Expected 2 columns, got 3: 2,3,b. Quote a cell that holds the separator",
+    ),
     "many classes": (
         b"x,class\n" + b"".join(b"1,%d\n" % i for i in range(60)),
         "60 different values in 60 labeled rows",

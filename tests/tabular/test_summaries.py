@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from iclda import SupervisedLDA, save_model
+from iclda.methods import CHOSEN_BY_NAME, find_method
 from iclda.model_files import model_details
 from iclda.tabular import read_table
 from iclda.tabular.fit import FitReport, fit_table
@@ -65,7 +66,7 @@ def test_several_classes_have_discriminants_by_the_share_of_what_they_separate()
     assert_allclose(sum(each["share"] for each in found), 1)
     assert next(iter(found[0]["coefficients"])) == "large"
     assert next(iter(found[1]["coefficients"])) == "small"
-    line = importance_lines(found)[2]
+    line = importance_lines(found, {})[2]
     assert line.startswith("  discriminant 1, from ")
     assert "of what separates the classes: large " in line
     sign = 1 if found[0]["coefficients"]["large"] > 0 else -1
@@ -89,10 +90,10 @@ def test_that_nothing_was_learned_comes_first_and_nothing_is_praised(tmp_path):
     save_model(model, tmp_path / "m.skops", about=report.to_json())
     lines = fit_summary(model_details(tmp_path / "m.skops"))
     assert lines[0].endswith("fitted to 40 labeled and 60 unlabeled rows.")
-    assert lines[2].startswith(
+    assert lines[3].startswith(
         "Warning: 40 labels cannot show that anything was learned: "
     )
-    assert lines[2].endswith("About 270 would show an error 5 percentage points lower.")
+    assert lines[3].endswith("About 270 would show an error 5 percentage points lower.")
     said = "\n".join(lines)
     assert said.count("was learned") == 1
     assert "Chose" not in said
@@ -119,3 +120,24 @@ def test_an_error_above_the_base_rate_is_not_put_down_to_few_labels(error, words
     texts = {"command": "", "target": "", "notes": (), "warnings": ()}
     report = FitReport(**rows, **texts, sources=(), error=estimate, learned="unclear")
     assert _error_line(report).startswith(f"Expect some of new rows wrong: {words}")
+
+
+@pytest.mark.parametrize(
+    ("method", "decides"),
+    [("ensemble", "the members above decide"), ("sklearn-forest", "the trees decide")],
+)
+def test_a_model_without_coefficients_says_what_decides(tmp_path, method, decides):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["p", "q"])
+    kinds = np.where(frame["p"] > 0, "a", "b").astype(object)
+    frame["kind"] = np.where(np.arange(60) < 30, kinds, None)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    table = read_table(tmp_path / "data.csv", target="kind")
+    model, report = fit_table(table, find_method(method, CHOSEN_BY_NAME))
+    save_model(model, tmp_path / "m.skops", about=report.to_json())
+    details = model_details(tmp_path / "m.skops")
+    axes = standardized_coefficients(model)
+    assert axes == []
+    assert decides in importance_lines(axes, details)[1]
+    members = [line for line in fit_summary(details) if line.startswith("Its members")]
+    assert bool(members) == (method == "ensemble")

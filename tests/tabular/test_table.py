@@ -103,6 +103,18 @@ def test_options_that_name_nothing_are_refused(tmp_path):
         read(tmp_path, TEXT, drop=["class"])
 
 
+def test_names_that_are_not_similar_are_not_suggested(tmp_path):
+    with pytest.raises(ValueError, match=r"no column 'calories'\. Its columns are "):
+        read(tmp_path, TEXT, drop=["calories"])
+
+
+def test_options_that_leave_no_column_are_named(tmp_path):
+    with pytest.raises(ValueError, match=r"name other columns in keep, got \[\]"):
+        read(tmp_path, TEXT, keep=[])
+    with pytest.raises(ValueError, match="fewer columns in drop, got 'size,color'"):
+        read(tmp_path, TEXT, drop="size,color")
+
+
 def test_options_may_be_a_number_or_one_name(tmp_path):
     table = read(
         tmp_path, "x,color,class\n1,p,-1\n2,p,1\n3,p,2\n", unlabeled=-1, drop="color"

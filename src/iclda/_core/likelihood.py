@@ -291,6 +291,19 @@ class _Terms:
         return np.asarray(drows + change + _chain(rows, db.mT, v))
 
 
+class _Slopes(NamedTuple):
+    """Derivatives of the likelihood of two classes by the five numbers.
+
+    The numbers are r, b'b, b'm_1, b'm_2 and b'W b.
+    """
+
+    by_r: Any
+    by_square: Any
+    by_first_product: Any
+    by_second_product: Any
+    by_within_product: Any
+
+
 class _TwoClasses:
     """Likelihood of the labeled rows of two classes, in closed form.
 
@@ -340,15 +353,14 @@ class _TwoClasses:
     def _evaluate_point(self, point: Array) -> tuple[float, Array]:
         numbers, rows = self._numbers_of_point(point)
         value, slopes = self._value_and_slopes(math.log, *numbers)
-        by_r, by_square, by_first_product, by_second_product, by_within_product = slopes
         gradient = np.zeros(point.shape)
-        gradient[0, 0] = by_r
+        gradient[0, 0] = slopes.by_r
         # b'b and b'W b are quadratic in b, hence the factors 2.
         factors = [
-            2 * by_square,
-            by_first_product,
-            by_second_product,
-            2 * by_within_product,
+            2 * slopes.by_square,
+            slopes.by_first_product,
+            slopes.by_second_product,
+            2 * slopes.by_within_product,
         ]
         np.dot(factors, rows, out=gradient[0, 1:])
         return value, gradient
@@ -356,14 +368,16 @@ class _TwoClasses:
     def _evaluate_stack(self, points: Array) -> tuple[Array, Array]:
         numbers, within_rows = self._numbers_of_stack(points)
         value, slopes = self._value_and_slopes(np.log, *numbers)
-        by_r, by_square, by_first_product, by_second_product, by_within_product = slopes
         gradient = np.zeros(points.shape)
-        gradient[..., 0, 0] = by_r
+        gradient[..., 0, 0] = slopes.by_r
         # b'b and b'W b are quadratic in b, hence the factors 2.
         by_b = gradient[..., 0, 1:]
-        by_b += (2 * by_square)[..., None] * points[..., 0, 1:]
-        by_b += (2 * by_within_product)[..., None] * within_rows
-        by_b += np.stack([by_first_product, by_second_product], axis=-1) @ self._means
+        by_b += (2 * slopes.by_square)[..., None] * points[..., 0, 1:]
+        by_b += (2 * slopes.by_within_product)[..., None] * within_rows
+        by_means = np.stack(
+            [slopes.by_first_product, slopes.by_second_product], axis=-1
+        )
+        by_b += by_means @ self._means
         return value, gradient
 
     def _numbers_of_point(self, point: Array) -> tuple[tuple[float, ...], Array]:
@@ -406,7 +420,7 @@ class _TwoClasses:
         first_product: Any,
         second_product: Any,
         within_product: Any,
-    ) -> tuple[Any, tuple[Any, ...]]:
+    ) -> tuple[Any, _Slopes]:
         """Return the likelihood and its derivatives by the five numbers.
 
         The numbers are r, b'b, b'm_1, b'm_2 and b'W b. Let D = diag(r, 1 - r). Then
@@ -432,13 +446,24 @@ class _TwoClasses:
             offsets_by_r = weighted_offset_1/r + weighted_offset_2/(1-r)
             d(trace + excess)/dr = (2 |D| offsets_by_r - (1-2r) excess) / |D - B'B|
             d log|M|/dr = (1-2r) (1 - |M|) / |D - B'B|
-            d trace/d b'b = n_1/r^2 + n_2/(1-r)^2
-            d excess/d b'b = (excess + 2 (weighted_offset_2 - weighted_offset_1))
-                             / |D - B'B|
+            trace_by_square = d trace/d b'b = n_1/r^2 + n_2/(1-r)^2
+            half_excess_slope = weighted_offset_2 - weighted_offset_1 + excess/2
+            d excess/d b'b = 2 half_excess_slope / |D - B'B|
             d log|M|/d b'b = -1 / |D - B'B|
 
-        The other derivatives are immediate. ``log`` is that of floats, of arrays or of
-        complex numbers, whichever the five numbers are.
+        and by these, in L,
+
+            dL/dr = (((1-2r) excess/2 - |D| offsets_by_r) / (1-s)
+                     - N_l/2 (1-2r) (1 - |M|)) / |D - B'B| + n_1/r - n_2/(1-r)
+            dL/d b'b = (N_l/2 - half_excess_slope / (1-s)) / |D - B'B|
+                       - trace_by_square / (2 (1-s))
+            dL/d b'm_1 = (n_1/r - n_1 offset_1 / |D - B'B|) / (1-s)
+            dL/d b'm_2 = -(n_2/(1-r) + n_2 offset_2 / |D - B'B|) / (1-s)
+            dL/d b'W b = -1 / (2 (1-s) |D - B'B|)
+
+        Fixed priors take the place of r and 1 - r in log r and log(1 - r): L and dL/dr
+        then lack the terms of these. ``log`` is that of floats, of arrays or of complex
+        numbers, whichever the five numbers are.
         """
         n_first, n_second = self._counts
         keep = self._keep
@@ -483,7 +508,6 @@ class _TwoClasses:
         if self._has_free_priors:
             by_r = by_r + first_ratio - second_ratio
 
-        # Half of the derivative of the excess by b'b, times |D - B'B|.
         half_excess_slope = second_weighted_offset - first_weighted_offset + excess / 2
         by_square = per_core * (half_weight - half_excess_slope / keep)
         by_square = by_square - trace_by_square / (2 * keep)
@@ -493,7 +517,7 @@ class _TwoClasses:
         by_first_product = (first_ratio - first_excess_slope) / keep
         by_second_product = -(second_ratio + second_excess_slope) / keep
         by_within_product = per_core / (-2 * keep)
-        slopes = (
+        slopes = _Slopes(
             by_r,
             by_square,
             by_first_product,
@@ -528,9 +552,9 @@ class _TwoClasses:
         # The chain rule: half of the derivative, as its transpose is added at the end.
         half = by_point.T @ (second / 2) @ by_point
         # Second derivatives of b'b and of b'W b are 2 I and 2 W; this is half of them.
-        half[1:, 1:] += slopes[4] * self._within
+        half[1:, 1:] += slopes.by_within_product * self._within
         inner = np.arange(1, len(half))
-        half[inner, inner] += slopes[1]
+        half[inner, inner] += slopes.by_square
         return np.asarray(half + half.T)
 
 
@@ -590,7 +614,7 @@ def precision_weighted_means(
     r = point[..., 0]
     b = point[..., 1:]
     n_classes, rank = b.shape[-2:]
-    if r.shape == (2,):
+    if _is_one_point_of_two(r):
         return _precision_weighted_means_of_two(r, b)
     if n_classes > 1 + rank:
         # M itself is smaller than D - B'B.
@@ -664,11 +688,19 @@ def change_of_precision_weighted_means(
     return np.asarray((change + correction) / r[:, None])
 
 
+def _is_one_point_of_two(r: Array) -> bool:
+    """Return whether class weights are those of one point of two classes.
+
+    The formulas of such a point are evaluated in plain floats, which is faster.
+    """
+    return r.shape == (2,)
+
+
 def smallest_eigenvalue(point: Array) -> Any:
     """Return the smallest eigenvalue of M, minus infinity if a class has no weight."""
     r = point[..., 0]
     b = point[..., 1:]
-    if r.shape == (2,):
+    if _is_one_point_of_two(r):
         return _smallest_eigenvalue_of_two(r, b)
     if not r.min(initial=1) > 0:
         # Classes without weight get any numbers: the result is not used.
@@ -692,7 +724,8 @@ def _smallest_eigenvalue_of_two(r: Array, b: Array) -> float:
     first, second = r.tolist()
     if not (first > 0 and second > 0):
         return -math.inf
-    return 1 - float(b[0] @ b[0]) / (first * second)
+    squared_length = float(b[0] @ b[0])
+    return 1.0 - squared_length / float(first * second)
 
 
 def _between(point: Array) -> Array:

@@ -14,8 +14,20 @@ sigma^2 I in place of I - B D^-1 B':
 
     sigma^2 = 1 - sum_k |b_k|^2 / (r_k d)
 
-Formulas for the precision-weighted means and the marginal likelihood hold with this
-covariance.
+Any form has to keep what the marginal likelihood of EM is computed from
+(``solvers.alternate.marginal_log_likelihood``), with M its covariance at a point:
+
+    tr M^-1 = rank + sum_k b_k' M^-1 mu_k
+    sum over all rows of z' M^-1 z = N tr M^-1
+
+Both hold for I - B D^-1 B' where all rows have the covariance I, for its diagonal where
+they have variance 1 in every direction, and for sigma^2 I where that is their mean
+variance.
+
+A form whose directions have variances of their own may leave out constant columns: the
+rank of its ``whitening`` is then lower than the number of columns, a warning names
+them, and they get no coefficients. A form that averages over columns must not, since
+their number counts.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ from .._error_estimate import (
     BaseRate,
     ErrorEstimate,
     estimate_final_error,
+    first_choice,
     row_losses,
-    safest_choice,
 )
 from .._held_out import (
     NO_FOLD,
@@ -41,7 +41,7 @@ from .._held_out import (
 )
 from .._messages import FitError, NoUnlabeledRowsWarning, ParameterError, plural, say
 from .._system import one_thread_if_small
-from ..methods import FITTED, Method, find_method, safety_rank
+from ..methods import FITTED, Method, default_rank, find_method
 from .base import LinearClassifier
 from .diagnosis import (
     GainBounds,
@@ -75,7 +75,7 @@ _MIN_TRIAL_ROWS = 100
 
 # The reason for a choice without a comparison.
 _UNCOMPARED = (
-    ": labels of rows that were chosen compare no methods, and it is the safest"
+    ": labels of rows that were chosen compare no methods, and it is the default"
 )
 
 
@@ -220,13 +220,13 @@ class Choice:
 def choose_method(
     inputs: FitInputs, methods: Sequence[Method], shrinkage: Any, seed: int
 ) -> Choice:
-    """Compare methods, the safest first, and choose by ``safest_choice``."""
+    """Compare methods, the safest first, and choose by ``first_choice``."""
     trial = draw_trial(inputs, seed)
     n_tested = len(trial.tested)
     methods = _worth_comparing(methods, trial, inputs)
     if n_tested < MIN_TESTED_ROWS:
         rows = plural(inputs.n_labeled, "labeled row")
-        why = f": {rows} are too few to compare methods on, and it is the safest"
+        why = f": {rows} are too few to compare methods on, and it is the default"
         return Choice(methods[0], why, n_tested)
 
     # Fit every method without the labels of each fold.
@@ -244,7 +244,7 @@ def choose_method(
 
     # Brier scores and mistakes, each (methods, tested rows).
     losses, is_wrong = np.stack(losses_of_fitted, axis=1)
-    chosen = safest_choice(losses, is_wrong)
+    chosen = first_choice(losses, is_wrong)
     means = losses.mean(axis=1).tolist()
     is_best = chosen == int(np.argmin(means))
     estimate = estimate_final_error(
@@ -318,8 +318,8 @@ def _why_chosen(n_methods: int, n_tested: int, is_best: bool) -> str:
     if is_best:
         return f": it did best of {n_methods} methods on {n_tested:,} labeled rows"
     return (
-        f": on {n_tested:,} labeled rows none of {n_methods} methods is better by more "
-        "than chance explains, and of those that do about as well it is the safest"
+        f": {n_tested:,} labels cannot tell the best of {n_methods} methods apart, and "
+        "of these it comes first"
     )
 
 
@@ -456,6 +456,8 @@ class AutoLDA(LinearClassifier):
         Mean Brier score of every method in cross-validation; empty with too few labels.
     classes_ : ndarray of shape (n_classes,)
         Classes, sorted.
+    held_out_probabilities_ : ndarray of shape (n_labeled, n_classes) or None
+        That of the chosen method, if it is the ensemble or the average.
     priors_ : ndarray of shape (n_classes,)
         Class priors used to predict. This and what follows is there if the chosen
         method has Gaussian classes, which an ensemble has not.
@@ -606,7 +608,13 @@ class AutoLDA(LinearClassifier):
     intercept_ = _of_estimator("intercept_")
     shrinkage_ = _of_estimator("shrinkage_")
     view_ = _of_estimator("view_")
+    held_out_probabilities_ = _of_estimator("held_out_probabilities_")
     rank_ = _of_estimator("rank_")
+
+    @property
+    def _array_attribute(self) -> str:
+        name: str = self.estimator_._array_attribute
+        return name
 
     # Methods of the chosen classifier. Those that only Gaussian classes have raise an
     # AttributeError if another one was chosen.
@@ -625,7 +633,7 @@ class AutoLDA(LinearClassifier):
             Log posteriors up to a constant in each row; for two classes, log odds of
             the second.
         """
-        check_is_fitted(self)
+        self._check_ready(X, "decision_function")
         scores: Array = self.estimator_.decision_function(X)
         return scores
 
@@ -774,7 +782,7 @@ class AutoLDA(LinearClassifier):
             raise ParameterError(message, parameter="methods", value=self.methods)
         if self.proportions is not None and not self._has_free_proportions:
             chosen = self._with_proportions(chosen)
-        return sorted(chosen, key=lambda method: safety_rank(method.name))
+        return sorted(chosen, key=lambda method: default_rank(method.name))
 
     def _with_proportions(self, methods: Sequence[Method]) -> list[Method]:
         """Return the methods that take proportions; ParameterError if none does."""

@@ -44,9 +44,9 @@ class AverageLDA(LinearGaussianClassifier):
         them.
     shrinkage : float in [0, 1) or "auto", default="auto"
         Share of the mean variance within classes on the diagonal of the covariance, in
-        all three kinds of EM. "auto" is the geometric mean of two shrinkages by the
-        formula of Chen et al.: that for the labeled rows about their class means, and
-        that for all rows. None is 0.
+        all three kinds of EM. "auto" is the geometric mean of two estimated shrinkages:
+        that for the labeled rows about their class means, and that for all rows. None
+        is 0.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     view : str, default="auto"

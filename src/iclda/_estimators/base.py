@@ -96,7 +96,12 @@ _CONSTRAINTS: dict[str, Any] = {
     "max_iter": AT_LEAST_ONE,
     "tol": [Interval(Real, 0, MAX_REAL_PARAMETER, closed="both")],
     "random_state": ["random_state"],
-    "n_jobs": [Integral, None],
+    # joblib counts negative numbers from the number of cores, and has no 0.
+    "n_jobs": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(Integral, None, -1, closed="right"),
+        None,
+    ],
 }
 
 
@@ -202,7 +207,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     def _fit_inputs(self, inputs: FitInputs) -> None:
         """Solve the problem of prepared inputs, judge the fit, and store it."""
         problem = inputs.problem
-        if self._needs.unlabeled_rows and not inputs.uses_unlabeled:
+        if inputs.lacks_unlabeled:
             name = type(self).__name__
             warn_of_no_unlabeled(name, self.unlabeled, self._needs.supervised)
         self._check_problem(problem, inputs)
@@ -227,7 +232,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         """Return the fit with a model of all features and the common attributes."""
         attributes: dict[str, Any] = {"rank_": problem.rank, **fit.attributes}
         outcome = fit.outcome
-        if self._needs.unlabeled_rows and not inputs.uses_unlabeled:
+        if inputs.lacks_unlabeled:
             # The supervised fit takes the place of an iteration, and counts as one.
             attributes["n_passes_"] = 0
             if hasattr(self, "max_iter"):
@@ -266,7 +271,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
         # The way out that the warning names is to pass proportions: it is for
         # classifiers that take them, and for users who have not passed any.
-        could_pass_proportions = getattr(self, "proportions", FREE) is None
+        parameters = self.get_params(deep=False)
+        could_pass_proportions = parameters.get("proportions", FREE) is None
         rests_on_all_rows = inputs.uses_unlabeled and not fit.rests_on_labeled_rows
         if could_pass_proportions and rests_on_all_rows:
             class_weights = fit.model.class_weights
@@ -299,16 +305,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
     def _warn_not_converged(self, problem: Problem, fit: Fit) -> Outcome:
         """Warn that an iteration stopped early, and return what stopped it."""
-        outcome = fit.outcome
-        assert outcome is not None
+        outcome = self._reason_for_stopping(problem, fit)
         sentence: str = fit.detail
         if hasattr(self, "max_iter"):
             n_iter = fit.attributes["n_iter_"]
-            # If max_iter is None, the iteration would have made at least one more step.
-            wanted = self.max_iter or n_iter + 1
-            ran_out = outcome in (Outcome.MAX_ITERATIONS, Outcome.NOT_FOUND)
-            if ran_out and problem.rounds(wanted) < wanted:
-                outcome = Outcome.MANY_CLASSES
             limit = self.max_iter or f"None, which allowed {n_iter} steps"
             passes = plural(fit.attributes["n_passes_"], "pass", "passes")
             detail = f"{fit.detail} after {plural(n_iter, 'step')} and {passes}"
@@ -316,6 +316,22 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         message = f"{type(self).__name__} {sentence}"
         warn(NotConvergedWarning(message, outcome=outcome.name.lower()))
         return outcome
+
+    def _reason_for_stopping(self, problem: Problem, fit: Fit) -> Outcome:
+        """Return what stopped an iteration early.
+
+        A problem of many classes may afford fewer rounds than the user allows: then the
+        number of classes is the reason, and a larger ``max_iter`` would not help.
+        """
+        outcome = fit.outcome
+        assert outcome is not None
+        ran_out = outcome in (Outcome.MAX_ITERATIONS, Outcome.NOT_FOUND)
+        if not (ran_out and hasattr(self, "max_iter")):
+            return outcome
+        # If max_iter is None, the iteration would have made at least one more step.
+        wanted = self.max_iter or fit.attributes["n_iter_"] + 1
+        can_afford_wanted = problem.rounds(wanted) >= wanted
+        return outcome if can_afford_wanted else Outcome.MANY_CLASSES
 
     def _store(self, fit: Fit, inputs: FitInputs) -> None:
         """Set the fitted attributes, in the user's units."""
@@ -341,6 +357,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         tags.array_api_support = True
         return tags
 
+    @property
+    def _array_attribute(self) -> str:
+        """Name of a fitted array, by which the array library of the fit is known."""
+        return "coef_"
+
     def _check_ready(self, X: Any, method: str) -> None:
         """Raise an error if nothing is fitted, or if X is on another device."""
         check_is_fitted(self)
@@ -352,7 +373,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             except ImportError:
                 # Before version 1.9 scikit-learn did not have this check.
                 return
-            check_same_namespace(X, self, attribute="coef_", method=method)
+            name = self._array_attribute
+            # A model file may have left it out.
+            if getattr(self, name) is not None:
+                check_same_namespace(X, self, attribute=name, method=method)
 
     def predict(self, X: Any) -> AnyArray:
         """Most probable class of every row.
@@ -438,9 +462,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         sample_weight = in_memory(sample_weight)
         weights = check_weights(sample_weight, len(is_marker), "sample_weight")
         # Rows without a label or with weight 0 are not scored.
-        is_scored = ~is_marker if weights is None else ~is_marker & (weights > 0)
-        # ``known`` has entries for the rows without the marker only.
-        known = known[is_scored[~is_marker]]
+        scored = np.flatnonzero(~is_marker)
+        if weights is not None:
+            is_counted = weights[scored] > 0
+            scored = scored[is_counted]
+            known = known[is_counted]
         if not known.size:
             raise ValueError(
                 f"score needs labeled rows, and all {len(is_marker)} rows carry the "
@@ -452,8 +478,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             raise unknown_class_error(known[0], self.classes_)
         predicted = np.asarray(in_memory(self.predict(X)))
         check_lengths(X=predicted, y=is_marker)
-        scored_weights = None if weights is None else weights[is_scored]
-        is_right = known == predicted[is_scored]
+        scored_weights = None if weights is None else weights[scored]
+        is_right = known == predicted[scored]
         return float(np.average(is_right, weights=scored_weights))
 
 

@@ -30,13 +30,13 @@ from .._held_out import (
     ranked_folds,
     splits_of,
 )
-from .._messages import FitError
+from .._messages import FitError, warn
 from .._rows.views import KERNEL, STANDARDIZE, WHITENED_KERNEL, View, learn_view
 from .._system import one_thread_if_small
 from .average import AverageLDA
 from .base import LinearClassifier
-from .diagnosis import warn_of_no_unlabeled
-from .fit_inputs import FitInputs, Needs, find_non_finite
+from .diagnosis import check_span, warn_of_no_unlabeled
+from .fit_inputs import MIN_WIDE_FEATURES, FitInputs, Needs, find_non_finite
 from .labels import FREE
 from .linear_model import moved_like
 from .mixture_model import Member, MixtureModel
@@ -55,7 +55,7 @@ _OUTSIDE = {"logistic": "sklearn-logistic", "forest": "sklearn-forest"}
 
 # Members are fitted to at most this many labeled and unlabeled rows: of more unlabeled
 # ones a fit to a table hardly gains.
-_MAX_LABELED_ROWS = 10_000
+_MAX_LABELED_ROWS = 5_000
 _MAX_UNLABELED_ROWS = 2_000
 # With more columns than this they are not whitened, which takes their cube.
 _MAX_WHITENED_FEATURES = 1_000
@@ -85,7 +85,7 @@ class SemiSupervisedEnsemble(LinearClassifier):
     forest. The probabilities of the members are averaged with the weights that make the
     held-out labels most likely. Units of columns, and the order of rows, play no part.
 
-    Members are fitted to at most 10,000 labeled and 2,000 unlabeled rows, drawn at
+    Members are fitted to at most 5,000 labeled and 2,000 unlabeled rows, drawn at
     random: of more rows a fit to a table hardly gains.
 
     Parameters
@@ -163,8 +163,7 @@ class SemiSupervisedEnsemble(LinearClassifier):
     n_jobs: int | None = None
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
-        # Rows that are not drawn would otherwise never be looked at.
-        find_non_finite(inputs.sources)
+        self._check_rows(inputs)
         if inputs.unlabeled.n_rows == 0:
             name = type(self).__name__
             warn_of_no_unlabeled(name, self.unlabeled, self._needs.supervised)
@@ -189,6 +188,22 @@ class SemiSupervisedEnsemble(LinearClassifier):
         """The fitted members by their names."""
         members = self._model_.members
         return {name: member.classifier for name, member in members.items()}
+
+    @property
+    def _array_attribute(self) -> str:
+        return "held_out_probabilities_"
+
+    def _check_rows(self, inputs: FitInputs) -> None:
+        """Look at all rows, also at those that no member is fitted to."""
+        n_rows = inputs.n_labeled + inputs.unlabeled.n_rows
+        if self.n_features_in_ >= MIN_WIDE_FEATURES and n_rows < self.n_features_in_:
+            # The moments of so many columns would take longer than the fit.
+            find_non_finite(inputs.sources)
+            return
+        problem = inputs.problem
+        self._check_problem(problem, inputs)
+        variances = inputs.space.variances(problem.moments.covariance)
+        warn(*check_span(variances, problem.rank, inputs.feature_names))
 
     def _fit_members(
         self, inputs: FitInputs, training: _TrainingRows
@@ -253,6 +268,7 @@ class SemiSupervisedEnsemble(LinearClassifier):
                 np.bincount(training.labeled_codes),
                 _N_FOLDS,
                 share_of_unlabeled=1.0,
+                n_weights=len(tested.shares) - 1,
             )
             # Labels of rows that were chosen do not show the error on new rows.
             if estimate is not None and not self._has_free_proportions:
@@ -341,14 +357,23 @@ class _TrainingRows:
 
 def _draw_training_rows(inputs: FitInputs) -> _TrainingRows:
     """Take the labeled rows, each once, and a sample of the others, sorted."""
-    rows, codes, weights = inputs.labeled_rows
-    rows = np.asarray(rows, dtype=np.float64)
+    source = inputs.labeled_source
+    is_labeled = inputs.codes >= 0
+    codes = inputs.codes[is_labeled]
+    weights = np.ones(len(codes))
+    if source.weights is not None:
+        weights = source.weights[is_labeled]
     kept = draw_labeled(codes, np.flatnonzero(weights > 0), _MAX_LABELED_ROWS, 0)
-    labeled = merge_copies(rows[kept], codes[kept], weights[kept])
+    # Only these are taken into memory, in the order of the source.
+    kept = np.sort(kept)
+    is_held = np.zeros(len(inputs.codes), dtype=bool)
+    is_held[np.flatnonzero(is_labeled)[kept]] = True
+    rows = np.asarray(source.held(is_held).X, dtype=np.float64)
+    labeled = merge_copies(rows, codes[kept], weights[kept])
     order = _sorting_order(labeled.rows, labeled.codes)
     ranks = np.empty(len(order), dtype=np.intp)
     ranks[order] = np.arange(len(order))
-    positions = np.full(len(rows), -1)
+    positions = np.full(len(codes), -1)
     positions[kept] = ranks[labeled.positions]
 
     others, other_weights = inputs.unlabeled.sample(_MAX_UNLABELED_ROWS, 0)

@@ -29,7 +29,7 @@ from .._core.moments import Moments, no_moments
 from .._core.problem import LabeledRows, LabeledSummary, Problem, summarize_labeled
 from .._core.rows import Rows
 from .._core.rowspace import FeatureSpace, RowSpace, row_space
-from .._core.solvers.supervised import oracle_approximating, pooled_shrinkage
+from .._core.solvers.supervised import estimated_shrinkage, pooled_shrinkage
 from .._messages import ColumnError, FitError, ParameterError, say
 from .._rows.chained import ChainedRows
 from .._rows.checks import column_of
@@ -205,6 +205,11 @@ class FitInputs:
         return self.needs.unlabeled_rows and self.unlabeled.n_rows > 0
 
     @property
+    def lacks_unlabeled(self) -> bool:
+        """Whether a classifier that learns from unlabeled rows got none."""
+        return self.needs.unlabeled_rows and self.unlabeled.n_rows == 0
+
+    @property
     def every_unlabeled(self) -> Rows | None:
         """Unlabeled rows with those of weight 0; None unless all rows are arrays."""
         if not all(each.is_held for each in self.sources):
@@ -327,7 +332,7 @@ def automatic_shrinkage(
         if moments is not None:
             units = frame.scale / frame.scale.max()
             covariance = moments.covariance * units[:, None] * units
-            of_all = oracle_approximating(covariance, moments.weight, n_left_out)
+            of_all = estimated_shrinkage(covariance, moments.weight, n_left_out)
             shrinkage = math.sqrt(shrinkage * of_all)
     return min(shrinkage, _MAX_AUTOMATIC_SHRINKAGE)
 

@@ -46,7 +46,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         them.
     shrinkage : float in [0, 1) or "auto", default=None
         Share of the mean variance of all rows on the diagonal of the covariance; "auto"
-        is the geometric mean of those of Chen et al. for the labeled rows, about class
+        is the geometric mean of those estimated for the labeled rows, about class
         means, and for all rows.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.

@@ -166,11 +166,14 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
     # As in scikit-learn, one number is the weight of every row.
     if isinstance(weights, Real):
         weights = np.full(n_rows, weights)
+    _check_numbers(weights, name)
+    # NaN and infinity are found below, where the message has the row.
     array: Array = check_array(
         weights,
         dtype=np.float64,
         ensure_2d=False,
         ensure_min_samples=0,
+        ensure_all_finite=False,
         input_name=name,
     )
     if array.shape != (n_rows,):
@@ -190,6 +193,22 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
             f"{name} is zero for all {n_rows} rows: at least one must count."
         )
     return array
+
+
+def _check_numbers(weights: Any, name: str) -> None:
+    """Raise a ValueError that names the first entry that is not a number, if any."""
+    entries = _as_array(weights)
+    # Arrays of numbers need not be looked at one by one.
+    if entries.ndim != 1 or entries.dtype.kind not in "OSU":
+        return
+    for row, entry in enumerate(entries):
+        try:
+            float(entry)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{name} must hold numbers, got {plain(entry)!r} in row {row}: weight "
+                "0 leaves a row out, and 1 counts it once."
+            ) from None
 
 
 def check_classes(values: AnyArray) -> None:
@@ -416,10 +435,15 @@ def resolve_proportions(
 
 def _check_bounds(proportions: Any, low: Array, high: Array) -> None:
     """Raise a ParameterError unless positive shares lie between the bounds."""
-    if not ((low >= 0) & (low <= high) & (high <= 1) & (high > 0)).all():
+    # Comparisons with NaN are false.
+    if not ((low >= 0) & (high > 0) & (low <= 1) & (high <= 1)).all():
         rule = (
-            "must be positive, at most 1, and the least of a pair first, got {given!r}"
+            "must be positive and at most 1, got {given!r}; only the least of a pair "
+            "may be 0"
         )
+        raise _share_error("proportions", proportions, rule)
+    if not (low <= high).all():
+        rule = "must have the least of a pair first, got {given!r}"
         raise _share_error("proportions", proportions, rule)
     least = low.sum()
     largest = high.sum()

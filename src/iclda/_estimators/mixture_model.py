@@ -19,6 +19,8 @@ from .._rows.views import View, as_floating, like
 from . import predictions
 from .predictions import RowFunction
 
+# Rows farther than this from those of the fit are as good as at this distance.
+_LARGEST_CELL = 1e30
 # Stands in for a probability of zero in a logarithm.
 _TINY_PROBABILITY = 1e-300
 
@@ -42,7 +44,10 @@ class Member:
 
     def seen(self, rows: Array) -> Array:
         """Return rows as the classifier sees them."""
-        return rows if self.view is None else np.asarray(self.view(rows))
+        if self.view is None:
+            return rows
+        # Trees take single precision, which ends at 3e38.
+        return np.clip(self.view(rows), -_LARGEST_CELL, _LARGEST_CELL)
 
     def turned(self, shares: Array) -> Array:
         """Return probabilities under the priors that are wanted."""

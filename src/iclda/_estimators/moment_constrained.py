@@ -33,7 +33,7 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
         them.
     shrinkage : float in [0, 1) or "auto", default=None
         Share of the mean variance of all rows on the diagonal of the covariance; "auto"
-        by Chen et al. for the labeled rows, about class means, on which the fit rests.
+        estimates it from the labeled rows, about class means, on which the fit rests.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     view : str, default=None

@@ -35,7 +35,7 @@ class SelfTrainingLDA(LinearGaussianClassifier):
         them.
     shrinkage : float in [0, 1) or "auto", default=None
         Share of the mean variance within classes on the diagonal of the covariance;
-        "auto" by Chen et al. for all classes together, about their means, in every
+        "auto" estimates it for all classes together, about their means, in every
         round.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.

@@ -23,7 +23,8 @@ class SupervisedLDA(LinearGaussianClassifier):
         them.
     shrinkage : float in [0, 1) or "auto", default=None
         Share of the mean variance within classes on the diagonal of the covariance;
-        "auto" by Chen et al. for all classes together, about their means.
+        "auto" estimates it for all classes together, about their means: little where
+        strongly correlated features leave small variances, in which classes may differ.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     view : str, default=None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from glob import glob
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
@@ -200,9 +200,14 @@ def _expand(path: str, name: str) -> list[Path]:
     # time.
     files = sorted(file for file in candidates if file.is_file())
     if not files:
+        if os.path.isdir(path):
+            problem = f"there is no file in {path} that ends in {_SUFFIX_LIST}"
+        elif has_magic(path):
+            problem = f"there is no file that matches {path}"
+        else:
+            problem = f"there is no file {path}"
         raise FileNotFoundError(
-            f"{name}: there is no file {path}, nor in it one that ends in "
-            f"{_SUFFIX_LIST}."
+            f"{name}: {problem}. Relative paths start at {os.getcwd()}."
         )
     return files
 

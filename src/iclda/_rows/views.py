@@ -115,7 +115,7 @@ class LinearMap:
 
     @property
     def n_features(self) -> int:
-        return self.matrix.shape[1]
+        return int(self.matrix.shape[1])
 
     def __call__(self, rows: Any) -> Any:
         return (rows - like(rows, self.center)) @ like(rows, self.matrix)
@@ -160,7 +160,7 @@ class KernelMap:
 
     @property
     def n_features(self) -> int:
-        return self.projection.shape[1]
+        return int(self.projection.shape[1])
 
     def __call__(self, rows: Any) -> Any:
         return self.kernel(rows) @ like(rows, self.projection)

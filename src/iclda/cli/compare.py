@@ -43,26 +43,23 @@ _Methods = Annotated[
 ]
 _Repeats = Annotated[
     int | None,
-    Option(
-        min=2,
-        max=10_000,
-        metavar="N",
+    options.number_option(
+        2,
+        10_000,
         help="Random divisions into folds. Default: 2 to 10, by the size of the table.",
     ),
 ]
 _Folds = Annotated[
     int | None,
-    Option(
-        min=2,
-        metavar="N",
+    options.number_option(
+        2,
         help="Number of folds. Default: 10, or the labels of the rarest class.",
     ),
 ]
 _Labeled = Annotated[
     int | None,
-    Option(
-        min=1,
-        metavar="N",
+    options.number_option(
+        1,
         help="Labels to keep in every split; the others are hidden.",
     ),
 ]
@@ -116,6 +113,7 @@ def compare(
         with show_cells(is_quiet, title="Reading the table"):
             from ..studies.compare.plan import ComparisonPlan
             from ..studies.compare.run import open_run
+            from ..studies.compare.stored import default_folder
             from ..studies.page import check_can_report
             from ..tabular.read_options import ReadOptions
             from ..tabular.table import read_file
@@ -130,7 +128,7 @@ def compare(
             )
             plan = ComparisonPlan(
                 table=read_file(data, reading).framed(),
-                out=out or _default_folder(data),
+                out=out or default_folder(data),
                 methods=named_methods,
                 shrinkages=shrinkages,
                 repeats=repeats,
@@ -164,12 +162,6 @@ def _parse_shrinkages(text: str | None) -> tuple[Shrinkage, ...] | None:
     from ..studies.compare.contestants import parse_shrinkages
 
     return None if text is None else parse_shrinkages(text)
-
-
-def _default_folder(data: Path) -> Path:
-    """Return the folder of a comparison that was not named: DATA-comparison."""
-    stem = data.name.partition(".")[0]
-    return Path(f"{stem}-comparison")
 
 
 def _run(run: ComparisonRun, quiet: bool) -> None:

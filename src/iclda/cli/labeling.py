@@ -36,12 +36,10 @@ _RowId = Annotated[
         metavar="COLUMN", help="Column of ids; row numbers if there is no column row."
     ),
 ]
-_Number = Annotated[
-    int, Option(min=0, metavar="N", help="Rows to choose for labeling.")
-]
+_Number = Annotated[int, options.number_option(0, help="Rows to choose for labeling.")]
 _Test = Annotated[
     int,
-    Option(min=0, metavar="N", help="Rows to draw at random, to estimate the error."),
+    options.number_option(0, help="Rows to draw at random, to estimate the error."),
 ]
 _Images = Annotated[
     str | None,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Exit code of a fit that did not converge. The model is written, but do not rely on it.
 NOT_CONVERGED = 3
-# The name that lets the labeled rows choose the method.
+# The name that takes what a comparison recommends, or the default.
 _AUTO = "auto"
 _METHOD_NAMES = [_AUTO, *(method.name for method in CHOSEN_BY_NAME)]
 # Values of --proportions, besides CLASS=SHARE.
@@ -39,7 +39,8 @@ _MethodName = Annotated[
     Option(
         metavar="NAME",
         autocompletion=lambda: _METHOD_NAMES,
-        help=f"{', '.join(_METHOD_NAMES)}; auto chooses by the labeled rows.",
+        help=f"{', '.join(_METHOD_NAMES)}; auto takes what `iclda compare` recommended "
+        "for these rows, or else the default.",
     ),
 ]
 _ModelOut = Annotated[Path, Option(metavar="FILE", help="Model file to write.")]
@@ -103,6 +104,7 @@ def fit(
     from .. import rows
     from .._error_estimate import NOTHING_LEARNED
     from ..model_files import check_can_save, model_details, save_model
+    from ..studies.compare.stored import advice_of, default_folder
     from ..tabular.fit import fit_table
     from ..tabular.read_options import ReadOptions
     from ..tabular.summaries import fit_summary
@@ -124,10 +126,16 @@ def fit(
     )
     with show_cells(quiet, title="Reading"):
         table = read_file(data, reading)
+    advice = None
+    are_all_defaults = method == _AUTO and shrinkage == _AUTO
+    if are_all_defaults and priors is None and parsed_proportions is None:
+        # What a comparison of the same fits recommends is fitted.
+        advice = advice_of(default_folder(data), table, reading)
     with nullcontext() if quiet else rows.bar("Fitting"):
         fitted, report = fit_table(
             table,
             named_method,
+            advice=advice,
             shrinkage=parsed_shrinkage,
             priors=priors,
             proportions=parsed_proportions,
@@ -156,6 +164,7 @@ def _in_options(report: FitReport) -> FitReport:
         report,
         notes=[messages.in_options(note) for note in report.notes],
         warnings=[messages.in_options(text) for text in report.warnings],
+        taken_for=messages.in_options(report.taken_for),
     )
 
 
@@ -241,7 +250,8 @@ def show(model: _Model, json: options.Json = False) -> None:
     if json:
         messages.print_json({**details, "discriminants": axes})
     else:
-        _print([str(model), "", *show_summary(details), *importance_lines(axes)])
+        lines = [*show_summary(details), *importance_lines(axes, details)]
+        _print([str(model), "", *lines])
 
 
 def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:

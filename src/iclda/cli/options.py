@@ -5,9 +5,34 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
+
+
+def number_option(least: int, largest: int | None = None, *, help: str) -> Any:
+    """Return an option that takes a whole number between two limits.
+
+    An error shows the value, which those of typer do not do in all its versions.
+    """
+    rule = f"a whole number of at least {least}"
+    if largest is not None:
+        rule = f"a whole number from {least} to {largest}"
+
+    def parse(value: Any) -> int:
+        try:
+            number = int(value)
+        except ValueError:
+            number = None
+        is_too_large = number is not None and largest is not None and number > largest
+        if number is None or number < least or is_too_large:
+            raise BadParameter(f"must be {rule}, got {value!r}.")
+        return number
+
+    if least > 0:
+        help = f"{help} At least {least}."
+    return Option(parser=parse, metavar="N", help=help)
+
 
 # The table, its classes and its columns.
 TableFile = Annotated[
@@ -53,12 +78,9 @@ DropUnusable = Annotated[
     ),
 ]
 # How fits are made.
-Jobs = Annotated[
-    int, Option(min=0, metavar="N", help="Number of processes; 0 uses all cores.")
-]
+Jobs = Annotated[int, number_option(0, help="Number of processes; 0 uses all cores.")]
 Seed = Annotated[
-    int,
-    Option(min=0, max=2**32 - 1, metavar="N", help="Seed of splits and random starts."),
+    int, number_option(0, 2**32 - 1, help="Seed of splits and random starts.")
 ]
 # What is printed.
 Quiet = Annotated[bool, Option("--quiet", help="Print nothing but errors.")]

@@ -12,6 +12,7 @@ import typer
 from typer import Argument, Option
 
 from .._system import check_installed
+from .options import number_option
 
 if TYPE_CHECKING:
     from .._local_server import Site
@@ -21,9 +22,7 @@ _Link = Annotated[
 ]
 Port = Annotated[
     int,
-    Option(
-        min=0, max=65535, metavar="N", help="Port to serve on; 0 takes any free one."
-    ),
+    number_option(0, 65535, help="Port to serve on; 0 takes any free one."),
 ]
 NoBrowser = Annotated[
     bool,

@@ -33,11 +33,11 @@ _Methods = Annotated[
 ]
 _Repeats = Annotated[
     int,
-    Option(min=2, max=10_000, metavar="N", help="Repeats of every cross-validation."),
+    options.number_option(2, 10_000, help="Repeats of every cross-validation."),
 ]
 _CurveRepeats = Annotated[
     int,
-    Option(min=2, max=10_000, metavar="N", help="Repeats of every point of a curve."),
+    options.number_option(2, 10_000, help="Repeats of every point of a curve."),
 ]
 Out = Annotated[
     Path,

@@ -66,10 +66,8 @@ class ShownRows:
         }
         self.files, self._media_column = _find_media(images, pool, texts)
         # The first column of long texts, if any; the others are cells of the table.
-        self._text_column = ""
-        for name, cells in texts.items():
-            if not self._text_column and name != self._media_column and _is_long(cells):
-                self._text_column = name
+        others = [name for name in texts if name != self._media_column]
+        self._text_column = next((name for name in others if _is_long(texts[name])), "")
         if frame.columns.empty and self.files[0] is None:
             sentence = (
                 "{path} holds nothing to look at: set {@images} to a folder of images."
@@ -124,23 +122,32 @@ def _find_media(
 ) -> tuple[Sequence[Path | None], str]:
     """Find the image or sound of every row, and the column that names them, if any."""
     if images is None:
-        images = next((name for name, cells in texts.items() if _is_media(cells)), None)
+        images = _first_media_column(texts)
     if images is None:
         return [None] * len(pool.ids), ""
-    if images not in texts:
-        # No column of text has this name: it should be that of a folder.
-        return _find_in_folder(Path(images), pool), ""
-    path = pool.file.path
+    if images in texts:
+        return _find_by_column(images, texts[images], pool.file.path), images
+    # No column of text has this name: it should be that of a folder.
+    return _find_in_folder(Path(images), pool), ""
+
+
+def _first_media_column(texts: _TextColumns) -> str | None:
+    """Return the first column that holds paths of images or sounds, if any does."""
+    return next((name for name, cells in texts.items() if _is_media(cells)), None)
+
+
+def _find_by_column(column: str, cells: AnyArray, path: Path) -> list[Path | None]:
+    """Return the files that a column of the file at ``path`` names."""
     folder = path.parent
-    files = [None if cell is None else folder / cell for cell in texts[images]]
+    files = [None if cell is None else folder / cell for cell in cells]
     named = [file for file in files if file is not None]
     if not any(file.is_file() for file in named):
         example = str(named[0]) if named else ""
         raise ValueError(
-            f"{path}: no file that column {images!r} names exists, for example "
+            f"{path}: no file that column {column!r} names exists, for example "
             f"{example!r}. Paths start at the folder of {path.name}."
         )
-    return files, images
+    return files
 
 
 def _find_in_folder(folder: Path, pool: Pool) -> list[Path]:

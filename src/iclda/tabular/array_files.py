@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._core import AnyArray
-from .._rows.checks import check_finite
+from .._rows.checks import BadRowsError, check_finite
 from .._rows.kinds import reader_of
 from .._rows.readers import Reader
 from .cells import require_for_tables
@@ -136,7 +136,12 @@ def _open_arrays(
 ) -> tuple[Reader, dict[str, AnyArray]]:
     """Return a reader of the rows, and further arrays with one entry for each row."""
     if path.suffix.lower() != ".npz":
-        return reader_of(list(files), "Features"), {}
+        try:
+            return reader_of(list(files), "Features"), {}
+        except BadRowsError:
+            if path.is_dir():
+                _refuse_other_shapes(path, files)
+            raise
     try:
         with np.load(path, allow_pickle=False) as opened:
             arrays = dict(opened)
@@ -158,3 +163,15 @@ def _open_arrays(
         name: array for name, array in arrays.items() if array.shape == (len(rows),)
     }
     return reader_of(rows, f"{path}, array {names[0]!r}"), other_arrays
+
+
+def _refuse_other_shapes(folder: Path, files: Sequence[Path]) -> None:
+    """Raise a ValueError if a file of a folder of features holds no features."""
+    for file in files:
+        shape = np.load(file, mmap_mode="r").shape
+        if len(shape) != 2:
+            raise ValueError(
+                f"{folder} is a folder, all of whose .npy files are read as rows x "
+                f"features, and {file.name} has shape {shape}: name the file with the "
+                "features, or put such files into a folder of their own."
+            )

@@ -19,10 +19,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
+from .._estimators.outside import OutsideClassifier
 from .._messages import ColumnError, Hint, say
-from .._rows.views import MANY_FEATURES
+from .._rows.views import MANY_FEATURES, are_network_features
+from .._system import versions
+from ..methods import DEFAULT_ON_NETWORKS, DEFAULT_ON_TABLES
 from .cells import is_boolean, number_in, texts_of, value_types
 from .encoders import (
     BOOLEAN,
@@ -30,15 +32,23 @@ from .encoders import (
     DATE,
     NUMBER,
     CategoryEncoder,
+    ColumnScaler,
     DateEncoder,
     NumberEncoder,
-    VectorScaler,
 )
 
 # Columns that an error describes; further ones are counted.
 _MAX_DESCRIBED_COLUMNS = 5
+# The step of the columns that may belong to a vector.
+_NUMBERS = "numbers"
 # A column of a vector, such as embedding_12.
 _NUMBERED_NAME = re.compile(r"(.*?)\d+")
+# What rows are taken for, and its opposite, with the method for that: those of a table
+# and features of a network.
+_TAKEN_FOR = {
+    False: ("a table", "features of a network", DEFAULT_ON_NETWORKS),
+    True: ("features of a network, numbers in one unit", "a table", DEFAULT_ON_TABLES),
+}
 # Up to this many different texts are categories, however few rows there are.
 _CATEGORIES_IN_ANY_TABLE = 20
 
@@ -134,7 +144,7 @@ COLUMN_TYPES = [
         NUMBER,
         _is_number,
         nouns=("number", "numbers"),
-        step="numbers",
+        step=_NUMBERS,
         encoder=NumberEncoder(),
         arrow="double",
         dtypes="biuf",
@@ -144,7 +154,7 @@ COLUMN_TYPES = [
         BOOLEAN,
         is_boolean,
         nouns=("yes-or-no column", "yes-or-no columns"),
-        step="numbers",
+        step=_NUMBERS,
         encoder=NumberEncoder(),
         arrow="bool",
         dtypes="biuf",
@@ -174,8 +184,18 @@ COLUMN_TYPES = [
 
 
 def type_named(name: str) -> ColumnType:
-    """Return the column type of this name."""
-    return next(each for each in COLUMN_TYPES if each.name == name)
+    """Return the column type of this name; ValueError if there is none.
+
+    A model file of a later version may name types that this version does not have.
+    """
+    for each in COLUMN_TYPES:
+        if each.name == name:
+            return each
+    known = ", ".join(repr(each.name) for each in COLUMN_TYPES)
+    raise ValueError(
+        f"There is no column type {name!r} in iclda {versions()['iclda']}, which has "
+        f"{known}: install the version that fitted the model, or fit it again."
+    )
 
 
 def kinds_of(features: Any) -> dict[str, str]:
@@ -301,6 +321,8 @@ def preprocessing(features: Any) -> ColumnTransformer:
         for step, encoder in encoder_by_step.items()
         if step in columns_by_step
     ]
+    # Numbers come first, whatever the order of the types: ``_vectors_of`` counts on it.
+    steps.sort(key=lambda step: step[0] != _NUMBERS)
     transformer = ColumnTransformer(steps, verbose_feature_names_out=False)
     return transformer.set_output(transform="pandas")
 
@@ -316,10 +338,12 @@ def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipe
     estimator : classifier
         It is cloned, and ``unlabeled`` of the clone is None, the mark that tables use.
     scale : bool, default=None
-        Whether columns are divided by their standard deviation. Without shrinkage that
-        changes nothing; None scales if there is shrinkage, so that it affects all
-        columns equally. 64 or more numbered columns, such as embedding_0 and so on, are
-        divided by one number.
+        Whether there is a step that divides columns of numbers by their standard
+        deviation, and 64 or more numbered columns, such as embedding_0 and so on, by
+        one number; columns of 0 and 1 stay as they are. None scales where it matters:
+        if there are such numbered columns, or shrinkage, which has to affect all
+        columns equally. A classifier whose own view standardizes needs no such step.
+        For methods of scikit-learn all columns are scaled.
 
     Returns
     -------
@@ -327,26 +351,60 @@ def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipe
         Unfitted.
     """
     estimator = clone(estimator)
-    parameters = estimator.get_params()
-    if "unlabeled" in parameters:
+    if "unlabeled" in estimator.get_params():
         estimator.set_params(unlabeled=None)
     if encoder is None:
         return Pipeline([("classify", estimator)])
+    is_outside = isinstance(estimator, OutsideClassifier)
+    step = scaler(encoder, keep_indicators=not is_outside)
     if scale is None:
-        scale = parameters.get("shrinkage") is not None
+        scale = is_outside or bool(step.vectors) or _depends_on_units(estimator)
     steps = [("encode", clone(encoder))]
     if scale:
-        vectors = _vectors_of(encoder)
-        scaler = VectorScaler(vectors) if vectors else StandardScaler()
-        steps.append(("scale", scaler.set_output(transform="pandas")))
+        steps.append(("scale", step.set_output(transform="pandas")))
     return Pipeline([*steps, ("classify", estimator)])
+
+
+def _depends_on_units(estimator: Any) -> bool:
+    """Return whether a classifier shrinks columns in the units that they have."""
+    parameters = estimator.get_params()
+    has_view = parameters.get("view") is not None
+    return parameters.get("shrinkage") is not None and not has_view
+
+
+def takes_for_network(encoder: Any, encoded: Any) -> bool:
+    """Return whether encoded rows are taken for features of a network.
+
+    Classifiers decide by the same rule. The columns of a vector have one unit in their
+    pipelines, and all others the same.
+    """
+    step = scaler(encoder)
+    rows = step.fit_transform(encoded) if step.vectors else encoded
+    return are_network_features(np.asarray(rows, dtype=np.float64))
+
+
+def taken_for(*, is_network: bool, parameter: str = "method") -> str:
+    """Say what rows are taken for, and which method to name if they are not.
+
+    ``parameter`` is the one that names it.
+    """
+    what, other, default = _TAKEN_FOR[is_network]
+    hint = Hint(parameter, default)
+    return say(
+        "{what} (if they are {other}: {hint})", what=what, other=other, hint=hint
+    )
+
+
+def scaler(encoder: Any, *, keep_indicators: bool = True) -> ColumnScaler:
+    """Return an unfitted scaler of the columns that an encoder makes."""
+    return ColumnScaler(_vectors_of(encoder), keep_indicators)
 
 
 def _vectors_of(encoder: Any) -> list[list[int]]:
     """Return the positions of the numbered columns of every vector."""
     steps = getattr(encoder, "transformers", ())
     # Encoded numbers come first, so that positions in the step are positions in X.
-    if not steps or steps[0][0] != "numbers":
+    if not steps or steps[0][0] != _NUMBERS:
         return []
     _, _, number_columns = steps[0]
     positions_by_stem: dict[str, list[int]] = {}

@@ -65,13 +65,17 @@ _FEW_ROWS_PER_LEVEL_ROW = 10
 _MIN_LEVEL_ROWS_OF_FEW = 2
 # The code of a category about which nothing is known.
 _UNKNOWN_CODE = -1
-# Kinds of levels of a column of categories; in this order among equally frequent ones.
+# Kinds of levels of a column of categories.
 _KNOWN = "="
 _GAPS = "empty"
 _RARE = "rare"
+# Equally frequent levels come in this order.
+_KIND_ORDER = (_KNOWN, _GAPS, _RARE)
 # Numbered columns count as one vector, with one unit, up to this ratio of the largest
 # of their standard deviations to the median.
 _MAX_SPREAD_RATIO = 50
+# A column of indicators is 0 or 1 in at least this share of the rows.
+_MIN_SHARE_OF_INDICATORS = 0.9
 
 
 class _Encoder(TransformerMixin, BaseEstimator):
@@ -199,7 +203,7 @@ def _worth_flagging(is_gap: Any) -> list[str]:
     n_rows = len(is_gap)
     n_gaps = is_gap.sum()
     # In a column with more gaps than values, the values are what is rare.
-    n_rarer = n_gaps.where(2 * n_gaps <= n_rows, n_rows - n_gaps)
+    n_rarer = np.minimum(n_gaps, n_rows - n_gaps)
     n_enough = max(_MIN_FLAGGED_GAPS, _MIN_FLAGGED_SHARE * n_rows)
     has_enough = n_rarer >= n_enough
     # Two flags with the same entries would be collinear: the first name stays.
@@ -384,7 +388,11 @@ def _frequent_levels(texts: AnyArray) -> list[_Level]:
     levels.append(_Level(n_gaps, _GAPS))
     # The pool and the gaps need as many rows as a category.
     frequent = [level for level in levels if level.n_rows >= n_enough]
-    return sorted(frequent, key=lambda level: (-level.n_rows, level.kind, level.text))
+
+    def order(level: _Level) -> tuple[int, int, str]:
+        return -level.n_rows, _KIND_ORDER.index(level.kind), level.text
+
+    return sorted(frequent, key=order)
 
 
 def _rows_enough(n_rows: int) -> int:
@@ -419,26 +427,38 @@ def _level_name(name: str, text: str | None) -> str:
     return f"{name} is empty" if text is None else f"{name} = {text}"
 
 
-class VectorScaler(StandardScaler):
-    """Scales columns to mean 0 and variance 1, the columns of a vector by one factor.
+class ColumnScaler(StandardScaler):
+    """Scales columns to mean 0 and variance 1, but indicators and vectors differently.
 
-    The columns of a vector, such as the features of a network, have the same unit: how
-    much each of them varies says how much it matters. Their mean variance becomes 1. If
-    one of them varies far more than the others, they are scaled like any other columns.
+    Indicators, columns of 0 and 1, stay as they are: divided by its small standard
+    deviation, a rare category would be far larger than anything else. The columns of a
+    vector, such as the features of a network, have the same unit: how much each of them
+    varies says how much it matters. They are divided by one number, so that their mean
+    variance becomes 1. If one of them varies far more than the others, they are scaled
+    like any other columns.
 
     Parameters
     ----------
     vectors : list of lists of int
         Positions of the columns of every vector.
+    keep_indicators : bool, default=True
+        Whether columns of 0 and 1 stay as they are.
     """
 
-    def __init__(self, vectors: Sequence[Sequence[int]] = ()) -> None:
+    def __init__(
+        self, vectors: Sequence[Sequence[int]] = (), keep_indicators: bool = True
+    ) -> None:
         super().__init__()
         self.vectors = vectors
+        self.keep_indicators = keep_indicators
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn means and scales."""
         super().fit(X, y, sample_weight)
+        if self.keep_indicators:
+            are_indicators = _are_indicators(np.asarray(X))
+            self.mean_[are_indicators] = 0.0
+            self.scale_[are_indicators] = 1.0
         for vector in self.vectors:
             columns = list(vector)
             variances = self.var_[columns]
@@ -451,3 +471,13 @@ class VectorScaler(StandardScaler):
                 # A vector of constant columns has the scale 1.
                 self.scale_[columns] = common_scale or 1.0
         return self
+
+
+def _are_indicators(rows: Array) -> AnyArray:
+    """Return which columns lie between 0 and 1, nearly all of them at one of the two.
+
+    The others are rare values, which have the shares of the training rows.
+    """
+    is_end = (rows == 0) | (rows == 1)
+    is_mostly_end = is_end.mean(axis=0) >= _MIN_SHARE_OF_INDICATORS
+    return is_mostly_end & (rows.min(axis=0) >= 0) & (rows.max(axis=0) <= 1)

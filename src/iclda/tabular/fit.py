@@ -18,6 +18,7 @@ from .._error_estimate import MIN_TESTED_ROWS, BaseRate, ErrorEstimate
 from .._estimators.auto import AutoLDA
 from .._estimators.diagnosis import safety_bounds, warn_if_nothing_learned
 from .._estimators.labels import FREE, LABELED
+from .._estimators.outside import OutsideClassifier
 from .._messages import (
     Hint,
     NothingLearnedWarning,
@@ -26,10 +27,11 @@ from .._messages import (
     message_of,
     say,
 )
-from ..methods import Method
+from .._rows.views import UnitLength, steps_of
+from ..methods import Method, Shrinkage
 from .array_files import FeatureFile
 from .cells import count_gaps
-from .column_types import pipeline, preprocessing
+from .column_types import pipeline, preprocessing, taken_for
 from .label_error import random_estimate, why_withheld, wrong_on_random
 from .readers import Source
 from .table import Table
@@ -42,6 +44,37 @@ _CHOSEN_SHARES = (
     "{which} takes the class shares of the labels, and {n} of these were chosen for "
     "being informative: {way_out}."
 )
+_MEASURED_BY_COMPARISON = (
+    "corrected for choosing the method by them; measured by `iclda compare`"
+)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a comparison of methods says to a fit of the same table.
+
+    Attributes
+    ----------
+    sentence : str
+        Why the method is fitted; without a method, what to do to know of a better one.
+    method : Method or None
+        The method to fit; None if no comparison recommends one.
+    shrinkage : float, "auto" or None
+        Its shrinkage.
+    error : ErrorEstimate or None
+        The error to expect of it, corrected for the choice.
+    n_tested : int
+        Labeled rows behind that.
+    brier : float
+        Its Brier score on these rows.
+    """
+
+    sentence: str
+    method: Method | None = None
+    shrinkage: Shrinkage = "auto"
+    error: ErrorEstimate | None = None
+    n_tested: int = 0
+    brier: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -80,6 +113,9 @@ class FitReport:
         Why the error is not known, where labels were chosen.
     safety : str
         How much the fit can lose at most against the supervised one, in a sentence.
+    taken_for : str
+        What the rows were taken for, a table or features of a network, and what to do
+        if they are not; empty if that plays no part, or if ``choice`` says it.
     """
 
     command: str
@@ -98,6 +134,7 @@ class FitReport:
     learned: str = ""
     withheld: str = ""
     safety: str = ""
+    taken_for: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as values that JSON has."""
@@ -127,11 +164,18 @@ def fit_table(
     proportions: Mapping[str, Any] | str | None = None,
     seed: int = 0,
     command: str = "",
+    advice: Advice | None = None,
 ) -> tuple[Pipeline, FitReport]:
-    """Fit a method to all rows of a table; None chooses the method.
+    """Fit a method to all rows of a table; None fits the default.
 
-    The classifier of the pipeline is that of the method.
+    The classifier of the pipeline is that of the method. ``advice`` is what a
+    comparison says where no method is given: what it recommends is fitted.
     """
+    advice = advice or Advice("")
+    is_given = method is not None
+    if advice.method is not None:
+        method = advice.method
+        shrinkage = advice.shrinkage
     is_outside = method is not None and method.is_outside
     if is_outside:
         # Methods of scikit-learn do not read rows in blocks.
@@ -141,7 +185,7 @@ def fit_table(
     is_array = isinstance(table.features, FeatureFile)
     rows = table.features.rows if is_array else table.features
     encoder = None if is_array else preprocessing(rows)
-    model = pipeline(encoder, classifier, scale=is_outside or None)
+    model = pipeline(encoder, classifier)
 
     # The fitted AutoLDA, which chose a method, or was given one, and estimated its
     # error; None for a method of scikit-learn.
@@ -152,7 +196,10 @@ def fit_table(
         model.fit(rows, table.labels)
         if not is_outside:
             choice = _unwrap(model)
-        error_fields = _error_fields(model, table, choice)
+        if advice.method is not None:
+            # The comparison judges whether anything was learned.
+            caught[:] = [each for each in caught if not _says_nothing_learned(each)]
+        error_fields = _error_fields(model, table, choice, advice)
     warning_texts = _warning_texts([record.message for record in caught], table)
     if table.n_chosen and priors is None and _takes_shares_of_labels(model[-1]):
         warning_texts.append(_chosen_shares_warning(table, is_outside))
@@ -169,11 +216,39 @@ def fit_table(
         notes=table.notes,
         warnings=warning_texts,
         method=choice.method_ if method is None else method.name,
-        choice=choice.reason_ if method is None else "",
+        choice="" if is_given else _why_chosen(choice, advice),
         safety="" if bounds is None else bounds.sentence,
+        taken_for=_taken_for(model[-1], is_default=method is None),
         **error_fields,
     )
     return model, report
+
+
+def _says_nothing_learned(caught: warnings.WarningMessage) -> bool:
+    return isinstance(caught.message, NothingLearnedWarning)
+
+
+def _why_chosen(choice: Any, advice: Advice) -> str:
+    """Say why a method was fitted that was not given."""
+    if advice.method is not None:
+        return advice.sentence
+    return f"{choice.reason_} {advice.sentence}".rstrip()
+
+
+def _taken_for(classifier: Any, *, is_default: bool) -> str:
+    """Say what rows were taken for, as the fitted view shows; "" if that is unused.
+
+    ``is_default`` tells whether this decided on the method.
+    """
+    if isinstance(classifier, OutsideClassifier):
+        return ""
+    view = getattr(classifier, "view_", None)
+    steps = () if view is None else steps_of(view)
+    is_network = any(isinstance(step, UnitLength) for step in steps)
+    # The reason for that default says it.
+    if is_network and is_default:
+        return ""
+    return taken_for(is_network=is_network)
 
 
 def _unfitted(
@@ -227,14 +302,20 @@ def _chosen_shares_warning(table: Table, is_outside: bool) -> str:
 
 
 def _error_fields(
-    model: Pipeline, table: Table, choice: AutoLDA | None
+    model: Pipeline, table: Table, choice: AutoLDA | None, advice: Advice
 ) -> dict[str, Any]:
     """Return the fields of ``FitReport`` about the error.
 
-    ``choice`` is the fitted AutoLDA, None for methods of scikit-learn.
+    ``choice`` is the fitted AutoLDA, None for methods of scikit-learn. If a comparison
+    has chosen the method, the error is the one that it states.
     """
-    withheld = _why_error_is_withheld(table, choice)
-    measured = _measure_error(model, table, choice, is_withheld=bool(withheld))
+    is_compared = advice.method is not None
+    withheld = ""
+    if is_compared:
+        measured = _MeasuredError(advice.error, advice.n_tested, advice.brier)
+    else:
+        withheld = _why_error_is_withheld(table, choice)
+        measured = _measure_error(model, table, choice, is_withheld=bool(withheld))
     report: dict[str, Any] = {
         "error": None,
         "n_tested": measured.n_tested,
@@ -252,12 +333,13 @@ def _error_fields(
 
     base = BaseRate.of_counts(table.class_counts)
     report["learned"] = base.judge(error.error, error.high, measured.brier)
-    if choice is None:
-        # AutoLDA warns by itself.
+    if choice is None or is_compared:
+        # Otherwise AutoLDA has warned.
         warn_if_nothing_learned(base, error, measured.brier)
     # The text ends in a parenthesis, to which the remark is added.
     text = str(error).removesuffix(")")
-    report["error"]["text"] = f"{text}, {_how_measured(choice)})"
+    how = _MEASURED_BY_COMPARISON if is_compared else _how_measured(choice)
+    report["error"]["text"] = f"{text}, {how})"
     return report
 
 

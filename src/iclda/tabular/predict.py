@@ -154,7 +154,9 @@ def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int
     Columns of 0 and 1 made of categories do not count: their values are known ones.
     Nothing is counted where the classifier scales rows to length 1.
     """
-    linear_model = gaussian_model_of(classifier)
+    # In the ensemble its linear member is the one that sees single columns.
+    members = getattr(classifier, "members_", {})
+    linear_model = gaussian_model_of(members.get("linear", classifier))
     is_far = None
     if linear_model is not None:
         is_far = linear_model.is_far(encoded, FAR_DEVIATIONS)

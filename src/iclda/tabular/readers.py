@@ -38,6 +38,9 @@ BLOCK_BYTES = 1 << 20
 BATCH_ROWS = 1 << 14
 # Columns that an error lists.
 MAX_LISTED_COLUMNS = 12
+# Names are suggested that are at least this similar, from 0 to 1. The default of
+# difflib, 0.6, suggests unrelated names.
+_MIN_SIMILARITY = 0.75
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,7 @@ def require_columns(file: DataReader, names: Iterable[str], purpose: str = "") -
     suggestions = []
     for name in lacking:
         folded = str(name).strip().casefold()
-        close = get_close_matches(folded, name_by_folded, n=1)
+        close = get_close_matches(folded, name_by_folded, 1, _MIN_SIMILARITY)
         suggestions += [f"{name_by_folded[match]!r} for {name!r}" for match in close]
     hint = f" Did you mean {', '.join(suggestions[:3])}?" if suggestions else ""
     text = say(
@@ -204,6 +207,11 @@ def _explain(message: str, columns: Sequence[str]) -> str:
         return (
             "a row is over a megabyte of text. Shorten it, or save the table as "
             ".parquet"
+        )
+    if "Expected" in message and "columns, got" in message:
+        return (
+            f"{message}. Quote a cell that holds the separator itself, or give the row "
+            "as many cells as there are names of columns"
         )
     words = {column_type.arrow: column_type.cells for column_type in COLUMN_TYPES}
     # Several column types may be read as text, and so are ids and the target: that a

@@ -24,7 +24,7 @@ from .._error_estimate import (
 from .._estimators.labels import FREE, LABELED
 from .._estimators.linear_model import gaussian_model_of
 from .._messages import percent_text, plural, quoted_list
-from ..methods import FITTED, Method, known_method
+from ..methods import DEFAULT_ON_TABLES, FITTED, Method, known_method
 from .array_files import feature_names
 from .column_types import type_named
 from .fit import FitReport
@@ -32,6 +32,12 @@ from .predict import FAR_DEVIATIONS, PredictionCounts
 
 _METHOD_BY_CLASS = {
     method.class_name: method for method in FITTED if not method.options
+}
+# What decides in models that are not linear.
+_DECIDING = {
+    "ensemble": "the members above decide together",
+    "sklearn-forest": "the trees decide",
+    "sklearn-label-spreading": "the nearest rows decide",
 }
 # How much a summary lists at most. Commands give everything with --json.
 _MAX_NAMED_COLUMNS = 12
@@ -81,6 +87,8 @@ def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> li
         f"{unlabeled_rows}.",
         f"It reads {_columns_text(details)}.",
     ]
+    if report.taken_for:
+        lines.append(f"Rows were taken for {report.taken_for}.")
     if report.empty_cells:
         lines.append(f"Empty cells were filled in: {_ranked(report.empty_cells)}.")
     return lines
@@ -139,10 +147,13 @@ def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[
     """Say what the method does, whether it converged, and the error to expect."""
     method = _method_of(details)
     has_unlabeled = report is None or report.n_unlabeled > 0
-    # Without unlabeled rows every method of this package is the supervised one.
-    if method and not method.is_outside and not has_unlabeled:
+    has_supervised_members = method and method.name == DEFAULT_ON_TABLES
+    # Without unlabeled rows every other method of this package is the supervised one.
+    if method and not (method.is_outside or has_supervised_members or has_unlabeled):
         method = _METHOD_BY_CLASS["SupervisedLDA"]
     lines = [method.sentence] if method else []
+    if has_supervised_members:
+        lines.append(_members_text(details["diagnosis"]))
     if "n_iter" in details["diagnosis"]:
         lines.append(_convergence_text(details["diagnosis"]))
     proportions = details["parameters"].get("proportions")
@@ -159,6 +170,13 @@ def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[
         return [*lines, _error_line(report)]
     lines = [report.choice, *lines, _error_line(report), report.safety]
     return [line for line in lines if line]
+
+
+def _members_text(diagnosis: Mapping[str, Any]) -> str:
+    """List the members of an ensemble, the heaviest first."""
+    weights = Counter(diagnosis["member_weights"]).most_common()
+    listed = ", ".join(f"{name} {percent_text(weight)}" for name, weight in weights)
+    return f"Its members, and how much each decides: {listed}."
 
 
 def _convergence_text(diagnosis: Mapping[str, Any]) -> str:
@@ -332,10 +350,19 @@ def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
     return discriminants
 
 
-def importance_lines(axes: Sequence[Mapping[str, Any]]) -> list[str]:
-    """List the columns that matter most below a title, one line per discriminant."""
+def importance_lines(
+    axes: Sequence[Mapping[str, Any]], details: Mapping[str, Any]
+) -> list[str]:
+    """List the columns that matter most below a title, one line per discriminant.
+
+    If the model has no coefficients, say what decides instead.
+    """
     if not axes:
-        return []
+        method = _method_of(details)
+        decides = None if method is None else _DECIDING.get(method.name)
+        return (
+            [] if decides is None else ["", f"Columns have no coefficients: {decides}."]
+        )
     lines = ["", "Columns that matter most (coefficients of standardized columns)"]
     for axis in axes[:_MAX_AXES]:
         terms = [f"{name} {value:+.2f}" for name, value in axis["coefficients"].items()]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .._core import AnyArray
-from .._messages import ColumnError, Hint, say
+from .._messages import ColumnError, Hint, Text, say
 from .array_files import FeatureFile
 from .cells import require_for_tables
 from .checks import check_ids, check_leaks, numbers_rows
@@ -227,7 +227,7 @@ def read_opened(file: DataReader, options: ReadOptions) -> Table:
         file.hold(used, texts=[label_source.target, *options.ids])
     table = with_classes(file, label_source.read(), options, n_classes_needed=2)
     if not isinstance(file, FeatureFile):
-        _refuse_no_columns(table.features.columns, file)
+        _refuse_no_columns(table.features.columns, file, options)
     return table
 
 
@@ -241,6 +241,8 @@ def with_classes(
     """Make a table of the columns of an opened file and the classes of its rows."""
     if not len(classes.cells):
         raise ValueError(f"{file.path} holds no rows below the names of its columns.")
+
+    # 1. The cells of the target become labels, whatever the file.
     target = classes.target
     where = options.labels or file.path
     labels = labels_of(
@@ -254,6 +256,8 @@ def with_classes(
         warnings=tuple(warnings_on_marks(labels, target)),
         is_chosen=classes.is_chosen,
     )
+
+    # 2. The columns of a table are chosen; those of an array are features as they are.
     if isinstance(file, FeatureFile):
         return table
     return _with_features(table, file, options)
@@ -269,9 +273,10 @@ def _refuse_table_options(path: Path, options: ReadOptions) -> None:
 
 def _with_features(table: Table, file: DataReader, options: ReadOptions) -> Table:
     """Add the columns to learn from, and the rows of the file of unlabeled rows."""
+    # 1. Read the columns that the options leave. Those left out below are named with
+    # the reason.
     names = _used_columns(file, table.target, options)
     features = to_pandas_frame(file.read(names))
-    # Why columns are left out, by their names.
     reasons = {
         name: "has no name and numbers the rows"
         for name in features.columns
@@ -282,11 +287,13 @@ def _with_features(table: Table, file: DataReader, options: ReadOptions) -> Tabl
         reasons[table.target] = (
             f"holds the target, which is taken from {options.labels}"
         )
+
+    # 2. Add the rows of the other file: what columns hold is judged by all rows.
     table = replace(table, features=features)
     if options.unlabeled_file is not None:
         table = _with_unlabeled_rows(table, Path(options.unlabeled_file))
 
-    # What columns hold is judged by the rows of both files.
+    # 3. Leave out columns from which nothing can be learned.
     is_empty = table.features.isna().all()
     features = table.features.loc[:, ~is_empty]
     for name in is_empty.index[is_empty]:
@@ -297,6 +304,7 @@ def _with_features(table: Table, file: DataReader, options: ReadOptions) -> Tabl
         for name, reason in unusable.items():
             reasons[name] = f"holds {reason.holds}"
 
+    # 4. Say what was left out and why, and what looks odd in the columns that remain.
     kept = {table.target, *options.ids, *features.columns}
     dropped = tuple(name for name in file.columns if name not in kept)
     notes = tuple(
@@ -334,9 +342,20 @@ def _with_remarks(table: Table) -> Table:
     )
 
 
-def _refuse_no_columns(names: Sequence[str], file: DataReader) -> None:
-    if not len(names):
-        raise ValueError(f"{file.path} has no column to learn from besides the target.")
+def _refuse_no_columns(
+    names: Sequence[str], file: DataReader, options: ReadOptions
+) -> None:
+    """Raise a ValueError if no column is left to learn from."""
+    if len(names):
+        return
+    if options.keep is not None:
+        way_out = say("name other columns in {@keep}, got {keep!r}", keep=options.keep)
+    elif options.drop:
+        way_out = say("name fewer columns in {@drop}, got {drop!r}", drop=options.drop)
+    else:
+        way_out = Text("add a column of numbers, of categories or of dates")
+    sentence = "{path} has no column to learn from besides the target: {way_out}."
+    raise ValueError(say(sentence, path=file.path, way_out=way_out))
 
 
 def _used_columns(file: DataReader, target: str, options: ReadOptions) -> list[str]:
@@ -344,7 +363,7 @@ def _used_columns(file: DataReader, target: str, options: ReadOptions) -> list[s
     dropped = _columns_to_drop(file, options)
     unused = {target, *options.ids, *dropped}
     used = [name for name in file.columns if name not in unused]
-    _refuse_no_columns(used, file)
+    _refuse_no_columns(used, file, options)
     return used
 
 

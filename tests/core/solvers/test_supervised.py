@@ -9,7 +9,9 @@ from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import GivenLabels
 from iclda._core.problem import summarize_labeled
 from iclda._core.solvers.supervised import (
+    estimated_shrinkage,
     gains_over,
+    most_probable,
     oracle_approximating,
     pooled_shrinkage,
     shrink_labeled,
@@ -18,6 +20,7 @@ from iclda._core.solvers.supervised import (
 from iclda._rows.memory import MemoryRows
 from tests.helpers.problems import (
     draw_sample,
+    log_evidence,
     log_joint,
     one_hot,
     oracle_shrinkage,
@@ -52,6 +55,45 @@ def test_oracle_approximating_shrinkage_is_as_printed_and_near_scikit_learns(
 def test_oracle_approximating_shrinkage_of_the_target_itself_is_none():
     assert oracle_approximating(2 * np.eye(3), 10) == 0
     assert oracle_approximating(np.array([[4.0]]), 10) == 0
+
+
+@pytest.mark.parametrize(("n_rows", "n_features"), [(30, 3), (8, 8), (5, 20)])
+def test_no_shrinkage_makes_the_rows_more_probable(n_rows, n_features):
+    rows = RNG.standard_normal((n_rows, n_features)) * np.arange(1, n_features + 1)
+    S = rows.T @ rows / n_rows
+    found = most_probable(S, n_rows)
+    best = log_evidence(S, n_rows, found)
+    for other in np.r_[0.9 * found, 1.1 * found, np.geomspace(1e-6, 0.99, 50)]:
+        if other < 1:
+            assert log_evidence(S, n_rows, other) <= best + 1e-9
+    assert most_probable(S * 1e20, n_rows) == pytest.approx(found)
+
+
+def test_a_feature_that_does_not_vary_is_one_of_zeros():
+    rows = RNG.standard_normal((4, 6))
+    S = rows.T @ rows / 4
+    padded = np.zeros((8, 8))
+    padded[:6, :6] = S
+    assert most_probable(S, 4, 2) == pytest.approx(most_probable(padded, 4))
+
+
+def test_a_direction_in_which_enough_rows_never_vary_does_not_decide():
+    S = np.diag([1.0, 2.0, 3.0, 0.0])
+    assert most_probable(S, 50) > 1e-3
+
+
+def test_the_shrinkage_is_the_smaller_of_the_oracle_and_the_most_probable_one():
+    small_variances = np.diag([1.0, 1e-6, 1e-6])
+    probable = most_probable(small_variances, 20)
+    assert estimated_shrinkage(small_variances, 20) == probable < 1e-4
+    few_large = np.diag([10.0] * 3 + [1.0] * 60)
+    oracle = oracle_approximating(few_large, 200)
+    assert estimated_shrinkage(few_large, 200) == oracle
+    assert oracle < most_probable(few_large, 200)
+
+
+def test_an_overflow_leaves_the_shrinkage_to_the_check_of_sums():
+    assert estimated_shrinkage(np.full((2, 2), np.nan), 10) == 1
 
 
 def labeled_rows():
@@ -89,10 +131,10 @@ def test_the_pooled_shrinkage_is_that_of_the_deviations_from_class_means():
         [rows[codes == k] - rows[codes == k].mean(axis=0) for k in range(3)]
     )
     # 30 rows less 3 classes.
-    expected = oracle_shrinkage(residuals.T @ residuals / 27, 27)
+    expected = estimated_shrinkage(residuals.T @ residuals / 27, 27)
     assert expected < 1
     assert pooled_shrinkage(labeled, frame_of(rows)) == pytest.approx(
-        expected, rel=1e-10
+        expected, rel=1e-9
     )
 
 

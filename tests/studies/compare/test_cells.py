@@ -48,7 +48,6 @@ def test_scores_are_those_of_the_whole_pipeline_in_cross_validation(name):
     model = pipeline(
         preprocessing(made.features),
         build_classifier(contestant, 3, Size(18, 2, 8)),
-        scale=True,
     )
     cv = SemiSupervisedKFold(4, n_repeats=2, unlabeled=None, random_state=3)
     scores = cross_val_score(

@@ -39,7 +39,11 @@ def test_curves_show_the_recommended_the_runner_up_the_baseline_and_the_best_out
     )
     lined_up = contestants(*(name.replace("_", "-") for name in errors))
     settings = SimpleNamespace(
-        contestants=lined_up, folds=2, n_kept=None, classes=("a", "b")
+        contestants=lined_up,
+        folds=2,
+        n_kept=None,
+        classes=("a", "b"),
+        is_network=False,
     )
     rows = [changed(each, confusion="[[0, 0, 3], [1, 1, 2]]") for each in rows]
     found = Comparison(settings, rows, 0.0)

@@ -27,15 +27,18 @@ def test_a_contestant_that_lacks_a_split_has_no_losses_and_is_not_chosen():
     assert recommend([], contestants("supervised", "em")) is None
 
 
-def test_equal_losses_go_to_the_safest_and_shrunk_before_unshrunk():
-    safest = ["average", "self-training", "sklearn-logistic", "em", "iclda"]
-    safest += ["sklearn-self-training"]
-    names = [*safest, "em without shrinkage", "supervised without shrinkage"]
+def test_equal_losses_go_to_the_default_and_shrunk_before_unshrunk():
+    ordered = ["ensemble", "average", "self-training", "sklearn-logistic"]
+    ordered += ["sklearn-forest", "em", "iclda", "sklearn-self-training"]
+    names = [*ordered, "em without shrinkage", "supervised without shrinkage"]
     rows = [changed(r, rows=rows_json(0, [0.1] * 9)) for r in results(em=ERRORS)]
     rows = [type(r)(**{**vars(r), "method": name}) for r in rows for name in names]
-    for k, expected in enumerate(safest):
+    for k, expected in enumerate(ordered):
         found = recommend(rows, contestants(*reversed(names[k:])))
         assert found.chosen.name == expected
+        assert found.is_default == (expected == "ensemble")
+    on_network = recommend(rows, contestants(*names), is_network=True)
+    assert (on_network.chosen.name, on_network.is_default) == ("average", True)
 
 
 def test_unshrunk_variants_are_not_eligible_where_labels_are_few():

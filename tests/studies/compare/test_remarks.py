@@ -36,6 +36,9 @@ def test_a_table_without_faults_gets_no_warning():
         "Rows": "160: 60 labeled, 100 unlabeled (62 %).",
         "Classes": "2 in 'class': 30 of 'no', 30 of 'yes'.",
         "Columns": "2 numbers.",
+        "Taken for": (
+            "a table (if they are features of a network: methods='average')."
+        ),
         "Missing": "no empty cells.",
         "Labels": "40 train in each fold, for 2 features.",
         "Shift": "labeled and unlabeled rows look alike in every column.",

@@ -99,3 +99,21 @@ def test_labels_are_not_spread_to_many_rows(tmp_path, monkeypatch):
     assert choose_settings(plan).left_out == []
     monkeypatch.setattr("iclda._cost._MAX_SPREAD_ROWS", 60)
     assert choose_settings(plan).left_out == ["sklearn-label-spreading"]
+
+
+@pytest.mark.parametrize("is_network", [False, True])
+def test_the_default_takes_part_but_not_on_features_of_a_network(tmp_path, is_network):
+    n_features = 70 if is_network else 5
+    table = make_table(n_labeled=40, n_features=n_features)
+    known = choose_settings(comparison(tmp_path, table, methods=None))
+    names = [each.method.name for each in known.contestants]
+    assert known.is_network == is_network
+    assert ("ensemble" in names) != is_network
+    assert {"average", "sklearn-forest", "sklearn-logistic"} <= {*names}
+    remark = next(each for each in known.remarks if each.subject == "Taken for")
+    assert remark.text.startswith("features of" if is_network else "a table")
+    other = "ensemble" if is_network else "average"
+    assert f"--methods {other}" in in_options(remark.text)
+    named = (*METHODS, find_method("ensemble"))
+    asked = choose_settings(comparison(tmp_path, table, methods=named))
+    assert "ensemble" in [each.method.name for each in asked.contestants]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from iclda.methods import BASELINES, FITTED
-from iclda.studies.compare.contestants import UNSHRUNK, Size, line_up
+from iclda.studies.compare.contestants import UNSHRUNK, Contestant, Size, line_up
 from iclda.studies.compare.recommendation import recommend
 from iclda.studies.compare.summary import summarize_comparison
 from iclda.studies.compare.verdict import (
@@ -62,7 +62,18 @@ NOISY = HIGH + 0.02 * (RNG.random(HIGH.shape) - 0.5)
         (SHARPENS, "em", {"em": 0.05}, {"supervised": HIGH, "em": NOISY},
          "Its probabilities are clearly better than those of supervised LDA"),
         (UNCLEAR, "supervised", {"em": 0.35}, {"supervised": HIGH, "em": HIGH},
-         "; this is the safest of those that do about as well as the best. More"),
+         "well as the best, this one comes first in the order from the default on"),
+        (UNCLEAR, "ensemble", {"em": 0.35},
+         {"supervised": HIGH, "em": HIGH, "ensemble": HIGH},
+         "; they cannot tell the 3 methods apart, so this is the default. More"),
+        (OUTSIDE, "ensemble", {}, {"supervised": HIGH, "em": HIGH, "ensemble": LOW},
+         "It is clearly better than supervised LDA on the same rows"),
+        (HELPS, "ensemble", {},
+         {"supervised": HIGH, "em": LOW, "ensemble": LOW},
+         ", and so is em: the unlabeled rows help."),
+        (OUTSIDE, "ensemble", {"ensemble": 0.05},
+         {"supervised": HIGH, "em": HIGH, "ensemble": NOISY},
+         "(its probabilities are, and the numbers of wrong rows do not differ)."),
         (OUTSIDE, "sklearn-logistic", {},
          {"supervised": HIGH, "em": HIGH, "sklearn-logistic": 0 * LOW},
          "Use scikit-learn's logistic regression: expect up to 11 % of new rows wrong"),
@@ -133,7 +144,7 @@ def test_with_many_labels_it_says_that_nothing_was_learned():
 
 def test_the_rule_names_all_candidates_in_the_order_in_which_they_are_preferred():
     lined_up = line_up((*FITTED, *BASELINES), ("auto",), Size(40, 2, 3))
-    names = [each.name for each in sorted(lined_up, key=lambda each: each.risk)]
+    names = [each.name for each in sorted(lined_up, key=Contestant.rank)]
     order = RULE.split("on other tables: ")[1].split(", and then")[0]
     assert order.replace(
         " (of em, self-training, pessimistic and supervised)", ""

@@ -348,7 +348,9 @@ class UpperBounds:
         cells = []
         for column in pairwise(cuts):
             lowest = self._lowest_log_v(column, target)
-            edges = np.linspace(lowest, 0, 2 + int(-lowest))
+            # So many cells that each is narrower than 1 in log(v).
+            n_cells = 1 + int(-lowest)
+            edges = np.linspace(lowest, 0, n_cells + 1)
             cells += [ProofCell(column, interval) for interval in pairwise(edges)]
         return cells
 
@@ -408,8 +410,9 @@ class UpperBounds:
         curvatures = self._quadratic.curvatures + multipliers[-1]
         smallest = curvatures[0]
         if not smallest > 0:
-            # The bound has no maximum over b: such multipliers are never taken.
-            return _Softened(math.inf, math.inf, multipliers, multipliers)
+            # The bound has no maximum over b. Such multipliers are never taken, so that
+            # nothing needs the derivatives.
+            return _Softened(math.inf, math.inf, np.empty(0), np.empty((0, 0)))
         support = self._support.softened(multipliers[:-1], tau)
         pairs = self._at_pairs(multipliers, r, v)
         barrier = settings.PROOF.barrier_per_tau * tau
@@ -648,7 +651,8 @@ class _Search:
         chosen = settings.PROOF
         while self._cells and max_steps > 0:
             _, _, cell, multipliers, bound = heapq.heappop(self._cells)
-            width_in_r, width_in_v = np.ptp(cell, axis=1)
+            width_in_r = cell.r[1] - cell.r[0]
+            width_in_v = cell.v[1] - cell.v[0]
             width = max(width_in_r, width_in_v)
             is_small = bool(width < chosen.small_cell_width)
             multipliers, n_steps = self._improved(
@@ -693,12 +697,14 @@ class _Search:
             max_steps = chosen.max_steps_of_small_cell
         lowest = math.inf
         n_steps = 0
+        # The start with the lowest bound comes first.
         for i in np.argsort(values):
-            lack = lowest - self._target
-            # A large cell is split sooner than improved from a start that is far
-            # behind.
-            is_behind = values[i] - self._target > chosen.max_lack_over_best * lack
-            if lack <= 0 or (not is_small and is_behind):
+            if lowest <= self._target:
+                break
+            # A large cell is rather split than improved from a start far behind the
+            # best bound so far.
+            max_lack = chosen.max_lack_over_best * (lowest - self._target)
+            if not is_small and values[i] - self._target > max_lack:
                 break
             value, improved, n_more = self._bounds.improve(
                 starts[i], r, v, aim, max_steps

@@ -101,9 +101,11 @@ class DeviceSet:
     @cached_property
     def _largest_entries(self) -> Array:
         """Largest absolute value in every column of z, (1 + rank,), in memory."""
-        z = self.place.fetch(self.z)
-        largest = np.abs(z).max(axis=0, initial=0)
-        return np.asarray(largest)
+        if not len(self.weights):
+            return np.zeros(self.z.shape[1])
+        xp = self.place.xp
+        largest = xp.max(xp.abs(self.z), axis=0)
+        return np.asarray(self.place.fetch(largest))
 
     # The protocol of attainable sets.
 

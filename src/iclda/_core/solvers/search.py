@@ -130,6 +130,10 @@ class Search:
             tol = max(effort.tol, settings.GAPS.of_sample * self._objective.weight)
             self.effort_on_sample = replace(effort, tol=tol, aim=tol)
         self.follower = Follower(objective_on_sample, self.sample.held)
+        # What ``on_sample`` finds; ``on_all_rows`` then follows the best path further.
+        self._paths: list[Path]
+        self._best: Path
+        self._n_optima: int
         self._limit: Limit | None = None
         self._n_iter_on_sample = 0
         # One pass was for the moments.

@@ -13,13 +13,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.optimize
+from scipy.special import digamma, gammaln
 
 from ..._messages import FitError, say
 from .. import Array
 from ..frame import Frame, mean_variance_in_frame
 from ..gaussian import LOG_2PI, Gaussians, gaussians
 from ..labelsums import LinearRule
-from ..moments import Moments, safe_whitening, whiten
+from ..moments import RANK_TOLERANCE, Moments, safe_whitening, whiten
 from ..problem import WITHIN_TOLERANCE, LabeledSummary, Problem, within_rank
 from ..rows import differing_share
 
@@ -28,6 +30,11 @@ _DISTANCE_ROUNDING = 1e-12
 # The variance within classes is far from any floor if, in every feature, the variance
 # between classes is smaller than this multiple of it.
 _MAX_SAFE_VARIANCE_RATIO = 1e3
+# The most probable shrinkage s is bracketed among these values of log(s / (1 - s)),
+# where s is from 1e-13 to 0.99.
+_LOG_ODDS = np.linspace(-30.0, 4.6, 40)
+# Accuracy of the root between two of them.
+_LOG_ODDS_ROUNDING = 1e-14
 
 
 def fit_labeled(
@@ -147,6 +154,93 @@ def oracle_approximating(
     return noise / signal if signal > noise else 1.0
 
 
+def most_probable(covariance: Array, n_rows: float, n_constant: int = 0) -> float:
+    """Return the shrinkage that makes a covariance of ``n_rows`` rows most probable.
+
+    Before the rows are seen, the covariance has an inverse Wishart distribution about
+    its target, which counts like a number of added rows. That number is the one with
+    the highest marginal likelihood of the rows (docs/notation.md). It needs only the
+    covariance. ``n_constant`` further features do not vary.
+    """
+    if not np.isfinite(covariance).all():
+        # The overflow is reported when the sums are checked.
+        return 1.0
+    n_features = len(covariance) + n_constant
+    variances = np.linalg.eigvalsh(covariance)
+    varying = variances[variances > RANK_TOLERANCE * variances[-1]]
+    if len(varying) < min(n_features, n_rows):
+        # Where rows do not vary although they are enough to, they never do. With such
+        # directions the likelihood might have no maximum.
+        used = varying
+    else:
+        used = np.append(np.maximum(variances, 0.0), np.zeros(n_constant))
+    evidence = _Evidence(n_rows * used * n_features / variances.sum(), n_rows)
+    values = [evidence.value(n_rows * np.exp(t)) for t in _LOG_ODDS]
+    best = int(np.argmax(values))
+    nearby = _LOG_ODDS[max(0, best - 1) : best + 2]
+    slopes = [evidence.slope(n_rows * np.exp(t)) for t in (nearby[0], nearby[-1])]
+    log_odds = float(_LOG_ODDS[best])
+    # At either end of the range, the maximum may be beyond it.
+    if slopes[0] > 0 > slopes[1]:
+        log_odds = scipy.optimize.brentq(
+            lambda t: evidence.slope(n_rows * np.exp(t)),
+            nearby[0],
+            nearby[-1],
+            xtol=_LOG_ODDS_ROUNDING,
+        )
+    return float(1 / (1 + np.exp(-log_odds)))
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """Log marginal likelihood of a scatter, by the number of rows that the prior has.
+
+    The scatter has these eigenvalues, ``n_rows`` degrees of freedom, and I as target.
+    With v added rows the prior is an inverse Wishart distribution with scatter v I and
+    v + d + 1 degrees of freedom, so that its mean is I, and the mean after the rows
+    are seen is (v I + scatter) / (v + n_rows). Terms without v are left out.
+    """
+
+    scatter: Array
+    n_rows: float
+
+    def value(self, n_added: float) -> float:
+        freedom, halves = self._freedom(n_added)
+        gammas = gammaln(halves + self.n_rows / 2) - gammaln(halves)
+        log_prior = freedom * len(halves) * np.log(n_added)
+        log_posterior = (freedom + self.n_rows) * np.log(n_added + self.scatter).sum()
+        return float(gammas.sum() + (log_prior - log_posterior) / 2)
+
+    def slope(self, n_added: float) -> float:
+        """Return the derivative with respect to the number of added rows."""
+        freedom, halves = self._freedom(n_added)
+        gammas = digamma(halves + self.n_rows / 2) - digamma(halves)
+        total = n_added + self.scatter
+        logs = (np.log(n_added) - np.log(total)).sum()
+        ratios = (freedom / n_added - (freedom + self.n_rows) / total).sum()
+        return float(gammas.sum() + logs + ratios) / 2
+
+    def _freedom(self, n_added: float) -> tuple[float, Array]:
+        """Return the degrees of freedom of the prior, and arguments of its gammas."""
+        n_features = len(self.scatter)
+        freedom = n_added + n_features + 1
+        return freedom, (freedom - np.arange(n_features)) / 2
+
+
+def estimated_shrinkage(covariance: Array, n_rows: float, n_constant: int = 0) -> float:
+    """Return the shrinkage of a covariance of ``n_rows`` rows, in [0, 1].
+
+    It is the smaller of two. The oracle approximating one makes the squared error of
+    the covariance small, which is that of its largest variances: where features are
+    strongly correlated it erases the small ones, in which classes may differ. The most
+    probable one keeps these, but is too large where many are small (docs/findings.md).
+    """
+    shrinkage = oracle_approximating(covariance, n_rows, n_constant)
+    if shrinkage == 0:
+        return 0.0
+    return min(shrinkage, most_probable(covariance, n_rows, n_constant))
+
+
 def pooled_shrinkage(
     labeled: LabeledSummary, frame: Frame, n_constant: int = 0
 ) -> float:
@@ -161,7 +255,7 @@ def pooled_shrinkage(
     # The shrinkage does not depend on a common unit, and squares do not overflow.
     units = frame.scale / frame.scale.max()
     covariance = labeled.within / n_free * units[:, None] * units
-    return oracle_approximating(covariance, n_free, n_constant)
+    return estimated_shrinkage(covariance, n_free, n_constant)
 
 
 def shrink_labeled(

@@ -169,9 +169,9 @@ def compare(
         A column of both files by which they are joined instead; of an array, the row
         number.
     methods : str or sequence of str, default=None
-        Names of methods; supervised always takes part. None compares all, and logistic
-        regression, LDA with shrinkage, self-training and label spreading of
-        scikit-learn.
+        Names of methods; supervised always takes part. None compares all, and a
+        random forest, logistic regression, LDA with shrinkage, self-training and label
+        spreading of scikit-learn; on features of a network all but the ensemble.
     shrinkage : float, "auto" or a sequence of them, default=None
         Shrinkages with which every method is run; 0 is none. None is "auto", and with
         5 labels per feature or more also 0.

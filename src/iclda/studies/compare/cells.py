@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
 
 from ..._core import AnyArray, Array
 from ..._cost import COMPARISON_BUDGET, limit_starts
 from ..._error_estimate import row_losses
 from ..._estimators.labels import FREE, Labels
+from ..._estimators.views import AUTO_VIEW
 from ...tabular.column_types import pipeline, preprocessing
 from .. import measures
 from ..engine import record_fits
@@ -35,19 +35,23 @@ class CellData:
     contestants: Sequence[Contestant]
 
     @cached_property
-    def steps(self) -> list[Any]:
-        """Unfitted encoder and scaler; kinds of columns are those of the whole file.
-
-        They return arrays: data frames between the steps take longer than a small fit.
-        """
+    def encoder(self) -> Any:
+        """Unfitted encoder; kinds of columns are those of the whole file."""
         encoder = preprocessing(self.features)
-        steps = pipeline(encoder, DummyClassifier(), scale=True)[:-1]
-        return list(steps.set_output(transform="default").named_steps.values())
+        # Data frames between the steps take longer than a small fit.
+        return encoder.set_output(transform="default")
+
+    def scaler(self, classifier: Any) -> Any:
+        """Return the unfitted scaler of a classifier; None if it needs none."""
+        steps = pipeline(self.encoder, classifier).named_steps
+        if "scale" not in steps:
+            return None
+        return steps["scale"].set_output(transform="default")
 
 
 @dataclass(frozen=True)
 class EncodedRows:
-    """Rows of a cell as numbers, encoded and scaled by what the training rows show.
+    """Rows of a cell as numbers, encoded by what the training rows show.
 
     ``y`` has the classes of the training rows, None where a row is unlabeled.
     """
@@ -56,6 +60,14 @@ class EncodedRows:
     y: AnyArray
     test: Array
     size: Size
+
+    def scaled(self, scaler: Any) -> EncodedRows:
+        """Return the rows scaled by what the training rows show."""
+        return replace(
+            self,
+            train=scaler.fit_transform(self.train),
+            test=scaler.transform(self.test),
+        )
 
 
 def fit_cell(
@@ -79,8 +91,10 @@ def fit_cell(
             encoded().size,
             has_chosen_rows=splits.always_train is not None,
         )
-        model.fit(encoded().train, encoded().y)
-        values = measure_fit(model, encoded(), splits.labels, rows)
+        scaler = data.scaler(model)
+        own = encoded() if scaler is None else encoded().scaled(scaler)
+        model.fit(own.train, own.y)
+        values = measure_fit(model, own, splits.labels, rows)
         # The losses of rows decide what is recommended: curves do not need them.
         if cell.experiment != REPEATED_FOLDS:
             del values["rows"]
@@ -106,21 +120,22 @@ def build_classifier(
         seed=seed,
     )
     classifier.set_params(unlabeled=None)
+    # Rows are taken for what they are, as in ``iclda fit``.
+    if "view" in classifier.get_params():
+        classifier.set_params(view=AUTO_VIEW)
     # A comparison makes many fits: a slow search starts once.
     limit_starts(classifier, size.n_classes, size.n_features, COMPARISON_BUDGET)
     return classifier
 
 
 def encode(data: CellData, rows: SplitRows) -> EncodedRows:
-    """Train the steps before the classifier on the training rows; apply them to all.
+    """Train the encoder on the training rows, and apply it to all.
 
-    They do not depend on the contestant: one fit serves all of them.
+    It does not depend on the contestant: one fit serves all of them.
     """
-    encoder, scaler = (clone(step) for step in data.steps)
-    train_cells = data.features.iloc[rows.train]
-    test_cells = data.features.iloc[rows.test]
-    train = scaler.fit_transform(encoder.fit_transform(train_cells))
-    test = scaler.transform(encoder.transform(test_cells))
+    encoder = clone(data.encoder)
+    train = encoder.fit_transform(data.features.iloc[rows.train])
+    test = encoder.transform(data.features.iloc[rows.test])
 
     # Indexing has made a copy, in which labels are hidden.
     y = data.splits.y[rows.train]

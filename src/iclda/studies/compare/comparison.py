@@ -73,7 +73,11 @@ class Comparison:
         """What the rule recommends; None if no supervised fit succeeded."""
         if self.summary.baseline is None:
             return None
-        return recommend(self.results, self.settings.contestants)
+        return recommend(
+            self.results,
+            self.settings.contestants,
+            is_network=self.settings.is_network,
+        )
 
     @property
     def chosen(self) -> Contestant | None:

@@ -17,9 +17,9 @@ from ...methods import (
     FURTHER,
     Method,
     Shrinkage,
+    default_rank,
     find_method,
     parse_shrinkage,
-    safety_rank,
 )
 
 # The method that all others are compared with. It takes part in every comparison.
@@ -77,11 +77,10 @@ class Contestant:
     shrinkage: Shrinkage
     is_eligible: bool = True
 
-    @property
-    def risk(self) -> tuple[bool, int]:
-        """Sort key: the safest contestant first, those without shrinkage last."""
-        is_unshrunk = self.shrinkage is None and not self.method.is_outside
-        return is_unshrunk, safety_rank(self.method.name)
+    def rank(self, *, is_network: bool = False) -> tuple[bool, int]:
+        """Return a sort key: the default first, those without shrinkage last."""
+        is_unshrunk = self.shrinkage is None and "shrinkage" in self.method.parameters
+        return is_unshrunk, default_rank(self.method.name, is_network=is_network)
 
 
 def bad_parameter(

@@ -1,7 +1,7 @@
 """What a comparison recommends: the rule of ``_error_estimate`` on stored losses.
 
 Every labeled row was predicted in each repeat by fits that did not know its class. The
-rule compares the mean losses of the same rows under all contestants, from the safest.
+rule compares the mean losses of the same rows under all contestants, the default first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._core import Array
-from ..._error_estimate import ErrorEstimate, estimate_error, safest_choice
+from ..._error_estimate import ErrorEstimate, estimate_error, first_choice
+from ...methods import default_method
 from ..store import FitResult
 from .contestants import Contestant
 from .splits import REPEATED_FOLDS
@@ -28,33 +29,48 @@ class Recommendation:
     """The contestant to use, and the one with the lowest mean loss.
 
     ``estimate`` is the error to expect of the contestant to use. It is None if
-    ``n_rows``, the number of tested rows, is too small to estimate it.
+    ``n_rows``, the number of tested rows, is too small to estimate it. ``n_methods`` is
+    the number of methods to choose from, and ``is_default`` tells whether the choice is
+    the default on such rows.
     """
 
     chosen: Contestant
     lowest: Contestant
     estimate: ErrorEstimate | None
     n_rows: int
+    n_methods: int
+    is_default: bool
 
 
 def recommend(
-    results: Iterable[FitResult], contestants: Sequence[Contestant]
+    results: Iterable[FitResult],
+    contestants: Sequence[Contestant],
+    *,
+    is_network: bool = False,
 ) -> Recommendation | None:
-    """Apply the rule to eligible contestants; None if none has a fit of every split."""
+    """Apply the rule to eligible contestants; None if none has a fit of every split.
+
+    ``is_network`` tells whether the rows are features of a network, which have another
+    default.
+    """
     eligible = [contestant for contestant in contestants if contestant.is_eligible]
-    eligible.sort(key=lambda contestant: contestant.risk)
+    eligible.sort(key=lambda contestant: contestant.rank(is_network=is_network))
     means = means_of_rows(results, [contestant.name for contestant in eligible])
     complete = [contestant for contestant in eligible if contestant.name in means]
     if not complete:
         return None
-    # Arrays of contestants by rows, the safest first, as the rule expects them.
+    # Arrays of contestants by rows, the default first, as the rule expects them.
     means_of_complete = [means[contestant.name] for contestant in complete]
     losses, is_wrong = np.stack(means_of_complete, axis=1)
+    chosen = complete[first_choice(losses, is_wrong)]
+    default = default_method(is_network=is_network)
     return Recommendation(
-        chosen=complete[safest_choice(losses, is_wrong)],
+        chosen=chosen,
         lowest=complete[int(losses.mean(axis=1).argmin())],
         estimate=estimate_error(losses, is_wrong),
         n_rows=losses.shape[1],
+        n_methods=len({contestant.method for contestant in complete}),
+        is_default=chosen.method == default,
     )
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..._core import AnyArray
-from ..._messages import plural
+from ..._messages import plural, say
 from ...tabular import checks
 from ...tabular.checks import FINE, NOTE, WARNING, Remark
-from ...tabular.column_types import kinds_of, preprocessing, type_named
+from ...tabular.column_types import kinds_of, preprocessing, taken_for, type_named
 from ...tabular.table import Table
 from .contestants import Size
 
@@ -53,7 +53,13 @@ def encode_sample(table: Table, copies: AnyArray) -> Any:
 
 
 def check_table(
-    table: Table, sample: Any, n_labeled: int, size: Size, *, is_hidden: bool
+    table: Table,
+    sample: Any,
+    n_labeled: int,
+    size: Size,
+    *,
+    is_hidden: bool,
+    is_network: bool = False,
 ) -> list[Remark]:
     """Return all remarks, in the order in which a person would look.
 
@@ -69,11 +75,14 @@ def check_table(
         Size of the training rows of a split.
     is_hidden : bool
         Whether the comparison hides labels.
+    is_network : bool
+        Whether the rows are taken for features of a network.
     """
     return [
         _check_rows(table),
         _check_classes(table, is_hidden=is_hidden),
         _check_kinds(table, size),
+        Remark(FINE, "Taken for", _taken_for(is_network=is_network)),
         *(Remark(NOTE, "Columns", text) for text in table.notes),
         *(Remark(WARNING, "Columns", text) for text in table.warnings),
         *checks.check_gaps(table.features),
@@ -83,6 +92,11 @@ def check_table(
         *checks.check_shift(sample.iloc[:n_labeled], sample.iloc[n_labeled:]),
         *checks.check_duplicates(table.features, table.labels),
     ]
+
+
+def _taken_for(*, is_network: bool) -> str:
+    """State what the rows are taken for, and how to say otherwise."""
+    return say("{what}.", what=taken_for(is_network=is_network, parameter="methods"))
 
 
 def _check_rows(table: Table) -> Remark:

@@ -18,11 +18,13 @@ from ..._system import versions
 from ...methods import (
     BASELINES,
     COMPARED,
+    DEFAULT_ON_TABLES,
     FITTED,
     Method,
     find_method,
 )
 from ...tabular.checks import Remark
+from ...tabular.column_types import preprocessing, takes_for_network
 from ...tabular.readers import Source
 from ...tabular.table import Table
 from ..engine import describe_run
@@ -110,6 +112,8 @@ class ComparisonSettings:
         Rows that every split trains on without a label.
     n_labels : int
         Distinct labeled rows.
+    is_network : bool
+        Whether the rows are taken for features of a network.
     remarks : sequence of Remark
         What was noticed about the table.
     sources : sequence of Source
@@ -139,6 +143,7 @@ class ComparisonSettings:
     size: Size
     n_unlabeled: int
     n_labels: int
+    is_network: bool
     remarks: Sequence[Remark]
     sources: Sequence[Source]
     reading: Mapping[str, Any]
@@ -231,9 +236,11 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     n_labels = int(splits.is_distinct.sum())
     is_hidden = plan.n_labeled is not None
 
+    is_network = takes_for_network(preprocessing(table.features), sample)
+
     # What the user has passed always wins over what the size of the table suggests.
     shrinkages = plan.shrinkages or default_shrinkages(size)
-    methods, left_out = _choose_methods(plan, size)
+    methods, left_out = _choose_methods(plan, size, is_network=is_network)
     effort = _choose_effort(table, size, methods)
     default_repeats = effort.repeats
     if plan.is_fast:
@@ -262,7 +269,10 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         size=size,
         n_unlabeled=splits.n_unlabeled,
         n_labels=n_labels,
-        remarks=check_table(table, sample, n_labels, size, is_hidden=is_hidden),
+        is_network=is_network,
+        remarks=check_table(
+            table, sample, n_labels, size, is_hidden=is_hidden, is_network=is_network
+        ),
         sources=table.sources,
         reading=plan.reading,
         run={"command": plan.command, "jobs": plan.jobs, **describe_run()},
@@ -271,13 +281,16 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
 
 
 def _choose_methods(
-    plan: ComparisonPlan, size: Size
+    plan: ComparisonPlan, size: Size, *, is_network: bool
 ) -> tuple[tuple[Method, ...], list[str]]:
     """Return the methods to compare, and the names of those that would take too long.
 
     Methods that the user has named are compared however long they take.
     """
     methods = plan.methods or (*FITTED, *BASELINES)
+    if plan.methods is None and is_network:
+        # A remark on the table says so.
+        methods = tuple(each for each in methods if each.name != DEFAULT_ON_TABLES)
     if plan.table.n_chosen:
         # Rows that were chosen to be labeled do not have the class shares of other
         # rows.

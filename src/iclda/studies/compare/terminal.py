@@ -291,7 +291,7 @@ def fit_command(comparison: Comparison) -> str:
         "method": chosen.method.name,
     }
     hints = [Hint(name, value) for name, value in parameters.items() if value]
-    if not chosen.method.is_outside:
+    if "shrinkage" in chosen.method.parameters:
         hints.append(Hint("shrinkage", chosen.shrinkage or 0))
 
     data = shlex.quote(settings.sources[0].path)

@@ -14,7 +14,15 @@ from ..._error_estimate import (
     ErrorEstimate,
 )
 from ..._messages import percent_text, plural, say
-from ...methods import BASELINES, FITTED, safety_rank
+from ...methods import (
+    BASELINES,
+    COMPARED,
+    DEFAULT_ON_NETWORKS,
+    DEFAULT_ON_TABLES,
+    FITTED,
+    default_rank,
+    find_method,
+)
 from ..measures import BRIER, ERROR, Confusion
 from .contestants import SUPERVISED, Contestant
 from .recommendation import Recommendation
@@ -27,7 +35,8 @@ HELPS = "helps"
 SHARPENS = "sharpens"
 # Every method that uses the unlabeled rows is clearly worse than supervised LDA.
 HURTS = "hurts"
-# A supervised method of scikit-learn is clearly better than supervised LDA.
+# A supervised method of scikit-learn, or the ensemble, which has such members, is
+# clearly better than supervised LDA. It is not known whether unlabeled rows help.
 OUTSIDE = "outside"
 # Supervised LDA could not be fitted.
 UNKNOWN = "unknown"
@@ -41,10 +50,10 @@ RULE = say(
     "Every labeled row is predicted by fits that were not given its label, and scored "
     "by the Brier score, the squared distance between probabilities and truth. Of the "
     "methods whose mean score is within half a standard error of the lowest, row by "
-    "row, or within 0.02 of it with no more wrong rows, the safest is recommended. The "
-    "order of safety comes from errors on other tables: {order}, and then those "
-    "without shrinkage (with fewer than 5 labels per feature these are not "
-    "recommended). "
+    "row, or within 0.02 of it with no more wrong rows, the first is recommended. The "
+    "order begins with the default, and comes from errors on other tables: {order}, "
+    "and then those without shrinkage (with fewer than 5 labels per feature these are "
+    "not recommended). On features of a network {on_networks} comes first. "
     "The error to expect is corrected for choosing by the same rows: the choice is "
     "made on bootstrap samples and judged on the rows left out (Tsamardinos, Greasidou "
     "and Borboudakis 2018), with the interval of Clopper and Pearson. A difference "
@@ -52,8 +61,9 @@ RULE = say(
     "the 5 % level, corrected for training sets that overlap (Nadeau and Bengio) and "
     "for the number of methods (Holm).",
     order=", ".join(
-        sorted((method.name for method in (*FITTED, *BASELINES)), key=safety_rank)
+        sorted((method.name for method in (*FITTED, *BASELINES)), key=default_rank)
     ),
+    on_networks=DEFAULT_ON_NETWORKS,
 )
 
 _HEADLINES = {
@@ -73,7 +83,7 @@ _USE = "Use {name}{now}: expect {expected}."
 # The reason for a recommendation, by the key of its headline.
 _REASONS = {
     HELPS: (
-        "It is clearly better than {supervised} on the same rows ({fewer}): the "
+        "It is clearly better than {supervised} on the same rows ({fewer}){too}: the "
         "unlabeled rows help."
     ),
     SHARPENS: (
@@ -101,7 +111,11 @@ _REASONS = {
     ),
 }
 _LOWEST_LOSS = "this one has the best Brier score"
-_SAFEST = "this is the safest of those that do about as well as the best"
+_DEFAULT = "they cannot tell the {n_methods} methods apart, so this is the default"
+_FIRST = (
+    "of those that do about as well as the best, this one comes first in the order "
+    "from the default on"
+)
 
 # Whether the recommended method beats the most frequent class.
 _BASE_RATES = {
@@ -230,11 +244,28 @@ def _facts(summary: ComparisonSummary, advice: Recommendation) -> dict[str, Any]
         "expected": _expected_error(summary, advice),
         "supervised": supervised_name(summary),
         "fewer": _fewer_wrong(summary, chosen.name),
+        "too": _helped_too(summary, chosen),
         "brier": _mean(summary, chosen.name, BRIER),
         "brier_supervised": _mean(summary, summary.baseline, BRIER),
         "n_rows": advice.n_rows,
-        "standing": _LOWEST_LOSS if chosen == advice.lowest else _SAFEST,
+        "standing": _standing(advice),
     }
+
+
+def _helped_too(summary: ComparisonSummary, chosen: Contestant) -> str:
+    """Name the contestant that shows what unlabeled rows add, if another one does."""
+    if chosen.method.name != DEFAULT_ON_TABLES:
+        return ""
+    return f", and so is {_best_helped(summary)}"
+
+
+def _standing(advice: Recommendation) -> str:
+    """Say why a contestant is recommended that is not clearly better than others."""
+    if advice.chosen == advice.lowest:
+        return _LOWEST_LOSS
+    if advice.is_default:
+        return _DEFAULT.format(n_methods=advice.n_methods)
+    return _FIRST
 
 
 def _judge_learning(
@@ -289,15 +320,44 @@ def _kind(summary: ComparisonSummary, chosen: Contestant) -> str:
     verdicts = (error_verdict, brier_verdict)
     # Fewer wrong rows with clearly worse probabilities, or the reverse, are unclear.
     if "better" in verdicts and "worse" not in verdicts:
-        if not uses_unlabeled:
-            return OUTSIDE
-        return HELPS if error_verdict == "better" else SHARPENS
+        if _does_unlabeled_help(summary, chosen):
+            return HELPS if error_verdict == "better" else SHARPENS
+        return OUTSIDE
 
     rivals = {difference.method for difference in summary.differences}
     are_all_worse = all(_is_worse(summary, name) for name in rivals)
     if rivals and are_all_worse and not uses_unlabeled:
         return HURTS
     return UNCLEAR
+
+
+def _does_unlabeled_help(summary: ComparisonSummary, chosen: Contestant) -> bool:
+    """Whether a contestant that is clearly better is so by the unlabeled rows."""
+    if chosen.method.name != DEFAULT_ON_TABLES:
+        return chosen.method.uses_unlabeled
+    # It may be its members that see the labeled rows alone: another method has to show
+    # that it is not.
+    return bool(_best_helped(summary))
+
+
+def _best_helped(summary: ComparisonSummary) -> str:
+    """Return the best contestant with a clear gain by unlabeled rows alone, or ""."""
+    helped = [
+        difference.method
+        for difference in summary.differences
+        if difference.measure == ERROR
+        and difference.verdict == "better"
+        and _differs_by_unlabeled_rows(difference.method)
+    ]
+    return min(helped, key=summary.rank, default="")
+
+
+def _differs_by_unlabeled_rows(name: str) -> bool:
+    """Whether a contestant is LDA, as the baseline is, that uses unlabeled rows."""
+    # What follows the name of the method is its shrinkage.
+    method = find_method(name.split()[0], COMPARED)
+    is_mixed = method.is_outside or method.name == DEFAULT_ON_TABLES
+    return method.uses_unlabeled and not is_mixed
 
 
 def _is_worse(summary: ComparisonSummary, name: str) -> bool:
@@ -320,6 +380,9 @@ def _expected_error(summary: ComparisonSummary, advice: Recommendation) -> str:
 def _fewer_wrong(summary: ComparisonSummary, name: str) -> str:
     """State by how much the error is lower than that of supervised LDA."""
     difference = summary.difference(name, ERROR)
+    only_sharper = summary.verdict(name, BRIER) == "better"
+    if only_sharper and summary.verdict(name, ERROR) != "better":
+        return "its probabilities are, and the numbers of wrong rows do not differ"
     if difference is None or difference.high > 0:
         return "fewer rows wrong"
     # The difference is negative: its upper end is the smallest gain.

@@ -1,0 +1,112 @@
+"""What a comparison that lies beside a table says to a fit of the same table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..._messages import plural
+from ..._system import versions
+from ...tabular.fit import Advice
+from ...tabular.read_options import ReadOptions
+from ...tabular.table import Table
+from ..measures import BRIER, COMPARISON
+from ..store import STORE, StoreError, stored_kind
+from .api import Findings, read_findings
+from .settings import ComparisonSettings
+from .verdict import HELPS, OUTSIDE, SHARPENS, title_of
+
+# A comparison needs this many labels of every class.
+_MIN_LABELS_OF_A_CLASS = 2
+_WOULD_TELL = "`iclda compare` would tell whether another method is clearly better."
+_NOT_USED = (
+    "The comparison in {folder} was not used, because it {why}: run `iclda compare` "
+    "again to know whether another method is clearly better."
+)
+_RECOMMENDED = (
+    "Chose {title}: `iclda compare` found it {standing} on these rows ({folder})."
+)
+
+
+def default_folder(data: Path) -> Path:
+    """Return the folder of a comparison that was not named: DATA-comparison."""
+    stem = data.name.partition(".")[0]
+    return Path(f"{stem}-comparison")
+
+
+def advice_of(folder: Path, table: Table, reading: ReadOptions) -> Advice:
+    """Return what the comparison in a folder recommends for a table.
+
+    If there is none of the same rows, read in the same way, the advice names no method,
+    and its sentence says what to do.
+    """
+    if not (folder / STORE).exists():
+        is_comparable = (
+            not table.is_labeled.all()
+            and min(table.class_counts.values()) >= _MIN_LABELS_OF_A_CLASS
+        )
+        return Advice(_WOULD_TELL if is_comparable else "")
+    try:
+        if stored_kind(folder) != COMPARISON:
+            return _not_used(folder, "is another study")
+        findings = read_findings(folder)
+    except StoreError:
+        return _not_used(folder, "cannot be read")
+    why = _why_not(findings, table, reading)
+    if why:
+        return _not_used(folder, why)
+    return _recommended(folder, findings)
+
+
+def _not_used(folder: Path, why: str) -> Advice:
+    return Advice(_NOT_USED.format(folder=folder, why=why))
+
+
+def _why_not(findings: Findings, table: Table, reading: ReadOptions) -> str:
+    """Return why a comparison says nothing about a fit to a table, or ""."""
+    settings = findings.settings
+    digests = " ".join(source.sha256 for source in table.sources)
+    if list(settings.data.values()) != [digests]:
+        return "is of other rows or labels"
+    if not _is_read_alike(settings, table, reading):
+        return "was made with other options"
+    if settings.iclda != versions()["iclda"]:
+        return f"was made by iclda {settings.iclda}"
+    n_splits = settings.folds * settings.repeats
+    if len(findings.compared) < n_splits * len(settings.contestants):
+        return "is not finished"
+    if findings.advice is None:
+        return "has no answer"
+    return ""
+
+
+def _is_read_alike(
+    settings: ComparisonSettings, table: Table, reading: ReadOptions
+) -> bool:
+    """Tell whether a comparison had the same labels and columns as a table."""
+    return (
+        settings.target == table.target
+        and settings.unlabeled == (reading.unlabeled or "")
+        and settings.drop == ", ".join(sorted(table.dropped))
+        and settings.n_kept is None
+    )
+
+
+def _recommended(folder: Path, findings: Findings) -> Advice:
+    advice = findings.advice
+    assert advice is not None
+    standing = f"as good as any of {plural(advice.n_methods, 'method')}"
+    if findings.verdict.kind in (HELPS, SHARPENS, OUTSIDE):
+        standing = "clearly better than supervised LDA"
+    chosen = advice.chosen
+    sentence = _RECOMMENDED.format(
+        title=title_of(chosen), standing=standing, folder=folder
+    )
+    brier = findings.summary.mean(chosen.name, BRIER)
+    return Advice(
+        sentence,
+        method=chosen.method,
+        shrinkage=chosen.shrinkage,
+        error=advice.estimate,
+        n_tested=advice.n_rows,
+        brier=float("inf") if brier is None else brier,
+    )

@@ -1,0 +1,86 @@
+"""A fit takes what a comparison of the same rows recommends, and nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from iclda import compare
+from iclda.studies.compare.plan import ComparisonPlan
+from iclda.studies.compare.run import open_run
+from iclda.studies.compare.stored import advice_of, default_folder
+from iclda.studies.store import STORE
+from iclda.tabular.fit import fit_table
+from iclda.tabular.read_options import ReadOptions
+from iclda.tabular.table import read_file
+from tests.helpers.table_files import flowers, write
+
+READING = ReadOptions("species")
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    """The path of a table, and the folder and the findings of its comparison."""
+    folder = tmp_path_factory.mktemp("compared")
+    data = write(folder)
+    out = folder / default_folder(data)
+    names = ["em", "sklearn-logistic"]
+    options = {"methods": names, "repeats": 2, "folds": 3, "curves": False}
+    return data, out, compare(data, target="species", out=out, **options)
+
+
+def test_the_recommended_method_is_fitted_with_the_error_of_the_comparison(compared):
+    data, out, findings = compared
+    table = read_file(data, READING)
+    advice = advice_of(out, table, READING)
+    assert advice.method == findings.chosen.method
+    assert advice.shrinkage == findings.chosen.shrinkage
+    _, report = fit_table(table, advice=advice)
+    assert report.method == findings.chosen.method.name
+    assert "`iclda compare` found it " in report.choice
+    assert str(out) in report.choice
+    assert report.error["error"] == findings.advice.estimate.error
+    assert "measured by `iclda compare`" in report.error["text"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [("label", "is of other rows or labels"), ("drop", "was made with other options")],
+)
+def test_a_comparison_of_anything_else_is_not_used(compared, tmp_path, change, why):
+    data, out, _ = compared
+    reading = READING
+    if change == "drop":
+        reading = ReadOptions("species", drop=["q"])
+    else:
+        frame = flowers()
+        frame.loc[80, "species"] = "rose"
+        data = write(tmp_path, frame)
+    advice = advice_of(out, read_file(data, reading), reading)
+    assert advice.method is None
+    assert why in advice.sentence
+    assert str(out) in advice.sentence
+
+
+def test_an_unfinished_comparison_is_not_used(compared, tmp_path):
+    data, _, _ = compared
+    table = read_file(data, READING)
+    plan = ComparisonPlan(table, tmp_path / "out", reading=READING.to_json())
+    with open_run(plan):
+        pass
+    advice = advice_of(plan.out, table, READING)
+    assert (advice.method, "is not finished" in advice.sentence) == (None, True)
+
+
+def test_a_damaged_comparison_does_not_stop_the_fit(compared, tmp_path):
+    data, _, _ = compared
+    (tmp_path / STORE).write_bytes(b"no database")
+    advice = advice_of(tmp_path, read_file(data, READING), READING)
+    assert (advice.method, "cannot be read" in advice.sentence) == (None, True)
+
+
+@pytest.mark.parametrize("n_labeled", [30, 4, 90], ids=["some", "few", "all"])
+def test_without_a_comparison_it_is_named_if_it_is_possible(tmp_path, n_labeled):
+    table = read_file(write(tmp_path, flowers(n_labeled=n_labeled)), READING)
+    advice = advice_of(Path("nowhere"), table, READING)
+    assert advice.method is None
+    assert bool(advice.sentence) == (n_labeled == 30)
