@@ -10,10 +10,10 @@ random forest sees the ten labeled rows alone. The ensemble, which
 regression and a forest, with weights that come from the labels.
 
 The errors are those of the rows without a label. Ten labels rarely show where a moon
-ends: over 20 draws of moons and labels the means are 14.7 % in the columns, 11.6 % in
-the kernel view, 13.8 % for the forest and 12.6 % for the ensemble, and in four of the
+ends: over 20 draws of moons and labels the means are 14.7 % in the columns, 11.7 % in
+the kernel view, 13.8 % for the forest and 11.5 % for the ensemble, and in five of the
 20 draws the kernel view is worse than the columns. The draw below is near the medians.
-With 40 labels the means are 13.8 %, 4.4 %, 7.7 % and 4.9 %.
+With 40 labels the means are 13.8 %, 3.4 %, 7.7 % and 3.4 %.
 
 :doc:`/views` says what a view is.
 """
