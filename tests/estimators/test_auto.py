@@ -15,7 +15,7 @@ from iclda import (
     save_model,
 )
 from iclda._estimators.auto import Trial, cross_validate
-from iclda.methods import FITTED, default_rank
+from iclda.methods import FITTED, FROM_THE_DEFAULT, default_rank
 from iclda.model_selection import SemiSupervisedKFold
 
 # The methods of the family that a comparison chooses from.
