@@ -111,6 +111,7 @@ def reference() -> str:
 GALLERY = [
     "features",
     "toy",
+    "views",
     "decision_boundary",
     "learning_curve",
     "labels_or_unlabeled",

@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patches import Ellipse
 from sklearn.cluster import KMeans
+from sklearn.datasets import make_moons
 
 from iclda import AutoLDA, ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA
 from iclda.datasets import load_fashion_features
@@ -124,6 +125,31 @@ def draw_average(method: Method):
         "error in %, 4 labels a class, mean and standard deviation of 5 draws"
     )
     ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def draw_mixture(method: Method):
+    """Boundaries of three members of the ensemble, and of the mixture, on two moons."""
+    X, y_true = make_moons(N_ROWS, noise=0.15, random_state=0)
+    y = mask_labels(y_true, 20, min_per_class=10, random_state=1)
+    clf = method.classifier().fit(X, y)
+    members = clf._model_.members
+    corners = zip(X.min(axis=0) - 0.4, X.max(axis=0) + 0.4, strict=True)
+    across, up = (np.linspace(low, high, 150) for low, high in corners)
+    nodes = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+    shown = {
+        f"{name}, weight {members[name].weight:.2f}": members[name].probabilities
+        for name in ("linear", "kernel", "forest")
+    }
+    shown["the mixture"] = clf.predict_proba
+    figure, axes = panels(len(shown))
+    for ax, (name, predict) in zip(axes, shown.items(), strict=True):
+        draw_rows(ax, X, y, predict(X[y == -1]))
+        heights = predict(nodes)[:, 1].reshape(len(up), len(across))
+        ax.contour(across, up, heights, levels=[0.5], colors=INK, linewidths=1.6)
+        wrong = np.mean(predict(X).argmax(axis=1) != y_true)
+        words = f"{name[0].upper()}{name[1:]}\n{100 * wrong:.1f} % wrong"
+        ax.set_title(words, loc="left", fontsize=11, color=INK)
     return figure
 
 
@@ -263,14 +289,14 @@ def draw_worst_cases(method: Method):
 QUESTIONS = [
     ("Do you need a guarantee?", "of the training likelihood", "PessimisticLDA"),
     (
-        "Can the labels you have decide?",
-        "8 or more, 2 of every class",
-        "AutoLDA\niclda compare",
-    ),
-    (
         "Are the classes clusters?",
         "see the histogram of a fit",
         "Expectation-\nMaximizationLDA",
+    ),
+    (
+        "Do you need one formula?",
+        "coefficients, bounds, ONNX",
+        'AverageLDA\nview="kernel" if curved',
     ),
 ]
 
@@ -298,13 +324,14 @@ def draw_chart():
         ax.text(4.45, y, answer, bbox={**box, "facecolor": "#dbeafe"}, **middle)
         ax.text(3.12, y + 0.12, "yes", fontsize=9, **middle)
         ax.text(1.72, y - 0.58, "no", fontsize=9, **middle)
-    ax.text(1.5, 0.38, "AverageLDA", bbox={**box, "facecolor": "#dbeafe"}, **middle)
+    ax.text(1.5, 0.38, "AutoLDA", bbox={**box, "facecolor": "#dbeafe"}, **middle)
     return figure
 
 
 def draw_choice(method: Method | None):
     X, _, y = sample()
-    clf = AutoLDA(random_state=0).fit(
+    compared = [each.name for each in FITTED if not each.options]
+    clf = AutoLDA(methods=compared, random_state=0).fit(
         X, np.where(np.arange(N_ROWS) < 30, np.arange(N_ROWS) % 2, y)
     )
     figure, ax = plt.subplots(figsize=(7.0, 2.9), layout="constrained")
@@ -331,6 +358,7 @@ OWN = {
     "implicitly_constrained": draw_labelings,
     "pessimistic": draw_worst_cases,
     "average": draw_average,
+    "ensemble": draw_mixture,
 }
 
 

@@ -27,10 +27,19 @@ y = np.where(np.arange(300) < 8, y_true, -1)
 methods = [
     method for method in (*FITTED, *FURTHER) if method.name != "iclda-proportions"
 ]
+n_columns = 3
+n_rows = -(-len(methods) // n_columns)
 figure, axes = plt.subplots(
-    5, 4, figsize=(10, 12), layout="constrained", sharex=True, sharey=True
+    n_rows,
+    n_columns,
+    figsize=(9, 2.4 * n_rows),
+    layout="constrained",
+    sharex=True,
+    sharey=True,
 )
-for ax, method in zip(axes.flat, methods, strict=True):
+for ax in axes.flat[len(methods) :]:
+    ax.remove()
+for ax, method in zip(axes.flat, methods, strict=False):
     clf = method.classifier().fit(X, y)
     DecisionBoundaryDisplay.from_estimator(clf, X, y, ax=ax, legend=False)
     wrong = 1 - clf.score(X, y_true)
