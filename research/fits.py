@@ -43,6 +43,17 @@ _EM_WEIGHTS = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0)
 _MAX_UNKNOWNS = 300
 # A search with class proportions is left out above this number.
 _MAX_UNKNOWNS_IN_PROPORTIONS = 40
+# What ``AutoLDA`` chooses from, the first of those that do about as well.
+_AUTO_METHODS = (
+    "average",
+    "self-training",
+    "pessimistic",
+    "supervised",
+    "em",
+    "iclda",
+    "self-learning",
+    "moment",
+)
 # ``AutoLDA`` takes seconds with fewer columns than this, and is left out with more.
 _AUTO_COLUMNS = 32
 
@@ -256,7 +267,8 @@ def _fit_any(split: Split, method: str) -> dict[str, Any]:
     if method == "auto":
         if rows.X.shape[1] >= _AUTO_COLUMNS:
             return {}
-        model = split.fit(AutoLDA(random_state=rows.seed))
+        methods = [*_AUTO_METHODS]
+        model = split.fit(AutoLDA(methods=methods, random_state=rows.seed))
         return {**split.measure(model), "chosen": model.method_}
     needs_more_labels = method in ("sklearn-lda", "sklearn-self-training")
     if needs_more_labels and len(rows.X) == rows.n_classes:

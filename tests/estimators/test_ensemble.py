@@ -19,7 +19,7 @@ from iclda import (
 from iclda._estimators.ensemble import _TestedMembers
 from iclda.model_selection import mask_labels
 
-MEMBERS = {"linear", "kernel", "whitened kernel", "logistic", "forest"}
+MEMBERS = {"linear", "kernel", "whitened kernel", "logistic", "forest", "shares"}
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_without_labels_to_hold_out_members_count_alike():
     y = np.full(150, -1)
     y[[0, 50, 100]] = [0, 1, 2]
     fitted = SemiSupervisedEnsemble().fit(X, y)
-    assert [*fitted.member_weights_.values()] == pytest.approx([0.2] * 5)
+    assert [*fitted.member_weights_.values()] == pytest.approx([1 / 6] * 6)
     assert fitted.error_ is None
     assert fitted.loss_ is None
     assert fitted.n_tested_ == 0
@@ -202,7 +202,9 @@ def test_scikit_learn_predicts_the_same(wine, fitted):
     texts = SemiSupervisedEnsemble(unlabeled="").fit(X, named)
     assert (texts.to_sklearn().predict(X) == texts.predict(X)).all()
     turned = SemiSupervisedEnsemble(priors=[0.2, 0.3, 0.5]).fit(X, y)
-    with pytest.raises(ValueError, match=r"\['logistic', 'forest'\] were turned"):
+    with pytest.raises(
+        ValueError, match=r"\['logistic', 'forest', 'shares'\] were turned"
+    ):
         turned.to_sklearn()
 
 
@@ -258,6 +260,17 @@ def test_odd_tables_have_a_finite_fit_or_a_clear_error(wine, odd):
     fitted = AutoLDA().fit(rows, y[kept])
     assert fitted.method_ == "ensemble"
     assert np.isfinite(fitted.predict_proba(rows)).all()
+
+
+def test_where_columns_say_nothing_the_shares_of_the_classes_decide():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 8))
+    true = (rng.random(600) < 0.2).astype(int)
+    y = np.where(np.arange(600) < 60, true, -1)
+    fitted = SemiSupervisedEnsemble().fit(X, y)
+    weights = fitted.member_weights_
+    assert weights["shares"] == max(weights.values())
+    assert np.mean(fitted.predict(X[60:]) != true[60:]) < 0.25
 
 
 def test_a_member_that_fails_is_left_out_and_a_mistake_is_not(wine, monkeypatch):

@@ -162,7 +162,7 @@ def test_the_classifier_that_a_warning_names_has_the_fit_without_unlabeled_rows(
         model = fit(name, *rows)
     named = re.search(r"the fit equals that of (\w+)", str(caught[0].message))[1]
     supervised = getattr(iclda, named)()
-    if name == "average":
+    if name in {"auto", "average"}:
         supervised.set_params(view="standardize")
     shrinkage = getattr(model, "shrinkage_", 0)
     if shrinkage:

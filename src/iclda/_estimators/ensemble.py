@@ -42,7 +42,7 @@ from .fit_inputs import MIN_WIDE_FEATURES, FitInputs, Needs, find_non_finite
 from .labels import FREE
 from .linear_model import moved_like
 from .mixture_model import Member, MixtureModel
-from .outside import OutsideClassifier
+from .outside import ClassShares, OutsideClassifier
 from .rows_reader import RowsReader
 from .views import summary_of_rows
 
@@ -54,6 +54,9 @@ _VIEWS = {
 }
 # Classifiers of scikit-learn among the members.
 _OUTSIDE = {"logistic": "sklearn-logistic", "forest": "sklearn-forest"}
+
+# The member that looks at no column.
+_SHARES = "shares"
 
 # Members are fitted to at most this many labeled and unlabeled rows: of more unlabeled
 # ones a fit to a table hardly gains.
@@ -82,10 +85,11 @@ class SemiSupervisedEnsemble(LinearClassifier):
 
     It is made for tables with few labels, whatever the boundary between the classes
     looks like. Its members are ``AverageLDA`` in the standardized columns, in a kernel
-    of these and in a kernel of the whitened columns, and two classifiers of
-    scikit-learn that see the labeled rows alone: logistic regression and a random
-    forest. The probabilities of the members are averaged with the weights that make the
-    held-out labels most likely. Units of columns, and the order of rows, play no part.
+    of these and in a kernel of the whitened columns; two classifiers of scikit-learn
+    that see the labeled rows alone, logistic regression and a random forest; and the
+    shares of the classes, which decide where the columns say nothing. The probabilities
+    of the members are averaged with the weights that make the held-out labels most
+    likely. Units of columns, and the order of rows, play no part.
 
     Members are fitted to at most 5,000 labeled and 2,000 unlabeled rows, drawn at
     random: of more rows a fit to a table hardly gains.
@@ -101,8 +105,8 @@ class SemiSupervisedEnsemble(LinearClassifier):
         Shares of the classes among the unlabeled rows, if they are known; see
         ``AverageLDA``.
     outside : bool, default=True
-        Whether logistic regression and the forest of scikit-learn are members. Without
-        them every member has Gaussian classes in its view.
+        Whether logistic regression, the forest of scikit-learn and the shares of the
+        classes are members. Without them every member has Gaussian classes in its view.
     random_state : int, RandomState instance or None, default=None
         Draws the trees of the forest. None is a fixed seed: the same data give the same
         fit.
@@ -115,7 +119,7 @@ class SemiSupervisedEnsemble(LinearClassifier):
         Classes, sorted.
     members_ : dict
         The fitted members by their names: "linear", "kernel", "whitened kernel",
-        "logistic" and "forest". The last two take standardized rows.
+        "logistic", "forest" and "shares". The last three take standardized rows.
     member_weights_ : dict
         Weight of every member in the mixture.
     held_out_probabilities_ : ndarray of shape (n_labeled, n_classes) or None
@@ -146,7 +150,7 @@ class SemiSupervisedEnsemble(LinearClassifier):
     >>> y = mask_labels(y_true, 40, random_state=0)
     >>> clf = SemiSupervisedEnsemble().fit(X, y)
     >>> print(f"{1 - clf.score(X, y_true):.2f} wrong")
-    0.11 wrong
+    0.12 wrong
     """
 
     _needs = Needs(
@@ -248,8 +252,12 @@ class SemiSupervisedEnsemble(LinearClassifier):
             wanted = np.clip(counts / counts.sum(), *inputs.proportions.T)
         factors = None if wanted is None else wanted / counts
         seed = int(check_random_state(self.random_state or 0).randint(2**31 - 1))
-        for name, method in _OUTSIDE.items():
-            classifier = OutsideClassifier(method, random_state=seed)
+        others: dict[str, Any] = {
+            name: OutsideClassifier(method, random_state=seed)
+            for name, method in _OUTSIDE.items()
+        }
+        others[_SHARES] = ClassShares()
+        for name, classifier in others.items():
             members[name] = Member(classifier, training.standardization, factors)
         return members
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
@@ -20,6 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._core import AnyArray, Array
 from ..methods import BASELINES, find_method
 from .labels import encode_labels
+
+# Rows added to every class, so that no share is zero.
+_PSEUDO_COUNT = 0.5
 
 
 def _unfitted(method: str, random_state: Any) -> Any:
@@ -108,3 +112,35 @@ class OutsideClassifier(ClassifierMixin, BaseEstimator):
         with np.errstate(invalid="ignore"):
             probabilities = self.estimator_.predict_proba(np.asarray(X))
         return np.where(np.isfinite(probabilities), probabilities, self.shares_)
+
+
+class ClassShares(ClassifierMixin, BaseEstimator):
+    """Gives every row the shares of the classes among the labeled rows.
+
+    Rows without a label have y = -1. Half a row is added to every class.
+    """
+
+    # No label is held out when it is fitted.
+    held_out_probabilities_: Array | None = None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Count the labels."""
+        labels = encode_labels(y, -1)
+        is_labeled = labels.is_labeled
+        weights = np.ones(len(is_labeled))
+        if sample_weight is not None:
+            weights = np.asarray(sample_weight)
+        sums = np.bincount(labels.codes[is_labeled], weights[is_labeled])
+        counts = sums + _PSEUDO_COUNT
+        # A classifier of scikit-learn, which others can read and convert.
+        dummy = DummyClassifier(strategy="prior")
+        dummy.fit(labels.classes[:, None], labels.classes, sample_weight=counts)
+        self.estimator_ = dummy
+        self.classes_ = labels.classes
+        self.n_features_in_ = np.shape(X)[1]
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, the same for every row."""
+        shares: Array = self.estimator_.predict_proba(X)
+        return shares

@@ -11,7 +11,7 @@ from iclda._core.problem import summarize_labeled
 from iclda._core.solvers.supervised import (
     estimated_shrinkage,
     gains_over,
-    most_probable,
+    most_probable_shrinkage,
     oracle_approximating,
     pooled_shrinkage,
     shrink_labeled,
@@ -61,12 +61,12 @@ def test_oracle_approximating_shrinkage_of_the_target_itself_is_none():
 def test_no_shrinkage_makes_the_rows_more_probable(n_rows, n_features):
     rows = RNG.standard_normal((n_rows, n_features)) * np.arange(1, n_features + 1)
     S = rows.T @ rows / n_rows
-    found = most_probable(S, n_rows)
+    found = most_probable_shrinkage(S, n_rows)
     best = log_evidence(S, n_rows, found)
     for other in np.r_[0.9 * found, 1.1 * found, np.geomspace(1e-6, 0.99, 50)]:
         if other < 1:
             assert log_evidence(S, n_rows, other) <= best + 1e-9
-    assert most_probable(S * 1e20, n_rows) == pytest.approx(found)
+    assert most_probable_shrinkage(S * 1e20, n_rows) == pytest.approx(found)
 
 
 def test_a_feature_that_does_not_vary_is_one_of_zeros():
@@ -74,22 +74,24 @@ def test_a_feature_that_does_not_vary_is_one_of_zeros():
     S = rows.T @ rows / 4
     padded = np.zeros((8, 8))
     padded[:6, :6] = S
-    assert most_probable(S, 4, 2) == pytest.approx(most_probable(padded, 4))
+    assert most_probable_shrinkage(S, 4, 2) == pytest.approx(
+        most_probable_shrinkage(padded, 4)
+    )
 
 
 def test_a_direction_in_which_enough_rows_never_vary_does_not_decide():
     S = np.diag([1.0, 2.0, 3.0, 0.0])
-    assert most_probable(S, 50) > 1e-3
+    assert most_probable_shrinkage(S, 50) > 1e-3
 
 
 def test_the_shrinkage_is_the_smaller_of_the_oracle_and_the_most_probable_one():
     small_variances = np.diag([1.0, 1e-6, 1e-6])
-    probable = most_probable(small_variances, 20)
+    probable = most_probable_shrinkage(small_variances, 20)
     assert estimated_shrinkage(small_variances, 20) == probable < 1e-4
     few_large = np.diag([10.0] * 3 + [1.0] * 60)
     oracle = oracle_approximating(few_large, 200)
     assert estimated_shrinkage(few_large, 200) == oracle
-    assert oracle < most_probable(few_large, 200)
+    assert oracle < most_probable_shrinkage(few_large, 200)
 
 
 def test_an_overflow_leaves_the_shrinkage_to_the_check_of_sums():

@@ -154,7 +154,9 @@ def oracle_approximating(
     return noise / signal if signal > noise else 1.0
 
 
-def most_probable(covariance: Array, n_rows: float, n_constant: int = 0) -> float:
+def most_probable_shrinkage(
+    covariance: Array, n_rows: float, n_constant: int = 0
+) -> float:
     """Return the shrinkage that makes a covariance of ``n_rows`` rows most probable.
 
     Before the rows are seen, the covariance has an inverse Wishart distribution about
@@ -238,7 +240,7 @@ def estimated_shrinkage(covariance: Array, n_rows: float, n_constant: int = 0) -
     shrinkage = oracle_approximating(covariance, n_rows, n_constant)
     if shrinkage == 0:
         return 0.0
-    return min(shrinkage, most_probable(covariance, n_rows, n_constant))
+    return min(shrinkage, most_probable_shrinkage(covariance, n_rows, n_constant))
 
 
 def pooled_shrinkage(
