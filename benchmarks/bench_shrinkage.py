@@ -6,7 +6,7 @@ Holm's method over the sets. Clearly better or worse is p < 0.05. Units of the f
 are left as they are.
 
 With --supervised: error of supervised LDA by rules of shrinkage, and of scikit-learn's
-LDA, on the tables of bench_advice.py, in their units and standardized, and on two
+LDA, on the tables of bench_tables.py, in their units and standardized, and on two
 tables of docs/findings.md. A diagonal target is the sphere of columns that were divided
 by their standard deviations within the labeled classes; scikit-learn's is diagonal too.
 """
@@ -21,11 +21,11 @@ import warnings
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 import numpy as np
-from bench_advice import HELD_OUT, TUNED
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.datasets import make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from few_labels.sets import KEPT, TUNED
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA, SupervisedLDA
 from iclda._core.solvers.supervised import most_probable, oracle_approximating
 from iclda._statistics import corrected_t_test, holm
@@ -192,7 +192,7 @@ def print_supervised(title, tables):
 
 
 def compare_supervised():
-    for title, kept in (("tuned on", TUNED), ("kept apart", HELD_OUT)):
+    for title, kept in (("tuned on", TUNED), ("kept apart", KEPT)):
         tables = [load() for load in kept.values()]
         tables = [each for each in tables if each[0].shape[1] <= MOST_FEATURES]
         print_supervised(f"{len(tables)} tables {title}", tables)

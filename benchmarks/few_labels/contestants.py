@@ -128,9 +128,11 @@ def _statements(clf: Any) -> dict[str, Any]:
 
 def member_errors(clf: Any, new: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """Return the error of every member of the ensemble, if the default is one."""
+    if clf.method_ != "ensemble":
+        return {}
     errors = {}
-    for name, member in getattr(clf, "members_", {}).items():
-        # Members may have been fitted to codes of the classes, in the same order.
-        predicted = clf.classes_[member.predict_proba(new).argmax(axis=1)]
+    for name, member in clf.estimator_._model_.members.items():
+        # Members are fitted to codes of the classes, in their order.
+        predicted = clf.classes_[member.probabilities(new).argmax(axis=1)]
         errors[name] = float((predicted != truth).mean())
     return errors

@@ -1,9 +1,9 @@
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import make_blobs
 
 import bench_tables
 from few_labels import contestants, mixed
@@ -13,6 +13,7 @@ from few_labels.draws import draw_rows, measured_labels
 from few_labels.mixed import MixedTable, measure_mixed, summarize_mixed
 from few_labels.sets import KEPT, TUNED, encode
 from few_labels.store import CellStore, key_of
+from iclda import AutoLDA
 
 
 def cell(table="one", labels_a_class=2, draw=0, own=0.2, peer=0.3, **changes):
@@ -148,11 +149,14 @@ def test_members_are_shown_when_asked_for():
 
 
 def test_members_answer_in_the_classes_of_the_ensemble():
-    member = SimpleNamespace(predict_proba=lambda X: np.eye(2)[[0, 1, 1]])
-    ensemble = SimpleNamespace(classes_=np.array([3, 7]), members_={"one": member})
-    errors = member_errors(ensemble, np.zeros((3, 1)), np.array([3, 7, 3]))
-    assert errors == {"one": pytest.approx(1 / 3)}
-    assert member_errors(SimpleNamespace(), np.zeros((3, 1)), np.zeros(3)) == {}
+    X, codes = make_blobs(60, centers=[[-9.0, 0.0], [9.0, 0.0]], random_state=0)
+    truth = np.array([3, 7])[codes]
+    y = np.where(np.arange(60) < 20, truth, -1)
+    errors = member_errors(AutoLDA().fit(X, y), X, truth)
+    assert errors["linear"] == errors["forest"] == 0.0
+    assert errors["shares"] == 0.5
+    average = AutoLDA(methods=["average"]).fit(X, y)
+    assert member_errors(average, X, truth) == {}
 
 
 @pytest.mark.filterwarnings("ignore")
