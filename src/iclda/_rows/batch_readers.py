@@ -31,6 +31,9 @@ _FIRST_LOOK_GROUPS = 16
 _MIN_COLUMN_BUFFER_BYTES = 2**13
 _MAX_COLUMN_BUFFER_BYTES = 2**17
 _BUFFER_DIVISOR = 8
+# Rows of a Parquet file are decoded in batches of about this size: a batch is held
+# together with the block that it is copied to.
+_BATCH_BYTES = 2**21
 
 # Takes names of columns and a number of rows; returns a new iterable of such batches.
 Factory = Callable[["list[str] | None", int], Iterable[Any]]
@@ -236,6 +239,8 @@ class ParquetFiles(Reader):
         names = self.feature_names or []
         dtype = self.find_dtype()
         buffer_bytes = self._buffer_bytes
+        row_bytes = max(1, self.n_features) * dtype.itemsize
+        n_rows = min(n_rows, max(1, _BATCH_BYTES // row_bytes))
         for file, position, start, stop in self._groups:
             if wanted is not None:
                 low, high = np.searchsorted(wanted, [start, stop])

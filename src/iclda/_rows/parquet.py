@@ -77,10 +77,16 @@ class ParquetFile:
         use_threads : bool, default=False
             Whether columns are decoded in parallel.
         """
-        with self._opened(buffer_bytes) as file:
-            yield from file.iter_batches(
-                n_rows, groups, list(columns), use_threads=use_threads
-            )
+        arrow = require("pyarrow", f"reading {self.path}", "files")
+        try:
+            with self._opened(buffer_bytes) as file:
+                yield from file.iter_batches(
+                    n_rows, groups, list(columns), use_threads=use_threads
+                )
+        finally:
+            # Arrow keeps what it freed for the same thread. The next pass may be read
+            # in another one, so that both would hold a page of every column.
+            arrow.default_memory_pool().release_unused()
 
     def _opened(self, buffer_bytes: int) -> Any:
         parquet = require("pyarrow.parquet", f"reading {self.path}", "files")

@@ -52,25 +52,22 @@ class Reservoir:
     def sample(self) -> tuple[AnyArray, AnyArray]:
         """Return the rows and their indices."""
         self._shrink()
-        kept = self._parts[0]
-        return kept.rows, kept.indices
+        rows = np.concatenate([part.rows for part in self._parts])
+        indices = np.concatenate([part.indices for part in self._parts])
+        return rows, indices
 
     def _shrink(self) -> None:
-        """Join all parts and drop all rows but those of the smallest keys."""
-        joined = _Keyed(
-            keys=np.concatenate([part.keys for part in self._parts]),
-            indices=np.concatenate([part.indices for part in self._parts]),
-            rows=np.concatenate([part.rows for part in self._parts]),
-        )
-        if len(joined.keys) > self._n_kept:
-            # Sorted positions keep the order of the rows.
-            order = np.argpartition(joined.keys, self._n_kept)
-            smallest = np.sort(order[: self._n_kept])
-            joined = _Keyed(
-                keys=joined.keys[smallest],
-                indices=joined.indices[smallest],
-                rows=joined.rows[smallest],
+        """Drop all rows but those of the smallest keys."""
+        keys = np.concatenate([part.keys for part in self._parts])
+        if len(keys) <= self._n_kept:
+            return
+        self._max_key = float(np.partition(keys, self._n_kept - 1)[self._n_kept - 1])
+        # Take one part after the other, so that only one of them is held twice.
+        for i, part in enumerate(self._parts):
+            is_kept = part.keys <= self._max_key
+            self._parts[i] = _Keyed(
+                keys=part.keys[is_kept],
+                indices=part.indices[is_kept],
+                rows=part.rows[is_kept],
             )
-            self._max_key = float(joined.keys.max())
-        self._parts = [joined]
-        self._n_held = len(joined.keys)
+        self._n_held = self._n_kept
