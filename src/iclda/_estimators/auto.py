@@ -42,7 +42,7 @@ from .._held_out import (
 from .._messages import FitError, NoUnlabeledRowsWarning, ParameterError, plural, say
 from .._system import one_thread_if_small
 from ..methods import FITTED, Method, default_rank, find_method
-from .base import LinearClassifier
+from .base import BaseClassifier
 from .diagnosis import (
     GainBounds,
     warn_if_nothing_learned,
@@ -385,7 +385,7 @@ def _of_estimator(name: str) -> Any:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class AutoLDA(LinearClassifier):
+class AutoLDA(BaseClassifier):
     """The default: what suits the rows, with an estimate of its error.
 
     A table is fitted by ``SemiSupervisedEnsemble``, a mixture over views and over
