@@ -15,9 +15,9 @@
    passes (``passes``).
 4. Say where the search ended and why, with the gap as a certificate.
 
-What each module knows: a set of rows knows the points that their labelings attain
-(``attainable``); a path knows the set by that protocol alone; and the search knows
-neither the objective nor the kind of rows. See docs/solvers.md.
+Each module knows little of the others: a set of rows knows the points that their
+labelings attain (``attainable``), a path knows the set by that protocol alone, and the
+search knows neither the objective nor the kind of rows. See docs/solvers.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..problem import Problem
 from . import Outcome, settings
 from .attainable import HeldRows
 from .continuation import Effort, Follower, Path, State
-from .passes import best_on_all_rows, follow_in_passes, leave_sample
+from .passes import SamplePath, best_on_all_rows, follow_in_passes, leave_sample
 from .path_limit import Limit, find_limit
 from .sample import Sample, draw_sample
 from .sets import attainable_sets
@@ -54,9 +54,9 @@ class Candidates:
 
     Attributes
     ----------
-    scores : (S, K, 1 + rank) S candidates, each near the maximum of a level
+    scores : (S, K, 1 + rank) scores of S candidates, each near the maximum of a level
     tau : the tau of that level
-    reheating : paths begin at this multiple of tau
+    reheating : factor of tau: paths begin at a higher level than that of the candidates
     """
 
     scores: Array
@@ -127,16 +127,18 @@ class Search:
         if not self.sample.is_whole:
             objective_on_sample = objective_of(self.sample.problem)
             # A gap below the sampling error says nothing about all rows.
-            tol = max(effort.tol, settings.GAPS.of_sample * self._objective.weight)
+            sampling_error = settings.GAPS.of_sample * self._objective.weight
+            tol = max(effort.tol, sampling_error)
             self.effort_on_sample = replace(effort, tol=tol, aim=tol)
         self.follower = Follower(objective_on_sample, self.sample.held)
-        # What ``on_sample`` finds; ``on_all_rows`` then follows the best path further.
+        # Set by ``on_sample``; ``on_all_rows`` replaces the best path by its
+        # continuation.
         self._paths: list[Path]
         self._best: Path
         self._n_optima: int
         self._limit: Limit | None = None
+        # Set by ``on_all_rows``. One pass was for the moments.
         self._n_iter_on_sample = 0
-        # One pass was for the moments.
         self._n_passes = 1
 
     def on_sample(self, candidates: Candidates) -> None:
@@ -146,14 +148,14 @@ class Search:
             self.follower, candidates, effort, is_whole=self.sample.is_whole
         )
         self._n_optima = _count_maxima(self.sample.held, self._paths)
-        if self.sample.is_whole:
-            # Two paths to one maximum end below it by at most the gap that is aimed at.
-            # Twice that gap is on the safe side.
-            aimed_gap = settings.GAPS.aimed_of_likelihood * self._objective.weight
-            self._best = _highest_of_ties(self._paths, 2 * aimed_gap, effort.tol)
-            self._limit = _limit_of(self.sample, self._objective, self._best, effort)
-        else:
+        if not self.sample.is_whole:
             self._best = _highest(self._paths)
+            return
+        # Each of two paths to one maximum ends below it by no more than the gap that is
+        # aimed at. Their ends then differ by less than twice that gap.
+        aimed_gap = settings.GAPS.aimed_of_likelihood * self._objective.weight
+        self._best = _highest_of_ties(self._paths, 2 * aimed_gap, effort.tol)
+        self._limit = _limit_of(self.sample, self._objective, self._best, effort)
 
     def on_all_rows(self) -> None:
         """Continue the best path on all rows: step 3.
@@ -164,26 +166,36 @@ class Search:
             return
         problem = self._problem
         objective = self._objective
-        sample = self.sample
-        min_tau = settings.PASSES.first_tau * objective.weight
-        starts = [
-            leave_sample(path, min_tau, sample.problem, problem) for path in self._paths
-        ]
         self._n_iter_on_sample = self._best.n_iter
-        # Paths whose values on the sample differ by less are compared on all rows.
-        noise_of_row = settings.PASSES.sampling_error * objective.weight
-        noise = noise_of_row / np.sqrt(len(sample.rows))
-        rows = sample.rows
-        weights = sample.weights
-        # Free the whitened copy of the rows, and all that refers to it.
-        del sample, self.sample, self.follower, self._paths, self._best
+        starts, rows, weights = self._leave_sample()
 
+        # 1. Whiten the sample again, with all rows: it guides the passes.
         sets = attainable_sets(problem)
+        sampling_error_of_row = settings.PASSES.sampling_error * objective.weight
+        sampling_error = sampling_error_of_row / np.sqrt(len(rows))
         reader = sets.stream(sets.hold(rows, weights))
         del rows, weights
-        start = best_on_all_rows(reader, objective, starts, noise)
+
+        # 2. Compare paths on all rows if the sample cannot tell which is the best, and
+        # continue that one.
+        start = best_on_all_rows(reader, objective, starts, sampling_error)
         self._best = follow_in_passes(reader, objective, start, self._effort)
         self._n_passes += reader.n_passes
+
+    def _leave_sample(self) -> tuple[list[SamplePath], Array, Array]:
+        """Free the sample; return where paths go on, its rows and their weights.
+
+        The whitened copy of the rows, and all that refers to it, would otherwise stay
+        in memory beside the next one.
+        """
+        sample = self.sample
+        min_tau = settings.PASSES.first_tau * self._objective.weight
+        starts = [
+            leave_sample(path, min_tau, sample.problem, self._problem)
+            for path in self._paths
+        ]
+        del self.sample, self.follower, self._paths, self._best
+        return starts, sample.rows, sample.weights
 
     def solution(self) -> Solution:
         """Return the end of the best path, or its limit, and why it ended: step 4."""
@@ -338,9 +350,10 @@ def _count_maxima(held: HeldRows, paths: list[Path]) -> int:
     min_distance = float(held.weights.min(initial=1)) / 2
     n_distinct = 0
     for i, labeling in enumerate(labelings):
-        distances = [
-            float((np.abs(labeling - earlier) * held.weights).sum())
-            for earlier in labelings[:i]
-        ]
-        n_distinct += min(distances, default=np.inf) > min_distance
+        distances = []
+        for earlier in labelings[:i]:
+            changes = np.abs(labeling - earlier)
+            distances.append(float((changes * held.weights).sum()))
+        if min(distances, default=np.inf) > min_distance:
+            n_distinct += 1
     return n_distinct
