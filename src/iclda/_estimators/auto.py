@@ -362,7 +362,8 @@ def _share_of_unlabeled(trial: Trial, inputs: FitInputs) -> float:
 
 def _inputs_for(chosen: Any, inputs: FitInputs) -> FitInputs:
     """Return the inputs as a chosen classifier takes them."""
-    # Nothing that a parameter is not given for stays as it is for ``AutoLDA``.
+    # A parameter that the chosen classifier lacks must not keep the value that
+    # ``AutoLDA`` has.
     plain_arguments = replace(inputs.arguments, view=None, shrinkage=None)
     arguments = plain_arguments.with_parameters(chosen)
     return prepare_opened(inputs.opened, arguments, chosen._needs)
@@ -372,7 +373,7 @@ def _estimator_has(name: str) -> Callable[[Any], bool]:
     """Return a check whether the chosen classifier has a method."""
 
     def check(self: Any) -> bool:
-        # The AttributeError of this says what is missing.
+        # This raises the AttributeError that names what is missing.
         getattr(self.estimator_, name)
         return True
 
