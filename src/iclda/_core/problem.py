@@ -237,7 +237,7 @@ class Problem:
     def rounds(self, max_iter: int) -> int:
         """Return ``max_iter``, or fewer rounds for very many classes.
 
-        A fit with so many classes takes minutes.
+        A fit of them takes minutes.
         """
         if self.n_classes <= _MANY_CLASSES:
             return max_iter

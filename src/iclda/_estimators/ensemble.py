@@ -204,7 +204,7 @@ class SemiSupervisedEnsemble(BaseClassifier):
         n_rows = inputs.n_labeled + inputs.unlabeled.n_rows
         n_features = self.n_features_in_
         if n_features >= MIN_WIDE_FEATURES and n_features > n_rows:
-            # The moments of so many columns would take longer than the fit.
+            # The moments of all these columns would take longer than the fit.
             find_non_finite(inputs.sources)
             return
         problem = inputs.problem
@@ -538,7 +538,7 @@ def _held_out_probabilities(
     member: Member, training: _TrainingRows, folds: AnyArray
 ) -> Array:
     """Return the probabilities (n_labeled, K) of labeled rows; NaN if not tested."""
-    # Averages and logistic regression have tested themselves.
+    # Averages and the forest have tested themselves.
     own: Array | None = member.classifier.held_out_probabilities_
     if own is not None:
         return member.turned(own)

@@ -311,7 +311,7 @@ def _directions(z: Array, is_tied: AnyArray) -> Array:
     n_directions = (n_sharing[tied_rows] - 1).sum()
     if n_directions <= size:
         return _basis_of_directions(groups)
-    # The scatter of so many directions is smaller than a matrix of them.
+    # If there are many directions, their scatter is smaller than a matrix of them.
     return _basis_of_scatter(groups, size)
 
 

@@ -23,7 +23,7 @@ search knows neither the objective nor the kind of rows. See docs/solvers.md.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -90,6 +90,28 @@ class Solution:
     n_optima: int = 1
 
 
+@dataclass(frozen=True)
+class _Reached:
+    """What a search has reached by a step.
+
+    Attributes
+    ----------
+    best : the best path
+    n_optima : number of distinct labelings in which paths on held rows ended
+    paths : the paths on held rows, as long as these rows are held
+    limit : the limit of the best path, if it was found
+    n_iter_on_sample : Newton steps on a sample, from which the best path was continued
+    n_passes : passes over all rows, with the one for their moments
+    """
+
+    best: Path
+    n_optima: int
+    paths: list[Path] = field(default_factory=list)
+    limit: Limit | None = None
+    n_iter_on_sample: int = 0
+    n_passes: int = 1
+
+
 class Search:
     """The search of one problem; its methods are called in the order given above.
 
@@ -131,42 +153,35 @@ class Search:
             tol = max(effort.tol, sampling_error)
             self.effort_on_sample = replace(effort, tol=tol, aim=tol)
         self.follower = Follower(objective_on_sample, self.sample.held)
-        # Set by ``on_sample``; ``on_all_rows`` replaces the best path by its
-        # continuation.
-        self._paths: list[Path]
-        self._best: Path
-        self._n_optima: int
-        self._limit: Limit | None = None
-        # Set by ``on_all_rows``. One pass was for the moments.
-        self._n_iter_on_sample = 0
-        self._n_passes = 1
+        self._reached: _Reached
 
     def on_sample(self, candidates: Candidates) -> None:
         """Follow paths on the held rows, from candidates that may be best: step 2."""
         effort = self.effort_on_sample
-        self._paths = _follow_candidates(
-            self.follower, candidates, effort, is_whole=self.sample.is_whole
-        )
-        self._n_optima = _count_maxima(self.sample.held, self._paths)
-        if not self.sample.is_whole:
-            self._best = _highest(self._paths)
+        is_whole = self.sample.is_whole
+        paths = _follow_candidates(self.follower, candidates, effort, is_whole=is_whole)
+        n_optima = _count_maxima(self.sample.held, paths)
+        if not is_whole:
+            self._reached = _Reached(_highest(paths), n_optima, paths)
             return
         # Each of two paths to one maximum ends below it by no more than the gap that is
-        # aimed at. Their ends then differ by less than twice that gap.
+        # aimed at. Their ends then differ by no more than twice that gap.
         aimed_gap = settings.GAPS.aimed_of_likelihood * self._objective.weight
-        self._best = _highest_of_ties(self._paths, 2 * aimed_gap, effort.tol)
-        self._limit = _limit_of(self.sample, self._objective, self._best, effort)
+        best = _highest_of_ties(paths, 2 * aimed_gap, effort.tol)
+        limit = _limit_of(self.sample, self._objective, best, effort)
+        self._reached = _Reached(best, n_optima, paths, limit)
 
     def on_all_rows(self) -> None:
         """Continue the best path on all rows: step 3.
 
         There is nothing to do if all rows are held, or if the path is unbounded.
         """
-        if self.sample.is_whole or not self._best.is_bounded:
+        if self.sample.is_whole or not self._reached.best.is_bounded:
             return
         problem = self._problem
         objective = self._objective
-        self._n_iter_on_sample = self._best.n_iter
+        n_optima = self._reached.n_optima
+        n_iter_on_sample = self._reached.best.n_iter
         starts, rows, weights = self._leave_sample()
 
         # 1. Whiten the sample again, with all rows: it guides the passes.
@@ -179,28 +194,34 @@ class Search:
         # 2. Compare paths on all rows if the sample cannot tell which is the best, and
         # continue that one.
         start = best_on_all_rows(reader, objective, starts, sampling_error)
-        self._best = follow_in_passes(reader, objective, start, self._effort)
-        self._n_passes += reader.n_passes
+        best = follow_in_passes(reader, objective, start, self._effort)
+        self._reached = _Reached(
+            best,
+            n_optima,
+            n_iter_on_sample=n_iter_on_sample,
+            n_passes=1 + reader.n_passes,
+        )
 
     def _leave_sample(self) -> tuple[list[SamplePath], Array, Array]:
         """Free the sample; return where paths go on, its rows and their weights.
 
         The whitened copy of the rows, and all that refers to it, would otherwise stay
-        in memory beside the next one.
+        in memory while the next one is made.
         """
         sample = self.sample
         min_tau = settings.PASSES.first_tau * self._objective.weight
         starts = [
             leave_sample(path, min_tau, sample.problem, self._problem)
-            for path in self._paths
+            for path in self._reached.paths
         ]
-        del self.sample, self.follower, self._paths, self._best
+        del self.sample, self.follower, self._reached
         return starts, sample.rows, sample.weights
 
     def solution(self) -> Solution:
         """Return the end of the best path, or its limit, and why it ended: step 4."""
-        path = self._best
-        limit = self._limit
+        reached = self._reached
+        path = reached.best
+        limit = reached.limit
         weight = self._objective.weight
         rule: LinearRule | LexicographicRule
         if limit is None:
@@ -218,10 +239,10 @@ class Search:
             rule=rule,
             objective=value / weight,
             gap=gap / weight,
-            n_iter=self._n_iter_on_sample + path.n_iter,
+            n_iter=reached.n_iter_on_sample + path.n_iter,
             outcome=self._outcome_of(path, gap),
-            n_passes=self._n_passes,
-            n_optima=self._n_optima,
+            n_passes=reached.n_passes,
+            n_optima=reached.n_optima,
         )
 
     def _outcome_of(self, path: Path, gap: float) -> Outcome:
