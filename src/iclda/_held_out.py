@@ -55,10 +55,13 @@ class Split(NamedTuple):
 
 def splits_of(folds: AnyArray) -> list[Split]:
     """Return the split of every fold; ``folds`` has the fold of every row."""
-    names = np.unique(folds[folds != NO_FOLD])
-    return [
-        Split(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in names
-    ]
+    splits = []
+    for fold in np.unique(folds[folds != NO_FOLD]):
+        is_test = folds == fold
+        train = np.flatnonzero(~is_test)
+        test = np.flatnonzero(is_test)
+        splits.append(Split(train, test))
+    return splits
 
 
 def attempt_fits(
@@ -119,7 +122,8 @@ def predict_held_out(
             return result
         predictions.append(result)
     # Predictions come fold by fold: put them into the order of the rows.
-    order = np.argsort(np.concatenate([split.test for split in splits]))
+    rows = np.concatenate([split.test for split in splits])
+    order = np.argsort(rows)
     return np.concatenate(predictions)[order]
 
 
@@ -129,11 +133,14 @@ def stratified_folds(
     """Draw folds that differ by at most one row, in all and in every class."""
     # Rows in a random order within their class are dealt to the folds in turn. The
     # dealing goes on from class to class, so that folds are alike in all rows, too.
-    order = rng.permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]
-    folds = np.empty(len(codes), dtype=int)
+    n_rows = len(codes)
+    shuffled = rng.permutation(n_rows)
+    order = shuffled[np.argsort(codes[shuffled], kind="stable")]
     # Which folds get a row more than others is random too.
-    folds[order] = rng.permutation(n_folds)[np.arange(len(codes)) % n_folds]
+    fold_of_turn = rng.permutation(n_folds)
+    turns = np.arange(n_rows) % n_folds
+    folds = np.empty(n_rows, dtype=int)
+    folds[order] = fold_of_turn[turns]
     return folds
 
 
@@ -149,11 +156,11 @@ def ranked_folds(codes: AnyArray, keys: Array, max_folds: int) -> AnyArray:
     equal keys are in one fold. Classes with a single key have no fold.
     """
     folds = np.full(len(codes), NO_FOLD)
-    for k in np.unique(codes):
-        own = np.flatnonzero(codes == k)
-        ranks = np.unique(keys[own], return_inverse=True)[1]
+    for code in np.unique(codes):
+        of_class = np.flatnonzero(codes == code)
+        _, ranks = np.unique(keys[of_class], return_inverse=True)
         if ranks.max() > 0:
-            folds[own] = ranks % max_folds
+            folds[of_class] = ranks % max_folds
     return folds
 
 
@@ -163,11 +170,12 @@ def draw_labeled(
     """Draw at most ``max_rows`` of the candidates, with at least one of every class."""
     if len(candidates) <= max_rows:
         return candidates
-    candidates = np.random.default_rng(seed).permutation(candidates)
+    shuffled = np.random.default_rng(seed).permutation(candidates)
     # The first one of every class, then others.
-    firsts = np.unique(codes[candidates], return_index=True)[1]
-    others = np.delete(candidates, firsts)
-    return np.concatenate([candidates[firsts], others])[:max_rows]
+    _, firsts = np.unique(codes[shuffled], return_index=True)
+    others = np.delete(shuffled, firsts)
+    ordered = np.concatenate([shuffled[firsts], others])
+    return ordered[:max_rows]
 
 
 def find_copies(keys: AnyArray, columns: Iterable[AnyArray]) -> AnyArray:
@@ -178,7 +186,8 @@ def find_copies(keys: AnyArray, columns: Iterable[AnyArray]) -> AnyArray:
     occurs. Equal rows are copies if independent columns would hardly make any two rows
     equal, or if all rows occur equally often, as in a table that was written twice.
     """
-    numbers, counts = np.unique(keys, return_inverse=True, return_counts=True)[1:]
+    # Equal rows have one number, and ``counts`` says how many rows have it.
+    _, numbers, counts = np.unique(keys, return_inverse=True, return_counts=True)
     n_rows = len(keys)
     own = np.arange(n_rows)
     if len(counts) == n_rows:
@@ -234,7 +243,8 @@ def merge_copies(rows: Array, codes: AnyArray, weights: Array) -> DistinctRows:
     """Return every labeled row once."""
     # Adding 0.0 turns -0.0 into 0.0, so that equal numbers have equal bytes.
     cells = np.column_stack([codes, rows]) + 0.0
-    keys = cells.view(np.dtype((np.void, cells.strides[0]))).ravel()
+    bytes_of_row = np.dtype((np.void, cells.strides[0]))
+    keys = cells.view(bytes_of_row).ravel()
     value_counts = (np.unique(column, return_counts=True)[1] for column in rows.T)
     first = find_copies(keys, value_counts)
     # The first copy of a row stays, with the weights of all.

@@ -25,35 +25,38 @@ def corrected_standard_error(
     mean is (1 / number of splits + test rows / training rows) times the variance of the
     values. 0 for ``test_to_train`` means independent values. NaN below two values.
     """
-    n = len(values)
-    if n < 2:
+    n_splits = len(values)
+    if n_splits < 2:
         return nan
-    mean = fsum(values) / n
-    variance = fsum((value - mean) ** 2 for value in values) / (n - 1)
-    return sqrt((1 / n + test_to_train) * variance)
+    mean = fsum(values) / n_splits
+    squares = fsum((value - mean) ** 2 for value in values)
+    variance = squares / (n_splits - 1)
+    return sqrt((1 / n_splits + test_to_train) * variance)
 
 
 def corrected_t_test(
     differences: Sequence[float] | Array, test_to_train: float
 ) -> tuple[float, float]:
     """Return t and two-sided p of the corrected t-test (Nadeau and Bengio 2003)."""
-    n = len(differences)
-    mean = fsum(differences) / n
+    n_splits = len(differences)
+    mean = fsum(differences) / n_splits
     error = corrected_standard_error(differences, test_to_train)
-    # Equal differences have no error: any but zero is then beyond doubt.
+    # Differences that are all equal have no error: any but zero is then beyond doubt.
     if error == 0:
         return (0.0, 1.0) if mean == 0 else (copysign(inf, mean), 0.0)
     t = mean / error
-    return t, float(2 * stats.t.sf(abs(t), n - 1))
+    upper_tail = stats.t.sf(abs(t), n_splits - 1)
+    return t, float(2 * upper_tail)
 
 
 def mean_interval(
     values: Sequence[float] | Array, confidence: float, test_to_train: float = 0.0
 ) -> tuple[float, float]:
     """Return a confidence interval of the mean of at least two values (Student's t)."""
-    n = len(values)
-    mean = fsum(values) / n
-    quantile = float(stats.t.ppf((1 + confidence) / 2, n - 1))
+    n_splits = len(values)
+    mean = fsum(values) / n_splits
+    upper_level = (1 + confidence) / 2
+    quantile = float(stats.t.ppf(upper_level, n_splits - 1))
     reach = quantile * corrected_standard_error(values, test_to_train)
     return mean - reach, mean + reach
 
@@ -119,11 +122,12 @@ class ReliabilityCurve:
     @property
     def calibration_error(self) -> float:
         """Mean distance of predicted and observed over the rows; NaN without rows."""
-        is_full = self.counts > 0
-        if not is_full.any():
+        has_rows = self.counts > 0
+        if not has_rows.any():
             return nan
-        gaps = np.abs(self.predicted - self.observed)[is_full]
-        return float(self.counts[is_full] @ gaps / self.counts.sum())
+        counts = self.counts[has_rows]
+        gaps = np.abs(self.predicted - self.observed)[has_rows]
+        return float(counts @ gaps / counts.sum())
 
     @property
     def interval(self) -> tuple[Array, Array]:
@@ -132,7 +136,8 @@ class ReliabilityCurve:
         It is Wilson's, which has a width even where all rows of a bin agree.
         """
         n_rows = np.maximum(self.counts, 1)
-        middle = (self.observed + 0.5 / n_rows) / (1 + 1 / n_rows)
-        spread = self.observed * (1 - self.observed) / n_rows + 0.25 / n_rows**2
-        reach = np.sqrt(spread) / (1 + 1 / n_rows)
+        divisor = 1 + 1 / n_rows
+        middle = (self.observed + 0.5 / n_rows) / divisor
+        variance = self.observed * (1 - self.observed) / n_rows
+        reach = np.sqrt(variance + 0.25 / n_rows**2) / divisor
         return middle - reach, middle + reach

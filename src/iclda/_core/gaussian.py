@@ -33,18 +33,22 @@ class Complement:
 
     @property
     def size(self) -> int:
-        return int(self.basis.shape[0] - self.basis.shape[1])
+        """Number of these directions."""
+        n_features, n_in_basis = self.basis.shape
+        return int(n_features - n_in_basis)
 
     def outside(self, rows: AnyArray) -> Array:
-        """Return the components of rows in these directions, in feature units."""
+        """Return the components of rows in these directions, in ``units``."""
         centered = (rows - self.origin) / self.units
-        return np.asarray(centered - (centered @ self.basis) @ self.basis.T)
+        along_basis = (centered @ self.basis) @ self.basis.T
+        return np.asarray(centered - along_basis)
 
     def covariance(self, frame: Frame) -> Array:
         """Return the covariance (d, d) of these directions, in frame coordinates."""
         # The variance times I - basis basis', the projection on these directions.
         covariance = -self.variance * (self.basis @ self.basis.T)
-        covariance[np.diag_indices(len(covariance))] += self.variance
+        diagonal = np.diag_indices(len(covariance))
+        covariance[diagonal] += self.variance
         units = self.units / frame.scale
         return np.asarray(covariance * units[:, None] * units)
 
@@ -52,7 +56,8 @@ class Complement:
         """Return the diagonal (d,) of ``covariance``."""
         units = self.units / frame.scale
         shares_of_basis = (self.basis**2).sum(axis=1)
-        return np.asarray(self.variance * (1 - shares_of_basis) * units**2)
+        variances_in_units = self.variance * (1 - shares_of_basis)
+        return np.asarray(variances_in_units * units**2)
 
 
 @dataclass(frozen=True)
@@ -119,8 +124,10 @@ class Gaussians:
         Both u and mu are taken about the center.
         """
         coef = self.projection.T @ self.class_points.T
-        intercept = self.log_priors - (self.class_points**2).sum(axis=1) / 2
-        return LinearRule(coef, intercept - self.center @ coef, is_soft)
+        squared_points = (self.class_points**2).sum(axis=1)
+        about_center = self.log_priors - squared_points / 2
+        intercept = about_center - self.center @ coef
+        return LinearRule(coef, intercept, is_soft)
 
     @property
     def linear_scores(self) -> tuple[Array, Array]:
@@ -130,29 +137,34 @@ class Gaussians:
         ``score_rule``, which are about the center, by a term common to all classes.
         Where zero is too far away to square the distance, ``score_rule`` is returned.
         """
-        zero = -self.frame.origin / self.frame.scale
-        from_zero = self.class_points + (self.center - zero) @ self.projection.T
-        if not np.abs(from_zero).max(initial=0.0) < _MAX_DISTANCE_FROM_ZERO:
-            rule = self.score_rule().folded(self.frame)
+        frame = self.frame
+        zero = -frame.origin / frame.scale
+        # Class means relative to zero, in standardized coordinates.
+        center_from_zero = (self.center - zero) @ self.projection.T
+        from_zero = self.class_points + center_from_zero
+        largest = np.abs(from_zero).max(initial=0.0)
+        if not largest < _MAX_DISTANCE_FROM_ZERO:
+            rule = self.score_rule().folded(frame)
             return rule.coef.T.copy(), rule.intercept
         # With projection' projection = Sigma^-1, these rows are Sigma^-1 mu_k.
-        coef = from_zero @ self.projection / self.frame.scale
-        intercept = self.log_priors - (from_zero**2).sum(axis=1) / 2
-        if self.complement is not None:
+        coef = from_zero @ self.projection / frame.scale
+        squared_distances = (from_zero**2).sum(axis=1)
+        intercept = self.log_priors - squared_distances / 2
+        complement = self.complement
+        if complement is not None:
             # Zero may lie outside the basis.
-            units = self.complement.units
-            variance = self.complement.variance
             zero_row = np.zeros((1, len(zero)))
-            offset = self.complement.outside(zero_row)[0]
-            coef = coef - offset / (units * variance)
-            intercept = intercept - offset @ offset / (2 * variance)
+            offset = complement.outside(zero_row)[0]
+            coef = coef - offset / (complement.units * complement.variance)
+            intercept = intercept - offset @ offset / (2 * complement.variance)
         return coef, intercept
 
     def log_joint(self, rows: AnyArray) -> Array:
         """Return the log of prior times density of rows in every class, (n, K)."""
         # With the class point c, |s - c|^2 = |s|^2 - 2 s'c + |c|^2: the first term is
         # the same for all classes.
-        s = (self.frame.apply(rows) - self.center) @ self.projection.T
+        centered = self.frame.apply(rows) - self.center
+        s = centered @ self.projection.T
         squared_points = (self.class_points**2).sum(axis=1)
         scores = s @ self.class_points.T - squared_points / 2
         constant = -(self.rank * LOG_2PI + self.log_det) / 2
@@ -162,7 +174,8 @@ class Gaussians:
             distances = (s**2).sum(axis=1)
         if self.complement is not None:
             outside = self.complement.outside(rows)
-            distances = distances + (outside**2).sum(axis=1) / self.complement.variance
+            squares_outside = (outside**2).sum(axis=1)
+            distances = distances + squares_outside / self.complement.variance
         return np.asarray(scores - distances[:, None] / 2)
 
     def discriminants(self, n_components: int) -> Array:
@@ -179,11 +192,13 @@ class Gaussians:
         # between' between is the covariance between the classes, and the covariance
         # within them is I: its eigenvectors are the directions.
         between = np.sqrt(weights)[:, None] * centered
-        axes = scipy.linalg.svd(between, full_matrices=False)[2][:n_components]
+        _, _, all_axes = scipy.linalg.svd(between, full_matrices=False)
+        axes = all_axes[:n_components]
 
         # The sign of a singular vector is arbitrary: let the class farthest from the
         # first one lie on the positive side.
-        positions = (self.class_points - self.class_points[0]) @ axes.T
+        from_first = self.class_points - self.class_points[0]
+        positions = from_first @ axes.T
         farthest = np.abs(positions).argmax(axis=0)
         is_turned = positions[farthest, np.arange(len(axes))] < 0
         signs = np.where(is_turned, -1.0, 1.0)
@@ -211,11 +226,13 @@ def gaussians(
     # half half' is the covariance in frame coordinates.
     half = whitening.inverse @ root
     log_det_of_root = float(np.log(np.diag(root)).sum())
+    if log_priors is None:
+        log_priors = np.log(class_weights)
     return Gaussians(
         frame=frame,
         center=whitening.mean,
         class_weights=class_weights,
-        log_priors=np.log(class_weights) if log_priors is None else log_priors,
+        log_priors=log_priors,
         means=means @ whitening.inverse.T + whitening.mean,
         covariance=half @ half.T,
         projection=inverse_root @ whitening.transform,
@@ -237,9 +254,12 @@ def _floored_root(covariance: Array, floor: float) -> tuple[Array, Array, bool]:
         return cholesky.lower, cholesky.inverse, False
     eigenvalues, vectors = scipy.linalg.eigh(covariance)
     half = vectors * np.sqrt(np.maximum(eigenvalues, floor))
-    # With half' = Q R, half half' is R'R. Signs are chosen so that the diagonal, whose
-    # logarithms are summed, is positive.
-    root = scipy.linalg.qr(half.T, mode="r")[0].T
-    root = root * np.where(np.diag(root) < 0, -1.0, 1.0)
+    # With half' = Q R, half half' is R'R.
+    (upper,) = scipy.linalg.qr(half.T, mode="r")
+    root = upper.T
+    # The logarithms of the diagonal are summed: make it positive.
+    signs = np.where(np.diag(root) < 0, -1.0, 1.0)
+    root = root * signs
     inverse = scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True)
-    return root, np.asarray(inverse), bool(eigenvalues[0] <= floor)
+    is_floored = bool(eigenvalues[0] <= floor)
+    return root, np.asarray(inverse), is_floored

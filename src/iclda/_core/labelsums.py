@@ -103,8 +103,10 @@ class LinearRule:
             second = lead
         else:
             log_sums = np.maximum(lead[0], 0)
-            second = (lead < -self.tie).astype(np.float64)
-        return np.concatenate([1 - second, second]), log_sums
+            is_second = lead < -self.tie
+            second = is_second.astype(np.float64)
+        shares = np.concatenate([1 - second, second])
+        return shares, log_sums
 
     def completed(self, sums: LabelSums) -> LabelSums:
         """Add the scores of the second class, which leads leave out of log-sum-exp."""
@@ -113,8 +115,9 @@ class LinearRule:
         # Scores are affine: their sum over rows needs the sum of the rows only.
         sum_of_rows = sums.sums.sum(axis=0)
         weight = sums.counts.sum()
-        second = self.coef[:, 1] @ sum_of_rows + self.intercept[1] * weight
-        return replace(sums, log_sum=sums.log_sum + float(second))
+        left_out = self.coef[:, 1] @ sum_of_rows + self.intercept[1] * weight
+        log_sum = sums.log_sum + float(left_out)
+        return replace(sums, log_sum=log_sum)
 
     def knowing(self, total: SumsFromZero | None) -> Rule:
         """Return an equivalent rule with less work if the sum of all rows is known."""
@@ -126,11 +129,13 @@ class LinearRule:
     def folded(self, frame: Frame) -> LinearRule:
         """Return the equivalent rule for rows in the user's units."""
         coef = self.coef / frame.scale[:, None]
-        return replace(self, coef=coef, intercept=self.intercept - frame.origin @ coef)
+        intercept = self.intercept - frame.origin @ coef
+        return replace(self, coef=coef, intercept=intercept)
 
     def moved(self, offset: Array) -> LinearRule:
         """Return the equivalent rule for rows from which an offset was subtracted."""
-        return replace(self, intercept=self.intercept + offset @ self.coef)
+        intercept = self.intercept + offset @ self.coef
+        return replace(self, intercept=intercept)
 
     def tied_at_rounding(self, offset: Array | float = 0.0) -> LinearRule:
         """Return the rule with a tie so wide that rounding does not change labels.
@@ -174,14 +179,16 @@ def lexicographic_shares(
     first: Any, second: Any, margin: float, xp: Any = np, axis: int = 0
 ) -> Any:
     """Return shares of the classes along an axis, by scores of a lexicographic rule."""
-    is_tied = first >= xp.max(first, axis=axis, keepdims=True) - margin
+    largest = xp.max(first, axis=axis, keepdims=True)
+    is_tied = first >= largest - margin
     return tied_shares(second, is_tied, xp, axis)
 
 
 def tied_shares(scores: Any, is_tied: Any, xp: Any = np, axis: int = 0) -> Any:
     """Return the softmax over the classes that tie, along an axis; others get 0."""
     scores = xp.where(is_tied, scores, -xp.inf)
-    shares = xp.exp(scores - xp.max(scores, axis=axis, keepdims=True))
+    largest = xp.max(scores, axis=axis, keepdims=True)
+    shares = xp.exp(scores - largest)
     return shares / xp.sum(shares, axis=axis, keepdims=True)
 
 
@@ -250,7 +257,8 @@ class SecondOfTwo(AllButFirst):
         """Return the shares (1, n) in the second class."""
         lead = self.rule.lead_of_first(rows)
         if not self.rule.is_soft:
-            return (lead < -self.rule.tie).astype(np.float64), None
+            is_second = lead < -self.rule.tie
+            return is_second.astype(np.float64), None
         # The shares are written over the leads.
         log_sums = soft_second_of_two(lead[0], out=lead[0])
         return lead, log_sums
@@ -273,7 +281,8 @@ def _linear(
     if n_scores == 1:
         np.dot(rows, coef[:, 0], out=out[0])
     elif n_scores <= _MAX_SCORES_BY_ROWS:
-        np.add(np.dot(rows, coef).T, intercept[:, None], out=out)
+        by_row = np.dot(rows, coef)
+        np.add(by_row.T, intercept[:, None], out=out)
         return out
     else:
         np.dot(coef.T, rows.T, out=out)
@@ -284,7 +293,8 @@ def _linear(
 def fold(rule: Rule, frame: Frame) -> tuple[Rule, bool]:
     """Express a rule in the user's units if that loses no digits.
 
-    Also return whether it was.
+    Return the rule, and whether it is in the user's units now. Ties are as wide as
+    rounding.
     """
     if not isinstance(rule, LinearRule):
         return rule, False
@@ -293,7 +303,8 @@ def fold(rule: Rule, frame: Frame) -> tuple[Rule, bool]:
     # The rule will be applied to rows that still have their origin, which is of this
     # size in the frame.
     offset = np.abs(frame.origin / frame.scale)
-    return rule.tied_at_rounding(offset).folded(frame), True
+    tied = rule.tied_at_rounding(offset)
+    return tied.folded(frame), True
 
 
 def label(
@@ -306,8 +317,10 @@ def label(
     """
     largest = scores.max(axis=-2)
     if not is_soft:
-        is_best = scores >= (largest - tie)[..., None, :]
-        if np.count_nonzero(is_best) > largest.size:
+        smallest_best = largest - tie
+        is_best = scores >= smallest_best[..., None, :]
+        has_ties = np.count_nonzero(is_best) > largest.size
+        if has_ties:
             # Of classes that tie for a row, the first gets it.
             is_best &= is_best.cumsum(axis=-2) == 1
         return is_best.astype(np.float64), largest
@@ -316,18 +329,23 @@ def label(
     np.maximum(shares, -_MAX_LEAD, out=shares)
     np.exp(shares, out=shares)
     total = shares.sum(axis=-2)
-    shares *= (1 / total)[..., None, :]
-    return shares, largest + np.log(total)
+    inverse_total = 1 / total
+    shares *= inverse_total[..., None, :]
+    log_sums = largest + np.log(total)
+    return shares, log_sums
 
 
 def soften(scores: Array) -> Array:
     """Return the softmax over the classes of scores (..., K, n)."""
-    return label(scores, is_soft=True)[0]
+    shares, _ = label(scores, is_soft=True)
+    return shares
 
 
 def second_of_two(lead: Array, out: Array | None = None) -> Array:
     """Return the soft share of the second of two classes, by the lead of the first."""
-    share = _odds(lead, np.empty(lead.shape) if out is None else out)
+    if out is None:
+        out = np.empty(lead.shape)
+    share = _odds(lead, out)
     share += 1
     return np.reciprocal(share, out=share)
 
@@ -338,8 +356,8 @@ def soft_second_of_two(lead: Array, out: Array) -> Array:
     Return log-sum-exp of both scores less the second one.
     """
     # Where leads are cut, log-sum-exp is the lead itself.
-    is_cut = np.maximum.reduce(lead, axis=None, initial=0) > _MAX_LEAD
-    uncut_lead = lead.copy() if is_cut else None
+    largest = np.maximum.reduce(lead, axis=None, initial=0)
+    uncut_lead = lead.copy() if largest > _MAX_LEAD else None
     _odds(lead, out)
     out += 1
     log_sums = np.asarray(np.log(out))
@@ -426,14 +444,18 @@ def scaled(sums: LabelSums, factor: float) -> LabelSums:
         scatter = scatter * factor
     near = sums.near
     if near is not None:
-        near = with_weights(near[:, 1:], near[:, 0] * factor)
+        weights = near[:, 0] * factor
+        near = with_weights(near[:, 1:], weights)
     return LabelSums(
         sums.counts * factor, sums.sums * factor, sums.log_sum * factor, scatter, near
     )
 
 
 def no_label_sums(n_classes: int, n_features: int) -> LabelSums:
-    return LabelSums(np.zeros(n_classes), np.zeros((n_classes, n_features)), 0.0)
+    """Return the label sums of no rows."""
+    counts = np.zeros(n_classes)
+    sums = np.zeros((n_classes, n_features))
+    return LabelSums(counts, sums, log_sum=0.0)
 
 
 def complete_sums(rule: Rule, sums: LabelSums) -> LabelSums:
@@ -457,7 +479,9 @@ class Tally:
         self._sums = np.zeros((n_summed, n_features))
         self._log_sum = 0.0
         self._centers = centers
-        self._scatter = None if centers is None else np.zeros((n_features, n_features))
+        self._scatter: Array | None = None
+        if centers is not None:
+            self._scatter = np.zeros((n_features, n_features))
 
     def add(
         self,
@@ -472,15 +496,12 @@ class Tally:
         """
         shares, log_sums = self._rule.shares(rows, index)
         # All classes, or all but the first.
-        summed = shares[-len(self._counts) :]
+        n_summed = len(self._counts)
+        summed = shares[-n_summed:]
         if weights is not None:
             summed = summed * weights
         if log_sums is not None:
-            if weights is None:
-                log_sum = np.add.reduce(log_sums)
-            else:
-                log_sum = np.dot(weights, log_sums)
-            self._log_sum += float(log_sum)
+            self._log_sum += _weighted_sum(log_sums, weights)
         self._counts += np.add.reduce(summed, axis=1)
         self._sums += np.dot(summed, used)
         if self._scatter is not None and self._centers is not None:
@@ -491,23 +512,39 @@ class Tally:
         return LabelSums(self._counts, self._sums, self._log_sum, self._scatter)
 
 
+def _weighted_sum(values: Array, weights: Array | None) -> float:
+    """Return the weighted sum over rows; without weights each row counts once."""
+    if weights is None:
+        return float(np.add.reduce(values))
+    return float(np.dot(weights, values))
+
+
 def _scatter_about(rows: AnyArray, shares: Array, centers: Array) -> Array:
-    """Return the scatter (d, d) of rows about the centers of their classes."""
+    """Return the scatter (d, d) of rows about the centers of their classes.
+
+    ``shares`` (K, n) are those of the rows, times their weights.
+    """
     has_many_classes = len(centers) > _MANY_CLASSES
     if has_many_classes and (np.count_nonzero(shares, axis=0) <= 1).all():
         # Hard labels take one product for all classes. With a thousand classes, one
         # product for each would take seconds.
-        deviations = rows - centers[shares.argmax(axis=0)]
-        roots = np.sqrt(shares.sum(axis=0))[:, None]
-        deviations = deviations * roots
-        return np.asarray(deviations.T @ deviations)
-    scatter = np.zeros((rows.shape[1], rows.shape[1]))
-    for share, center in zip(shares, centers, strict=True):
-        is_member = share > 0
-        roots = np.sqrt(share[is_member])[:, None]
-        deviations = (rows[is_member] - center) * roots
-        scatter += deviations.T @ deviations
+        codes = shares.argmax(axis=0)
+        weights = shares.sum(axis=0)
+        return _scatter_of(rows - centers[codes], weights)
+    n_features = rows.shape[1]
+    scatter = np.zeros((n_features, n_features))
+    for shares_of_class, center in zip(shares, centers, strict=True):
+        is_member = shares_of_class > 0
+        deviations = rows[is_member] - center
+        scatter += _scatter_of(deviations, shares_of_class[is_member])
     return scatter
+
+
+def _scatter_of(deviations: Array, weights: Array) -> Array:
+    """Return the weighted sum (d, d) of the outer squares of deviations."""
+    # Each weight enters the product twice, by its root.
+    scaled = deviations * np.sqrt(weights)[:, None]
+    return np.asarray(scaled.T @ scaled)
 
 
 def unfolded(sums: LabelSums, frame: Frame) -> LabelSums:
@@ -516,19 +553,22 @@ def unfolded(sums: LabelSums, frame: Frame) -> LabelSums:
     in_frame = (sums.sums - sums.counts[:, None] * frame.origin) / frame.scale
     near = sums.near
     if near is not None:
+        weights = near[:, 0]
         u = frame.apply(near[:, 1:])
-        near = with_weights(u, near[:, 0])
+        near = with_weights(u, weights)
     return replace(sums, sums=in_frame, near=near)
 
 
 def within_scatter(about_centers: LabelSums, centers: Array) -> tuple[Array, Array]:
     """Return class means and scatter about them, from scatter about nearby centers."""
     assert about_centers.scatter is not None
-    counts = about_centers.counts
+    counts = about_centers.counts[:, None]
     # A class without rows keeps its center as its mean.
-    divisor = np.where(counts > 0, counts, 1.0)[:, None]
-    means = np.where(counts[:, None] > 0, about_centers.sums / divisor, centers)
+    has_rows = counts > 0
+    divisors = np.where(has_rows, counts, 1.0)
+    means = np.where(has_rows, about_centers.sums / divisors, centers)
     # The scatter about a mean is that about any other center less the square of the
     # shift between them.
-    shift = (means - centers) * np.sqrt(counts)[:, None]
-    return means, about_centers.scatter - shift.T @ shift
+    shift = (means - centers) * np.sqrt(counts)
+    scatter = about_centers.scatter - shift.T @ shift
+    return means, scatter

@@ -115,22 +115,27 @@ class LabeledLikelihood(Objective):
         return np.where(is_floored, -np.inf, value)
 
     def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
-        two_classes = self._two_classes
-        if two_classes is not None:
-            # A single point and a small stack take plain floats, above the floor.
-            if point.ndim == 2 and smallest_eigenvalue(point) > FLOOR:
-                return two_classes.value_and_gradient(point)
-            if point.ndim == 3 and 0 < len(point) <= _MAX_POINTS_ONE_BY_ONE:
-                pairs = [self.value_and_gradient(each) for each in point]
-                values = np.array([value for value, _ in pairs])
-                return values, np.array([gradient for _, gradient in pairs])
+        if self._two_classes is not None:
+            return self._value_and_gradient_of_two(self._two_classes, point)
         is_floored, lifted = _above_floor(point)
-        if two_classes is None:
-            terms = _Terms(self, lifted)
-            value = terms.value()
-            gradient = terms.gradient()
-        else:
-            value, gradient = two_classes.value_and_gradient(lifted)
+        terms = _Terms(self, lifted)
+        value = np.where(is_floored, -np.inf, terms.value())
+        return value, terms.gradient()
+
+    def _value_and_gradient_of_two(
+        self, two_classes: _TwoClasses, point: Array
+    ) -> tuple[Any, Array]:
+        """Evaluate two classes, in plain floats where that is faster."""
+        is_small_stack = point.ndim == 3 and 0 < len(point) <= _MAX_POINTS_ONE_BY_ONE
+        if is_small_stack:
+            pairs = [self._value_and_gradient_of_two(two_classes, one) for one in point]
+            values = np.array([value for value, _ in pairs])
+            gradients = np.array([gradient for _, gradient in pairs])
+            return values, gradients
+        if point.ndim == 2 and smallest_eigenvalue(point) > FLOOR:
+            return two_classes.value_and_gradient(point)
+        is_floored, lifted = _above_floor(point)
+        value, gradient = two_classes.value_and_gradient(lifted)
         return np.where(is_floored, -np.inf, value), gradient
 
     def hessian_product(self, point: Array) -> Callable[[Array], Array]:
@@ -168,8 +173,10 @@ class _Terms:
         self.deviation_sums = labeled.counts[:, None] * self.deviations
         self.weighted_means = precision_weighted_means(point)
         # S = W + sum_k n_k (zbar_k - mu_k) (zbar_k - mu_k)'
-        self.scatter_products = self.weighted_means.rows @ labeled.within + _chain(
-            self.weighted_means.rows, self.deviation_sums.mT, self.deviations
+        rows = self.weighted_means.rows
+        within_products = rows @ labeled.within
+        self.scatter_products = within_products + _product_of_three(
+            rows, self.deviation_sums.mT, self.deviations
         )
 
     def value(self) -> Array:
@@ -185,15 +192,14 @@ class _Terms:
         trace = trace + np.einsum("...kd,...kd->...", self.b, self.scatter_products)
         rank = self.b.shape[-1]
         log_det = self.weighted_means.log_det + rank * np.log(self.keep)
-        return np.asarray(
-            (labeled.counts * log_priors).sum(axis=-1)
-            + labeled.weight * (labeled.constant - log_det / 2)
-            - trace / (2 * self.keep)
-        )
+        prior_terms = (labeled.counts * log_priors).sum(axis=-1)
+        det_terms = labeled.weight * (labeled.constant - log_det / 2)
+        return np.asarray(prior_terms + det_terms - trace / (2 * self.keep))
 
     def _solve(self, rows: Array) -> Array:
         """Apply M^-1 = I + B (D - B'B)^-1 B' to rows."""
-        return np.asarray(rows + _chain(rows, self.b.mT, self.weighted_means.rows))
+        change = _product_of_three(rows, self.b.mT, self.weighted_means.rows)
+        return np.asarray(rows + change)
 
     @cached_property
     def _e_and_g_mu(self) -> tuple[Array, Array]:
@@ -256,9 +262,9 @@ class _Terms:
         )
 
         dscatter_products = dv @ labeled.within
-        dscatter_products += _chain(dv, u.T, self.deviations)
-        dscatter_products += _chain(v, du.mT, self.deviations)
-        dscatter_products -= _chain(v, u.T, dmu)
+        dscatter_products += _product_of_three(dv, u.T, self.deviations)
+        dscatter_products += _product_of_three(v, du.mT, self.deviations)
+        dscatter_products -= _product_of_three(v, u.T, dmu)
 
         de = self._change_of_solved(u, du, db, dv) / self.keep
         dg_mu = self._change_of_solved(self.scatter_products, dscatter_products, db, dv)
@@ -287,8 +293,10 @@ class _Terms:
         """
         b = self.b
         v = self.weighted_means.rows
-        change = _chain(drows, b.T, v) + _chain(rows, b.T, dv)
-        return np.asarray(drows + change + _chain(rows, db.mT, v))
+        by_rows = _product_of_three(drows, b.T, v)
+        by_v = _product_of_three(rows, b.T, dv)
+        by_b = _product_of_three(rows, db.mT, v)
+        return np.asarray(drows + (by_rows + by_v) + by_b)
 
 
 class _Slopes(NamedTuple):
@@ -324,10 +332,13 @@ class _TwoClasses:
         self._keep = 1 - labeled.shrinkage
         self._has_free_priors = labeled.log_priors is None
         # Sum of the squared lengths of the labeled rows: the trace of S for b = 0.
-        squares = labeled.counts @ (labeled.means**2).sum(axis=1)
-        self._trace_about_zero = float(np.trace(labeled.within) + squares)
-        log_det = labeled.means.shape[1] * np.log(self._keep)
-        self._constant = labeled.weight * (labeled.constant - float(log_det) / 2)
+        squared_lengths = (labeled.means**2).sum(axis=1)
+        squares_of_means = labeled.counts @ squared_lengths
+        self._trace_about_zero = float(np.trace(labeled.within) + squares_of_means)
+        # Shrinkage multiplies the determinant of the covariance.
+        rank = labeled.means.shape[1]
+        log_det = float(rank * np.log(self._keep))
+        self._constant = labeled.weight * (labeled.constant - log_det / 2)
         if labeled.log_priors is not None:
             self._constant += float(labeled.counts @ labeled.log_priors)
 
@@ -371,8 +382,9 @@ class _TwoClasses:
         gradient = np.zeros(points.shape)
         gradient[..., 0, 0] = slopes.by_r
         # b'b and b'W b are quadratic in b, hence the factors 2.
+        b = points[..., 0, 1:]
         by_b = gradient[..., 0, 1:]
-        by_b += (2 * slopes.by_square)[..., None] * points[..., 0, 1:]
+        by_b += (2 * slopes.by_square)[..., None] * b
         by_b += (2 * slopes.by_within_product)[..., None] * within_rows
         by_means = np.stack(
             [slopes.by_first_product, slopes.by_second_product], axis=-1
@@ -386,30 +398,26 @@ class _TwoClasses:
         The rows are the derivatives of the last four numbers by b, but for a factor 2
         in the first and in the last one.
         """
+        r = float(point[0, 0])
         b = point[0, 1:]
         rows = np.empty((4, len(b)))
         rows[0] = b
         rows[1:3] = self._means
         np.dot(b, self._within, out=rows[3])
         products = np.dot(rows, b).tolist()
-        return (float(point[0, 0]), *products), rows
+        return (r, *products), rows
 
     def _numbers_of_stack(self, points: Array) -> tuple[tuple[Array, ...], Array]:
         """Return r, b'b, b'm_1, b'm_2 and b'W b of every point, and the rows W b."""
+        r = points[..., 0, 0]
         b = points[..., 0, 1:]
         within_rows = b @ self._within
         along_means = b @ self._means.T
         square = np.einsum("...d,...d->...", b, b)
-        within_product = np.einsum("...d,...d->...", b, within_rows)
         first_product = along_means[..., 0]
         second_product = along_means[..., 1]
-        numbers = (
-            points[..., 0, 0],
-            square,
-            first_product,
-            second_product,
-            within_product,
-        )
+        within_product = np.einsum("...d,...d->...", b, within_rows)
+        numbers = (r, square, first_product, second_product, within_product)
         return numbers, within_rows
 
     def _value_and_slopes(
@@ -558,32 +566,36 @@ class _TwoClasses:
         return np.asarray(half + half.T)
 
 
-def _chain(rows: Array, columns: Array, other: Array) -> Array:
+def _product_of_three(rows: Array, columns: Array, other: Array) -> Array:
     """Return the product of matrices of K x d, d x K and K x d.
 
-    Of the two products that can be formed first, the smaller one is.
+    The smaller of the products of two of them is formed first.
     """
-    if rows.shape[-2] <= rows.shape[-1]:
+    n_classes, rank = rows.shape[-2:]
+    if n_classes <= rank:
         return np.asarray((rows @ columns) @ other)
     return np.asarray(rows @ (columns @ other))
 
 
 def _above_floor(point: Array) -> tuple[AnyArray, Array]:
     """Return which points are at or below the floor, and all points moved above it."""
+    # NaN counts as floored.
     is_floored = np.logical_not(smallest_eigenvalue(point) > FLOOR)
     if not is_floored.any():
         return is_floored, point
+
+    # 1. Raise class weights: a point outside the attainable set may give a class none.
     lifted = point.copy()
-    # A point outside the attainable set may give a class no weight.
-    lifted[..., 0] = np.maximum(lifted[..., 0], FLOOR)
-    lifted[..., 0] /= lifted[..., 0].sum(axis=-1, keepdims=True)
-    # Shorter class sums raise the smallest eigenvalue to twice the floor: times f, they
-    # turn an eigenvalue 1 - t of M into 1 - f^2 t.
-    eigenvalue = smallest_eigenvalue(lifted)
-    # Points above that keep their class sums.
-    low_eigenvalue = np.minimum(eigenvalue, 2 * FLOOR)
-    shrink = np.sqrt((1 - 2 * FLOOR) / (1 - low_eigenvalue))
-    lifted[..., 1:] *= shrink[..., None, None]
+    r = lifted[..., 0]
+    np.maximum(r, FLOOR, out=r)
+    r /= r.sum(axis=-1, keepdims=True)
+
+    # 2. Shorten class sums until the smallest eigenvalue is twice the floor: times f,
+    # they turn an eigenvalue 1 - t of M into 1 - f^2 t. Points whose smallest
+    # eigenvalue is larger keep their class sums, f = 1.
+    low_eigenvalue = np.minimum(smallest_eigenvalue(lifted), 2 * FLOOR)
+    factor = np.sqrt((1 - 2 * FLOOR) / (1 - low_eigenvalue))
+    lifted[..., 1:] *= factor[..., None, None]
     return is_floored, lifted
 
 
@@ -614,7 +626,7 @@ def precision_weighted_means(
     r = point[..., 0]
     b = point[..., 1:]
     n_classes, rank = b.shape[-2:]
-    if _is_one_point_of_two(r):
+    if _is_one_point_of_two_classes(r):
         return _precision_weighted_means_of_two(r, b)
     if n_classes > 1 + rank:
         # M itself is smaller than D - B'B.
@@ -633,9 +645,8 @@ def precision_weighted_means(
         if is_for_newton:
             inverse = (inverse + inverse.mT) / 2
         rows = inverse @ b
-    return PrecisionWeightedMeans(
-        rows, np.einsum("...kd,...kd->...k", rows, b), log_det
-    )
+    along = np.einsum("...kd,...kd->...k", rows, b)
+    return PrecisionWeightedMeans(rows, along, log_det)
 
 
 def _precision_weighted_means_of_two(r: Array, b: Array) -> PrecisionWeightedMeans:
@@ -650,19 +661,23 @@ def _precision_weighted_means_of_two(r: Array, b: Array) -> PrecisionWeightedMea
     # difference is, too.
     det_shares = first * second
     det_core = det_shares - square
-    first_slope = second / det_core
-    second_slope = first / det_core
-    rows = np.multiply.outer([first_slope, -second_slope], b[0])
-    along = np.array([first_slope * square, second_slope * square])
-    return PrecisionWeightedMeans(rows, along, np.log(det_core / det_shares))
+    # b_1 times these numbers are the rows.
+    first_factor = second / det_core
+    second_factor = first / det_core
+    rows = np.multiply.outer([first_factor, -second_factor], b[0])
+    along = np.array([first_factor * square, second_factor * square])
+    log_det = np.log(det_core / det_shares)
+    return PrecisionWeightedMeans(rows, along, log_det)
 
 
 def _log_det(covariance: Array) -> Any:
     """Return the log determinant of a positive definite matrix or of a stack."""
     if covariance.ndim == 2 and len(covariance) > _MAX_EIGENVALUE_ROWS:
         cholesky = np.linalg.cholesky(covariance)
-        return 2 * np.log(cholesky.diagonal()).sum()
-    return np.linalg.slogdet(covariance)[1]
+        log_diagonal = np.log(cholesky.diagonal())
+        return 2 * log_diagonal.sum()
+    _, log_det = np.linalg.slogdet(covariance)
+    return log_det
 
 
 def change_of_precision_weighted_means(
@@ -681,14 +696,15 @@ def change_of_precision_weighted_means(
     dr = direction[..., :1]
     db = direction[..., 1:]
     rows = weighted_means.rows
-    change = db - dr * rows + _chain(db, b.T, rows)
-    change += _chain(b, db.mT, rows)
+    # The parenthesis that P is applied to.
+    change = db - dr * rows + _product_of_three(db, b.T, rows)
+    change += _product_of_three(b, db.mT, rows)
     # The second term of P, times D.
-    correction = _chain(rows * r[:, None], b.T / r, change)
+    correction = _product_of_three(rows * r[:, None], b.T / r, change)
     return np.asarray((change + correction) / r[:, None])
 
 
-def _is_one_point_of_two(r: Array) -> bool:
+def _is_one_point_of_two_classes(r: Array) -> bool:
     """Return whether class weights are those of one point of two classes.
 
     The formulas of such a point are evaluated in plain floats, which is faster.
@@ -700,13 +716,14 @@ def smallest_eigenvalue(point: Array) -> Any:
     """Return the smallest eigenvalue of M, minus infinity if a class has no weight."""
     r = point[..., 0]
     b = point[..., 1:]
-    if _is_one_point_of_two(r):
+    if _is_one_point_of_two_classes(r):
         return _smallest_eigenvalue_of_two(r, b)
-    if not r.min(initial=1) > 0:
+    has_weight = r > 0
+    if not has_weight.all():
         # Classes without weight get any numbers: the result is not used.
-        have_weights = (r > 0).all(axis=-1)
-        filled = np.where(r[..., None] > 0, point, 1.0)
-        return np.where(have_weights, smallest_eigenvalue(filled), -np.inf)
+        filled = np.where(has_weight[..., None], point, 1.0)
+        have_all_weights = has_weight.all(axis=-1)
+        return np.where(have_all_weights, smallest_eigenvalue(filled), -np.inf)
     if point.shape[-2] == 2:
         # As b_2 = -b_1, B D^-1 B' has one eigenvalue that is not zero.
         first_sum = b[..., 0, :]
@@ -733,22 +750,28 @@ def _between(point: Array) -> Array:
 
     Both have the same eigenvalues other than zero.
     """
+    n_classes, width = point.shape[-2:]
     scaled = point[..., 1:] / np.sqrt(point[..., :1])
-    is_tall = point.shape[-2] > point.shape[-1] > 1
-    return np.asarray(scaled.mT @ scaled if is_tall else scaled @ scaled.mT)
+    if n_classes > width > 1:
+        return np.asarray(scaled.mT @ scaled)
+    return np.asarray(scaled @ scaled.mT)
 
 
 def is_above_floor(point: Array) -> bool:
-    """Whether all classes have weight and all eigenvalues of M are above the floor."""
+    """Return whether all eigenvalues of M are above the floor.
+
+    False if a class has no weight.
+    """
     if min(point.shape) <= _MAX_EIGENVALUE_ROWS:
         return bool(smallest_eigenvalue(point) > FLOOR)
     if not point[:, 0].min() > 0:
         return False
-    # A Cholesky factor costs a tenth of the eigenvalues of a large matrix.
+    # For a large matrix, a Cholesky factor takes a tenth of the time of eigenvalues. It
+    # exists if M less the floor is positive definite.
     between = _between(point)
-    above_floor = (1 - FLOOR) * np.eye(len(between)) - between
+    covariance_less_floor = (1 - FLOOR) * np.eye(len(between)) - between
     try:
-        np.linalg.cholesky(above_floor)
+        np.linalg.cholesky(covariance_less_floor)
     except np.linalg.LinAlgError:
         return False
     return True

@@ -47,7 +47,8 @@ class Moments:
         share = other.weight / weight
         mean = self.mean + shift * share
         between = np.outer(shift, shift) * (self.weight * share)
-        return Moments(weight, mean, self.scatter + other.scatter + between)
+        scatter = self.scatter + other.scatter + between
+        return Moments(weight, mean, scatter)
 
     def scaled(self, factor: float) -> Moments:
         """Return the moments with all weights multiplied by a factor."""
@@ -59,7 +60,10 @@ class Moments:
 
 
 def no_moments(n_features: int) -> Moments:
-    return Moments(0.0, np.zeros(n_features), np.zeros((n_features, n_features)))
+    """Return the moments of no rows."""
+    mean = np.zeros(n_features)
+    scatter = np.zeros((n_features, n_features))
+    return Moments(0.0, mean, scatter)
 
 
 def moments_of_block(u: Array, weights: Array | None) -> Moments:
@@ -74,7 +78,8 @@ def moments_of_block(u: Array, weights: Array | None) -> Moments:
     if weights is not None:
         # Each weight enters the product once, by its root on either side.
         centered *= np.sqrt(weights)[:, None]
-    return Moments(weight, mean, np.dot(centered.T, centered))
+    scatter = np.dot(centered.T, centered)
+    return Moments(weight, mean, scatter)
 
 
 @dataclass(frozen=True)
@@ -103,11 +108,13 @@ class SumsFromZero:
         """
         mean = self.sums / self.weight
         scatter = self.squares - np.outer(self.sums, mean)
-        largest_offset = _MAX_SQUARED_OFFSET * np.diag(scatter)
-        if not np.all(self.weight * mean**2 <= largest_offset):
+        squared_offset = self.weight * mean**2
+        max_squared_offset = _MAX_SQUARED_OFFSET * np.diag(scatter)
+        if not np.all(squared_offset <= max_squared_offset):
             return None
-        scaled = scatter / frame.scale[:, None] / frame.scale
-        return Moments(self.weight, (mean - frame.origin) / frame.scale, scaled)
+        mean_in_frame = (mean - frame.origin) / frame.scale
+        scatter_in_frame = scatter / frame.scale[:, None] / frame.scale
+        return Moments(self.weight, mean_in_frame, scatter_in_frame)
 
 
 def sums_from_zero(rows: Array) -> SumsFromZero:
@@ -123,8 +130,10 @@ def is_near_zero(rows: Array, frame: Frame) -> bool:
     if len(rows) < 2 or not frame.is_foldable:
         return False
     mean = rows.mean(axis=0) / frame.scale
-    variance = ((rows / frame.scale - mean) ** 2).mean(axis=0)
-    return bool(np.all(mean**2 <= _MAX_SQUARED_OFFSET_OF_FIRST_ROWS * variance))
+    deviations = rows / frame.scale - mean
+    variance = (deviations**2).mean(axis=0)
+    max_squared_offset = _MAX_SQUARED_OFFSET_OF_FIRST_ROWS * variance
+    return bool(np.all(mean**2 <= max_squared_offset))
 
 
 @dataclass(frozen=True)
@@ -156,7 +165,8 @@ def factor(matrix: Array, floor: float) -> Factor | None:
     # The inverse of the matrix has trace |inverse|^2, which its largest eigenvalue does
     # not exceed: 1 / trace is a lower bound of the eigenvalues of the matrix.
     flat = inverse.ravel("K")
-    if not 1 / float(flat @ flat) > floor:
+    trace_of_inverse = float(flat @ flat)
+    if not 1 / trace_of_inverse > floor:
         return None
     return Factor(lower, inverse)
 
@@ -189,15 +199,17 @@ class Whitening:
 
     def points(self, u: Array) -> Array:
         """Return rows in whitened coordinates."""
-        return (u - self.mean) @ self.transform.T
+        centered = u - self.mean
+        return centered @ self.transform.T
 
     def class_sums(self, counts: Array, sums: Array) -> Array:
         """Return class weights and class sums of z, from sums in frame coordinates.
 
         The result has the shape (K, 1 + rank).
         """
-        z = (sums - counts[:, None] * self.mean) @ self.transform.T
-        return np.column_stack([counts, z])
+        centered_sums = sums - counts[:, None] * self.mean
+        sums_of_z = centered_sums @ self.transform.T
+        return np.column_stack([counts, sums_of_z])
 
 
 def whiten(moments: Moments, frame: Frame, ridge: Array | None = None) -> Whitening:
@@ -219,12 +231,14 @@ def whiten(moments: Moments, frame: Frame, ridge: Array | None = None) -> Whiten
     vectors = vectors[:, is_kept]
     root = np.sqrt(eigenvalues)
     log_det_of_correlation = float(np.sum(np.log(eigenvalues)))
+    log_volume = _log_volume(vectors, spread, frame)
+    transposed = vectors * inverse_spread[:, None] / root
     return Whitening(
         mean=moments.mean,
-        transform=(vectors * inverse_spread[:, None] / root).T,
+        transform=transposed.T,
         inverse=vectors * spread[:, None] * root,
         basis=vectors,
-        log_det=log_det_of_correlation + _log_volume(vectors, spread, frame),
+        log_det=log_det_of_correlation + log_volume,
     )
 
 
@@ -236,7 +250,8 @@ def safe_whitening(mean: Array, covariance: Array, frame: Frame) -> Whitening | 
     inverse_spread = 1 / spread
     correlation = covariance * inverse_spread[:, None]
     correlation *= inverse_spread
-    cholesky = factor(correlation, len(correlation) * _SAFE_EIGENVALUE_SHARE)
+    safe_eigenvalue = len(correlation) * _SAFE_EIGENVALUE_SHARE
+    cholesky = factor(correlation, safe_eigenvalue)
     if cholesky is None:
         return None
     log_det_of_spread = 2 * float(np.log(spread * frame.scale).sum())
@@ -259,7 +274,8 @@ def _log_volume(vectors: Array, spread: Array, frame: Frame) -> float:
     largest = log_spread.max(initial=0.0)
     scaled = vectors[is_varying] * np.exp(log_spread - largest)[:, None]
     # The triangular factor has the same volume, the product of its diagonal.
-    triangular = scipy.linalg.qr(scaled, mode="r")[0]
+    (triangular,) = scipy.linalg.qr(scaled, mode="r")
     diagonal = np.abs(np.diag(triangular))
     log_diagonal = np.log(np.maximum(diagonal, _TINY))
-    return 2 * float(np.sum(log_diagonal) + largest * vectors.shape[1])
+    rank = vectors.shape[1]
+    return 2 * float(np.sum(log_diagonal) + largest * rank)

@@ -88,7 +88,8 @@ def within_rank(within: Array) -> int:
     """
     if factor(within, WITHIN_TOLERANCE) is not None:
         return len(within)
-    return int(np.sum(np.linalg.eigvalsh(within) > WITHIN_TOLERANCE))
+    eigenvalues = np.linalg.eigvalsh(within)
+    return int(np.sum(eigenvalues > WITHIN_TOLERANCE))
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,10 @@ class LabeledSummary:
     @cached_property
     def moments(self) -> Moments:
         mean = self.counts @ self.means / self.weight
+        # Each weight enters the product twice, by its root.
         shift = (self.means - mean) * np.sqrt(self.counts)[:, None]
-        return Moments(self.weight, mean, self.within + shift.T @ shift)
+        between = shift.T @ shift
+        return Moments(self.weight, mean, self.within + between)
 
 
 class LabeledRows(NamedTuple):
@@ -159,7 +162,8 @@ def summarize_rows(
     means = shares @ u / counts[:, None]
     centered = u - means[codes]
     centered *= np.sqrt(weights)[:, None]
-    return LabeledSummary(counts, means, centered.T @ centered, len(u))
+    within = centered.T @ centered
+    return LabeledSummary(counts, means, within, len(u))
 
 
 Kind = TypeVar("Kind", bound="Problem")
@@ -215,7 +219,8 @@ class Problem:
         classes is what ``is_admissible`` finds.
         """
         n_rows = self.labeled.n_rows + self.unlabeled.n_rows
-        return self.shrinkage == 0 and self.whitening.rank > n_rows - self.n_classes
+        max_rank = n_rows - self.n_classes
+        return self.shrinkage == 0 and self.whitening.rank > max_rank
 
     @property
     def rank(self) -> int:
@@ -232,19 +237,21 @@ class Problem:
     def rounds(self, max_iter: int) -> int:
         """Return ``max_iter``, or fewer rounds for very many classes.
 
-        A fit with so many classes takes minutes.
+        A fit of them takes minutes.
         """
         if self.n_classes <= _MANY_CLASSES:
             return max_iter
         n_shares = self.n_classes * max(1, self.unlabeled.n_rows)
         affordable = int(_MAX_SHARES_OF_FIT / n_shares)
-        return min(max_iter, max(_MIN_ROUNDS_OF_MANY_CLASSES, affordable))
+        allowed = max(_MIN_ROUNDS_OF_MANY_CLASSES, affordable)
+        return min(max_iter, allowed)
 
     @property
     def default_rounds(self) -> int:
         """Rounds that take about ten seconds on two cores, if each reads all rows."""
         n_shares = max(1, self.unlabeled.n_rows) * self.n_classes
-        work = n_shares * (len(self.frame.scale) + _FEATURES_PER_SOFTMAX)
+        work_per_share = len(self.frame.scale) + _FEATURES_PER_SOFTMAX
+        work = n_shares * work_per_share
         if self.proportions is not None:
             work *= _QUOTA_FACTOR
         affordable = _MAX_DEFAULT_WORK / work
@@ -256,7 +263,9 @@ class Problem:
     def moments(self) -> Moments:
         """Weight, mean and scatter of all rows, which do not depend on any labels."""
         unlabeled = self.unlabeled_moments
-        return self.labeled.moments + (unlabeled or self.unlabeled.moments(self.frame))
+        if unlabeled is None:
+            unlabeled = self.unlabeled.moments(self.frame)
+        return self.labeled.moments + unlabeled
 
     @property
     def ridge(self) -> Array | None:
@@ -342,13 +351,15 @@ class Problem:
         whitening = self.whitening
         # With z = transform (u - mean), scores of z are affine in u.
         coef = whitening.transform.T @ scores[:, 1:].T
-        return LinearRule(coef, scores[:, 0] - whitening.mean @ coef, is_soft)
+        intercept = scores[:, 0] - whitening.mean @ coef
+        return LinearRule(coef, intercept, is_soft)
 
     def scores_of(self, rule: LinearRule) -> Array:
         """Turn a rule for the frame into scores (K, 1 + rank) of whitened rows."""
         whitening = self.whitening
         intercept = rule.intercept + whitening.mean @ rule.coef
-        return np.column_stack([intercept, rule.coef.T @ whitening.inverse])
+        slopes = rule.coef.T @ whitening.inverse
+        return np.column_stack([intercept, slopes])
 
     def precision_weighted_means(self, point: Array) -> PrecisionWeightedMeans:
         return precision_weighted_means(point)

@@ -25,10 +25,10 @@ _BIT_SHIFTS = (1, 3, 7)
 # With more classes than this, rows near boundaries are chosen without regard to pairs
 # of classes, a matrix of which would take gigabytes.
 _MANY_CLASSES = 1_000
-# Between two classes that are the best ones of at least this share of the rows, some
-# rows must be returned.
+# A boundary is large if its two classes are the two best ones of this share of the
+# rows: some rows near it must be returned.
 _LARGE_BOUNDARY_SHARE = 0.05
-# A row is near a class with this share, relative to that of all but its largest class.
+# A row is near a class that has this share of what its best class leaves to the others.
 _FAINT_SHARE = 1e-3
 
 
@@ -94,9 +94,12 @@ def differing_share(
     # Arrays (d, K, K) and (K, K), flattened to the pairs.
     coef = first.coef[:, :, None] + second.coef[:, None, :]
     intercept = first.intercept[:, None] + second.intercept
-    rule = LinearRule(coef.reshape(n_features, -1), intercept.ravel(), is_soft=False)
-    pairs = rows.label_sums(rule, frame)
-    shares = pairs.counts.reshape(n_classes, n_classes) / pairs.counts.sum()
+    flat_coef = coef.reshape(n_features, -1)
+    rule = LinearRule(flat_coef, intercept.ravel(), is_soft=False)
+    pair_sums = rows.label_sums(rule, frame)
+    counts = pair_sums.counts.reshape(n_classes, n_classes)
+    shares = counts / counts.sum()
+    # Rows on the diagonal have the same best class under both rules.
     return float(shares.sum() - np.trace(shares))
 
 
@@ -106,17 +109,20 @@ def near_boundary(shares: Array) -> AnyArray:
     Shares are (K, n), or (1, n) for two classes.
     """
     if len(shares) == 1:
-        return np.flatnonzero(shares[0] * (1 - shares[0]) > HARD)
-    return np.flatnonzero(shares.max(axis=0) < 1 - HARD)
+        share = shares[0]
+        is_soft = share * (1 - share) > HARD
+    else:
+        is_soft = shares.max(axis=0) < 1 - HARD
+    return np.flatnonzero(is_soft)
 
 
 def scrambled(index: AnyArray) -> AnyArray:
-    """Mix the bits of indices so that 2^k divides one of every 2^k results.
+    """Scramble indices, so that rows can be chosen by divisibility but irregularly.
 
-    The indices of these results are at no fixed distance, because rows often alternate
-    in the order of a table, and every second one is of the same kind. Bits are changed
-    by higher ones only: within each group of 2^k rows, the lowest k bits take all
-    values.
+    Of every 2^k consecutive indices one is scrambled to a multiple of 2^k, at no fixed
+    distance from the next one: in many tables every second row is of the same kind.
+    Bits are changed by higher ones only. Within each group of 2^k rows, the lowest k
+    bits therefore take all values.
     """
     mixed = np.asarray(index)
     for shift in _BIT_SHIFTS:
@@ -132,12 +138,14 @@ def one_of_each(every: int, start: int, stop: int) -> AnyArray:
     firsts = np.arange(start, stop, every)
     # The lowest bits that the first index of each group is scrambled to, unscrambled
     # again, say how far from it the multiple is.
-    lowest = scrambled(firsts) & (every - 1)
-    for shift in reversed(_BIT_SHIFTS):
+    distances = scrambled(firsts) & (every - 1)
+    for bit_shift in reversed(_BIT_SHIFTS):
+        # The inverse of x ^ (x >> s) is the same with s, 2 s, 4 s and so on.
+        shift = bit_shift
         while shift < every.bit_length():
-            lowest = lowest ^ (lowest >> shift)
+            distances = distances ^ (distances >> shift)
             shift *= 2
-    chosen = firsts + lowest
+    chosen = firsts + distances
     return chosen[chosen < stop]
 
 
@@ -158,24 +166,34 @@ class Near:
 
     @property
     def smallest(self) -> int:
+        """The smallest number that a row stands for."""
         return int(self.every.min())
 
     def softened(self, rule: LinearRule) -> LinearRule:
+        """Return the rule whose soft labels say which rows are near boundaries."""
         coef = rule.coef / self.softening
-        return LinearRule(coef, rule.intercept / self.softening, is_soft=True)
+        intercept = rule.intercept / self.softening
+        return LinearRule(coef, intercept, is_soft=True)
 
     def rows(self, shares: Array, index: AnyArray) -> tuple[AnyArray, AnyArray]:
         """Return the positions of the chosen rows, and how many each stands for."""
         # The choice depends on the index among all rows alone: it is the same however
         # the rows are divided into parts.
         mixed = scrambled(index + self.begin)
-        if self.smallest > 1:
-            near = np.flatnonzero(mixed & (self.smallest - 1) == 0)
-            near = near[near_boundary(shares[:, near])]
+
+        # 1. Find the rows near boundaries. All that can be chosen are multiples of the
+        # smallest number: only these are looked at.
+        smallest = self.smallest
+        if smallest > 1:
+            is_multiple = mixed & (smallest - 1) == 0
+            looked_at = np.flatnonzero(is_multiple)
+            near = looked_at[near_boundary(shares[:, looked_at])]
         else:
             near = near_boundary(shares)
-        if self.smallest == self.every.max():
-            return near, np.full(len(near), self.smallest)
+        if smallest == self.every.max():
+            return near, np.full(len(near), smallest)
+
+        # 2. Choose among them by the boundary that each is near.
         if len(near) < shares.shape[1]:
             shares = shares[:, near]
         counts = multiplicities(shares, self.every)
@@ -184,9 +202,11 @@ class Near:
 
 
 def _near_classes(shares: Any, xp: Any = np) -> tuple[Any, Any]:
-    """Return the largest class of every row, and the classes (K, n) it is near."""
-    rest = 1 - xp.max(shares, axis=0, keepdims=True)
-    return xp.argmax(shares, axis=0), shares >= _FAINT_SHARE * rest
+    """Return the best class of every row, and which classes (K, n) it is near."""
+    best = xp.argmax(shares, axis=0)
+    left_to_others = 1 - xp.max(shares, axis=0, keepdims=True)
+    is_near = shares >= _FAINT_SHARE * left_to_others
+    return best, is_near
 
 
 def multiplicities(shares: Any, every: Any, xp: Any = np) -> Any:
@@ -207,23 +227,30 @@ def choose_near(scores: Array, n_all: int, min_rows: int, max_rows: int) -> Near
     ``scores`` (K, n) are those of a sample. Boundaries with few rows keep all of them.
     """
     n_classes, n_held = scores.shape
-    # What is near in the sample predicts what is near among all rows.
+    # 1. See which rows of the sample are near: they predict those among all rows.
     rows_per_held = n_all / n_held
-    softening = _softening(scores, int(min_rows / rows_per_held))
+    min_held = int(min_rows / rows_per_held)
+    softening = _softening(scores, min_held)
     shares = soften(scores / softening)
     near = near_boundary(shares)
+
+    # 2. With very many classes, choose one of every n rows near any boundary.
     if n_classes > _MANY_CLASSES:
-        # One of every n rows, whatever the classes.
-        surplus = rows_per_held * len(near) / max(1, max_rows)
-        every = 2 ** math.ceil(math.log2(max(1.0, surplus)))
-        return Near(np.broadcast_to(every, (n_classes, n_classes)), softening)
+        n_near = rows_per_held * len(near)
+        surplus = max(1.0, n_near / max(1, max_rows))
+        one_of = 2 ** math.ceil(math.log2(surplus))
+        every = np.broadcast_to(one_of, (n_classes, n_classes))
+        return Near(every, softening)
+
+    # 3. Otherwise, divide the rows to return among the boundaries. A boundary has rows
+    # on both of its sides.
     counts = rows_per_held * _counts_between(shares[:, near])
-    # A boundary has rows on both of its sides.
     counts = counts + counts.T
     counts_of_pairs = counts[np.triu_indices(n_classes, 1)]
     max_per_pair = _cut(counts_of_pairs, max_rows)
-    surplus = np.maximum(counts / max_per_pair, 1)
-    every = 2 ** np.ceil(np.log2(surplus)).astype(int)
+    surpluses = np.maximum(counts / max_per_pair, 1)
+    exponents = np.ceil(np.log2(surpluses)).astype(int)
+    every = 2**exponents
     # A row is near its own class, too, which must not decide what it stands for.
     np.fill_diagonal(every, 1)
     np.fill_diagonal(every, every.max())
@@ -238,6 +265,7 @@ def _softening(scores: Array, min_rows: int) -> float:
     while these move, rows change sides at the other boundaries.
     """
     n_classes, n_rows = scores.shape
+    # The lead of the best class of each row over the next one.
     top_two = np.argpartition(scores, -2, axis=0)[-2:]
     top_scores = np.take_along_axis(scores, top_two, axis=0)
     leads = np.ptp(top_scores, axis=0)
@@ -246,11 +274,15 @@ def _softening(scores: Array, min_rows: int) -> float:
     # Pairs of the two best classes, as one number each.
     pairs = n_classes * top_two.max(axis=0) + top_two.min(axis=0)
     distinct, counts = np.unique_counts(pairs)
-    for pair in distinct[counts >= _LARGE_BOUNDARY_SHARE * n_rows]:
-        of_pair = np.sort(leads[pairs == pair])
-        widest = max(widest, of_pair[min(min_rows // 10, len(of_pair) - 1)])
+    is_large = counts >= _LARGE_BOUNDARY_SHARE * n_rows
+    min_rows_of_pair = min_rows // 10
+    for pair in distinct[is_large]:
+        leads_of_pair = np.sort(leads[pairs == pair])
+        last = min(min_rows_of_pair, len(leads_of_pair) - 1)
+        widest = max(widest, leads_of_pair[last])
     # A lead of -log(HARD) leaves the share HARD to the second class.
-    return max(1.0, float(widest) / -math.log(HARD))
+    hard_lead = -math.log(HARD)
+    return max(1.0, float(widest) / hard_lead)
 
 
 def _counts_between(shares: Array) -> Array:
@@ -259,9 +291,10 @@ def _counts_between(shares: Array) -> Array:
     A row between several pairs of classes is divided among them.
     """
     best, is_near = _near_classes(shares)
+    # A row makes a pair with every class that it is near, but its own.
     is_near[best, np.arange(len(best))] = False
-    n_pairs = np.maximum(np.count_nonzero(is_near, axis=0), 1)
-    parts = is_near / n_pairs
+    n_pairs = np.count_nonzero(is_near, axis=0)
+    parts = is_near / np.maximum(n_pairs, 1)
     by_best = []
     for k in range(len(shares)):
         parts_of_class = parts[:, best == k]
@@ -271,13 +304,14 @@ def _counts_between(shares: Array) -> Array:
 
 def _cut(counts: Array, total: float) -> float:
     """Return the number at which counts must be cut to add up to a total at most."""
-    largest = np.inf
+    equal_share = np.inf
     left = float(total)
     # From the smallest count on, each that is below an equal share of what is left
     # leaves the rest of it to the larger ones.
     for i, count in enumerate(np.sort(counts)):
-        largest = left / (len(counts) - i)
-        if count > largest:
+        n_others = len(counts) - i
+        equal_share = left / n_others
+        if count > equal_share:
             break
         left -= count
-    return largest
+    return equal_share

@@ -21,7 +21,7 @@ from .gaussian import LOG_2PI, Complement, Gaussians
 from .labelsums import LexicographicRule, LinearRule
 from .moments import RANK_TOLERANCE
 
-# Squares of numbers beyond this one may overflow.
+# Larger numbers are not squared: sums of their squares might overflow.
 _MAX_SQUARED_NUMBER = 1e100
 # Stands in for zero in a product.
 _TINY = 1e-300
@@ -81,13 +81,17 @@ class RowSpace(FeatureSpace):
 
     @property
     def n_left_out(self) -> int:
-        return int(self.basis.shape[0] - self.basis.shape[1])
+        n_features, n_coordinates = self.basis.shape
+        return int(n_features - n_coordinates)
 
     def coordinates(self, rows: AnyArray) -> Array:
-        return np.asarray(((rows - self.origin) / self.units) @ self.basis)
+        """Return rows in the user's units along the basis."""
+        in_units = (rows - self.origin) / self.units
+        return np.asarray(in_units @ self.basis)
 
     def features(self, rows: AnyArray) -> Array:
-        return np.asarray(self.origin + self.units * (rows @ self.basis.T))
+        in_units = rows @ self.basis.T
+        return np.asarray(self.origin + self.units * in_units)
 
     def _lift(self) -> Array:
         """Return the linear map (d, m) from this space to the features.
@@ -103,20 +107,26 @@ class RowSpace(FeatureSpace):
 
         Both are in their frame coordinates.
         """
+        reduced = self.reduced
         units = self.frame.scale / self.units
-        into = units[:, None] * self.basis / self.reduced.scale
-        start = ((self.frame.origin - self.origin) / self.units) @ self.basis
-        return into, (start - self.reduced.origin) / self.reduced.scale
+        into = units[:, None] * self.basis / reduced.scale
+        # Where the origin of the features lies.
+        origin = ((self.frame.origin - self.origin) / self.units) @ self.basis
+        shift = (origin - reduced.origin) / reduced.scale
+        return into, shift
 
     def points(self, u: Array) -> Array:
         # Where coordinates of 0 in the reduced frame lie, in the user's units.
-        origin = self.units * (self.basis @ self.reduced.origin) + self.origin
-        shift = origin - self.frame.origin
-        return u @ self._lift().T + shift / self.frame.scale
+        zero_in_units = self.basis @ self.reduced.origin
+        zero = self.units * zero_in_units + self.origin
+        shift = (zero - self.frame.origin) / self.frame.scale
+        return u @ self._lift().T + shift
 
     def variances(self, covariance: Array) -> Array:
+        # The diagonal of lift covariance lift', without the other entries.
         lift = self._lift()
-        return np.asarray(((lift @ covariance) * lift).sum(axis=1))
+        products = (lift @ covariance) * lift
+        return np.asarray(products.sum(axis=1))
 
     def rule(
         self, rule: LinearRule | LexicographicRule
@@ -135,23 +145,30 @@ class RowSpace(FeatureSpace):
 
     def model(self, model: Gaussians, variance: float | None) -> Gaussians:
         assert model.covariance is not None
-        # The covariance may be singular to rounding: hence no Cholesky factor.
+        # 1. Find a root of the covariance with as many columns as there are
+        # coordinates: no matrix of d x d. The covariance may be singular to rounding:
+        # hence no Cholesky factor.
         eigenvalues, vectors = scipy.linalg.eigh(model.covariance)
-        # A root with as many columns as there are coordinates: no matrix of d x d.
         root = vectors * np.sqrt(np.maximum(eigenvalues, 0))
-        complement = None
-        # The determinant is one of coordinates along the basis: turn it into one of the
-        # user's units.
+
+        # 2. The determinant is one of coordinates along the basis: turn it into one of
+        # the user's units.
         log_det = model.log_det
+        complement = None
         if variance is None:
             # The directions left out have no variance and do not count.
             squared_units = (self.units**2)[:, None]
             volume = self.basis.T @ (self.basis * squared_units)
-            log_det += float(np.linalg.slogdet(volume)[1])
+            _, log_volume = np.linalg.slogdet(volume)
+            log_det += float(log_volume)
         else:
             log_units = 2 * float(np.log(self.units).sum())
-            log_det += self.n_left_out * float(np.log(variance)) + log_units
+            log_variances = self.n_left_out * float(np.log(variance))
+            log_det += log_variances + log_units
             complement = Complement(self.origin, self.units, self.basis, variance)
+
+        # 3. Move everything else to the features.
+        into, _ = self._into()
         return replace(
             model,
             frame=self.frame,
@@ -159,7 +176,7 @@ class RowSpace(FeatureSpace):
             means=self.points(model.means),
             covariance=None,
             half=self._lift() @ root,
-            projection=model.projection @ self._into()[0].T,
+            projection=model.projection @ into.T,
             log_det=log_det,
             complement=complement,
         )
@@ -183,11 +200,13 @@ class LogLikelihood:
         if model is reduced:
             return self.value
         n_left_out = model.rank - reduced.rank
-        log_det = model.log_det - reduced.log_det
-        added = -self.weight * (n_left_out * LOG_2PI + log_det) / 2
+        added_log_det = model.log_det - reduced.log_det
+        constant = n_left_out * LOG_2PI + added_log_det
+        added = -self.weight * constant / 2
         if self.shrinkage > 0:
-            penalty = log_det + n_left_out / self.shrinkage
-            added -= self.weight * self.shrinkage / (1 - self.shrinkage) * penalty / 2
+            penalty_weight = self.weight * self.shrinkage / (1 - self.shrinkage)
+            penalty = added_log_det + n_left_out / self.shrinkage
+            added -= penalty_weight * penalty / 2
         return self.value + added
 
 
@@ -198,17 +217,21 @@ def row_space(rows: Array, frame: Frame, *, is_shrunk: bool) -> RowSpace | None:
     out are those orthogonal to the rows in units of their spread, as in ``whiten``.
     """
     largest = np.abs(rows).max(initial=0.0)
-    if max(largest, 1 / frame.scale.min()) > _MAX_SQUARED_NUMBER:
+    largest_inverse_scale = 1 / frame.scale.min()
+    if max(largest, largest_inverse_scale) > _MAX_SQUARED_NUMBER:
         return None
     mean_squares = ((rows - frame.origin) ** 2).mean(axis=0)
     deviations = np.sqrt(mean_squares)
     if is_shrunk:
         # One common unit keeps the directions, and the numbers near 1.
-        units = np.full(len(deviations), deviations.max(initial=0.0) or 1.0)
-        rounding = np.finfo(float).eps * max(rows.shape)
-        return _spanned(rows, frame, units, rounding)
-    units = np.where(deviations > 0, deviations, 1.0)
-    return _spanned(rows, frame, units, RANK_TOLERANCE**0.5)
+        unit = deviations.max(initial=0.0) or 1.0
+        units = np.full(len(deviations), unit)
+        tolerance = np.finfo(float).eps * max(rows.shape)
+    else:
+        units = np.where(deviations > 0, deviations, 1.0)
+        # Singular values are roots of eigenvalues.
+        tolerance = RANK_TOLERANCE**0.5
+    return _spanned(rows, frame, units, tolerance)
 
 
 def _spanned(
@@ -220,7 +243,8 @@ def _spanned(
     """
     centered = (rows - frame.origin) / units
     _, lengths, axes = scipy.linalg.svd(centered, full_matrices=False)
-    axes = axes[lengths > tolerance * max(lengths[0], _TINY)]
+    is_kept = lengths > tolerance * max(lengths[0], _TINY)
+    axes = axes[is_kept]
     if not len(axes):
         return None
     # A feature that is constant has no part in any direction, not even by rounding.

@@ -42,7 +42,7 @@ from .._held_out import (
 from .._messages import FitError, NoUnlabeledRowsWarning, ParameterError, plural, say
 from .._system import one_thread_if_small
 from ..methods import FITTED, Method, default_rank, find_method
-from .base import LinearClassifier
+from .base import BaseClassifier
 from .diagnosis import (
     GainBounds,
     warn_if_nothing_learned,
@@ -158,23 +158,26 @@ def draw_trial(inputs: FitInputs, seed: int) -> Trial:
     """Take the rows on which methods are compared, or samples if there are many."""
     # In the frame all features have about the same spread. These factors restore their
     # ratios, on which shrinkage depends, and keep large units from overflowing.
-    common_units = inputs.frame.scale / inputs.frame.scale.max()
+    frame = inputs.frame
+    common_units = frame.scale / frame.scale.max()
     rows, codes, weights = inputs.labeled_rows
-    labeled = inputs.frame.apply(rows)
-    n_most = max(_MIN_TRIAL_ROWS, _MAX_TRIAL_ENTRIES // labeled.shape[1])
+    max_rows = max(_MIN_TRIAL_ROWS, _MAX_TRIAL_ENTRIES // rows.shape[1])
 
-    n_labeled = min(_MAX_TRIAL_LABELED_ROWS, n_most)
-    kept = draw_labeled(codes, np.flatnonzero(weights > 0), n_labeled, seed)
-    labeled, codes, weights, _ = merge_copies(labeled[kept], codes[kept], weights[kept])
+    # 1. Draw labeled rows of positive weight, and merge copies.
+    n_labeled = min(_MAX_TRIAL_LABELED_ROWS, max_rows)
+    candidates = np.flatnonzero(weights > 0)
+    drawn = draw_labeled(codes, candidates, n_labeled, seed)
+    labeled = merge_copies(frame.apply(rows)[drawn], codes[drawn], weights[drawn])
 
-    n_unlabeled = min(_MAX_TRIAL_UNLABELED_ROWS, n_most)
-    unlabeled, weights_unlabeled = inputs.unlabeled.sample(n_unlabeled, seed)
+    # 2. Draw unlabeled rows.
+    n_unlabeled = min(_MAX_TRIAL_UNLABELED_ROWS, max_rows)
+    unlabeled, unlabeled_weights = inputs.unlabeled.sample(n_unlabeled, seed)
     return Trial(
-        labeled * common_units,
-        codes,
-        weights,
-        inputs.frame.apply(unlabeled) * common_units,
-        weights_unlabeled,
+        labeled.rows * common_units,
+        labeled.codes,
+        labeled.weights,
+        frame.apply(unlabeled) * common_units,
+        unlabeled_weights,
     )
 
 
@@ -195,6 +198,7 @@ def cross_validate(
 def _mean_losses(
     trial: Trial, classifier: Any, repeats: Sequence[AnyArray]
 ) -> Array | FitError:
+    """Return the losses and errors of the tested rows, as means over repeats."""
     predict = partial(trial.predict, classifier)
     codes = trial.codes[trial.tested]
     means = np.zeros((2, len(codes)))
@@ -202,7 +206,8 @@ def _mean_losses(
         probabilities = predict_held_out(predict, folds)
         if isinstance(probabilities, FitError):
             return probabilities
-        means += np.array(row_losses(probabilities, codes)) / len(repeats)
+        losses = np.array(row_losses(probabilities, codes))
+        means += losses / len(repeats)
     return means
 
 
@@ -271,7 +276,8 @@ def _worth_comparing(
     """Leave out methods that take minutes, or that cannot do better than others."""
     if not len(trial.unlabeled):
         # All semi-supervised methods would give the supervised fit.
-        methods = [each for each in methods if not each.uses_unlabeled] or methods[:1]
+        supervised = [each for each in methods if not each.uses_unlabeled]
+        methods = supervised or methods[:1]
     methods = affordable(methods, trial.size, AUTO_BUDGET)
     if _trial_proportions(inputs) is None:
         methods = without_free_search(methods, inputs.n_labeled, trial.n_features)
@@ -324,7 +330,7 @@ def _why_chosen(n_methods: int, n_tested: int, is_best: bool) -> str:
 
 
 def _tests_itself(method: Method, inputs: FitInputs) -> bool:
-    """Tell whether a fit of a method holds out labels, and states its own error."""
+    """Return whether a fit of a method holds out labels, and states its own error."""
     if method.name == "average":
         # Without unlabeled rows it is a supervised fit.
         return inputs.unlabeled.n_rows > 0
@@ -362,7 +368,8 @@ def _share_of_unlabeled(trial: Trial, inputs: FitInputs) -> float:
 
 def _inputs_for(chosen: Any, inputs: FitInputs) -> FitInputs:
     """Return the inputs as a chosen classifier takes them."""
-    # Nothing that a parameter is not given for stays as it is for ``AutoLDA``.
+    # A parameter that the chosen classifier lacks must not keep the value that
+    # ``AutoLDA`` has.
     plain_arguments = replace(inputs.arguments, view=None, shrinkage=None)
     arguments = plain_arguments.with_parameters(chosen)
     return prepare_opened(inputs.opened, arguments, chosen._needs)
@@ -372,7 +379,7 @@ def _estimator_has(name: str) -> Callable[[Any], bool]:
     """Return a check whether the chosen classifier has a method."""
 
     def check(self: Any) -> bool:
-        # The AttributeError of this says what is missing.
+        # This raises the AttributeError that names what is missing.
         getattr(self.estimator_, name)
         return True
 
@@ -385,7 +392,7 @@ def _of_estimator(name: str) -> Any:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class AutoLDA(LinearClassifier):
+class AutoLDA(BaseClassifier):
     """The default: what suits the rows, with an estimate of its error.
 
     A table is fitted by ``SemiSupervisedEnsemble``, a mixture over views and over

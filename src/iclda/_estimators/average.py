@@ -122,7 +122,7 @@ class AverageLDA(LinearGaussianClassifier):
         labeled_rows=True,
         positive_priors=True,
         learned_proportions=False,
-        supervised=("SupervisedLDA of the same shrinkage and view"),
+        supervised="SupervisedLDA of the same shrinkage and view",
     )
 
     shrinkage: Any = "auto"
@@ -155,20 +155,20 @@ class AverageLDA(LinearGaussianClassifier):
     def _error_attributes(self, held_out: HeldOut, problem: Problem) -> dict[str, Any]:
         """Return what the held-out labels say about the fit to all rows."""
         assert problem.labeled_rows is not None
-        # The fits of the cross-validation read a sample of the unlabeled rows. On
-        # features of a network more of them would help, on tables hardly.
+        # The fits of the cross-validation read a sample of the unlabeled rows. More of
+        # them would help on features of a network, and would hardly help on tables.
         share_of_unlabeled = 1.0
         if problem.has_network_features:
             share_of_unlabeled = held_out.n_unlabeled / problem.unlabeled.n_rows
-        # The bootstrap draws rows by their index. They are sorted, so that the estimate
-        # does not depend on the order in which they were passed.
+        # The bootstrap draws rows by their index: sort them, so that the estimate does
+        # not depend on their order in X.
         order = np.argsort(held_out.losses)
+        # The average is the only candidate: the first axis has the length 1.
+        losses = held_out.losses[None, order]
+        is_wrong = held_out.is_wrong[None, order]
+        class_counts = np.bincount(problem.labeled_rows.codes)
         estimate = estimate_final_error(
-            held_out.losses[None, order],
-            held_out.is_wrong[None, order],
-            np.bincount(problem.labeled_rows.codes),
-            held_out.n_folds,
-            share_of_unlabeled,
+            losses, is_wrong, class_counts, held_out.n_folds, share_of_unlabeled
         )
         attributes: dict[str, Any] = {
             "loss_": float(held_out.losses.mean()),

@@ -5,7 +5,8 @@ which says what it needs of the rows. The base class does the rest, in four step
 ``prepare`` turns the arguments of ``fit`` into ``FitInputs`` and a ``Problem``;
 ``_solve`` fits the problem, or the labeled rows alone if there are no others; the
 outcome is judged and warnings are shown; and the fitted model is stored in the user's
-units, as a ``LinearModel`` that predicts, and as attributes.
+units, as a ``LinearModel`` that predicts, and as attributes. ``AutoLDA`` and the
+ensemble fit other classifiers instead of a problem: they override ``_fit_inputs``.
 """
 
 from __future__ import annotations
@@ -112,8 +113,11 @@ def _validated(fit: _FitMethod) -> _FitMethod:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearClassifier(ClassifierMixin, BaseEstimator):
-    """Base class of classifiers with linear scores."""
+class BaseClassifier(ClassifierMixin, BaseEstimator):
+    """Base class of all classifiers: the steps of ``fit``, classes and probabilities.
+
+    A subclass is a dataclass whose fields are its parameters.
+    """
 
     _needs: ClassVar[Needs] = Needs()
     # Rules for the parameters that only this classifier has.
@@ -137,6 +141,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         """Rules for all parameters, under the name that scikit-learn looks for."""
         known = {**_CONSTRAINTS, **self._own_constraints}
         return {name: known[name] for name in self.get_params(deep=False)}
+
+    @property
+    def _is_iterative(self) -> bool:
+        """Whether the user may limit the iterations of a fit."""
+        return hasattr(self, "max_iter")
 
     @property
     def _can_shrink(self) -> bool:
@@ -235,7 +244,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         if inputs.lacks_unlabeled:
             # The supervised fit takes the place of an iteration, and counts as one.
             attributes["n_passes_"] = 0
-            if hasattr(self, "max_iter"):
+            if self._is_iterative:
                 attributes["n_iter_"] = 1
                 outcome = Outcome.CONVERGED
         elif inputs.learned_shares is not None:
@@ -250,35 +259,47 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
     def _judge(self, problem: Problem, fit: Fit, inputs: FitInputs) -> Outcome | None:
         """Return the outcome of a fit, and warn of what is wrong with it."""
-        name = type(self).__name__
         self._warn_of_ignored_directions(problem, fit, inputs)
-
-        # A likelihood without a maximum explains why an iteration did not converge.
         outcome = fit.outcome
         if _is_unbounded(problem, fit):
-            warn(
-                unbounded_warning(
-                    name,
-                    problem,
-                    fit.model,
-                    inputs.feature_names,
-                    can_shrink=self._can_shrink,
-                )
-            )
+            # A likelihood without a maximum explains why an iteration did not converge:
+            # one warning is enough.
+            self._warn_unbounded(problem, fit, inputs)
             outcome = Outcome.UNBOUNDED
         elif outcome not in (None, Outcome.CONVERGED):
             outcome = self._warn_not_converged(problem, fit)
-
-        # The way out that the warning names is to pass proportions: it is for
-        # classifiers that take them, and for users who have not passed any.
-        parameters = self.get_params(deep=False)
-        could_pass_proportions = parameters.get("proportions", FREE) is None
-        rests_on_all_rows = inputs.uses_unlabeled and not fit.rests_on_labeled_rows
-        if could_pass_proportions and rests_on_all_rows:
-            class_weights = fit.model.class_weights
-            classes = inputs.labels.classes
-            warn(*check_lost_class(name, problem, class_weights, classes))
+        self._warn_of_lost_class(problem, fit, inputs)
         return outcome
+
+    def _warn_unbounded(self, problem: Problem, fit: Fit, inputs: FitInputs) -> None:
+        """Warn that the likelihood has no maximum, and say why."""
+        warning = unbounded_warning(
+            type(self).__name__,
+            problem,
+            fit.model,
+            inputs.feature_names,
+            can_shrink=self._can_shrink,
+        )
+        warn(warning)
+
+    def _warn_of_lost_class(
+        self, problem: Problem, fit: Fit, inputs: FitInputs
+    ) -> None:
+        """Warn if a class has lost nearly all of its unlabeled rows.
+
+        The warning advises to pass ``proportions``: it is given if the classifier has
+        this parameter, and the user has not set it.
+        """
+        parameters = self.get_params(deep=False)
+        has_proportions = "proportions" in parameters
+        if not has_proportions or parameters["proportions"] is not None:
+            return
+        if fit.rests_on_labeled_rows or not inputs.uses_unlabeled:
+            return
+        name = type(self).__name__
+        class_weights = fit.model.class_weights
+        classes = inputs.labels.classes
+        warn(*check_lost_class(name, problem, class_weights, classes))
 
     def _warn_of_ignored_directions(
         self, problem: Problem, fit: Fit, inputs: FitInputs
@@ -307,7 +328,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         """Warn that an iteration stopped early, and return what stopped it."""
         outcome = self._reason_for_stopping(problem, fit)
         sentence: str = fit.detail
-        if hasattr(self, "max_iter"):
+        if self._is_iterative:
             n_iter = fit.attributes["n_iter_"]
             limit = self.max_iter or f"None, which allowed {n_iter} steps"
             passes = plural(fit.attributes["n_passes_"], "pass", "passes")
@@ -326,7 +347,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         outcome = fit.outcome
         assert outcome is not None
         ran_out = outcome in (Outcome.MAX_ITERATIONS, Outcome.NOT_FOUND)
-        if not (ran_out and hasattr(self, "max_iter")):
+        if not (ran_out and self._is_iterative):
             return outcome
         # If max_iter is None, the iteration would have made at least one more step.
         wanted = self.max_iter or fit.attributes["n_iter_"] + 1
@@ -367,16 +388,19 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if not get_config()["array_api_dispatch"]:
             return
-        if is_device_array(X) or backend_of(X) is None:
-            try:
-                from sklearn.utils._array_api import check_same_namespace
-            except ImportError:
-                # Before version 1.9 scikit-learn did not have this check.
-                return
-            name = self._array_attribute
-            # A model file may have left it out.
-            if getattr(self, name) is not None:
-                check_same_namespace(X, self, attribute=name, method=method)
+        # Files and Dask collections are on no device.
+        is_array = is_device_array(X) or backend_of(X) is None
+        if not is_array:
+            return
+        try:
+            from sklearn.utils._array_api import check_same_namespace
+        except ImportError:
+            # Before version 1.9 scikit-learn did not have this check.
+            return
+        name = self._array_attribute
+        # A model file may have left the attribute out.
+        if getattr(self, name) is not None:
+            check_same_namespace(X, self, attribute=name, method=method)
 
     def predict(self, X: Any) -> AnyArray:
         """Most probable class of every row.
@@ -429,7 +453,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     def _numbers_and_codes(
         self, X: Any, y: Any, function: RowFunction
     ) -> tuple[Array, AnyArray]:
-        """Return what a function gives for every row, and the codes of the classes.
+        """Apply a function to every row; return its results and the codes of y.
 
         Both are in memory.
         """
@@ -438,7 +462,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         # A copy: callers change the numbers.
         numbers = np.array(in_memory(results))
         check_lengths(X=numbers, y=y)
-        return numbers, encode_known_classes(y, self.classes_, self.unlabeled)
+        codes = encode_known_classes(y, self.classes_, self.unlabeled)
+        return numbers, codes
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the labeled rows that are classified correctly.
@@ -458,29 +483,39 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             Between 0 and 1.
         """
         check_is_fitted(self)
+        # 1. Find the rows to score: those with a label and a weight above 0.
         known, is_marker = split_marker(in_memory(y), self.unlabeled)
         sample_weight = in_memory(sample_weight)
         weights = check_weights(sample_weight, len(is_marker), "sample_weight")
-        # Rows without a label or with weight 0 are not scored.
         scored = np.flatnonzero(~is_marker)
+        scored_weights = None
         if weights is not None:
             is_counted = weights[scored] > 0
             scored = scored[is_counted]
             known = known[is_counted]
+            scored_weights = weights[scored]
         if not known.size:
             raise ValueError(
                 f"score needs labeled rows, and all {len(is_marker)} rows carry the "
                 f"marker {self.unlabeled!r} or have weight 0."
             )
+
+        # 2. Check their classes. Without this a comparison of numbers with text would
+        # call every row wrong.
         check_classes(known)
-        # NumPy compares numbers with strings without an error: no row would be right.
-        if (known.dtype.kind in "biuf") != (self.classes_.dtype.kind in "biuf"):
+        if _are_numbers(known) != _are_numbers(self.classes_):
             raise unknown_class_error(known[0], self.classes_)
+
+        # 3. Compare them with the predictions.
         predicted = np.asarray(in_memory(self.predict(X)))
         check_lengths(X=predicted, y=is_marker)
-        scored_weights = None if weights is None else weights[scored]
         is_right = known == predicted[scored]
         return float(np.average(is_right, weights=scored_weights))
+
+
+def _are_numbers(classes: AnyArray) -> bool:
+    """Return whether classes are numbers, or True and False, and not text."""
+    return classes.dtype.kind in "biuf"
 
 
 def _lifted(fit: Fit, problem: Problem, space: FeatureSpace) -> Fit:
@@ -488,12 +523,12 @@ def _lifted(fit: Fit, problem: Problem, space: FeatureSpace) -> Fit:
 
     Its log likelihoods become those of the rows in all features.
     """
+    # The variance of directions in which no row varies, which have no coordinates.
+    variance_left_out = problem.target_variance
     if fit.rests_on_labeled_rows:
-        variance = fit.variance_left_out
-    else:
-        variance = problem.target_variance
-    model = space.model(fit.model, variance)
-    # Likelihoods of the coordinates lack the directions in which no row varies.
+        variance_left_out = fit.variance_left_out
+    model = space.model(fit.model, variance_left_out)
+    # Log likelihoods of the coordinates lack the terms of these directions.
     attributes = dict(fit.attributes)
     for name, value in attributes.items():
         if isinstance(value, LogLikelihood):
@@ -506,13 +541,13 @@ def _is_unbounded(problem: Problem, fit: Fit) -> bool:
     is_iterative = fit.outcome is not None and not fit.rests_on_labeled_rows
     if not is_iterative or not isinstance(fit.model, Gaussians):
         return False
-    ended_unbounded = fit.outcome is Outcome.UNBOUNDED
-    return ended_unbounded or fit.model.is_floored or problem.is_unbounded
+    has_ended_unbounded = fit.outcome is Outcome.UNBOUNDED
+    return has_ended_unbounded or fit.model.is_floored or problem.is_unbounded
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearGaussianClassifier(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinearClassifier
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseClassifier
 ):
     """Base class of classifiers with Gaussian classes that share one covariance."""
 

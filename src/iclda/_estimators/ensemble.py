@@ -1,10 +1,11 @@
 """The default on tables: a mixture over views, and over classifiers of other kinds.
 
 Where the boundary between the classes is linear, averages of linear fits do best; where
-it is not, fits in a kernel view or trees do. Columns do not show which of these a table
-is, but a few held-out labels are enough to weight the members. In the order of a fit:
+it is not, fits in a kernel view or trees do. The columns of a table do not show which
+is the case, but a few held-out labels are enough to weight the members. A fit has three
+steps:
 
-1. Take the labeled rows, each once, and a sample of the unlabeled ones.
+1. Take the labeled rows, copies of a row as one, and a sample of the unlabeled rows.
 2. Fit the members, and predict the labeled rows by fits without their labels.
 3. Find the weights with which the mixture of the members predicts these labels best.
 """
@@ -35,7 +36,7 @@ from .._messages import FitError, warn
 from .._rows.views import KERNEL, STANDARDIZE, WHITENED_KERNEL, View, learn_view
 from .._system import one_thread_if_small
 from .average import AverageLDA
-from .base import LinearClassifier
+from .base import BaseClassifier
 from .diagnosis import check_span, warn_of_no_unlabeled
 from .export import mixture_to_sklearn
 from .fit_inputs import MIN_WIDE_FEATURES, FitInputs, Needs, find_non_finite
@@ -47,31 +48,30 @@ from .rows_reader import RowsReader
 from .views import summary_of_rows
 
 # Views in which an average is fitted, by the names of these members.
-_VIEWS = {
+_VIEW_OF_MEMBER = {
     "linear": STANDARDIZE,
     "kernel": KERNEL,
     "whitened kernel": WHITENED_KERNEL,
 }
-# Classifiers of scikit-learn among the members.
-_OUTSIDE = {"logistic": "sklearn-logistic", "forest": "sklearn-forest"}
+# Methods of scikit-learn, by the names of these members.
+_METHOD_OF_MEMBER = {"logistic": "sklearn-logistic", "forest": "sklearn-forest"}
+# The member that ignores the columns: the shares of the classes.
+_SHARES_MEMBER = "shares"
 
-# The member that looks at no column.
-_SHARES = "shares"
-
-# Members are fitted to at most this many labeled and unlabeled rows: of more unlabeled
-# ones a fit to a table hardly gains.
+# Members are fitted to at most this many labeled rows ...
 _MAX_LABELED_ROWS = 5_000
+# ... and this many unlabeled rows: more of them hardly improve a fit to a table.
 _MAX_UNLABELED_ROWS = 2_000
-# With more columns than this they are not whitened, which takes their cube.
+# More columns than this are not whitened: the time grows with the cube of their number.
 _MAX_WHITENED_FEATURES = 1_000
 # Folds of the labeled rows: for members that do not test themselves, and for the
 # weights.
 _N_FOLDS = 4
 
 # Every member starts with the weight of this many rows that it alone explains, so that
-# a few labels do not leave a single one.
+# with few labels no member gets all the weight.
 _PSEUDO_ROWS = 0.3
-# A row that a member thinks impossible counts as one with this probability.
+# A member that gives a label a smaller probability counts as if it gave this one.
 _MIN_PROBABILITY = 1e-3
 # Rounds in which the weights of the members are found ...
 _MAX_WEIGHT_ROUNDS = 1_000
@@ -80,7 +80,7 @@ _WEIGHT_TOLERANCE = 1e-6
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SemiSupervisedEnsemble(LinearClassifier):
+class SemiSupervisedEnsemble(BaseClassifier):
     """A mixture of averages in several views, logistic regression and a forest.
 
     It is made for tables with few labels, whatever the boundary between the classes
@@ -89,10 +89,10 @@ class SemiSupervisedEnsemble(LinearClassifier):
     that see the labeled rows alone, logistic regression and a random forest; and the
     shares of the classes, which decide where the columns say nothing. The probabilities
     of the members are averaged with the weights that make the held-out labels most
-    likely. Units of columns, and the order of rows, play no part.
+    likely. The fit depends neither on the units of columns nor on the order of rows.
 
     Members are fitted to at most 5,000 labeled and 2,000 unlabeled rows, drawn at
-    random: of more rows a fit to a table hardly gains.
+    random: more rows hardly improve a fit to a table.
 
     Parameters
     ----------
@@ -200,10 +200,11 @@ class SemiSupervisedEnsemble(LinearClassifier):
         return "held_out_probabilities_"
 
     def _check_rows(self, inputs: FitInputs) -> None:
-        """Look at all rows, also at those that no member is fitted to."""
+        """Check all rows, those included that no member is fitted to."""
         n_rows = inputs.n_labeled + inputs.unlabeled.n_rows
-        if self.n_features_in_ >= MIN_WIDE_FEATURES and n_rows < self.n_features_in_:
-            # The moments of so many columns would take longer than the fit.
+        n_features = self.n_features_in_
+        if n_features >= MIN_WIDE_FEATURES and n_features > n_rows:
+            # The moments of all these columns would take longer than the fit.
             find_non_finite(inputs.sources)
             return
         problem = inputs.problem
@@ -232,34 +233,55 @@ class SemiSupervisedEnsemble(LinearClassifier):
     def _unfitted_members(
         self, inputs: FitInputs, training: _TrainingRows
     ) -> dict[str, Member]:
-        """Return the members by name, of equal weights."""
-        priors = None if inputs.log_priors is None else np.exp(inputs.log_priors)
-        given = self.proportions
-        proportions = given if isinstance(given, str) else inputs.proportions
-        members = {
-            name: Member(AverageLDA(view=view, priors=priors, proportions=proportions))
-            for name, view in _VIEWS.items()
-            if view != WHITENED_KERNEL or self.n_features_in_ <= _MAX_WHITENED_FEATURES
-        }
-        if not self.outside:
-            return members
-
-        # Other members learn the shares of the classes among the labels, and are
-        # turned to those that are wanted.
-        counts = np.bincount(training.labeled_codes, training.labeled_weights)
-        wanted = priors
-        if wanted is None and inputs.proportions is not None and given != FREE:
-            wanted = np.clip(counts / counts.sum(), *inputs.proportions.T)
-        factors = None if wanted is None else wanted / counts
-        seed = int(check_random_state(self.random_state or 0).randint(2**31 - 1))
-        others: dict[str, Any] = {
-            name: OutsideClassifier(method, random_state=seed)
-            for name, method in _OUTSIDE.items()
-        }
-        others[_SHARES] = ClassShares()
-        for name, classifier in others.items():
-            members[name] = Member(classifier, training.standardization, factors)
+        """Return the members by name, before they are fitted and weighted."""
+        priors = None
+        if inputs.log_priors is not None:
+            priors = np.exp(inputs.log_priors)
+        members = self._averages(inputs, priors)
+        if self.outside:
+            members |= self._outside_members(inputs, priors, training)
         return members
+
+    def _averages(self, inputs: FitInputs, priors: Array | None) -> dict[str, Member]:
+        """Return the averages, one for every view."""
+        proportions = self.proportions
+        if not isinstance(proportions, str):
+            proportions = inputs.proportions
+        can_whiten = self.n_features_in_ <= _MAX_WHITENED_FEATURES
+        members = {}
+        for name, view in _VIEW_OF_MEMBER.items():
+            if view != WHITENED_KERNEL or can_whiten:
+                average = AverageLDA(view=view, priors=priors, proportions=proportions)
+                members[name] = Member(average)
+        return members
+
+    def _outside_members(
+        self, inputs: FitInputs, priors: Array | None, training: _TrainingRows
+    ) -> dict[str, Member]:
+        """Return the members that see the labeled rows alone.
+
+        They learn the shares of the classes among the labels. Their probabilities are
+        turned to the priors or the proportions that the user has given.
+        """
+        counts = np.bincount(training.labeled_codes, training.labeled_weights)
+        bounds = inputs.proportions
+        wanted = priors
+        if wanted is None and bounds is not None and not self._has_free_proportions:
+            low, high = bounds.T
+            wanted = np.clip(counts / counts.sum(), low, high)
+        factors = None if wanted is None else wanted / counts
+
+        rng = check_random_state(self.random_state or 0)
+        seed = int(rng.randint(2**31 - 1))
+        classifiers: dict[str, Any] = {
+            name: OutsideClassifier(method, random_state=seed)
+            for name, method in _METHOD_OF_MEMBER.items()
+        }
+        classifiers[_SHARES_MEMBER] = ClassShares()
+        return {
+            name: Member(classifier, training.standardization, factors)
+            for name, classifier in classifiers.items()
+        }
 
     def _store_error(self, tested: _TestedMembers, training: _TrainingRows) -> None:
         """Set what the held-out labels say about the mixture."""
@@ -268,17 +290,19 @@ class SemiSupervisedEnsemble(LinearClassifier):
         self.error_ = None
         self.error_interval_ = None
         probabilities = np.full((training.n_labeled, len(self.classes_)), np.nan)
+        # The weights of the mixture are tested by two folds at least.
         if len(np.unique(tested.folds)) > 1:
-            probabilities[tested.index] = tested.probabilities
-            losses, is_wrong = row_losses(tested.probabilities, tested.codes)
+            probabilities[tested.index] = tested.mixed
+            losses, is_wrong = row_losses(tested.mixed, tested.codes)
             self.loss_ = float(losses.mean())
+            # The mixture is the only candidate: the first axis has the length 1.
             estimate = estimate_final_error(
                 losses[None],
                 is_wrong[None],
                 np.bincount(training.labeled_codes),
                 _N_FOLDS,
                 share_of_unlabeled=1.0,
-                n_weights=len(tested.shares) - 1,
+                n_weights=len(tested.by_member) - 1,
             )
             # Labels of rows that were chosen do not show the error on new rows.
             if estimate is not None and not self._has_free_proportions:
@@ -322,20 +346,21 @@ class SemiSupervisedEnsemble(LinearClassifier):
 
 @dataclass(frozen=True)
 class _TrainingRows:
-    """Rows in memory, the labeled ones first, each of these once and sorted.
+    """Rows in memory, to which members are fitted: labeled rows, then unlabeled ones.
 
-    Sorted rows are in the same order whatever their order in X and the units of the
-    columns, and so is all that is drawn from them.
+    Both are sorted, and copies of a labeled row are one row. Sorted rows have the same
+    order whatever their order in X and the units of the columns, and so has all that is
+    drawn from them.
 
     Attributes
     ----------
     rows : ndarray of shape (n_rows, n_features)
     codes : ndarray of shape (n_rows,)
-        Those of the classes, and -1.
+        Codes of the classes; -1 for unlabeled rows.
     weights : ndarray of shape (n_rows,)
     n_labeled : int
     positions : ndarray
-        Position here of every labeled row of X, or -1 for one that was not drawn.
+        For every labeled row of X its position here, or -1 if it was not drawn.
     """
 
     rows: Array
@@ -358,61 +383,79 @@ class _TrainingRows:
         return self.weights[: self.n_labeled]
 
     def fit(self, member: Member, hidden: AnyArray | None = None) -> Any:
-        """Return the classifier of a member, fitted; some labels may be hidden."""
+        """Return the fitted classifier of a member.
+
+        ``hidden`` are the indices of labeled rows whose labels it must not know.
+        """
         codes = self.codes
         if hidden is not None:
             codes = codes.copy()
             codes[hidden] = -1
         # Weights of 1 would change nothing but rounding, and take time.
         weights = None if (self.weights == 1).all() else self.weights
+        rows = member.mapped(self.rows)
+        classifier = clone(member.classifier)
         with warnings.catch_warnings():
-            # They would name the member, which the user did not call.
+            # Warnings would name the member, a classifier that the user did not call.
             warnings.simplefilter("ignore")
-            classifier = clone(member.classifier)
-            return classifier.fit(member.seen(self.rows), codes, sample_weight=weights)
+            return classifier.fit(rows, codes, sample_weight=weights)
 
     def of_all_labeled(self, values: Array) -> Array:
-        """Return values of the labeled rows here for all labeled rows of X."""
+        """Turn values of the labeled rows here into those of all labeled rows of X."""
         of_all = values[self.positions]
         of_all[self.positions < 0] = np.nan
         return of_all
 
 
 def _draw_training_rows(inputs: FitInputs) -> _TrainingRows:
-    """Take the labeled rows, each once, and a sample of the others, sorted."""
+    """Draw labeled and unlabeled rows, merge copies of labeled ones, and sort both."""
+    # 1. Draw labeled rows of positive weight. Indices are those among all labeled rows.
     source = inputs.labeled_source
     is_labeled = inputs.codes >= 0
     codes = inputs.codes[is_labeled]
     weights = np.ones(len(codes))
     if source.weights is not None:
         weights = source.weights[is_labeled]
-    kept = draw_labeled(codes, np.flatnonzero(weights > 0), _MAX_LABELED_ROWS, 0)
-    # Only these are taken into memory, in the order of the source.
-    kept = np.sort(kept)
-    is_held = np.zeros(len(inputs.codes), dtype=bool)
-    is_held[np.flatnonzero(is_labeled)[kept]] = True
-    rows = np.asarray(source.held(is_held).X, dtype=np.float64)
-    labeled = merge_copies(rows, codes[kept], weights[kept])
-    order = _sorting_order(labeled.rows, labeled.codes)
-    ranks = np.empty(len(order), dtype=np.intp)
-    ranks[order] = np.arange(len(order))
-    positions = np.full(len(codes), -1)
-    positions[kept] = ranks[labeled.positions]
+    candidates = np.flatnonzero(weights > 0)
+    drawn = draw_labeled(codes, candidates, _MAX_LABELED_ROWS, seed=0)
 
+    # 2. Take them into memory, in the order of the source, and merge copies.
+    drawn = np.sort(drawn)
+    drawn_in_source = np.flatnonzero(is_labeled)[drawn]
+    is_drawn = np.zeros(len(inputs.codes), dtype=bool)
+    is_drawn[drawn_in_source] = True
+    drawn_rows = np.asarray(source.held(is_drawn).X, dtype=np.float64)
+    labeled = merge_copies(drawn_rows, codes[drawn], weights[drawn])
+
+    # 3. Sort them, and remember where every labeled row of X went.
+    order = _sorting_order(labeled.rows, labeled.codes)
+    n_labeled = len(order)
+    ranks = np.empty(n_labeled, dtype=np.intp)
+    ranks[order] = np.arange(n_labeled)
+    positions = np.full(len(codes), -1)
+    positions[drawn] = ranks[labeled.positions]
+
+    # 4. Add a sample of the unlabeled rows, sorted as well.
     others, other_weights = inputs.unlabeled.sample(_MAX_UNLABELED_ROWS, 0)
     other_order = _sorting_order(others, other_weights)
+    other_codes = np.full(len(others), -1)
     return _TrainingRows(
         rows=np.concatenate([labeled.rows[order], others[other_order]]),
-        codes=np.r_[labeled.codes[order], np.full(len(others), -1)],
-        weights=np.r_[labeled.weights[order], other_weights[other_order]],
-        n_labeled=len(order),
+        codes=np.concatenate([labeled.codes[order], other_codes]),
+        weights=np.concatenate([labeled.weights[order], other_weights[other_order]]),
+        n_labeled=n_labeled,
         positions=positions,
     )
 
 
 def _sorting_order(rows: Array, ties: AnyArray) -> AnyArray:
-    """Return the order of rows by their first column, then by the second, and so on."""
-    return np.lexsort([ties, *rows.T[::-1]])
+    """Return the order of rows by their first column, then by the second, and so on.
+
+    Equal rows are in the order of ``ties``.
+    """
+    # The last key decides first.
+    first_column_last = rows.T[::-1]
+    return np.lexsort([ties, *first_column_last])
 
 
 @dataclass(frozen=True)
@@ -421,13 +464,15 @@ class _TestedMembers:
 
     Attributes
     ----------
-    shares : ndarray of shape (n_members, n_rows, n_classes)
+    by_member : ndarray of shape (n_members, n_rows, n_classes)
+        The probabilities.
     codes, weights, folds : ndarray of shape (n_rows,)
+        Codes of the labels, weights and folds of the rows.
     index : ndarray of shape (n_rows,)
         Which of the labeled rows they are.
     """
 
-    shares: Array
+    by_member: Array
     codes: AnyArray
     weights: Array
     folds: AnyArray
@@ -436,13 +481,17 @@ class _TestedMembers:
     @classmethod
     def of(cls, members: list[Member], training: _TrainingRows) -> _TestedMembers:
         """Predict the labeled rows by fits of all members without their labels."""
+        # Lengths of standardized rows do not depend on the units.
         labeled = training.standardization(training.rows[: training.n_labeled])
-        lengths = (labeled**2).sum(axis=1)
-        folds = ranked_folds(training.labeled_codes, lengths, _N_FOLDS)
-        shares = np.stack([_held_out_shares(each, training, folds) for each in members])
-        is_tested = (folds != NO_FOLD) & np.isfinite(shares).all(axis=(0, 2))
+        squared_lengths = (labeled**2).sum(axis=1)
+        folds = ranked_folds(training.labeled_codes, squared_lengths, _N_FOLDS)
+        by_member = np.stack(
+            [_held_out_probabilities(member, training, folds) for member in members]
+        )
+        is_predicted = np.isfinite(by_member).all(axis=(0, 2))
+        is_tested = is_predicted & (folds != NO_FOLD)
         return cls(
-            shares=shares[:, is_tested],
+            by_member=by_member[:, is_tested],
             codes=training.labeled_codes[is_tested],
             weights=training.labeled_weights[is_tested],
             folds=folds[is_tested],
@@ -455,47 +504,56 @@ class _TestedMembers:
         They are found by EM: a row counts for the members in proportion to what they
         contribute to its probability. ``used`` are the rows that count.
         """
-        n_members = len(self.shares)
-        own_shares = self.shares[:, np.arange(len(self.codes)), self.codes][:, used]
-        likelihoods = np.maximum(own_shares, _MIN_PROBABILITY)
+        n_members, n_rows, _ = self.by_member.shape
+        # What every member thinks of the label of every row, (n_members, n_rows).
+        of_labels = self.by_member[:, np.arange(n_rows), self.codes]
+        likelihoods = np.maximum(of_labels[:, used], _MIN_PROBABILITY)
         row_weights = self.weights[used]
         weights = np.full(n_members, 1 / n_members)
         for _ in range(_MAX_WEIGHT_ROUNDS):
             contributions = weights[:, None] * likelihoods
             contributions /= contributions.sum(axis=0)
             counts = contributions @ row_weights + _PSEUDO_ROWS
-            moved = counts / counts.sum()
-            change = np.abs(moved - weights).max()
-            weights = moved
+            previous_weights = weights
+            weights = counts / counts.sum()
+            change = np.abs(weights - previous_weights).max()
             if change < _WEIGHT_TOLERANCE:
                 break
         return weights
 
     @cached_property
-    def probabilities(self) -> Array:
-        """Probabilities by mixtures whose weights do not know the labels, either."""
-        mixed = np.empty(self.shares.shape[1:])
+    def mixed(self) -> Array:
+        """Probabilities (n_rows, n_classes) by mixtures that do not know the labels.
+
+        The weights of the members are found without the fold of a row, too.
+        """
+        mixed = np.empty(self.by_member.shape[1:])
         for train, test in splits_of(self.folds):
             weights = self.member_weights(train)
-            mixed[test] = np.tensordot(weights, self.shares[:, test], 1)
+            mixed[test] = np.tensordot(weights, self.by_member[:, test], axes=1)
         return mixed
 
 
-def _held_out_shares(member: Member, training: _TrainingRows, folds: AnyArray) -> Array:
+def _held_out_probabilities(
+    member: Member, training: _TrainingRows, folds: AnyArray
+) -> Array:
     """Return the probabilities (n_labeled, K) of labeled rows; NaN if not tested."""
-    n_classes = int(training.labeled_codes.max()) + 1
+    # Averages and the forest have tested themselves.
     own: Array | None = member.classifier.held_out_probabilities_
     if own is not None:
         return member.turned(own)
-    shares = np.full((training.n_labeled, n_classes), np.nan)
 
     def predict(train: AnyArray, test: AnyArray) -> Array:
-        # Rows that are alone in their class always train.
-        fitted = replace(member, classifier=training.fit(member, hidden=test))
+        classifier = training.fit(member, hidden=test)
+        fitted = replace(member, classifier=classifier)
         return fitted.probabilities(training.rows[test])
 
-    if (folds != NO_FOLD).any():
+    n_classes = int(training.labeled_codes.max()) + 1
+    probabilities = np.full((training.n_labeled, n_classes), np.nan)
+    # A row that is alone in its class has no fold: its label is never hidden.
+    is_tested = folds != NO_FOLD
+    if is_tested.any():
         predicted = predict_held_out(predict, folds)
         if not isinstance(predicted, FitError):
-            shares[folds != NO_FOLD] = predicted
-    return shares
+            probabilities[is_tested] = predicted
+    return probabilities

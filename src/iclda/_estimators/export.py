@@ -57,8 +57,10 @@ def to_sklearn(classifier: Any, model: GaussianModel) -> Any:
     # Shares of the variance between the class means.
     weights = gaussians.class_weights
     positions = (gaussians.means - gaussians.center) @ directions
-    variances = weights @ (positions - weights @ positions) ** 2
-    exported.explained_variance_ratio_ = variances / (variances.sum() or 1.0)
+    from_mean = positions - weights @ positions
+    variances = weights @ from_mean**2
+    total_variance = variances.sum() or 1.0
+    exported.explained_variance_ratio_ = variances / total_variance
 
     # Without these, ``transform`` does not know how many directions there are.
     exported._max_components = model.n_components
@@ -108,6 +110,7 @@ def _step_as_sklearn(view: View) -> list[Any]:
     if isinstance(view, UnitLength):
         return [_scaler(view.center, None), Normalizer()]
     if isinstance(view, LinearMap):
+        # The only transformer of scikit-learn that centers rows and maps them linearly.
         linear = PCA()
         linear.mean_ = view.center.copy()
         linear.components_ = view.matrix.T.copy()
@@ -266,18 +269,25 @@ def _graph_steps(onnx: Any, model: GaussianModel, element: int) -> _GraphSteps:
 def _add_view(steps: _GraphSteps, view: View, rows: str) -> str:
     """Add the operations of a view, and return the name of the mapped rows."""
     if isinstance(view, Standardization):
-        return steps.add("Div", steps.add("Sub", rows, view.center), view.scale)
+        centered = steps.add("Sub", rows, view.center)
+        return steps.add("Div", centered, view.scale)
     if isinstance(view, LinearMap):
-        return steps.add("MatMul", steps.add("Sub", rows, view.center), view.matrix)
+        centered = steps.add("Sub", rows, view.center)
+        return steps.add("MatMul", centered, view.matrix)
     if isinstance(view, UnitLength):
-        moved = steps.add("Sub", rows, view.center)
-        length = steps.add("ReduceL2", moved, axes=[1])
-        return steps.add("Div", moved, steps.add("Max", length, [_MIN_DIVISOR]))
+        centered = steps.add("Sub", rows, view.center)
+        lengths = steps.add("ReduceL2", centered, axes=[1])
+        divisors = steps.add("Max", lengths, [_MIN_DIVISOR])
+        return steps.add("Div", centered, divisors)
     assert isinstance(view, KernelMap)
     # |x - l|^2 = |x|^2 - 2 x l + |l|^2 for a row x and a landmark l.
-    lengths = steps.add("ReduceSumSquare", rows, axes=[1])
+    row_squares = steps.add("ReduceSumSquare", rows, axes=[1])
+    landmark_squares = (view.landmarks**2).sum(axis=1)
     products = steps.add("MatMul", rows, -2.0 * view.landmarks.T)
-    squares = steps.add("Add", products, (view.landmarks**2).sum(axis=1))
-    squares = steps.add("Max", steps.add("Add", squares, lengths), [0.0])
-    kernel = steps.add("Exp", steps.add("Mul", squares, [-view.gamma]))
+    distances = steps.add("Add", products, landmark_squares)
+    distances = steps.add("Add", distances, row_squares)
+    # Rounding may have left a negative distance.
+    distances = steps.add("Max", distances, [0.0])
+    exponents = steps.add("Mul", distances, [-view.gamma])
+    kernel = steps.add("Exp", exponents)
     return steps.add("MatMul", kernel, view.projection)

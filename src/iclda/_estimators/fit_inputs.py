@@ -46,7 +46,7 @@ from .labels import (
     resolve_proportions,
 )
 from .rows_reader import RowSource, RowsReader, as_read
-from .views import find_view, hold_network_features
+from .views import find_view, have_network_features
 
 # The frame is chosen from this many labeled rows, and as many unlabeled ones.
 _FRAME_ROWS = 4096
@@ -389,7 +389,7 @@ def prepare_opened(
     # The rows that the fit reads. The view comes before the reduction: it takes all
     # features, and the span is that of the mapped rows.
     sources = _weighted_sources(opened, arguments, labels, weights)
-    is_network = hold_network_features(sources)
+    is_network = have_network_features(sources)
     view = None
     if not needs.raw_rows:
         view = find_view(arguments.view, sources, is_network=is_network)

@@ -122,15 +122,17 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
         labeled = problem.labeled
         # All rows in memory: a sample as large as their number has every one.
         rows, _, weights = problem.labeled_rows
-        held, held_weights = problem.unlabeled.sample(problem.unlabeled.n_rows, 0)
-        u = np.concatenate([frame.apply(rows), frame.apply(held)])
-        all_weights = np.concatenate([weights, held_weights])
+        n_unlabeled = problem.unlabeled.n_rows
+        other_rows, other_weights = problem.unlabeled.sample(n_unlabeled, 0)
+        u = np.concatenate([frame.apply(rows), frame.apply(other_rows)])
+        all_weights = np.concatenate([weights, other_weights])
 
         # S_w + alpha X L X' + beta I, in frame coordinates.
         with overflow_is_checked_later():
             roughness = self._roughness(u, all_weights, frame.scale)
             within = labeled.within + self.alpha * roughness
-            within = within + np.diag(self.beta / frame.scale**2)
+            ridge = self.beta / frame.scale**2
+            within = within + np.diag(ridge)
             variances = np.diag(within) / labeled.weight
         names = getattr(self, "feature_names_in_", None)
         check_spread(variances, frame, names, " with the terms of alpha and beta")
@@ -142,20 +144,25 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
 
     def _roughness(self, u: Array, weights: Array, scale: Array) -> Array:
         """X L X' in the frame: half the sum of squared differences of joined pairs."""
-        # Equal rows would be the neighbors of each other: they are one, with the weight
-        # of all.
-        u, copies = np.unique(u, axis=0, return_inverse=True)
-        weights = np.asarray(np.bincount(copies.ravel(), weights, len(u)), dtype=float)
-        u = u[weights > 0]
-        weights = weights[weights > 0]
-        n_neighbors = min(self.n_neighbors, len(u) - 1)
+        # 1. Merge equal rows, which would be the neighbors of each other, into one with
+        # the weight of all. Rows of weight 0 do not count.
+        distinct, copies = np.unique(u, axis=0, return_inverse=True)
+        summed_weights = np.bincount(copies.ravel(), weights, len(distinct))
+        is_counted = summed_weights > 0
+        u = distinct[is_counted]
+        weights = np.asarray(summed_weights[is_counted], dtype=float)
+
+        # 2. Join two rows if one is among the neighbors of the other. One common factor
+        # changes no neighbor and keeps squares from overflowing.
+        n_rows, n_features = u.shape
+        n_neighbors = min(self.n_neighbors, n_rows - 1)
         if n_neighbors == 0:
-            return np.zeros((u.shape[1], u.shape[1]))
-        # One common factor changes no neighbor and keeps squares from overflowing.
-        nearest = kneighbors_graph(u * (scale / scale.max()), n_neighbors)
-        # Two rows are joined if one is among the neighbors of the other, with the
-        # product of their weights.
+            return np.zeros((n_features, n_features))
+        common_factor = scale / scale.max()
+        nearest = kneighbors_graph(u * common_factor, n_neighbors)
         joined = nearest.maximum(nearest.T)
+
+        # 3. Weight every pair by the product of the weights of its rows.
         graph = joined.multiply(weights).multiply(weights[:, None]).tocsr()
         degrees = np.asarray(graph.sum(axis=1)).ravel()
         laplacian = diags_array(degrees) - graph

@@ -20,7 +20,7 @@ from .._core.solvers.squares import (
     minimize_soft_squares,
     supervised_squares,
 )
-from .base import LinearClassifier
+from .base import BaseClassifier
 from .fit import Fit
 from .fit_inputs import Needs
 from .rows_reader import RowsReader
@@ -32,7 +32,7 @@ def _rule_of(problem: Problem, point: Array) -> LinearRule:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LeastSquaresClassifier(LinearClassifier):
+class LeastSquaresClassifier(BaseClassifier):
     """Linear functions of the features, fitted to 0 and 1 by least squares.
 
     Every class has a function with an intercept, which predicts 1 for its own rows and

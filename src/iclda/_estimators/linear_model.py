@@ -1,7 +1,7 @@
 """A fitted linear model, which predicts rows wherever they are.
 
 ``LinearModel`` is what remains of a fit: linear scores of the classes, in the frame of
-the fit, and how rows are scaled before. It says what to compute of a block of rows
+the fit, and the view that maps rows first. It says what to compute of a block of rows
 (``RowFunction``), also of rows far from those of the fit and of rows on a device. It
 has two forms. ``GaussianModel`` has Gaussian classes with one covariance, and therefore
 densities, discriminants and deviations. ``LeastSquaresModel`` has functions that
@@ -138,7 +138,8 @@ class GaussianModel(LinearModel):
     def covariance(self) -> Array:
         """Covariance (d, d) within classes; few rows of many features never need it."""
         scale = self.frame.scale
-        return np.asarray(self.gaussians.full_covariance() * scale[:, None] * scale)
+        in_frame = self.gaussians.full_covariance()
+        return np.asarray(in_frame * scale[:, None] * scale)
 
     @property
     def variances(self) -> Array:
@@ -151,9 +152,10 @@ class GaussianModel(LinearModel):
         deviations = np.sqrt(np.maximum(self.variances, 0))
         if len(self.classes) == 2:
             coef = self.fitted_attributes()["coef_"]
+            shares = np.ones(1)
             # The log odds rise from the first class to the second.
             positions = np.array([[0.0], [1.0]])
-            return StandardizedCoefficients(coef * deviations, np.ones(1), positions)
+            return StandardizedCoefficients(coef * deviations, shares, positions)
         # Directions (m, d) in the user's units, and the class means (K, m) along them.
         in_frame = self.gaussians.discriminants(self.n_components)
         scalings = in_frame.T / self.frame.scale

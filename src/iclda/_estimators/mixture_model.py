@@ -15,12 +15,12 @@ from array_api_compat import array_namespace
 
 from .._core import AnyArray, Array
 from .._rows.places import to_host
-from .._rows.views import View, as_floating, like
+from .._rows.views import View, as_floating, placed_like
 from . import predictions
 from .predictions import RowFunction
 
-# Rows farther than this from those of the fit are as good as at this distance.
-_LARGEST_CELL = 1e30
+# Mapped rows are clipped here: trees take single precision, which ends at 3e38.
+_LARGEST_ENTRY = 1e30
 # Stands in for a probability of zero in a logarithm.
 _TINY_PROBABILITY = 1e-300
 
@@ -29,8 +29,17 @@ _TINY_PROBABILITY = 1e-300
 class Member:
     """A fitted classifier whose probabilities count with a weight.
 
-    ``class_factors`` (K,) turn its probabilities into those under other priors; None:
-    they stay as they are.
+    Attributes
+    ----------
+    classifier : object
+        Fitted, with the method ``predict_proba``.
+    view : View or None
+        Maps rows before they reach the classifier.
+    class_factors : ndarray of shape (n_classes,) or None
+        Factors that turn its probabilities into those under other priors; None leaves
+        them as they are.
+    weight : float
+        Its share in the mixture.
     """
 
     classifier: Any
@@ -45,20 +54,20 @@ class Member:
 
     def probabilities(self, rows: Array) -> Array:
         """Return the probabilities (n, K) of the classes of rows in memory."""
-        return self.turned(self.classifier.predict_proba(self.seen(rows)))
+        own_probabilities = self.classifier.predict_proba(self.mapped(rows))
+        return self.turned(own_probabilities)
 
-    def seen(self, rows: Array) -> Array:
-        """Return rows as the classifier sees them."""
+    def mapped(self, rows: Array) -> Array:
+        """Return rows as the classifier takes them: mapped by the view."""
         if self.view is None:
             return rows
-        # Trees take single precision, which ends at 3e38.
-        return np.clip(self.view(rows), -_LARGEST_CELL, _LARGEST_CELL)
+        return np.clip(self.view(rows), -_LARGEST_ENTRY, _LARGEST_ENTRY)
 
-    def turned(self, shares: Array) -> Array:
-        """Return probabilities under the priors that are wanted."""
+    def turned(self, probabilities: Array) -> Array:
+        """Turn probabilities (n, K) of the classifier to the priors that are wanted."""
         if self.class_factors is None:
-            return shares
-        weighted = shares * self.class_factors
+            return probabilities
+        weighted = probabilities * self.class_factors
         return np.asarray(weighted / weighted.sum(axis=1, keepdims=True))
 
 
@@ -70,20 +79,22 @@ class MixtureModel:
     members: Mapping[str, Member]
 
     def with_classifiers(self, change: Callable[[Any], Any]) -> MixtureModel:
-        """Return the mixture with a function of every classifier in its place."""
-        members = {
-            name: replace(member, classifier=change(member.classifier))
-            for name, member in self.members.items()
-        }
+        """Return the mixture with every classifier replaced by a function of it."""
+        members = {}
+        for name, member in self.members.items():
+            changed = change(member.classifier)
+            members[name] = replace(member, classifier=changed)
         return replace(self, members=members)
 
     # Functions of rows.
 
     def labels(self) -> RowFunction:
         """Return the most probable class, (n,)."""
-        return self._then(
-            lambda shares: predictions.most_probable(self.classes, shares)
-        )
+
+        def decide(probabilities: Any) -> Any:
+            return predictions.most_probable(self.classes, probabilities)
+
+        return self.probabilities().then(decide)
 
     def probabilities(self) -> RowFunction:
         """Return the probabilities of the classes, (n, K)."""
@@ -91,32 +102,33 @@ class MixtureModel:
 
     def log_probabilities(self) -> RowFunction:
         """Return the logarithms of the probabilities, (n, K)."""
-        return self._then(_logarithms)
+        return self.probabilities().then(_logarithms)
 
     def decisions(self) -> RowFunction:
         """Return log probabilities (n, K), or the log odds of the second of two."""
 
-        def decide(shares: Any) -> Any:
-            logs = _logarithms(shares)
-            return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
+        def score(probabilities: Any) -> Any:
+            logarithms = _logarithms(probabilities)
+            if logarithms.shape[1] > 2:
+                return logarithms
+            return logarithms[:, 1] - logarithms[:, 0]
 
-        return self._then(decide)
-
-    def _then(self, of_shares: Callable[[Any], Any]) -> RowFunction:
-        return self.probabilities().then(of_shares)
+        return self.probabilities().then(score)
 
     def _mixed(self, rows: Any) -> Any:
-        """Return the mean of the probabilities, in the library of the rows."""
-        held = np.asarray(to_host(rows), dtype=np.float64)
-        mean = np.zeros((len(held), len(self.classes)))
+        """Return the weighted mean of the probabilities, in the library of the rows."""
+        rows_in_memory = np.asarray(to_host(rows), dtype=np.float64)
+        mean = np.zeros((len(rows_in_memory), len(self.classes)))
         # Classifiers of scikit-learn refuse to predict no rows.
-        if len(held):
+        if len(rows_in_memory):
             for member in self.members.values():
-                mean += member.weight * member.probabilities(held)
-        return like(as_floating(rows), mean)
+                mean += member.weight * member.probabilities(rows_in_memory)
+        return placed_like(as_floating(rows), mean)
 
 
-def _logarithms(shares: Any) -> Any:
-    xp = array_namespace(shares)
-    tiny = max(_TINY_PROBABILITY, float(xp.finfo(shares.dtype).smallest_normal))
-    return xp.log(xp.clip(shares, min=tiny))
+def _logarithms(probabilities: Any) -> Any:
+    """Return the logarithms of probabilities, of which none is infinite."""
+    xp = array_namespace(probabilities)
+    smallest_normal = float(xp.finfo(probabilities.dtype).smallest_normal)
+    tiny = max(_TINY_PROBABILITY, smallest_normal)
+    return xp.log(xp.clip(probabilities, min=tiny))

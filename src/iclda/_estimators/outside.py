@@ -80,7 +80,8 @@ class OutsideClassifier(ClassifierMixin, BaseEstimator):
             # not tested.
             warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
             classifier.fit(rows[is_used], labels.codes[is_used], **weights)
-        # Of a forest: by the trees that did not see a row. It is no part of the model.
+        # A forest predicts each row by the trees that did not see it. These predictions
+        # are not part of the model.
         self.held_out_probabilities_ = None
         shares = vars(classifier).pop("oob_decision_function_", None)
         if shares is not None:

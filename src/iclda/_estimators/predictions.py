@@ -19,7 +19,7 @@ from .._core.frame import Frame
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LexicographicRule, LinearRule, lexicographic_shares
 from .._rows.places import to_host
-from .._rows.views import View, as_floating
+from .._rows.views import View, as_floating, placed_like
 
 # With more classes than this, their codes do not fit into a byte.
 _MAX_BYTE_CLASSES = 255
@@ -29,9 +29,10 @@ OfBlock = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class RowFunction:
-    """A function of rows: ``of_block`` gives numbers, and ``of_numbers`` the results.
+    """A function of rows in two steps: rows to numbers, and numbers to results.
 
-    Both take and return one entry per row, and look at no other row.
+    Both steps take and return one entry per row, and look at no other row. Callers look
+    at the numbers in between: where one is NaN or infinite, so is a cell of its row.
 
     Attributes
     ----------
@@ -48,12 +49,16 @@ class RowFunction:
     of_numbers: OfBlock | None = None
 
     def numbers(self, rows: Any) -> Any:
-        # Whoever calls looks at the numbers when all are there.
+        """Return the numbers of a block of rows."""
+        # The caller looks for NaN and infinity: NumPy need not warn of them.
         with np.errstate(over="ignore", invalid="ignore"):
             return self.of_block(rows)
 
     def result(self, numbers: Any) -> Any:
-        return numbers if self.of_numbers is None else self.of_numbers(numbers)
+        """Return the results of some numbers."""
+        if self.of_numbers is None:
+            return numbers
+        return self.of_numbers(numbers)
 
     def __call__(self, rows: Any) -> Any:
         return self.result(self.numbers(rows))
@@ -69,10 +74,12 @@ class RowFunction:
         of_block = self.of_block
 
         def of_mapped(rows: Any) -> Any:
-            return of_block(view(as_floating(rows)))
+            mapped = view(as_floating(rows))
+            return of_block(mapped)
 
         # NaN and infinity in any column show in all features of a view that mixes them.
-        uses_all = self.uses_all_features or not view.keeps_columns
+        mixes_columns = not view.keeps_columns
+        uses_all = self.uses_all_features or mixes_columns
         return replace(self, of_block=of_mapped, uses_all_features=uses_all)
 
 
@@ -80,11 +87,12 @@ def scores(rule: LinearRule) -> RowFunction:
     """Return the scores (n, K) of a rule for rows in the user's units."""
 
     def of_block(rows: Any) -> Any:
-        # A rule has the classes of rows in memory first.
         if isinstance(rows, np.ndarray):
-            return rule.scores(rows).T
-        coef = _like(rows, rule.coef)
-        return rows @ coef + _like(rows, rule.intercept)
+            by_class = rule.scores(rows)
+            return by_class.T
+        coef = placed_like(rows, rule.coef)
+        intercept = placed_like(rows, rule.intercept)
+        return rows @ coef + intercept
 
     return RowFunction(of_block, _uses_all(rule.coef))
 
@@ -97,7 +105,8 @@ def linear_scores(rule: LinearRule, frame: Frame) -> RowFunction:
     of_frame = scores(rule)
 
     def of_block(rows: Any) -> Any:
-        return of_frame.of_block(_in_frame(rows, frame))
+        u = _in_frame(rows, frame)
+        return of_frame.of_block(u)
 
     return replace(of_frame, of_block=of_block)
 
@@ -106,17 +115,18 @@ def imputed_shares(rule: LinearRule | LexicographicRule, frame: Frame) -> RowFun
     """Return the shares (n, K) that a labeling rule in frame coordinates gives rows."""
     if isinstance(rule, LinearRule):
         return linear_scores(rule, frame).then(posteriors)
-    # The scores of both rules (n, 2 K), by one product.
+    # One product gives the scores of both rules side by side, (n, 2 K).
     first = rule.first
     second = rule.second
+    n_classes = rule.n_classes
     coef = np.hstack([first.coef, second.coef])
     intercept = np.concatenate([first.intercept, second.intercept])
     both = LinearRule(coef, intercept, is_soft=True)
 
     def shares_of(both_scores: Any) -> Any:
         xp = array_namespace(both_scores)
-        first_scores = both_scores[:, : rule.n_classes]
-        second_scores = both_scores[:, rule.n_classes :]
+        first_scores = both_scores[:, :n_classes]
+        second_scores = both_scores[:, n_classes:]
         return lexicographic_shares(
             first_scores, second_scores, rule.margin, xp, axis=1
         )
@@ -129,7 +139,8 @@ def _uses_all(coef: AnyArray) -> bool:
 
     BLAS is free to leave out features that are multiplied by zero only.
     """
-    return bool(np.any(coef, axis=1).all())
+    is_used = np.any(coef, axis=1)
+    return bool(is_used.all())
 
 
 def log_joint(model: Gaussians) -> RowFunction:
@@ -140,17 +151,18 @@ def log_joint(model: Gaussians) -> RowFunction:
             return model.log_joint(rows)
         if model.complement is not None:
             # A model of few rows of many features, which were fitted in memory.
-            return _like(rows, model.log_joint(to_host(rows)))
+            in_memory = model.log_joint(to_host(rows))
+            return placed_like(rows, in_memory)
         xp = array_namespace(rows)
-        u = _in_frame(rows, model.frame) - _like(rows, model.center)
+        u = _in_frame(rows, model.frame) - placed_like(rows, model.center)
         # Coordinates s with unit covariance within classes, about the center.
-        s = u @ _like(rows, model.projection.T)
+        s = u @ placed_like(rows, model.projection.T)
         squared_distance = xp.sum(s**2, axis=1, keepdims=True)
-        # At the center s is 0, and all but the distance is left.
+        along_means = s @ placed_like(rows, model.class_points.T)
+        # At the center s is 0: the constant of each class is left.
         center = model.frame.restore(model.center)[None]
-        at_center = _like(rows, model.log_joint(center)[0])
-        along_means = s @ _like(rows, model.class_points.T)
-        return along_means + (at_center - squared_distance / 2)
+        constants = placed_like(rows, model.log_joint(center)[0])
+        return along_means + (constants - squared_distance / 2)
 
     return RowFunction(of_block, _uses_all(model.projection.T))
 
@@ -170,9 +182,10 @@ def log_posteriors(class_scores: Any) -> Any:
     """Return the logarithms of ``posteriors``."""
     class_scores = _of_every_class(class_scores)
     xp = array_namespace(class_scores)
-    ahead = class_scores - xp.max(class_scores, axis=1, keepdims=True)
-    total = xp.sum(xp.exp(ahead), axis=1, keepdims=True)
-    return ahead - xp.log(total)
+    # Relative to the largest score nothing overflows.
+    relative = class_scores - xp.max(class_scores, axis=1, keepdims=True)
+    total = xp.sum(xp.exp(relative), axis=1, keepdims=True)
+    return relative - xp.log(total)
 
 
 def clipped_shares(predicted: Any) -> Any:
@@ -184,13 +197,15 @@ def clipped_shares(predicted: Any) -> Any:
     xp = array_namespace(predicted)
     # Predictions of two classes add up to 1, and the lead is their difference.
     if predicted.shape[1] == 1:
-        predicted = xp.concat([1 - predicted, 1 + predicted], axis=1) / 2
+        lead = predicted
+        predicted = xp.concat([1 - lead, 1 + lead], axis=1) / 2
     # Predictions add up to 1, so that the largest is at least 1 / K, except for
-    # rounding of huge predictions.
+    # rounding of huge predictions: raise these.
     largest = xp.max(predicted, axis=1, keepdims=True)
     missing = 1 / predicted.shape[1] - largest
     # array-api-compat 1.9 takes the integer 0 for an array of integers.
-    shares = xp.clip(predicted + xp.clip(missing, min=0.0), min=0.0)
+    missing = xp.clip(missing, min=0.0)
+    shares = xp.clip(predicted + missing, min=0.0)
     shares /= xp.sum(shares, axis=1, keepdims=True)
     smallest_normal = float(xp.finfo(shares.dtype).smallest_normal)
     return xp.clip(shares, min=smallest_normal)
@@ -210,12 +225,13 @@ def _of_every_class(class_scores: Any) -> Any:
     if class_scores.shape[1] > 1:
         return class_scores
     xp = array_namespace(class_scores)
-    nothing = xp.zeros_like(class_scores)
-    first = xp.minimum(-class_scores, nothing)
-    second = xp.minimum(class_scores, nothing)
-    if isinstance(class_scores, np.ndarray):
-        # Columns of a Fortran array: later steps go class by class.
-        by_class = np.hstack([first.ravel(), second.ravel()]).reshape(2, -1)
+    lead = class_scores
+    zero = xp.zeros_like(lead)
+    first = xp.minimum(-lead, zero)
+    second = xp.minimum(lead, zero)
+    if isinstance(lead, np.ndarray):
+        # In this layout each class is contiguous: later steps go class by class.
+        by_class = np.vstack([first.ravel(), second.ravel()])
         return by_class.T
     return xp.concat([first, second], axis=1)
 
@@ -226,14 +242,16 @@ def logsumexp(class_scores: Any) -> Any:
     top = xp.max(class_scores, axis=1, keepdims=True)
     # If all scores are -inf, their difference to the largest would be NaN.
     top = xp.where(xp.isinf(top), xp.zeros_like(top), top)
-    total = xp.sum(xp.exp(class_scores - top), axis=1)
+    exponentials = xp.exp(class_scores - top)
+    total = xp.sum(exponentials, axis=1)
     with np.errstate(divide="ignore"):
         return xp.log(total) + top[:, 0]
 
 
 def one_or_all(class_scores: Any) -> Any:
     """Return scores (n, K) as they are, and a lead as a vector (n,)."""
-    return class_scores[:, 0] if class_scores.shape[1] == 1 else class_scores
+    is_lead = class_scores.shape[1] == 1
+    return class_scores[:, 0] if is_lead else class_scores
 
 
 def most_probable(classes: AnyArray, class_scores: Any) -> Any:
@@ -242,7 +260,8 @@ def most_probable(classes: AnyArray, class_scores: Any) -> Any:
     Classes that are not numbers come back as a NumPy array.
     """
     if isinstance(class_scores, np.ndarray):
-        return classes[_first_largest(class_scores.T)]
+        best = _first_largest(class_scores.T)
+        return classes[best]
     xp = array_namespace(class_scores)
     codes = xp.argmax(_of_every_class(class_scores), axis=1)
     # No device can hold text.
@@ -254,32 +273,29 @@ def most_probable(classes: AnyArray, class_scores: Any) -> Any:
 
 def _first_largest(class_scores: AnyArray) -> AnyArray:
     """Return the index of the first of the largest of (K, n) scores."""
-    if len(class_scores) == 1:
-        return np.asarray(class_scores[0] > 0).astype(np.intp)
-    if len(class_scores) > _MAX_BYTE_CLASSES:
+    n_classes, n_rows = class_scores.shape
+    if n_classes == 1:
+        is_second = np.asarray(class_scores[0] > 0)
+        return is_second.astype(np.intp)
+    if n_classes > _MAX_BYTE_CLASSES:
         return np.asarray(class_scores.argmax(axis=0))
     # ``argmax`` would go through the classes row by row; this takes a few operations on
     # all rows for each class.
     best = class_scores[0].copy()
-    codes = np.zeros(class_scores.shape[1], dtype=np.uint8)
-    for k in range(1, len(class_scores)):
+    codes = np.zeros(n_rows, dtype=np.uint8)
+    for k in range(1, n_classes):
+        is_better = class_scores[k] > best
         # Later classes have larger codes: the maximum is the code of the last one that
         # was better than all before it.
-        is_better = class_scores[k] > best
-        np.maximum(codes, is_better.view(np.uint8) * np.uint8(k), out=codes)
+        code_if_better = is_better.view(np.uint8) * np.uint8(k)
+        np.maximum(codes, code_if_better, out=codes)
         np.maximum(best, class_scores[k], out=best)
     return codes.astype(np.intp)
 
 
 def _in_frame(rows: Any, frame: Frame) -> Any:
+    """Return rows in frame coordinates, in their library."""
     if isinstance(rows, np.ndarray):
         return frame.apply(rows)
-    centered = rows - _like(rows, frame.origin)
-    return centered / _like(rows, frame.scale)
-
-
-def _like(rows: Any, array: AnyArray) -> Any:
-    """Move an array from memory to the device of the rows, in their dtype."""
-    xp = array_namespace(rows)
-    array = np.ascontiguousarray(array)
-    return xp.asarray(array, dtype=rows.dtype, device=device(rows))
+    centered = rows - placed_like(rows, frame.origin)
+    return centered / placed_like(rows, frame.scale)

@@ -34,11 +34,12 @@ _SAMPLE_ROWS = 4096
 _MATRIX_VIEWS = (WHITEN, WHITENED_KERNEL)
 
 
-def hold_network_features(sources: Sequence[RowSource]) -> bool:
-    """Tell whether rows are features of a network, by a sample of them."""
+def have_network_features(sources: Sequence[RowSource]) -> bool:
+    """Return whether rows are features of a network, judged by a sample of them."""
     if sources[0].n_features < MANY_FEATURES:
         return False
-    return are_network_features(_every_row(sources).sample(_SAMPLE_ROWS, 0)[0])
+    sample, _ = _every_row(sources).sample(_SAMPLE_ROWS, 0)
+    return are_network_features(sample)
 
 
 def find_view(
@@ -55,7 +56,7 @@ def find_view(
     with np.errstate(over="ignore", invalid="ignore"):
         summary = _summarize(sources, has_covariance=view in _MATRIX_VIEWS)
     if not np.isfinite(summary.spread).all():
-        # Sums show that there is a NaN or infinity: here it gets a row and a column.
+        # NaN and infinity show in the sums. The error names the row and the column.
         for source in sources:
             source.check_finite()
     return learn_view(view, summary)
@@ -68,18 +69,20 @@ def _every_row(sources: Sequence[RowSource]) -> ChainedRows:
 
 
 def _summarize(sources: Sequence[RowSource], *, has_covariance: bool) -> Summary:
+    """Return what a view learns from: a sample, and in one pass the moments."""
     rows = _every_row(sources)
     sample, weights = rows.sample(_SAMPLE_ROWS, 0)
     if rows.n_rows <= len(sample):
-        # Few rows are all in the sample: a pass over them is saved.
+        # All rows are in the sample, which saves the pass.
         return summary_of_rows(sample, weights, has_covariance=has_covariance)
     frame = frame_of(sample)
     moments = rows.moments(frame)
+    deviations = np.sqrt(np.diag(moments.covariance))
     return Summary(
         sample=sample,
         weights=weights,
         center=frame.restore(moments.mean),
-        spread=np.sqrt(np.diag(moments.covariance)) * frame.scale,
+        spread=deviations * frame.scale,
         unit=frame.scale,
         covariance=moments.covariance,
     )
@@ -88,17 +91,21 @@ def _summarize(sources: Sequence[RowSource], *, has_covariance: bool) -> Summary
 def summary_of_rows(
     rows: Array, weights: Array, *, has_covariance: bool = False
 ) -> Summary:
-    """Return what a view learns from, of rows in memory."""
+    """Return what a view learns from all rows, which are in memory."""
     frame = frame_of(rows)
     in_frame = frame.apply(rows)
     shares = weights / weights.sum()
     mean = shares @ in_frame
     centered = in_frame - mean
+    deviations = np.sqrt(shares @ centered**2)
+    covariance = None
+    if has_covariance:
+        covariance = (shares * centered.T) @ centered
     return Summary(
         sample=rows,
         weights=weights,
         center=frame.restore(mean),
-        spread=np.sqrt(shares @ centered**2) * frame.scale,
+        spread=deviations * frame.scale,
         unit=frame.scale,
-        covariance=(shares * centered.T) @ centered if has_covariance else None,
+        covariance=covariance,
     )

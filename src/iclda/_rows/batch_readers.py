@@ -148,7 +148,7 @@ def _columns_of(table: Any, where: str) -> Columns | None:
 def _column(table: Any, name: str) -> AnyArray:
     """Return the values of a column, with NaN for those that are missing."""
     column = table[name]
-    # Only the nullable types of pandas have a NumPy dtype beside their own.
+    # Only the nullable types of pandas have this attribute.
     dtype = getattr(getattr(column, "dtype", None), "numpy_dtype", None)
     if dtype is None:
         return np.asarray(column)

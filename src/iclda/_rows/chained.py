@@ -43,7 +43,8 @@ class ChainedRows:
 
     def moments(self, frame: Frame) -> Moments:
         parts = self._pass(lambda part: part.moments(frame))
-        return sum(parts, no_moments(self.n_features)).scaled(self._factor)
+        total = sum(parts, no_moments(self.n_features))
+        return total.scaled(self._factor)
 
     def label_sums(
         self,
@@ -56,7 +57,8 @@ class ChainedRows:
         parts = self._pass(
             lambda part: part.label_sums(rule, frame, centers, near=near)
         )
-        total = sum(parts, no_label_sums(rule.n_classes, self.n_features))
+        of_no_rows = no_label_sums(rule.n_classes, self.n_features)
+        total = sum(parts, of_no_rows)
         return scaled(total, self._factor)
 
     def _pass(self, of_part: Callable[[Rows], Result]) -> list[Result]:
@@ -68,22 +70,25 @@ class ChainedRows:
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         # Each part gives the same share of its rows.
         share = min(1.0, n / max(1, self.n_rows))
-        drawn = []
+        drawn_rows = []
+        drawn_weights = []
         # Only the first sample is reported: it may take long.
-        with report_as(None) if self._n_passes else nullcontext():
+        is_first = self._n_passes == 0
+        with nullcontext() if is_first else report_as(None):
             for i, part in enumerate(self._parts):
                 n_of_part = max(1, round(share * part.n_rows))
-                # Parts of one length would otherwise give rows of the same indices.
-                drawn.append(part.sample(n_of_part, seed + i))
-        if not drawn:
+                # With one seed, parts of one length would give rows of the same
+                # indices.
+                rows, weights = part.sample(n_of_part, seed + i)
+                drawn_rows.append(rows)
+                drawn_weights.append(weights)
+        if not drawn_rows:
             return np.zeros((0, self.n_features)), np.zeros(0)
-        if len(drawn) == 1:
-            # A single part is not copied.
-            rows, weights = drawn[0]
-        else:
-            rows = np.concatenate([part_rows for part_rows, _ in drawn])
-            weights = np.concatenate([part_weights for _, part_weights in drawn])
-        return rows, self._factor * weights
+        weights = self._factor * np.concatenate(drawn_weights)
+        if len(drawn_rows) == 1:
+            # The rows of a single part are not copied.
+            return drawn_rows[0], weights
+        return np.concatenate(drawn_rows), weights
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         # This pass comes after the fit, and is not one of those that it counts.

@@ -158,15 +158,18 @@ class ArrayRows(WeightedRows):
             self.check_finite()
             return moments
         squared_means = moments.weight * moments.mean**2
-        is_exact = squared_means <= _MAX_MEAN_TO_VARIANCE * np.diag(moments.scatter)
+        max_squared_means = _MAX_MEAN_TO_VARIANCE * np.diag(moments.scatter)
+        is_exact = squared_means <= max_squared_means
         if is_exact.all():
             return moments
         # The frame is that of a sample unlike the other rows: sum about their mean.
-        return self._moments_about(frame.restore(moments.mean), frame)
+        mean = frame.restore(moments.mean)
+        return self._moments_about(mean, frame)
 
     def _moments_about(self, origin: Array, frame: Frame) -> Moments:
         """Return moments in the frame, from sums about another origin."""
-        used, _ = round_origin(replace(frame, origin=origin), self.place.host_dtype)
+        moved = replace(frame, origin=origin)
+        used, _ = round_origin(moved, self.place.host_dtype)
         totals = None if self._fused is None else self._fused.moments(used)
         if totals is None:
             totals = self._add_up(lambda index: self._block(index, used).moments())
@@ -176,8 +179,8 @@ class ArrayRows(WeightedRows):
         mean = sums.ravel() / weight
         # The scatter about the mean does not depend on the origin; the mean does.
         scatter = squares - np.outer(sums, mean)
-        mean_in_frame = mean + (used.origin - frame.origin) / frame.scale
-        return Moments(weight, mean_in_frame, scatter)
+        shift = (used.origin - frame.origin) / frame.scale
+        return Moments(weight, mean + shift, scatter)
 
     def label_sums(
         self,
@@ -229,7 +232,8 @@ class ArrayRows(WeightedRows):
     def _near_rows(self, rule: LinearRule, frame: Frame, near: Near) -> Array:
         """Return rows near class boundaries in the frame, after their weights."""
         used, offset = round_origin(frame, self.place.host_dtype)
-        labeler = labeler_of(near.softened(rule.moved(offset)), self.place)
+        softened = near.softened(rule.moved(offset))
+        labeler = labeler_of(softened, self.place)
         n_rows = self._X.shape[0]
 
         def read() -> list[Array]:
@@ -356,7 +360,8 @@ class ArrayRows(WeightedRows):
             rows = place.xp.astype(rows, place.dtype)
         if self.view is not None:
             rows = self.view(rows)
-        u = (rows - place.put(frame.origin)) / place.put(frame.scale)
+        centered = rows - place.put(frame.origin)
+        u = centered / place.put(frame.scale)
         weights = self._device_weights
         if weights is not None:
             weights = place.xp.astype(self._take(weights, index), place.dtype)

@@ -109,11 +109,10 @@ class DeviceBlock:
     def moments(self) -> list[Any]:
         """Return weighted sums of u and u u': (1, d), (d, d)."""
         weights = self._weighted(self._ones.T)
+        sums = self._product(weights, self.rows)
         weighted_rows = self._weighted(self.rows.T)
-        return [
-            self._product(weights, self.rows),
-            self._product(weighted_rows, self.rows),
-        ]
+        squares = self._product(weighted_rows, self.rows)
+        return [sums, squares]
 
     def label_sums(self, labeler: Labeler, centers: Array | None) -> list[Any]:
         """Return class weights (K, 1), class sums (K, d), log-sum-exp (1, 1), scatter.
@@ -126,13 +125,13 @@ class DeviceBlock:
         weighted_log_sums = self._weighted(log_sums[None, :])
         # Sums of numbers are products with ones, too, which keep their digits in single
         # precision.
-        sums = [
-            self._product(weighted, self._ones),
-            self._product(weighted, self.rows),
-            self._product(weighted_log_sums, self._ones),
-        ]
+        counts = self._product(weighted, self._ones)
+        class_sums = self._product(weighted, self.rows)
+        log_sum = self._product(weighted_log_sums, self._ones)
+        sums = [counts, class_sums, log_sum]
         if centers is not None:
-            sums.append(self._scatter_about(centers, weighted))
+            scatter = self._scatter_about(centers, weighted)
+            sums.append(scatter)
         return sums
 
     def _scatter_about(self, centers: Array, weighted: Any) -> Any:
@@ -147,30 +146,33 @@ class DeviceBlock:
         """Return rows near class boundaries, after their weights; see ``Near``."""
         place = self.place
         xp = place.xp
-        # A row is near a boundary unless one class has all of it.
+        # 1. A row is near a boundary unless one class has all of it.
         shares, _ = labeler(self.rows, self.index)
         best, _ = place.label(shares, is_soft=False)
-        is_near = xp.sum(shares * (1 - best), axis=0) > HARD
+        shares_of_others = xp.sum(shares * (1 - best), axis=0)
+        is_near = shares_of_others > HARD
 
-        # One of ``counts`` rows is returned, chosen by the scrambled index.
+        # 2. One of ``counts`` rows is returned, chosen by the scrambled index.
         counts = multiplicities(shares, place.put_as_is(every), xp)
         assert not isinstance(self.index, slice)
-        mixed = place.put_as_is(scrambled(self.index).astype(every.dtype))
+        scrambled_index = scrambled(self.index).astype(every.dtype)
+        mixed = place.put_as_is(scrambled_index)
         is_chosen = is_near & (mixed % counts == 0)
 
-        # Rows of weight 0 are not members.
+        # 3. Rows of weight 0 are not members.
         weights = self._weighted(xp.astype(counts, place.dtype))
-        chosen = np.flatnonzero(to_host(is_chosen & (weights > 0)))
+        is_chosen = is_chosen & (weights > 0)
+
+        # 4. Copy the chosen rows, after their weights, into memory.
+        chosen = np.flatnonzero(to_host(is_chosen))
         n_chosen = len(chosen)
         if place.is_compiled:
             # Compile one shape for all numbers of rows up to a power of two.
             chosen = np.resize(chosen, 1 << n_chosen.bit_length())
-        on_device = place.put_as_is(chosen)
-        parts = [
-            xp.take(weights[:, None], on_device, axis=0),
-            xp.take(self.rows, on_device, axis=0),
-        ]
-        taken = to_host(xp.concat(parts, axis=1))
+        placed_index = place.put_as_is(chosen)
+        chosen_weights = xp.take(weights[:, None], placed_index, axis=0)
+        chosen_rows = xp.take(self.rows, placed_index, axis=0)
+        taken = to_host(xp.concat([chosen_weights, chosen_rows], axis=1))
         return taken[:n_chosen].astype(np.float64)
 
     @cached_property
@@ -193,13 +195,17 @@ class DeviceBlock:
         n_rows, width = right.shape
         if self.place.is_double or n_rows <= _SINGLE_PRODUCT_ROWS:
             return xp.matmul(left, right)
-        n_whole = n_rows // _SINGLE_PRODUCT_ROWS * _SINGLE_PRODUCT_ROWS
-        left_shape = (left.shape[0], -1, _SINGLE_PRODUCT_ROWS)
-        # Both sides as stacks of chunks: (chunks, p, rows) x (chunks, rows, q).
-        left_chunks = xp.permute_dims(
-            xp.reshape(left[:, :n_whole], left_shape), (1, 0, 2)
-        )
-        right_shape = (-1, _SINGLE_PRODUCT_ROWS, width)
+        # 1. Divide the rows into chunks, but for a rest: the product of all chunks is
+        # (chunks, p, rows) x (chunks, rows, q).
+        n_chunks = n_rows // _SINGLE_PRODUCT_ROWS
+        n_whole = n_chunks * _SINGLE_PRODUCT_ROWS
+        left_shape = (left.shape[0], n_chunks, _SINGLE_PRODUCT_ROWS)
+        left_by_row = xp.reshape(left[:, :n_whole], left_shape)
+        left_chunks = xp.permute_dims(left_by_row, (1, 0, 2))
+        right_shape = (n_chunks, _SINGLE_PRODUCT_ROWS, width)
         right_chunks = xp.reshape(right[:n_whole, :], right_shape)
-        whole = xp.sum(xp.matmul(left_chunks, right_chunks), axis=0)
-        return whole + xp.matmul(left[:, n_whole:], right[n_whole:, :])
+
+        # 2. Add up the products of the chunks, and that of the rest.
+        products = xp.matmul(left_chunks, right_chunks)
+        rest = xp.matmul(left[:, n_whole:], right[n_whole:, :])
+        return xp.sum(products, axis=0) + rest

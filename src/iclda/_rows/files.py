@@ -70,8 +70,9 @@ def _equal_blocks(
     n_filled = 0
     for span in spans:
         # Slices of files and datasets are new arrays: whole blocks are not copied.
-        is_sliced_anew = not isinstance(span.part, (list, np.ndarray))
-        if n_filled == 0 and span.n_rows == block_rows and is_sliced_anew:
+        makes_new_arrays = not isinstance(span.part, (list, np.ndarray))
+        is_whole_block = n_filled == 0 and span.n_rows == block_rows
+        if is_whole_block and makes_new_arrays:
             rows = np.asarray(span.part[span.skip : span.skip + block_rows])
             yield Block(span.start, rows, span.where)
             continue

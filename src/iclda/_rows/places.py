@@ -69,10 +69,13 @@ class Place:
         if is_soft:
             shares = xp.exp(scores - top)
             total = xp.sum(shares, axis=-2, keepdims=True)
-            return shares / total, (top + xp.log(total))[..., 0, :]
+            log_sums = top + xp.log(total)
+            return shares / total, log_sums[..., 0, :]
         # The first of the classes that tie has the largest rank.
-        ranks = self.put(np.arange(scores.shape[-2], 0, -1))[:, None]
-        ranks = ranks * xp.astype(scores >= top - tie, self.dtype)
+        is_best = scores >= top - tie
+        n_classes = scores.shape[-2]
+        rank_of_class = self.put(np.arange(n_classes, 0, -1))[:, None]
+        ranks = rank_of_class * xp.astype(is_best, self.dtype)
         is_first = ranks == xp.max(ranks, axis=-2, keepdims=True)
         return xp.astype(is_first, self.dtype), top[..., 0, :]
 

@@ -39,7 +39,8 @@ def label_sums_in(
     The function takes a rule, a frame whose origin the dtype can hold, and centers. It
     corrects the rounding of the rule itself: see ``lost_to_rounding``.
     """
-    used, offset = round_origin(frame, dtype)
+    used_frame, offset = round_origin(frame, dtype)
+    # 1. Express the rule and the centers about the rounded origin.
     if isinstance(rule, LinearRule):
         # The tie is as wide as rounding in double precision: widen it.
         widening = np.finfo(dtype).eps / np.finfo(np.float64).eps
@@ -49,10 +50,13 @@ def label_sums_in(
         first = rule.first.moved(offset)
         second = rule.second.moved(offset)
         rule = replace(rule, first=first, second=second)
-    moved_centers = None if centers is None else centers - offset
-    sums = label_sums(rule, used, moved_centers)
-    # Sums about the rounded origin become those about the origin of the frame.
-    return replace(sums, sums=sums.sums + sums.counts[:, None] * offset)
+    if centers is not None:
+        centers = centers - offset
+
+    # 2. Sums about the rounded origin become those about the origin of the frame.
+    sums = label_sums(rule, used_frame, centers)
+    class_sums = sums.sums + sums.counts[:, None] * offset
+    return replace(sums, sums=class_sums)
 
 
 def lost_to_rounding(
@@ -62,8 +66,12 @@ def lost_to_rounding(
 
     The derivatives of that sum with respect to the rule are the class sums and weights.
     """
-    coef = rule.coef - rule.coef.astype(dtype)
+    lost_coef = rule.coef - rule.coef.astype(dtype)
     # Classes with a prior of 0 have no rows, and add nothing.
-    intercept = np.where(np.isfinite(rule.intercept), rule.intercept, 0.0)
-    intercept = intercept - intercept.astype(dtype)
-    return float((coef.T * sums.sums).sum() + intercept @ sums.counts)
+    is_finite = np.isfinite(rule.intercept)
+    intercept = np.where(is_finite, rule.intercept, 0.0)
+    lost_intercept = intercept - intercept.astype(dtype)
+
+    lost_by_coef = (lost_coef.T * sums.sums).sum()
+    lost_by_intercept = lost_intercept @ sums.counts
+    return float(lost_by_coef + lost_by_intercept)

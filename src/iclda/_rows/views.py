@@ -1,19 +1,27 @@
 """Views: maps of rows that are learned without labels, before a linear fit.
 
 A classifier with a view is fitted to the mapped rows, and maps rows before it predicts
-them. Everything else of it stays as it is: its search, its certificate and its bounds
+them. Its solver knows nothing of the view: the search, the certificate and the bounds
 are those of the mapped rows. There are five views:
 
-- ``standardize``: columns are divided by their standard deviation, so that their units
-  play no part. A column of two values is divided by their difference: a rare category
-  would otherwise be far larger than anything else.
-- ``whiten``: the same, and then a linear map to covariance I. Shrinkage pulls toward
-  the covariance of all rows then, and correlated columns do not count twice.
-- ``normalize``: rows are scaled to length 1, about their mean if that is far from zero,
-  as suits features of a network.
-- ``kernel``: the features of an RBF kernel of the standardized columns, by Nystroem's
-  method. Boundaries that are linear in these features are curved in the columns.
-- ``whitened-kernel``: the same of the whitened columns.
+- ``standardize`` divides columns by their standard deviation, so that their units do
+  not matter. A column of two values is divided by their difference: otherwise a rare
+  category would be far larger than any other number.
+- ``whiten`` standardizes columns, and then maps them linearly to covariance I.
+  Shrinkage is then toward the covariance of all rows, and correlated columns do not
+  count twice.
+- ``normalize`` scales rows to length 1, about their mean if that is far from zero. It
+  suits features of a network.
+- ``kernel`` computes the features of an RBF kernel of the standardized columns, by
+  Nystroem's method. Boundaries that are linear in these features are curved in the
+  columns.
+- ``whitened-kernel`` computes those of a kernel of the whitened columns.
+
+A fit learns its view once, from a ``Summary`` of all rows, and stores it:
+
+    summary = Summary(sample, weights, center, spread, unit, covariance)
+    view = learn_view("kernel", summary)
+    features = view(rows)
 
 A view maps one block of rows at a time, for any array library, so that no mapped copy
 of all rows is ever made.
@@ -23,7 +31,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -38,7 +45,7 @@ KERNEL = "kernel"
 WHITENED_KERNEL = "whitened-kernel"
 VIEWS = (STANDARDIZE, WHITEN, NORMALIZE, KERNEL, WHITENED_KERNEL)
 
-# Features of a kernel: rows between which and all others the kernel is computed.
+# The features of a kernel compare a row with at most this many rows, the landmarks.
 _MAX_LANDMARKS = 100
 # The kernel of two rows at the mean distance of all pairs is exp(-1). In whitened
 # columns, where directions of noise count as much as all others, a wider kernel does
@@ -51,9 +58,9 @@ _KERNEL_RANK_TOLERANCE = 1e-10
 # Share of the mean variance that is added to all directions before they are whitened:
 # directions in which rows hardly vary are noise.
 _WHITENING_RIDGE = 1e-3
-# Rows are scaled about their mean if its squared length exceeds this share of their
+# The mean of rows counts as zero up to this ratio of its squared length to their
 # variance.
-_FAR_FROM_ZERO = 0.25
+_MAX_ZERO_MEAN_RATIO = 0.25
 
 
 class View(Protocol):
@@ -101,7 +108,8 @@ class Standardization:
         return len(self.center)
 
     def __call__(self, rows: Any) -> Any:
-        return (rows - like(rows, self.center)) / like(rows, self.scale)
+        centered = rows - placed_like(rows, self.center)
+        return centered / placed_like(rows, self.scale)
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,8 @@ class LinearMap:
         return int(self.matrix.shape[1])
 
     def __call__(self, rows: Any) -> Any:
-        return (rows - like(rows, self.center)) @ like(rows, self.matrix)
+        centered = rows - placed_like(rows, self.center)
+        return centered @ placed_like(rows, self.matrix)
 
 
 @dataclass(frozen=True)
@@ -135,12 +144,19 @@ class UnitLength:
 
     def __call__(self, rows: Any) -> Any:
         xp = array_namespace(rows)
-        centered = rows - like(rows, self.center)
+        centered = rows - placed_like(rows, self.center)
         # Divide by the largest entry first: its square might overflow or vanish.
         largest = xp.max(xp.abs(centered), axis=1, keepdims=True)
-        centered = centered / xp.where(largest > 0, largest, xp.ones_like(largest))
-        length = xp.sqrt(xp.sum(centered * centered, axis=1, keepdims=True))
-        return centered / xp.where(length > 0, length, xp.ones_like(length))
+        centered = centered / _one_for_zero(largest)
+        squared_lengths = xp.sum(centered * centered, axis=1, keepdims=True)
+        lengths = xp.sqrt(squared_lengths)
+        return centered / _one_for_zero(lengths)
+
+
+def _one_for_zero(divisors: Any) -> Any:
+    """Replace zeros by ones: a row of zeros stays as it is."""
+    xp = array_namespace(divisors)
+    return xp.where(divisors > 0, divisors, xp.ones_like(divisors))
 
 
 @dataclass(frozen=True)
@@ -163,25 +179,31 @@ class KernelMap:
         return int(self.projection.shape[1])
 
     def __call__(self, rows: Any) -> Any:
-        return self.kernel(rows) @ like(rows, self.projection)
+        return self.kernel(rows) @ placed_like(rows, self.projection)
 
     def kernel(self, rows: Any) -> Any:
-        """Return the kernel (n, m) between rows and the landmarks."""
+        """Return the kernel (n, m) between rows x and the landmarks l.
+
+        The squared distances are |x|^2 + |l|^2 - 2 x'l.
+        """
         xp = array_namespace(rows)
-        landmarks = like(rows, self.landmarks)
-        lengths = xp.sum(rows * rows, axis=1, keepdims=True)
-        # The kernel of an infinite row is 0, but it has to show: 0 times infinity does.
-        are_finite = xp.all(xp.isfinite(rows), axis=1, keepdims=True)
-        lengths = xp.where(are_finite, lengths, xp.nan * lengths)
-        of_landmarks = xp.sum(landmarks * landmarks, axis=1)
-        squares = lengths + of_landmarks - 2.0 * (rows @ landmarks.T)
+        landmarks = placed_like(rows, self.landmarks)
+        row_squares = xp.sum(rows * rows, axis=1, keepdims=True)
+        # The kernel of an infinite row would be 0, a number like any other. NaN shows
+        # in the features, so that an error names the row.
+        is_finite = xp.all(xp.isfinite(rows), axis=1, keepdims=True)
+        row_squares = xp.where(is_finite, row_squares, xp.nan * row_squares)
+        landmark_squares = xp.sum(landmarks * landmarks, axis=1)
+        products = rows @ landmarks.T
+        distances = row_squares + landmark_squares - 2.0 * products
         # Rounding may have left a negative distance, whose kernel would exceed 1.
-        return xp.exp(-self.gamma * xp.clip(squares, min=0.0))
+        distances = xp.clip(distances, min=0.0)
+        return xp.exp(-self.gamma * distances)
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Views one after another."""
+    """Views that map rows one after another."""
 
     views: tuple[View, ...]
 
@@ -194,11 +216,13 @@ class Chain:
         return all(view.keeps_columns for view in self.views)
 
     def __call__(self, rows: Any) -> Any:
-        return reduce(lambda mapped, view: view(mapped), self.views, rows)
+        for view in self.views:
+            rows = view(rows)
+        return rows
 
 
 def steps_of(view: View) -> tuple[View, ...]:
-    """Return the views that a chain, perhaps of chains, consists of."""
+    """Return the views of a chain in their order, those of inner chains among them."""
     if not isinstance(view, Chain):
         return (view,)
     return tuple(step for each in view.views for step in steps_of(each))
@@ -211,96 +235,122 @@ def as_floating(rows: Any) -> Any:
     xp = array_namespace(rows)
     if xp.isdtype(rows.dtype, "real floating"):
         return rows
-    return xp.astype(rows, xp.asarray(1.0, device=device(rows)).dtype)
+    # The default precision of the library on this device.
+    one = xp.asarray(1.0, device=device(rows))
+    return xp.astype(rows, one.dtype)
 
 
-def like(rows: Any, array: Array) -> Any:
+def placed_like(rows: Any, array: AnyArray) -> Any:
     """Return an array in the library, on the device and of the dtype of rows."""
     if isinstance(rows, np.ndarray):
         return array
     xp = array_namespace(rows)
-    return xp.asarray(array, dtype=rows.dtype, device=device(rows))
+    contiguous = np.ascontiguousarray(array)
+    return xp.asarray(contiguous, dtype=rows.dtype, device=device(rows))
 
 
 def learn_view(name: str, summary: Summary) -> View:
     """Learn a view from a summary of the rows."""
-    return _LEARN[name](summary)
+    return _LEARNERS[name](summary)
 
 
-def _standardization(summary: Summary) -> Standardization:
-    spread = summary.spread
-    lowest = summary.sample.min(axis=0)
-    highest = summary.sample.max(axis=0)
-    is_end = (summary.sample == lowest) | (summary.sample == highest)
-    has_two_values = is_end.all(axis=0) & (lowest < highest)
-    scale = np.where(has_two_values, highest - lowest, spread)
-    return Standardization(summary.center, np.where(scale > 0, scale, 1.0))
+def _learn_standardization(summary: Summary) -> Standardization:
+    sample = summary.sample
+    lowest = sample.min(axis=0)
+    highest = sample.max(axis=0)
+    is_lowest_or_highest = (sample == lowest) | (sample == highest)
+    has_two_values = is_lowest_or_highest.all(axis=0) & (lowest < highest)
+    scale = np.where(has_two_values, highest - lowest, summary.spread)
+    # A constant column is only centered.
+    scale = np.where(scale > 0, scale, 1.0)
+    return Standardization(summary.center, scale)
 
 
-def _whitening(summary: Summary) -> Chain:
-    standardization = _standardization(summary)
+def _learn_whitening(summary: Summary) -> Chain:
+    standardization = _learn_standardization(summary)
     assert summary.covariance is not None
+    # The covariance of standardized columns, from that of columns over their unit.
     scale = standardization.scale / summary.unit
     covariance = summary.covariance / scale[:, None] / scale
+
     n_features = len(scale)
     ridge = _WHITENING_RIDGE * np.trace(covariance) / n_features
     eigenvalues, vectors = np.linalg.eigh(covariance)
     variances = np.maximum(eigenvalues, 0.0) + ridge
-    # The symmetric root depends on no choice of eigenvectors. If no row varies, there
-    # is nothing to whiten.
-    root = (vectors / np.sqrt(np.where(variances > 0, variances, 1.0))) @ vectors.T
-    return Chain((standardization, LinearMap(np.zeros(n_features), root)))
+    # If no row varies, there is nothing to whiten.
+    deviations = np.sqrt(np.where(variances > 0, variances, 1.0))
+    # The symmetric root is the same whatever eigenvectors are chosen.
+    inverse_root = (vectors / deviations) @ vectors.T
+    return Chain((standardization, LinearMap(np.zeros(n_features), inverse_root)))
 
 
-def _unit_length(summary: Summary) -> UnitLength:
+def _learn_unit_length(summary: Summary) -> UnitLength:
     center = summary.center
     # Divide before squaring: squares might overflow.
     largest = max(np.abs(center).max(), summary.spread.max()) or 1.0
     squared_length = ((center / largest) ** 2).sum()
     variance = ((summary.spread / largest) ** 2).sum()
-    is_far = squared_length > _FAR_FROM_ZERO * variance
-    return UnitLength(center if is_far else np.zeros_like(center))
+    is_far_from_zero = squared_length > _MAX_ZERO_MEAN_RATIO * variance
+    return UnitLength(center if is_far_from_zero else np.zeros_like(center))
 
 
-def _kernel(base: View, exponent: float, summary: Summary) -> Chain:
-    """Return the features of a kernel of mapped rows, centered and of length 1."""
+def _learn_kernel(summary: Summary) -> Chain:
+    base = _learn_standardization(summary)
+    return _learn_kernel_after(base, _KERNEL_EXPONENT, summary)
+
+
+def _learn_whitened_kernel(summary: Summary) -> Chain:
+    base = _learn_whitening(summary)
+    return _learn_kernel_after(base, _WHITENED_KERNEL_EXPONENT, summary)
+
+
+def _learn_kernel_after(base: View, exponent: float, summary: Summary) -> Chain:
+    """Learn a kernel of the rows that a first view maps.
+
+    Its features are centered and scaled to length 1.
+    """
+    # 1. Choose the width. The mean square of the distance between two rows is twice
+    # their variance.
     sample = np.asarray(base(summary.sample))
-    center = summary.weights @ sample / summary.weights.sum()
-    variance = summary.weights @ ((sample - center) ** 2).sum(axis=1)
-    variance /= summary.weights.sum()
+    deviations = sample - _weighted_mean(sample, summary.weights)
+    squared_distances = (deviations**2).sum(axis=1)
+    variance = float(_weighted_mean(squared_distances, summary.weights))
+    gamma = exponent / (2 * variance) if variance > 0 else 1.0
 
+    # 2. Find the directions in which the kernel between the landmarks varies.
     landmarks = np.asarray(base(_draw_landmarks(summary.sample)))
-    # The mean square of the distance between two rows is twice their variance.
-    gamma = exponent / (2 * float(variance)) if variance > 0 else 1.0
-    between = KernelMap(landmarks, np.eye(len(landmarks)), gamma).kernel(landmarks)
+    unprojected = KernelMap(landmarks, np.eye(len(landmarks)), gamma)
+    between = unprojected.kernel(landmarks)
     eigenvalues, vectors = np.linalg.eigh(between)
     is_kept = eigenvalues > _KERNEL_RANK_TOLERANCE * eigenvalues[-1]
     projection = vectors[:, is_kept] / np.sqrt(eigenvalues[is_kept])
     kernel_map = KernelMap(landmarks, projection, gamma)
 
-    features = kernel_map(sample)
-    mean = summary.weights @ features / summary.weights.sum()
+    # 3. Center the features.
+    mean = _weighted_mean(kernel_map(sample), summary.weights)
     return Chain((base, kernel_map, UnitLength(mean)))
 
 
+def _weighted_mean(values: Array, weights: Array) -> Any:
+    """Return the weighted mean over rows."""
+    return weights @ values / weights.sum()
+
+
 def _draw_landmarks(rows: Array) -> Array:
-    """Draw distinct rows, which depend neither on their order nor on the units."""
-    # Rows are sorted before they are mapped: products may round equal rows differently.
+    """Draw distinct rows, the same whatever the order of the rows and their units."""
+    # ``unique`` sorts rows as they are: products may round equal rows differently, so
+    # that the order of mapped rows would depend on that of the sample.
     distinct = np.unique(rows, axis=0)
     order = np.random.default_rng(0).permutation(len(distinct))
     return np.asarray(distinct[order[:_MAX_LANDMARKS]])
 
 
-_LEARN: dict[str, Callable[[Summary], View]] = {
-    STANDARDIZE: _standardization,
-    WHITEN: _whitening,
-    NORMALIZE: _unit_length,
-    KERNEL: lambda summary: _kernel(
-        _standardization(summary), _KERNEL_EXPONENT, summary
-    ),
-    WHITENED_KERNEL: lambda summary: _kernel(
-        _whitening(summary), _WHITENED_KERNEL_EXPONENT, summary
-    ),
+_LEARNERS: dict[str, Callable[[Summary], View]] = {
+    STANDARDIZE: _learn_standardization,
+    WHITEN: _learn_whitening,
+    NORMALIZE: _learn_unit_length,
+    KERNEL: _learn_kernel,
+    WHITENED_KERNEL: _learn_whitened_kernel,
 }
 
 
@@ -308,9 +358,8 @@ _LEARN: dict[str, Callable[[Summary], View]] = {
 # network ...
 MANY_FEATURES = 64
 # ... if these columns have about one unit: the standard deviations of nearly all of
-# them lie within this factor.
+# them, those between two quantiles, lie within this factor.
 _MAX_SPREAD_RATIO = 30.0
-# Nearly all: those between these quantiles.
 _SPREAD_QUANTILES = (0.05, 0.95)
 # A column measures something if a sample of it has more distinct values than this: 0
 # and 1 of categories are no measurements.
@@ -318,15 +367,18 @@ _MIN_DISTINCT_VALUES = 10
 
 
 def are_network_features(sample: AnyArray) -> bool:
-    """Tell features of a network, many numeric columns in one unit, from a table."""
+    """Return whether rows are features of a network, and not a table.
+
+    Features of a network are many columns of measurements in one unit.
+    """
     if sample.shape[1] < MANY_FEATURES:
         return False
-    n_values = min(_MIN_DISTINCT_VALUES, len(sample) - 1)
-    is_measured = np.array(
-        [len(np.unique(column)) > n_values for column in sample.T], dtype=bool
-    )
-    spread = sample[:, is_measured].std(axis=0)
-    if len(spread) < MANY_FEATURES:
+    # In few rows, a column of measurements has as many distinct values as rows.
+    n_category_values = min(_MIN_DISTINCT_VALUES, len(sample) - 1)
+    n_values = np.array([len(np.unique(column)) for column in sample.T])
+    is_measured = n_values > n_category_values
+    if np.count_nonzero(is_measured) < MANY_FEATURES:
         return False
+    spread = sample[:, is_measured].std(axis=0)
     low, high = np.quantile(spread, _SPREAD_QUANTILES)
     return bool(high <= _MAX_SPREAD_RATIO * low)

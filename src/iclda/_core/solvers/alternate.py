@@ -341,10 +341,14 @@ def marginal_log_likelihood(
     keep = 1 - problem.shrinkage
     r = point[:, 0]
     # The formula for the spread, with zbar_k' M^-1 mu_k and mu_k' M^-1 mu_k.
-    products = np.add.reduce(weighted_means.rows * labeled.means, axis=1)
-    gained = labeled.counts @ (2 * products - weighted_means.along / r)
-    spread = weight * (rank + np.add.reduce(weighted_means.along)) - gained
-    log_priors = np.log(r) if problem.log_priors is None else problem.log_priors
+    labeled_products = np.add.reduce(weighted_means.rows * labeled.means, axis=1)
+    own_products = weighted_means.along / r
+    gained = labeled.counts @ (2 * labeled_products - own_products)
+    trace = rank + np.add.reduce(weighted_means.along)
+    spread = weight * trace - gained
+    log_priors = problem.log_priors
+    if log_priors is None:
+        log_priors = np.log(r)
     log_det = weighted_means.log_det + rank * math.log(keep) + problem.whitening.log_det
     return float(
         labeled.counts @ log_priors
@@ -424,12 +428,15 @@ def _surest(rows: AnyArray, leads: Array, weights: Array, room: float) -> AnyArr
 
     Equal rows are taken together, so that a weight of 2 counts like a row twice.
     """
-    rows = rows[np.argsort(-leads[rows], kind="stable")]
-    weights_before = np.concatenate([[0.0], np.cumsum(weights[rows])])
+    order = np.argsort(-leads[rows], kind="stable")
+    rows = rows[order]
+    cumulative_weights = np.cumsum(weights[rows])
+    weights_before = np.concatenate([[0.0], cumulative_weights])
     # Every row of several equal ones gets the weight before the first of them.
     negative_leads = -np.round(leads[rows], _LEAD_DECIMALS)
     first_equal = np.searchsorted(negative_leads, negative_leads)
-    return rows[weights_before[first_equal] < room - _ROOM_ROUNDING]
+    has_room = weights_before[first_equal] < room - _ROOM_ROUNDING
+    return rows[has_room]
 
 
 def _label_open(
@@ -447,11 +454,14 @@ def _label_open(
     n_at_once = max(1, settings.ROUNDS.max_scores_at_once // len(rule.intercept))
     for begin in range(0, len(rows), n_at_once):
         some = slice(begin, begin + n_at_once)
-        scores = model.frame.apply(rows[some]) @ rule.coef + rule.intercept
+        u = model.frame.apply(rows[some])
+        scores = u @ rule.coef + rule.intercept
         # Relative to the best class: the next one has minus the lead, and the posterior
         # of the best is 1 over the sum of all exponentials.
         scores -= scores.max(axis=1, keepdims=True)
         codes[some] = scores.argmax(axis=1)
-        leads[some] = -np.partition(scores, -2, axis=1)[:, -2]
-        is_sure[some] = 1 / np.exp(scores).sum(axis=1) >= threshold
+        second_largest = np.partition(scores, -2, axis=1)[:, -2]
+        leads[some] = -second_largest
+        posteriors = 1 / np.exp(scores).sum(axis=1)
+        is_sure[some] = posteriors >= threshold
     return codes, leads, is_sure

@@ -23,7 +23,7 @@ from ..moments import Moments
 from ..problem import LabeledSummary, Problem
 from .supervised import fit_labeled
 
-# So many labeled rows of a class weigh as much as all its unlabeled rows.
+# This number of labeled rows of a class weighs as much as all its unlabeled rows.
 _ANCHOR_ROWS = 8.0
 # Keeps the covariance regular where no shrinkage is asked for.
 _MIN_SHRINKAGE = 1e-6
@@ -101,19 +101,23 @@ def refit(
     """
     labeled = problem.labeled
     moments = problem.moments
+    # 1. Find the class means of all rows, and draw them to those of the labeled rows.
+    labeled_sums = labeled.counts[:, None] * labeled.means
     all_counts = labeled.counts + counts
-    all_sums = labeled.counts[:, None] * labeled.means + sums
-    means = all_sums / all_counts[:, None]
-    pull = (is_anchored * labeled.counts / (labeled.counts + _ANCHOR_ROWS))[:, None]
+    means = (labeled_sums + sums) / all_counts[:, None]
+    anchor_shares = labeled.counts / (labeled.counts + _ANCHOR_ROWS)
+    pull = (is_anchored * anchor_shares)[:, None]
     drawn_means = (1 - pull) * means + pull * labeled.means
 
-    # Each share enters the two outer products by its root.
+    # 2. Find the covariance. Each share enters the two outer products by its root.
     shares = all_counts / all_counts.sum()
     root = np.sqrt(shares)[:, None]
     between = root * (means - moments.mean)
     drawn = root * (means - drawn_means)
     within = moments.covariance - between.T @ between + drawn.T @ drawn
     covariance = _shrunk(problem, within, shrinkage)
+
+    # 3. Score rows by the classes.
     shares = _within_bounds(shares, proportions)
     return _rule_of_classes(problem, drawn_means, covariance, shares)
 
@@ -143,7 +147,9 @@ def _rule_of_classes(
     log_priors = problem.log_priors
     if log_priors is None:
         log_priors = np.log(np.maximum(shares, _MIN_SHARE))
-    intercept = log_priors - (centered.T * coef).sum(axis=0) / 2 - center @ coef
+    squared_lengths = (centered.T * coef).sum(axis=0)
+    about_center = log_priors - squared_lengths / 2
+    intercept = about_center - center @ coef
     return LinearRule(coef, intercept, is_soft=True)
 
 
@@ -154,7 +160,8 @@ def _shrunk(problem: Problem, within: Array, shrinkage: float) -> Array:
     if (target <= 0).all():
         # No row varies, and rounding may have left a negative variance.
         return np.zeros_like(within)
-    return (1 - shrinkage) * within + np.diag(shrinkage * target)
+    added = np.diag(shrinkage * target)
+    return (1 - shrinkage) * within + added
 
 
 def mean_of_rules(
@@ -163,11 +170,13 @@ def mean_of_rules(
     """Return the weighted mean of rules, each of unit spread before it is added."""
     coef = np.zeros_like(rules[0].coef)
     intercept = np.zeros_like(rules[0].intercept)
-    for rule, weight in zip(rules, weights / weights.sum(), strict=True):
+    shares = weights / weights.sum()
+    for rule, share in zip(rules, shares, strict=True):
         unit_rule = of_unit_spread(rule, moments)
-        coef += weight * unit_rule.coef
-        intercept += weight * unit_rule.intercept
-    return of_unit_spread(LinearRule(coef, intercept, is_soft=True), moments)
+        coef += share * unit_rule.coef
+        intercept += share * unit_rule.intercept
+    mean = LinearRule(coef, intercept, is_soft=True)
+    return of_unit_spread(mean, moments)
 
 
 def of_unit_spread(rule: LinearRule, moments: Moments) -> LinearRule:
@@ -178,16 +187,20 @@ def of_unit_spread(rule: LinearRule, moments: Moments) -> LinearRule:
     """
     coef = rule.coef - rule.coef.mean(axis=1, keepdims=True)
     intercept = rule.intercept - rule.intercept.mean()
-    # The squares of huge scores would overflow. A power of 2 changes no digit.
+    # The squares of huge scores would overflow: divide the scores by a power of 2,
+    # which changes no digit.
     largest = max(np.abs(coef).max(initial=0), np.abs(intercept).max())
-    unit = 2.0 ** -np.frexp(largest)[1]
+    _, exponent = np.frexp(largest)
+    unit = 2.0**-exponent
     coef = unit * coef
     intercept = unit * intercept
-    at_mean = moments.mean @ coef + intercept
     # The mean square of each score is its variance plus the square of its mean.
-    squares = (coef * (moments.covariance @ coef)).sum(axis=0) + at_mean**2
-    spread = float(np.sqrt(squares.mean()))
-    if spread <= _SPREAD_ROUNDING * unit * np.abs(rule.intercept).max():
+    variances = (coef * (moments.covariance @ coef)).sum(axis=0)
+    means = moments.mean @ coef + intercept
+    mean_squares = variances + means**2
+    spread = float(np.sqrt(mean_squares.mean()))
+    largest_intercept = unit * np.abs(rule.intercept).max()
+    if spread <= _SPREAD_ROUNDING * largest_intercept:
         return LinearRule(np.zeros_like(coef), np.zeros_like(intercept), is_soft=True)
     return LinearRule(coef / spread, intercept / spread, is_soft=True)
 
@@ -209,14 +222,15 @@ def gaussians_of_rule(
     counts = np.maximum(labeled.counts + sums.counts, _MIN_SHARE * moments.weight)
     labeled_sums = labeled.counts[:, None] * labeled.means
     means = (labeled_sums + sums.sums) / counts[:, None]
-    roots = np.sqrt(counts / counts.sum())[:, None]
-    between = roots * (means - moments.mean)
-    covariance = _shrunk(problem, moments.covariance - between.T @ between, shrinkage)
+    shares = counts / counts.sum()
+    between = np.sqrt(shares)[:, None] * (means - moments.mean)
+    within = moments.covariance - between.T @ between
+    covariance = _shrunk(problem, within, shrinkage)
 
     # 2. Move the means so that the priors are the wanted ones.
     log_priors = problem.log_priors
     if log_priors is None:
-        log_priors = np.log(counts / counts.sum())
+        log_priors = np.log(shares)
     coef, half_squares = _with_priors(rule, covariance, moments.mean, log_priors)
     # Log priors that the moved means imply: exact if the linear system could be solved.
     implied = rule.intercept + moments.mean @ rule.coef + half_squares
@@ -226,13 +240,11 @@ def gaussians_of_rule(
         implied = log_priors
 
     # 3. Classes with these means and this covariance have the posteriors of the rule.
-    summary = LabeledSummary(
-        counts,
-        moments.mean + coef.T @ covariance,
-        covariance * counts.sum(),
-        labeled.n_rows,
-    )
-    return fit_labeled(problem.frame, summary, implied)[0]
+    moved_means = moments.mean + coef.T @ covariance
+    scatter = covariance * counts.sum()
+    summary = LabeledSummary(counts, moved_means, scatter, labeled.n_rows)
+    model, _ = fit_labeled(problem.frame, summary, implied)
+    return model
 
 
 def _with_priors(
@@ -246,13 +258,20 @@ def _with_priors(
     c_k Sigma v, up to a constant: w solves a linear system, by least squares.
     """
     coef = rule.coef
+    # Entry (k, j) is c_k Sigma c_j.
     gram = coef.T @ covariance @ coef
-    wanted = log_priors - (rule.intercept + center @ coef + gram.diagonal() / 2)
-    centered = gram - gram.mean(axis=0)
+    implied = rule.intercept + center @ coef + gram.diagonal() / 2
+    change = log_priors - implied
+    # The constant is left out on both sides of the system.
+    matrix = gram - gram.mean(axis=0)
+    wanted = change - change.mean()
     steps = np.zeros_like(wanted)
     # The second solution corrects the rounding of the first.
     for _ in range(2):
-        left = wanted - wanted.mean() - centered @ steps
-        steps += scipy.linalg.lstsq(centered, left, cond=_LEAST_SQUARES_RCOND)[0]
-    coef = coef + (coef @ steps)[:, None]
-    return coef, (coef * (covariance @ coef)).sum(axis=0) / 2
+        left = wanted - matrix @ steps
+        solution = scipy.linalg.lstsq(matrix, left, cond=_LEAST_SQUARES_RCOND)
+        steps += solution[0]
+    common = (coef @ steps)[:, None]
+    moved_coef = coef + common
+    squares = (moved_coef * (covariance @ moved_coef)).sum(axis=0)
+    return moved_coef, squares / 2

@@ -348,7 +348,7 @@ class UpperBounds:
         cells = []
         for column in pairwise(cuts):
             lowest = self._lowest_log_v(column, target)
-            # So many cells that each is narrower than 1 in log(v).
+            # Each cell is narrower than 1 in log(v).
             n_cells = 1 + int(-lowest)
             edges = np.linspace(lowest, 0, n_cells + 1)
             cells += [ProofCell(column, interval) for interval in pairwise(edges)]
@@ -371,8 +371,9 @@ class UpperBounds:
 
         # From where the likelihood is largest in v, it falls as v does.
         loss = 2 * self._least_loss / quadratic.keep
+        half_weight = self.weight / 2
         log_v = math.log(min(1.0, 2 * loss / self.weight))
-        while largest - self.weight / 2 * log_v - loss * math.exp(-log_v) > target:
+        while largest - half_weight * log_v - loss * math.exp(-log_v) > target:
             log_v -= settings.PROOF.log_v_step
         return log_v
 
@@ -503,16 +504,18 @@ class UpperBounds:
         # k c_b / 2 over the curvatures.
         first = quadratic.first / curvatures
         total = quadratic.total / curvatures
-        intercept = scores @ support.labeled - scores[1:] @ first
+        scores_of_b = scores[1:]
+        leads = support.z @ scores
+        intercept = scores @ support.labeled - scores_of_b @ first
         intercept = intercept - multiplier / (2 * quadratic.keep)
-        intercept += support.sum_of_won(support.z @ scores)
+        intercept += support.sum_of_won(leads)
         return _BoundInRAndV(
             a_0=quadratic.first @ first - quadratic.n_first,
             a_1=2 * (quadratic.n_first - quadratic.first @ total) + multiplier,
             a_2=quadratic.total @ total - self.weight - multiplier,
             intercept=intercept,
-            slope=scores[1:] @ total - scores[0],
-            rise=scores[1:] @ (scores[1:] / curvatures) / 4,
+            slope=scores_of_b @ total - scores[0],
+            rise=scores_of_b @ (scores_of_b / curvatures) / 4,
         )
 
     def _excess_over_chord(

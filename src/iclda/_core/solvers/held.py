@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from .. import AnyArray, Array
-from ..labelsums import ROUNDING, label, second_of_two, soft_second_of_two
+from ..labelsums import ROUNDING, label, second_of_two, soft_second_of_two, soften
 from ..problem import Problem
 from . import settings
 from .attainable import Labeling, SoftLabels, weighted_spread
@@ -76,13 +76,14 @@ class HeldSet:
         # The shares of the second class are written over the leads.
         log_sums_over_second = soft_second_of_two(lead, out=lead)
         shares_of_second = lead
-        log_sum = float(
-            self.weights @ log_sums_over_second + scores[1] @ self._unlabeled_total
-        )
+        sum_over_second = self.weights @ log_sums_over_second
+        sum_of_second = scores[1] @ self._unlabeled_total
+        log_sum = float(sum_over_second + sum_of_second)
         # One product of a vector and a matrix: BLAS is slow at two of them at once.
         second = (shares_of_second * self.weights) @ self.z
         second += self.labeled_point[1]
-        point = np.array([self._total - second, second])
+        first = self._total - second
+        point = np.array([first, second])
         return self._labeling(scores, point, log_sum, shares_of_second[None])
 
     def _labeling(
@@ -109,7 +110,8 @@ class HeldSet:
         weights_of_first = np.where(is_first, self.weights, 0.0)
         first = weights_of_first @ self.z
         first += self.labeled_point[0]
-        return np.array([first, self._total - first])
+        second = self._total - first
+        return np.array([first, second])
 
     def support(self, direction: Array, labels: SoftLabels | None = None) -> float:
         if not self._has_two_classes:
@@ -149,14 +151,19 @@ class HeldSet:
         if self._has_two_classes:
             return self._soft_points_of_two(scores)
         shares, log_sums = label(self._scores(scores), is_soft=True)
+        # In place, as the shares (S, K, n) of a stack are large.
         shares *= self.weights
-        return self._points(shares), log_sums @ self.weights
+        points = self._points(shares)
+        return points, log_sums @ self.weights
 
     def _soft_points_of_two(self, scores: Array) -> tuple[Array, Array]:
-        leads = (scores[:, 0] - scores[:, 1]) @ self.z.T
+        lead_scores = scores[:, 0] - scores[:, 1]
+        leads = lead_scores @ self.z.T
         # The shares of the second class are written over the leads, then weighted.
-        log_sums_over_second = soft_second_of_two(leads, out=leads) @ self.weights
-        log_sums = log_sums_over_second + scores[:, 1] @ self._unlabeled_total
+        log_sums_over_second = soft_second_of_two(leads, out=leads)
+        sums_over_second = log_sums_over_second @ self.weights
+        sums_of_second = scores[:, 1] @ self._unlabeled_total
+        log_sums = sums_over_second + sums_of_second
         weighted_shares = leads
         weighted_shares *= self.weights
 
@@ -184,26 +191,33 @@ class HeldSet:
             return np.asarray(scores @ self.z.T)
         # A single product for all scores of the stack.
         *stack, width = scores.shape
-        flat = scores.reshape(-1, width) @ self.z.T
+        flat_scores = scores.reshape(-1, width)
+        flat = flat_scores @ self.z.T
         return flat.reshape(*stack, -1)
 
     def _lead(self, scores: Array) -> Array:
         """Return how far the first of two classes is ahead, (n,)."""
-        return np.asarray(self.z @ (scores[0] - scores[1]))
+        lead_scores = scores[0] - scores[1]
+        return np.asarray(self.z @ lead_scores)
 
     def _soft_shares(self, scores: Array) -> Array:
         """Return the soft shares (K, n) of the rows; of two classes (1, n)."""
         if self._has_two_classes:
-            return second_of_two(self._lead(scores))[None]
-        return label(self._scores(scores), is_soft=True)[0]
+            shares_of_second = second_of_two(self._lead(scores))
+            return shares_of_second[None]
+        return soften(self._scores(scores))
 
     def _points(self, weighted_shares: Array) -> Array:
         """Return the points of shares times weights (..., K, n)."""
         if weighted_shares.ndim == 2:
-            return np.asarray(self.labeled_point + weighted_shares @ self.z)
+            sums = weighted_shares @ self.z
+            return np.asarray(self.labeled_point + sums)
+        # A single product for the whole stack.
         *stack, n_rows = weighted_shares.shape
-        sums = weighted_shares.reshape(-1, n_rows) @ self.z
-        return np.asarray(self.labeled_point + sums.reshape(*stack, -1))
+        flat_shares = weighted_shares.reshape(-1, n_rows)
+        flat_sums = flat_shares @ self.z
+        sums = flat_sums.reshape(*stack, -1)
+        return np.asarray(self.labeled_point + sums)
 
 
 def hold_in_memory(

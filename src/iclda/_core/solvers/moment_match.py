@@ -198,8 +198,8 @@ def _ascend(likelihood: LabeledLikelihood, start: Array) -> _Ascent:
             "initial_trust_radius": chosen.first_trust_radius,
         },
     )
-    # The ascent that a Newton step predicts: negative only where the loss is not
-    # convex, which is no maximum of the likelihood.
+    # The ascent that a Newton step predicts. It is negative only where the loss is not
+    # convex: such a point is not a maximum of the likelihood.
     newton_step = np.linalg.lstsq(end.hess, end.jac)[0]
     ascent_left = end.jac @ newton_step / 2
     is_maximum = bool(0 <= ascent_left <= chosen.max_ascent_left)

@@ -240,7 +240,8 @@ def hold_where_fast(
     u = rows if is_framed else problem.frame.apply(rows)
     mean = place.put(whitening.mean)
     transform = place.put(whitening.transform.T)
-    whitened = (place.put(u) - mean) @ transform
+    centered = place.put(u) - mean
+    whitened = centered @ transform
     ones = place.put(np.ones((len(u), 1)))
     z = place.xp.concat([ones, whitened], axis=1)
     weights_over_total = weights / problem.moments.weight

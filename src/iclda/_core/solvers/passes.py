@@ -61,23 +61,28 @@ def leave_sample(
 
 
 def best_on_all_rows(
-    reader: StreamedSet, objective: Objective, paths: list[SamplePath], noise: float
+    reader: StreamedSet,
+    objective: Objective,
+    paths: list[SamplePath],
+    sampling_error: float,
 ) -> SamplePath:
     """Return the best of the paths on a sample.
 
-    Those whose values are within ``noise`` of the best are compared on all rows, one
-    pass each.
+    Those whose values are within the sampling error of the best are compared on all
+    rows, one pass each.
     """
-    best = max(path.value for path in paths)
-    near = [path for path in paths if path.value >= best - noise]
-    if len(near) == 1:
-        return near[0]
+    best_value = max(path.value for path in paths)
+    min_value = best_value - sampling_error
+    near_best = [path for path in paths if path.value >= min_value]
+    if len(near_best) == 1:
+        return near_best[0]
 
     def value_on_all_rows(path: SamplePath) -> float:
-        point = reader.soft_labels(path.end).point
-        return float(objective.value_and_gradient(point)[0])
+        labels = reader.soft_labels(path.end)
+        value, _ = objective.value_and_gradient(labels.point)
+        return float(value)
 
-    return max(near, key=value_on_all_rows)
+    return max(near_best, key=value_on_all_rows)
 
 
 def follow_in_passes(

@@ -102,8 +102,9 @@ def find_limit(objective: Objective, held: HeldSet, end: State) -> Limit | None:
             continue
 
         # 2. Separate the leads of all other classes from the rounding of these.
-        leads = balanced.first @ held.z.T
-        leads -= np.where(is_tied, leads, -np.inf).max(axis=0)
+        first_scores = balanced.first @ held.z.T
+        largest_of_tied = np.where(is_tied, first_scores, -np.inf).max(axis=0)
+        leads = first_scores - largest_of_tied
         # The leads of classes that tie are zero but for rounding.
         rounding = -float(np.min(leads, where=is_tied, initial=0.0))
         min_margin = _MIN_MARGIN_OVER_ROUNDING * rounding
@@ -234,13 +235,15 @@ class _TiedRows:
         """Evaluate the objective at free scores; None at a singular model."""
         held = self._held
         scores = self._in_all_classes(free)
-        shares = tied_shares(scores @ held.z.T, self._is_tied)
-        point = held.labeled_point + (shares * held.weights) @ held.z
+        shares = tied_shares(held.scores_of_rows(scores), self._is_tied)
+        sums = (shares * held.weights) @ held.z
+        point = held.labeled_point + sums
         if not self._objective.is_bounded(point):
             return None
         value, gradient = self._objective.value_and_gradient(point)
         gradient = gradient - gradient[-1]
-        first = gradient - self._in_all_classes(self._residual(gradient))
+        along_basis = self._in_all_classes(self._residual(gradient))
+        first = gradient - along_basis
         return _Balanced(point, float(value), gradient, first, scores, shares)
 
     def _residual(self, gradient: Array) -> Array:
@@ -264,7 +267,9 @@ class _TiedRows:
         hessian = self.basis.T @ hessian @ self.basis
         derivative = self.basis.T @ labeling.matrix() @ self.basis
         residual = self._residual(balanced.gradient)
-        return -_solve(derivative, _solve(hessian, residual))
+        # First the change of the point, then that of the scores.
+        point_change = _solve(hessian, residual)
+        return -_solve(derivative, point_change)
 
     def relative_changes(self, balanced: _Balanced, step: Array) -> Array:
         """Return the changes of shares by a step, over the shares, to first order."""
@@ -280,7 +285,8 @@ class _TiedRows:
         Shares of equal rows leave together.
         """
         shares = self.of_tied(balanced.shares)
-        is_small = (relative_changes < -1) & (shares < settings.PATH_LIMIT.small_share)
+        is_negative = relative_changes < -1
+        is_small = is_negative & (shares < settings.PATH_LIMIT.small_share)
         most_reduced = relative_changes.min()
         is_equal = relative_changes <= _EQUAL_CHANGE_RATIO * most_reduced
         is_leaving = np.zeros(self._is_tied.shape, dtype=bool)
@@ -305,7 +311,7 @@ def _directions(z: Array, is_tied: AnyArray) -> Array:
     n_directions = (n_sharing[tied_rows] - 1).sum()
     if n_directions <= size:
         return _basis_of_directions(groups)
-    # The scatter of so many directions is smaller than a matrix of them.
+    # If there are many directions, their scatter is smaller than a matrix of them.
     return _basis_of_scatter(groups, size)
 
 

@@ -115,7 +115,7 @@ class Contrast(Objective):
     Attributes
     ----------
     scores : (K, 1 + rank) linear scores of the supervised model
-    constant : what -h has besides the terms of the point
+    constant : the part of -h that does not depend on the point
     log_priors : (K,) when fixed by the user
     shrinkage : s
     weight : the unit of gaps; the contrast is per row

@@ -121,14 +121,16 @@ class QuotaSet(HeldSet):
         Scores of a smaller tau are nearly multiples of the earlier ones: the start is
         scaled with the range of the scores.
         """
+        # A stack of one.
         stack = self.scores_of_rows(scores[None])
+        ranges = np.ptp(stack, axis=1)
         # A range of 0, where all scores of a row are equal, cannot be a divisor.
-        score_range = float(np.ptp(stack, axis=1).max(initial=0)) or 1.0
+        score_range = float(ranges.max(initial=0)) or 1.0
         begin = None
         if start is not None:
             begin = start.values[None] * score_range / start.score_range
-        values = balance(stack, self.weights, self.quotas, begin)[0]
-        return Shift(values, score_range, self)
+        shifts = balance(stack, self.weights, self.quotas, begin)
+        return Shift(shifts[0], score_range, self)
 
     def label(
         self, scores: Array, warm_start: SoftLabels | None = None
@@ -154,7 +156,8 @@ class QuotaSet(HeldSet):
         return super().shares(shifted(scores, shift.values))
 
     def soft_points(self, scores: Array) -> tuple[Array, Array]:
-        shifts = balance(self.scores_of_rows(scores), self.weights, self.quotas)
+        stack = self.scores_of_rows(scores)
+        shifts = balance(stack, self.weights, self.quotas)
         points, log_sums = super().soft_points(shifted(scores, shifts))
         return points, log_sums + self.quotas.cost(shifts)
 
@@ -259,10 +262,11 @@ class QuotaStreamedSet(StreamedSet):
             # The shift is one of the sample: it need not fill the quotas of all rows.
             return np.inf
         rows = start.rows
-        shift = hard_shift(direction @ rows.z.T, rows.weights, rows.quotas)
+        scores = rows.scores_of_rows(direction)
+        shift = hard_shift(scores, rows.weights, rows.quotas)
         # The dual at any shift is an upper bound.
-        free = super().support(shifted(direction, shift))
-        return free + self._sample.quotas.hard_cost(shift)
+        free_support = super().support(shifted(direction, shift))
+        return free_support + self._sample.quotas.hard_cost(shift)
 
     def _hold(self, u: AnyArray, weights: Array) -> HeldSet:
         return hold_in_memory(self.problem, u, weights, is_framed=True)
@@ -288,8 +292,13 @@ def _is_close(
 ) -> bool:
     """Return whether the corrected shift is close enough to the one of the pass."""
     chosen = settings.QUOTA_PASSES
+    shift_change = float(np.ptp(labeling.shift.values - shift.values))
+    if not shift_change <= chosen.max_shift_change:
+        return False
+    if not free.is_thinned:
+        return True
+    # Few of the rows near boundaries were returned: they stand for the others only if
+    # little weight changes its class.
     moved_weights = labeling.point[:, 0] - free.point[:, 0]
     moved = float(np.abs(moved_weights).max())
-    is_little = moved <= chosen.max_corrected_share * quotas.weight
-    change = float(np.ptp(labeling.shift.values - shift.values))
-    return (not free.is_thinned or is_little) and change <= chosen.max_shift_change
+    return moved <= chosen.max_corrected_share * quotas.weight

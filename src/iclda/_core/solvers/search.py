@@ -15,15 +15,15 @@
    passes (``passes``).
 4. Say where the search ended and why, with the gap as a certificate.
 
-What each module knows: a set of rows knows the points that their labelings attain
-(``attainable``); a path knows the set by that protocol alone; and the search knows
-neither the objective nor the kind of rows. See docs/solvers.md.
+Each module knows little of the others: a set of rows knows the points that their
+labelings attain (``attainable``), a path knows the set by that protocol alone, and the
+search knows neither the objective nor the kind of rows. See docs/solvers.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from ..problem import Problem
 from . import Outcome, settings
 from .attainable import HeldRows
 from .continuation import Effort, Follower, Path, State
-from .passes import best_on_all_rows, follow_in_passes, leave_sample
+from .passes import SamplePath, best_on_all_rows, follow_in_passes, leave_sample
 from .path_limit import Limit, find_limit
 from .sample import Sample, draw_sample
 from .sets import attainable_sets
@@ -54,9 +54,9 @@ class Candidates:
 
     Attributes
     ----------
-    scores : (S, K, 1 + rank) S candidates, each near the maximum of a level
+    scores : (S, K, 1 + rank) scores of S candidates, each near the maximum of a level
     tau : the tau of that level
-    reheating : paths begin at this multiple of tau
+    reheating : factor of tau: paths begin at a higher level than that of the candidates
     """
 
     scores: Array
@@ -88,6 +88,28 @@ class Solution:
     outcome: Outcome
     n_passes: int = 1
     n_optima: int = 1
+
+
+@dataclass(frozen=True)
+class _Reached:
+    """What a search has reached by a step.
+
+    Attributes
+    ----------
+    best : the best path
+    n_optima : number of distinct labelings in which paths on held rows ended
+    paths : the paths on held rows, as long as these rows are held
+    limit : the limit of the best path, if it was found
+    n_iter_on_sample : Newton steps on a sample, from which the best path was continued
+    n_passes : passes over all rows, with the one for their moments
+    """
+
+    best: Path
+    n_optima: int
+    paths: list[Path] = field(default_factory=list)
+    limit: Limit | None = None
+    n_iter_on_sample: int = 0
+    n_passes: int = 1
 
 
 class Search:
@@ -127,68 +149,79 @@ class Search:
         if not self.sample.is_whole:
             objective_on_sample = objective_of(self.sample.problem)
             # A gap below the sampling error says nothing about all rows.
-            tol = max(effort.tol, settings.GAPS.of_sample * self._objective.weight)
+            sampling_error = settings.GAPS.of_sample * self._objective.weight
+            tol = max(effort.tol, sampling_error)
             self.effort_on_sample = replace(effort, tol=tol, aim=tol)
         self.follower = Follower(objective_on_sample, self.sample.held)
-        # What ``on_sample`` finds; ``on_all_rows`` then follows the best path further.
-        self._paths: list[Path]
-        self._best: Path
-        self._n_optima: int
-        self._limit: Limit | None = None
-        self._n_iter_on_sample = 0
-        # One pass was for the moments.
-        self._n_passes = 1
+        self._reached: _Reached
 
     def on_sample(self, candidates: Candidates) -> None:
         """Follow paths on the held rows, from candidates that may be best: step 2."""
         effort = self.effort_on_sample
-        self._paths = _follow_candidates(
-            self.follower, candidates, effort, is_whole=self.sample.is_whole
-        )
-        self._n_optima = _count_maxima(self.sample.held, self._paths)
-        if self.sample.is_whole:
-            # Two paths to one maximum end below it by at most the gap that is aimed at.
-            # Twice that gap is on the safe side.
-            aimed_gap = settings.GAPS.aimed_of_likelihood * self._objective.weight
-            self._best = _highest_of_ties(self._paths, 2 * aimed_gap, effort.tol)
-            self._limit = _limit_of(self.sample, self._objective, self._best, effort)
-        else:
-            self._best = _highest(self._paths)
+        is_whole = self.sample.is_whole
+        paths = _follow_candidates(self.follower, candidates, effort, is_whole=is_whole)
+        n_optima = _count_maxima(self.sample.held, paths)
+        if not is_whole:
+            self._reached = _Reached(_highest(paths), n_optima, paths)
+            return
+        # Each of two paths to one maximum ends below it by no more than the gap that is
+        # aimed at. Their ends then differ by no more than twice that gap.
+        aimed_gap = settings.GAPS.aimed_of_likelihood * self._objective.weight
+        best = _highest_of_ties(paths, 2 * aimed_gap, effort.tol)
+        limit = _limit_of(self.sample, self._objective, best, effort)
+        self._reached = _Reached(best, n_optima, paths, limit)
 
     def on_all_rows(self) -> None:
         """Continue the best path on all rows: step 3.
 
         There is nothing to do if all rows are held, or if the path is unbounded.
         """
-        if self.sample.is_whole or not self._best.is_bounded:
+        if self.sample.is_whole or not self._reached.best.is_bounded:
             return
         problem = self._problem
         objective = self._objective
-        sample = self.sample
-        min_tau = settings.PASSES.first_tau * objective.weight
-        starts = [
-            leave_sample(path, min_tau, sample.problem, problem) for path in self._paths
-        ]
-        self._n_iter_on_sample = self._best.n_iter
-        # Paths whose values on the sample differ by less are compared on all rows.
-        noise_of_row = settings.PASSES.sampling_error * objective.weight
-        noise = noise_of_row / np.sqrt(len(sample.rows))
-        rows = sample.rows
-        weights = sample.weights
-        # Free the whitened copy of the rows, and all that refers to it.
-        del sample, self.sample, self.follower, self._paths, self._best
+        n_optima = self._reached.n_optima
+        n_iter_on_sample = self._reached.best.n_iter
+        starts, rows, weights = self._leave_sample()
 
+        # 1. Whiten the sample again, with all rows: it guides the passes.
         sets = attainable_sets(problem)
+        sampling_error_of_row = settings.PASSES.sampling_error * objective.weight
+        sampling_error = sampling_error_of_row / np.sqrt(len(rows))
         reader = sets.stream(sets.hold(rows, weights))
         del rows, weights
-        start = best_on_all_rows(reader, objective, starts, noise)
-        self._best = follow_in_passes(reader, objective, start, self._effort)
-        self._n_passes += reader.n_passes
+
+        # 2. Compare paths on all rows if the sample cannot tell which is the best, and
+        # continue that one.
+        start = best_on_all_rows(reader, objective, starts, sampling_error)
+        best = follow_in_passes(reader, objective, start, self._effort)
+        self._reached = _Reached(
+            best,
+            n_optima,
+            n_iter_on_sample=n_iter_on_sample,
+            n_passes=1 + reader.n_passes,
+        )
+
+    def _leave_sample(self) -> tuple[list[SamplePath], Array, Array]:
+        """Free the sample; return where paths go on, its rows and their weights.
+
+        The whitened copy of the rows, and all that refers to it, would otherwise stay
+        in memory while the next one is made.
+        """
+        sample = self.sample
+        min_tau = settings.PASSES.first_tau * self._objective.weight
+        starts = [
+            leave_sample(path, min_tau, sample.problem, self._problem)
+            for path in self._reached.paths
+        ]
+        del self.sample, self.follower, self._reached
+        return starts, sample.rows, sample.weights
 
     def solution(self) -> Solution:
         """Return the end of the best path, or its limit, and why it ended: step 4."""
-        path = self._best
-        limit = self._limit
+        reached = self._reached
+        path = reached.best
+        limit = reached.limit
         weight = self._objective.weight
         rule: LinearRule | LexicographicRule
         if limit is None:
@@ -206,10 +239,10 @@ class Search:
             rule=rule,
             objective=value / weight,
             gap=gap / weight,
-            n_iter=self._n_iter_on_sample + path.n_iter,
+            n_iter=reached.n_iter_on_sample + path.n_iter,
             outcome=self._outcome_of(path, gap),
-            n_passes=self._n_passes,
-            n_optima=self._n_optima,
+            n_passes=reached.n_passes,
+            n_optima=reached.n_optima,
         )
 
     def _outcome_of(self, path: Path, gap: float) -> Outcome:
@@ -338,9 +371,10 @@ def _count_maxima(held: HeldRows, paths: list[Path]) -> int:
     min_distance = float(held.weights.min(initial=1)) / 2
     n_distinct = 0
     for i, labeling in enumerate(labelings):
-        distances = [
-            float((np.abs(labeling - earlier) * held.weights).sum())
-            for earlier in labelings[:i]
-        ]
-        n_distinct += min(distances, default=np.inf) > min_distance
+        distances = []
+        for earlier in labelings[:i]:
+            changes = np.abs(labeling - earlier)
+            distances.append(float((changes * held.weights).sum()))
+        if min(distances, default=np.inf) > min_distance:
+            n_distinct += 1
     return n_distinct

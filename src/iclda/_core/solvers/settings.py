@@ -278,7 +278,7 @@ class MomentMatch:
     max_ascent_left: float = 1e-10
     max_steps: int = 500
     first_trust_radius: float = 0.1
-    # With so many unknowns the dense systems take some minutes.
+    # With this many unknowns the dense systems take some minutes.
     max_unknowns: int = 2_500
     # It starts with the distances between class means times these.
     start_mean_scales: tuple[float, ...] = (1.0, 0.1)
@@ -344,7 +344,7 @@ class Proof:
     max_width: int = 128
     # Numbers read by all Newton steps: about a second.
     max_numbers_read: float = 4e9
-    # Numbers that take as long to read as what a step does besides.
+    # What else a step does takes as long as reading this many numbers.
     overhead_numbers_of_step: float = 1e6
     # Intervals of r at the beginning.
     n_columns: int = 8

@@ -94,30 +94,39 @@ def supervised_squares(labeled: LabeledSummary, whitening: Whitening) -> Array:
     If several fits are equally good, it is the one with the smallest slopes.
     """
     loss = _loss_of(labeled, whitening)
+    # 1. Find the mean and the covariance of the labeled rows, and the directions in
+    # which they vary: the others get no slope.
     mean = loss.metric[0, 1:]
-    weights = loss.target[:, 0]
     covariance = loss.metric[1:, 1:] - np.outer(mean, mean)
     eigenvalues, vectors = scipy.linalg.eigh(covariance)
-    # Directions in which the labeled rows do not vary get no slope.
     largest = max(eigenvalues.max(initial=0.0), _TINY)
     is_kept = eigenvalues > _EIGENVALUE_ROUNDING * largest
+    eigenvalues = eigenvalues[is_kept]
     vectors = vectors[:, is_kept]
+
+    # 2. Divide the covariance of rows and targets by it.
+    weights = loss.target[:, 0]
     between = loss.target[:, 1:] - np.outer(weights, mean)
-    slopes = (between @ vectors / eigenvalues[is_kept]) @ vectors.T
-    return np.column_stack([weights - slopes @ mean, slopes])
+    slopes_along_vectors = between @ vectors / eigenvalues
+    slopes = slopes_along_vectors @ vectors.T
+    intercepts = weights - slopes @ mean
+    return np.column_stack([intercepts, slopes])
 
 
 def _loss_of(labeled: LabeledSummary, whitening: Whitening) -> SquaredLoss:
     """Return the loss whose S and C are the mean products of (1, z) and the targets."""
     weights = labeled.counts / labeled.weight
     means = whitening.points(labeled.means)
+    weighted_means = weights[:, None] * means
+    target = np.column_stack([weights, weighted_means])
+
     transform = whitening.transform
-    target = np.column_stack([weights, weights[:, None] * means])
+    within = transform @ labeled.within @ transform.T / labeled.weight
+    width = 1 + whitening.rank
+    metric = np.empty((width, width))
     # The mean of z is the sum over the classes of their weighted means.
-    metric = np.empty((1 + whitening.rank, 1 + whitening.rank))
     metric[0] = target.sum(axis=0)
     metric[:, 0] = metric[0]
-    within = transform @ labeled.within @ transform.T / labeled.weight
     metric[1:, 1:] = within + means.T @ target[:, 1:]
     return SquaredLoss(metric, target, 1.0)
 
@@ -186,13 +195,17 @@ def _evaluate(rows: HeldSet, point: Array) -> _State:
     <p, q>. The sum of squared labels is the weight of the labeled rows plus the squared
     shares of the unlabeled ones. The loss is (<p, p> - 2 <p, q> + labels) / 2.
     """
-    shares = _nearest_shares(point @ rows.z.T)
+    predictions = point @ rows.z.T
+    shares = _nearest_shares(predictions)
     refitted = rows.labeled_point + (shares * rows.weights) @ rows.z
     gradient = point - refitted
-    squared_shares = float(rows.weights @ (shares**2).sum(axis=0))
-    labels = rows.labeled_point[:, 0].sum() + squared_shares
-    loss = float(np.vdot(point, gradient) - np.vdot(point, refitted) + labels) / 2
-    return _State(point, loss, gradient, shares > 0)
+    squared_shares = (shares**2).sum(axis=0)
+    labeled_weight = rows.labeled_point[:, 0].sum()
+    labels = labeled_weight + float(rows.weights @ squared_shares)
+    # <p, p> - <p, q> in one product, which rounds less.
+    products = np.vdot(point, gradient) - np.vdot(point, refitted)
+    loss = float(products + labels) / 2
+    return _State(point, loss, gradient, is_kept=shares > 0)
 
 
 def _nearest_shares(predictions: Array) -> Array:
@@ -225,8 +238,10 @@ def _descend(rows: HeldSet, state: _State) -> _State | None:
         # Shares follow the predictions, but for those at 0, and add up to 1.
         direction = flat.reshape(shape)
         change = np.where(is_kept, direction @ rows.z.T, 0)
-        change = np.where(is_kept, change - change.sum(axis=0) / n_kept, 0)
-        return np.asarray(direction - (change * rows.weights) @ rows.z).ravel()
+        excess = change.sum(axis=0) / n_kept
+        change = np.where(is_kept, change - excess, 0)
+        refitted_change = (change * rows.weights) @ rows.z
+        return np.asarray(direction - refitted_change).ravel()
 
     # 1. Solve Newton's equations.
     hessian = LinearOperator((size, size), matvec=hessian_product, dtype=float)

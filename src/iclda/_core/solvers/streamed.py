@@ -37,10 +37,10 @@ class _Returned(NamedTuple):
 
     def serve(self, every: AnyArray, near_in_sample: AnyArray) -> bool:
         """Return whether a pass that is asked for these would return no other rows."""
-        is_same_choice = np.array_equal(every, self.every)
-        return is_same_choice and bool(
-            np.isin(near_in_sample, self.near_in_sample).all()
-        )
+        if not np.array_equal(every, self.every):
+            return False
+        was_near = np.isin(near_in_sample, self.near_in_sample)
+        return bool(was_near.all())
 
 
 @dataclass(eq=False)
@@ -71,12 +71,12 @@ class StreamedSet:
         factor = settings.PASSES.more_rows_factor
         # The next pass returns rows again, even if the choice is the same.
         self._returned = None
-        more_at_most = min(factor * self._max_returned, max_rows)
-        self._max_returned = max(self._max_returned, more_at_most)
+        raised_max = min(factor * self._max_returned, max_rows)
+        self._max_returned = max(self._max_returned, raised_max)
         # Only one of every two rows would come back if slightly more than the largest
         # number were near.
-        more_at_least = min(factor * self._min_returned, self._max_returned // 2)
-        self._min_returned = max(self._min_returned, more_at_least)
+        raised_min = min(factor * self._min_returned, self._max_returned // 2)
+        self._min_returned = max(self._min_returned, raised_min)
 
     @property
     def labeled_point(self) -> Array:
@@ -111,7 +111,8 @@ class StreamedSet:
     def soft_labels(
         self, scores: Array, warm_start: SoftLabels | None = None
     ) -> SoftLabels:
-        return self._labels_of(scores, self._read(scores, is_soft=True))
+        sums = self._read(scores, is_soft=True)
+        return self._labels_of(scores, sums)
 
     def hard_point(self, scores: Array) -> Array:
         sums = self._read(scores, is_soft=False)
@@ -128,11 +129,9 @@ class StreamedSet:
 
     def _labels_of(self, scores: Array, sums: LabelSums) -> SoftLabels:
         """Return the soft labels by scores, from the sums of a pass."""
-        return SoftLabels(
-            scores=scores,
-            point=self.problem.point_of(sums.counts, sums.sums),
-            log_sum=sums.log_sum / self.problem.moments.weight,
-        )
+        point = self.problem.point_of(sums.counts, sums.sums)
+        log_sum = sums.log_sum / self.problem.moments.weight
+        return SoftLabels(scores=scores, point=point, log_sum=log_sum)
 
     def _read(
         self, scores: Array, *, is_soft: bool, near: Near | None = None

@@ -64,7 +64,8 @@ def fit_labeled(
     model = gaussians(
         frame, whitening, weights, means, covariance, log_priors, floor=WITHIN_TOLERANCE
     )
-    return model, within_rank(covariance) if model.is_floored else model.rank
+    rank = within_rank(covariance) if model.is_floored else model.rank
+    return model, rank
 
 
 def _fit_directly(
@@ -78,17 +79,20 @@ def _fit_directly(
     weights = labeled.counts / labeled.weight
     mean = weights @ labeled.means
     covariance = (labeled.within + labeled.within.T) / (2 * labeled.weight)
-    between = weights @ (labeled.means - mean) ** 2
-    if not (between < _MAX_SAFE_VARIANCE_RATIO * covariance.diagonal()).all():
+    variances_between = weights @ (labeled.means - mean) ** 2
+    max_variances_between = _MAX_SAFE_VARIANCE_RATIO * covariance.diagonal()
+    if not (variances_between < max_variances_between).all():
         return None
     whitening = safe_whitening(mean, covariance, frame)
     if whitening is None:
         return None
+    if log_priors is None:
+        log_priors = np.log(weights)
     return Gaussians(
         frame=frame,
         center=mean,
         class_weights=weights,
-        log_priors=np.log(weights) if log_priors is None else log_priors,
+        log_priors=log_priors,
         means=labeled.means,
         covariance=covariance,
         projection=whitening.transform,
@@ -125,11 +129,14 @@ def labeled_log_likelihood(model: Gaussians, labeled: LabeledSummary) -> float:
     """Sum the log of prior times density of their own class over the labeled rows."""
     # Squared distances from the class means of the model: the scatter within classes,
     # and the distances of the labeled means.
-    shift = (labeled.means - model.center) @ model.projection.T - model.class_points
-    spread = np.trace(model.projection @ labeled.within @ model.projection.T)
+    projection = model.projection
+    labeled_points = (labeled.means - model.center) @ projection.T
+    shift = labeled_points - model.class_points
+    spread = np.trace(projection @ labeled.within @ projection.T)
     spread += labeled.counts @ (shift**2).sum(axis=1)
     constant = labeled.weight * (model.rank * LOG_2PI + model.log_det)
-    return float(labeled.counts @ model.log_priors - (spread + constant) / 2)
+    prior_terms = labeled.counts @ model.log_priors
+    return float(prior_terms - (spread + constant) / 2)
 
 
 def oracle_approximating(
@@ -167,28 +174,34 @@ def most_probable_shrinkage(
     if not np.isfinite(covariance).all():
         # The overflow is reported when the sums are checked.
         return 1.0
+    # 1. Choose the directions, and scale their variances so that the target is I.
     n_features = len(covariance) + n_constant
     variances = np.linalg.eigvalsh(covariance)
     varying = variances[variances > RANK_TOLERANCE * variances[-1]]
     if len(varying) < min(n_features, n_rows):
-        # Where rows do not vary although they are enough to, they never do. With such
+        # There are rows enough to show every direction in which they vary. With other
         # directions the likelihood might have no maximum.
         used = varying
     else:
         used = np.append(np.maximum(variances, 0.0), np.zeros(n_constant))
-    evidence = _Evidence(n_rows * used * n_features / variances.sum(), n_rows)
+    scatter = n_rows * used * n_features / variances.sum()
+    evidence = _Evidence(scatter, n_rows)
+
+    # 2. Bracket the maximum. A shrinkage s is that of n_rows s / (1 - s) added rows.
     values = [evidence.value(n_rows * np.exp(t)) for t in _LOG_ODDS]
     best = int(np.argmax(values))
     nearby = _LOG_ODDS[max(0, best - 1) : best + 2]
-    slopes = [evidence.slope(n_rows * np.exp(t)) for t in (nearby[0], nearby[-1])]
+    lowest = nearby[0]
+    highest = nearby[-1]
+
+    def slope(log_odds: float) -> float:
+        return evidence.slope(n_rows * np.exp(log_odds))
+
+    # 3. Find it. At either end of the range, it may lie beyond, and the end is taken.
     log_odds = float(_LOG_ODDS[best])
-    # At either end of the range, the maximum may be beyond it.
-    if slopes[0] > 0 > slopes[1]:
+    if slope(lowest) > 0 > slope(highest):
         log_odds = scipy.optimize.brentq(
-            lambda t: evidence.slope(n_rows * np.exp(t)),
-            nearby[0],
-            nearby[-1],
-            xtol=_LOG_ODDS_ROUNDING,
+            slope, lowest, highest, xtol=_LOG_ODDS_ROUNDING
         )
     return float(1 / (1 + np.exp(-log_odds)))
 
@@ -210,7 +223,8 @@ class _Evidence:
         freedom, halves = self._freedom(n_added)
         gammas = gammaln(halves + self.n_rows / 2) - gammaln(halves)
         log_prior = freedom * len(halves) * np.log(n_added)
-        log_posterior = (freedom + self.n_rows) * np.log(n_added + self.scatter).sum()
+        log_det = np.log(n_added + self.scatter).sum()
+        log_posterior = (freedom + self.n_rows) * log_det
         return float(gammas.sum() + (log_prior - log_posterior) / 2)
 
     def slope(self, n_added: float) -> float:
@@ -218,15 +232,16 @@ class _Evidence:
         freedom, halves = self._freedom(n_added)
         gammas = digamma(halves + self.n_rows / 2) - digamma(halves)
         total = n_added + self.scatter
-        logs = (np.log(n_added) - np.log(total)).sum()
-        ratios = (freedom / n_added - (freedom + self.n_rows) / total).sum()
-        return float(gammas.sum() + logs + ratios) / 2
+        log_ratios = np.log(n_added) - np.log(total)
+        ratios = freedom / n_added - (freedom + self.n_rows) / total
+        return float(gammas.sum() + log_ratios.sum() + ratios.sum()) / 2
 
     def _freedom(self, n_added: float) -> tuple[float, Array]:
         """Return the degrees of freedom of the prior, and arguments of its gammas."""
         n_features = len(self.scatter)
         freedom = n_added + n_features + 1
-        return freedom, (freedom - np.arange(n_features)) / 2
+        halves = (freedom - np.arange(n_features)) / 2
+        return freedom, halves
 
 
 def estimated_shrinkage(covariance: Array, n_rows: float, n_constant: int = 0) -> float:
@@ -319,11 +334,14 @@ def gains_over(problem: Problem, model: Gaussians, reference: Gaussians) -> Gain
     # Log-sum-exp of hard labels is the largest score: that of ``ahead`` gives the best
     # case, that of its negative the worst one.
     behind = LinearRule(-ahead.coef, -ahead.intercept, is_soft=False)
+    largest_fall = rows.label_sums(behind, frame).log_sum
+    largest_rise = rows.label_sums(ahead, frame).log_sum
     own = rows.label_sums(model.score_rule(), frame)
+    expected_rise = _sum_of_scores(ahead, own.counts, own.sums)
     return Gains(
-        worst=(known - rows.label_sums(behind, frame).log_sum) / weight,
-        best=(known + rows.label_sums(ahead, frame).log_sum) / weight,
-        expected=(known + _sum_of_scores(ahead, own.counts, own.sums)) / weight,
+        worst=(known - largest_fall) / weight,
+        best=(known + largest_rise) / weight,
+        expected=(known + expected_rise) / weight,
         disagreement=differing_share(
             rows, frame, model.score_rule(), reference.score_rule()
         ),
