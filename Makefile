@@ -76,7 +76,7 @@ test: lint
 	$(BIN)/pytest -n auto
 
 test-slow: $(FOR_TESTS)
-	$(BIN)/pytest -n auto --dist loadgroup -m slow --timeout 0
+	$(BIN)/pytest -n auto --dist loadgroup -m slow --timeout 0 --hypothesis-seed 0
 
 # The playground and the reports in a Chromium, which is not installed here: it says how.
 test-browser: $(FOR_BROWSER)

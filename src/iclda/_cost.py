@@ -33,6 +33,10 @@ _MAX_AFFORDABLE_FEATURES = 400
 _SEARCHES = ("iclda", "iclda-proportions", "pessimistic")
 # The graph along which scikit-learn spreads labels takes minutes with more rows.
 _MAX_SPREAD_ROWS = 10_000
+# Both hold the probabilities of all labeled rows, and the leaves of a forest those of
+# all classes: with more classes they take minutes and gigabytes.
+MAX_CLASSES_OF_ENSEMBLE = 500
+MAX_CLASSES_OF_AVERAGE = 2_000
 # With more cells, a fit to a table takes about a second.
 _MAX_QUICK_CELLS = 200_000
 # With more cells times classes, a fit to a table takes seconds.

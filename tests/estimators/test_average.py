@@ -35,6 +35,14 @@ def test_unlabeled_rows_help_where_classes_are_clusters(n_labels):
     assert fitted.score(rows, true) > supervised.score(rows, true)
 
 
+def test_more_classes_than_can_be_held_out_are_refused():
+    y = np.r_[np.repeat(np.arange(2_001), 2), [-1] * 10]
+    rows = np.random.default_rng(0).normal(size=(len(y), 2))
+    message = "AverageLDA takes at most 2,000 classes, and there are 2,001: use"
+    with pytest.raises(ValueError, match=message):
+        AverageLDA().fit(rows, y)
+
+
 def test_members_are_weighed_by_their_errors_on_held_out_labels():
     rows, labels, _ = clusters(n_labels=4, separation=0.5)
     weights = AverageLDA().fit(rows, labels).member_weights_

@@ -111,6 +111,16 @@ def test_held_out_probabilities_are_those_of_all_labeled_rows(wine, fitted):
     assert low <= fitted.error_ <= high
 
 
+def test_more_classes_than_a_forest_can_hold_are_refused():
+    y = np.r_[np.repeat(np.arange(501), 2), [-1] * 10]
+    rows = np.random.default_rng(0).normal(size=(len(y), 2))
+    message = "SemiSupervisedEnsemble takes at most 500 classes, and there are 501: use"
+    with pytest.raises(ValueError, match=message):
+        SemiSupervisedEnsemble().fit(rows, y)
+    # The default on tables is then the average.
+    assert AutoLDA().fit(rows, y).method_ == "average"
+
+
 def test_a_class_with_one_label_trains_and_is_never_tested(wine):
     X, y, _ = wine
     y = y.copy()

@@ -279,6 +279,14 @@ def test_26_weight_zero_counts_like_no_row(name):
     assert_same_fit(fit(name, rows, weights=weights), kept, 1e-12)
 
 
+@every_classifier
+def test_26_unlabeled_rows_whose_weight_is_lost_in_the_sum_are_no_warning(name):
+    # Few labels, as only a fit to these is suspected to have lost a class.
+    rows = X[10:]
+    y = Y[10:]
+    assert_finite(fit(name, rows, y, np.where(y < 0, 1e-42, 1.0)), rows)
+
+
 @pytest.mark.parametrize(
     "name",
     [name for name in CLASSIFIERS if takes(name, "priors") and name != "ensemble"],

@@ -85,6 +85,29 @@ for method in METHODS:
 """
 
 
+FEW_ROWS_WITHIN_4_GIB = """
+import resource, warnings
+import numpy as np
+from iclda import AutoLDA, AverageLDA, SemiSupervisedEnsemble
+resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
+X = np.random.default_rng(0).normal(size=(40, 20_000))
+y = np.where(np.arange(40) < 20, np.arange(40) % 2, -1)
+for classifier in (AutoLDA, AverageLDA, SemiSupervisedEnsemble):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = classifier().fit(X, y)
+    print(fitted.predict_proba(X).shape)
+"""
+
+
+def test_51_few_rows_are_fitted_though_memory_cannot_hold_their_covariance():
+    done = subprocess.run(
+        [sys.executable, "-c", FEW_ROWS_WITHIN_4_GIB], capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    assert done.stdout == "(40, 2)\n" * 3
+
+
 @pytest.mark.parametrize(("n_features", "n_classes"), [(10_000, 2), (7_000, 7_000)])
 def test_51_what_memory_cannot_hold_is_refused_before_it_is_tried(
     n_features, n_classes

@@ -9,8 +9,9 @@ from pathlib import Path
 from uuid import uuid4
 
 MARK = "ICLDA_TEST_MARK"
-# What a killed command leaves running must end within this time.
-SECONDS_TO_END = 10
+# What a killed command leaves running ends within a second or two. What still runs
+# after this time hangs, even on a busy machine.
+SECONDS_TO_END = 60
 
 
 def start(folder, *arguments, **options):

@@ -51,8 +51,8 @@ def test_56_rows_that_the_workers_cannot_keep_give_the_same_fit(client):
 def test_56_a_block_that_no_worker_can_hold_is_named(client):
     rows = read_by([reader(0), reader(1, 40 * N_ROWS)], N_FEATURES)
     with pytest.raises(RuntimeError, match=r"X_unlabeled, block 1 .*KilledWorker"):
-        MomentConstrainedLDA().fit(X, Y, X_unlabeled=from_dask(rows, timeout=120.0))
-    client.wait_for_workers(2, timeout=60)
+        MomentConstrainedLDA().fit(X, Y, X_unlabeled=from_dask(rows, timeout=1200.0))
+    client.wait_for_workers(2, timeout=600)
     model = MomentConstrainedLDA().fit(
         X, Y, X_unlabeled=read_by([reader(0)], N_FEATURES)
     )

@@ -1,4 +1,4 @@
-"""Random tables and options for minutes: no traceback, no warning, no stray file.
+"""Hundreds of random tables and options: no traceback, no warning, no stray file.
 
 A case follows from its number alone: ``check_case(kind, number, folder)`` repeats it.
 """
@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import tempfile
-import time
 import traceback
 import warnings
 from contextlib import contextmanager
@@ -24,10 +23,11 @@ from typer.testing import CliRunner
 from iclda.__main__ import make_app
 from tests.helpers.table_files import flowers, write, write_model
 
-# Seconds for each of the two kinds of cases.
-BUDGET = 150
-# Seconds that one case may take on a busy machine.
-LONGEST = 60
+# Those of both kinds take a few minutes.
+N_CASES = {"table": 2_000, "options": 700}
+MAX_FAILURES = 20
+# A case takes up to ten seconds: one that takes so many hangs, even on a busy machine.
+SECONDS_OF_A_CASE_THAT_HANGS = 900
 # 130 comes from Ctrl-C only.
 EXIT_CODES = {0, 1, 2, 3}
 WORDS = "species p q color wild class id a,b é 日本 =1+1 @x -1 <b>x</b> nan None {} %s"
@@ -89,7 +89,7 @@ def within_time():
         raise TooLong
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(LONGEST)
+    signal.alarm(SECONDS_OF_A_CASE_THAT_HANGS)
     try:
         yield
     finally:
@@ -427,12 +427,10 @@ def _prepared(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CASES)
 def test_57_random_input_never_brings_a_traceback(kind, tmp_path, monkeypatch):
-    deadline = time.monotonic() + BUDGET
-    number = 0
     codes = {}
     failures = []
     monkeypatch.setattr(tempfile, "tempdir", str(make(tmp_path / "temporary")))
-    while time.monotonic() < deadline and len(failures) < 20:
+    for number in range(N_CASES[kind]):
         folder = make(tmp_path / f"{number}")
         monkeypatch.chdir(folder)
         try:
@@ -444,8 +442,8 @@ def test_57_random_input_never_brings_a_traceback(kind, tmp_path, monkeypatch):
             failures.append(
                 f"{kind} {number}: {type(error).__name__} {str(error)[-1500:]}"
             )
-        number += 1
-    print(f"{kind}: {number} cases, exit codes {codes}")  # noqa: T201 - shown by pytest -s
+        if len(failures) == MAX_FAILURES:
+            break
     assert not failures, "\n\n".join(failures)
     # Enough of both: what is refused at once tries little.
-    assert min(codes.get(0, 0), codes.get(2, 0)) > 0.1 * number
+    assert min(codes.get(0, 0), codes.get(2, 0)) > 0.1 * N_CASES[kind]

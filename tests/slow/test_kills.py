@@ -12,8 +12,8 @@ import pytest
 from tests.helpers.processes import assert_all_end, start, workers_of
 from tests.helpers.table_files import write
 
-# A hundred of each study.
-N_ROUNDS = 4
+# A hundred of both studies together.
+N_ROUNDS = 2
 N_KILLS = 25
 STUDIES = {
     "reproduce": "--datasets Haberman --methods LDA,ICLDA --repeats 2 "

@@ -1,6 +1,7 @@
 import os
 import signal
 import sys
+import warnings
 from functools import partial
 
 from cloudpickle import register_pickle_by_value
@@ -33,6 +34,17 @@ def test_rows_do_not_depend_on_jobs_or_order():
     expected = values(run(cells, jobs=1))
     assert values(run(cells[::-1], jobs=1)) == expected
     assert values(run(cells, jobs=2)) == expected
+
+
+def test_47_a_run_that_stops_early_says_nothing_of_open_cells():
+    cells = cells_of("tables", {"set": range(10)}, 5)
+    tasks = [(cell, METHODS) for cell in cells]
+    results = run_tasks(tasks, SETS, partial(run_cell, seed=0), jobs=2)
+    next(results)
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        results.close()
+    assert shown == []
 
 
 class Deadly(CodedSet):

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._core import AnyArray, Array
 from .._cost import (
     AUTO_BUDGET,
+    MAX_CLASSES_OF_ENSEMBLE,
     ProblemSize,
     affordable,
     is_search_slow,
@@ -424,7 +425,8 @@ class AutoLDA(BaseClassifier):
     view : str, default="auto"
         View of the chosen method, as its own parameter: "auto", "standardize",
         "whiten", "normalize", "kernel" or "whitened-kernel"; None for rows as they are.
-        With another view than "auto" a table is fitted by ``AverageLDA``.
+        With another view than "auto" a table is fitted by ``AverageLDA``, as is one of
+        more than 500 classes.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
         Shares of the unlabeled rows that the classes get. The methods to choose from
         are then those that have this parameter. "free" is for labels of rows that were
@@ -512,7 +514,7 @@ class AutoLDA(BaseClassifier):
     n_jobs: int | None = None
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
-        methods = self._methods(is_network=inputs.is_network)
+        methods = self._methods(inputs)
         seed = self._seed()
         tests_itself = len(methods) == 1 and _tests_itself(methods[0], inputs)
         if self._has_free_proportions or tests_itself:
@@ -542,12 +544,12 @@ class AutoLDA(BaseClassifier):
                 "columns are numbers in one unit (if they are a table, ask for the "
                 "method ensemble)"
             )
-        return ", the default on tables" if self._takes_ensemble else ""
+        return ", the default on tables" if self._takes_ensemble(inputs) else ""
 
-    @property
-    def _takes_ensemble(self) -> bool:
-        """Whether all parameters given are those of the ensemble."""
-        return self.shrinkage == "auto" and self.view == AUTO_VIEW
+    def _takes_ensemble(self, inputs: FitInputs) -> bool:
+        """Whether the ensemble has all parameters given, and takes so many classes."""
+        is_plain = self.shrinkage == "auto" and self.view == AUTO_VIEW
+        return is_plain and len(inputs.labels.classes) <= MAX_CLASSES_OF_ENSEMBLE
 
     @property
     def _has_free_proportions(self) -> bool:
@@ -769,7 +771,7 @@ class AutoLDA(BaseClassifier):
         check_is_fitted(self)
         return _estimate_of(self)
 
-    def _methods(self, *, is_network: bool) -> list[Method]:
+    def _methods(self, inputs: FitInputs) -> list[Method]:
         """Return the methods to choose from, the safest first.
 
         ParameterError if there are none.
@@ -778,7 +780,7 @@ class AutoLDA(BaseClassifier):
             named = [find_method(str(name)) for name in self.methods]
             # Each method once, in the order in which they are named.
             chosen = list(dict.fromkeys(named))
-        elif is_network or not self._takes_ensemble:
+        elif inputs.is_network or not self._takes_ensemble(inputs):
             chosen = [find_method("average")]
         else:
             chosen = [find_method("ensemble")]

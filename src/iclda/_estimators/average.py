@@ -9,7 +9,9 @@ import numpy as np
 
 from .._core.problem import Problem
 from .._core.solvers.anchored import gaussians_of_rule
+from .._cost import MAX_CLASSES_OF_AVERAGE
 from .._error_estimate import estimate_final_error
+from .._messages import FitError
 from .._system import one_thread_if_small
 from .averaging import HeldOut, average_rule, in_frame
 from .base import LinearGaussianClassifier
@@ -35,7 +37,7 @@ class AverageLDA(LinearGaussianClassifier):
     features or more, these two start from labels that were spread to neighboring rows.
     If some class has two labels or more, a cross-validation weights the four by their
     errors and sets how confident the probabilities are. The result is again a model of
-    Gaussian classes with one covariance.
+    Gaussian classes with one covariance. There may be at most 2,000 classes.
 
     Parameters
     ----------
@@ -131,6 +133,12 @@ class AverageLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _solve(self, problem: Problem) -> Fit:
+        if problem.n_classes > MAX_CLASSES_OF_AVERAGE:
+            raise FitError(
+                f"{type(self).__name__} takes at most {MAX_CLASSES_OF_AVERAGE:,} "
+                f"classes, and there are {problem.n_classes:,}: use SelfLearningLDA, "
+                "or merge classes."
+            )
         if not problem.has_unlabeled_rows:
             return supervised_fit(problem).having(
                 member_weights_={}, held_out_probabilities_=None, **_UNTESTED

@@ -250,9 +250,13 @@ def check_lost_class(
     # Shares (K,) of the classes among the labeled rows, and those that the fit gives
     # them among the unlabeled rows.
     total_weight = problem.moments.weight
+    unlabeled_weight = total_weight - labeled.weight
+    if unlabeled_weight <= _NO_CHANGE * total_weight:
+        # What the fit gives to rows of hardly any weight is lost in rounding.
+        return
     labeled_shares = labeled.counts / labeled.weight
     unlabeled_weights = class_weights * total_weight - labeled.counts
-    unlabeled_shares = unlabeled_weights / (total_weight - labeled.weight)
+    unlabeled_shares = unlabeled_weights / unlabeled_weight
 
     # A class that the priors make rare may be rare among the unlabeled rows.
     fair_shares = labeled_shares

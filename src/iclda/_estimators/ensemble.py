@@ -23,6 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._core import AnyArray, Array
+from .._cost import MAX_CLASSES_OF_ENSEMBLE
 from .._error_estimate import estimate_final_error, row_losses
 from .._held_out import (
     NO_FOLD,
@@ -92,7 +93,7 @@ class SemiSupervisedEnsemble(BaseClassifier):
     likely. The fit depends neither on the units of columns nor on the order of rows.
 
     Members are fitted to at most 5,000 labeled and 2,000 unlabeled rows, drawn at
-    random: more rows hardly improve a fit to a table.
+    random: more rows hardly improve a fit to a table. There may be at most 500 classes.
 
     Parameters
     ----------
@@ -169,6 +170,13 @@ class SemiSupervisedEnsemble(BaseClassifier):
     n_jobs: int | None = None
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
+        n_classes = len(inputs.labels.classes)
+        if n_classes > MAX_CLASSES_OF_ENSEMBLE:
+            raise FitError(
+                f"{type(self).__name__} takes at most {MAX_CLASSES_OF_ENSEMBLE} "
+                f"classes, and there are {n_classes:,}: use AverageLDA, or merge "
+                "classes."
+            )
         self._check_rows(inputs)
         if inputs.unlabeled.n_rows == 0:
             name = type(self).__name__

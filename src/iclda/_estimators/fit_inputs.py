@@ -404,7 +404,9 @@ def prepare_opened(
 
     # How they are summed: labeled rows, unlabeled rows, and the frame of both.
     n_features = sources[0].n_features
-    _check_memory(n_features, len(labels.classes), arguments.name)
+    if not (needs.raw_rows and _can_reduce(sources, labels)):
+        # Otherwise the classifiers that it fits reduce the rows, or check the memory.
+        _check_memory(n_features, len(labels.classes), arguments.name)
     unlabeled = ChainedRows(
         [source.rows for source in sources], n_features, arguments.unlabeled_weight
     )
@@ -565,11 +567,9 @@ def _find_space(
     sources: Sequence[RowSource], labels: Labels, needs: Needs, *, is_shrunk: bool
 ) -> RowSpace | None:
     """Return the space that few rows of many features span, or None."""
-    if needs.all_features or not _are_few_and_wide(sources):
+    if needs.all_features or not _can_reduce(sources, labels):
         return None
     labeled = np.flatnonzero(labels.is_labeled)
-    if not _can_reduce_weighted(sources, labeled):
-        return None
     rows = np.concatenate([source.X for source in sources], dtype=np.float64)
     if not np.isfinite(rows).all():
         # A later check names the first such number.
@@ -578,6 +578,12 @@ def _find_space(
     if not needs.unlabeled_rows or len(labeled) == len(rows):
         rows = rows[labeled]
     return row_space(rows, frame_of(rows), is_shrunk=is_shrunk)
+
+
+def _can_reduce(sources: Sequence[RowSource], labels: Labels) -> bool:
+    """Return whether rows can be fitted in the space that they span."""
+    labeled = np.flatnonzero(labels.is_labeled)
+    return _are_few_and_wide(sources) and _can_reduce_weighted(sources, labeled)
 
 
 def _are_few_and_wide(sources: Sequence[RowSource]) -> bool:

@@ -20,7 +20,7 @@ import signal
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from threading import Thread
 from traceback import format_exception
 from typing import Any
@@ -127,11 +127,12 @@ def run_missing(
     advance(title, n_done, len(cells), n_failed)
     start = time.monotonic()
     try:
-        for rows in run_tasks(missing, sets, run, jobs):
-            store.add(rows)
-            n_done += 1
-            n_failed += sum(row.failure is not None for row in rows)
-            advance(title, n_done, len(cells), n_failed)
+        with closing(run_tasks(missing, sets, run, jobs)) as results:
+            for rows in results:
+                store.add(rows)
+                n_done += 1
+                n_failed += sum(row.failure is not None for row in rows)
+                advance(title, n_done, len(cells), n_failed)
     finally:
         # An interrupted run has taken time as well.
         setting = f"seconds_{title}"
@@ -141,7 +142,7 @@ def run_missing(
 
 def run_tasks(
     tasks: Sequence[Task], sets: Sets, run: RunCell, jobs: int
-) -> Iterator[list[FitResult]]:
+) -> Generator[list[FitResult], None, None]:
     """Yield the rows of each cell, in the order in which cells finish.
 
     If a worker dies, the cells that are not done yet are run again one by one. The fits
@@ -192,15 +193,33 @@ def _run_together(
         initargs=(os.getpid(),),
     )
     try:
-        with _ctrl_c_blocked():
-            # The workers start here and inherit the blocked signal.
-            finished = parallel(calls)
-        for rows in finished:
-            del remaining[rows[0].cell]
-            yield rows
+        with _results_of(parallel, calls) as finished:
+            for rows in finished:
+                del remaining[rows[0].cell]
+                yield rows
     except TerminatedWorkerError:
         return True
     return False
+
+
+@contextmanager
+def _results_of(parallel: Any, calls: list[Any]) -> Iterator[Any]:
+    """Start the workers, and stop them at the end, without a word about open calls.
+
+    joblib would warn of results that nobody has fetched. An interrupted study computes
+    them when it goes on.
+    """
+    finished: Any = None
+    try:
+        with _ctrl_c_blocked():
+            # The workers start here and inherit the blocked signal.
+            finished = parallel(calls)
+        yield finished
+    finally:
+        if finished is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                finished.close()
 
 
 def _run_task(task: Task, sets: Sets, run: RunCell) -> list[FitResult]:
