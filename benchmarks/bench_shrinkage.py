@@ -27,7 +27,10 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from few_labels.sets import KEPT, TUNED
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA, SupervisedLDA
-from iclda._core.solvers.supervised import most_probable, oracle_approximating
+from iclda._core.solvers.supervised import (
+    most_probable_shrinkage,
+    oracle_approximating,
+)
 from iclda._statistics import corrected_t_test, holm
 from iclda.datasets import BENCHMARKS
 from iclda.studies.paper.splits import load_sets
@@ -148,7 +151,7 @@ def errors_by_rule(X, codes, labeled, test):
         return min(rule(covariance, n_free), LARGEST)
 
     oracle = amount(oracle_approximating)
-    probable = amount(most_probable)
+    probable = amount(most_probable_shrinkage)
     scikit = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     return {
         "none": error(SupervisedLDA()),
