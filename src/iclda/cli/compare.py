@@ -37,8 +37,8 @@ _Methods = Annotated[
     str | None,
     Option(
         metavar="NAMES",
-        help=f"Any of {_METHOD_NAMES}. The default is those up to {FITTED[-1].name} "
-        "and those of scikit-learn; supervised always takes part.",
+        help=f"Methods to compare: {_METHOD_NAMES}. Default: those up to "
+        f"{FITTED[-1].name} and those of scikit-learn. supervised always takes part.",
     ),
 ]
 _Repeats = Annotated[
@@ -46,7 +46,8 @@ _Repeats = Annotated[
     options.number_option(
         2,
         10_000,
-        help="Random divisions into folds. Default: 2 to 10, by the size of the table.",
+        help="How often rows are divided into folds. Default: 2 to 10, by the size of "
+        "the table.",
     ),
 ]
 _Folds = Annotated[
@@ -67,14 +68,15 @@ _Shrinkages = Annotated[
     str | None,
     Option(
         metavar="NUMBERS",
-        help="Such as 0, 0.1, auto or 0,auto. Default: by the number of labels.",
+        help="Shrinkage of all methods: 0, 0.1, auto or 0,auto. Default: by the number "
+        "of labels.",
     ),
 ]
 _Measure = Annotated[
     str | None,
     Option(
         metavar="NAME",
-        help="What decides: brier, error, balanced or auc. Default: brier.",
+        help="Measure that decides: brier, error, balanced or auc. Default: brier.",
     ),
 ]
 _Fast = Annotated[
@@ -85,13 +87,13 @@ _Time = Annotated[
     str | None,
     Option(
         metavar="TIME",
-        help="Answer after about this time, such as 90, 60s or 5m: as many repeats as "
-        "fit, at least one; no learning curves.",
+        help="Time limit, such as 90, 60s or 5m: at least one repeat, no learning "
+        "curves.",
     ),
 ]
 _Verbose = Annotated[
     bool,
-    Option("--verbose", help="Print the whole table, its check and the errors."),
+    Option("--verbose", help="Print all methods, and how they were compared."),
 ]
 _Out = Annotated[
     Path | None,

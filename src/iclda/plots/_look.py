@@ -142,7 +142,8 @@ def plain_text(name: Any) -> str:
 
 def readable(score_name: str) -> str:
     """Return the name of a score as the label of an axis."""
-    return _SCORE_NAMES.get(score_name, score_name.replace("_", " ").capitalize())
+    words = score_name.replace("_", " ")
+    return _SCORE_NAMES.get(score_name, words[:1].upper() + words[1:])
 
 
 def class_color(code: int) -> str:

@@ -1,7 +1,10 @@
 import numpy as np
 import pandas as pd
 
-from tests.helpers.table_files import call, write
+from iclda import compare
+from iclda.methods import FAINT
+from iclda.studies.compare.report import highlight
+from tests.helpers.table_files import call, flowers, write
 
 
 def test_the_terminal_shows_errors_by_class_if_it_is_asked_to(tmp_path):
@@ -47,3 +50,23 @@ def test_columns_of_noise_teach_nothing_and_uneven_classes_have_a_balanced_error
     page = (tmp_path / "out" / "report.html").read_text()
     assert "<h1>100 labels cannot show that anything was learned" in page
     assert 'class="chosen"' not in page
+
+
+def test_figures_highlight_the_recommended_method_the_baseline_and_the_best_outside(
+    tmp_path,
+):
+    names = ["em", "self-learning", "moment", "sklearn-lda", "sklearn-logistic"]
+    options = {"methods": names, "repeats": 2, "folds": 2, "fast": True}
+    found = compare(flowers(), target="species", shrinkage="auto", **options)
+    colors = highlight(found)
+    assert set(colors) == {"supervised", *names}
+    # Four methods at most are not gray, fewer if one is two of these.
+    shown = {name for name, color in colors.items() if color != FAINT}
+    assert found.verdict.method in shown
+    assert found.summary.baseline in shown
+    assert len(shown & {"sklearn-lda", "sklearn-logistic"}) == 1
+    assert len(shown) <= 3
+    assert len({colors[name] for name in shown}) == len(shown)
+    page = found.save(tmp_path)["report"].read_text()
+    assert "95 %" not in page
+    assert page.count("90 %") >= 2

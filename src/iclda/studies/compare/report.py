@@ -12,7 +12,7 @@ import numpy as np
 from ...methods import FAINT, INK
 from ...plots._scores import ComparisonDisplay, display_points
 from .. import page
-from ..measures import AUC, BALANCED, BRIER, COMPARISON_MEASURES, ERROR
+from ..measures import BRIER, COMPARISON_MEASURES
 from .comparison import Comparison, last_line
 from .run import FILES
 from .splits import LABELED_CURVE
@@ -246,10 +246,7 @@ def draw_figures(comparison: Comparison) -> dict[str, Figure]:
 
 def _difference_measures(comparison: Comparison) -> list[str]:
     """Return the measures whose differences are drawn."""
-    measures = [BRIER, ERROR]
-    if comparison.needs_balance:
-        measures += [BALANCED, AUC]
-    return measures
+    return [BRIER, comparison.summary.main]
 
 
 def _difference_figure_name(measure: str) -> str:

@@ -19,7 +19,7 @@ from .verdict import HELPS, OUTSIDE, SHARPENS, title_of
 
 # A comparison needs this many labels of every class.
 _MIN_LABELS_OF_A_CLASS = 2
-_WOULD_TELL = "`iclda compare` shows whether another method is clearly better."
+_WOULD_TELL = "`iclda compare` would tell whether another method is clearly better."
 _NOT_USED = (
     "The comparison in {folder} was not used, because it {why}. Run `iclda compare` "
     "again to see whether another method is clearly better."

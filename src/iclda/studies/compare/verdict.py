@@ -86,7 +86,7 @@ _HEADLINES = {
     UNKNOWN: "No answer",
 }
 
-_USE = "Use {name}{now}: expect {expected}."
+_USE = "Use {name}{now}: {expected}."
 # The reason for a recommendation, by the key of its headline.
 _REASONS = {
     HELPS: "{gain}: the unlabeled rows help.",
@@ -102,10 +102,10 @@ _REASONS = {
     ),
     UNCLEAR: "{standing}",
     NOTHING_LEARNED: (
-        "{base} Do not rely on a model of these columns: expect {expected} with "
-        "{name}. Look for columns that say more about the class, or label more rows."
+        "{base} Do not rely on a model of these columns (with {name}, {expected}). "
+        "Look for columns that say more about the class, or label more rows."
     ),
-    _FEW_LABELS: "{base} Do not rely on a model yet: expect {expected} with {name}.",
+    _FEW_LABELS: "{base} Do not rely on a model yet (with {name}, {expected}).",
     UNKNOWN: (
         "No answer: supervised LDA, the baseline of the comparison, could not be "
         "fitted. Label more rows, or pass {@shrinkage=auto}."
@@ -448,10 +448,10 @@ def _expected_error(advice: Recommendation) -> str:
     if advice.estimate is None:
         rows = plural(advice.n_rows, "labeled row")
         needed = f"{MIN_TESTED_ROWS} are needed"
-        return f"an error that {rows} are too few to estimate ({needed})"
+        return f"its error cannot be estimated from {rows} ({needed})"
     # The estimate ends with its interval in brackets, to which the correction is added.
     opened = str(advice.estimate).removesuffix(")")
-    return f"{opened}, corrected for choosing the method on them)"
+    return f"expect {opened}, corrected for choosing the method on them)"
 
 
 def _gain(summary: ComparisonSummary, chosen: Contestant, kind: str) -> str:
