@@ -3,7 +3,8 @@
 A row is one fit: its cell, its method, and the measures on the test rows. A study adds
 rows as soon as they are computed, so that an interruption loses nothing, and asks for
 the cells that are ``missing``. The settings that the rows depend on are stored with
-them, and a run with other settings is refused.
+them. One study refuses a run with other settings (``merge_settings``), the other stores
+its rows under another name of the data set.
 """
 
 from __future__ import annotations

@@ -160,9 +160,8 @@ def _check_chosen(table: Table) -> Iterator[Remark]:
     if table.n_chosen:
         n_random = int(table.is_random.sum())
         text = (
-            f"{table.n_chosen:,} labeled rows were chosen by `iclda ask`, so they are "
-            "not a random sample: they train in every split, and only the "
-            f"{n_random:,} others are tested."
+            f"{table.n_chosen:,} labeled rows were chosen, not drawn at random: they "
+            f"train in every split, and only the {n_random:,} others are tested."
         )
         yield Remark(NOTE, "Labels", text)
 
