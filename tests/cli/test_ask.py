@@ -96,11 +96,10 @@ def test_a_comparison_tests_random_rows_alone(features):
     assert "cannot be compared: it is measured by at least 8" in error
     call("ask", "x.npy", "--n", 0, "--test", 20)
     fill(features)
-    code, said, _ = call("compare", "x.npy", *options)
+    code, said, _ = call("compare", "x.npy", *options, "--verbose")
     assert code == 0
-    assert (
-        "numbers are those of the 20 labeled rows that were drawn at random"
-        in " ".join(said.split())
+    assert "they train in every split, and only the 20 others are tested" in " ".join(
+        said.split()
     )
     assert "from 20 labeled rows" in " ".join(said.split())
 

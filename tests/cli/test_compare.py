@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,8 @@ from tests.helpers.table_files import call, flowers, write
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
+# Lines of an answer to a table without faults, on a terminal of 80 columns.
+MOST_LINES = 25
 SMALL = [
     "--methods",
     "em",
@@ -33,7 +36,7 @@ def compare(folder, *options, data="flowers.csv"):
 
 
 def first_line(name):
-    return f"Comparing methods on {name}, target 'species'\n\n"
+    return f"Comparing methods on {name}, target 'species'\n"
 
 
 def refused(folder, frame, *options, name="data.csv"):
@@ -73,18 +76,21 @@ def test_it_looks_at_the_table_compares_and_answers(done):
     assert code == 0
     parts = [
         "Comparing methods",
-        "Before comparing",
-        "How",
-        "error",
         "Answer",
         "Next: iclda fit",
+        "error",
+        "The learning curves",
+        "Report: ",
     ]
-    parts += ["Learning curves", "Report: "]
     places = [said.index(part) for part in parts]
     assert places == sorted(places)
     assert said.startswith(first_line("flowers.csv"))
-    assert "90: 30 labeled, 60 unlabeled" in said
-    assert "10 of 'iris', 10 of 'lily', 10 of 'rose'" in said
+    assert len(said.splitlines()) <= MOST_LINES
+    assert "How" not in said
+    verbose = compare(folder, "--verbose")[1]
+    assert "90: 30 labeled, 60 unlabeled" in verbose
+    assert "10 of 'iris', 10 of 'lily', 10 of 'rose'" in verbose
+    assert verbose.index("Answer") < verbose.index("\nHow\n")
     assert {"report.html", "comparison.csv", "curves.csv", "rows.sqlite"} <= {
         path.name for path in (folder / "out").iterdir()
     }
@@ -98,7 +104,7 @@ def test_the_numbers_are_there_for_other_programs(done):
         *("low", "high", "n_rows"),
     ]
     assert {line["method"] for line in lines} == {"supervised", "em"}
-    assert {line["measure"] for line in lines} == {"error", "brier"}
+    assert {line["measure"] for line in lines} == {"error", "brier", "balanced"}
 
 
 def test_the_answer_is_drawn_anew_from_the_rows_as_json_for_programs(done):
@@ -142,6 +148,18 @@ REFUSED = {
         ["--labeled", "2"],
         "--labeled 2 must lie between 3, one label of each class, and 14",
     ),
+    "measure": (
+        ["--measure", "f1"],
+        "--measure f1 is not a measure that can decide: choose one of brier, error, b",
+    ),
+    "measure of two classes": (
+        ["--measure", "auc"],
+        "--measure auc needs two classes, got 3: pass --measure balanced, which takes",
+    ),
+    "time": (
+        ["--time", "soon"],
+        "--time soon is not a time: pass seconds, or a number with a unit, such as 60s",
+    ),
     "folder": (
         ["--out", __file__ + "/out", "--quiet"],
         ": Not a directory: use another --out",
@@ -159,7 +177,8 @@ def test_without_any_supervised_fit_there_is_a_report_and_exit_code_1(tmp_path):
     code, said, error = compare(tmp_path, "--shrinkage", "0", "--methods", "moment")
     assert code == 1
     assert (
-        "Error: No answer: supervised LDA, which the others are compared with" in error
+        "Error: No answer: supervised LDA, the baseline of the comparison, could"
+        in error
     )
     assert "No method has scores: every fit failed." in said
     assert (tmp_path / "out" / "report.html").exists()
@@ -169,7 +188,7 @@ def test_a_report_of_someone_else_is_not_overwritten(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "report.html").write_text("mine")
     error = refused(tmp_path, flowers())
-    assert "holds report.html that no comparison there has written" in error
+    assert "holds report.html, but no comparison wrote it there" in error
     assert (tmp_path / "out" / "report.html").read_text() == "mine"
 
 
@@ -246,3 +265,61 @@ def test_the_answer_is_printed_before_the_curves_are_computed(
         assert (tmp_path / "out" / name).read_text() == (
             folder / "out" / name
         ).read_text()
+
+
+def test_all_methods_are_answered_in_25_lines_and_again_with_other_columns(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    write(tmp_path)
+    command = ["compare", "flowers.csv", "--target", "species", "--fast", "--jobs", "1"]
+    command += ["--folds", "2", "--repeats", "2"]
+    code, said, _ = call(*command)
+    assert code == 0
+    lines = said.splitlines()
+    # The command to go on with is copied: it is not broken into lines.
+    assert max(len(line) for line in lines if not line.startswith("Next")) <= 80
+    assert len(lines) <= MOST_LINES
+    assert "Next: iclda fit flowers.csv --target species\n" in said
+    assert "found it" in call("fit", "flowers.csv", "--target", "species")[1]
+
+    assert call(*command, "--drop", "color", "--quiet") == (0, "", "")
+    # The first comparison is still there, for the command and for a fit.
+    assert call(*command) == (0, said, "")
+    model = tmp_path / "model.skops"
+    model.unlink()
+    assert "found it" in call("fit", "flowers.csv", "--target", "species")[1]
+
+
+def test_a_time_limit_gives_an_answer_that_a_later_run_completes(tmp_path):
+    write(tmp_path)
+    options = ["--repeats", "3"]
+    code, said, _ = compare(tmp_path, *options, "--time", "0.001s")
+    assert code == 0
+    assert "1 of 3 repeats fitted into the time given" in " ".join(said.split())
+    assert "without --time" in " ".join(said.split())
+    assert "learning curves" not in said
+    rest = compare(tmp_path, *options)[1]
+    assert "repeats fitted" not in rest
+    done = scores(tmp_path)
+    assert compare(tmp_path, *options, "--out", tmp_path / "once")[0] == 0
+    assert scores(tmp_path, "once") == done
+
+
+def test_two_uneven_classes_show_the_balanced_error_and_the_area_under_the_curve(
+    tmp_path,
+):
+    frame = flowers()
+    frame["species"] = frame["species"].map({"iris": "b", "lily": "a", "rose": "a"})
+    write(tmp_path, frame)
+    code, said, _ = compare(tmp_path, "--measure", "auc")
+    assert code == 0
+    assert re.search(r"error +balanced +AUC +Brier", said)
+    found = json.loads(compare(tmp_path, "--measure", "auc", "--json")[1])
+    assert {each["measure"] for each in found["scores"]} == {
+        *("error", "balanced", "auc", "brier"),
+    }
+    assert found["settings"]["measure"] == "auc"
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "area above the ROC curve" in page

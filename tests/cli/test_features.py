@@ -122,7 +122,7 @@ def test_a_comparison_on_an_array_names_its_labels_in_the_next_command(
         "--out",
         tmp_path / "out",
     )
-    code, said, _ = call("compare", folder / "x.npy", *labels, *options)
+    code, said, _ = call("compare", folder / "x.npy", *labels, *options, "--verbose")
     assert code == 0
     assert f"--target kind --labels {folder / 'few.csv'} --id row --method" in said
     assert "240: 12 labeled, 228 unlabeled" in said

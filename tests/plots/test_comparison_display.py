@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from iclda.plots import ComparisonDisplay
+from iclda.plots._look import method_styles
 
 DIFFERENCES = {
     "SLLDA": np.array([-0.05, 0.0, -0.02, 0.01, -0.03]),
@@ -48,3 +49,11 @@ def test_the_best_method_stands_on_top_with_mean_interval_and_count_of_worse_rep
         counts = {"ICLDA": "3 of 5", "SLLDA": "1 of 5"}
     shown = [text.get_text() for text in display.ax_.texts]
     assert shown == [*(counts[name] for name in order), "repeats\nworse"]
+
+
+def test_colors_by_method_replace_those_of_all_plots():
+    display = display_of(colors={"ICLDA": "#123456"})
+    means = [line for line in display.ax_.lines if line.get_marker() == "o"]
+    colors = {line.get_label(): line.get_color() for line in means}
+    assert colors["ICLDA"] == "#123456"
+    assert colors["SLLDA"] == method_styles(["SLLDA"])["SLLDA"]["color"]

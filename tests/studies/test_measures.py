@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.metrics import balanced_accuracy_score, confusion_matrix
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    confusion_matrix,
+    roc_auc_score,
+)
 
 from iclda.studies.measures import (
     MEASURES,
@@ -14,7 +18,9 @@ from iclda.studies.measures import (
     compute_measures,
     count_confusion,
     mean_confusion,
+    ranking_losses,
     verdict,
+    weights_of_classes,
     write_confusion,
 )
 from iclda.studies.page import arrow
@@ -43,6 +49,37 @@ def test_a_classifier_without_a_density_has_no_loss():
 def test_the_brier_score_agrees_with_a_computation_by_hand():
     # (0.2^2 + 0.6^2 + 0.3^2) / 3
     assert MEASURES["brier"].function(PREDICTIONS) == pytest.approx(0.49 / 3)
+
+
+def test_the_balanced_error_is_the_mean_of_the_errors_of_the_classes():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 60) % 3
+    predicted = rng.integers(0, 3, 60)
+    weights = weights_of_classes(np.bincount(truth))
+    given = Predictions(
+        truth, truth != predicted, np.eye(3)[predicted], class_weights=weights
+    )
+    expected = 1 - balanced_accuracy_score(truth, predicted)
+    assert MEASURES["balanced"].function(given) == pytest.approx(expected)
+    assert MEASURES["auc"].function(given) is None
+    # A class that is not among the rows does not count.
+    assert weights_of_classes(np.array([4, 0, 4])).tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("n_values", [3, 1000])
+def test_the_area_under_the_curve_is_that_of_sklearn_for_either_class(n_values):
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 40)
+    # With few values there are ties.
+    scores = np.round(rng.random(40) * n_values) / n_values
+    probabilities = np.stack([1 - scores, scores], axis=1)
+    expected = roc_auc_score(truth, scores)
+    given = Predictions(truth, truth == 2, probabilities)
+    assert MEASURES["auc"].function(given) == pytest.approx(expected)
+    losses = ranking_losses(probabilities, truth)
+    for code in (0, 1):
+        assert 1 - losses[truth == code].mean() == pytest.approx(expected)
+    assert ranking_losses(probabilities, np.zeros(40, int)) is None
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ _Methods = Annotated[
     str | None,
     Option(
         metavar="NAMES",
-        help=f"Any of {_METHOD_NAMES}; supervised always takes part. Default: all up "
-        f"to {FITTED[-1].name}, and those of scikit-learn.",
+        help=f"Methods to compare: {_METHOD_NAMES}. Default: those up to "
+        f"{FITTED[-1].name} and those of scikit-learn. supervised always takes part.",
     ),
 ]
 _Repeats = Annotated[
@@ -46,14 +46,15 @@ _Repeats = Annotated[
     options.number_option(
         2,
         10_000,
-        help="Random divisions into folds. Default: 2 to 10, by the size of the table.",
+        help="How often rows are divided into folds. Default: 2 to 10, by the size of "
+        "the table.",
     ),
 ]
 _Folds = Annotated[
     int | None,
     options.number_option(
         2,
-        help="Number of folds. Default: 10, or the labels of the rarest class.",
+        help="Number of folds. Default: 10, or fewer if a class has fewer labels.",
     ),
 ]
 _Labeled = Annotated[
@@ -67,12 +68,32 @@ _Shrinkages = Annotated[
     str | None,
     Option(
         metavar="NUMBERS",
-        help="Such as 0, 0.1, auto or 0,auto. Default: by the number of labels.",
+        help="Shrinkage of all methods: 0, 0.1, auto or 0,auto. Default: by the number "
+        "of labels.",
+    ),
+]
+_Measure = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        help="Measure that decides: brier, error, balanced or auc. Default: brier.",
     ),
 ]
 _Fast = Annotated[
     bool,
     Option("--fast", help="Answer soon: at most 3 repeats, no learning curves."),
+]
+_Time = Annotated[
+    str | None,
+    Option(
+        metavar="TIME",
+        help="Time limit, such as 90, 60s or 5m: at least one repeat, no learning "
+        "curves.",
+    ),
+]
+_Verbose = Annotated[
+    bool,
+    Option("--verbose", help="Print all methods, and how they were compared."),
 ]
 _Out = Annotated[
     Path | None,
@@ -95,10 +116,13 @@ def compare(
     keep: options.Keep = None,
     drop_unusable: options.DropUnusable = False,
     shrinkage: _Shrinkages = None,
+    measure: _Measure = None,
     fast: _Fast = False,
+    time: _Time = None,
     jobs: options.Jobs = 0,
     seed: options.Seed = 0,
     out: _Out = None,
+    verbose: _Verbose = False,
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
@@ -107,11 +131,15 @@ def compare(
     if not is_quiet:
         # Printed before the imports below, which take a second or two.
         of_target = "" if target is None else f", target {target!r}"
-        typer.echo(printable(f"Comparing methods on {data.name}{of_target}") + "\n")
+        typer.echo(printable(f"Comparing methods on {data.name}{of_target}"))
     # The folder stays locked until its report is written.
     with ExitStack() as stack:
         with show_cells(is_quiet, title="Reading the table"):
-            from ..studies.compare.plan import ComparisonPlan
+            from ..studies.compare.plan import (
+                ComparisonPlan,
+                check_measure,
+                parse_time,
+            )
             from ..studies.compare.run import open_run
             from ..studies.compare.stored import default_folder
             from ..studies.page import check_can_report
@@ -123,6 +151,8 @@ def compare(
             check_can_report()
             named_methods = _parse_methods(methods)
             shrinkages = _parse_shrinkages(shrinkage)
+            deciding = check_measure(measure)
+            time_limit = parse_time(time)
             reading = ReadOptions(
                 target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
             )
@@ -139,9 +169,11 @@ def compare(
                 command=options.command_line(),
                 reading=reading.to_json(),
                 is_fast=fast,
+                time=time_limit,
+                measure=deciding,
             )
             run = stack.enter_context(open_run(plan))
-        _run(run, is_quiet)
+        _run(run, is_quiet, verbose)
         findings = draw_comparison(plan.out, quiet=quiet, json=json, is_answered=True)
     if findings.verdict.method is None:
         error = messages.in_options(findings.verdict.sentence)
@@ -164,24 +196,24 @@ def _parse_shrinkages(text: str | None) -> tuple[Shrinkage, ...] | None:
     return None if text is None else parse_shrinkages(text)
 
 
-def _run(run: ComparisonRun, quiet: bool) -> None:
+def _run(run: ComparisonRun, quiet: bool, verbose: bool) -> None:
     """Compute what is missing, and print the answer before the curves are computed."""
     from ..studies.compare.api import read_findings
-    from ..studies.compare.terminal import protocol, remark_lines
+    from ..studies.compare.terminal import remark_lines, warnings_of
 
     if not quiet:
-        terminal = make_terminal()
-        echo_lines([*remark_lines(run.settings.remarks, terminal), ""])
-        echo_lines(["How", *terminal.wrap(protocol(run.settings)), ""])
+        remarks = run.settings.remarks
+        # Whoever reads a warning may stop here, and mend the table first.
+        shown = remarks if verbose else warnings_of(remarks)
+        echo_lines([*remark_lines(shown, make_terminal()), ""])
     with show_cells(quiet, "splits") as advance:
         run.compare(advance)
     if not quiet:
-        _print_answer(read_findings(run.plan.out))
-    if run.plan.is_fast:
+        _print_answer(run.plan.out, read_findings(run.plan.out), verbose)
+    if run.plan.is_fast or run.plan.time is not None:
         return
     if not quiet:
-        note = "Learning curves for the report; the answer does not depend on them."
-        echo_lines(["", note, ""])
+        echo_lines(["The learning curves of the report take a little longer."])
     # Curves take a quarter of the time, and nobody has to wait for them.
     with show_cells(quiet, "splits") as advance:
         run.add_curves(advance)
@@ -206,18 +238,36 @@ def draw_comparison(
         messages.print_json(json_summary(findings, paths, messages.in_options))
     elif not quiet:
         if not is_answered:
-            _print_answer(findings)
-        echo_lines(["", f"Report: {paths['report']}   Numbers: {paths['comparison']}"])
+            _print_answer(out, findings, verbose=False)
+        echo_lines([f"Report: {paths['report']}"])
     return findings
 
 
-def _print_answer(findings: Findings) -> None:
-    from ..studies.compare.terminal import answer_lines, score_lines
+def _print_answer(out: Path, findings: Findings, verbose: bool) -> None:
+    from ..studies.compare.stored import default_folder
+    from ..studies.compare.terminal import (
+        answer_lines,
+        class_lines,
+        fit_command,
+        protocol,
+        score_lines,
+        short_score_lines,
+    )
 
     # Asked for again: the window may have another size than when the run began.
     terminal = make_terminal()
-    scores = score_lines(findings.summary, terminal)
-    echo_lines(["", *scores, "", *answer_lines(findings, terminal)])
+    # ``iclda fit`` looks for a comparison in this folder only.
+    is_followed = out == default_folder(Path(findings.settings.sources[0].path))
+    command = fit_command(findings, is_followed=is_followed)
+    echo_lines([*answer_lines(findings, terminal, command), ""])
+    if not verbose:
+        echo_lines([*short_score_lines(findings, terminal), ""])
+        return
+    echo_lines([*score_lines(findings, terminal), ""])
+    by_class = class_lines(findings, terminal)
+    if by_class:
+        echo_lines([*by_class, ""])
+    echo_lines(["How", *terminal.wrap(protocol(findings.settings)), ""])
 
 
 def make_terminal() -> Terminal:

@@ -142,7 +142,8 @@ def plain_text(name: Any) -> str:
 
 def readable(score_name: str) -> str:
     """Return the name of a score as the label of an axis."""
-    return _SCORE_NAMES.get(score_name, score_name.replace("_", " ").capitalize())
+    words = score_name.replace("_", " ")
+    return _SCORE_NAMES.get(score_name, words[:1].upper() + words[1:])
 
 
 def class_color(code: int) -> str:
@@ -183,10 +184,13 @@ def is_supervised(method: str) -> bool:
     return known is not None and known.paper_name == "LDA"
 
 
-def method_styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
+def method_styles(
+    methods: Iterable[str], colors: Mapping[str, Any] | None = None
+) -> dict[str, dict[str, Any]]:
     """Return color and line style by method.
 
-    Methods that are not in the table get colors that no other method has, in order.
+    ``colors`` are those of some methods, whose lines are solid. Of the others, methods
+    that are not in the table get colors that no other method has, in order.
     """
     names = [str(method) for method in methods]
     known_methods = [known_method(name) for name in names]
@@ -207,6 +211,9 @@ def method_styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
             # Ink has the color of text, so that it is visible on a dark background.
             color = foreground()
         styles[name] = {"color": color, "linestyle": dashes}
+    for name in names:
+        if colors and name in colors:
+            styles[name] = {"color": colors[name], "linestyle": "solid"}
     return styles
 
 

@@ -53,6 +53,8 @@ class LearningCurveDisplay(Display):
         What the sizes count: "n_unlabeled", "n_labeled", or the label of the axis.
     score_name : str, default="score"
         What the scores are.
+    colors : dict, default=None
+        Colors by classifier, in place of those that classifiers have in all plots.
 
     Attributes
     ----------
@@ -73,6 +75,7 @@ class LearningCurveDisplay(Display):
     standard_errors: Mapping[str, Array] | None = None
     varied: str = "n_unlabeled"
     score_name: str = "score"
+    colors: Mapping[str, Any] | None = None
 
     @classmethod
     def from_curve(
@@ -143,7 +146,7 @@ class LearningCurveDisplay(Display):
         self.lines_: dict[str, Any] = {}
         self.bands_: dict[str, Any] = {}
         self.labels_: list[Any] = []
-        styles = _look.method_styles(self.means)
+        styles = _look.method_styles(self.means, self.colors)
         for name, mean in self.means.items():
             style = {"linewidth": 1.7, **styles[str(name)], **kwargs}
             self._draw_band(name, style["color"])
@@ -189,12 +192,16 @@ class LearningCurveDisplay(Display):
 
 
 def display_points(
-    points: Iterable[Any], varied: str, score_name: str
+    points: Iterable[Any],
+    varied: str,
+    score_name: str,
+    colors: Mapping[str, Any] | None = None,
 ) -> LearningCurveDisplay:
     """Return a display of points, one line for each method.
 
     A point has the attributes ``method``, ``mean``, ``se``, which is the standard error
-    of the mean, and its size under the name ``varied``.
+    of the mean, and its size under the name ``varied``. ``colors`` are those of some
+    methods.
     """
     points_of_lines: dict[str, list[Any]] = {}
     for point in points:
@@ -213,6 +220,7 @@ def display_points(
         standard_errors=values("se", float),
         varied=varied,
         score_name=score_name,
+        colors=colors,
     )
 
 
@@ -256,6 +264,8 @@ class ComparisonDisplay(Display):
         What the scores are.
     greater_is_better : bool, default=True
         Whether larger scores are better.
+    colors : dict, default=None
+        Colors by method, in place of those that methods have in all plots.
 
     Attributes
     ----------
@@ -272,6 +282,7 @@ class ComparisonDisplay(Display):
     baseline: str
     score_name: str = "score"
     greater_is_better: bool = True
+    colors: Mapping[str, Any] | None = None
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw.
@@ -297,7 +308,7 @@ class ComparisonDisplay(Display):
         # In inches: room for the axis and its label, and for a line of each method.
         ax = self._open_axes(ax, width=5.6, height=1.1 + 0.5 * len(means))
         ax.axvline(0, color=_look.foreground(), linewidth=0.8, zorder=1)
-        styles = _look.method_styles(self.methods_)
+        styles = _look.method_styles(self.methods_, self.colors)
         for height, name in enumerate(self.methods_):
             color = styles[name]["color"]
             self._draw_dots(height, np.asarray(self.differences[name]))

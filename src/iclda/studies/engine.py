@@ -115,11 +115,12 @@ def run_missing(
     sets: Sets,
     run: RunCell,
     jobs: int,
+    account: str | None = None,
 ) -> None:
     """Compute the cells that the store lacks, and add their rows as soon as they exist.
 
-    ``title`` names the experiment in the progress and in the setting that sums up the
-    seconds spent on it.
+    ``title`` names the experiment in the progress. The seconds spent are added to those
+    of ``account``, by default the title, in the settings of the store.
     """
     missing = store.missing(cells, methods)
     n_done = len(cells) - len(missing)
@@ -135,7 +136,7 @@ def run_missing(
                 advance(title, n_done, len(cells), n_failed)
     finally:
         # An interrupted run has taken time as well.
-        setting = f"seconds_{title}"
+        setting = f"seconds_{account or title}"
         seconds_before = store.settings().get(setting, 0.0)
         store.note(**{setting: seconds_before + time.monotonic() - start})
 

@@ -29,6 +29,11 @@ STUDIES = (PAPER, COMPARISON)
 # Names of the measures that both studies refer to.
 ERROR = "error"
 BRIER = "brier"
+# Names of the measures that count every class the same.
+BALANCED = "balanced"
+AUC = "auc"
+# Measures that may decide which method is recommended.
+DECIDING = (BRIER, ERROR, BALANCED, AUC)
 # Edges of the bins of the probability of the predicted class.
 EDGES = np.linspace(0, 1, 11)
 # Array of shape (10, 3): the rows of every bin, the sum of their probabilities, and how
@@ -53,6 +58,9 @@ class Predictions:
         a density.
     log_likelihood_labeled : ndarray or None
         The same for the labeled training rows.
+    class_weights : ndarray or None
+        Weight of a row of every class that makes the classes count the same; None if it
+        is not known.
     """
 
     truth: AnyArray
@@ -60,6 +68,7 @@ class Predictions:
     probabilities: Array
     log_likelihood: Array | None = None
     log_likelihood_labeled: Array | None = None
+    class_weights: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +104,11 @@ class Measure:
     is_only_on_curves: bool = False
 
     @property
+    def noun(self) -> str:
+        """The measure in a sentence: only the names of people have capitals."""
+        return self.axis if self.name == BRIER else self.axis[0].lower() + self.axis[1:]
+
+    @property
     def sign(self) -> int:
         """1 if lower values are better, -1 otherwise."""
         return 1 if self.lower_is_better else -1
@@ -125,6 +139,56 @@ def _brier(predictions: Predictions) -> float:
     return brier_score(predictions.probabilities, predictions.truth)
 
 
+def _balanced(predictions: Predictions) -> float | None:
+    weights = predictions.class_weights
+    if weights is None:
+        return None
+    return float(np.mean(weights[predictions.truth] * predictions.is_wrong))
+
+
+def _auc(predictions: Predictions) -> float | None:
+    losses = ranking_losses(predictions.probabilities, predictions.truth)
+    if losses is None:
+        return None
+    # The mean of a class, either of the two, is the area above the curve.
+    return 1 - float(np.mean(losses[predictions.truth == 0]))
+
+
+def weights_of_classes(counts: AnyArray) -> Array:
+    """Return the weight of a row of every class, by the number of its rows.
+
+    The weighted mean over all rows is the mean of the means of the classes. A class
+    without rows has weight 0.
+    """
+    has_rows = counts > 0
+    n_classes = int(has_rows.sum())
+    return np.where(has_rows, counts.sum() / (n_classes * np.maximum(counts, 1)), 0.0)
+
+
+def ranking_losses(probabilities: Array, codes: AnyArray) -> Array | None:
+    """Return for every row the share of rows of the other class on its wrong side.
+
+    A row of the second class should have a higher probability of that class than every
+    row of the first; equal probabilities count one half. The mean over the rows of
+    either class is the area above the ROC curve. None unless there are two classes, and
+    both have rows.
+    """
+    is_second = codes == 1
+    if probabilities.shape[1] != 2 or is_second.all() or not is_second.any():
+        return None
+    scores = probabilities[:, 1]
+    losses = np.empty(len(codes))
+    for is_own, sign in ((is_second, 1), (~is_second, -1)):
+        others = np.sort(sign * scores[~is_own])
+        own = sign * scores[is_own]
+        # Rows of the other class with a higher score, and with the same one.
+        n_below = np.searchsorted(others, own, side="left")
+        n_up_to = np.searchsorted(others, own, side="right")
+        n_above = len(others) - n_up_to
+        losses[is_own] = (n_above + (n_up_to - n_below) / 2) / len(others)
+    return losses
+
+
 def _loss(predictions: Predictions) -> float | None:
     return _negative_mean(predictions.log_likelihood)
 
@@ -146,12 +210,32 @@ _TABLE = (
         function=_error,
     ),
     Measure(
+        BALANCED,
+        "balanced",
+        "Balanced error",
+        explanation="mean of the errors of the classes, so that all count the same",
+        function=_balanced,
+        studies=(COMPARISON,),
+    ),
+    Measure(
+        AUC,
+        "AUC",
+        "Area under the ROC curve",
+        explanation=(
+            "how often a row of the second class gets a higher probability of it than "
+            "a row of the first: 0.5 is chance, and higher is better"
+        ),
+        function=_auc,
+        studies=(COMPARISON,),
+        lower_is_better=False,
+    ),
+    Measure(
         BRIER,
         "Brier",
         "Brier score",
         explanation=(
-            "how far the probabilities are from the truth (half of the squared "
-            "differences, summed over all classes)"
+            "distance of the probabilities from the truth (half the sum of the "
+            "squared differences over the classes)"
         ),
         function=_brier,
         studies=(COMPARISON,),

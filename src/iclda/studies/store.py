@@ -3,7 +3,8 @@
 A row is one fit: its cell, its method, and the measures on the test rows. A study adds
 rows as soon as they are computed, so that an interruption loses nothing, and asks for
 the cells that are ``missing``. The settings that the rows depend on are stored with
-them, and a run with other settings is refused.
+them. One study refuses a run with other settings (``merge_settings``), the other stores
+its rows under another name of the data set.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .._messages import Hint, say
 # Name of the file in the folder of a study.
 STORE = "rows.sqlite"
 # Raised when stores of an earlier format could not be read.
-_FORMAT = 4
+_FORMAT = 5
 # Columns that identify a row.
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
 _KEY_NAMES = ", ".join(_KEY)
@@ -280,11 +281,16 @@ class Store:
             self._connection.execute("BEGIN")
             self._connection.executemany(statement, values)
 
-    def rows(self, experiment: str) -> list[FitResult]:
-        """Return all rows of an experiment, in the order of their keys."""
-        statement = f"SELECT * FROM rows WHERE experiment = ? ORDER BY {_KEY_NAMES}"
+    def rows(self, experiment: str, dataset: str | None = None) -> list[FitResult]:
+        """Return the rows of an experiment, or of one of its data sets, by key."""
+        condition = "experiment = ?"
+        values = [experiment]
+        if dataset is not None:
+            condition += " AND dataset = ?"
+            values.append(dataset)
+        statement = f"SELECT * FROM rows WHERE {condition} ORDER BY {_KEY_NAMES}"
         results = []
-        for entry in self.query(statement, experiment):
+        for entry in self.query(statement, *values):
             # Other rows may have measures that this one lacks.
             present = {
                 name: value for name, value in entry.items() if value is not None

@@ -117,10 +117,16 @@ def test_every_method_is_fitted():
 def test_rows_of_the_comparison_are_stored_with_their_losses_those_of_curves_are_not():
     given = data(make_table())
     (found,) = fit_cell(CELL, {"t": given}, ["supervised"])
-    rows, losses, is_wrong = np.array(json.loads(found.values["rows"])).T
-    assert rows.tolist() == given.splits.cell_rows(CELL).test.tolist()
+    stored = np.array(json.loads(found.values["rows"])).T
+    rows, losses, is_wrong, codes, ranking = stored
+    tested = given.splits.cell_rows(CELL).test
+    assert rows.tolist() == tested.tolist()
     assert losses.mean() == pytest.approx(found.values["brier"])
     assert is_wrong.mean() == pytest.approx(found.values["error"])
+    assert codes.tolist() == given.splits.labels.codes[tested].tolist()
+    for code in (0, 1):
+        above = ranking[codes == code].mean()
+        assert 1 - above == pytest.approx(found.values["auc"])
     (point,) = fit_cell(
         cells_of(UNLABELED_CURVE, {"t": [4]}, 1)[0], {"t": given}, ["supervised"]
     )

@@ -1,5 +1,7 @@
 """What is recommended follows from the losses of rows."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,41 @@ def test_losses_are_means_over_repeats_of_every_row():
     assert losses.shape == is_wrong.shape == (10,)
     assert is_wrong.mean() == pytest.approx(np.mean(ERRORS))
     assert losses[:5] == pytest.approx([1, 1 / 3, 0, 0, 0])
+
+
+def test_losses_have_the_mean_of_the_measure_that_decides():
+    # Three rows of the first class, of which one is wrong, and one of the second.
+    rows = [[0, 0.9, 1, 0, 0.0], [2, 0.1, 0, 0, 0.3], [4, 0.2, 0, 0, 0.9]]
+    rows += [[7, 0.4, 1, 1, 0.4]]
+    (one,) = results(em=[[0.5]])
+    given = [changed(one, rows=json.dumps(rows))]
+    means = {"brier": 0.4, "error": 0.5, "balanced": (1 / 3 + 1) / 2, "auc": 0.4}
+    for measure, mean in means.items():
+        losses, is_wrong = means_of_rows(given, ["em"], measure)["em"]
+        assert losses.mean() == pytest.approx(mean)
+        assert is_wrong.tolist() == [1, 0, 0, 1]
+
+
+def test_the_measure_decides():
+    """One method finds the rare class, the other is right more often."""
+    codes = [0] * 16 + [1] * 4
+    often = [[k, 0.3 * c, c, c, 0.5] for k, c in enumerate(codes)]
+    rare = [[k, 0.9 * (k < 6), int(k < 6), c, 0.1] for k, c in enumerate(codes)]
+    rows = {"supervised": json.dumps(often), "em": json.dumps(rare)}
+    both = [
+        changed(r, rows=rows[r.method]) for r in results(em=[[0.5]], supervised=[[0.5]])
+    ]
+    two = contestants("supervised", "em")
+    chosen = {
+        measure: recommend(both, two, measure=measure).chosen.name
+        for measure in ("brier", "error", "balanced", "auc")
+    }
+    assert chosen == {
+        "brier": "supervised",
+        "error": "supervised",
+        "balanced": "em",
+        "auc": "em",
+    }
 
 
 def test_a_contestant_that_lacks_a_split_has_no_losses_and_is_not_chosen():

@@ -40,7 +40,7 @@ def test_a_table_without_faults_gets_no_warning():
             "a table (if they are features of a network: methods='average')."
         ),
         "Missing": "no empty cells.",
-        "Labels": "40 train in each fold, for 2 features.",
+        "Labels": "40 labels per fold for 2 features.",
         "Shift": "labeled and unlabeled rows look alike in every column.",
     }
 
@@ -68,21 +68,19 @@ def test_few_labels_of_a_class_are_a_warning_that_names_it():
     remark = only(table, "Classes")
     assert remark.level == WARNING
     assert "20 of 'a', 3 of 'b'" in remark.text
-    assert "3 labels say little about class 'b'" in remark.text
+    assert "Class 'b' has only 3 labels, which say little about it" in remark.text
 
 
 def test_labels_that_are_few_for_the_columns_are_counted():
     assert only(make_table(n_features=3), "Labels").level == FINE
     some = only(make_table(n_features=8), "Labels")
-    assert (some.level, some.text[:38]) == (
-        NOTE,
-        "16 train in each fold, for 8 features:",
-    )
+    assert some.level == NOTE
+    assert some.text == "Only 16 labels per fold for 8 features, so shrinkage helps."
     few = only(make_table(n_features=20), "Labels")
     assert few.level == NOTE
-    assert "too few for a fit without shrinkage" in few.text
+    assert "too few for fits without shrinkage" in few.text
     assert only(make_table(n_features=3), "Labels", n_labeled=8).text.startswith(
-        "8 train"
+        "Only 8 labels per fold"
     )
 
 

@@ -1,10 +1,13 @@
 import numpy as np
 import pandas as pd
 
-from tests.helpers.table_files import call, write
+from iclda import compare
+from iclda.methods import FAINT
+from iclda.studies.compare.report import highlight
+from tests.helpers.table_files import call, flowers, write
 
 
-def test_the_terminal_shows_errors_by_class_of_what_is_recommended(tmp_path):
+def test_the_terminal_shows_errors_by_class_if_it_is_asked_to(tmp_path):
     options = (
         "--target",
         "species",
@@ -16,11 +19,13 @@ def test_the_terminal_shows_errors_by_class_of_what_is_recommended(tmp_path):
         "--jobs",
         "1",
     )
-    said = call("compare", write(tmp_path), *options, "--out", tmp_path / "out")[1]
+    command = ["compare", write(tmp_path), *options, "--out", tmp_path / "out"]
+    said = call(*command, "--verbose")[1]
     assert "Errors by class: " in said
     assert "\n  class  rows  wrong   error" in said
-    assert "Calling every row 'iris' gets 67 % wrong: " in said
-    assert "balanced" not in said
+    assert "Always predicting 'iris' is wrong 67 % of the time; " in said
+    assert "(balanced error)" not in said
+    assert "Errors by class: " not in call(*command)[1]
 
 
 def test_columns_of_noise_teach_nothing_and_uneven_classes_have_a_balanced_error(
@@ -32,17 +37,36 @@ def test_columns_of_noise_teach_nothing_and_uneven_classes_have_a_balanced_error
     labels[100:] = None
     frame = pd.DataFrame({"x": rng.normal(size=n), "species": labels})
     options = "--target", "species", "--fast", "--methods", "em", "--jobs", "1"
-    said = call("compare", write(tmp_path, frame), *options, "--out", tmp_path / "out")[
-        1
-    ]
+    command = ["compare", write(tmp_path, frame), *options, "--out", tmp_path / "out"]
+    said = call(*command, "--verbose")[1]
     words = " ".join(said.split())
     answer = words.partition("Answer ")[2]
     assert answer.startswith(
-        "100 labels cannot show that anything was learned: calling every row"
+        "100 labels cannot show that anything was learned: always predicting 'common' "
+        "is wrong 20 % of the time"
     )
-    assert "gets 20 % wrong" in answer
-    assert "gets 50.0 % wrong (balanced error)" in words
+    assert "the mean of their errors (balanced error) is 50.0 % with" in words
     assert "Next:" not in words
     page = (tmp_path / "out" / "report.html").read_text()
     assert "<h1>100 labels cannot show that anything was learned" in page
     assert 'class="chosen"' not in page
+
+
+def test_figures_highlight_the_recommended_method_the_baseline_and_the_best_outside(
+    tmp_path,
+):
+    names = ["em", "self-learning", "moment", "sklearn-lda", "sklearn-logistic"]
+    options = {"methods": names, "repeats": 2, "folds": 2, "fast": True}
+    found = compare(flowers(), target="species", shrinkage="auto", **options)
+    colors = highlight(found)
+    assert set(colors) == {"supervised", *names}
+    # Four methods at most are not gray, fewer if one is two of these.
+    shown = {name for name, color in colors.items() if color != FAINT}
+    assert found.verdict.method in shown
+    assert found.summary.baseline in shown
+    assert len(shown & {"sklearn-lda", "sklearn-logistic"}) == 1
+    assert len(shown) <= 3
+    assert len({colors[name] for name in shown}) == len(shown)
+    page = found.save(tmp_path)["report"].read_text()
+    assert "95 %" not in page
+    assert page.count("90 %") >= 2

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from iclda.studies.compare.terminal import (
 )
 from iclda.studies.page import records_csv
 from iclda.studies.store import Store, StoreError
-from iclda.tabular import Source, Table
+from iclda.tabular import Source
 
 WIDE = Terminal(300)
 
@@ -90,29 +91,75 @@ def test_more_repeats_go_on_where_fewer_ended_and_fewer_use_those_only(done):
     assert run(paths["report"].parent, repeats=3).results == findings.results
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"seed": 5}, "made with seed 0, and this run asks for seed 5"),
-        ({"folds": 3}, "made with folds 2, and this run asks for folds 3"),
-        ({"n_labeled": 8}, "made with labeled all, and this run asks for labeled 8"),
-        (
-            {"shrinkages": (0.5,)},
-            "made with shrinkage auto, and this run asks for shrinkage 0.5",
-        ),
-        (
-            {"table": make_table(n_features=3, seed=1)},
-            "rows of other data for table.csv",
-        ),
-    ],
-)
-def test_other_settings_on_the_same_folder_are_refused(done, settings, message):
-    _, paths = done
-    if table := settings.pop("table", None):
-        source = Source("data/table.csv", "1" * 64, len(table.labels))
-        settings["table"] = Table(table.features, table.labels, "class", (source,))
-    with pytest.raises(StoreError, match=message):
-        run(paths["report"].parent, **settings)
+OTHERS = {
+    "seed": {"seed": 5},
+    "folds": {"folds": 3},
+    "labels kept": {"n_labeled": 8},
+    "shrinkage": {"shrinkages": (0.5,)},
+    "columns": {"drop": "x3"},
+    "rows": {"sha256": "1" * 64},
+    "column of ids": {"reading": {"id": "name"}},
+}
+
+
+@pytest.mark.parametrize("settings", OTHERS.values(), ids=OTHERS)
+def test_other_data_and_settings_are_computed_and_those_before_are_kept(done, settings):
+    findings, paths = done
+    out = paths["report"].parent
+    settings = dict(settings)
+    table = make_table(n_features=3)
+    if name := settings.pop("drop", None):
+        features = table.features.drop(columns=name)
+        table = replace(table, features=features, dropped=(name,))
+    if digest := settings.pop("sha256", None):
+        source = Source("data/table.csv", digest, len(table.labels))
+        table = replace(table, sources=(source,))
+    other = run(out, table, **settings)
+    assert other.settings.key != findings.settings.key
+    n_fits = 3 * other.settings.folds * len(other.settings.contestants)
+    assert len(other.compared) == n_fits
+    # The first comparison is found again, with the times of its fits.
+    assert run(out).results == findings.results
+
+
+def test_a_folder_without_a_comparison_says_what_to_run(tmp_path):
+    Store(tmp_path / "rows.sqlite", kind="comparison").close()
+    with pytest.raises(StoreError, match="run `iclda compare` first"):
+        read_findings(tmp_path)
+
+
+@pytest.mark.parametrize(("limit", "n_done"), [(1, 1), (25, 1), (45, 2), (1000, 3)])
+def test_a_time_limit_ends_the_repeats_and_a_later_run_goes_on(
+    done, tmp_path, monkeypatch, limit, n_done
+):
+    findings, _ = done
+    # Every look at the clock finds it ten seconds later: a repeat takes ten.
+    ticks = count(0, 10)
+    with monkeypatch.context() as patch:
+        patch.setattr("iclda.studies.compare.run.monotonic", lambda: next(ticks))
+        with open_run(comparison(tmp_path, time=limit)) as opened:
+            opened.compare(show_nothing)
+    limited = read_findings(tmp_path)
+    assert limited.settings.repeats == n_done
+    assert limited.summary.score("em", "error").repeats == n_done
+    said = f"{n_done} of 3 repeats fitted into the time given" if n_done < 3 else ""
+    assert limited.pace.startswith(said)
+    assert bool(limited.pace) == bool(said)
+    assert values_of(run(tmp_path)) == values_of(findings)
+
+
+def values_of(findings):
+    """What was measured, without the time that it took."""
+    return [replace(result, seconds=0.0) for result in findings.results]
+
+
+def test_the_measure_decides_and_is_no_reason_to_compute_anything_again(done):
+    findings, paths = done
+    with open_run(comparison(paths["report"].parent, measure="auc")) as opened:
+        opened.compare(show_nothing)
+    found = read_findings(paths["report"].parent)
+    assert values_of(found) == values_of(findings)
+    assert "area under the ROC curve" in found.verdict.sentence
 
 
 def test_a_method_that_always_fails_is_told_and_the_others_are_compared(tmp_path):
@@ -135,7 +182,7 @@ def test_where_labels_are_hidden_the_answer_is_for_as_many_as_are_kept(tmp_path)
     assert findings.verdict.sentence.startswith("With 10 labels, ")
     assert fit_command(findings) == ""
     words = " ".join(protocol(findings.settings))
-    assert "10 keep their labels" in words
+    assert "10 training rows, drawn at random, keep their labels" in words
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_a_fast_comparison_leaves_out_the_slowest_method_unless_it_is_named(tmp_
     assert ["iclda-proportions" in each for each in names] == [False, True, True]
     said = " ".join(map(in_options, protocol(fast)))
     assert (
-        "Left out because slow here: iclda-proportions (--methods includes them)."
+        "Left out because they would be slow: iclda-proportions (--methods includes"
         in said
     )
     assert "Left out" not in " ".join(protocol(asked))
@@ -90,7 +90,7 @@ def test_class_sizes_are_not_free_with_fewer_labels_than_features(tmp_path):
     names = {each.method.name for each in settings.contestants}
     assert ("iclda" in names, "iclda-proportions" in names) == (False, True)
     assert any(
-        "or for ICLDA with free class sizes" in each.text for each in settings.remarks
+        "and for ICLDA with free class sizes" in each.text for each in settings.remarks
     )
 
 

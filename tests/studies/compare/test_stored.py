@@ -61,6 +61,30 @@ def test_a_comparison_of_anything_else_is_not_used(compared, tmp_path, change, w
     assert str(out) in advice.sentence
 
 
+def test_a_later_comparison_of_other_columns_does_not_hide_that_of_the_same(tmp_path):
+    data = write(tmp_path)
+    options = {"methods": ["em"], "repeats": 2, "folds": 2, "curves": False}
+    options |= {"target": "species", "out": tmp_path / "out"}
+    findings = compare(data, **options)
+    compare(data, drop="q", **options)
+    reading = ReadOptions("species", drop=["q"])
+    for chosen in (READING, reading):
+        advice = advice_of(tmp_path / "out", read_file(data, chosen), chosen)
+        assert "`iclda compare` found it " in advice.sentence
+    same = advice_of(tmp_path / "out", read_file(data, READING), READING)
+    assert same.error == findings.advice.estimate
+
+
+def test_the_answer_of_a_comparison_with_a_time_limit_is_used(tmp_path):
+    data = write(tmp_path)
+    options = {"methods": ["em"], "folds": 2, "target": "species", "time": 1e-9}
+    found = compare(data, out=tmp_path / "out", **options)
+    assert found.settings.repeats == 1
+    assert found.curves.empty
+    advice = advice_of(tmp_path / "out", read_file(data, READING), READING)
+    assert advice.method == found.chosen.method
+
+
 def test_an_unfinished_comparison_is_not_used(compared, tmp_path):
     data, _, _ = compared
     table = read_file(data, READING)

@@ -15,7 +15,7 @@ from iclda.studies.compare.summary import (
     summarize_comparison,
 )
 from iclda.studies.measures import BRIER, ERROR
-from tests.helpers.comparisons import contestants, result, results
+from tests.helpers.comparisons import changed, contestants, result, results
 
 SUPERVISED = [[0.2, 0.4], [0.4, 0.4], [0.2, 0.2]]
 EM = [[0.2, 0.2], [0.8, 0.6], [0.2, 0.2]]
@@ -104,6 +104,21 @@ def test_a_contestant_whose_fits_all_failed_has_a_score_without_numbers():
     assert summary.score("em", ERROR).mean is None
     assert summary.differences == ()
     assert summary.baseline == "supervised"
+
+
+def test_the_measure_that_decides_ranks_and_finds_the_baseline():
+    unshrunk = f"supervised{UNSHRUNK}"
+    three = contestants("supervised", unshrunk, "em")
+    rows = results(supervised=EM, supervised_unshrunk=SUPERVISED, em=EM)
+    auc = {"supervised": 0.9, unshrunk: 0.6, "em": 0.8}
+    rows = [changed(each, auc=auc[each.method]) for each in rows]
+    summary = summarize_comparison(rows, three, 2, "auc")
+    assert summary.baseline == "supervised"
+    assert sorted(auc, key=summary.rank) == ["supervised", "em", unshrunk]
+    assert summary.score("em", "auc").share_worse_than_supervised == 1
+    assert summary.main == "auc"
+    assert summarize_comparison(rows, three, 2).main == ERROR
+    assert summarize_comparison(rows, three, 2).baseline == unshrunk
 
 
 def test_ties_are_not_worse():

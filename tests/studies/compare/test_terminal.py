@@ -11,7 +11,7 @@ pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 from iclda._progress import show_nothing
 from iclda.cli.messages import in_options
-from iclda.methods import find_method
+from iclda.methods import COMPARED, find_method
 from iclda.studies.compare.api import read_findings
 from iclda.studies.compare.plan import ComparisonPlan
 from iclda.studies.compare.report import write_files
@@ -21,6 +21,7 @@ from iclda.studies.compare.terminal import (
     answer_lines,
     fit_command,
     score_lines,
+    short_score_lines,
 )
 from iclda.tabular import Source
 from iclda.tabular.read_options import ReadOptions
@@ -55,13 +56,49 @@ def done(tmp_path_factory):
 
 def test_the_words_name_every_contestant_and_the_next_step(done):
     findings, _ = done
-    table = score_lines(findings.summary, Terminal())
+    table = score_lines(findings, Terminal())
     for contestant in findings.settings.contestants:
-        assert any(line.startswith(f"  {contestant.name}  ") for line in table)
-    assert table[1].split()[0] == "supervised"
-    answer = "\n".join(answer_lines(findings, Terminal(80, in_options)))
+        assert any(line[2:].startswith(f"{contestant.name}  ") for line in table)
+    assert table[1][2:].split()[0] == "supervised"
+    marked = [line for line in table if line.startswith(">")]
+    assert [line.split()[1] for line in marked] == [findings.verdict.method]
+    terminal = Terminal(80, in_options)
+    answer = "\n".join(answer_lines(findings, terminal, fit_command(findings)))
     assert "Next: iclda fit data/table.csv --target class --method" in answer
+    followed = in_options(fit_command(findings, is_followed=True))
+    assert followed == "iclda fit data/table.csv --target class"
     assert max(len(line) for line in answer.splitlines() if "Next: " not in line) <= 80
+
+
+def test_a_short_table_fits_the_terminal_and_has_the_methods_that_matter(tmp_path):
+    names = ("em", "self-learning", "self-training", "moment", "average")
+    names += ("sklearn-logistic", "sklearn-lda", "supervised")
+    methods = tuple(find_method(name, COMPARED) for name in names)
+    options = {"methods": methods, "shrinkages": ("auto", None), "repeats": 2}
+    plan = comparison(tmp_path, **options, measure="balanced")
+    with open_run(plan) as opened:
+        opened.compare(show_nothing)
+    findings = read_findings(tmp_path)
+    for width in (120, 80, 60, 40):
+        lines = short_score_lines(findings, Terminal(width, in_options, colored))
+        table = [line for line in lines if "(0." in line]
+        assert len(table) == 6
+        plain = [line.replace("\x1b[1m", "").replace("\x1b[0m", "") for line in lines]
+        assert max(map(len, plain)) <= max(width, 55)
+        shown = " ".join(" ".join(plain).split())
+        assert findings.summary.baseline in shown
+        assert findings.verdict.method in shown
+        assert "sklearn-" in shown
+        assert "have 8 more." in shown
+        assert ("balanced" in plain[0]) == (width >= 60)
+        assert ("AUC" in plain[0]) == (width >= 80)
+    widest = short_score_lines(findings, Terminal(120, in_options))
+    assert "worse in" in widest[0]
+    assert "Lower is better, except for AUC." in " ".join(widest)
+
+
+def colored(text, kind):
+    return f"\x1b[1m{text}\x1b[0m"
 
 
 def test_the_command_to_fit_repeats_how_the_table_was_read(done):

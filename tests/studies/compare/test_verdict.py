@@ -13,11 +13,11 @@ from iclda.studies.compare.verdict import (
     HELPS,
     HURTS,
     OUTSIDE,
-    RULE,
     SHARPENS,
     UNCLEAR,
     UNKNOWN,
     decide,
+    rule_text,
 )
 from iclda.studies.measures import Confusion
 from tests.helpers.comparisons import changed, contestants, results, rows_json
@@ -56,24 +56,24 @@ NOISY = HIGH + 0.02 * (RNG.random(HIGH.shape) - 0.5)
     ("kind", "method", "brier", "errors", "words"),
     [
         (HELPS, "iclda", {}, {"supervised": HIGH, "em": LOW + 0.1, "iclda": LOW},
-         "rows help."),
+         "Its error is clearly lower than that of supervised LDA, by "),
         (HURTS, "supervised", {}, {"supervised": LOW, "em": HIGH, "iclda": HIGH},
          "every other method is clearly worse"),
         (SHARPENS, "em", {"em": 0.05}, {"supervised": HIGH, "em": NOISY},
          "Its probabilities are clearly better than those of supervised LDA"),
         (UNCLEAR, "supervised", {"em": 0.35}, {"supervised": HIGH, "em": HIGH},
-         "well as the best, this one comes first in the order from the default on"),
+         "Several do about as well as the best, and this one comes first in the "),
         (UNCLEAR, "ensemble", {"em": 0.35},
          {"supervised": HIGH, "em": HIGH, "ensemble": HIGH},
-         "; they cannot tell the 3 methods apart, so this is the default. More"),
+         "25 labels cannot tell the 3 methods apart, so this is the default."),
         (OUTSIDE, "ensemble", {}, {"supervised": HIGH, "em": HIGH, "ensemble": LOW},
-         "It is clearly better than supervised LDA on the same rows"),
+         "Its error is clearly lower than that of supervised LDA, by "),
         (HELPS, "ensemble", {},
          {"supervised": HIGH, "em": LOW, "ensemble": LOW},
-         ", and so is em: the unlabeled rows help."),
+         ", and so is that of em: the unlabeled rows help."),
         (OUTSIDE, "ensemble", {"ensemble": 0.05},
          {"supervised": HIGH, "em": HIGH, "ensemble": NOISY},
-         "(its probabilities are, and the numbers of wrong rows do not differ)."),
+         "probabilities are clearly better than those of supervised LDA, but its "),
         (OUTSIDE, "sklearn-logistic", {},
          {"supervised": HIGH, "em": HIGH, "sklearn-logistic": 0 * LOW},
          "Use scikit-learn's logistic regression: expect up to 11 % of new rows wrong"),
@@ -86,9 +86,7 @@ def test_the_answer_follows_from_clear_differences(kind, method, brier, errors, 
     assert words in found.sentence
     if method:
         assert str(found.estimate)[:-1] in found.sentence
-        assert (
-            "corrected for choosing the method by them; in the table " in found.sentence
-        )
+        assert "corrected for choosing the method on them)" in found.sentence
         assert "90 % interval from 25 labeled rows" in found.sentence
 
 
@@ -102,16 +100,16 @@ def test_ties_in_error_go_to_the_lower_loss():
 @pytest.mark.parametrize(
     ("wrong", "learned", "words"),
     [
-        (0, "clear", "is clearly better than that"),
+        (0, "clear", "supervised LDA is clearly better."),
         (
             8,
             "unclear",
-            "Calling every row 'a' gets 48 % wrong: with so few labels supervised LDA",
+            "Always predicting 'a' is wrong 48 % of the time; on so few labels super",
         ),
         (
             13,
             "nothing",
-            "25 labels cannot show that anything was learned: calling every row 'a' g",
+            "25 labels cannot show that anything was learned: always predicting 'a' is",
         ),
     ],
 )
@@ -132,6 +130,39 @@ def test_the_answer_says_whether_a_method_beats_the_most_frequent_class(
     assert ("About 270 labels would show" in found.sentence) == (learned == "nothing")
 
 
+@pytest.mark.parametrize(
+    ("measure", "value", "learned", "words"),
+    [
+        ("balanced", 0.1, "clear", "The balanced error of guessing is 0.500; that of "),
+        ("balanced", 0.6, "nothing", "Nothing was learned from these columns: the bal"),
+        (
+            "auc",
+            0.9,
+            "clear",
+            "The area under the ROC curve of guessing is 0.500; that",
+        ),
+        ("auc", 0.51, "unclear", "is 0.520, which is not clearly better."),
+    ],
+)
+def test_where_classes_count_the_same_guessing_is_what_a_method_has_to_beat(
+    measure, value, learned, words
+):
+    lined_up = contestants("supervised")
+    values = value + 0.05 * (-1.0) ** np.arange(5)
+    rows = [
+        changed(each, **{measure: values[each.part]})
+        for each in results(supervised=np.full((4, 5), 0.2).tolist())
+    ]
+    confusion = Confusion(("a", "b"), np.array([[20.0, 0], [4, 1]]))
+    summary = summarize_comparison(rows, lined_up, 5, measure)
+    found = decide(summary, recommend(rows, lined_up, measure=measure), None, confusion)
+    assert found.learned == learned
+    assert words in found.base
+    assert found.base in found.sentence
+    if learned == "nothing":
+        assert found.headline == "Nothing was learned: no method beats guessing"
+
+
 def test_with_many_labels_it_says_that_nothing_was_learned():
     lined_up = contestants("supervised")
     rows = results(supervised=np.full((10, 5), 0.6).tolist())
@@ -145,7 +176,5 @@ def test_with_many_labels_it_says_that_nothing_was_learned():
 def test_the_rule_names_all_candidates_in_the_order_in_which_they_are_preferred():
     lined_up = line_up((*FITTED, *BASELINES), ("auto",), Size(40, 2, 3))
     names = [each.name for each in sorted(lined_up, key=Contestant.rank)]
-    order = RULE.split("on other tables: ")[1].split(", and then")[0]
-    assert order.replace(
-        " (of em, self-training, pessimistic and supervised)", ""
-    ) == ", ".join(names)
+    order = rule_text("brier").split("is recommended: ")[1].split(". ")[0]
+    assert order == ", ".join(names)

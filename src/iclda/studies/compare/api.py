@@ -18,12 +18,12 @@ from ...tabular.read_options import ReadOptions
 from ...tabular.table import read_file, read_frame
 from ..measures import ERROR
 from ..page import check_can_report
-from ..store import STORE, FitResult, Store
+from ..store import STORE, FitResult, Store, StoreError
 from .comparison import Comparison
 from .contestants import find_compared, parse_shrinkages, shrinkage_text
-from .plan import ComparisonPlan
+from .plan import ComparisonPlan, check_measure, parse_time
 from .report import draw_figures, write_files
-from .run import open_run
+from .run import open_run, seconds_of, stored_comparisons
 from .settings import ComparisonSettings
 from .splits import EXPERIMENT_TITLES
 from .summary import Difference, Score, SplitCurvePoint
@@ -101,14 +101,24 @@ def _frame(records: Sequence[Any], kind: Any) -> Any:
     return pandas.DataFrame([asdict(record) for record in records], columns=names)
 
 
-def read_findings(out: Path) -> Findings:
-    """Read the comparison of a folder.
+def _latest(store: Store, out: Path) -> ComparisonSettings:
+    """Return the settings of the latest comparison in a folder."""
+    comparisons = stored_comparisons(store)
+    if not comparisons:
+        raise StoreError(
+            f"{out} does not hold a comparison: run `iclda compare` first."
+        )
+    return comparisons[0]
+
+
+def read_findings(out: Path, settings: ComparisonSettings | None = None) -> Findings:
+    """Read a comparison from a folder: that with these settings, or the latest one.
 
     Rows that an earlier run made for more repeats or other methods are left out.
     """
     with closing(Store(out / STORE, read_only=True)) as store:
-        stored = store.settings()
-        settings = ComparisonSettings.from_json(stored)
+        if settings is None:
+            settings = _latest(store, out)
         # An earlier run may have had more methods or repeats, which stay in the store.
         names = {contestant.name for contestant in settings.contestants}
         results: list[FitResult] = []
@@ -116,15 +126,10 @@ def read_findings(out: Path) -> Findings:
             n_repeats = settings.n_repeats(experiment)
             results += [
                 result
-                for result in store.rows(experiment)
+                for result in store.rows(experiment, settings.key)
                 if result.method in names and result.repeat < n_repeats
             ]
-
-    # Each experiment stores its own time.
-    seconds = 0.0
-    for name, value in stored.items():
-        if name.startswith("seconds_"):
-            seconds += float(value)
+        seconds = seconds_of(store, settings.key)
     return Findings(settings, results, seconds)
 
 
@@ -145,15 +150,17 @@ def compare(
     repeats: int | None = None,
     folds: int | None = None,
     curves: bool = True,
+    measure: str | None = None,
     fast: bool = False,
+    time: str | float | None = None,
     seed: int = 0,
     n_jobs: int = 1,
     out: str | Path | None = None,
 ) -> Findings:
     """Compare methods on a table: whether unlabeled rows help, and with which method.
 
-    It does what the command ``iclda compare`` does. Needs the extras ``data`` and
-    ``experiments``.
+    It does what the command ``iclda compare`` does. It needs the extras ``data``
+    and ``experiments``.
 
     Parameters
     ----------
@@ -188,14 +195,22 @@ def compare(
     drop_unusable : bool, default=False
         Whether to leave out columns that cannot be used, such as names.
     repeats : int, default=None
-        Random divisions into folds; None chooses 10, 5 or 2 by the size of the table.
+        Random divisions into folds. None chooses 10, 5 or 2 by the size of the table.
     folds : int, default=None
-        Number of folds. None is 10, or the labels of the rarest class if it has fewer.
+        Number of folds. None is 10, or fewer if a class has fewer labels.
     curves : bool, default=True
         Whether to compute learning curves, which take a quarter of the time.
+    measure : str, default=None
+        The measure that decides what is recommended: "brier", "error", "balanced" (the
+        mean of the errors of the classes) or, for two classes, "auc" (the area under
+        the ROC curve). None is "brier".
     fast : bool, default=False
         Whether to give an answer soon, from at most 3 repeats, without learning curves,
         and without iclda-proportions unless ``methods`` names it.
+    time : float or str, default=None
+        A time limit in seconds, or such as "60s" or "5m": as many repeats as it allows,
+        but at least one, and no learning curves. With ``out``, a later call without it
+        goes on. None is no limit.
     seed : int, default=0
         All splits and random starts follow from it.
     n_jobs : int, default=1
@@ -219,6 +234,8 @@ def compare(
     shrinkages = None
     if shrinkage is not None:
         shrinkages = _check_shrinkages(shrinkage)
+    deciding = check_measure(measure)
+    time_limit = parse_time(time)
     options = ReadOptions(
         target=target,
         unlabeled=unlabeled,
@@ -249,12 +266,14 @@ def compare(
             shrinkages=shrinkages,
             reading=options.to_json(),
             is_fast=fast,
+            time=time_limit,
+            measure=deciding,
             **counts,
         )
         # The methods on the curves are known once the comparison is complete.
         with open_run(plan) as run:
             run.compare(show_nothing)
-            if curves and not fast:
+            if curves and not fast and time_limit is None:
                 run.add_curves(show_nothing)
         return read_findings(plan.out)
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from ..._core import AnyArray, Array
 from ..._cost import COMPARISON_BUDGET, limit_starts
 from ..._error_estimate import row_losses
-from ..._estimators.labels import FREE, Labels
+from ..._estimators.labels import FREE
 from ..._estimators.views import AUTO_VIEW
 from ...tabular.column_types import pipeline, preprocessing
 from .. import measures
@@ -94,7 +95,7 @@ def fit_cell(
         scaler = data.scaler(model)
         own = encoded() if scaler is None else encoded().scaled(scaler)
         model.fit(own.train, own.y)
-        values = measure_fit(model, own, splits.labels, rows)
+        values = measure_fit(model, own, splits, rows)
         # The losses of rows decide what is recommended: curves do not need them.
         if cell.experiment != REPEATED_FOLDS:
             del values["rows"]
@@ -149,25 +150,33 @@ def encode(data: CellData, rows: SplitRows) -> EncodedRows:
 
 
 def measure_fit(
-    model: Any, encoded: EncodedRows, labels: Labels, rows: SplitRows
+    model: Any, encoded: EncodedRows, splits: Splits, rows: SplitRows
 ) -> dict[str, Any]:
     """Return all values of a fitted classifier that are stored.
 
-    These are its measures, the confusion matrix, and for every test row its index, its
-    Brier score and whether its class is wrong.
+    These are its measures, the confusion matrix, and a list of the test rows
+    (``recommendation.means_of_rows``).
     """
+    labels = splits.labels
     codes = labels.codes[rows.test]
     probabilities = model.predict_proba(encoded.test)
     is_wrong = model.predict(encoded.test) != labels.classes[codes]
-    predictions = measures.Predictions(codes, is_wrong, probabilities)
+    predictions = measures.Predictions(
+        codes, is_wrong, probabilities, class_weights=splits.class_weights
+    )
     most_probable = probabilities.argmax(axis=1)
     confusion = measures.count_confusion(codes, most_probable, len(labels.classes))
     # By the rule, a row is wrong if its class does not have the largest probability.
     losses, is_row_wrong = row_losses(probabilities, codes)
+    ranking = measures.ranking_losses(probabilities, codes)
+    if ranking is None:
+        ranking = np.zeros(len(codes))
     row_values = zip(
         rows.test.tolist(),
         losses.round(_LOSS_DECIMALS).tolist(),
         [int(wrong) for wrong in is_row_wrong],
+        codes.tolist(),
+        ranking.round(_LOSS_DECIMALS).tolist(),
         strict=True,
     )
     return {

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..._messages import and_list, say
 from ...tabular.checks import WARNING
-from ..measures import Confusion, mean_confusion
+from ..measures import AUC, BALANCED, Confusion, mean_confusion
 from ..page import percent
 from ..store import FitResult
 from .contestants import Contestant
@@ -34,8 +34,12 @@ _MODULE_OF_ERROR = re.compile(r"^(\w+\.)+(?=\w+(:|$))")
 
 _CAUTION = "Before you rely on this, read the {warnings} about the table: {subjects}."
 _BALANCED_ERROR = (
-    "Classes are of uneven size: if every class counts the same, {name} gets "
-    "{balanced} wrong (balanced error)."
+    "Classes differ in size: the mean of their errors (balanced error) is {balanced} "
+    "with {name}."
+)
+_PACE = (
+    "{done} of {planned} repeats fitted into the time given; the same command without "
+    "{@time} does the rest."
 )
 
 
@@ -66,7 +70,9 @@ class Comparison:
     def summary(self) -> ComparisonSummary:
         """Scores and differences of all contestants."""
         settings = self.settings
-        return summarize_comparison(self.results, settings.contestants, settings.folds)
+        return summarize_comparison(
+            self.results, settings.contestants, settings.folds, settings.measure
+        )
 
     @cached_property
     def advice(self) -> Recommendation | None:
@@ -77,6 +83,7 @@ class Comparison:
             self.results,
             self.settings.contestants,
             is_network=self.settings.is_network,
+            measure=self.settings.measure,
         )
 
     @property
@@ -118,15 +125,34 @@ class Comparison:
             return best
         recommended = self.verdict.method
         others = [name for name in best if name != recommended]
-        outside = {
+        best_outside = [name for name in best if name in self.outside]
+        # The same contestant may be several of these, and there may be none to use.
+        names = [recommended, *others[:1], self.summary.baseline, *best_outside[:1]]
+        return list(dict.fromkeys(name for name in names if name))
+
+    @cached_property
+    def outside(self) -> set[str]:
+        """Names of the contestants that are methods of scikit-learn."""
+        return {
             contestant.name
             for contestant in self.settings.contestants
             if contestant.method.is_outside
         }
-        best_outside = [name for name in best if name in outside]
-        # The same contestant may be several of these, and there may be none to use.
-        names = [recommended, *others[:1], self.summary.baseline, *best_outside[:1]]
-        return list(dict.fromkeys(name for name in names if name))
+
+    @property
+    def needs_balance(self) -> bool:
+        """Whether measures that count all classes the same are shown at once."""
+        is_asked_for = self.settings.measure in (BALANCED, AUC)
+        is_uneven = self.confusion is not None and self.confusion.is_uneven
+        return is_asked_for or is_uneven
+
+    @property
+    def pace(self) -> str:
+        """A sentence if a time limit ended the run; else empty."""
+        settings = self.settings
+        if settings.repeats == settings.planned_repeats:
+            return ""
+        return say(_PACE, done=settings.repeats, planned=settings.planned_repeats)
 
     @cached_property
     def points(self) -> list[SplitCurvePoint]:

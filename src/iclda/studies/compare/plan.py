@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ...tabular.checks import first_copies
 from ...tabular.column_types import kinds_of
 from ...tabular.label_error import why_withheld
 from ...tabular.table import Table
+from ..measures import BRIER, DECIDING
 from .contestants import bad_parameter
 from .splits import Splits
 
@@ -28,7 +30,7 @@ DEFAULT_REPEATS = 10
 _DEFAULT_FOLDS = 10
 
 _ONE_LABEL = (
-    "Class {name!r} has 1 labeled row, and a comparison needs 2 of every class, one to "
+    "Class {name!r} has 1 labeled row. A comparison needs 2 of every class, one to "
     "train on and one to test: label more rows. `iclda fit` needs only one."
 )
 _BAD_FOLDS = (
@@ -36,15 +38,23 @@ _BAD_FOLDS = (
     "{name!r}: every fold tests a row of every class."
 )
 _ALL_LABELED = (
-    "All {n_labels:,} rows are labeled, so that no rows are left to learn from without "
-    "labels: pass for example {few} to hide the other labels, {@unlabeled} if a value "
-    "of the target marks unlabeled rows, or {@unlabeled_file}."
+    "All {n_labels:,} rows are labeled, so there are no unlabeled rows to learn from. "
+    "Pass {few}, for example, to hide the other labels, {@unlabeled} if a value of the "
+    "target marks unlabeled rows, or {@unlabeled_file}."
 )
 _BAD_N_LABELED = (
-    "{given} must lie between {least}, one label of each class, and {most:,}, which "
-    "leaves labels to hide among the training rows ({n_labels:,} labels in {n_folds} "
-    "folds)."
+    "{given} must lie between {least}, one label of each class, and {most:,}, so that "
+    "some training rows have labels to hide ({n_labels:,} labels in {n_folds} folds)."
 )
+
+
+_BAD_MEASURE = "{given} is not a measure that can decide: choose one of {names}."
+_BAD_TIME = (
+    "{given} is not a time: pass seconds, or a number with a unit, such as 60s or 5m."
+)
+# A time limit: digits and a unit, seconds without one.
+_TIME = re.compile(r"(\d+(?:\.\d+)?) ?([smh]?)")
+_SECONDS_OF_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,10 @@ class ComparisonPlan:
         Parameters that the table was read with.
     is_fast : bool
         Whether to make few repeats, and to leave out the slowest method.
+    time : float or None
+        Seconds after which no further repeat begins; None is no limit.
+    measure : str
+        The measure that decides what is recommended.
     """
 
     table: Table
@@ -86,11 +100,8 @@ class ComparisonPlan:
     command: str = ""
     reading: Mapping[str, Any] = field(default_factory=dict)
     is_fast: bool = False
-
-    @property
-    def name(self) -> str:
-        """The name of the file."""
-        return Path(self.table.sources[0].path).name
+    time: float | None = None
+    measure: str = BRIER
 
     @cached_property
     def splits(self) -> Splits:
@@ -111,6 +122,30 @@ class ComparisonPlan:
         # Cells that hold lists or records cannot be compared. This call refuses them.
         kinds_of(self.table.features)
         return first_copies(self.table.features, self.table.labels)
+
+
+def check_measure(name: str | None) -> str:
+    """Return the measure that decides, by default the first one."""
+    if name is None:
+        return DECIDING[0]
+    if name not in DECIDING:
+        names = ", ".join(DECIDING)
+        raise bad_parameter(_BAD_MEASURE, "measure", name, names=names)
+    return name
+
+
+def parse_time(given: str | float | None) -> float | None:
+    """Return a time limit in seconds: a number, or a text such as "60s" or "5m"."""
+    if given is None:
+        return None
+    seconds = 0.0
+    if not isinstance(given, str):
+        seconds = float(given)
+    elif found := _TIME.fullmatch(given.strip()):
+        seconds = float(found[1]) * _SECONDS_OF_UNITS[found[2]]
+    if not 0 < seconds < inf:
+        raise bad_parameter(_BAD_TIME, "time", given)
+    return seconds
 
 
 def choose_n_folds(plan: ComparisonPlan) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 from ..._core import Array
 from ..._error_estimate import ErrorEstimate, estimate_error, first_choice
 from ...methods import default_method
+from ..measures import AUC, BALANCED, BRIER, ERROR, weights_of_classes
 from ..store import FitResult
 from .contestants import Contestant
 from .splits import REPEATED_FOLDS
@@ -47,15 +48,17 @@ def recommend(
     contestants: Sequence[Contestant],
     *,
     is_network: bool = False,
+    measure: str = BRIER,
 ) -> Recommendation | None:
     """Apply the rule to eligible contestants; None if none has a fit of every split.
 
     ``is_network`` tells whether the rows are features of a network, which have another
-    default.
+    default. ``measure`` is the one that decides.
     """
     eligible = [contestant for contestant in contestants if contestant.is_eligible]
     eligible.sort(key=lambda contestant: contestant.rank(is_network=is_network))
-    means = means_of_rows(results, [contestant.name for contestant in eligible])
+    names = [contestant.name for contestant in eligible]
+    means = means_of_rows(results, names, measure)
     complete = [contestant for contestant in eligible if contestant.name in means]
     if not complete:
         return None
@@ -75,13 +78,14 @@ def recommend(
 
 
 def means_of_rows(
-    results: Iterable[FitResult], names: Sequence[str]
+    results: Iterable[FitResult], names: Sequence[str], measure: str = BRIER
 ) -> dict[str, Array]:
     """Return the mean losses of all tested rows, by contestant, of shape (2, rows).
 
-    The first line has the Brier score of every row, the second the share of repeats in
-    which its class was wrong. A contestant is left out if it lacks a split that another
-    one has: the same rows have to be compared.
+    The first line has losses whose mean is the measure, or 1 minus it if higher values
+    are better. The second has the share of repeats in which the class of a row was
+    wrong. A contestant is left out if it lacks a split that another one has: the same
+    rows have to be compared.
     """
     tested_rows: dict[str, list[list[float]]] = {name: [] for name in names}
     splits: dict[str, set[tuple[int, int]]] = {name: set() for name in names}
@@ -97,19 +101,23 @@ def means_of_rows(
     if not all_splits:
         return {}
     complete = [name for name in names if splits[name] == all_splits]
-    return {name: _means_by_row(tested_rows[name]) for name in complete}
+    return {name: _means_by_row(tested_rows[name], measure) for name in complete}
 
 
-def _means_by_row(tested_rows: Sequence[Sequence[float]]) -> Array:
+def _means_by_row(tested_rows: Sequence[Sequence[float]], measure: str) -> Array:
     """Average the losses and mistakes of every row over its tests.
 
-    A tested row is its index, its loss, and 1 if its class is wrong.
+    A tested row is its index, its Brier score, 1 if its class is wrong, the code of its
+    class, and the share of rows of the other class that are ranked on its wrong side.
     """
-    indices, losses, is_wrong = np.array(tested_rows).T
+    indices, brier, is_wrong, codes, ranking = np.array(tested_rows).T
     indices = indices.astype(int)
+    losses = {BRIER: brier, ERROR: is_wrong, BALANCED: is_wrong, AUC: ranking}[measure]
     # Sums by index of the row; rows that are not tested are left out.
-    distinct, counts = np.unique(indices, return_counts=True)
-    loss_sums = np.bincount(indices, losses)[distinct]
-    wrong_sums = np.bincount(indices, is_wrong)[distinct]
-    sums = np.stack([loss_sums, wrong_sums])
-    return (sums / counts)[:, :_MAX_RULE_ROWS]
+    distinct, first, counts = np.unique(indices, return_index=True, return_counts=True)
+    loss_means = np.bincount(indices, losses)[distinct] / counts
+    wrong_means = np.bincount(indices, is_wrong)[distinct] / counts
+    if measure in (BALANCED, AUC):
+        row_codes = codes[first].astype(int)
+        loss_means *= weights_of_classes(np.bincount(row_codes))[row_codes]
+    return np.stack([loss_means, wrong_means])[:, :_MAX_RULE_ROWS]

@@ -122,8 +122,8 @@ def _check_classes(table: Table, *, is_hidden: bool) -> Remark:
     # If labels are hidden, there are more of them: no need to label further rows.
     if n_rarest < _MIN_LABELS_PER_CLASS and not is_hidden:
         advice = (
-            f"{n_rarest} labels say little about class {rarest!r}: label more of it if "
-            "you can"
+            f"Class {rarest!r} has only {plural(n_rarest, 'label')}, which say little "
+            "about it: label more of its rows if you can"
         )
         return Remark(WARNING, "Classes", f"{text} {advice}.")
     if n_rarest < _RARE_CLASS_SHARE * counts.total():
@@ -151,7 +151,7 @@ def _check_kinds(table: Table, size: Size) -> Remark:
     if len(parts) > 1:
         text = f"{n_columns}: {text}"
     if size.n_features != n_columns:
-        text += f" As numbers they make {size.n_features} features."
+        text += f" Encoded, they are {size.n_features} features."
     return Remark(FINE, "Columns", text)
 
 
@@ -160,9 +160,8 @@ def _check_chosen(table: Table) -> Iterator[Remark]:
     if table.n_chosen:
         n_random = int(table.is_random.sum())
         text = (
-            f"{table.n_chosen:,} rows were chosen to be labeled: they train in every "
-            f"split, and all numbers are those of the {n_random:,} labeled rows that "
-            "were drawn at random."
+            f"{table.n_chosen:,} labeled rows were chosen, not drawn at random: they "
+            f"train in every split, and only the {n_random:,} others are tested."
         )
         yield Remark(NOTE, "Labels", text)
 
@@ -170,12 +169,13 @@ def _check_chosen(table: Table) -> Iterator[Remark]:
 def _check_labels(size: Size) -> Remark:
     """Say whether the labels are enough for so many features."""
     n_features = plural(size.n_features, "feature")
-    text = f"{size.n_labeled:,} train in each fold, for {n_features}"
+    labels = plural(size.n_labeled, "label")
+    text = f"{labels} per fold for {n_features}"
     if size.is_degenerate:
-        text += ": too few for a fit without shrinkage"
+        needs = "fits without shrinkage"
         if size.n_labeled < size.n_features:
-            text += ", or for ICLDA with free class sizes"
-        return Remark(NOTE, "Labels", f"{text}.")
+            needs += " and for ICLDA with free class sizes"
+        return Remark(NOTE, "Labels", f"Only {text}: too few for {needs}.")
     if size.is_small:
-        return Remark(NOTE, "Labels", f"{text}: few, so that shrinkage helps.")
+        return Remark(NOTE, "Labels", f"Only {text}, so shrinkage helps.")
     return Remark(FINE, "Labels", f"{text}.")

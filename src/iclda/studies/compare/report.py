@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...methods import FAINT, INK
 from ...plots._scores import ComparisonDisplay, display_points
 from .. import page
-from ..measures import COMPARISON_MEASURES, ERROR
+from ..measures import BRIER, COMPARISON_MEASURES
 from .comparison import Comparison, last_line
 from .run import FILES
 from .splits import LABELED_CURVE
 from .summary import (
     CURVE_MEASURES,
-    DECISIVE_MEASURES,
     VARIED_COUNTS,
     Score,
     SplitCurvePoint,
@@ -32,13 +32,24 @@ from .terminal import (
     ranked,
     worse_text,
 )
-from .verdict import RULE, supervised_name, title_of
+from .verdict import rule_text, supervised_name, title_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Settings that the page and the JSON summary show.
-_SHOWN_SETTINGS = ("target", "folds", "repeats", "labeled", "shrinkage", "seed")
+_SHOWN_SETTINGS = (
+    "target",
+    "measure",
+    "folds",
+    "repeats",
+    "labeled",
+    "shrinkage",
+    "seed",
+)
+# Colors that are visible on a light and on a dark page.
+_CHOSEN_COLOR = "#c0509f"
+_OUTSIDE_COLOR = "#1f82c9"
 
 
 def json_summary(
@@ -83,6 +94,7 @@ def _recommendation_to_json(comparison: Comparison, word: Word) -> dict[str, Any
         "headline": verdict.headline,
         "sentence": word(verdict.sentence),
         "caution": comparison.caution,
+        "pace": word(comparison.pace),
     }
 
 
@@ -140,8 +152,15 @@ def _render(comparison: Comparison, word: Word, next_step: str) -> str:
         "supervised": supervised_name(summary),
         "next_step": next_step,
         "protocol": protocol(settings),
-        "rule": RULE,
+        "rule": rule_text(settings.measure),
         "interval_source": interval_source(summary),
+        "main": COMPARISON_MEASURES[summary.main],
+        "difference_figures": [
+            figures[name]
+            for name in map(_difference_figure_name, _difference_measures(comparison))
+            if name in figures
+        ],
+        "colors_text": _colors_text(comparison),
         "names": ranked(summary),
         "long_names": {
             contestant.name: title_of(contestant) for contestant in contestants
@@ -210,18 +229,62 @@ def draw_figures(comparison: Comparison) -> dict[str, Figure]:
     Figures that have nothing to show are left out.
     """
     all_methods = [difference.method for difference in comparison.summary.differences]
+    main = comparison.summary.main
     figures = {
         # The figure at the top of the page shows only the contestants of the curves.
-        "difference": _draw_difference(comparison, ERROR, comparison.on_curves)
+        "difference": _draw_difference(comparison, main, comparison.on_curves)
     }
-    for measure in DECISIVE_MEASURES:
-        name = f"difference-{measure}"
+    for measure in _difference_measures(comparison):
+        name = _difference_figure_name(measure)
         figures[name] = _draw_difference(comparison, measure, all_methods)
     for curve in VARIED_COUNTS:
         for measure in CURVE_MEASURES:
             name = _curve_figure_name(curve, measure)
             figures[name] = _draw_curve(comparison, curve, measure)
     return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def _difference_measures(comparison: Comparison) -> list[str]:
+    """Return the measures whose differences are drawn."""
+    return [BRIER, comparison.summary.main]
+
+
+def _difference_figure_name(measure: str) -> str:
+    return f"difference-{measure}"
+
+
+def _best_outside(comparison: Comparison) -> str | None:
+    """Return the best contestant that is a method of scikit-learn, if there is one."""
+    best = sorted(comparison.summary.best.values(), key=comparison.summary.order)
+    return next((name for name in best if name in comparison.outside), None)
+
+
+def highlight(comparison: Comparison) -> dict[str, str]:
+    """Return colors of contestants: only those to look at differ from gray.
+
+    These are the recommended one, the baseline and the best of scikit-learn.
+    """
+    colors = {each.name: FAINT for each in comparison.settings.contestants}
+    outside = _best_outside(comparison)
+    if outside is not None:
+        colors[outside] = _OUTSIDE_COLOR
+    if comparison.summary.baseline is not None:
+        # In pages this becomes the color of the text.
+        colors[comparison.summary.baseline] = INK
+    if comparison.verdict.method is not None:
+        colors[comparison.verdict.method] = _CHOSEN_COLOR
+    return colors
+
+
+def _colors_text(comparison: Comparison) -> str:
+    """Explain the colors of the figures."""
+    names = highlight(comparison)
+    shown = [name for name, color in names.items() if color == _CHOSEN_COLOR]
+    sentences = [f"Pink: {shown[0]}, the recommended one." if shown else ""]
+    shown = [name for name, color in names.items() if color == _OUTSIDE_COLOR]
+    if shown:
+        sentences.append(f"Blue: {shown[0]}, the best of scikit-learn.")
+    return " ".join(sentences).strip()
 
 
 def _draw_difference(
@@ -244,7 +307,8 @@ def _draw_curve(comparison: Comparison, curve: str, measure: str) -> Figure | No
         if point.curve == curve and point.measure == measure
     ]
     axis = COMPARISON_MEASURES[measure].axis
-    display = display_points(points, VARIED_COUNTS[curve], axis)
+    colors = highlight(comparison)
+    display = display_points(points, VARIED_COUNTS[curve], axis, colors)
     # Without two points of any method there is no curve.
     has_lines = any(len(sizes) > 1 for sizes in display.sizes.values())
     if not has_lines:
@@ -287,4 +351,5 @@ def differences(
         score_name=shown.axis,
         greater_is_better=not shown.lower_is_better,
         intervals=intervals,
+        colors=highlight(comparison),
     )

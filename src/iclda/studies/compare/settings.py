@@ -6,6 +6,8 @@ settings as JSON, so that the report can be drawn from the folder alone.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 from ... import _cost
 from ..._cost import Cost, ProblemSize
 from ..._estimators.labels import LABELED
-from ..._messages import Text
+from ..._messages import Hint, Text
 from ..._system import versions
 from ...methods import (
     BASELINES,
@@ -28,10 +30,11 @@ from ...tabular.column_types import preprocessing, takes_for_network
 from ...tabular.readers import Source
 from ...tabular.table import Table
 from ..engine import describe_run
-from ..measures import COMPARISON
+from ..measures import AUC, BALANCED
 from .contestants import (
     Contestant,
     Size,
+    bad_parameter,
     default_shrinkages,
     line_up,
     shrinkage_text,
@@ -40,8 +43,14 @@ from .plan import DEFAULT_REPEATS, ComparisonPlan
 from .remarks import check_table, encode_sample
 from .splits import MAX_CURVE_UNLABELED_ROWS, REPEATED_FOLDS
 
+_NOT_TWO_CLASSES = (
+    "{given} needs two classes, got {n}: pass {balanced}, which takes any number."
+)
+
 # Repeats of a fast comparison.
 _FAST_REPEATS = 3
+# Digits of the key of a comparison: enough to tell those of a folder apart.
+_KEY_LENGTH = 16
 
 
 @dataclass(frozen=True)
@@ -59,12 +68,12 @@ _EFFORTS = {
     Cost.SECONDS: _Effort(2, 5),
 }
 
-# Settings that stored rows depend on, in the order in which they are compared with
-# those of an earlier run.
+# Settings that stored rows depend on.
 _AGREED = (
     "iclda",
     "data",
     "target",
+    "id",
     "unlabeled",
     "drop",
     "seed",
@@ -82,10 +91,12 @@ class ComparisonSettings:
     ----------
     iclda : str
         Version of this package.
-    data : mapping
-        SHA-256 of the table, by its name.
+    data : str
+        SHA-256 of the files of the table, separated by blanks.
     target : str
         Name of the column of classes.
+    id : str
+        Column by which rows and labels were matched.
     unlabeled : str
         Value that marks unlabeled rows, besides empty cells.
     drop : str
@@ -98,6 +109,10 @@ class ComparisonSettings:
         Shrinkages, separated by commas.
     repeats : int
         Random divisions into folds.
+    planned_repeats : int
+        Repeats without a time limit; fewer were done if it ended the run.
+    measure : str
+        The measure that decides what is recommended.
     curve_splits : int
         Splits that learning curves are averaged over.
     contestants : sequence of Contestant
@@ -127,8 +142,9 @@ class ComparisonSettings:
     """
 
     iclda: str
-    data: Mapping[str, str]
+    data: str
     target: str
+    id: str
     unlabeled: str
     drop: str
     seed: int
@@ -136,6 +152,8 @@ class ComparisonSettings:
     labeled: int | str
     shrinkage: str
     repeats: int
+    planned_repeats: int
+    measure: str
     curve_splits: int
     contestants: Sequence[Contestant]
     left_out: Sequence[str]
@@ -171,10 +189,14 @@ class ComparisonSettings:
         return self.repeats if experiment == REPEATED_FOLDS else self.curve_splits
 
     @property
-    def agreed(self) -> dict[str, Any]:
-        """Settings that stored rows depend on."""
+    def key(self) -> str:
+        """Digest of the settings that stored rows depend on.
+
+        It tells the rows of the comparisons in a folder apart.
+        """
         agreed = {name: getattr(self, name) for name in _AGREED}
-        return {"kind": COMPARISON, **agreed}
+        digest = hashlib.sha256(json.dumps(agreed, sort_keys=True).encode())
+        return digest.hexdigest()[:_KEY_LENGTH]
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings as values that JSON has."""
@@ -230,6 +252,12 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     Nothing is fitted. A ValueError says what is wrong with the table.
     """
     table = plan.table
+    n_classes = len(table.classes)
+    if plan.measure == AUC and n_classes != 2:
+        balanced = Hint("measure", BALANCED)
+        raise bad_parameter(
+            _NOT_TWO_CLASSES, "measure", plan.measure, n=n_classes, balanced=balanced
+        )
     splits = plan.splits
     sample = encode_sample(table, plan.copies)
     size = splits.size(n_features=sample.shape[1])
@@ -253,8 +281,9 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     digests = [source.sha256 for source in table.sources]
     return ComparisonSettings(
         iclda=versions()["iclda"],
-        data={plan.name: " ".join(digests)},
+        data=" ".join(digests),
         target=table.target,
+        id=plan.reading.get("id") or "",
         unlabeled=plan.reading.get("unlabeled") or "",
         drop=", ".join(sorted(table.dropped)),
         seed=plan.seed,
@@ -262,6 +291,8 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         labeled=plan.n_labeled or "all",
         shrinkage=shrinkage_text(shrinkages),
         repeats=repeats,
+        planned_repeats=repeats,
+        measure=plan.measure,
         curve_splits=curve_splits,
         contestants=line_up(methods, shrinkages, size),
         left_out=left_out,

@@ -14,11 +14,12 @@ from math import ceil
 
 import numpy as np
 
-from ..._core import AnyArray
+from ..._core import AnyArray, Array
 from ..._estimators.labels import Labels, encode_labels
 from ..._held_out import stratified_folds
 from ...model_selection._splitters import OrderedSplit, order_split
 from ..engine import rng_of
+from ..measures import weights_of_classes
 from ..store import Cell
 from .contestants import Size
 
@@ -116,13 +117,25 @@ class Splits:
         """Distinct labeled rows of every class."""
         return np.bincount(self.labels.codes[self.is_distinct])
 
-    @cached_property
-    def tests(self) -> list[AnyArray]:
-        """Indices of the rows tested in every split, repeat by repeat."""
+    @property
+    def tested(self) -> AnyArray:
+        """Indices of the rows that are tested in every repeat."""
         is_tested = self.is_distinct
         if self.always_train is not None:
             is_tested = is_tested & ~self.always_train
-        tested = np.flatnonzero(is_tested)
+        return np.flatnonzero(is_tested)
+
+    @cached_property
+    def class_weights(self) -> Array:
+        """Weight of a tested row of every class that makes classes count the same."""
+        codes = self.labels.codes[self.tested]
+        counts = np.bincount(codes, minlength=len(self.labels.classes))
+        return weights_of_classes(counts)
+
+    @cached_property
+    def tests(self) -> list[AnyArray]:
+        """Indices of the rows tested in every split, repeat by repeat."""
+        tested = self.tested
         codes = self.labels.codes[tested]
 
         rng = np.random.RandomState(self.seed)

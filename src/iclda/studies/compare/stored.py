@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 from ..._messages import plural
@@ -10,8 +11,9 @@ from ...tabular.fit import Advice
 from ...tabular.read_options import ReadOptions
 from ...tabular.table import Table
 from ..measures import BRIER, COMPARISON
-from ..store import STORE, StoreError, stored_kind
+from ..store import STORE, Store, StoreError, stored_kind
 from .api import Findings, read_findings
+from .run import stored_comparisons
 from .settings import ComparisonSettings
 from .verdict import HELPS, OUTSIDE, SHARPENS, title_of
 
@@ -19,8 +21,8 @@ from .verdict import HELPS, OUTSIDE, SHARPENS, title_of
 _MIN_LABELS_OF_A_CLASS = 2
 _WOULD_TELL = "`iclda compare` would tell whether another method is clearly better."
 _NOT_USED = (
-    "The comparison in {folder} was not used, because it {why}: run `iclda compare` "
-    "again to know whether another method is clearly better."
+    "The comparison in {folder} was not used, because it {why}. Run `iclda compare` "
+    "again to see whether another method is clearly better."
 )
 _RECOMMENDED = (
     "Chose {title}: `iclda compare` found it {standing} on these rows ({folder})."
@@ -48,29 +50,46 @@ def advice_of(folder: Path, table: Table, reading: ReadOptions) -> Advice:
     try:
         if stored_kind(folder) != COMPARISON:
             return _not_used(folder, "is another study")
-        findings = read_findings(folder)
+        with closing(Store(folder / STORE, read_only=True)) as store:
+            comparisons = stored_comparisons(store)
     except StoreError:
         return _not_used(folder, "cannot be read")
-    why = _why_not(findings, table, reading)
-    if why:
-        return _not_used(folder, why)
-    return _recommended(folder, findings)
+
+    # The folder may hold comparisons of other rows or columns, too.
+    reasons = []
+    for settings in comparisons:
+        why = _why_of_others(settings, table, reading)
+        if not why:
+            findings = read_findings(folder, settings)
+            why = _why_unusable(findings)
+            if not why:
+                return _recommended(folder, findings)
+        reasons.append(why)
+    # What is said is why the latest comparison was not used.
+    return _not_used(folder, reasons[0] if reasons else "is not finished")
 
 
 def _not_used(folder: Path, why: str) -> Advice:
     return Advice(_NOT_USED.format(folder=folder, why=why))
 
 
-def _why_not(findings: Findings, table: Table, reading: ReadOptions) -> str:
-    """Return why a comparison says nothing about a fit to a table, or ""."""
-    settings = findings.settings
+def _why_of_others(
+    settings: ComparisonSettings, table: Table, reading: ReadOptions
+) -> str:
+    """Return why a comparison is not one of the same rows and columns, or ""."""
     digests = " ".join(source.sha256 for source in table.sources)
-    if list(settings.data.values()) != [digests]:
+    if settings.data != digests:
         return "is of other rows or labels"
     if not _is_read_alike(settings, table, reading):
         return "was made with other options"
     if settings.iclda != versions()["iclda"]:
         return f"was made by iclda {settings.iclda}"
+    return ""
+
+
+def _why_unusable(findings: Findings) -> str:
+    """Return why a comparison recommends nothing, or ""."""
+    settings = findings.settings
     n_splits = settings.folds * settings.repeats
     if len(findings.compared) < n_splits * len(settings.contestants):
         return "is not finished"
@@ -86,6 +105,7 @@ def _is_read_alike(
     return (
         settings.target == table.target
         and settings.unlabeled == (reading.unlabeled or "")
+        and settings.id == (reading.id or "")
         and settings.drop == ", ".join(sorted(table.dropped))
         and settings.n_kept is None
     )

@@ -24,9 +24,6 @@ from .contestants import SUPERVISED, Contestant
 from .settings import ComparisonSettings
 from .splits import LABELED_CURVE, REPEATED_FOLDS, UNLABELED_CURVE
 
-# Measures by which contestants are ranked. The Brier score comes first, because counts
-# of wrong rows tie too often.
-DECISIVE_MEASURES = (BRIER, ERROR)
 CURVE_MEASURES = (ERROR, BRIER)
 # The field of a ``SplitCurvePoint`` that varies along a curve.
 VARIED_COUNTS = {UNLABELED_CURVE: "n_unlabeled", LABELED_CURVE: "n_labeled"}
@@ -114,6 +111,8 @@ class ComparisonSummary:
         The best contestant of every method that has numbers.
     repeats : mapping
         Values of all repeats, by contestant and measure.
+    measure : str
+        The measure that decides what is recommended.
     """
 
     baseline: str | None
@@ -121,6 +120,12 @@ class ComparisonSummary:
     differences: tuple[Difference, ...]
     best: Mapping[str, str]
     repeats: Mapping[tuple[str, str], Array] = field(compare=False)
+    measure: str = BRIER
+
+    @property
+    def main(self) -> str:
+        """The measure that the answer speaks of."""
+        return main_measure(self.measure)
 
     def score(self, method: str | None, measure: str) -> Score | None:
         """Return the score of a contestant, if there is one."""
@@ -136,13 +141,30 @@ class ComparisonSummary:
         return score.mean if score else None
 
     def rank(self, method: str) -> tuple[float, ...]:
-        """Return the means of the decisive measures; the lowest tuple is the best."""
-        return _rank(self.repeats, method)
+        """Return a sort key by the measure that decides: the lowest is the best."""
+        return _rank(self.repeats, method, _decisive_measures(self.measure))
+
+    def order(self, method: str) -> tuple[float, ...]:
+        """Return a sort key by the measure that the answer speaks of."""
+        return _rank(self.repeats, method, _decisive_measures(self.main))
 
     def verdict(self, method: str, measure: str) -> str:
         """Return ``better`` or ``worse`` than the baseline, or ""."""
         difference = self.difference(method, measure)
         return difference.verdict if difference else ""
+
+
+def main_measure(measure: str) -> str:
+    """Return the measure that an answer speaks of, by the one that decides.
+
+    Brier scores decide in place of errors, which tie too often: people mean the error.
+    """
+    return ERROR if measure == BRIER else measure
+
+
+def _decisive_measures(measure: str) -> list[str]:
+    """Return the measures by which contestants are ranked, the first one first."""
+    return list(dict.fromkeys([measure, BRIER, ERROR]))
 
 
 def _find(records: Iterable[Any], method: str | None, measure: str) -> Any:
@@ -223,27 +245,33 @@ def _grids(
 
 
 def summarize_comparison(
-    results: Iterable[FitResult], contestants: Sequence[Contestant], n_folds: int
+    results: Iterable[FitResult],
+    contestants: Sequence[Contestant],
+    n_folds: int,
+    measure: str = BRIER,
 ) -> ComparisonSummary:
-    """Return scores and differences of all contestants in the comparison."""
+    """Return scores and differences of all contestants in the comparison.
+
+    ``measure`` is the one that decides.
+    """
     grids = _grids(results, [contestant.name for contestant in contestants], n_folds)
     repeats = {
-        (name, measure): grid.by_repeat(measure)
+        (name, each): grid.by_repeat(each)
         for name, grid in grids.items()
-        for measure in COMPARISON_MEASURES
+        for each in COMPARISON_MEASURES
     }
-    best = _best_contestants(contestants, repeats)
+    best = _best_contestants(contestants, repeats, measure)
     baseline = best.get(SUPERVISED)
 
     scores = []
-    for (name, measure), values in repeats.items():
+    for (name, each), values in repeats.items():
         # Without a baseline no contestant is worse than it.
         supervised = np.full(len(values), np.nan)
         if baseline is not None:
-            supervised = repeats[baseline, measure]
-        score = _score(name, measure, values, supervised, grids[name])
+            supervised = repeats[baseline, each]
+        score = _score(name, each, values, supervised, grids[name])
         # Every contestant has a score of its error, which shows if all its fits failed.
-        if score.mean is not None or measure == ERROR:
+        if score.mean is not None or each == ERROR:
             scores.append(score)
 
     differences = []
@@ -253,29 +281,38 @@ def summarize_comparison(
             for contestant in contestants
             if contestant.method.uses_unlabeled or contestant.method.is_outside
         ]
-        for measure in COMPARISON_MEASURES:
-            differences += _differences(measure, rivals, grids, baseline)
-    return ComparisonSummary(baseline, tuple(scores), tuple(differences), best, repeats)
+        for each in COMPARISON_MEASURES:
+            differences += _differences(each, rivals, grids, baseline)
+    return ComparisonSummary(
+        baseline, tuple(scores), tuple(differences), best, repeats, measure
+    )
 
 
 def _best_contestants(
-    contestants: Sequence[Contestant], repeats: Mapping[tuple[str, str], Array]
+    contestants: Sequence[Contestant],
+    repeats: Mapping[tuple[str, str], Array],
+    measure: str,
 ) -> dict[str, str]:
     """Return the contestant of the lowest rank of every method that has values."""
+    decisive = _decisive_measures(measure)
     best: dict[str, str] = {}
-    by_rank = sorted(contestants, key=lambda rival: _rank(repeats, rival.name))
+    by_rank = sorted(
+        contestants, key=lambda rival: _rank(repeats, rival.name, decisive)
+    )
     for contestant in by_rank:
-        has_values = _rank(repeats, contestant.name)[0] < inf
+        has_values = _rank(repeats, contestant.name, decisive)[0] < inf
         if has_values:
             # The first contestant of a method is its best.
             best.setdefault(contestant.method.name, contestant.name)
     return best
 
 
-def _rank(repeats: Mapping[tuple[str, str], Array], name: str) -> tuple[float, ...]:
-    """Return the means of the decisive measures, infinite where there are no values."""
+def _rank(
+    repeats: Mapping[tuple[str, str], Array], name: str, measures: Sequence[str]
+) -> tuple[float, ...]:
+    """Return means of measures, infinite without values; the lowest are the best."""
     means = []
-    for measure in DECISIVE_MEASURES:
+    for measure in measures:
         values = _finite(repeats[name, measure])
         values = COMPARISON_MEASURES[measure].sign * values
         mean = round(float(values.mean()), _RANK_DECIMALS) if values.size else inf

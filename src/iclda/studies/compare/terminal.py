@@ -7,15 +7,16 @@ therefore take a ``Word``, which turns a message into text for its reader, or a
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ..._error_estimate import CLEAR, NOTHING_LEARNED
+from ..._error_estimate import NOTHING_LEARNED
 from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
 from ...tabular.checks import FINE, NOTE, WARNING, Remark
 from .. import page
-from ..measures import COMPARISON_MEASURES, ERROR
+from ..measures import AUC, BALANCED, BRIER, COMPARISON_MEASURES, ERROR
 from ..page import NO_NUMBER
 from .comparison import Comparison
 from .contestants import SUPERVISED
@@ -28,6 +29,10 @@ from .verdict import title_of
 # line passes a function that names options instead.
 Word = Callable[[str], str]
 
+# The mark in front of the recommended method.
+_CHOSEN_MARK = ">"
+# Sequences that color a part of a line, and have no width.
+_STYLE_CODES = re.compile("\x1b\\[[0-9;]*m")
 # The mark in front of a remark, by its level.
 _MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}
 # The least width of lines, however narrow the terminal.
@@ -36,43 +41,43 @@ _MIN_WRAP_WIDTH = 30
 # How the comparison is made.
 _FOLDS = (
     "The {n_labels:,} labeled rows are divided into {folds} folds at random, {repeats} "
-    "times, and each fold is tested once while the others train."
+    "times. Each fold is tested once, and the others train."
 )
-_UNLABELED_ROWS = (
-    "All {n_unlabeled:,} unlabeled rows train every time and are never tested."
-)
+_UNLABELED_ROWS = "All {n_unlabeled:,} unlabeled rows train, and are never tested."
 _HIDDEN_LABELS = (
-    "Of the training rows {n_kept:,} keep their labels, drawn at random each time; the "
-    "labels of the others are hidden, so that {n_unlabeled:,} rows train without a "
-    "label. Test rows take no part in training."
+    "In every split {n_kept:,} training rows, drawn at random, keep their labels. The "
+    "labels of the others are hidden, so that {n_unlabeled:,} rows train without one. "
+    "Rows that are tested do not train."
 )
 _ENCODING = (
-    "How to fill gaps, encode categories and scale columns is learned from the "
-    "training rows of each split. Shrinkage: {how}."
+    "Filling gaps, encoding categories and scaling columns is learned from the "
+    "training rows of each split."
 )
 _SLOW_SEARCH = (
-    "With so many classes and columns iclda is slow: it starts once, from the "
+    "iclda is slow with so many classes and columns, so it starts once, from the "
     "supervised fit, instead of 32 times."
 )
-_LEFT_OUT = "Left out because slow here: {names} ({@methods} includes them)."
+_LEFT_OUT = "Left out because they would be slow: {names} ({@methods} includes them)."
 _CAPPED_CURVES = "Learning curves use at most {most:,} unlabeled rows."
 _ABOUT_SHRINKAGE = (
-    "It draws the covariance of the columns toward a simpler one, which steadies a fit "
-    "where labels are few"
+    "It draws the covariance toward a simpler one, which steadies fits to few labels"
 )
 # What is said about shrinkage, by the setting.
 _SHRINKAGES = {
-    "0": "none ({@shrinkage} changes that)",
-    "auto": f"all methods use it. {_ABOUT_SHRINKAGE} ({{@shrinkage}} changes that)",
-    "0,auto": f"methods run with it and without it. {_ABOUT_SHRINKAGE}",
+    "0": "No method uses shrinkage ({@shrinkage} changes that).",
+    "auto": (
+        f"All methods use shrinkage ({{@shrinkage}} changes that). {_ABOUT_SHRINKAGE}."
+    ),
+    "0,auto": f"Methods run with shrinkage and without it. {_ABOUT_SHRINKAGE}.",
 }
-_OTHER_SHRINKAGES = "{numbers}, as you chose"
+_OTHER_SHRINKAGES = "Methods run with shrinkage {numbers}."
 
-# Shown below the command that fits the recommended method.
-_ABOUT_FIT = (
-    "It states the error of this method alone, from fewer repeats, which may differ a "
-    "little from the error above."
-)
+_ALL_FAILED = "No method has scores: every fit failed."
+# The table of a short answer has at most this many methods.
+_MAX_SHORT_ROWS = 6
+_WORSE_IN = "worse in"
+_ABOUT_WORSE = f"{_WORSE_IN}: repeats that are worse than the baseline."
+_MORE_METHODS = "The report and {@verbose} have {n_more} more."
 
 
 def _without_style(text: str, kind: str) -> str:
@@ -108,10 +113,12 @@ class Terminal:
 
 def remark_lines(remarks: Sequence[Remark], terminal: Terminal) -> list[str]:
     """Format every remark: its mark, its subject, and its text in a column."""
+    if not remarks:
+        return []
     longest_subject = max(len(remark.subject) for remark in remarks)
     subject_width = longest_subject + _SPACES_AFTER_SUBJECT
     indent = _WIDTH_BEFORE_SUBJECT + subject_width
-    lines = ["Before comparing"]
+    lines = []
     for remark in remarks:
         first, *rest = terminal.wrap([remark.text], indent)
         mark = terminal.style(_MARKS[remark.level], remark.level)
@@ -120,6 +127,11 @@ def remark_lines(remarks: Sequence[Remark], terminal: Terminal) -> list[str]:
         lines.append(f"  {mark} {subject}{first[indent:]}")
         lines += rest
     return lines
+
+
+def warnings_of(remarks: Sequence[Remark]) -> list[Remark]:
+    """Return the remarks that are warnings."""
+    return [remark for remark in remarks if remark.level == WARNING]
 
 
 def protocol(settings: ComparisonSettings) -> list[Text]:
@@ -138,9 +150,9 @@ def protocol(settings: ComparisonSettings) -> list[Text]:
         "n_kept": settings.n_kept,
         "most": MAX_CURVE_UNLABELED_ROWS,
         "names": and_list(settings.left_out),
-        "how": _about_shrinkages(settings.shrinkage),
     }
-    return [say(sentence, **values) for sentence in sentences]
+    said = [say(sentence, **values) for sentence in sentences]
+    return [*said, _about_shrinkages(settings.shrinkage)]
 
 
 def _about_shrinkages(shrinkages: str) -> Text:
@@ -149,49 +161,127 @@ def _about_shrinkages(shrinkages: str) -> Text:
     return say(sentence, numbers=shrinkages.replace(",", ", "))
 
 
-def score_lines(summary: ComparisonSummary, terminal: Terminal) -> list[str]:
-    """Format the table of scores, with a legend below."""
-    names = known_measures(summary)
-    if not names:
-        return terminal.wrap(["No method has scores: every fit failed."])
-    legend = ["Lower is better."]
-    for name in names:
+def score_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
+    """Format the scores of all methods, with a legend below."""
+    summary = comparison.summary
+    measures = known_measures(summary)
+    if not measures:
+        return terminal.wrap([_ALL_FAILED])
+    table = _table_lines(comparison, ranked(summary), [*measures, _WORSE_IN], terminal)
+    legend = []
+    for name in measures:
         measure = COMPARISON_MEASURES[name]
         legend.append(f"{measure.heading}: {measure.explanation}.")
     legend.append(f"In brackets: {interval_source(summary)}.")
-    legend.append("worse in: repeats with a higher error than the baseline.")
-    lines = terminal.wrap([" ".join(legend)])
-    return [*_table_lines(summary, names, terminal), "", *lines]
+    legend.append(_ABOUT_WORSE)
+    return [*table, "", *terminal.wrap([f"{_direction(measures)} {' '.join(legend)}"])]
+
+
+def short_score_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
+    """Format the scores of the methods that matter most, as wide as the terminal."""
+    summary = comparison.summary
+    if not known_measures(summary):
+        return terminal.wrap([_ALL_FAILED])
+    names = _short_names(comparison)
+    columns = [*_short_measures(comparison), _WORSE_IN]
+    lines = _table_lines(comparison, names, columns, terminal)
+    # The last columns say the least.
+    while len(columns) > 1 and _width(lines) > terminal.width:
+        columns.pop()
+        lines = _table_lines(comparison, names, columns, terminal)
+
+    measures = [name for name in columns if name != _WORSE_IN]
+    legend = [_direction(measures), f"In brackets: {interval_source(summary)}."]
+    if _WORSE_IN in columns:
+        legend.append(_ABOUT_WORSE)
+    n_more = len(ranked(summary)) - len(names)
+    if n_more:
+        legend.append(terminal.word(say(_MORE_METHODS, n_more=n_more)))
+    return [*lines, *terminal.wrap([" ".join(legend)])]
+
+
+def _width(lines: Iterable[str]) -> int:
+    """Return the width of the widest line on the screen."""
+    return max(len(_STYLE_CODES.sub("", line)) for line in lines)
+
+
+def _short_names(comparison: Comparison) -> list[str]:
+    """Return the baseline, the recommended contestant, and the best of the others.
+
+    One of them is the best of scikit-learn. Each method is shown once.
+    """
+    summary = comparison.summary
+    best = sorted(summary.best.values(), key=summary.order)
+    outside = [name for name in best if name in comparison.outside]
+    first = [summary.baseline, comparison.verdict.method, *outside[:1], *best]
+    shown = list(dict.fromkeys(name for name in first if name))[:_MAX_SHORT_ROWS]
+    return [name for name in ranked(summary) if name in shown]
+
+
+def _short_measures(comparison: Comparison) -> list[str]:
+    """Return the measures of a short answer, the most important ones first."""
+    names = [ERROR]
+    if comparison.needs_balance:
+        names += [BALANCED, AUC]
+    known = known_measures(comparison.summary)
+    return [name for name in (*names, BRIER) if name in known]
+
+
+def _direction(measures: Sequence[str]) -> str:
+    """Say which values are better."""
+    higher = [
+        COMPARISON_MEASURES[name].heading
+        for name in measures
+        if not COMPARISON_MEASURES[name].lower_is_better
+    ]
+    if not higher:
+        return "Lower is better."
+    return f"Lower is better, except for {and_list(higher)}."
 
 
 def _table_lines(
-    summary: ComparisonSummary, measures: Sequence[str], terminal: Terminal
+    comparison: Comparison,
+    names: Sequence[str],
+    columns: Sequence[str],
+    terminal: Terminal,
 ) -> list[str]:
-    """Format a line for every contestant, below a line of headings."""
-    names = ranked(summary)
-    measure_headings = [COMPARISON_MEASURES[measure].heading for measure in measures]
-    headings = ["", *measure_headings, "worse in"]
-    rows = [headings]
-    for name in names:
-        numbers = {}
-        for measure in measures:
-            mean = summary.mean(name, measure)
-            numbers[measure] = number_text(mean, measure)
-        interval = interval_text(summary.score(name, ERROR))
-        numbers[ERROR] += f" ({interval})"
-        rows.append([name, *numbers.values(), worse_text(summary, name)])
+    """Format a line for every contestant, below a line of headings.
+
+    ``columns`` are measures, and the number of repeats in which a contestant is worse.
+    The recommended contestant is marked.
+    """
+    summary = comparison.summary
+    rows = [["", *map(_heading, columns)]]
+    rows += [
+        [name, *(_cell(summary, name, column) for column in columns)] for name in names
+    ]
 
     # Names are aligned on the left, numbers on the right.
-    sides = "l" + "r" * (len(headings) - 1)
+    sides = "l" + "r" * len(columns)
     heading_line, *number_lines = page.align(rows, sides)
     lines = [f"  {heading_line}"]
     for name, number_line in zip(names, number_lines, strict=True):
-        line = f"  {number_line}"
-        verdict = summary.verdict(name, ERROR)
+        mark = _CHOSEN_MARK if name == comparison.verdict.method else " "
+        line = f"{mark} {number_line}"
+        verdict = summary.verdict(name, summary.main)
         if verdict:
             line += f"  {terminal.style(verdict, verdict)}"
         lines.append(line)
     return lines
+
+
+def _heading(column: str) -> str:
+    return column if column == _WORSE_IN else COMPARISON_MEASURES[column].heading
+
+
+def _cell(summary: ComparisonSummary, name: str, column: str) -> str:
+    """Format a number of a contestant; errors have their interval in brackets."""
+    if column == _WORSE_IN:
+        return worse_text(summary, name)
+    number = number_text(summary.mean(name, column), column)
+    if column != ERROR:
+        return number
+    return f"{number} ({interval_text(summary.score(name, ERROR))})"
 
 
 def known_measures(summary: ComparisonSummary) -> list[str]:
@@ -201,13 +291,14 @@ def known_measures(summary: ComparisonSummary) -> list[str]:
 
 
 def ranked(summary: ComparisonSummary) -> list[str]:
-    """Return the supervised contestants, then the others, by error and Brier score."""
+    """Return the supervised contestants, then the others, by error and Brier score.
+
+    Another measure that decides takes the place of the error.
+    """
 
     def key(name: str) -> tuple[bool, tuple[float, ...]]:
         is_rival = not name.startswith(SUPERVISED)
-        # The rank of a contestant has its Brier score first.
-        by_error_first = summary.rank(name)[::-1]
-        return is_rival, by_error_first
+        return is_rival, summary.order(name)
 
     # Every contestant once, ties in the order in which they were compared.
     names = dict.fromkeys(score.method for score in summary.scores)
@@ -235,17 +326,19 @@ def number_text(value: float | None, measure: str) -> str:
 
 
 def worse_text(summary: ComparisonSummary, name: str) -> str:
-    """Say in how many repeats the error was above that of the supervised one."""
+    """Say in how many repeats a contestant was worse than the supervised one."""
     if name == summary.baseline:
         return "baseline"
-    score = summary.score(name, ERROR)
+    score = summary.score(name, summary.main)
     if score is None or score.n_worse is None:
         return NO_NUMBER
     return f"{score.n_worse} of {score.repeats}"
 
 
-def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
-    """Format the recommendation, the command that follows it, and errors by class.
+def answer_lines(
+    comparison: Comparison, terminal: Terminal, command: str = ""
+) -> list[str]:
+    """Format the recommendation, what speaks against it, and the command that follows.
 
     The learning curves are not needed: they are computed after the answer is printed.
     """
@@ -253,45 +346,47 @@ def answer_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
     lines = ["Answer"]
     sentence_lines = terminal.wrap([verdict.sentence])
     lines += [terminal.style(line, "answer") for line in sentence_lines]
-    lines += terminal.wrap([comparison.caution])
+    lines += terminal.wrap([comparison.caution, comparison.pace])
     for name, failures in comparison.failures.items():
         counts = f"{failures.n_failed:,} of {failures.n_fits:,} splits"
         lines += terminal.wrap([f"{name} failed in {counts}: {failures.reason}"])
-
-    command = fit_command(comparison)
     if command:
-        lines += ["", f"Next: {printable(terminal.word(command))}"]
-        lines += terminal.wrap([_ABOUT_FIT])
-
-    chosen = comparison.chosen
-    confusion = comparison.confusion
-    if chosen and confusion:
-        lines += ["", f"Errors by class: {title_of(chosen)}"]
-        lines += [f"  {printable(line)}" for line in page.class_error_lines(confusion)]
-        # Unless it is clear that something was learned, the answer above contains this
-        # sentence already.
-        base = verdict.base if verdict.learned == CLEAR else ""
-        lines += terminal.wrap([base, comparison.balanced])
+        lines += [f"Next: {printable(terminal.word(command))}"]
     return lines
 
 
-def fit_command(comparison: Comparison) -> str:
+def class_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
+    """Format the errors by class of the recommended contestant, if there is one."""
+    chosen = comparison.chosen
+    confusion = comparison.confusion
+    if chosen is None or confusion is None:
+        return []
+    lines = [f"Errors by class: {title_of(chosen)}"]
+    lines += [f"  {printable(line)}" for line in page.class_error_lines(confusion)]
+    # The answer contains this sentence already if it is in doubt.
+    base = comparison.verdict.base
+    if base in comparison.verdict.sentence:
+        base = ""
+    return [*lines, *terminal.wrap([base, comparison.balanced])]
+
+
+def fit_command(comparison: Comparison, *, is_followed: bool = False) -> str:
     """Return the command that fits the recommended method, its options to be worded.
 
     Empty if there is none, if labels were hidden, or if nothing was learned.
+    ``is_followed`` tells that ``iclda fit`` finds the comparison, and so needs no name
+    of the method.
     """
     chosen = comparison.chosen
     settings = comparison.settings
     is_useful = comparison.verdict.learned != NOTHING_LEARNED
     if chosen is None or settings.n_kept is not None or not is_useful:
         return ""
-    parameters = {
-        **settings.reading,
-        "target": settings.target,
-        "method": chosen.method.name,
-    }
+    parameters = {**settings.reading, "target": settings.target}
+    if not is_followed:
+        parameters["method"] = chosen.method.name
     hints = [Hint(name, value) for name, value in parameters.items() if value]
-    if "shrinkage" in chosen.method.parameters:
+    if not is_followed and "shrinkage" in chosen.method.parameters:
         hints.append(Hint("shrinkage", chosen.shrinkage or 0))
 
     data = shlex.quote(settings.sources[0].path)

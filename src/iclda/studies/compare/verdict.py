@@ -23,7 +23,7 @@ from ...methods import (
     default_rank,
     find_method,
 )
-from ..measures import BRIER, ERROR, Confusion
+from ..measures import AUC, BALANCED, BRIER, COMPARISON_MEASURES, ERROR, Confusion
 from .contestants import SUPERVISED, Contestant
 from .recommendation import Recommendation
 from .summary import ComparisonSummary
@@ -46,101 +46,126 @@ _FEW_LABELS = "few labels"
 # ... or the error is not below that of the most frequent class.
 _NO_BETTER = "no better"
 
-RULE = say(
-    "Every labeled row is predicted by fits that were not given its label, and scored "
-    "by the Brier score, the squared distance between probabilities and truth. Of the "
-    "methods whose mean score is within half a standard error of the lowest, row by "
-    "row, or within 0.02 of it with no more wrong rows, the first is recommended. The "
-    "order begins with the default, and comes from errors on other tables: {order}, "
-    "and then those without shrinkage (with fewer than 5 labels per feature these are "
-    "not recommended). On features of a network {on_networks} comes first. "
-    "The error to expect is corrected for choosing by the same rows: the choice is "
-    "made on bootstrap samples and judged on the rows left out (Tsamardinos, Greasidou "
-    "and Borboudakis 2018), with the interval of Clopper and Pearson. A difference "
-    "from supervised LDA counts as clear if a t-test of paired differences says so at "
-    "the 5 % level, corrected for training sets that overlap (Nadeau and Bengio) and "
-    "for the number of methods (Holm).",
-    order=", ".join(
-        sorted((method.name for method in (*FITTED, *BASELINES)), key=default_rank)
-    ),
-    on_networks=DEFAULT_ON_NETWORKS,
+_RULE = (
+    "Every labeled row is predicted by fits that do not know its label, and is scored "
+    "by {score}. A method qualifies if its mean score is within half a standard error "
+    "of the best one (of the differences, row by row), or within 0.02 of it with no "
+    "more errors. Of the methods that qualify, the first in the default order is "
+    "recommended: {order}. Variants without shrinkage come last, and are not "
+    "recommended with fewer than 5 labels per feature. On features of a network "
+    "{on_networks} comes first. The order was chosen by errors on other tables. The "
+    "error to expect is corrected for choosing the method on the same rows: the choice "
+    "is repeated on bootstrap samples and judged on the rows left out (Tsamardinos, "
+    "Greasidou and Borboudakis 2018). Intervals of errors are those of Clopper and "
+    "Pearson. A difference from supervised LDA is clear if a paired t-test finds it at "
+    "the 5 % level, corrected for overlapping training sets (Nadeau and Bengio) and "
+    "for the number of methods (Holm)."
 )
+# How a row is scored, by the measure that decides.
+_SCORES = {
+    BRIER: "the Brier score, the squared distance of the probabilities from the truth",
+    ERROR: "whether the predicted class is wrong",
+    BALANCED: (
+        "whether the predicted class is wrong, weighted so that all classes count the "
+        "same"
+    ),
+    AUC: (
+        "the share of rows of the other class that are ranked on its wrong side, which "
+        "on average is the area above the ROC curve"
+    ),
+}
 
 _HEADLINES = {
     HELPS: "The unlabeled rows help: use {name}",
-    SHARPENS: "The unlabeled rows make better probabilities: use {name}",
+    SHARPENS: "The unlabeled rows improve the probabilities: use {name}",
     OUTSIDE: "Use {name}",
     HURTS: "The unlabeled rows do not help: use {name}",
     UNCLEAR: "No method is clearly better: use {name} for now",
-    NOTHING_LEARNED: (
-        "Nothing was learned: no method beats calling every row {majority!r}"
-    ),
+    NOTHING_LEARNED: "Nothing was learned: no method beats {rival}",
     _FEW_LABELS: "{n_rows:,} labels cannot show that anything was learned",
     UNKNOWN: "No answer",
 }
 
-_USE = "Use {name}{now}: expect {expected}."
+_USE = "Use {name}{now}: {expected}."
 # The reason for a recommendation, by the key of its headline.
 _REASONS = {
-    HELPS: (
-        "It is clearly better than {supervised} on the same rows ({fewer}){too}: the "
-        "unlabeled rows help."
-    ),
+    HELPS: "{gain}: the unlabeled rows help.",
     SHARPENS: (
         "Its probabilities are clearly better than those of {supervised} (Brier score "
-        "{brier:.3f} instead of {brier_supervised:.3f}); the numbers of wrong rows do "
-        "not differ clearly."
+        "{brier:.3f} instead of {brier_supervised:.3f}), but its {main} is not clearly "
+        "{better}."
     ),
-    OUTSIDE: "It is clearly better than {supervised} on the same rows ({fewer}).",
+    OUTSIDE: "{gain}.",
     HURTS: (
-        "The unlabeled rows do not help here: every other method is clearly worse than "
+        "The unlabeled rows do not help: every other method is clearly worse than "
         "{supervised}."
     ),
-    UNCLEAR: (
-        "On {n_rows:,} labeled rows no method is clearly better than {supervised}; "
-        "{standing}. More labeled rows would tell methods apart."
-    ),
+    UNCLEAR: "{standing}",
     NOTHING_LEARNED: (
-        "{base} Do not rely on a model fitted to them: expect {expected} with {name}. "
+        "{base} Do not rely on a model of these columns (with {name}, {expected}). "
         "Look for columns that say more about the class, or label more rows."
     ),
-    _FEW_LABELS: ("{base} Do not rely on a model yet: expect {expected} with {name}."),
+    _FEW_LABELS: "{base} Do not rely on a model yet (with {name}, {expected}).",
     UNKNOWN: (
-        "No answer: supervised LDA, which the others are compared with, could not be "
-        "fitted; label more rows, or pass {@shrinkage=auto}."
+        "No answer: supervised LDA, the baseline of the comparison, could not be "
+        "fitted. Label more rows, or pass {@shrinkage=auto}."
     ),
 }
-_LOWEST_LOSS = "this one has the best Brier score"
-_DEFAULT = "they cannot tell the {n_methods} methods apart, so this is the default"
+# Why a method is recommended that is not clearly better than others.
+_DEFAULT = (
+    "{n_rows:,} labels cannot tell the {n_methods} methods apart, so this is the "
+    "default."
+)
+_NOT_CLEAR = "On {n_rows:,} labels no method is clearly better than {supervised}"
+_LOWEST_LOSS = (
+    f"{_NOT_CLEAR}; this one has the best {{score}}. More labels may show a difference."
+)
 _FIRST = (
-    "of those that do about as well as the best, this one comes first in the order "
-    "from the default on"
+    f"{_NOT_CLEAR}. Several do about as well as the best, and this one comes first in "
+    "the default order. More labels may show a difference."
 )
 
 # Whether the recommended method beats the most frequent class.
 _BASE_RATES = {
     NOTHING_LEARNED: (
-        "Nothing was learned from these columns: calling every row {majority!r} gets "
-        "{base} wrong, and no method is clearly better than that."
+        "Nothing was learned from these columns: always predicting {majority!r} is "
+        "wrong {base} of the time, and no method is clearly better."
     ),
     _FEW_LABELS: (
-        "{n_rows:,} labels cannot show that anything was learned: calling every row "
-        "{majority!r} gets {base} wrong, and no method is clearly better than that. "
+        "{n_rows:,} labels cannot show that anything was learned: always predicting "
+        "{majority!r} is wrong {base} of the time, and no method is clearly better. "
         "About {needed:,} labels would show an error 5 percentage points lower."
     ),
     UNCLEAR: (
-        "Calling every row {majority!r} gets {base} wrong: with so few labels {name} "
-        "is not clearly better than that."
+        "Always predicting {majority!r} is wrong {base} of the time; on so few labels "
+        "{name} is not clearly better."
     ),
     _NO_BETTER: (
-        "Calling every row {majority!r} gets {base} wrong: {name} looks no better than "
-        "that."
+        "Always predicting {majority!r} is wrong {base} of the time, and {name} looks "
+        "no better."
     ),
     CLEAR: (
-        "Calling every row {majority!r} gets {base} wrong: {name} is clearly better "
-        "than that."
+        "Always predicting {majority!r} is wrong {base} of the time; {name} is clearly "
+        "better."
     ),
 }
+# The same where all classes count the same.
+_CHANCES = {
+    NOTHING_LEARNED: (
+        "Nothing was learned from these columns: the {noun} of guessing is {chance}, "
+        "and that of {name} is {mean}."
+    ),
+    UNCLEAR: (
+        "The {noun} of guessing is {chance}; that of {name} is {mean}, which is not "
+        "clearly better."
+    ),
+    CLEAR: (
+        "The {noun} of guessing is {chance}; that of {name} is {mean}, which is "
+        "clearly better."
+    ),
+}
+# A mean that is this many standard errors better than guessing is clearly better.
+_CLEAR_ERRORS = 2
 
 
 @dataclass(frozen=True)
@@ -210,13 +235,13 @@ def decide(
         key = kind
 
     values = {
-        **_facts(summary, advice),
+        **_facts(summary, advice, kind),
         "now": " for now" if kind == UNCLEAR else "",
         "base": learned.sentence,
-        "majority": confusion.base.majority if confusion else "",
+        "rival": _rival(summary, confusion),
     }
     why: str = say(_REASONS[key], **values)
-    if learned.level == UNCLEAR:
+    if learned.level == UNCLEAR or (learned.level == CLEAR and summary.main != ERROR):
         why = f"{why} {learned.sentence}"
     sentence = why
     # If nothing was learned, the reason says what to expect.
@@ -236,36 +261,59 @@ def decide(
     )
 
 
-def _facts(summary: ComparisonSummary, advice: Recommendation) -> dict[str, Any]:
+def _rival(summary: ComparisonSummary, confusion: Confusion | None) -> str:
+    """Name the predictions that use no column."""
+    if summary.main != ERROR or confusion is None:
+        return "guessing"
+    return f"always predicting {confusion.base.majority!r}"
+
+
+def rule_text(measure: str) -> str:
+    """Explain the rule, by the measure that decides."""
+    methods = sorted(
+        (method.name for method in (*FITTED, *BASELINES)), key=default_rank
+    )
+    return _RULE.format(
+        score=_SCORES[measure],
+        order=", ".join(methods),
+        on_networks=DEFAULT_ON_NETWORKS,
+    )
+
+
+def _facts(
+    summary: ComparisonSummary, advice: Recommendation, kind: str
+) -> dict[str, Any]:
     """Return what the sentences say about the recommended contestant, by field."""
     chosen = advice.chosen
+    main = COMPARISON_MEASURES[summary.main]
     return {
         "name": title_of(chosen),
-        "expected": _expected_error(summary, advice),
+        "expected": _expected_error(advice),
         "supervised": supervised_name(summary),
-        "fewer": _fewer_wrong(summary, chosen.name),
-        "too": _helped_too(summary, chosen),
+        "gain": _gain(summary, chosen, kind),
+        "main": main.noun,
+        "better": "lower" if main.lower_is_better else "higher",
         "brier": _mean(summary, chosen.name, BRIER),
         "brier_supervised": _mean(summary, summary.baseline, BRIER),
         "n_rows": advice.n_rows,
-        "standing": _standing(advice),
+        "standing": _standing(summary, advice),
     }
 
 
-def _helped_too(summary: ComparisonSummary, chosen: Contestant) -> str:
-    """Name the contestant that shows what unlabeled rows add, if another one does."""
-    if chosen.method.name != DEFAULT_ON_TABLES:
-        return ""
-    return f", and so is {_best_helped(summary)}"
-
-
-def _standing(advice: Recommendation) -> str:
+def _standing(summary: ComparisonSummary, advice: Recommendation) -> str:
     """Say why a contestant is recommended that is not clearly better than others."""
     if advice.chosen == advice.lowest:
-        return _LOWEST_LOSS
-    if advice.is_default:
-        return _DEFAULT.format(n_methods=advice.n_methods)
-    return _FIRST
+        sentence = _LOWEST_LOSS
+    elif advice.is_default:
+        sentence = _DEFAULT
+    else:
+        sentence = _FIRST
+    return sentence.format(
+        n_rows=advice.n_rows,
+        n_methods=advice.n_methods,
+        supervised=supervised_name(summary),
+        score=COMPARISON_MEASURES[summary.measure].noun,
+    )
 
 
 def _judge_learning(
@@ -274,6 +322,8 @@ def _judge_learning(
     """Judge whether the recommended contestant beats the most frequent class."""
     if confusion is None:
         return _Learned()
+    if summary.main != ERROR:
+        return _judge_against_chance(summary, advice, len(confusion.by_class))
     base_rate = confusion.base
     estimate = advice.estimate
     if estimate is None:
@@ -312,13 +362,40 @@ def _judge_learning(
     return _Learned(level, key, sentence)
 
 
+def _judge_against_chance(
+    summary: ComparisonSummary, advice: Recommendation, n_classes: int
+) -> _Learned:
+    """Judge whether the recommended contestant is better than guessing.
+
+    The most frequent class is of no use where all classes count the same.
+    """
+    measure = COMPARISON_MEASURES[summary.main]
+    chance = 0.5 if summary.main == AUC else 1 - 1 / n_classes
+    score = summary.score(advice.chosen.name, summary.main)
+    if score is None or score.mean is None:
+        return _Learned()
+    gain = measure.sign * (chance - score.mean)
+    level = UNCLEAR
+    if gain <= 0:
+        level = NOTHING_LEARNED
+    elif score.se is not None and gain > _CLEAR_ERRORS * score.se:
+        level = CLEAR
+    sentence = _CHANCES[level].format(
+        noun=measure.noun,
+        name=title_of(advice.chosen),
+        chance=f"{chance:.{measure.decimals}f}",
+        mean=f"{score.mean:.{measure.decimals}f}",
+    )
+    return _Learned(level, level, sentence)
+
+
 def _kind(summary: ComparisonSummary, chosen: Contestant) -> str:
     """Return the kind of the verdict, by clear differences from the baseline."""
     uses_unlabeled = chosen.method.uses_unlabeled
-    error_verdict = summary.verdict(chosen.name, ERROR)
+    error_verdict = summary.verdict(chosen.name, summary.main)
     brier_verdict = summary.verdict(chosen.name, BRIER)
     verdicts = (error_verdict, brier_verdict)
-    # Fewer wrong rows with clearly worse probabilities, or the reverse, are unclear.
+    # A better error with clearly worse probabilities, or the reverse, is unclear.
     if "better" in verdicts and "worse" not in verdicts:
         if _does_unlabeled_help(summary, chosen):
             return HELPS if error_verdict == "better" else SHARPENS
@@ -345,7 +422,7 @@ def _best_helped(summary: ComparisonSummary) -> str:
     helped = [
         difference.method
         for difference in summary.differences
-        if difference.measure == ERROR
+        if difference.measure == summary.main
         and difference.verdict == "better"
         and _differs_by_unlabeled_rows(difference.method)
     ]
@@ -362,33 +439,54 @@ def _differs_by_unlabeled_rows(name: str) -> bool:
 
 def _is_worse(summary: ComparisonSummary, name: str) -> bool:
     """Whether a contestant is clearly worse than the baseline by any measure."""
-    return "worse" in (summary.verdict(name, ERROR), summary.verdict(name, BRIER))
+    verdicts = (summary.verdict(name, summary.main), summary.verdict(name, BRIER))
+    return "worse" in verdicts
 
 
-def _expected_error(summary: ComparisonSummary, advice: Recommendation) -> str:
-    """State the error to expect, and why it is not the one in the table."""
+def _expected_error(advice: Recommendation) -> str:
+    """State the error to expect."""
     if advice.estimate is None:
         rows = plural(advice.n_rows, "labeled row")
         needed = f"{MIN_TESTED_ROWS} are needed"
-        return f"an error that {rows} are too few to estimate ({needed})"
-    in_table = percent_text(_mean(summary, advice.chosen.name, ERROR))
-    correction = f"corrected for choosing the method by them; in the table {in_table}"
+        return f"its error cannot be estimated from {rows} ({needed})"
     # The estimate ends with its interval in brackets, to which the correction is added.
-    return f"{str(advice.estimate).removesuffix(')')}, {correction})"
+    opened = str(advice.estimate).removesuffix(")")
+    return f"expect {opened}, corrected for choosing the method on them)"
 
 
-def _fewer_wrong(summary: ComparisonSummary, name: str) -> str:
-    """State by how much the error is lower than that of supervised LDA."""
-    difference = summary.difference(name, ERROR)
-    only_sharper = summary.verdict(name, BRIER) == "better"
-    if only_sharper and summary.verdict(name, ERROR) != "better":
-        return "its probabilities are, and the numbers of wrong rows do not differ"
-    if difference is None or difference.high > 0:
-        return "fewer rows wrong"
-    # The difference is negative: its upper end is the smallest gain.
-    least = -100 * difference.high
-    most = -100 * difference.low
-    return f"{least:.1f} to {most:.1f} percentage points fewer wrong, 95 % interval"
+def _gain(summary: ComparisonSummary, chosen: Contestant, kind: str) -> str:
+    """State how much better a contestant is than supervised LDA."""
+    supervised = supervised_name(summary)
+    measure = COMPARISON_MEASURES[summary.main]
+    if summary.verdict(chosen.name, summary.main) != "better":
+        return (
+            f"Its probabilities are clearly better than those of {supervised}, but its "
+            f"{measure.noun} does not differ clearly"
+        )
+    difference = summary.difference(chosen.name, summary.main)
+    assert difference is not None
+    # Lower values are negative differences, and gains where these are better.
+    ends = [-measure.sign * end for end in (difference.low, difference.high)]
+    direction = "lower" if measure.lower_is_better else "higher"
+    other = _helped_too(summary, chosen) if kind == HELPS else ""
+    return (
+        f"Its {measure.noun} is clearly {direction} than that of {supervised}, by "
+        f"{_span(min(ends), max(ends), summary.main)}{other}"
+    )
+
+
+def _span(least: float, most: float, measure: str) -> str:
+    """Write the ends of a gain: errors in percentage points."""
+    if measure == AUC:
+        return f"{least:.3f} to {most:.3f}"
+    return f"{100 * least:.1f} to {100 * most:.1f} percentage points"
+
+
+def _helped_too(summary: ComparisonSummary, chosen: Contestant) -> str:
+    """Name the contestant that shows what unlabeled rows add, if another one does."""
+    if chosen.method.name != DEFAULT_ON_TABLES:
+        return ""
+    return f", and so is that of {_best_helped(summary)}"
 
 
 def _mean(summary: ComparisonSummary, name: str | None, measure: str) -> float:
