@@ -117,7 +117,7 @@ def predicted_blocks(
         if batch.num_rows:
             rows = arrow.Table.from_batches([batch])
             frame = to_pandas_frame(rows.select(list(kinds)))
-            _refuse_other_types(frame, kinds, file)
+            refuse_other_types(frame, kinds, file)
             yield rows, _predict(model, frame, counts), share
     if not counts.n_rows:
         raise ValueError(f"{file.path} holds no rows below the names of its columns.")
@@ -213,7 +213,7 @@ def check_columns(file: DataReader, kinds: Kinds) -> None:
     require_columns(file, kinds, ", which the model was fitted to")
 
 
-def _refuse_other_types(frame: Any, kinds: Kinds, file: DataReader) -> None:
+def refuse_other_types(frame: Any, kinds: Kinds, file: DataReader) -> None:
     """Refuse columns of a Parquet file with other types than the training data."""
     for name, kind in kinds.items():
         present = frame[name].dropna()
