@@ -5,8 +5,9 @@ There is a reader for each format of files (``csv_files``, ``parquet_files``,
 ``files`` opens them. ``labels`` finds the class of every row, ``table`` puts features
 and labels together, and ``checks`` says what is wrong with them. ``column_types`` and
 ``encoders`` turn columns into numbers, and ``table_classifier`` is both as one
-classifier. ``fit`` and ``predict`` do what their names say; and
-``summaries`` puts into words what a person should know of both.
+classifier. ``fit`` and ``predict`` do what their names say; ``training_rows`` and
+``suspects`` find rows that an evaluation leaves out, and labels that look wrong.
+``summaries`` puts into words what a person should know of all this.
 """
 
 from .column_types import pipeline, preprocessing

@@ -69,6 +69,8 @@ class Table:
         Which rows were chosen to be labeled; the others with a label were drawn at
         random. None: nothing is known about this, and the labels are taken for a
         random sample.
+    first_row_number : int
+        What messages call the first row.
     """
 
     features: Any
@@ -79,6 +81,7 @@ class Table:
     dropped: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     is_chosen: AnyArray | None = None
+    first_row_number: int = 0
 
     @property
     def is_random(self) -> AnyArray:
@@ -255,6 +258,7 @@ def with_classes(
         sources=(file.source(), *classes.sources),
         warnings=tuple(warnings_on_marks(labels, target)),
         is_chosen=classes.is_chosen,
+        first_row_number=file.first_row_number,
     )
 
     # 2. The columns of a table are chosen; those of an array are features as they are.
