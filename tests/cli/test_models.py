@@ -539,7 +539,7 @@ def test_a_fit_with_many_remarks_fits_on_a_screen_and_keeps_them_all(tmp_path):
     said = call(*command)[1]
     lines = [line for text in said.splitlines() for line in wrap(text, 80) or [""]]
     assert len(lines) <= 25
-    assert re.fullmatch(r"[0-9]+ more remarks: use --verbose\.", lines[-1])
+    assert re.fullmatch(r"[0-9]+ more remarks: `iclda show` prints them\.", lines[-1])
     assert call(*command, "--verbose")[1].count("Note: ") == 12
 
 
@@ -556,3 +556,10 @@ def test_labels_that_look_wrong_are_listed_by_their_rows(tmp_path):
     assert re.search(r"^ +9  iris   lily       +\d", said, re.MULTILINE)
     suspects = json.loads(call("show", out, "--json")[1])["about"]["suspects"]
     assert [9, "iris", "lily"] in [list(each.values())[:3] for each in suspects]
+
+    # A column of both files that identifies the rows gives their names.
+    labels = frame.assign(key=[f"k{row}" for row in range(180)])
+    features = write(tmp_path, labels.drop(columns="species"), "features.csv")
+    named = write(tmp_path, labels[["key", "species"]], "labels.csv")
+    said = call("fit", features, "--labels", named, "--id", "key", "--out", out)[1]
+    assert re.search(r"^ +k7  iris   lily       +\d", said, re.MULTILINE)

@@ -205,6 +205,12 @@ def test_labels_that_the_model_contradicts_are_listed_by_their_rows(model, tmp_p
     assert "These labels look wrong. Check them:\n  row  label  predicted" in said
     assert re.search(r"^ +9  iris   lily       +> 99.9 %", said, re.MULTILINE)
 
+    named = frame.assign(key=[f"k{row}" for row in range(300)])
+    features = write(tmp_path, named.drop(columns="species"), "features.csv")
+    labels = write(tmp_path, named[["key", "species"]], "labels.csv")
+    said = call("evaluate", model, features, "--labels", labels, "--id", "key")[1]
+    assert re.search(r"^ +k7  iris   lily       +> 99.9 %", said, re.MULTILINE)
+
 
 @pytest.mark.parametrize("is_own", [False, True])
 def test_only_a_page_of_its_own_is_replaced(model, tmp_path, is_own):

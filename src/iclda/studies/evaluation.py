@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from ..tabular.class_names import may_mean_nothing, short_number
 from ..tabular.files import open_data
 from ..tabular.fit import FitReport
 from ..tabular.label_error import why_withheld
-from ..tabular.labels import LabelSource, find_labels
+from ..tabular.labels import LabelSource, find_labels, row_ids
 from ..tabular.predict import (
     PredictionCounts,
     ShareDone,
@@ -231,8 +231,20 @@ def evaluate_file(
         warning=far_warning(counts),
         n_training=n_training,
         auc=sums.auc,
-        suspects=sums.suspects,
+        suspects=_with_ids(sums.suspects, source),
     )
+
+
+def _with_ids(suspects: Sequence[Suspect], source: LabelSource) -> list[Suspect]:
+    """Name rows by their ids, if a column identifies them."""
+    if source.id is None or not suspects:
+        return list(suspects)
+    ids = row_ids(source.data, source.id)
+    first_row_number = source.data.first_row_number
+    return [
+        replace(each, row=str(ids[int(each.row) - first_row_number]))
+        for each in suspects
+    ]
 
 
 def _has_labels_of_fit(

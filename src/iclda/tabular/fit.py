@@ -271,6 +271,8 @@ def _suspects(classifier: Any, table: Table) -> list[Suspect]:
     positions = np.flatnonzero(table.is_labeled)
     codes = np.array([code_of_class[label] for label in table.labels[positions]])
     rows = positions + table.first_row_number
+    if table.ids is not None:
+        rows = table.ids[positions]
     return find_suspects(probabilities, codes, classes, rows)
 
 

@@ -130,7 +130,7 @@ def short_fit_summary(details: Mapping[str, Any], last_line: str) -> list[str]:
             kept += remark
             n_lines_left -= height
     if n_more:
-        kept.append(f"{plural(n_more, 'more remark')}: use --verbose.")
+        kept.append(f"{plural(n_more, 'more remark')}: `iclda show` prints them.")
     return [*answer, "", *kept] if kept else answer
 
 

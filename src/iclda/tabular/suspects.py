@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .._core import AnyArray, Array
+from .._estimators.labels import plain
 from .._suspicious_labels import suspicious_labels
 
 
@@ -15,8 +16,8 @@ class Suspect:
 
     Attributes
     ----------
-    row : int
-        Number of the row, as messages about its file count.
+    row : int or str
+        Number of the row, as messages about its file count, or its id.
     label : str
         Its label.
     predicted : str
@@ -25,7 +26,7 @@ class Suspect:
         The probability of that class.
     """
 
-    row: int
+    row: int | str
     label: str
     predicted: str
     probability: float
@@ -43,7 +44,7 @@ def find_suspects(
 ) -> list[Suspect]:
     """Return at most ten rows whose labels the predictions contradict, if any do.
 
-    ``codes`` are the labels as indices of ``classes``, ``rows`` the row numbers.
+    ``codes`` are the labels as indices of ``classes``, ``rows`` the row numbers or ids.
     """
     suspects = []
     for position in suspicious_labels(probabilities, codes).tolist():
@@ -51,7 +52,7 @@ def find_suspects(
         predicted = int(of_row.argmax())
         suspects.append(
             Suspect(
-                row=int(rows[position]),
+                row=plain(rows[position]),
                 label=classes[codes[position]],
                 predicted=classes[predicted],
                 probability=float(of_row[predicted]),

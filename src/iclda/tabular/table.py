@@ -27,7 +27,7 @@ from .class_names import labels_of, may_mean_nothing, warnings_on_marks
 from .column_types import kinds_and_reasons
 from .files import open_data, open_table
 from .frames import FrameReader, to_pandas_frame
-from .labels import Classes, find_labels
+from .labels import Classes, find_labels, row_ids
 from .read_options import ReadOptions
 from .readers import DataReader, Source, require_columns
 
@@ -71,6 +71,8 @@ class Table:
         random sample.
     first_row_number : int
         What messages call the first row.
+    ids : ndarray of object or None
+        The ids of the rows of the file, if a column identifies them.
     """
 
     features: Any
@@ -82,6 +84,7 @@ class Table:
     warnings: tuple[str, ...] = ()
     is_chosen: AnyArray | None = None
     first_row_number: int = 0
+    ids: AnyArray | None = None
 
     @property
     def is_random(self) -> AnyArray:
@@ -140,6 +143,7 @@ class Table:
             notes = (*notes, note)
         features = self.features
         is_chosen = self.is_chosen
+        ids = self.ids
         return replace(
             self,
             # Features of an array become a frame here.
@@ -147,6 +151,8 @@ class Table:
             labels=self.labels[is_kept],
             notes=notes,
             is_chosen=None if is_chosen is None else is_chosen[is_kept],
+            # Rows of the file of unlabeled rows, which come last, have no ids.
+            ids=None if ids is None else ids[is_kept[: len(ids)]],
         )
 
 
@@ -259,6 +265,7 @@ def with_classes(
         warnings=tuple(warnings_on_marks(labels, target)),
         is_chosen=classes.is_chosen,
         first_row_number=file.first_row_number,
+        ids=None if options.id is None else row_ids(file, options.id),
     )
 
     # 2. The columns of a table are chosen; those of an array are features as they are.
