@@ -101,6 +101,7 @@ def test_signatures_in_the_api_are_those_of_classes_and_functions():
         iclda.tabular.read_table,
         iclda.tabular.preprocessing,
         iclda.tabular.pipeline,
+        iclda.tabular.TableClassifier,
     )
     for function in (iclda.save_model, iclda.load_model, *tabular):
         assert f"{function.__name__}{bare_signature(function)}" in text

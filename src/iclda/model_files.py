@@ -192,6 +192,15 @@ def check_can_save(path: Path) -> None:
     check_writable(path)
 
 
+def is_model_file(path: Path) -> bool:
+    """Return whether a file is one that ``save_model`` wrote, of any version."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            return _DETAILS_MEMBER in file.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
 def column_kinds(model: Any) -> dict[str, str] | None:
     """Return the kind of every column of a model; None if columns have no names."""
     names = getattr(model, "feature_names_in_", None)

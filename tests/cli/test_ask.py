@@ -43,7 +43,7 @@ def test_the_loop_ends_in_a_model_with_an_honest_error(features):
     code, said, _ = call("fit", "x.npy", *LABELS)
     assert code == 0
     assert (
-        "How often it errs on new rows is not known: it is measured by at least 8"
+        "The error to expect on new rows is not known: it is measured by at least 8"
         in said
     )
     said = call("ask", "x.npy", "--n", 6, "--test", 20)[1]

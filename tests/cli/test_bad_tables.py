@@ -64,7 +64,8 @@ def test_a_table_that_cannot_be_used_is_one_line_in_options(
 
 
 def test_2_no_row_unlabeled_is_a_supervised_fit_with_one_warning(tmp_path):
-    code, said, _ = fit(tmp_path, flowers(n_labeled=90), "--method", "iclda")
+    options = ("--method", "iclda", "--verbose")
+    code, said, _ = fit(tmp_path, flowers(n_labeled=90), *options)
     assert code == 0
     assert said.count("Warning") == 1
     assert "Warning: No row is unlabeled, so this is a supervised fit." in said

@@ -50,12 +50,14 @@ def test_a_fit_to_an_array_says_what_it_learned_from_and_what_is_next(folder):
     assert said.startswith(
         "The average of four fits for 'kind', fitted to 12 labeled and 228"
     )
-    assert "It reads 80 features." in said
+    assert "\nChose the average of four fits " in said
+    assert ", the default on features of a network: " in said
     assert "Expect " in said
     assert "Next: iclda predict" in said
     code, shown, _ = call("show", folder / "m.skops", "--json")
     details = json.loads(shown)
     assert (code, details["n_features"], details["about"]["target"]) == (0, 80, "kind")
+    assert "It reads 80 features." in call("show", folder / "m.skops")[1]
     assert [source["n_rows"] for source in details["about"]["sources"]] == [240, 12]
     assert (
         load_model(folder / "m.skops").predict(np.load(folder / "x.npy")[:3]).tolist()
@@ -91,10 +93,15 @@ def test_files_shards_and_lists_give_the_same_predictions(folder, tmp_path):
 def test_a_model_is_judged_by_labels_of_another_file(folder):
     command = "evaluate", folder / "m.skops", folder / "x.npy", "--json", "--labels"
     all_rows = json.loads(call(*command, folder / "truth.csv")[1])
-    assert (all_rows["n_rows"], all_rows["target"]) == (240, "kind")
+    assert (all_rows["n_rows"], all_rows["target"]) == (228, "kind")
+    assert all_rows["n_training_rows_left_out"] == 12
     assert all_rows["error"] < 0.1
-    few = json.loads(call(*command, folder / "few.csv", "--id", "row")[1])
+    others = pd.DataFrame({"row": np.arange(0, 240, 20), "kind": TRUTH[::20]})
+    others.to_csv(folder / "others.csv", index=False)
+    few = json.loads(call(*command, folder / "others.csv", "--id", "row")[1])
     assert (few["n_rows"], few["n_rows_in_file"]) == (12, 240)
+    refused = call(*command, folder / "few.csv", "--id", "row")[2]
+    assert "all 12 rows with a class trained" in refused
     code, _, error = call(*command, folder / "few.csv")
     assert code == 2
     assert "few.csv has 12 rows, and" in error

@@ -17,6 +17,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from iclda import SupervisedLDA, load_model, save_model
+from iclda._messages import wrap
 from iclda._system import atomic_write
 from iclda.methods import BASELINES
 from tests.helpers.table_files import call, flowers, write, write_model
@@ -44,9 +45,8 @@ def model(folder, tmp_path):
 def test_every_method_is_fitted_saved_and_told_in_words(tmp_path, method, title):
     data = write(tmp_path)
     out = tmp_path / "m.skops"
-    code, said, _ = call(
-        "fit", data, "--target", "species", "--method", method, "--out", out
-    )
+    command = ("fit", data, "--target", "species", "--method", method, "--out", out)
+    code, said, _ = call(*command, "--verbose")
     assert code == 0
     assert said.startswith(f"{title} for 'species', fitted to 30 labeled")
     assert "It reads 4 columns: 3 of numbers, 1 of categories." in said
@@ -171,9 +171,10 @@ def test_show_tells_what_how_and_from_what(model):
         "60 unlabeled rows.",
         "It converged in ",
         " of new rows wrong",
-        "(90 % interval from 30 labeled rows, not corrected for choosing the "
-        "method by them; "
-        "cross-validated, in other folds than those of `iclda compare`)",
+        "(90 % interval from 30 labeled rows)",
+        "The error was measured by cross-validation, with other folds than `iclda "
+        "compare` uses. If you chose the method by the same labels, the error is too "
+        "low",
         "Shrinkage  ",
         "Columns that matter most",
         "discriminant 1, from ",
@@ -203,23 +204,27 @@ def test_a_model_with_a_column_type_of_another_version_is_an_error_in_a_line(mod
 def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_path):
     data = write(tmp_path)
     out = tmp_path / "m.skops"
-    code, said, _ = call("fit", data, "--target", "species", "--out", out)
+    command = ("fit", data, "--target", "species", "--out", out)
+    short = call(*command)[1].splitlines()
+    assert re.fullmatch(
+        r"Expect .* wrong.* \(90 % interval from 30 labeled rows\)\. Always predicting "
+        r"'iris' is wrong 67 % of the time\b.*\.",
+        short[1],
+    )
+    assert short[2:] == [f"Wrote {out}. Next: iclda predict {out} DATA"]
+    code, said, _ = call(*command, "--verbose")
     assert code == 0
+    assert said.splitlines()[:2] == short[:2]
+    assert said.splitlines()[-1:] == short[2:]
     assert re.search(
-        r"^Chose the ensemble .*, the default on tables\. `iclda compare` would tell "
+        r"^Chose the ensemble .*, the default on tables\.\n`iclda compare` would tell "
         r"whether another method is clearly better\.$",
         said,
         re.MULTILINE,
     )
     assert "Rows were taken for a table (if they are features of a network: --m" in said
     assert re.search(
-        r"^Its members, and how much each decides: .* %, .* %\.$", said, re.MULTILINE
-    )
-    assert re.search(
-        r"^Expect .* wrong.* \(90 % interval from 30 labeled rows, "
-        r"cross-validated, .*\); calling .*\.$",
-        said,
-        re.MULTILINE,
+        r"^Its members and their weights: .* %, .* %\.$", said, re.MULTILINE
     )
     about = json.loads(call("show", out, "--json")[1])["about"]
     assert about["error"]["low"] <= about["error"]["error"] <= about["error"]["high"]
@@ -233,8 +238,8 @@ def test_fit_says_when_labels_are_too_few_for_an_estimate_or_no_random_sample(tm
     code, said, _ = call("fit", data, "--target", "species", *out)
     assert code == 0
     assert (
-        "that takes 8 labeled rows of classes with at least two each, and there are 6."
-        in said
+        "measuring it takes 8 labeled rows of classes with at least two each, and "
+        "there are 6." in said
     )
     said = call("fit", data, "--target", "species", "--proportions", "free", *out)[1]
     assert (
@@ -308,6 +313,7 @@ def test_proportions_are_used(tmp_path, given, kept):
         "em",
         "--out",
         out,
+        "--verbose",
         *options,
     )
     code, said, _ = call(*command)
@@ -362,10 +368,10 @@ def test_new_categories_and_rows_from_another_world_are_counted(model, tmp_path)
     data = write(tmp_path, frame)
     code, said, error = call("predict", model, data, "--out", tmp_path / "p.csv")
     assert (code, error) == (0, "")
-    assert "did not see, or too rarely to learn from: 'color' 90." in said
+    assert "is new, or was too rare to learn from: 'color' 90." in said
     assert (
-        "Warning: Cells more than 10 standard deviations from the mean of the training"
-        in said
+        "Warning: Some cells lie more than 10 standard deviations from the mean of the "
+        "training" in said
     )
     assert ": 'q' 3. Check units" in said
     assert np.isfinite(pd.read_csv(tmp_path / "p.csv").iloc[:, 1:]).all(axis=None)
@@ -392,10 +398,12 @@ def test_methods_of_scikit_learn_are_fitted_shown_judged_and_predict(method, tmp
     assert code == 0
     assert said.startswith("Scikit-learn's ")
     assert "of new rows wrong" in said
-    assert "not corrected for choosing the method by them" in said
-    assert "share in the model" not in said
-    assert call("show", out)[1].splitlines()[2:5] == said.splitlines()[:3]
-    assert "\nError: " in call("evaluate", out, data)[1]
+    shown = call("show", out)[1]
+    assert "it is not corrected for that." in shown
+    assert "share in the model" not in shown
+    assert shown.splitlines()[2:4] == said.splitlines()[:2]
+    known = write(tmp_path, flowers(n_labeled=90), "known.csv")
+    assert "\nError: " in call("evaluate", out, known)[1]
     predicted = tmp_path / "p.csv"
     assert call("predict", out, data, "--out", predicted, "--quiet")[0] == 0
     shares = pd.read_csv(predicted).filter(like="probability_").sum(axis=1)
@@ -444,14 +452,15 @@ def test_fit_takes_what_compare_recommended_for_the_same_rows(tmp_path, monkeypa
         said,
         re.MULTILINE,
     )
-    assert "measured by `iclda compare`" in said
+    assert "`iclda compare` measured the error." in call("show", "model.skops")[1]
     # What is given wins.
     said = call("fit", data, "--target", "species", "--method", "moment")[1]
     assert "iclda compare` found" not in said
     write(tmp_path, flowers(n_labeled=33))
     said = call("fit", data, "--target", "species")[1]
-    assert "The comparison in flowers-comparison was not used, because it is of" in said
-    assert "the default on tables" in said
+    note = "Note: The comparison in flowers-comparison was not used, because it is of"
+    assert note in said
+    assert said.startswith("The ensemble of averages ")
 
 
 def test_an_ensemble_predicts_and_is_evaluated_like_any_model(tmp_path):
@@ -465,8 +474,92 @@ def test_an_ensemble_predicts_and_is_evaluated_like_any_model(tmp_path):
     frame.loc[3, "q"] = 1e6
     far = write(tmp_path, frame, "far.csv")
     said = call("predict", out, far, "--out", tmp_path / "p.csv")[1]
-    assert "Cells more than 10 standard deviations from the mean" in said
+    assert "Some cells lie more than 10 standard deviations from the mean" in said
     assert "'q' 1." in said
     page = tmp_path / "e.html"
-    assert call("evaluate", out, data, "--out", page)[0] == 0
+    known = write(tmp_path, flowers(n_labeled=90), "known.csv")
+    assert call("evaluate", out, known, "--out", page)[0] == 0
     assert page.stat().st_size
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_only_a_file_of_its_own_is_replaced(model, tmp_path, command):
+    data = tmp_path / "flowers.csv"
+    out = tmp_path / ("m.skops" if command == "fit" else "p.csv")
+    arguments = {
+        "fit": ("fit", data, "--target", "species", "--method", "supervised"),
+        "predict": ("predict", model, data, "--id", "q"),
+    }[command]
+    out.write_text("class,remark\niris,mine\n")
+    code, _, error = call(*arguments, "--out", out)
+    assert code == 2
+    assert error == (
+        f"Error: {out} exists, and `iclda {command}` did not write it: name another "
+        "file with --out, or replace it with --force.\n"
+    )
+    assert out.read_text() == "class,remark\niris,mine\n"
+    assert call(*arguments, "--out", out, "--force")[0] == 0
+    # Now it is one that the command wrote.
+    assert call(*arguments, "--out", out)[0] == 0
+
+
+def test_predictions_in_parquet_are_replaced_and_other_tables_are_not(model, tmp_path):
+    data = tmp_path / "flowers.csv"
+    out = write(tmp_path, flowers(), "p.parquet")
+    command = ("predict", model, data, "--out", out)
+    assert "--force" in call(*command)[2]
+    assert call(*command, "--force")[0] == 0
+    assert call(*command)[0] == 0
+
+
+def test_predict_proposes_an_evaluation_of_other_files_than_that_of_the_fit(
+    model, tmp_path
+):
+    out = ("--out", tmp_path / "p.csv")
+    own = tmp_path / "flowers.csv"
+    said = call("predict", model, own, *out)[1]
+    assert said.splitlines()[-1] == (
+        f"{own} trained this model. For the error to expect on new rows: iclda show "
+        f"{model}"
+    )
+    other = write(tmp_path, flowers(n_labeled=90), "other.csv")
+    said = call("predict", model, other, *out)[1]
+    assert said.splitlines()[-1] == (
+        f"To compare the predictions with 'species': iclda evaluate {model} {other}"
+    )
+    unknown = write(tmp_path, flowers().drop(columns="species"), "unknown.csv")
+    assert "evaluate" not in call("predict", model, unknown, *out)[1]
+
+
+def test_a_fit_with_many_remarks_fits_on_a_screen_and_keeps_them_all(tmp_path):
+    frame = flowers().assign(**{f"key{k}_id": np.arange(90) * 7 for k in range(12)})
+    data = write(tmp_path, frame)
+    out = tmp_path / "m.skops"
+    command = ("fit", data, "--target", "species", "--method", "em", "--out", out)
+    said = call(*command)[1]
+    lines = [line for text in said.splitlines() for line in wrap(text, 80) or [""]]
+    assert len(lines) <= 25
+    assert re.fullmatch(r"[0-9]+ more remarks: `iclda show` prints them\.", lines[-1])
+    assert call(*command, "--verbose")[1].count("Note: ") == 12
+
+
+def test_labels_that_look_wrong_are_listed_by_their_rows(tmp_path):
+    frame = flowers(n=180, n_labeled=90)
+    frame[["p", "q"]] += 3 * np.eye(3, 2)[np.arange(180) % 3]
+    frame.loc[7, ["p", "q"]] = [0.0, 7.0]
+    frame.loc[7, "species"] = "iris"
+    data = write(tmp_path, frame)
+    out = tmp_path / "m.skops"
+    said = call("fit", data, "--target", "species", "--out", out)[1]
+    assert "\nThese labels look wrong. Check them:\n  row  label  predicted" in said
+    # The names of the columns are row 1.
+    assert re.search(r"^ +9  iris   lily       +\d", said, re.MULTILINE)
+    suspects = json.loads(call("show", out, "--json")[1])["about"]["suspects"]
+    assert [9, "iris", "lily"] in [list(each.values())[:3] for each in suspects]
+
+    # A column of both files that identifies the rows gives their names.
+    labels = frame.assign(key=[f"k{row}" for row in range(180)])
+    features = write(tmp_path, labels.drop(columns="species"), "features.csv")
+    named = write(tmp_path, labels[["key", "species"]], "labels.csv")
+    said = call("fit", features, "--labels", named, "--id", "key", "--out", out)[1]
+    assert re.search(r"^ +k7  iris   lily       +\d", said, re.MULTILINE)

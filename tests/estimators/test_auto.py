@@ -95,7 +95,7 @@ def test_labels_of_chosen_rows_compare_no_methods_and_estimate_no_error(wine):
     assert fitted.method_ == "average"
     assert fitted.error_ is None
     assert fitted.losses_ == {}
-    assert "labels of rows that were chosen compare no methods" in fitted.reason_
+    assert "so methods were not compared, and this is the default" in fitted.reason_
     assert "labeled shares" not in fitted.estimator_.member_weights_
     named = AutoLDA(proportions="free", methods=["moment"]).fit(X, masked(y, 30))
     assert named.method_ == "moment"
@@ -318,7 +318,7 @@ def test_labels_that_no_column_knows_are_a_warning_with_the_base_rate():
     # Both values of the column occur in both classes.
     X = np.tile([[-1.0], [1.0]], (20, 1))
     y = np.where(np.arange(40) < 24, np.repeat([0, 0, 1, 1], 10), -1)
-    match = r"every row 0 gets 17 % wrong"
+    match = r"always predicting 0 is wrong 17 % of the time"
     with pytest.warns(NothingLearnedWarning, match=match) as caught:
         fitted = AutoLDA(methods=["supervised"]).fit(X, y)
     messages = [each.message for each in caught]

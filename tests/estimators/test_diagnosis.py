@@ -116,7 +116,7 @@ def test_without_unlabeled_rows_nothing_changes(sample):
     assert bounds.n_unlabeled == 0
     assert bounds.disagreement == 0
     assert bounds.worst == pytest.approx(0, abs=1e-12)
-    assert bounds.sentence.startswith("There are no unlabeled rows")
+    assert bounds.sentence.startswith("No rows are unlabeled")
 
 
 def test_other_classes_than_those_of_the_fit_are_refused(sample):
@@ -136,17 +136,17 @@ def test_too_few_labels_for_a_supervised_fit_are_an_error_that_names_shrinkage()
 SAID = {
     "-0.25 to +1.5": (
         GainBounds(-0.25, 1.5, 0.75, 0.125, 990),
-        "Which of both has the higher likelihood depends on the true classes.",
+        "Which of the two has the higher likelihood depends on the labeling.",
     ),
     "0 to +1.5": (
         GainBounds(0.0, 1.5, 0.75, 0.125, 990),
-        "its likelihood is higher than that of supervised LDA, which may come with "
-        "more mistakes nevertheless",
+        "Its likelihood is higher for every possible labeling. That does not "
+        "guarantee fewer mistakes.",
     ),
     "-2 to -0.5": (
         GainBounds(-2.0, -0.5, -0.75, 0.125, 990),
-        "its likelihood is lower than that of supervised LDA, which may come with "
-        "fewer mistakes nevertheless",
+        "Its likelihood is lower for every possible labeling. That does not "
+        "guarantee more mistakes.",
     ),
 }
 
@@ -154,7 +154,10 @@ SAID = {
 @pytest.mark.parametrize("numbers", SAID)
 def test_the_sentence_begins_with_mistakes_and_says_what_is_certain(numbers):
     bounds, words = SAID[numbers]
-    beginning = "Of the 990 unlabeled rows, this fit may get up to 12.5 % more wrong"
+    beginning = (
+        "It disagrees with supervised LDA on 12.5 % of the unlabeled rows, so their "
+        "errors differ by at most that. "
+    )
     assert bounds.sentence.startswith(beginning)
     assert words in bounds.sentence
     assert str(bounds) == bounds.sentence
@@ -162,12 +165,12 @@ def test_the_sentence_begins_with_mistakes_and_says_what_is_certain(numbers):
 
 def test_where_both_classify_alike_the_sentence_says_that():
     alike = GainBounds(-1, 1, 0, 0, 1)
-    assert "supervised LDA classify the 1 unlabeled row alike. Which" in alike.sentence
-    assert GainBounds(1, 2, 1, 0, 9).sentence.endswith(
-        "likelihood is higher than that of supervised LDA."
-    )
+    agrees = "It agrees with supervised LDA on all unlabeled rows. "
+    assert alike.sentence.startswith(f"{agrees}Which")
+    higher = GainBounds(1, 2, 1, 0, 9).sentence
+    assert higher == f"{agrees}Its likelihood is higher for every possible labeling."
     same = GainBounds(0, 0, 0, 0, 9).sentence
-    assert same.endswith("rows alike. Both have the same likelihood.")
+    assert same == f"{agrees}Both have the same likelihood."
 
 
 def test_safety_in_words_is_left_out_where_nothing_can_be_said(sample):

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from tests.helpers.table_files import call, write_model
+from tests.helpers.table_files import call, flowers, write, write_model
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
@@ -30,7 +30,7 @@ FILES = {
     ),
     "predict": ("p.csv", ["predict", "model.skops", "flowers.csv"]),
     "predict to Parquet": ("p.parquet", ["predict", "model.skops", "many.csv"]),
-    "evaluate": ("e.html", ["evaluate", "model.skops", "flowers.csv"]),
+    "evaluate": ("e.html", ["evaluate", "model.skops", "known.csv"]),
 }
 OF_PAPER = "--datasets Haberman --methods LDA --jobs 1 --repeats 2"
 OF_TABLE = "flowers.csv --target species --methods em --repeats 2 --folds 2 --jobs 1"
@@ -71,11 +71,12 @@ def small_files(n_bytes):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Two tables and a model."""
+    """Three tables and a model."""
     folder = tmp_path_factory.mktemp("made")
     write_model(folder, "moment")
     head, _, rows = (folder / "flowers.csv").read_text().partition("\n")
     (folder / "many.csv").write_text(f"{head}\n{rows * 10}")
+    write(folder, flowers(n_labeled=90), "known.csv")
     return folder
 
 
@@ -99,7 +100,7 @@ def refused_for_lack_of_room(path, error):
 def test_43_a_file_that_may_not_grow_is_not_written_at_all(here, command):
     name, options = FILES[command]
     path = here / "out" / name
-    options = [*options, "--out", f"out/{name}", "--quiet"]
+    options = [*options, "--out", f"out/{name}", "--force", "--quiet"]
     assert call(*options)[0] == 0
     n_bytes = path.stat().st_size
     path.write_bytes(EARLIER)

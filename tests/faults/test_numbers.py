@@ -159,7 +159,10 @@ def with_column(values):
 
 
 NOT_NUMBERS = {
-    "text": (with_column("red"), "column 'b' holds text, for example 'red'.*encode it"),
+    "text": (
+        with_column("red"),
+        "column 'b' holds text, for example 'red'.*TableClassifier",
+    ),
     "category": (
         with_column(pd.Categorical(["red"] * 40)),
         "column 'b' holds text.*'red'",
@@ -183,7 +186,7 @@ NOT_NUMBERS = {
     ),
     "list": (
         [[1.0, 2.0, "red"]] * 40,
-        "column 2 holds text, for example 'red'.*encode it",
+        "column 2 holds text, for example 'red'.*TableClassifier",
     ),
     "dates": (
         np.full((40, 3), np.datetime64("2020-01-31")),

@@ -24,8 +24,8 @@ N_MOMENTS = {signal.SIGINT: 32, signal.SIGTERM: 16}
 MIN_STOPPED = {signal.SIGINT: 17, signal.SIGTERM: 5}
 EARLIER = b"what was there"
 COMMANDS = {
-    "fit": "flowers.csv --target species --method iclda --out m.skops",
-    "predict": "model.skops flowers.csv --out p.csv",
+    "fit": "flowers.csv --target species --method iclda --out m.skops --force",
+    "predict": "model.skops flowers.csv --out p.csv --force",
     "compare": "flowers.csv --target species --methods em --repeats 2 --folds 3 "
     "--jobs 2 --out out",
     "reproduce": "--datasets Haberman --methods LDA,ICLDA --repeats 2 "

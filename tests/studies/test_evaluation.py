@@ -1,11 +1,16 @@
 """Models judged by the rows of files, as a user calls it."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import brier_score_loss
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    brier_score_loss,
+    roc_auc_score,
+)
 
 from iclda import load_model
 from iclda.studies.evaluation import Evaluation, base_rate_sentence
@@ -21,8 +26,8 @@ def model(tmp_path_factory):
 
 
 def known(n=300):
-    """Rows with all their classes."""
-    frame = flowers(n=n)
+    """Rows with all their classes, other ones than those of the fit."""
+    frame = flowers(n=90 + n)[90:].reset_index(drop=True)
     return frame.assign(species=SPECIES[np.arange(n) % 3])
 
 
@@ -59,7 +64,7 @@ def test_the_terminal_shows_error_base_rate_classes_and_matrix(model, tmp_path):
     for words in (
         "300 of 300 rows of",
         "with 90 % confidence.",
-        "Base rate: calling every row 'iris' would get 66.7 % wrong; "
+        "Always predicting 'iris' is wrong 66.7 % of the time; "
         "the model is clearly better.",
         "Brier score: 0.",
         "Calibration: on average ",
@@ -67,7 +72,10 @@ def test_the_terminal_shows_error_base_rate_classes_and_matrix(model, tmp_path):
         "true \\ predicted  iris  lily  rose",
     ):
         assert words in said
-    assert "Balanced" not in said
+    assert "Warning" not in said
+    assert "Left out" not in said
+    # It is for two classes.
+    assert "ROC" not in said
 
 
 def test_rare_classes_have_a_balanced_error_and_a_single_one_shows_nothing(
@@ -81,9 +89,10 @@ def test_rare_classes_have_a_balanced_error_and_a_single_one_shows_nothing(
     single = frame.assign(species="iris", p=0.0, q=9.0)
     said = call("evaluate", model, write(tmp_path, single, "n.csv"))[1]
     assert (
-        "would get 0.0 % wrong; "
+        "is wrong 0.0 % of the time: "
         "rows of one class cannot show what the model has learned." in said
     )
+    assert "Balanced" not in said
 
 
 @pytest.mark.parametrize(
@@ -104,10 +113,120 @@ def test_an_error_that_is_not_below_the_base_rate_is_said_to_be_no_better(counts
     assert base_rate_sentence(found).endswith(end)
 
 
-def test_the_file_of_the_fit_is_recognized(model):
-    said = call("evaluate", model, model.with_name("flowers.csv"))[1]
-    assert "Warning: The model was fitted to this very file" in said
-    assert "30 of 90 rows" in said
+def test_the_rows_that_trained_the_model_are_left_out(model, tmp_path):
+    # The table of the fit in another order, now with all classes.
+    frame = flowers(n_labeled=90)[::-1]
+    found = json.loads(
+        call("evaluate", model, write(tmp_path, frame, "n.csv"), "--json")[1]
+    )
+    others = flowers(n_labeled=90)[30:]
+    predicted = load_model(model).predict(others.drop(columns="species"))
+    assert (found["n_rows"], found["n_training_rows_left_out"]) == (60, 30)
+    assert found["n_wrong"] == (predicted != others["species"]).sum()
+    assert found["is_training_data"] is False
+    said = call("evaluate", model, tmp_path / "n.csv")[1]
+    assert "on the 60 of 90 rows of" in said
+    assert "Left out: 30 rows that trained the model." in said
+
+
+def test_labels_of_the_fit_show_no_error(model):
+    code, said, error = call("evaluate", model, model.with_name("flowers.csv"))
+    assert (code, said) == (2, "")
+    assert f"all 30 rows with a class trained {model}, so they cannot show" in error
+    assert f"`iclda show {model}` states the error to expect." in error
+
+
+@pytest.fixture(scope="module")
+def coarse(tmp_path_factory):
+    """A model of a table of few distinct rows, and the table with all classes."""
+    folder = tmp_path_factory.mktemp("coarse")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"a": rng.integers(4, size=120), "b": rng.choice(["x", "y"], 120)}
+    )
+    frame["kind"] = np.where(frame["a"] + rng.normal(size=120) > 1.5, "yes", "no")
+    masked = frame.assign(kind=frame["kind"].where(frame.index < 40))
+    data = write(folder, masked, "masked.csv")
+    out = folder / "m.skops"
+    command = ("fit", data, "--target", "kind", "--method", "em", "--out", out)
+    assert call(*command)[0] == 0
+    return out, data, frame
+
+
+def test_where_rows_cannot_be_told_apart_a_warning_comes_before_the_numbers(
+    coarse, tmp_path
+):
+    model, masked, frame = coarse
+    data = write(tmp_path, frame, "all.csv")
+    said = call("evaluate", model, data)[1]
+    assert "on the 120 of 120 rows" in said
+    warning = said.index("Warning: This file has a row like each row that trained")
+    assert warning < said.index("Error: ")
+    assert json.loads(call("evaluate", model, data, "--json")[1])["is_training_data"]
+    # The file of the fit is known by its content.
+    assert "all 40 rows with a class trained" in call("evaluate", model, masked)[2]
+    # Fewer kinds of rows than the fit had: they are others.
+    few = write(tmp_path, frame[frame["a"] < 2], "few.csv")
+    assert "Warning" not in call("evaluate", model, few)[1]
+
+
+def test_two_classes_have_an_area_under_the_curve_and_a_balanced_error(
+    coarse, tmp_path
+):
+    model, _, frame = coarse
+    rare = frame[(frame["kind"] == "no") | (frame.index % 5 == 0)]
+    data = write(tmp_path, rare, "rare.csv")
+    found = json.loads(call("evaluate", model, data, "--json")[1])
+    fitted = load_model(model)
+    scores = fitted.predict_proba(rare[["a", "b"]])[:, 1]
+    assert found["roc_auc"] == pytest.approx(roc_auc_score(rare["kind"], scores))
+    predicted = fitted.predict(rare[["a", "b"]])
+    balanced = 1 - balanced_accuracy_score(rare["kind"], predicted)
+    assert found["balanced_error"] == pytest.approx(balanced)
+    said = call("evaluate", model, data)[1]
+    assert f"Area under the ROC curve: {found['roc_auc']:.3f} (" in said
+    assert "Balanced error: " in said
+
+
+def test_labels_that_the_model_contradicts_are_listed_by_their_rows(model, tmp_path):
+    # Every species is far from the others.
+    frame = known()
+    frame[["p", "q"]] += 3 * np.eye(3, 2)[np.arange(300) % 3]
+    frame.loc[[7, 40], ["p", "q"]] = [0.0, 7.0]
+    frame.loc[[7, 40], "species"] = ["iris", "rose"]
+    data = write(tmp_path, frame, "n.csv")
+    suspects = json.loads(call("evaluate", model, data, "--json")[1])[
+        "suspicious_labels"
+    ]
+    # The names of the columns are row 1.
+    found = {(each["row"], each["label"], each["predicted"]) for each in suspects}
+    assert {(9, "iris", "lily"), (42, "rose", "lily")} <= found
+    said = call("evaluate", model, data)[1]
+    assert "These labels look wrong. Check them:\n  row  label  predicted" in said
+    assert re.search(r"^ +9  iris   lily       +> 99.9 %", said, re.MULTILINE)
+
+    named = frame.assign(key=[f"k{row}" for row in range(300)])
+    features = write(tmp_path, named.drop(columns="species"), "features.csv")
+    labels = write(tmp_path, named[["key", "species"]], "labels.csv")
+    said = call("evaluate", model, features, "--labels", labels, "--id", "key")[1]
+    assert re.search(r"^ +k7  iris   lily       +> 99.9 %", said, re.MULTILINE)
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_only_a_page_of_its_own_is_replaced(model, tmp_path, is_own):
+    data = write(tmp_path, known(), "n.csv")
+    page = tmp_path / "page.html"
+    if is_own:
+        assert call("evaluate", model, data, "--out", page)[0] == 0
+    else:
+        page.write_text("<html>")
+    before = page.read_text()
+    code, _, error = call("evaluate", model, data, "--out", page)
+    assert code == (0 if is_own else 2)
+    assert is_own or f"{page} exists, and `iclda evaluate` did not write it" in error
+    assert page.read_text() == before
+    assert call("evaluate", model, data, "--out", page, "--force")[0] == 0
+    assert page.read_text() != "<html>"
 
 
 def test_classes_that_the_model_does_not_know_count_as_wrong_and_marks_as_unknown(

@@ -76,7 +76,8 @@ _MIN_TRIAL_ROWS = 100
 
 # The reason for a choice without a comparison.
 _UNCOMPARED = (
-    ": labels of rows that were chosen compare no methods, and it is the default"
+    ": labels of chosen rows are not a random sample, so methods were not compared, "
+    "and this is the default"
 )
 
 
@@ -232,7 +233,7 @@ def choose_method(
     methods = _worth_comparing(methods, trial, inputs)
     if n_tested < MIN_TESTED_ROWS:
         rows = plural(inputs.n_labeled, "labeled row")
-        why = f": {rows} are too few to compare methods on, and it is the default"
+        why = f": {rows} are too few to compare methods, so this is the default"
         return Choice(methods[0], why, n_tested)
 
     # Fit every method without the labels of each fold.
@@ -323,10 +324,10 @@ def _why_chosen(n_methods: int, n_tested: int, is_best: bool) -> str:
     if n_methods == 1:
         return ""
     if is_best:
-        return f": it did best of {n_methods} methods on {n_tested:,} labeled rows"
+        return f": it was the best of {n_methods} methods on {n_tested:,} labeled rows"
     return (
         f": {n_tested:,} labels cannot tell the best of {n_methods} methods apart, and "
-        "of these it comes first"
+        "this is the safest of them"
     )
 
 

@@ -30,7 +30,6 @@ from .._messages import (
     NoUnlabeledRowsWarning,
     Text,
     percent_text,
-    plural,
     say,
     warn,
 )
@@ -104,8 +103,8 @@ def warn_if_nothing_learned(
         finding = "Nothing was learned from these columns"
         advice = "Look for columns that say more"
     message = (
-        f"{finding}: calling every row {base.majority!r} gets "
-        f"{percent_text(base.error)} wrong, and this fit looks no better than that. "
+        f"{finding}: always predicting {base.majority!r} is wrong "
+        f"{percent_text(base.error)} of the time, and this fit looks no better. "
         f"{advice}."
     )
     warn(NothingLearnedWarning(message, majority=base.majority, base_rate=base.error))
@@ -124,12 +123,12 @@ def check_span(
     if rank < n_others:
         begin = "; the other" if len(constant) else "the"
         others = (
-            f"{begin} {n_others} columns are worth {rank} only (some can be computed "
-            "from others, or rows are too few)"
+            f"{begin} {n_others} columns have no more than {rank} (some can be "
+            "computed from others, or rows are too few)"
         )
     message = say(
-        "Rows span {rank} of {n_features} dimensions: {constant}{others}. The fit is "
-        "made in those dimensions and ignores the rest.",
+        "Rows span {rank} of {n_features} dimensions: {constant}{others}. The fit uses "
+        "those dimensions and ignores the rest.",
         rank=rank,
         n_features=n_features,
         constant=_constant_columns(constant, feature_names),
@@ -179,8 +178,7 @@ def check_labeled_span(
     message = say(
         "The {n} labeled rows are too few, or too alike within their classes, for "
         "these columns (they span {rank} of {needed} dimensions): {name} separates "
-        "them perfectly, whatever they are, and its probabilities will be 0 or 1. "
-        "{way_out}.",
+        "any such rows perfectly, so its probabilities will be 0 or 1. {way_out}.",
         n=n_labeled,
         rank=span.within,
         needed=span.total,
@@ -324,7 +322,7 @@ def unbounded_warning(
         way_out = Text("use more rows")
     elif problem.is_unbounded and not model.is_floored:
         reason = say(
-            "{n} rows are too few for {rank} columns, so that every labeling separates "
+            "{n} rows are too few for {rank} columns, because any labeling separates "
             "them",
             n=problem.labeled.n_rows + problem.unlabeled.n_rows,
             rank=problem.whitening.rank,
@@ -387,17 +385,16 @@ class GainBounds(Gains):
     def sentence(self) -> str:
         """The bounds for a reader who knows neither the method nor the formulas."""
         if not self.n_unlabeled:
-            return "There are no unlabeled rows, so that the fit is the supervised one."
-        rows = plural(self.n_unlabeled, "unlabeled row")
+            return "No rows are unlabeled, so the fit is the supervised one."
         if self.disagreement <= _NO_CHANGE:
-            mistakes = f"This fit and supervised LDA classify the {rows} alike"
+            mistakes = "It agrees with supervised LDA on all unlabeled rows."
         else:
-            share = f"{100 * self.disagreement:.1f}"
+            share = f"{100 * self.disagreement:.1f} %"
             mistakes = (
-                f"Of the {rows}, this fit may get up to {share} % more wrong than "
-                f"supervised LDA, or up to {share} % fewer: that many get another class"
+                f"It disagrees with supervised LDA on {share} of the unlabeled rows, "
+                "so their errors differ by at most that."
             )
-        return f"{mistakes}. {self._likelihood}"
+        return f"{mistakes} {self._likelihood}"
 
     @property
     def _likelihood(self) -> str:
@@ -406,18 +403,13 @@ class GainBounds(Gains):
             return "Both have the same likelihood."
         is_never_higher = self.best <= _NO_CHANGE
         if not (self.is_safe or is_never_higher):
-            return (
-                "Which of both has the higher likelihood depends on the true classes."
-            )
+            return "Which of the two has the higher likelihood depends on the labeling."
         comparison = "higher" if self.is_safe else "lower"
-        mistakes = ""
-        if self.disagreement > _NO_CHANGE:
-            number = "more" if self.is_safe else "fewer"
-            mistakes = f", which may come with {number} mistakes nevertheless"
-        return (
-            f"Whatever their true classes are, its likelihood is {comparison} than "
-            f"that of supervised LDA{mistakes}."
-        )
+        sentence = f"Its likelihood is {comparison} for every possible labeling."
+        if self.disagreement <= _NO_CHANGE:
+            return sentence
+        number = "fewer" if self.is_safe else "more"
+        return f"{sentence} That does not guarantee {number} mistakes."
 
     def __str__(self) -> str:
         return self.sentence

@@ -317,8 +317,8 @@ def _refuse_column(values: AnyArray, holds: str) -> None:
         if isinstance(value, (str, bytes)):
             raise ValueError(
                 f"{holds} text, for example {value!r}, which could not be converted to "
-                "numbers: encode it (sklearn.preprocessing.OneHotEncoder), or drop the "
-                "column."
+                "numbers: fit iclda.tabular.TableClassifier, which encodes text, or "
+                "drop the column."
             )
         raise TypeError(
             f"{holds} {value!r}, and every argument must be a string or a real number: "

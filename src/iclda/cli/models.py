@@ -39,28 +39,29 @@ _MethodName = Annotated[
     Option(
         metavar="NAME",
         autocompletion=lambda: _METHOD_NAMES,
-        help=f"{', '.join(_METHOD_NAMES)}; auto takes what `iclda compare` recommended "
-        "for these rows, or else the default.",
+        help=f"{', '.join(_METHOD_NAMES)}; auto is the method that `iclda compare` "
+        "recommended for these rows, or the default.",
     ),
 ]
 _ModelOut = Annotated[Path, Option(metavar="FILE", help="Model file to write.")]
 _Shrinkage = Annotated[
-    str, Option(metavar="NUMBER", help="From 0, none, to below 1; or auto.")
+    str, Option(metavar="NUMBER", help="A number from 0 (none) to below 1, or auto.")
 ]
 _Prior = Annotated[
     list[str] | None,
     Option(
         metavar="CLASS=SHARE",
-        help="Prior of a class, an option for each. Default: learned.",
+        help="Prior of a class; repeat the option for every class. Default: learned.",
     ),
 ]
 _Proportions = Annotated[
     list[str] | None,
     Option(
         metavar="CLASS=SHARE",
-        help="Share of the unlabeled rows in a class, an option for each: 0.3, or "
-        "0.2:0.4 for a range. Or one word: labeled (as among the labeled rows), equal, "
-        "auto (learned), or free (if labels are not a random sample).",
+        help="Share of a class among the unlabeled rows, such as 0.3, or 0.2:0.4 for a "
+        "range; repeat the option for every class. Or one word: labeled (as among the "
+        "labeled rows), equal, auto (learned), or free (if labels are not a random "
+        "sample).",
     ),
 ]
 _TableOut = Annotated[
@@ -78,7 +79,11 @@ _KnownTarget = Annotated[
     ),
 ]
 _PageOut = Annotated[
-    Path | None, Option(metavar="FILE", help="An .html file to write as well.")
+    Path | None, Option(metavar="FILE", help="Also write the results to an .html page.")
+]
+_Verbose = Annotated[
+    bool,
+    Option("--verbose", help="Print everything about the fit, as `iclda show` does."),
 ]
 
 
@@ -98,16 +103,23 @@ def fit(
     prior: _Prior = None,
     proportions: _Proportions = None,
     seed: options.Seed = 0,
+    force: options.Force = False,
+    verbose: _Verbose = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Fit a classifier to a table and save it to a file."""
     from .. import rows
     from .._error_estimate import NOTHING_LEARNED
-    from ..model_files import check_can_save, model_details, save_model
+    from ..model_files import (
+        check_can_save,
+        is_model_file,
+        model_details,
+        save_model,
+    )
     from ..studies.compare.stored import advice_of, default_folder
     from ..tabular.fit import fit_table
     from ..tabular.read_options import ReadOptions
-    from ..tabular.summaries import fit_summary
+    from ..tabular.summaries import fit_summary, short_fit_summary
     from ..tabular.table import read_file
 
     # Everything that was typed is checked before anything is read.
@@ -120,6 +132,7 @@ def fit(
     if out.suffix != ".skops":
         raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
     check_can_save(out)
+    options.check_replaceable(out, is_model_file, "fit", force=force)
 
     reading = ReadOptions(
         target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
@@ -151,8 +164,10 @@ def fit(
     last_line = f"Wrote {out}."
     if is_converged and report.learned != NOTHING_LEARNED:
         last_line += f" Next: iclda predict {shlex.quote(str(out))} DATA"
-    if not quiet:
+    if verbose and not quiet:
         _print([*fit_summary(details), "", last_line])
+    elif not quiet:
+        _print(short_fit_summary(details, last_line))
     # The model is written even so, since it may be good enough.
     if not is_converged:
         raise typer.Exit(NOT_CONVERGED)
@@ -173,24 +188,45 @@ def predict(
     data: options.TableFile,
     out: _TableOut = Path("predictions.csv"),
     id: _Ids = None,
+    force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Predict class and probabilities of every row of a table."""
-    from ..tabular.predict import predict_file
+    """Predict the class and its probabilities for every row of a table."""
+    from ..tabular.predict import holds_predictions, predict_file
     from ..tabular.summaries import prediction_summary
 
+    if out.exists() and not out.samefile(data):
+        options.check_replaceable(out, holds_predictions, "predict", force=force)
     fitted, kinds, about = _load(model)
     with _show_rows("Predicting", quiet) as advance:
         counts = predict_file(fitted, kinds, data, out, ids=id or (), advance=advance)
     lines = prediction_summary(counts, str(out))
     target = about.get("target")
-    if target in counts.ignored:
-        command = shlex.join(["iclda", "evaluate", str(model), str(data)])
-        lines.append(
-            f"{target!r} is in the file. To compare the predictions with it: {command}"
-        )
     if not quiet:
+        if target in counts.ignored:
+            lines.append(_next_step(model, data, target, about, counts.n_rows))
         _print(lines)
+
+
+def _next_step(
+    model: Path, data: Path, target: str, about: dict[str, Any], n_rows: int
+) -> str:
+    """Say what shows the error of predictions for a file that has the target."""
+    from ..tabular.files import open_data
+    from ..tabular.fit import FitReport
+
+    report = FitReport.from_json(about)
+    sources = report.sources if report else ()
+    # A file is recognized by its content, whatever its name is. It is not read again
+    # if its length is another one.
+    digests = {source.sha256 for source in sources if source.n_rows == n_rows}
+    if digests and open_data(data).sha256() in digests:
+        command = shlex.join(["iclda", "show", str(model)])
+        return (
+            f"{data} trained this model. For the error to expect on new rows: {command}"
+        )
+    command = shlex.join(["iclda", "evaluate", str(model), str(data)])
+    return f"To compare the predictions with {target!r}: {command}"
 
 
 def evaluate(
@@ -201,11 +237,17 @@ def evaluate(
     id: options.Id = None,
     unlabeled: options.Unlabeled = None,
     out: _PageOut = None,
+    force: options.Force = False,
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
     """Evaluate a model on rows whose class is known."""
-    from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
+    from ..studies.evaluation import (
+        evaluate_file,
+        evaluation_lines,
+        evaluation_page,
+        is_evaluation_page,
+    )
     from ..studies.page import check_can_report
     from ..tabular.read_options import ReadOptions
 
@@ -215,6 +257,7 @@ def evaluate(
         check_writable(out)
         if out.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"--out must name an .html file, got {str(out)!r}.")
+        options.check_replaceable(out, is_evaluation_page, "evaluate", force=force)
     fitted, kinds, about = _load(model)
     reading = ReadOptions(target, unlabeled, labels=labels, id=id)
     with _show_rows("Evaluating", quiet or json) as advance:
@@ -232,7 +275,7 @@ def evaluate(
 
 
 def show(model: _Model, json: options.Json = False) -> None:
-    """Show what a model file contains and how its fit went."""
+    """Show everything about a model and its fit."""
     from ..model_files import load_model, model_details
     from ..tabular.summaries import (
         importance_lines,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -80,11 +81,30 @@ DropUnusable = Annotated[
 # How fits are made.
 Jobs = Annotated[int, number_option(0, help="Number of processes; 0 uses all cores.")]
 Seed = Annotated[
-    int, number_option(0, 2**32 - 1, help="Seed of splits and random starts.")
+    int, number_option(0, 2**32 - 1, help="Random seed for splits and starts.")
+]
+# What is written.
+Force = Annotated[
+    bool, Option("--force", help="Replace a file that this command did not write.")
 ]
 # What is printed.
 Quiet = Annotated[bool, Option("--quiet", help="Print nothing but errors.")]
-Json = Annotated[bool, Option("--json", help="Print the results as JSON instead.")]
+Json = Annotated[bool, Option("--json", help="Print the results as JSON.")]
+
+
+def check_replaceable(
+    path: Path, is_own_file: Callable[[Path], bool], command: str, *, force: bool
+) -> None:
+    """Refuse to replace a file that a command did not write, unless ``force`` is set.
+
+    ``is_own_file`` tells whether a file is one that the command writes.
+    """
+    if force or not path.is_file() or is_own_file(path):
+        return
+    raise FileExistsError(
+        f"{path} exists, and `iclda {command}` did not write it: name another file "
+        "with --out, or replace it with --force."
+    )
 
 
 def split_names(text: str) -> list[str]:

@@ -8,12 +8,13 @@ HTML.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
 from .._core import AnyArray, Array
 from .._error_estimate import CLEAR, NOTHING_LEARNED
@@ -22,8 +23,9 @@ from .._statistics import ReliabilityCurve
 from ..tabular.cells import texts_of
 from ..tabular.class_names import may_mean_nothing, short_number
 from ..tabular.files import open_data
+from ..tabular.fit import FitReport
 from ..tabular.label_error import why_withheld
-from ..tabular.labels import LabelSource, find_labels
+from ..tabular.labels import LabelSource, find_labels, row_ids
 from ..tabular.predict import (
     PredictionCounts,
     ShareDone,
@@ -32,7 +34,9 @@ from ..tabular.predict import (
 )
 from ..tabular.read_options import ReadOptions
 from ..tabular.summaries import far_warning
+from ..tabular.suspects import Suspect, find_suspects, suspect_lines
 from ..tabular.table import Table
+from ..tabular.training_rows import TrainingRows
 from .measures import EDGES, Bins, Confusion, bins_of, brier_score, count_confusion
 from .page import (
     class_error_lines,
@@ -42,6 +46,12 @@ from .page import (
     percent,
     to_inline_svg,
 )
+
+# The comment by which a page is recognized.
+_PAGE_MARK = "<!-- Written by iclda evaluate. -->"
+# Probabilities are held for the search of suspicious labels up to this many entries,
+# rows times classes.
+_MAX_HELD_PROBABILITIES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,13 @@ class Evaluation:
         Numbers of rows of the classes that the model does not know. Their predictions
         are always wrong.
     is_training : bool
-        Whether the model learned from this file.
+        Whether rows that trained the model may be among those that are judged.
+    n_training : int
+        Number of rows that trained the model and are left out.
+    auc : float or None
+        Area under the ROC curve; None unless there are two classes with rows.
+    suspects : sequence of Suspect
+        Rows whose labels look wrong.
     n_chosen : int
         Number of labels that are left out because their rows were chosen for being
         informative.
@@ -75,6 +91,9 @@ class Evaluation:
     is_training: bool
     n_chosen: int = 0
     warning: str = ""
+    n_training: int = 0
+    auc: float | None = None
+    suspects: Sequence[Suspect] = ()
 
     @property
     def learned(self) -> str:
@@ -100,13 +119,16 @@ class Evaluation:
             "n_rows_in_file": self.n_rows,
             **self.confusion.to_json(),
             "learned": self.learned,
+            "roc_auc": self.auc,
             "brier": self.brier,
             "mean_confidence": self.confidence,
             "calibration_error": curve.calibration_error,
             "calibration": _bins_to_json(curve),
             "unknown_classes": dict(self.unknown),
             "n_chosen_labels_left_out": self.n_chosen,
+            "n_training_rows_left_out": self.n_training,
             "is_training_data": self.is_training,
+            "suspicious_labels": [asdict(each) for each in self.suspects],
         }
 
 
@@ -137,6 +159,9 @@ def evaluate_file(
 ) -> Evaluation:
     """Predict the rows of a file and compare with their classes, block by block.
 
+    Rows whose labels trained the model are left out, where they can be told from other
+    rows. ValueError if no row is left.
+
     The classes are in the target column of the file, or in another file,
     ``options.labels``. ``kinds`` are the kinds of the columns that the model takes,
     ``about`` is what its file says about its fit.
@@ -157,26 +182,41 @@ def evaluate_file(
 
     classes = [str(name) for name in model.classes_]
     sums = _Sums(classes, options.unlabeled)
+    training = TrainingRows.from_json(about.get("training_rows"))
+    # Digests of the training rows that the file seems to have, and how many rows it
+    # has for them.
+    found: set[int] = set()
+    n_training = 0
     # ``predicted_blocks`` counts the rows that it has predicted so far.
     counts = PredictionCounts()
     others = [target] if known is None else []
-    blocks = predicted_blocks(model, kinds, file, others, counts)
-    for rows, probabilities, share in blocks:
+    for block in predicted_blocks(model, kinds, file, others, counts):
+        first_row = counts.n_rows - block.rows.num_rows
         if known is None:
-            names = texts_of(rows[target].to_pylist(), empty=("",))
+            names = texts_of(block.rows[target].to_pylist(), empty=("",))
         else:
-            first_row = counts.n_rows - rows.num_rows
             names = known[first_row : counts.n_rows]
-        sums.add(names, probabilities)
-        advance(share, counts.n_rows)
+        digests = training.find(block.encoded)
+        found.update(digests[digests != 0].tolist())
+        if training.are_distinct:
+            is_training = digests != 0
+            n_training += sum(name is not None for name in names[is_training])
+            names = names.copy()
+            names[is_training] = None
+        sums.add(names, block.probabilities, first_row + file.first_row_number)
+        advance(block.share_done, counts.n_rows)
+    n_judged = int(sums.matrix.sum())
+    if _has_labels_of_fit(source, n_judged, about):
+        raise _only_training_rows(model_path, data, n_judged)
+    if not sums.n_known and n_training:
+        raise _only_training_rows(model_path, data, n_training)
     if not sums.n_known:
         raise ValueError(
             f"{options.labels or data}: no row has a class of the model in column "
-            f"{target!r} ({quoted_list(classes, 5)}), so that there is nothing "
-            "to compare with."
+            f"{target!r} ({quoted_list(classes, 5)}), so there is nothing to compare "
+            "with."
         )
-    # A file is recognized by its content, whatever its name is.
-    digests = {source.get("sha256") for source in about.get("sources", ())}
+    has_all_training_rows = 0 < len(training.digests) == len(found)
     return Evaluation(
         model=str(model_path),
         data=str(data),
@@ -186,9 +226,53 @@ def evaluate_file(
         brier=sums.brier / sums.n_known,
         bins=sums.bins,
         unknown=dict(sums.unknown),
-        is_training=file.sha256() in digests,
+        is_training=has_all_training_rows and not training.are_distinct,
         n_chosen=n_chosen,
         warning=far_warning(counts),
+        n_training=n_training,
+        auc=sums.auc,
+        suspects=_with_ids(sums.suspects, source),
+    )
+
+
+def _with_ids(suspects: Sequence[Suspect], source: LabelSource) -> list[Suspect]:
+    """Name rows by their ids, if a column identifies them."""
+    if source.id is None or not suspects:
+        return list(suspects)
+    ids = row_ids(source.data, source.id)
+    first_row_number = source.data.first_row_number
+    return [
+        replace(each, row=str(ids[int(each.row) - first_row_number]))
+        for each in suspects
+    ]
+
+
+def _has_labels_of_fit(
+    source: LabelSource, n_labels: int, about: Mapping[str, Any]
+) -> bool:
+    """Return whether rows and labels are those of the fit, and as many as it had.
+
+    Files are recognized by their content, whatever their names are.
+    """
+    report = FitReport.from_json(about)
+    if report is None:
+        return False
+    digests = [each.sha256 for each in report.sources]
+    n_labels_of_fit = sum(report.labeled.values())
+    # The first source holds the rows, another one may hold labels or unlabeled rows.
+    return (
+        n_labels == n_labels_of_fit
+        and [source.data.sha256()] == digests[:1]
+        and source.file.sha256() in digests
+    )
+
+
+def _only_training_rows(model: Path, data: Path, n_rows: int) -> ValueError:
+    """Return the error for a file whose labeled rows all trained the model."""
+    return ValueError(
+        f"{data}: all {n_rows:,} rows with a class trained {model}, so they cannot "
+        "show its error on new rows. Name a file of other rows whose class is known; "
+        f"`iclda show {model}` states the error to expect."
     )
 
 
@@ -229,8 +313,14 @@ class _Sums:
         self.brier = 0.0
         self.bins = np.zeros((len(EDGES) - 1, 3))
         self.n_known = 0
+        # Of the rows of known classes in every block: codes, numbers, probabilities of
+        # the last class, and probabilities of all classes as long as these are few.
+        self.codes_of_rows: list[AnyArray] = []
+        self.row_numbers: list[AnyArray] = []
+        self.scores: list[Array] = []
+        self.probabilities: list[Array] = []
 
-    def add(self, texts: AnyArray, probabilities: Array) -> None:
+    def add(self, texts: AnyArray, probabilities: Array, first_row_number: int) -> None:
         """Add a block of rows: the cells of their classes, and their probabilities."""
         unknown_code = len(self.codes)
         # -1 where a row is unlabeled.
@@ -257,6 +347,35 @@ class _Sums:
             self.brier += brier_score(known_probabilities, known_codes) * n_known
             self.bins += bins_of(known_probabilities, known_codes)
             self.n_known += n_known
+            self.codes_of_rows.append(known_codes)
+            self.row_numbers.append(np.flatnonzero(is_known) + first_row_number)
+            self.scores.append(known_probabilities[:, -1].copy())
+            if self._holds_probabilities:
+                self.probabilities.append(known_probabilities)
+
+    @property
+    def _holds_probabilities(self) -> bool:
+        return self.n_known * len(self.codes) <= _MAX_HELD_PROBABILITIES
+
+    @property
+    def auc(self) -> float | None:
+        """Area under the ROC curve; None unless there are two classes with rows."""
+        codes = np.concatenate(self.codes_of_rows)
+        if len(self.codes) != 2 or len(np.unique(codes)) != 2:
+            return None
+        return float(roc_auc_score(codes, np.concatenate(self.scores)))
+
+    @property
+    def suspects(self) -> list[Suspect]:
+        """Rows whose labels look wrong; none if there are too many rows to hold."""
+        if not self._holds_probabilities:
+            return []
+        return find_suspects(
+            np.concatenate(self.probabilities),
+            np.concatenate(self.codes_of_rows),
+            list(self.codes),
+            np.concatenate(self.row_numbers),
+        )
 
     def _label(self, text: str | None) -> str | None:
         """Return the class that a cell names; None if the row is unlabeled."""
@@ -279,22 +398,27 @@ class _Sums:
 
 
 def evaluation_lines(result: Evaluation) -> list[str]:
-    """Format the evaluation as sentences and tables for a terminal."""
+    """Format the evaluation as sentences and tables for a terminal, warnings first."""
     confusion = result.confusion
     low, high = confusion.interval
     lines = [
         f"{result.model} on the {confusion.n_rows:,} of {result.n_rows:,} rows of "
-        f"{result.data} whose class is in {result.target!r}.",
+        f"{result.data} whose class is in {result.target!r}.{_left_out(result)}",
+        *(f"Warning: {warning}" for warning in evaluation_warnings(result)),
         "",
         f"Error: {percent(confusion.error)}, {confusion.n_wrong:,.0f} of "
         f"{confusion.n_rows:,} rows wrong; between {percent(low)} and {percent(high)} "
         "with 90 % confidence.",
         base_rate_sentence(result),
     ]
-    if confusion.is_uneven:
+    if len(confusion.by_class) > 1:
         lines.append(
             f"Balanced error: {percent(confusion.balanced_error)}, the mean of the "
-            "errors of the classes, which are of uneven size."
+            "errors of the classes."
+        )
+    if result.auc is not None:
+        lines.append(
+            f"Area under the ROC curve: {result.auc:.3f} (1 is perfect, 0.5 is chance)."
         )
     lines += [
         f"Brier score: {result.brier:.3f} "
@@ -306,11 +430,17 @@ def evaluation_lines(result: Evaluation) -> list[str]:
     for table in (class_error_lines(confusion), confusion_lines(confusion)):
         lines.append("")
         lines += [f"  {line}" for line in table]
-    warnings = evaluation_warnings(result)
-    if warnings:
-        lines.append("")
-        lines += [f"Warning: {warning}" for warning in warnings]
+    if result.suspects:
+        lines += ["", *suspect_lines(result.suspects)]
     return [printable(line) for line in lines]
+
+
+def _left_out(result: Evaluation) -> str:
+    """Say how many rows with a class are left out because they trained the model."""
+    if not result.n_training:
+        return ""
+    left_out = plural(result.n_training, "row that", "rows that")
+    return f" Left out: {left_out} trained the model."
 
 
 def base_rate_sentence(result: Evaluation) -> str:
@@ -318,17 +448,19 @@ def base_rate_sentence(result: Evaluation) -> str:
     base = result.confusion.base
     # With rows of one class only, even a model that always names it has no error.
     if base.error == 0:
-        end = "; rows of one class cannot show what the model has learned."
+        end = ": rows of one class cannot show what the model has learned."
     elif result.learned == CLEAR:
         end = "; the model is clearly better."
     elif result.learned == NOTHING_LEARNED:
-        end = ": the model has learned nothing that helps here."
+        end = "; the model has learned nothing that helps here."
     elif result.confusion.error < base.error:
         end = "; the model is not clearly better."
     else:
         end = "; the model is no better, though its probabilities are."
-    wrong = f"{percent(base.error)} wrong"
-    return f"Base rate: calling every row {base.majority!r} would get {wrong}{end}"
+    return (
+        f"Always predicting {base.majority!r} is wrong {percent(base.error)} of the "
+        f"time{end}"
+    )
 
 
 def evaluation_warnings(result: Evaluation) -> list[str]:
@@ -336,9 +468,9 @@ def evaluation_warnings(result: Evaluation) -> list[str]:
     texts = []
     if result.is_training:
         texts.append(
-            "The model was fitted to this very file: on these rows it makes fewer "
-            "errors than on new ones. Use rows that it was not fitted to, or "
-            "`iclda compare`."
+            "This file has a row like each row that trained the model. If they are the "
+            "same rows, the error on new rows is higher: use rows that the model was "
+            "not fitted to, or `iclda compare`."
         )
     if result.n_chosen:
         texts.append(
@@ -356,6 +488,11 @@ def evaluation_warnings(result: Evaluation) -> list[str]:
     return texts
 
 
+def is_evaluation_page(path: Path) -> bool:
+    """Return whether a file is a page that ``evaluation_page`` made."""
+    return _PAGE_MARK in path.read_text(encoding="utf-8", errors="replace")
+
+
 def evaluation_page(result: Evaluation) -> str:
     """Return the evaluation as one self-contained page."""
     from ..plots._scores import ReliabilityDisplay
@@ -370,6 +507,7 @@ def evaluation_page(result: Evaluation) -> str:
     view = {
         "result": result,
         "base_rate": base_rate_sentence(result),
+        "mark": _PAGE_MARK,
         "warnings": evaluation_warnings(result),
         "reliability": to_inline_svg(figure, "reliability"),
     }

@@ -4,14 +4,17 @@ There is a reader for each format of files (``csv_files``, ``parquet_files``,
 ``array_files``) and one of frames (``frames``); what they share is in ``readers``, and
 ``files`` opens them. ``labels`` finds the class of every row, ``table`` puts features
 and labels together, and ``checks`` says what is wrong with them. ``column_types`` and
-``encoders`` turn columns into numbers. ``fit`` and ``predict`` do what their names say,
-and ``summaries`` puts into words what a person should know of both.
+``encoders`` turn columns into numbers, and ``table_classifier`` is both as one
+classifier. ``fit`` and ``predict`` do what their names say; ``training_rows`` and
+``suspects`` find rows that an evaluation leaves out, and labels that look wrong.
+``summaries`` puts into words what a person should know of all this.
 """
 
 from .column_types import pipeline, preprocessing
 from .encoders import CategoryEncoder, DateEncoder, NumberEncoder
 from .readers import Source
 from .table import Table, read_table
+from .table_classifier import TableClassifier
 
 __all__ = [
     "CategoryEncoder",
@@ -19,6 +22,7 @@ __all__ = [
     "NumberEncoder",
     "Source",
     "Table",
+    "TableClassifier",
     "pipeline",
     "preprocessing",
     "read_table",

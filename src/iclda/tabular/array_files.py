@@ -40,6 +40,8 @@ class FeatureFile(DataReader):
         Names of the columns that are features.
     """
 
+    first_row_number = 0
+
     def __init__(self, path: Path, ids: Sequence[str] = ()) -> None:
         self._files = _shards(path) if path.is_dir() else [path]
         self.rows, other_arrays = _open_arrays(path, self._files)

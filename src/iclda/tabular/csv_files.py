@@ -36,6 +36,8 @@ class CsvReader(TableReader):
     """
 
     lists: Mapping[str, list[str]] = {}
+    # The names of the columns are row 1.
+    first_row_number = 2
 
     def __init__(self, path: Path, opened: BinaryIO) -> None:
         scan = _TextScan(opened)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._error_estimate import MIN_TESTED_ROWS, BaseRate, ErrorEstimate
@@ -34,7 +35,9 @@ from .cells import count_gaps
 from .column_types import pipeline, preprocessing, taken_for
 from .label_error import random_estimate, why_withheld, wrong_on_random
 from .readers import Source
+from .suspects import Suspect, find_suspects
 from .table import Table
+from .training_rows import TrainingRows
 
 _SUPERVISED = say(
     "No row is unlabeled, so this is a supervised fit. Rows with an empty target are "
@@ -44,8 +47,19 @@ _CHOSEN_SHARES = (
     "{which} takes the class shares of the labels, and {n} of these were chosen for "
     "being informative: {way_out}."
 )
+# How the error was measured, in sentences.
 _MEASURED_BY_COMPARISON = (
-    "corrected for choosing the method by them; measured by `iclda compare`"
+    "`iclda compare` measured the error. It is corrected for choosing the method by "
+    "the same labels."
+)
+_CROSS_VALIDATED = (
+    "The error was measured by cross-validation, with other folds than `iclda compare` "
+    "uses."
+)
+_CORRECTED = " It is corrected for choosing the method by the same labels."
+_NOT_CORRECTED = (
+    " If you chose the method by the same labels, the error is too low: it is not "
+    "corrected for that."
 )
 
 
@@ -57,6 +71,8 @@ class Advice:
     ----------
     sentence : str
         Why the method is fitted; without a method, what to do to know of a better one.
+    note : str
+        Why a comparison that lies there was not used; empty if there is none.
     method : Method or None
         The method to fit; None if no comparison recommends one.
     shrinkage : float, "auto" or None
@@ -75,6 +91,7 @@ class Advice:
     error: ErrorEstimate | None = None
     n_tested: int = 0
     brier: float = math.inf
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,6 +118,10 @@ class FitReport:
         Name of the method.
     choice : str
         Why the method was chosen; empty if it was given.
+    is_recommended : bool
+        Whether a comparison of methods recommended it.
+    advice : str
+        What to do to know of a better method; empty if a comparison recommended it.
     error : mapping or None
         The error to expect on new rows.
     n_tested : int
@@ -109,6 +130,8 @@ class FitReport:
     learned : str
         Whether the fit beats giving every row the most frequent class; empty if that
         is not known.
+    how_measured : str
+        How the error was measured, in a sentence or two.
     withheld : str
         Why the error is not known, where labels were chosen.
     safety : str
@@ -116,6 +139,10 @@ class FitReport:
     taken_for : str
         What the rows were taken for, a table or features of a network, and what to do
         if they are not; empty if that plays no part, or if ``choice`` says it.
+    suspects : sequence of mapping
+        The fields of every ``Suspect``: rows whose labels look wrong.
+    training_rows : mapping
+        What ``TrainingRows.from_json`` reads.
     """
 
     command: str
@@ -128,13 +155,18 @@ class FitReport:
     warnings: Sequence[str]
     method: str = ""
     choice: str = ""
+    is_recommended: bool = False
+    advice: str = ""
     error: Mapping[str, Any] | None = None
     # Model files of earlier versions do not say how many rows there were.
     n_tested: int = MIN_TESTED_ROWS
     learned: str = ""
+    how_measured: str = ""
     withheld: str = ""
     safety: str = ""
     taken_for: str = ""
+    suspects: Sequence[Mapping[str, Any]] = ()
+    training_rows: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as values that JSON has."""
@@ -206,6 +238,7 @@ def fit_table(
 
     encoded = rows if is_array else model[:-1].transform(rows)
     bounds = safety_bounds(model[-1], encoded, table.labels)
+    notes = [*table.notes, advice.note] if advice.note else table.notes
     report = FitReport(
         command=command,
         target=table.target,
@@ -213,15 +246,43 @@ def fit_table(
         labeled=table.class_counts,
         n_unlabeled=int((~table.is_labeled).sum()),
         empty_cells={} if is_array else count_gaps(rows),
-        notes=table.notes,
+        notes=notes,
         warnings=warning_texts,
         method=choice.method_ if method is None else method.name,
         choice="" if is_given else _why_chosen(choice, advice),
+        is_recommended=advice.method is not None,
+        advice="" if advice.method is not None else advice.sentence,
         safety="" if bounds is None else bounds.sentence,
         taken_for=_taken_for(model[-1], is_default=method is None),
+        suspects=[asdict(each) for each in _suspects(model[-1], table)],
+        training_rows=_training_rows(encoded, table).to_json(),
         **error_fields,
     )
     return model, report
+
+
+def _suspects(classifier: Any, table: Table) -> list[Suspect]:
+    """Return the rows whose labels look wrong, where a fit predicted held-out rows."""
+    probabilities = getattr(classifier, "held_out_probabilities_", None)
+    if probabilities is None:
+        return []
+    classes = [str(name) for name in classifier.classes_]
+    code_of_class = {name: code for code, name in enumerate(classes)}
+    positions = np.flatnonzero(table.is_labeled)
+    codes = np.array([code_of_class[label] for label in table.labels[positions]])
+    rows = positions + table.first_row_number
+    if table.ids is not None:
+        rows = table.ids[positions]
+    return find_suspects(probabilities, codes, classes, rows)
+
+
+def _training_rows(encoded: Any, table: Table) -> TrainingRows:
+    """Return the labeled rows; those of an array are compared among themselves."""
+    is_labeled = table.is_labeled
+    if isinstance(table.features, FeatureFile):
+        encoded = table.features.take(is_labeled)
+        is_labeled = np.ones(len(encoded), dtype=bool)
+    return TrainingRows.of(encoded, is_labeled)
 
 
 def _says_nothing_learned(caught: warnings.WarningMessage) -> bool:
@@ -232,7 +293,7 @@ def _why_chosen(choice: Any, advice: Advice) -> str:
     """Say why a method was fitted that was not given."""
     if advice.method is not None:
         return advice.sentence
-    return f"{choice.reason_} {advice.sentence}".rstrip()
+    return str(choice.reason_)
 
 
 def _taken_for(classifier: Any, *, is_default: bool) -> str:
@@ -320,6 +381,7 @@ def _error_fields(
         "error": None,
         "n_tested": measured.n_tested,
         "learned": "",
+        "how_measured": "",
         "withheld": withheld,
     }
     error = measured.error
@@ -336,10 +398,8 @@ def _error_fields(
     if choice is None or is_compared:
         # Otherwise AutoLDA has warned.
         warn_if_nothing_learned(base, error, measured.brier)
-    # The text ends in a parenthesis, to which the remark is added.
-    text = str(error).removesuffix(")")
     how = _MEASURED_BY_COMPARISON if is_compared else _how_measured(choice)
-    report["error"]["text"] = f"{text}, {how})"
+    report["how_measured"] = how
     return report
 
 
@@ -396,14 +456,13 @@ def _measure_error(
 
 def _how_measured(choice: AutoLDA | None) -> str:
     """Say how the error was measured, and whether it allows for a choice of methods."""
-    how = "cross-validated, in other folds than those of `iclda compare`"
     is_corrected = choice is not None and len(choice.losses_) > 1
     if is_corrected:
-        return f"corrected for choosing the method by them; {how}"
+        return _CROSS_VALIDATED + _CORRECTED
     # The user chose the method, perhaps by the errors of several.
     if choice is None or choice.methods is not None:
-        return f"not corrected for choosing the method by them; {how}"
-    return how
+        return _CROSS_VALIDATED + _NOT_CORRECTED
+    return _CROSS_VALIDATED
 
 
 def _without_labeled_shares(

@@ -7,11 +7,12 @@ cells, categories that the fit did not see, cells far from the training rows.
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -29,6 +30,9 @@ from .readers import DataReader, require_columns
 # A cell is far from the training rows beyond this many standard deviations from their
 # mean.
 FAR_DEVIATIONS = 10
+# Columns of predictions: the class, and the probability of every class.
+_CLASS = "class"
+_PROBABILITY = "probability_"
 # Name of the type of every column of a model.
 Kinds = Mapping[str, str]
 # Takes the share of the file that is done and the number of rows so far.
@@ -79,20 +83,59 @@ def predict_file(
     file = open_data(data, ids)
     arrow = require_for_tables("pyarrow")
     classes = np.array([str(name) for name in model.classes_], dtype=object)
-    headings = [*ids, "class", *(f"probability_{name}" for name in classes)]
+    headings = [*ids, _CLASS, *(f"{_PROBABILITY}{name}" for name in classes)]
     _check_files(file, out, kinds, ids, headings)
     used = {*kinds, *ids}
     ignored = tuple(name for name in file.columns if name not in used)
     counts = PredictionCounts(ignored)
     with atomic_write(out) as unfinished, appending(unfinished, out.suffix) as append:
         blocks = predicted_blocks(model, kinds, file, ids, counts)
-        for rows, probabilities, share in blocks:
-            copied = [rows[name] for name in ids]
-            predicted = classes[probabilities.argmax(axis=1)]
-            columns = [*copied, predicted, *probabilities.T]
+        for block in blocks:
+            copied = [block.rows[name] for name in ids]
+            predicted = classes[block.probabilities.argmax(axis=1)]
+            columns = [*copied, predicted, *block.probabilities.T]
             append(arrow.table(columns, names=headings))
-            advance(share, counts.n_rows)
+            advance(block.share_done, counts.n_rows)
     return counts
+
+
+def holds_predictions(path: Path) -> bool:
+    """Return whether a file has the columns that ``predict_file`` writes."""
+    try:
+        if path.suffix.lower() == ".parquet":
+            schema = require_for_tables("pyarrow.parquet").read_schema(path)
+            columns = list(schema.names)
+        else:
+            with path.open(newline="", encoding="utf-8") as file:
+                columns = next(csv.reader(file), [])
+    # Errors of Arrow and of decoding are ValueErrors.
+    except (OSError, ValueError, csv.Error):
+        return False
+    if _CLASS not in columns:
+        return False
+    others = columns[columns.index(_CLASS) + 1 :]
+    return bool(others) and all(name.startswith(_PROBABILITY) for name in others)
+
+
+class PredictedBlock(NamedTuple):
+    """Rows of a file and their predictions.
+
+    Attributes
+    ----------
+    rows : Arrow table
+        The columns that were read.
+    encoded : DataFrame
+        What the classifier reads.
+    probabilities : ndarray of shape (n_rows, n_classes)
+        Probabilities of the classes.
+    share_done : float
+        The share of the file that is done.
+    """
+
+    rows: Any
+    encoded: Any
+    probabilities: Any
+    share_done: float
 
 
 def predicted_blocks(
@@ -101,8 +144,8 @@ def predicted_blocks(
     file: DataReader,
     others: Sequence[str],
     counts: PredictionCounts,
-) -> Iterator[tuple[Any, Any, float]]:
-    """Yield rows as Arrow tables, their probabilities, and the share that is done.
+) -> Iterator[PredictedBlock]:
+    """Yield the rows of a file block by block with their predictions.
 
     ``others`` are columns to read as text besides those of the model. The rows are
     added to ``counts``. ValueError without rows.
@@ -117,14 +160,15 @@ def predicted_blocks(
         if batch.num_rows:
             rows = arrow.Table.from_batches([batch])
             frame = to_pandas_frame(rows.select(list(kinds)))
-            _refuse_other_types(frame, kinds, file)
-            yield rows, _predict(model, frame, counts), share
+            refuse_other_types(frame, kinds, file)
+            encoded, probabilities = _predict(model, frame, counts)
+            yield PredictedBlock(rows, encoded, probabilities, share)
     if not counts.n_rows:
-        raise ValueError(f"{file.path} holds no rows below the names of its columns.")
+        raise ValueError(f"{file.path} has no data rows.")
 
 
-def _predict(model: Any, frame: Any, counts: PredictionCounts) -> Any:
-    """Return the probabilities of the classes of some rows, and count the rows."""
+def _predict(model: Any, frame: Any, counts: PredictionCounts) -> tuple[Any, Any]:
+    """Return encoded rows and the probabilities of their classes; count the rows."""
     steps = model if isinstance(model, Pipeline) else Pipeline([("classify", model)])
     classifier = steps[-1]
     encoded = steps[:-1].transform(frame) if len(steps) > 1 else frame
@@ -145,7 +189,7 @@ def _predict(model: Any, frame: Any, counts: PredictionCounts) -> Any:
     n_rows_by_code = np.bincount(codes, minlength=len(model.classes_))
     for name, n_rows in zip(model.classes_, n_rows_by_code.tolist(), strict=True):
         counts.classes[str(name)] += n_rows
-    return probabilities
+    return encoded, probabilities
 
 
 def _count_far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int]:
@@ -213,7 +257,7 @@ def check_columns(file: DataReader, kinds: Kinds) -> None:
     require_columns(file, kinds, ", which the model was fitted to")
 
 
-def _refuse_other_types(frame: Any, kinds: Kinds, file: DataReader) -> None:
+def refuse_other_types(frame: Any, kinds: Kinds, file: DataReader) -> None:
     """Refuse columns of a Parquet file with other types than the training data."""
     for name, kind in kinds.items():
         present = frame[name].dropna()

@@ -66,6 +66,8 @@ class DataReader:
     """
 
     lists: Mapping[str, list[str]]
+    # What messages call the first row.
+    first_row_number = 1
 
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
         self.path = path

@@ -23,12 +23,13 @@ from .._error_estimate import (
 )
 from .._estimators.labels import FREE, LABELED
 from .._estimators.linear_model import gaussian_model_of
-from .._messages import percent_text, plural, quoted_list
+from .._messages import percent_text, plural, quoted_list, wrap
 from ..methods import DEFAULT_ON_TABLES, FITTED, Method, known_method
 from .array_files import feature_names
 from .column_types import type_named
 from .fit import FitReport
 from .predict import FAR_DEVIATIONS, PredictionCounts
+from .suspects import Suspect, suspect_lines
 
 _METHOD_BY_CLASS = {
     method.class_name: method for method in FITTED if not method.options
@@ -45,31 +46,97 @@ _MAX_RANKED_COLUMNS = 5
 _MAX_FEATURES_OF_AXIS = 8
 _MAX_AXES = 5
 _MAX_LISTED_CLASSES = 20
+# A short summary fits on a screen of this width, with a blank line and one that says
+# how many remarks are left out.
+_SCREEN_WIDTH = 80
+_MAX_SHORT_LINES = 23
 
 
 def fit_summary(details: Mapping[str, Any]) -> list[str]:
-    """Describe rows, classes, method and diagnosis of a model, a paragraph per line."""
+    """Describe a model, a paragraph per line: the answer, remarks, then the rest."""
+    report = FitReport.from_json(details["about"])
+    answer = fit_answer(details)
+    if report is None:
+        # The model was saved by save_model, without a report.
+        return [*answer, *_class_lines(details, {}), *_method_lines(details, None)]
+    remarks = fit_remarks(details)
+    return [
+        *answer,
+        *(line for remark in remarks for line in remark),
+        "",
+        *_rows_lines(details, report),
+        *_class_lines(details, report.labeled),
+        *_method_lines(details, report),
+    ]
+
+
+def fit_answer(details: Mapping[str, Any]) -> list[str]:
+    """Say which method was fitted, why if that is not obvious, and what to expect."""
     report = FitReport.from_json(details["about"])
     method = _method_of(details)
     title = method.title if method else details["classifier"]
     # Unlike capitalize, this leaves the abbreviations in a title as they are.
     title = f"{title[0].upper()}{title[1:]}"
     if report is None:
-        # The model was saved by save_model, without a report.
-        first_line = f"{title}, {plural(details['n_features'], 'feature')}."
-        return [first_line, *_class_lines(details, {}), *_method_lines(details, None)]
-    notes = [f"Note: {text}" for text in report.notes]
-    warnings = [f"Warning: {text}" for text in report.warnings]
-    # The warning that nothing was learned is the first, and comes before all else.
-    n_urgent = int(report.learned == NOTHING_LEARNED)
-    return [
-        *_rows_lines(title, details, report),
-        *warnings[:n_urgent],
-        *_class_lines(details, report.labeled),
-        *_method_lines(details, report),
-        *notes,
-        *warnings[n_urgent:],
+        return [f"{title}, {plural(details['n_features'], 'feature')}."]
+    n_labeled = sum(report.labeled.values())
+    unlabeled_rows = plural(report.n_unlabeled, "unlabeled row")
+    lines = [
+        f"{title} for {report.target!r}, fitted to {n_labeled:,} labeled and "
+        f"{unlabeled_rows}."
     ]
+    # If nothing was learned, it does not matter why the method was chosen.
+    if report.learned != NOTHING_LEARNED and not _is_usual_default(report):
+        lines.append(report.choice)
+    lines.append(_error_line(report))
+    diagnosis = details["diagnosis"]
+    if not diagnosis.get("converged", True):
+        lines.append(_convergence_text(diagnosis))
+    return [line for line in lines if line]
+
+
+def _is_usual_default(report: FitReport) -> bool:
+    """Return whether a fit took the default on tables without a recommendation."""
+    return report.method == DEFAULT_ON_TABLES and not report.is_recommended
+
+
+def fit_remarks(details: Mapping[str, Any]) -> list[list[str]]:
+    """List what needs attention: warnings, labels that look wrong, and notes.
+
+    Each remark is a list of lines.
+    """
+    report = FitReport.from_json(details["about"])
+    if report is None:
+        return []
+    suspects = suspect_lines([Suspect(**each) for each in report.suspects])
+    return [
+        *([f"Warning: {text}"] for text in report.warnings),
+        *([suspects] if suspects else []),
+        *([f"Note: {text}"] for text in report.notes),
+    ]
+
+
+def short_fit_summary(details: Mapping[str, Any], last_line: str) -> list[str]:
+    """Return the answer, a last line, and as many remarks as fit on a screen."""
+    answer = [*fit_answer(details), last_line]
+    n_lines_left = _MAX_SHORT_LINES - _height(answer)
+    kept: list[str] = []
+    n_more = 0
+    for remark in fit_remarks(details):
+        height = _height(remark)
+        if n_more or height > n_lines_left:
+            n_more += 1
+        else:
+            kept += remark
+            n_lines_left -= height
+    if n_more:
+        kept.append(f"{plural(n_more, 'more remark')}: `iclda show` prints them.")
+    return [*answer, "", *kept] if kept else answer
+
+
+def _height(lines: Sequence[str]) -> int:
+    """Return the number of lines that paragraphs take on a screen."""
+    return sum(len(wrap(line, _SCREEN_WIDTH)) for line in lines)
 
 
 def _method_of(details: Mapping[str, Any]) -> Method | None:
@@ -78,15 +145,9 @@ def _method_of(details: Mapping[str, Any]) -> Method | None:
     return _METHOD_BY_CLASS.get(details["classifier"], by_name)
 
 
-def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> list[str]:
-    """Say what the model was fitted to, and what it reads."""
-    n_labeled = sum(report.labeled.values())
-    unlabeled_rows = plural(report.n_unlabeled, "unlabeled row")
-    lines = [
-        f"{title} for {report.target!r}, fitted to {n_labeled:,} labeled and "
-        f"{unlabeled_rows}.",
-        f"It reads {_columns_text(details)}.",
-    ]
+def _rows_lines(details: Mapping[str, Any], report: FitReport) -> list[str]:
+    """Say what the model reads, and how."""
+    lines = [f"It reads {_columns_text(details)}."]
     if report.taken_for:
         lines.append(f"Rows were taken for {report.taken_for}.")
     if report.empty_cells:
@@ -144,7 +205,7 @@ def _many_classes_text(names: Sequence[str], labeled: Mapping[str, int]) -> str:
 
 
 def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[str]:
-    """Say what the method does, whether it converged, and the error to expect."""
+    """Say what the method does, how it was chosen, and how its error was measured."""
     method = _method_of(details)
     has_unlabeled = report is None or report.n_unlabeled > 0
     has_supervised_members = method and method.name == DEFAULT_ON_TABLES
@@ -164,11 +225,11 @@ def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[
         )
     if report is None:
         return lines
-    # If nothing was learned, it does not matter why the method was chosen, or what the
-    # fit can lose.
+    # If nothing was learned, it does not matter what the fit can lose.
     if report.learned == NOTHING_LEARNED:
-        return [*lines, _error_line(report)]
-    lines = [report.choice, *lines, _error_line(report), report.safety]
+        return lines
+    choice = report.choice if _is_usual_default(report) else ""
+    lines = [choice, report.advice, *lines, report.how_measured, report.safety]
     return [line for line in lines if line]
 
 
@@ -176,7 +237,7 @@ def _members_text(diagnosis: Mapping[str, Any]) -> str:
     """List the members of an ensemble, the heaviest first."""
     weights = Counter(diagnosis["member_weights"]).most_common()
     listed = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in weights)
-    return f"Its members, and how much each decides: {listed}."
+    return f"Its members and their weights: {listed}."
 
 
 def _convergence_text(diagnosis: Mapping[str, Any]) -> str:
@@ -194,34 +255,36 @@ def _convergence_text(diagnosis: Mapping[str, Any]) -> str:
 
 def _error_line(report: FitReport) -> str:
     """State the error to expect on new rows, or why it is unknown."""
-    unknown = "How often it errs on new rows is not known"
+    unknown = "The error to expect on new rows is not known"
     if report.error is not None:
-        return f"Expect {report.error['text']}{_majority_text(report)}."
+        return f"Expect {report.error['text']}.{_majority_text(report)}"
     if report.withheld:
         return f"{unknown}: {report.withheld}."
     if report.n_tested >= MIN_TESTED_ROWS:
-        return f"{unknown}: that takes at least three labeled rows per class."
+        return f"{unknown}: measuring it takes at least three labeled rows per class."
     return (
-        f"{unknown}: that takes {MIN_TESTED_ROWS} labeled rows of classes with at "
-        f"least two each, and there are {report.n_tested}. Label more rows."
+        f"{unknown}: measuring it takes {MIN_TESTED_ROWS} labeled rows of classes with "
+        f"at least two each, and there are {report.n_tested}. Label more rows."
     )
 
 
 def _majority_text(report: FitReport) -> str:
-    """Compare the error with that of giving every row the most frequent class."""
+    """Compare the error with that of always predicting the most frequent class."""
     assert report.error is not None
+    # If nothing was learned, a warning says so. For chosen labels it is not known.
+    if report.learned not in (CLEAR, UNCLEAR):
+        return ""
     base = BaseRate.of_counts(report.labeled)
-    calling_all = f"calling every row {base.majority!r}"
-    base_error = percent_text(base.error)
-    if report.learned == CLEAR:
-        return f"; {calling_all} would get {base_error} wrong"
+    end = ""
     if report.learned == UNCLEAR:
-        doubt = "too few labels to be sure that this is better than"
+        n_rows = report.error["n_rows"]
+        end = f": {n_rows:,} labels are too few to be sure that this model is better"
         if report.error["error"] >= base.error:
-            doubt = "that looks no better than"
-        return f": {doubt} {calling_all}, which would get {base_error} wrong"
-    # If nothing was learned, a warning says so.
-    return ""
+            end = ", and this model looks no better"
+    base_error = percent_text(base.error)
+    return (
+        f" Always predicting {base.majority!r} is wrong {base_error} of the time{end}."
+    )
 
 
 def show_summary(details: Mapping[str, Any]) -> list[str]:
@@ -267,8 +330,8 @@ def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:
         lines.append(f"Empty cells were filled in: {_ranked(counts.filled)}.")
     if counts.unknown:
         lines.append(
-            "Cells with a category that the fit did not see, or too rarely to learn "
-            f"from: {_ranked(counts.unknown)}."
+            "Cells with a category that is new, or was too rare to learn from: "
+            f"{_ranked(counts.unknown)}."
         )
     far = far_warning(counts)
     if far:
@@ -295,9 +358,9 @@ def far_warning(counts: PredictionCounts) -> str:
     if not counts.far:
         return ""
     return (
-        f"Cells more than {FAR_DEVIATIONS} standard deviations from the mean of the "
-        f"training rows, where predictions mean little: {_ranked(counts.far)}. Check "
-        "units and decimal marks."
+        f"Some cells lie more than {FAR_DEVIATIONS} standard deviations from the mean "
+        "of the training rows, so predictions mean little there: "
+        f"{_ranked(counts.far)}. Check units and decimal marks."
     )
 
 

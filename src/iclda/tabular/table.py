@@ -27,7 +27,7 @@ from .class_names import labels_of, may_mean_nothing, warnings_on_marks
 from .column_types import kinds_and_reasons
 from .files import open_data, open_table
 from .frames import FrameReader, to_pandas_frame
-from .labels import Classes, find_labels
+from .labels import Classes, find_labels, row_ids
 from .read_options import ReadOptions
 from .readers import DataReader, Source, require_columns
 
@@ -69,6 +69,10 @@ class Table:
         Which rows were chosen to be labeled; the others with a label were drawn at
         random. None: nothing is known about this, and the labels are taken for a
         random sample.
+    first_row_number : int
+        What messages call the first row.
+    ids : ndarray of object or None
+        The ids of the rows of the file, if a column identifies them.
     """
 
     features: Any
@@ -79,6 +83,8 @@ class Table:
     dropped: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     is_chosen: AnyArray | None = None
+    first_row_number: int = 0
+    ids: AnyArray | None = None
 
     @property
     def is_random(self) -> AnyArray:
@@ -137,6 +143,7 @@ class Table:
             notes = (*notes, note)
         features = self.features
         is_chosen = self.is_chosen
+        ids = self.ids
         return replace(
             self,
             # Features of an array become a frame here.
@@ -144,6 +151,8 @@ class Table:
             labels=self.labels[is_kept],
             notes=notes,
             is_chosen=None if is_chosen is None else is_chosen[is_kept],
+            # Rows of the file of unlabeled rows, which come last, have no ids.
+            ids=None if ids is None else ids[is_kept[: len(ids)]],
         )
 
 
@@ -255,6 +264,8 @@ def with_classes(
         sources=(file.source(), *classes.sources),
         warnings=tuple(warnings_on_marks(labels, target)),
         is_chosen=classes.is_chosen,
+        first_row_number=file.first_row_number,
+        ids=None if options.id is None else row_ids(file, options.id),
     )
 
     # 2. The columns of a table are chosen; those of an array are features as they are.

@@ -39,7 +39,7 @@ def test_the_recommended_method_is_fitted_with_the_error_of_the_comparison(compa
     assert "`iclda compare` found it " in report.choice
     assert str(out) in report.choice
     assert report.error["error"] == findings.advice.estimate.error
-    assert "measured by `iclda compare`" in report.error["text"]
+    assert report.how_measured.startswith("`iclda compare` measured the error.")
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,10 @@ def test_a_comparison_of_anything_else_is_not_used(compared, tmp_path, change, w
         data = write(tmp_path, frame)
     advice = advice_of(out, read_file(data, reading), reading)
     assert advice.method is None
-    assert why in advice.sentence
-    assert str(out) in advice.sentence
+    assert why in advice.note
+    assert str(out) in advice.note
+    _, report = fit_table(read_file(data, reading), advice=advice)
+    assert advice.note in report.notes
 
 
 def test_a_later_comparison_of_other_columns_does_not_hide_that_of_the_same(tmp_path):
@@ -92,14 +94,14 @@ def test_an_unfinished_comparison_is_not_used(compared, tmp_path):
     with open_run(plan):
         pass
     advice = advice_of(plan.out, table, READING)
-    assert (advice.method, "is not finished" in advice.sentence) == (None, True)
+    assert (advice.method, "is not finished" in advice.note) == (None, True)
 
 
 def test_a_damaged_comparison_does_not_stop_the_fit(compared, tmp_path):
     data, _, _ = compared
     (tmp_path / STORE).write_bytes(b"no database")
     advice = advice_of(tmp_path, read_file(data, READING), READING)
-    assert (advice.method, "cannot be read" in advice.sentence) == (None, True)
+    assert (advice.method, "cannot be read" in advice.note) == (None, True)
 
 
 @pytest.mark.parametrize("n_labeled", [30, 4, 90], ids=["some", "few", "all"])

@@ -70,7 +70,7 @@ def advice_of(folder: Path, table: Table, reading: ReadOptions) -> Advice:
 
 
 def _not_used(folder: Path, why: str) -> Advice:
-    return Advice(_NOT_USED.format(folder=folder, why=why))
+    return Advice("", note=_NOT_USED.format(folder=folder, why=why))
 
 
 def _why_of_others(
