@@ -65,7 +65,7 @@ def serve_page(
 
     def show(address: str) -> None:
         address += fragment
-        typer.echo(f"{title}: {address}\n{note}Ctrl-C ends it.")
+        typer.echo(f"{title}: {address}\n{note}Press Ctrl-C to stop.")
         if not no_browser:
             # In a thread, because some browsers only return when they are closed.
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()
