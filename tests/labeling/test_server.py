@@ -127,7 +127,7 @@ def test_a_class_in_another_spelling_is_the_one_that_exists(page):
     first, second = page.session.answers.open_ids[:2]
     page.send("answer", id=first, label="Cat")
     state = page.send("answer", id=second, label="cat ")
-    assert state["classes"] == [{"name": "Cat", "count": 2}]
+    assert state["classes"] == [{"name": "Cat", "count": 2, "key": "1"}]
 
 
 def test_a_class_of_one_row_can_be_spelled_anew(page):
@@ -135,7 +135,7 @@ def test_a_class_of_one_row_can_be_spelled_anew(page):
     page.send("answer", id=first, label="caT")
     page.send("back")
     assert page.send("answer", id=first, label="cat")["classes"] == [
-        {"name": "cat", "count": 1}
+        {"name": "cat", "count": 1, "key": "1"}
     ]
     assert page.written()[first] == "cat"
 
@@ -146,12 +146,12 @@ def test_a_class_of_one_row_can_be_spelled_anew(page):
         (
             "answer",
             {"id": "999", "label": "cat"},
-            "does not ask for the row row = '999'",
+            "does not ask for a row with row = '999'",
         ),
         ("answer", {"id": "0", "label": "  "}, "must have 1 to 100 characters, got 0"),
         ("answer", {"id": "0"}, "must have 1 to 100 characters, got 0"),
-        ("skip", {"id": "999"}, "does not ask for the row row = '999'"),
-        ("jump", {"id": "../x"}, "has no row row = '../x'"),
+        ("skip", {"id": "999"}, "does not ask for a row with row = '999'"),
+        ("jump", {"id": "../x"}, "has no row with row = '../x'"),
     ],
 )
 def test_what_cannot_be_done_gets_a_sentence_and_changes_nothing(
@@ -241,5 +241,5 @@ def test_answers_are_kept_when_the_rows_change(page):
     page.answer_truly()
     page.answer_truly()
     state = page.settle()
-    assert "has changed since it was opened: end `iclda label`" in state["problem"]
+    assert "has changed since it was opened: stop `iclda label`" in state["problem"]
     assert state["n_labeled"] == 2
