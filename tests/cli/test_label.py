@@ -42,10 +42,10 @@ def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    line = process.stdout.readline()
-    assert line.startswith("Note: Column 'picture' holds 30 different texts")
     address = process.stdout.readline().removeprefix("Labeling: ").strip()
     assert "Answers are saved in to_label.csv" in process.stdout.readline()
+    remark = process.stdout.readline()
+    assert remark.startswith("Note: Column 'picture' holds 30 different texts")
     row = request(address, "state")["row"]
     assert (
         row["problem"] == ""

@@ -129,12 +129,13 @@ def label(
         return LabelingSession(pool, ShownRows(pool, images), labels)
 
     def make_site() -> Site:
-        remarks = session().project.remarks()
-        messages.print_lines([messages.in_options(remark) for remark in remarks])
         return labeling_site(session())
 
+    def remarks() -> list[str]:
+        return [messages.in_options(text) for text in session().project.remarks()]
+
     note = f"Answers are saved in {labels}. "
-    serve_page(make_site, port, no_browser, "Labeling", note=note)
+    serve_page(make_site, port, no_browser, "Labeling", note=note, remarks=remarks)
     answers = session().answers
     typer.echo(f"{answers}. Next: {_fit_step(pool, answers, 'again')}")
 
