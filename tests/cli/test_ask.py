@@ -43,7 +43,7 @@ def test_the_loop_ends_in_a_model_with_an_honest_error(features):
     assert code == 0
     assert "How often it errs on new rows is not known: it takes at least 8" in said
     said = call("ask", "x.npy", "--n", 6, "--test", 20)[1]
-    assert "there are 0 among 9 labels. To draw such rows, run `iclda ask` with" in said
+    assert "there are 0 among 9 labels. To draw such rows, use `iclda ask` with" in said
     fill(features)
     found = json.loads(call("ask", "x.npy", "--n", 0, "--json")[1])
     assert (found["n_labels"], found["error"]["n_rows"], found["n_chosen"]) == (
