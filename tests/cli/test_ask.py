@@ -33,21 +33,17 @@ def test_the_loop_ends_in_a_model_with_an_honest_error(features):
     code, said, error = call("ask", "x.npy", "--n", 9)
     assert (code, error) == (0, "")
     assert said.splitlines() == [
-        "Wrote to_label.csv: 9 more rows to label, 9 chosen.",
+        "Added 9 rows to to_label.csv: 9 chosen.",
         "Next: fill in the column 'label' of to_label.csv, then run the same "
-        "command again, with "
-        "--test 50 to know the error",
+        "command again. Add --test 50 to measure the error",
     ]
     assert Path("to_label.csv").read_text().startswith("row,label,how,round,guess\n")
     fill(features)
     code, said, _ = call("fit", "x.npy", *LABELS)
     assert code == 0
-    assert (
-        "The error to expect on new rows is not known: it is measured by at least 8"
-        in said
-    )
+    assert "The error to expect on new rows is not known: it takes at least 8" in said
     said = call("ask", "x.npy", "--n", 6, "--test", 20)[1]
-    assert "there are 0 among 9 labels. To draw such rows, pass the option test" in said
+    assert "there are 0 among 9 labels. To draw such rows, use `iclda ask` with" in said
     fill(features)
     found = json.loads(call("ask", "x.npy", "--n", 0, "--json")[1])
     assert (found["n_labels"], found["error"]["n_rows"], found["n_chosen"]) == (
@@ -72,7 +68,7 @@ def test_no_fit_is_named_before_two_classes_are_known(features):
     said = call("ask", "x.npy", "--n", 0)[1]
     assert (
         said
-        == "Next: run the same command with --n 20, since a fit needs labels of two "
+        == "Next: run the same command with --n 20, because a fit needs labels of two "
         "classes\n"
     )
 
@@ -93,7 +89,7 @@ def test_a_comparison_tests_random_rows_alone(features):
     )
     code, _, error = call("compare", "x.npy", *options)
     assert code == 2
-    assert "cannot be compared: it is measured by at least 8" in error
+    assert "cannot be compared: it takes at least 8" in error
     call("ask", "x.npy", "--n", 0, "--test", 20)
     fill(features)
     code, said, _ = call("compare", "x.npy", *options, "--verbose")
@@ -110,10 +106,7 @@ def test_an_evaluation_leaves_chosen_labels_out(features):
     call("fit", "x.npy", *LABELS)
     code, _, error = call("evaluate", "model.skops", "x.npy", *LABELS)
     assert code == 2
-    assert (
-        "is not known: it is measured by at least 8 labels of rows drawn at random"
-        in error
-    )
+    assert "is not known: it takes at least 8 labels of rows drawn at random" in error
     call("ask", "x.npy", "--n", 0, "--test", 20)
     fill(features)
     code, said, _ = call("evaluate", "model.skops", "x.npy", *LABELS)
@@ -174,3 +167,92 @@ def test_answers_that_cannot_be_meant_are_refused_and_stay(
         assert code == 2
         assert message in error
     assert Path("to_label.csv").read_text() == before
+
+
+@pytest.fixture
+def flower_table(tmp_path, monkeypatch):
+    """90 flowers, 60 of them with a class, in the folder where the commands run."""
+    monkeypatch.chdir(tmp_path)
+    frame = flowers(n_labeled=60).rename(columns={"species": "Species"})
+    frame.to_csv("flowers.csv", index=False)
+    return frame
+
+
+def test_a_table_needs_a_target_and_the_error_lists_likely_columns_first(flower_table):
+    code, said, error = call("ask", "flowers.csv")
+    assert (code, said) == (2, "")
+    assert "has no column 'label': name the column that holds the classes with" in error
+    assert "--target. Its columns are 'Species', " in error
+    assert error.strip().endswith("If no row has a class yet, pass --target label.")
+    assert not Path("to_label.csv").exists()
+    found = json.loads(call("ask", "flowers.csv", "--target", "Species", "--json")[1])
+    assert (found["n_labels"], found["error"]["n_rows"]) == (60, 60)
+
+
+def test_a_target_like_the_name_of_a_column_is_taken_for_a_typing_error(flower_table):
+    for target in ("species", "Specis"):
+        code, _, error = call("ask", "flowers.csv", "--target", target)
+        assert code == 2
+        assert f"no column {target!r}. Did you mean 'Species'?" in error
+    said = call("ask", "flowers.csv", "--target", "kind")[1]
+    assert "If a column holds the classes, name it with --target; 'Species', " in said
+    # Once there are answers, the target is known to be meant.
+    frame = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
+    frame["kind"] = "a"
+    frame.to_csv("to_label.csv", index=False)
+    assert "--target;" not in call("ask", "flowers.csv", "--target", "kind")[1]
+
+
+def test_columns_and_marks_are_chosen_as_for_a_fit_which_is_named_with_them(
+    flower_table,
+):
+    flower_table.fillna({"Species": "none yet"}).to_csv("flowers.csv", index=False)
+    options = ["--target", "Species", "--unlabeled", "none yet", "--drop", "p,color"]
+    found = json.loads(call("ask", "flowers.csv", "--n", 0, "--json", *options)[1])
+    assert found["n_labels"] == 60
+    command = shlex.split(found["next"])
+    code, said, _ = call(*command[1:])
+    assert code == 0
+    assert "fitted to 60 labeled and 30 unlabeled rows" in said
+    assert "p" not in said.partition("It reads")[2].split(".")[0].split()
+    code, _, error = call("ask", "flowers.csv", *options[:2], "--keep", "nothing")
+    assert (code, "no column 'nothing'" in error) == (2, True)
+
+
+def test_options_for_columns_are_refused_for_an_array(features):
+    code, _, error = call("ask", "x.npy", "--drop", "a")
+    assert (code, "--drop is for tables, and x.npy is an array" in error) == (2, True)
+
+
+def test_remarks_of_a_fit_are_printed_in_the_words_of_the_command_line(flower_table):
+    flower_table["code"] = flower_table["Species"].map(hash_of_class)
+    flower_table["nr"] = range(5, 95)
+    flower_table.loc[3, "nr"] = 4
+    flower_table.to_csv("flowers.csv", index=False)
+    said = call("ask", "flowers.csv", "--target", "Species")[1]
+    assert "Note: Column 'nr' looks like an id" in said
+    assert "--drop nr" in said
+    assert "Warning: Column 'code' is " in said
+    assert "--drop code" in said
+    fitted = call("fit", "flowers.csv", "--target", "Species")[1]
+    for line in said.splitlines():
+        if "'code'" in line or "'nr'" in line:
+            assert line in fitted
+
+
+def test_a_leak_is_seen_in_the_answers_too(flower_table):
+    truth = flowers(n_labeled=90)["species"]
+    flower_table["code"] = truth.map(hash_of_class)
+    flower_table.drop(columns="Species").to_csv("flowers.csv", index=False)
+    options = "--target", "label", "--n", 30
+    assert "'code'" not in call("ask", "flowers.csv", *options)[1]
+    frame = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
+    frame["label"] = truth[frame["row"].astype(int)].to_numpy()
+    frame.to_csv("to_label.csv", index=False)
+    said = call("ask", "flowers.csv", *options)[1]
+    assert "Warning: Column 'code' is " in said
+
+
+def hash_of_class(name):
+    """A number that gives the class away."""
+    return {"iris": 3.5, "lily": 5.25, "rose": 9.125}.get(name)

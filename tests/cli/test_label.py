@@ -38,11 +38,14 @@ def request(address, path, **sent):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
 def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
     command = [sys.executable, "-m", "iclda", "label", "rows.csv", "--no-browser"]
+    command += ["--target", "label"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     address = process.stdout.readline().removeprefix("Labeling: ").strip()
-    assert "Answers are written to to_label.csv" in process.stdout.readline()
+    assert "Answers are saved in to_label.csv" in process.stdout.readline()
+    remark = process.stdout.readline()
+    assert remark.startswith("Note: Column 'picture' holds 30 different texts")
     row = request(address, "state")["row"]
     assert (
         row["problem"] == ""
@@ -55,8 +58,7 @@ def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
     assert (error, process.returncode) == ("", 0)
     assert said.strip() == (
         "1 label in to_label.csv, 19 rows still to label. Next: run the same "
-        "command again, since "
-        "a fit needs labels of two classes"
+        "command again, because a fit needs labels of two classes"
     )
 
 
@@ -71,7 +73,7 @@ def test_it_serves_rows_takes_answers_and_names_the_next_command(folder):
         (
             None,
             ["rows.csv", "--images", "."],
-            "and rows.csv 30 rows: there must be one for every",
+            "and rows.csv has 30 rows: there must be one for every",
         ),
         (None, ["rows.csv", "--id", "picure"], "Did you mean 'picture' for 'picure'?"),
         (None, ["rows.csv", "--labels", "no/l.csv"], "There is no folder no for l.csv"),
@@ -88,7 +90,8 @@ def test_what_cannot_be_labeled_is_refused_and_nothing_is_lost(
 ):
     if answers is not None:
         Path("to_label.csv").write_text(answers)
-    code, said, error = call("label", *options, "--no-browser")
+    target = () if "x.npy" in options else ("--target", "label")
+    code, said, error = call("label", *options, *target, "--no-browser")
     assert (code, said) == (2, "")
     assert message in error
     path = Path("to_label.csv")
@@ -100,6 +103,8 @@ def test_a_port_that_is_taken_leaves_no_file(folder):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        code, _, error = call("label", "rows.csv", "--no-browser", "--port", port)
+        code, _, error = call(
+            "label", "rows.csv", "--target", "label", "--no-browser", "--port", port
+        )
     assert (code, port in error) == (2, True)
     assert not Path("to_label.csv").exists()

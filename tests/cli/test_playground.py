@@ -42,7 +42,7 @@ def start(*arguments):
 def test_it_prints_its_address_serves_the_page_and_ends_quietly(ended_by, code):
     process = start("--no-browser")
     address = process.stdout.readline().removeprefix("Playground: ").strip()
-    assert process.stdout.readline() == "Ctrl-C ends it.\n"
+    assert process.stdout.readline() == "Press Ctrl-C to stop.\n"
     with urllib.request.urlopen(address, timeout=60) as page:
         assert "<title>Playground" in page.read().decode()
     process.send_signal(ended_by)

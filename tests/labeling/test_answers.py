@@ -41,7 +41,7 @@ def test_answers_are_taken_and_taken_back(asked):
     assert answered.open_ids == ["4", "01", "3"]
     assert answered.answering("7", "").open_ids == ["4", "7", "01", "3"]
     assert str(answered).startswith("2 labels in")
-    with pytest.raises(ValueError, match="does not ask for the row row = '99'"):
+    with pytest.raises(ValueError, match="does not ask for a row with row = '99'"):
         answered.answering("99", "cat")
 
 

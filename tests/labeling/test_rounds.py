@@ -1,5 +1,7 @@
 """Rounds of labeling: rows to label, answers read back, the error of random labels."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,9 @@ from iclda.methods import find_method
 from iclda.tabular import pipeline, preprocessing, read_table
 from iclda.tabular.answer_files import CHOSEN, RANDOM
 from iclda.tabular.fit import fit_table
+
+# Rows that have no class yet.
+ask = partial(ask_for_labels, target="label")
 
 NAMES = np.array(["cat", "dog", "owl"])
 
@@ -41,7 +46,7 @@ def fill(truth, most=None, path="to_label.csv"):
 
 def test_a_first_round_asks_for_representative_rows_with_what_a_person_needs(table):
     path, truth = table
-    asked = ask_for_labels(path, 9, n_test=4)
+    asked = ask(path, 9, n_test=4)
     frame = pd.read_csv("to_label.csv", dtype=str, keep_default_na=False)
     assert list(frame.columns[:5]) == ["row", "label", "how", "round", "guess"]
     assert list(frame.columns[5:]) == [
@@ -63,16 +68,19 @@ def test_a_first_round_asks_for_representative_rows_with_what_a_person_needs(tab
 
 def test_rounds_keep_answers_and_open_rows_and_add_guesses(table):
     path, truth = table
-    ask_for_labels(path, 12)
+    ask(path, 12)
     fill(truth, most=10)
     before = Answers.read(path.parent / "to_label.csv", "row", "label")
-    asked = ask_for_labels(path, 6, n_test=5)
+    asked = ask(path, 6, n_test=5)
     after = asked.answers
     assert after.labels == before.labels
     assert after.ids()[:12] == before.ids()
     assert len(set(after.ids())) == 23
     assert asked.n_open == 2
-    assert any("2 rows of earlier rounds" in line for line in asked.lines)
+    assert any(
+        "2 rows of earlier rounds in to_label.csv have no answer yet." in line
+        for line in asked.lines
+    )
     new = after.frame[after.frame["round"] == "2"]
     labeled = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
     model = pipeline(preprocessing(labeled.features), AverageLDA(proportions="free"))
@@ -83,17 +91,16 @@ def test_rounds_keep_answers_and_open_rows_and_add_guesses(table):
 
 def test_the_error_is_withheld_and_then_that_of_random_labels(table):
     path, truth = table
-    ask_for_labels(path, 12)
+    ask(path, 12)
     fill(truth)
-    asked = ask_for_labels(path, 6, n_test=30)
+    asked = ask(path, 6, n_test=30)
     assert asked.progress.estimate is None
-    assert (
-        "there are 0 among 12 labels. To draw such rows, pass the option test"
-        in str(asked.progress)
+    assert "there are 0 among 12 labels. To draw such rows, use `iclda ask`" in str(
+        asked.progress
     )
     assert asked.answers.ids(RANDOM)
     fill(truth)
-    progress = ask_for_labels(path, 0).progress
+    progress = ask(path, 0).progress
     assert progress.estimate.n_rows == 30
     assert progress.estimate.low <= progress.estimate.error < progress.estimate.high
     assert progress.n_last == 36
@@ -107,7 +114,7 @@ def test_without_a_clear_fall_nothing_is_predicted(n_right, n_wrong):
     before = 0.3 + (n_right - n_wrong) / 50
     progress = Progress(error, "", before, n_right, n_wrong, n_labels=60, n_last=20)
     assert progress.error_after_more is None
-    assert "The labels do not show" in str(progress)
+    assert "It is not clear yet" in str(progress)
 
 
 def test_what_more_labels_bring_follows_a_power_law():
@@ -120,18 +127,15 @@ def test_what_more_labels_bring_follows_a_power_law():
 
 def test_rows_that_are_left_are_all_asked_for_and_then_nothing_is(table):
     path, truth = table
-    asked = ask_for_labels(path, 140, n_test=20)
+    asked = ask(path, 140, n_test=20)
     assert (asked.n_random, asked.n_chosen, asked.n_left) == (20, 130, 0)
     assert any(
-        "160 rows were wanted, but only 150 were left" in line for line in asked.lines
+        "160 rows were wanted, but only 150 were left." in line for line in asked.lines
     )
-    assert "No more rows are left to ask for." in ask_for_labels(path, 5).lines
+    assert "No more rows are left to ask for." in ask(path, 5).lines
     fill(truth)
     before = (path.parent / "to_label.csv").read_bytes()
-    assert (
-        "All rows are labeled: nothing is left to ask for."
-        in ask_for_labels(path, 5).lines
-    )
+    assert "All rows are labeled." in ask(path, 5).lines
     assert (path.parent / "to_label.csv").read_bytes() == before
 
 
@@ -161,27 +165,27 @@ def test_labels_of_the_file_count_and_join_the_answers(table):
 
 def test_a_changed_file_is_refused_and_answers_stay(table):
     path, truth = table
-    ask_for_labels(path, 12)
+    ask(path, 12)
     fill(truth)
     before = (path.parent / "to_label.csv").read_bytes()
     pd.read_csv(path).sample(frac=1, random_state=0).to_csv(path, index=False)
-    with pytest.raises(ValueError, match="shows other rows than"):
-        ask_for_labels(path, 5)
+    with pytest.raises(ValueError, match="rows look different"):
+        ask(path, 5)
     assert (path.parent / "to_label.csv").read_bytes() == before
 
 
 def test_a_spreadsheet_may_round_what_it_shows(table):
     path, truth = table
-    ask_for_labels(path, 12)
+    ask(path, 12)
     fill(truth)
     frame = pd.read_csv("to_label.csv")
     frame.round(4).to_csv("to_label.csv", index=False, sep=";", decimal=",")
-    assert ask_for_labels(path, 5).n_labels == 12
+    assert ask(path, 5).n_labels == 12
 
 
 def test_a_fit_uses_no_shares_of_chosen_labels_and_withholds_its_error(table):
     path, truth = table
-    ask_for_labels(path, 15)
+    ask(path, 15)
     fill(truth)
     chosen = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
     model, report = fit_table(chosen)
@@ -197,7 +201,7 @@ def test_a_fit_uses_no_shares_of_chosen_labels_and_withholds_its_error(table):
     assert any(
         "takes the class shares of the labels, and 15" in text for text in warned
     )
-    ask_for_labels(path, 0, n_test=20)
+    ask(path, 0, n_test=20)
     fill(truth)
     both = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
     _, report = fit_table(both)
@@ -210,11 +214,11 @@ def test_rows_without_features_are_drawn_at_random(tmp_path):
         path, index=False
     )
     labels = tmp_path / "l.csv"
-    asked = ask_for_labels(path, 10, labels=labels)
+    asked = ask(path, 10, labels=labels)
     assert (asked.n_chosen, asked.n_random) == (0, 10)
     answers = asked.answers.answering(asked.answers.ids()[0], "a")
     answers.answering(asked.answers.ids()[1], "b").write()
-    lines = ask_for_labels(path, 5, labels=labels).lines
+    lines = ask(path, 5, labels=labels).lines
     assert any(
         "texts.csv has no column that a model can learn from" in line for line in lines
     )
@@ -225,7 +229,7 @@ def test_a_column_named_row_identifies_rows(table):
     frame = pd.read_csv(path)
     frame["row"] = [f"r{k}" for k in range(150)]
     frame.to_csv(path, index=False)
-    assert all(id.startswith("r") for id in ask_for_labels(path, 5).answers.ids())
+    assert all(id.startswith("r") for id in ask(path, 5).answers.ids())
 
 
 def test_ids_that_do_not_identify_the_rows_are_refused_before_anything_is_written(
@@ -237,10 +241,10 @@ def test_ids_that_do_not_identify_the_rows_are_refused_before_anything_is_writte
     with pytest.raises(
         ValueError, match="must identify the rows, but 'n0' occurs 2 times"
     ):
-        ask_for_labels(path, 2, id="name", labels=labels)
+        ask(path, 2, id="name", labels=labels)
     for n_empty in (1, 2):
         rows = [",0\n"] * n_empty + [f"n{k},{k}\n" for k in range(10)]
         path.write_text("name,x\n" + "".join(rows))
         with pytest.raises(ValueError, match="the rows, but a cell is empty"):
-            ask_for_labels(path, 2, id="name", labels=labels)
+            ask(path, 2, id="name", labels=labels)
     assert not labels.exists()

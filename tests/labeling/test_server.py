@@ -127,7 +127,7 @@ def test_a_class_in_another_spelling_is_the_one_that_exists(page):
     first, second = page.session.answers.open_ids[:2]
     page.send("answer", id=first, label="Cat")
     state = page.send("answer", id=second, label="cat ")
-    assert state["classes"] == [{"name": "Cat", "count": 2}]
+    assert state["classes"] == [{"name": "Cat", "count": 2, "key": "1"}]
 
 
 def test_a_class_of_one_row_can_be_spelled_anew(page):
@@ -135,7 +135,7 @@ def test_a_class_of_one_row_can_be_spelled_anew(page):
     page.send("answer", id=first, label="caT")
     page.send("back")
     assert page.send("answer", id=first, label="cat")["classes"] == [
-        {"name": "cat", "count": 1}
+        {"name": "cat", "count": 1, "key": "1"}
     ]
     assert page.written()[first] == "cat"
 
@@ -146,12 +146,12 @@ def test_a_class_of_one_row_can_be_spelled_anew(page):
         (
             "answer",
             {"id": "999", "label": "cat"},
-            "does not ask for the row row = '999'",
+            "does not ask for a row with row = '999'",
         ),
         ("answer", {"id": "0", "label": "  "}, "must have 1 to 100 characters, got 0"),
         ("answer", {"id": "0"}, "must have 1 to 100 characters, got 0"),
-        ("skip", {"id": "999"}, "does not ask for the row row = '999'"),
-        ("jump", {"id": "../x"}, "has no row row = '../x'"),
+        ("skip", {"id": "999"}, "does not ask for a row with row = '999'"),
+        ("jump", {"id": "../x"}, "has no row with row = '../x'"),
     ],
 )
 def test_what_cannot_be_done_gets_a_sentence_and_changes_nothing(
@@ -241,5 +241,82 @@ def test_answers_are_kept_when_the_rows_change(page):
     page.answer_truly()
     page.answer_truly()
     state = page.settle()
-    assert "has changed since it was opened: end `iclda label`" in state["problem"]
+    assert "has changed since it was opened: stop `iclda label`" in state["problem"]
     assert state["n_labeled"] == 2
+
+
+def test_classes_have_keys_and_a_digit_is_its_own(page):
+    for label in ("1", "0", "ten"):
+        row = page.state()["row"]
+        state = page.send("answer", id=row["id"], label=label)
+    keys = {each["name"]: each["key"] for each in state["classes"]}
+    assert keys == {"1": "1", "0": "0", "ten": "t"}
+
+
+def label_some(page, n=30, wrong=7):
+    """Answer rows truly, but one of them with the other class; return its id."""
+    wrong_id = None
+    for k in range(n):
+        state = page.settle()
+        truth = page.truth[state["row"]["position"]]
+        if k == wrong:
+            wrong_id = state["row"]["id"]
+            truth = "cat" if truth == "dog" else "dog"
+        page.send("answer", id=state["row"]["id"], label=truth)
+    page.settle()
+    return wrong_id
+
+
+def test_a_label_that_held_out_fits_contradict_is_listed_until_it_is_changed(page):
+    wrong_id = label_some(page)
+    [listed] = page.state()["suspicious"]
+    truth = page.truth[int(wrong_id)]
+    assert (listed["id"], listed["predicted"]) == (wrong_id, truth)
+    assert listed["label"] != truth
+    assert 0.5 < listed["share"] <= 1
+    state = page.send("jump", id=wrong_id)
+    assert (state["row"]["id"], state["label"]) == (wrong_id, listed["label"])
+    assert page.send("answer", id=wrong_id, label=truth)["suspicious"] == []
+    assert page.settle()["suspicious"] == []
+    assert page.written()[wrong_id] == truth
+
+
+def test_a_listed_label_that_is_kept_is_not_listed_again(page):
+    wrong_id = label_some(page)
+    label = page.written()[wrong_id]
+    page.send("jump", id=wrong_id)
+    state = page.send("skip", id=wrong_id)
+    assert (state["suspicious"], state["n_skipped"]) == ([], 0)
+    assert page.written()[wrong_id] == label
+    page.answer_truly()
+    assert page.settle()["suspicious"] == []
+
+
+def test_a_row_labeled_in_its_own_file_is_looked_at_again_and_stays_a_random_one(
+    tmp_path,
+):
+    rng = np.random.default_rng(0)
+    truth = np.array(["cat", "dog"])[np.arange(60) % 2]
+    frame = pd.DataFrame(rng.normal(size=(60, 3)) + 4 * (np.arange(60) % 2)[:, None])
+    frame.columns = ["x", "y", "z"]
+    frame["kind"] = np.where(np.arange(60) < 24, truth, None)
+    frame.loc[5, "kind"] = "cat"
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    path = tmp_path / "to_label.csv"
+    pool = Pool(tmp_path / "rows.csv", target="kind")
+    session = LabelingSession(pool, ShownRows(pool), path)
+    while (task := session.next_task()) is not None:
+        session.accept(task, *session.compute(task))
+    [listed] = session.state()["suspicious"]
+    assert (listed["id"], listed["label"], listed["predicted"]) == ("5", "cat", "dog")
+    n_open = len(session.answers.open_ids)
+    session.jump("5")
+    # It is written with the class that it has, and is not open.
+    assert (session.answers.labels["5"], "5" in session.answers.ids("random")) == (
+        "cat",
+        True,
+    )
+    assert len(session.answers.open_ids) == n_open
+    session.answer("5", "dog")
+    assert session.project.table.labels[5] == "dog"
+    assert session.project.table.is_random[5]

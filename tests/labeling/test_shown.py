@@ -13,7 +13,7 @@ LONG = (
 
 
 def opened(path, id="row", images=None):
-    return ShownRows(Pool(path, id), images)
+    return ShownRows(Pool(path, id, "label"), images)
 
 
 def table(folder, **columns):
@@ -78,7 +78,7 @@ def test_images_of_a_folder_are_found_by_name_or_else_in_sorted_order(tmp_path):
             {"a": [1]},
             "row",
             "a",
-            "column 'a' is not a column of text that is shown, and cannot name images",
+            "column 'a' does not hold paths of images",
         ),
         (
             {"a": [1, 1], "b": [1, 2]},

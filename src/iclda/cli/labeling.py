@@ -22,73 +22,96 @@ if TYPE_CHECKING:
     from ..labeling.pool import Pool
     from ..labeling.rounds import Round
     from ..labeling.session import LabelingSession
+    from ..tabular.read_options import ReadOptions
 
 _AnswersFile = Annotated[
     Path,
-    Option(metavar="FILE", help="CSV file of rows to label, which is extended."),
+    Option(metavar="FILE", help="CSV file of the rows to label; rows are added to it."),
 ]
 _ClassColumn = Annotated[
-    str, Option(metavar="COLUMN", help="Column that holds the classes.")
+    str | None,
+    Option(
+        metavar="COLUMN",
+        help="Column that holds the classes. A new name starts without any label. "
+        "Default: label, if there is such a column.",
+    ),
 ]
 _RowId = Annotated[
     str,
     Option(
-        metavar="COLUMN", help="Column of ids; row numbers if there is no column row."
+        metavar="COLUMN",
+        help="Column that identifies the rows; without a column row, their number.",
     ),
 ]
-_Number = Annotated[int, options.number_option(0, help="Rows to choose for labeling.")]
+_Number = Annotated[int, options.number_option(0, help="Number of rows to choose.")]
 _Test = Annotated[
     int,
-    options.number_option(0, help="Rows to draw at random, to estimate the error."),
+    options.number_option(
+        0, help="Number of rows to draw at random. Their labels measure the error."
+    ),
 ]
 _Images = Annotated[
     str | None,
-    Option(
-        metavar="COLUMN|FOLDER",
-        help="Column of the paths of images, or a folder of images.",
-    ),
+    Option(metavar="COLUMN|FOLDER", help="Column of image paths, or folder of images."),
 ]
 
 
 def ask(
     data: options.TableFile,
     n: _Number = 20,
-    target: _ClassColumn = "label",
+    target: _ClassColumn = None,
     id: _RowId = "row",
     labels: _AnswersFile = Path("to_label.csv"),
     test: _Test = 0,
+    unlabeled: options.Unlabeled = None,
+    drop: options.Drop = None,
+    keep: options.Keep = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
-    """Choose rows to label next, and estimate the error."""
+    """Choose the rows to label next, and estimate the error."""
     with show_cells(quiet or json, title="Choosing rows"):
         from ..labeling.rounds import ask_for_labels
 
         asked = ask_for_labels(
-            data, n, target=target, id=id, labels=labels, n_test=test, seed=seed
+            data,
+            n,
+            target=target,
+            id=id,
+            labels=labels,
+            n_test=test,
+            seed=seed,
+            unlabeled=unlabeled,
+            drop=drop or (),
+            keep=keep,
         )
+    lines = [messages.in_options(line) for line in asked.lines]
     next_step = _after_round(asked)
     if json:
-        messages.print_json({**asked.to_json(), "next": next_step})
+        messages.print_json({**asked.to_json(), "lines": lines, "next": next_step})
     elif not quiet:
-        for line in (*asked.lines, f"Next: {next_step}"):
-            typer.echo(printable(line))
+        messages.print_lines(lines)
+        # Not wrapped, so that a command can be copied.
+        typer.echo(printable(f"Next: {next_step}"))
 
 
 def label(
     data: options.TableFile,
     labels: _AnswersFile = Path("to_label.csv"),
-    target: _ClassColumn = "label",
+    target: _ClassColumn = None,
     id: _RowId = "row",
     images: _Images = None,
+    unlabeled: options.Unlabeled = None,
+    drop: options.Drop = None,
+    keep: options.Keep = None,
     port: Port = 0,
     no_browser: NoBrowser = False,
 ) -> None:
-    """Open a page to label the rows that help a model most.
+    """Open a page on which you label the rows that help a model most.
 
-    It is served on this machine only, until you press Ctrl-C. Every answer is written
-    at once.
+    Only this machine can open it, until you press Ctrl-C. Every answer is saved at
+    once.
     """
     check_installed(("starlette", "uvicorn"), "the page to label on", "playground")
     from ..labeling.pool import Pool
@@ -97,7 +120,7 @@ def label(
     from ..labeling.shown import ShownRows
 
     check_writable(labels)
-    pool = Pool(data, id, target)
+    pool = Pool(data, id, target, unlabeled=unlabeled, drop=drop or (), keep=keep)
 
     # A session writes the first rows to label. It begins when the server has its port,
     # so that no file is left behind if the port is in use.
@@ -108,8 +131,11 @@ def label(
     def make_site() -> Site:
         return labeling_site(session())
 
-    note = f"Answers are written to {labels}. "
-    serve_page(make_site, port, no_browser, "Labeling", note=note)
+    def remarks() -> list[str]:
+        return [messages.in_options(text) for text in session().project.remarks()]
+
+    note = f"Answers are saved in {labels}. "
+    serve_page(make_site, port, no_browser, "Labeling", note=note, remarks=remarks)
     answers = session().answers
     typer.echo(f"{answers}. Next: {_fit_step(pool, answers, 'again')}")
 
@@ -122,8 +148,8 @@ def _after_round(asked: Round) -> str:
         return fit
     fill = f"fill in the column {answers.target!r} of {answers.path}"
     if not asked.n_left:
-        return f"{fill}, then {fit}"
-    test = ", with --test 50 to know the error" if asked.needs_random_rows else ""
+        return f"{fill}, then: {fit}"
+    test = ". Add --test 50 to measure the error" if asked.needs_random_rows else ""
     return f"{fill}, then run the same command again{test}"
 
 
@@ -133,12 +159,30 @@ def _fit_step(pool: Pool, answers: Answers, how_to_repeat: str) -> str:
     classes = {*pool.labels.values(), *answers.labels.values()}
     if len(classes) < 2:
         return (
-            f"run the same command {how_to_repeat}, since a fit needs labels of two "
+            f"run the same command {how_to_repeat}, because a fit needs labels of two "
             "classes"
         )
     command = ["iclda", "fit", str(pool.file.path)]
-    command += ["--labels", str(answers.path), "--id", pool.id, "--target", pool.target]
+    # The file of answers does not exist before rows are asked for.
+    if answers.ids():
+        command += ["--labels", str(answers.path)]
+    if answers.ids() or pool.id in pool.file.columns:
+        command += ["--id", pool.id]
+    command += ["--target", pool.target]
+    command += _column_options(pool.options)
     # Columns that a person reads, such as texts, would be an error of the fit.
     if pool.table.dropped:
         command.append("--drop-unusable")
     return shlex.join(command)
+
+
+def _column_options(reading: ReadOptions) -> list[str]:
+    """Return the options for cells and columns, as they were given."""
+    words = []
+    if reading.unlabeled is not None:
+        words += ["--unlabeled", str(reading.unlabeled)]
+    for column in reading.drop or ():
+        words += ["--drop", column]
+    for column in reading.keep or ():
+        words += ["--keep", column]
+    return words

@@ -10,13 +10,14 @@ import errno
 import json
 import shlex
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
 import typer
 
-from .._messages import Hint, Text, message_of, wrap
+from .._messages import Hint, Text, message_of, printable, wrap
 from .._system import file_numbers, written_files
 
 # Exit codes of errors that a user can correct, and of an interruption by Ctrl-C.
@@ -70,6 +71,19 @@ def line_width() -> int:
 def announce(text: str) -> None:
     """Print a paragraph to the error stream."""
     typer.echo("\n".join(wrap_lines([text])), err=True)
+
+
+def print_lines(lines: Sequence[str]) -> None:
+    """Print lines for people, wrapped on a terminal, with warnings that stand out."""
+    for text in lines:
+        line = printable(text)
+        # Other programs get every text in one line. Indented lines are rows of tables.
+        if sys.stdout.isatty() and not line.startswith("  "):
+            line = "\n".join(wrap_lines([line]))
+        head, colon, rest = line.partition(": ")
+        if head == "Warning":
+            line = typer.style(head, fg="yellow", bold=True) + colon + rest
+        typer.echo(line)
 
 
 def print_json(value: Any, *, ensure_ascii: bool = True) -> None:

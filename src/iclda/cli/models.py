@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -14,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from .._messages import printable
 from .._progress import show_cells
 from .._system import atomic_write, check_writable
 from ..methods import CHOSEN_BY_NAME, find_method, parse_shrinkage
 from . import messages, options
+from .messages import print_lines as _print
 
 if TYPE_CHECKING:
     from ..tabular.fit import FitReport
@@ -351,16 +350,3 @@ def _parse_shares(option: str, texts: Sequence[str] | None) -> dict[str, Any] | 
             raise ValueError(f"{option} must be {words}{rule}, got {text!r}.")
         shares[name] = ends if len(ends) > 1 else ends[0]
     return shares or None
-
-
-def _print(lines: Sequence[str]) -> None:
-    """Print lines for people, wrapped on a terminal, with warnings that stand out."""
-    for text in lines:
-        line = printable(text)
-        # Other programs get every text in one line. Indented lines are rows of tables.
-        if sys.stdout.isatty() and not line.startswith("  "):
-            line = "\n".join(messages.wrap_lines([line]))
-        head, colon, rest = line.partition(": ")
-        if head == "Warning":
-            line = typer.style(head, fg="yellow", bold=True) + colon + rest
-        typer.echo(line)

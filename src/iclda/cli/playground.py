@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +12,7 @@ import typer
 from typer import Argument, Option
 
 from .._system import check_installed
+from .messages import print_lines
 from .options import number_option
 
 if TYPE_CHECKING:
@@ -56,16 +57,19 @@ def serve_page(
     *,
     fragment: str = "",
     note: str = "",
+    remarks: Callable[[], Sequence[str]] = tuple,
 ) -> None:
     """Serve a page until Ctrl-C, which is the way to end it.
 
-    ``fragment`` is added to the address, and ``note`` is printed below it.
+    ``fragment`` is added to the address, and ``note`` is printed below it. ``remarks``
+    is called when the site has been made, and returns further lines to print.
     """
     from .._local_server import serve
 
     def show(address: str) -> None:
         address += fragment
-        typer.echo(f"{title}: {address}\n{note}Ctrl-C ends it.")
+        typer.echo(f"{title}: {address}\n{note}Press Ctrl-C to stop.")
+        print_lines(remarks())
         if not no_browser:
             # In a thread, because some browsers only return when they are closed.
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()

@@ -124,7 +124,7 @@ class Answers:
         """Raise a ValueError unless a row was asked for."""
         if id not in set(self.frame[self.id]):
             raise ValueError(
-                f"{self.path} does not ask for the row {self.id} = {id!r}."
+                f"{self.path} does not ask for a row with {self.id} = {id!r}."
             )
 
     def answering(self, id: str, label: str) -> Answers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from .._core import AnyArray
 from .._estimators.average import AverageLDA
 from .._estimators.labels import FREE
+from .._messages import quoted_list, say
 from ..tabular.answer_files import LABEL, OWN_COLUMNS, ROW
 from ..tabular.array_files import FeatureFile
 from ..tabular.cells import require_for_tables, texts_of
@@ -21,6 +23,7 @@ from ..tabular.files import open_data
 from ..tabular.frames import to_pandas_frame
 from ..tabular.labels import Classes, RowPositions
 from ..tabular.read_options import ReadOptions
+from ..tabular.readers import MAX_LISTED_COLUMNS, DataReader
 from ..tabular.table import with_classes
 from .answers import Answers
 
@@ -28,6 +31,24 @@ from .answers import Answers
 _MAX_SHOWN_OTHER_COLUMNS = 8
 # Numbers count as equal up to this relative difference, since a spreadsheet may round.
 _SPREADSHEET_PRECISION = 1e-3
+# A column with at most this many different values looks like one of classes.
+_MAX_PLAUSIBLE_CLASSES = 20
+# A new target must be less similar to the name of any column, from 0 to 1.
+_MIN_SIMILARITY = 0.75
+
+_WHICH_TARGET = (
+    "{path} has no column 'label': name the column that holds the classes with "
+    "{@target}. Its columns are {names}. If no row has a class yet, pass "
+    "{@target=label}."
+)
+_SIMILAR_TARGET = (
+    "{path} has no column {target!r}. Did you mean {similar!r}? If you want a new "
+    "column, pass a {@target} that is less like this name."
+)
+_NEW_TARGET = (
+    "{path} has no column {target!r}, so no row has a class yet. If a column holds the "
+    "classes, name it with {@target}; {names} may."
+)
 
 
 class Pool:
@@ -37,6 +58,8 @@ class Pool:
     ----------
     id, target : str
         Names of the columns of ids and of classes.
+    options : ReadOptions
+        How the file is read.
     file : DataReader
         The file.
     is_array : bool
@@ -53,13 +76,27 @@ class Pool:
         Whether there is a column that a model can learn from.
     """
 
-    def __init__(self, path: Path, id: str = ROW, target: str = LABEL) -> None:
+    def __init__(
+        self,
+        path: Path,
+        id: str = ROW,
+        target: str | None = None,
+        *,
+        unlabeled: str | float | None = None,
+        drop: Sequence[str] = (),
+        keep: Sequence[str] | None = None,
+    ) -> None:
+        file = open_data(path, [id])
+        target = _find_target(file, id, target)
+        file.hold(file.columns, texts=[id, target])
         self.id = id
         self.target = target
-        file = open_data(path, [id])
-        file.hold(file.columns, texts=[id, target])
         self.file = file
         self.is_array = isinstance(file, FeatureFile)
+        # Columns of names and texts are for the person, not for the model.
+        self.options = ReadOptions(
+            target, unlabeled, drop=drop, keep=keep, drop_unusable=True, id=id
+        )
         self.positions = RowPositions(file, id)
         self.ids = [*self.positions]
         if target in file.columns:
@@ -67,9 +104,7 @@ class Pool:
         else:
             # No row has a label yet.
             cells = require_for_tables("pyarrow").nulls(file.n_rows, "string")
-        # Columns of names and texts are for the person, not for the model.
-        options = ReadOptions(target, drop_unusable=True, id=id)
-        self.table = with_classes(file, Classes(target, cells), options)
+        self.table = with_classes(file, Classes(target, cells), self.options)
         self.labels = {
             row_id: label
             for row_id, label in zip(self.ids, self.table.labels, strict=True)
@@ -82,6 +117,15 @@ class Pool:
         """The unfitted model whose fits guess classes, and whose error is estimated."""
         encoder = None if self.is_array else preprocessing(self.table.features)
         return pipeline(encoder, AverageLDA(proportions=FREE))
+
+    def notes_on_target(self) -> list[str]:
+        """Note that the target is a new column if an existing one may hold classes."""
+        likely = _columns_like_classes(self.file, self.id)
+        if self.target in self.file.columns or not likely:
+            return []
+        path = self.file.path
+        names = quoted_list(likely, MAX_LISTED_COLUMNS)
+        return [say(_NEW_TARGET, path=path, target=self.target, names=names)]
 
     @cached_property
     def shown(self) -> Any:
@@ -129,10 +173,10 @@ class Pool:
         n_changed = int((~is_same.all(axis=1)).sum())
         if 2 * n_changed > len(rows):
             raise ValueError(
-                f"{answers.path} shows other rows than {self.file.path} has now: "
-                f"{n_changed} of {len(rows)} differ. Bring back the file that they "
-                "were taken from, or name another file of rows to label, which will "
-                "be created."
+                f"{answers.path} does not match {self.file.path}: {n_changed} of "
+                f"{len(rows)} rows look different. Restore the file that they were "
+                "taken from, or name another file of rows to label, which will be "
+                "created."
             )
 
     def _is_text_or_number(self, name: str) -> bool:
@@ -141,6 +185,60 @@ class Pool:
         Others, such as dates and truth values, may look different after a spreadsheet.
         """
         return name in self.shown and self.shown[name].dtype.kind in "Oiuf"
+
+
+def _find_target(file: DataReader, id: str, target: str | None) -> str:
+    """Return the column of classes; ValueError if it is not clear which one is meant.
+
+    A target that the file does not have is a new column, as long as its name is not
+    like that of a column, which is more likely a typing error.
+    """
+    if _has_only_features(file, id):
+        return target or LABEL
+    if target is None and LABEL not in file.columns:
+        likely = _columns_like_classes(file, id)
+        others = [name for name in file.columns if name not in (id, *likely)]
+        names = quoted_list([*likely, *others], MAX_LISTED_COLUMNS)
+        raise ValueError(say(_WHICH_TARGET, path=file.path, names=names))
+    if target is None or target in file.columns:
+        return target or LABEL
+
+    name_by_folded = {name.strip().casefold(): name for name in file.columns}
+    folded = target.strip().casefold()
+    for match in get_close_matches(folded, name_by_folded, 1, _MIN_SIMILARITY):
+        similar = name_by_folded[match]
+        sentence = _SIMILAR_TARGET
+        raise ValueError(say(sentence, path=file.path, target=target, similar=similar))
+    return target
+
+
+def _has_only_features(file: DataReader, id: str) -> bool:
+    """Return whether a file is an array without a column that could hold classes."""
+    if not isinstance(file, FeatureFile):
+        return False
+    return {*file.columns} <= {id, *file.features}
+
+
+def _columns_like_classes(file: DataReader, id: str) -> list[str]:
+    """Return the columns of a file that look like classes, the likeliest first.
+
+    These have few different values, which are not numbers with fractions. The emptiest
+    column comes first, because labels are few, and then that with the fewest values.
+    """
+    lists = {*chain(*file.lists.values())}
+    names = [name for name in file.columns if name != id and name not in lists]
+    rows = file.read(names)
+    is_nested = require_for_tables("pyarrow").types.is_nested
+    counts = {}
+    for name in names:
+        if is_nested(rows.schema.field(name).type):
+            continue
+        cells = to_pandas_frame(rows.select([name]))[name].dropna()
+        values = cells.unique()
+        has_fractions = cells.dtype.kind == "f" and (cells % 1 != 0).any()
+        if 2 <= len(values) <= _MAX_PLAUSIBLE_CLASSES and not has_fractions:
+            counts[name] = (len(cells), len(values))
+    return sorted(counts, key=counts.__getitem__)
 
 
 def _to_numbers(frame: Any) -> Any:

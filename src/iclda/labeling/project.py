@@ -18,12 +18,15 @@ from sklearn.base import clone
 
 from .._core import AnyArray
 from .._error_estimate import ErrorEstimate
+from .._messages import Text
+from .._suspicious_labels import suspicious_labels
 from ..model_selection._rows_to_label import rows_to_label
 from ..tabular.answer_files import CHOSEN, RANDOM, check_spelling
 from ..tabular.cells import require_for_tables
 from ..tabular.class_names import labels_of
 from ..tabular.label_error import random_estimate, why_withheld, wrong_on_random
-from ..tabular.table import Table
+from ..tabular.labels import Classes
+from ..tabular.table import Table, with_classes
 from .answers import Answers
 from .pool import Pool
 
@@ -38,6 +41,18 @@ class Batch(NamedTuple):
     how: list[str]
     guesses: Sequence[str] | str
     shown: Mapping[str, list[str]]
+
+
+class SuspiciousRow(NamedTuple):
+    """A labeled row that fits without its label put into another class.
+
+    ``probability`` is that of the predicted class.
+    """
+
+    position: int
+    label: str
+    predicted: str
+    probability: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +99,24 @@ class Project:
         chosen_rows = self.rows_of(answers.ids(CHOSEN))
         is_chosen[chosen_rows] = True
         return replace(self.pool.table, labels=labels, is_chosen=is_chosen)
+
+    def remarks(self) -> list[str]:
+        """Return notes and warnings about the table, as a fit to it prints them.
+
+        The table is made again, because columns are judged by the answers, too.
+        """
+        pool = self.pool
+        cells = require_for_tables("pyarrow").array(self.table.labels, "string")
+        # The labels do not hold the unlabeled value any more.
+        options = replace(pool.options, unlabeled=None)
+        table = with_classes(pool.file, Classes(pool.target, cells), options)
+        notes = [*table.notes]
+        if not self.answers.labels:
+            notes += pool.notes_on_target()
+        return [
+            *(Text("Note: ", note) for note in notes),
+            *(Text("Warning: ", warning) for warning in table.warnings),
+        ]
 
     @cached_property
     def sample(self) -> Table:
@@ -188,6 +221,31 @@ class Project:
             position = int(features.index[k])
             unsure.append((position, list(pairs)))
         return unsure
+
+    def suspicious(self) -> list[SuspiciousRow]:
+        """Return labeled rows whose labels are probably wrong, the surest first."""
+        held_out = None
+        if self.fitted is not None:
+            # Without unlabeled rows there is no cross-validation.
+            held_out = self.fitted[-1].held_out_probabilities_
+        if held_out is None:
+            return []
+        is_labeled = self.sample.is_labeled
+        codes = np.searchsorted(self.fitted.classes_, self.sample.labels[is_labeled])
+        positions = self.sample.features.index[is_labeled]
+        rows = []
+        for k in suspicious_labels(held_out, codes):
+            position = int(positions[k])
+            likeliest = int(held_out[k].argmax())
+            rows.append(
+                SuspiciousRow(
+                    position,
+                    label=self.labels[self.pool.ids[position]],
+                    predicted=str(self.fitted.classes_[likeliest]),
+                    probability=float(held_out[k, likeliest]),
+                )
+            )
+        return rows
 
     @property
     def withheld(self) -> str:

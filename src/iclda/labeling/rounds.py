@@ -17,7 +17,7 @@ import numpy as np
 from .._error_estimate import MIN_TESTED_ROWS, ErrorEstimate
 from .._messages import percent_text, plural
 from .._system import check_writable
-from ..tabular.answer_files import CHOSEN, LABEL, RANDOM, ROW
+from ..tabular.answer_files import CHOSEN, RANDOM, ROW
 from ..tabular.label_error import wrong_on_random
 from .answers import Answers
 from .pool import Pool
@@ -86,15 +86,13 @@ class Progress:
         if self.error_before is None:
             return f"{text}."
         text += (
-            f"; without the {plural(self.n_last, 'label')} of the last round it would "
-            f"be {percent_text(self.error_before)} "
-            f"({plural(self.n_became_right, 'test row')} became right, "
-            f"{self.n_became_wrong} wrong)"
+            f". Without the {plural(self.n_last, 'label')} of the last round it would "
+            f"be {percent_text(self.error_before)}: these labels put "
+            f"{plural(self.n_became_right, 'test row')} right and "
+            f"{self.n_became_wrong} wrong"
         )
         if self.error_after_more is None:
-            more = (
-                f"The labels do not show what {_N_MORE_LABELS} more labels would bring."
-            )
+            more = f"It is not clear yet what {_N_MORE_LABELS} more labels would bring."
         else:
             gain = 100 * (self.estimate.error - self.error_after_more)
             more = (
@@ -146,8 +144,8 @@ class Round:
         Rows of earlier rounds without an answer.
     n_left : int
         Rows neither labeled nor asked for.
-    notes : sequence of str
-        Remarks on the table.
+    remarks : sequence of str
+        Notes and warnings about the table and about the round.
     """
 
     pool: Pool
@@ -158,28 +156,28 @@ class Round:
     n_random: int
     n_open: int
     n_left: int
-    notes: Sequence[str] = ()
+    remarks: Sequence[str] = ()
 
     @property
     def lines(self) -> list[str]:
         """Lines to print after a round, except the suggestion of the next command."""
         path = self.answers.path
-        lines = [f"Note: {text}" for text in self.notes]
+        lines = [*self.remarks]
         if self.n_labels:
             lines.append(str(self.progress))
         if self.n_open:
             rows = plural(self.n_open, "row")
-            lines.append(f"Unanswered in {path}: {rows} of earlier rounds.")
+            has = "has" if self.n_open == 1 else "have"
+            lines.append(f"{rows} of earlier rounds in {path} {has} no answer yet.")
         n_added = self.n_chosen + self.n_random
         if n_added:
             parts = [(self.n_chosen, CHOSEN), (self.n_random, "drawn at random")]
             how = " and ".join(f"{n} {text}" for n, text in parts if n)
-            rows = plural(n_added, "more row")
-            lines.append(f"Wrote {path}: {rows} to label, {how}.")
+            lines.append(f"Added {plural(n_added, 'row')} to {path}: {how}.")
         elif not self.n_left and self.n_open:
             lines.append("No more rows are left to ask for.")
         elif not self.n_left:
-            lines.append("All rows are labeled: nothing is left to ask for.")
+            lines.append("All rows are labeled.")
         return lines
 
     @property
@@ -210,31 +208,36 @@ def ask_for_labels(
     path: Path,
     n: int,
     *,
-    target: str = LABEL,
+    target: str | None = None,
     id: str = ROW,
     labels: Path = Path("to_label.csv"),
     n_test: int = 0,
     seed: int = 0,
+    unlabeled: str | float | None = None,
+    drop: Sequence[str] = (),
+    keep: Sequence[str] | None = None,
 ) -> Round:
     """Add rows to the file of rows to label, which is created if there is none.
 
     ``n`` rows are chosen and ``n_test`` rows are drawn at random. Everything is
-    computed before the file is written, and answers stay as they are.
+    computed before the file is written, and answers stay as they are. The other
+    parameters are those of `Pool`.
     """
     check_writable(labels)
-    project = Project.read(Pool(path, id, target), labels, seed)
+    pool = Pool(path, id, target, unlabeled=unlabeled, drop=drop, keep=keep)
+    project = Project.read(pool, labels, seed)
     progress = measure_progress(project)
     batch = project.draw(n, n_test)
     answers = project.answers.asking(*batch)
-    notes = [*project.table.notes]
+    remarks = project.remarks()
     n_free = int(project.is_free.sum())
     n_added = len(batch.ids)
     n_wanted = n + n_test
     if n_added:
         answers.write()
         if n_added < n_wanted:
-            notes.append(
-                f"{n_wanted} rows were wanted, but only {n_free} were left to ask for."
+            remarks.append(
+                f"Note: {n_wanted} rows were wanted, but only {n_free} were left."
             )
     n_drawn = Counter(batch.how)
     return Round(
@@ -246,5 +249,5 @@ def ask_for_labels(
         n_random=n_drawn[RANDOM],
         n_open=len(project.answers.open_ids),
         n_left=n_free - n_added,
-        notes=notes,
+        remarks=remarks,
     )

@@ -21,8 +21,9 @@ from .._error_estimate import MIN_TESTED_ROWS, ErrorEstimate
 from .._messages import percent_text, plural
 from ..tabular.answer_files import CHOSEN, RANDOM, spelling_of
 from .answers import Answers
+from .keys import class_keys
 from .pool import Pool
-from .project import Batch, Project
+from .project import Batch, Project, SuspiciousRow
 from .shown import ShownRows
 
 # Rows of the first round.
@@ -63,12 +64,15 @@ class FitFindings:
     unsure : sequence
         Positions of the rows that the model is least sure of, each with the names and
         probabilities of two classes.
+    suspicious : sequence of SuspiciousRow
+        Labeled rows that fits without their labels put into another class.
     problem : str
         Why the last task failed; empty if it did not.
     """
 
     error: ErrorEstimate | None = None
     unsure: Sequence[tuple[int, list[tuple[str, float]]]] = ()
+    suspicious: Sequence[SuspiciousRow] = ()
     problem: str = ""
 
 
@@ -88,6 +92,8 @@ class LabelingSession:
         Rows without an answer that are not shown until `again` is called.
     last : dict or None
         The last answer.
+    confirmed : dict of str to str
+        The class of every row that was looked at again and left with it.
     classes : list of str
         Names of classes in the order of the buttons: a new name comes last.
     """
@@ -100,6 +106,7 @@ class LabelingSession:
         self.history: list[str] = []
         self.skipped: list[str] = []
         self.last: dict[str, str] | None = None
+        self.confirmed: dict[str, str] = {}
         self.findings = FitFindings()
         self.classes: list[str] = []
         self._rows_stamp = stamp_of(pool.file.path)
@@ -156,6 +163,8 @@ class LabelingSession:
             if labeled_id != id
         }
         label = label_by_spelling.get(spelling, name)
+        if id in self.project.labels:
+            self.confirmed[id] = label
         self._write(self.answers.answering(id, label))
         # The name on the button of the class is spelled in the same way.
         self.classes = [
@@ -165,10 +174,16 @@ class LabelingSession:
         self._leave(id)
 
     def skip(self, id: str) -> None:
-        """Leave a row as it is; it is shown again with the other skipped rows."""
+        """Leave a row as it is.
+
+        A row without a class is shown again with the other skipped rows; one that has a
+        class keeps it.
+        """
         self.answers.require_asked(id)
         if id in self.answers.open_ids:
             self.skipped.append(id)
+        else:
+            self.confirmed[id] = self.project.labels[id]
         self._leave(id)
 
     def _leave(self, id: str) -> None:
@@ -186,13 +201,22 @@ class LabelingSession:
         self.skipped = []
 
     def jump(self, id: str) -> None:
-        """Show a certain row; if it was not asked for before, it counts as chosen."""
+        """Show a certain row; if it was not asked for before, it counts as chosen.
+
+        A row that has its class from the file of the rows was not chosen: it joins the
+        answers with this class, as a row drawn at random.
+        """
         if id not in self.pool.positions:
             raise ValueError(
-                f"{self.pool.file.path} has no row {self.pool.id} = {id!r}."
+                f"{self.pool.file.path} has no row with {self.pool.id} = {id!r}."
             )
         cells = self.pool.cells([self.pool.positions[id]])
-        self._write(self.answers.asking([id], CHOSEN, shown=cells))
+        how = RANDOM if id in self.pool.labels else CHOSEN
+        was_asked = id in self.answers.ids()
+        answers = self.answers.asking([id], how, shown=cells)
+        if not was_asked:
+            answers = answers.answering(id, self.pool.labels.get(id, ""))
+        self._write(answers)
         self.skipped = [skipped for skipped in self.skipped if skipped != id]
         self.current = id
 
@@ -218,13 +242,17 @@ class LabelingSession:
         file = self.pool.file
         if stamp_of(file.path) != self._rows_stamp:
             raise ValueError(
-                f"{file.path} has changed since it was opened: end `iclda label` and "
-                "start it again. All answers are kept."
+                f"{file.path} has changed since it was opened: stop `iclda label` and "
+                "start it again. All answers are saved."
             )
         project = task.project
         if not task.n_more:
-            unsure = project.least_sure(_MAX_UNSURE_ROWS)
-            return None, FitFindings(project.error, unsure)
+            findings = FitFindings(
+                error=project.error,
+                unsure=project.least_sure(_MAX_UNSURE_ROWS),
+                suspicious=project.suspicious(),
+            )
+            return None, findings
         # The rows of the first round are all chosen.
         n_random = 0
         if task.asked:
@@ -250,7 +278,11 @@ class LabelingSession:
         """Return all that the page shows, for JSON."""
         labels = self.project.labels
         counts = Counter(labels.values())
-        classes = [{"name": name, "count": counts[name]} for name in self.classes]
+        keys = class_keys(self.classes)
+        classes = [
+            {"name": name, "count": counts[name], "key": key}
+            for name, key in zip(self.classes, keys, strict=True)
+        ]
         # A row to which the person went comes before those that wait.
         id = self.current or next(iter(self._waiting), None)
         row = None if id is None else self.shown.show(self.pool.positions[id])
@@ -268,6 +300,7 @@ class LabelingSession:
             "file": str(self.path),
             "error": self._error_texts(),
             "unsure": self._unsure_rows(),
+            "suspicious": self._suspicious_rows(labels),
         }
 
     def _unsure_rows(self) -> list[dict[str, Any]]:
@@ -278,6 +311,25 @@ class LabelingSession:
         for position, shares in self.findings.unsure:
             if self.pool.ids[position] not in asked:
                 rows.append({**self.shown.show(position), "shares": shares})
+        return rows
+
+    def _suspicious_rows(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Return the rows whose labels a person should look at again.
+
+        A row whose class was changed since the fit, or that was left with its class
+        when it was looked at again, is not listed.
+        """
+        rows = []
+        for found in self.findings.suspicious:
+            id = self.pool.ids[found.position]
+            is_unchanged = labels.get(id) == found.label
+            if is_unchanged and self.confirmed.get(id) != found.label:
+                finding = {
+                    "label": found.label,
+                    "predicted": found.predicted,
+                    "share": found.probability,
+                }
+                rows.append({**self.shown.show(found.position), **finding})
         return rows
 
     def _why_no_row(self) -> str:
@@ -291,7 +343,7 @@ class LabelingSession:
         """State the error as ``iclda ask`` does, or why it is not known."""
         error = self.findings.error
         if not self.pool.has_features:
-            text = f"{self.project.withheld}: rows are asked for in random order."
+            text = f"{self.project.withheld}, so rows come in random order."
             return {"headline": "No model", "text": text}
         if error is not None:
             text = (

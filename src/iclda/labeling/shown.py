@@ -156,8 +156,8 @@ def _find_in_folder(folder: Path, pool: Pool) -> list[Path]:
         purpose = ", and there is no such folder of images"
         require_columns(pool.file, [str(folder)], purpose)
         raise ValueError(
-            f"{pool.file.path}: column {str(folder)!r} is not a column of text that is "
-            "shown, and cannot name images; there is no such folder of images either."
+            f"{pool.file.path}: column {str(folder)!r} does not hold paths of images, "
+            "and there is no such folder of images."
         )
     files = sorted(file for file in folder.iterdir() if media_type_of(file))
     # An id may name a file with its suffix or without.
@@ -170,9 +170,9 @@ def _find_in_folder(folder: Path, pool: Pool) -> list[Path]:
     if len(files) != len(pool.ids):
         found = plural(len(files), "image or sound", "images and sounds")
         raise ValueError(
-            f"{folder} has {found}, and {pool.file.path} "
-            f"{plural(len(pool.ids), 'row')}: there must be one for every row, in the "
-            "order of their names, or named like the ids, and none is named "
-            f"{lacking[0]!r}."
+            f"{folder} has {found}, and {pool.file.path} has "
+            f"{plural(len(pool.ids), 'row')}: there must be one for every row. Files "
+            "belong to the rows with ids like their names (none is named "
+            f"{lacking[0]!r}), or else to the rows in the order of their names."
         )
     return files

@@ -51,9 +51,9 @@ def read_answers(file: DataReader, id: str, target: str) -> Any:
     lacking = [name for name in needed if name not in file.columns]
     if lacking:
         raise ValueError(
-            f"{file.path} has no column {quoted_list(lacking, 5)}, and is not a "
-            "file of rows to label without it: bring it back, or name another "
-            "file, which will be made."
+            f"{file.path} has no column {quoted_list(lacking, 5)}, so it is not a "
+            "file of rows to label. Restore the column, or name another file, which "
+            "will be created."
         )
     file.hold(file.columns, texts=file.columns)
     frame = file.read(file.columns).to_pandas().fillna("").astype(str)
@@ -64,7 +64,7 @@ def read_answers(file: DataReader, id: str, target: str) -> Any:
     if unknown:
         raise ValueError(
             f"{file.path}: column {HOW!r} must say {CHOSEN} or {RANDOM}, got "
-            f"{quoted_list(unknown, 3)}. It says which labels measure the error: "
+            f"{quoted_list(unknown, 3)}. It tells which labels measure the error: "
             "undo the change."
         )
     frame[target] = frame[target].str.strip()
@@ -87,7 +87,7 @@ def check_spelling(
             where = f"{path} or {rows.path}" if target in rows.columns else str(path)
             raise ValueError(
                 f"{where}: column {target!r} spells a class in {len(spelled)} ways, "
-                f"{quoted_list(sorted(spelled), 5)}: write it in one way everywhere."
+                f"{quoted_list(sorted(spelled), 5)}: use one spelling everywhere."
             )
 
 

@@ -33,9 +33,9 @@ def why_withheld(table: Table) -> str:
         return ""
     n_labels = int(table.is_labeled.sum())
     return (
-        f"it is measured by at least {MIN_TESTED_ROWS} labels of rows drawn at random, "
-        f"and there are {n_random} among {plural(n_labels, 'label')}. To draw "
-        "such rows, pass the option test to `iclda ask`"
+        f"it takes at least {MIN_TESTED_ROWS} labels of rows drawn at random, and "
+        f"there are {n_random} among {plural(n_labels, 'label')}. To draw such rows, "
+        "use `iclda ask` with its option test"
     )
 
 

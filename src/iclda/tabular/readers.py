@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,11 @@ class DataReader:
 
     def source(self) -> Source:
         """Describe where the rows come from."""
+        return self._source
+
+    @cached_property
+    def _source(self) -> Source:
+        # A checksum reads the whole file: it is computed once.
         return Source(str(self.path), self.sha256(), self.n_rows)
 
 

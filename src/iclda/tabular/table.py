@@ -227,8 +227,6 @@ def read_frame(frame: Any, options: ReadOptions) -> Table:
 
 def read_opened(file: DataReader, options: ReadOptions) -> Table:
     """Read an opened file; it must have two classes and a column to learn from."""
-    if isinstance(file, FeatureFile):
-        _refuse_table_options(file.path, options)
     label_source = find_labels(file, options)
     if not isinstance(file, FeatureFile):
         # One pass over the file reads the columns for everything below.
@@ -270,6 +268,7 @@ def with_classes(
 
     # 2. The columns of a table are chosen; those of an array are features as they are.
     if isinstance(file, FeatureFile):
+        _refuse_table_options(file.path, options)
         return table
     return _with_features(table, file, options)
 

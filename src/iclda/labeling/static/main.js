@@ -1,11 +1,11 @@
 // The page: one row, its classes and keys; the server knows everything and answers with all of it.
 
 const POLL = 700; // milliseconds between looks at a fit under way
-const SKIP = "s";
 const byId = (id) => document.getElementById(id);
 let state = null;
 let timer = 0;
 let isSending = false;
+let drawnClasses = "";
 
 function element(name, properties = {}, ...children) {
   const made = Object.assign(document.createElement(name), properties);
@@ -15,7 +15,7 @@ function element(name, properties = {}, ...children) {
 
 async function request(path, options) {
   const response = await fetch(path, options).catch(() => {
-    throw new Error("The server has been ended. All answers are in the file: start `iclda label` again.");
+    throw new Error("The server has stopped. All answers are saved: start `iclda label` again.");
   });
   const said = await response.json();
   if (!response.ok) throw new Error(said.message);
@@ -52,17 +52,6 @@ const answer = (label) => state?.row && send("answer", { id: state.row.id, label
 const skip = () => state?.row && send("skip", { id: state.row.id });
 const back = () => state?.can_go_back && send("back");
 
-// Every class has a digit, as long as there are some, and a letter: the first free one of its name.
-function keysOf(names) {
-  const taken = new Set([SKIP]);
-  return names.map((name, k) => {
-    const letters = [...name.toLowerCase(), ..."abcdefghijklmnopqrstuvwxyz"];
-    const letter = letters.find((each) => /^[a-z]$/.test(each) && !taken.has(each));
-    taken.add(letter);
-    return [k < 9 ? String(k + 1) : null, letter].filter(Boolean);
-  });
-}
-
 function show(next) {
   const isNewRow = state?.row?.id !== next.row?.id || state?.label !== next.label;
   state = next;
@@ -73,17 +62,18 @@ function show(next) {
   const { n_labeled, n_rows, n_skipped, file } = next;
   const skipped = n_skipped ? `, ${n_skipped} skipped` : "";
   byId("progress").textContent =
-    `${n_labeled.toLocaleString("en")} of ${n_rows.toLocaleString("en")} rows labeled${skipped}, written to ${file}`;
+    `${n_labeled.toLocaleString("en")} of ${n_rows.toLocaleString("en")} rows labeled${skipped}, saved in ${file}`;
   byId("back").disabled = !next.can_go_back;
-  byId("skip").disabled = !next.row;
+  for (const id of ["skip", "name", "add"]) byId(id).disabled = !next.row;
+  byId("skip").textContent = next.label ? "Keep" : "Skip";
   byId("last").textContent = next.last ? lastOf(next.last) : "";
   clearTimeout(timer);
   if (next.is_fitting) timer = setTimeout(look, POLL);
 }
 
 function lastOf({ id, label, guess }) {
-  const judged = guess ? `, and the model had guessed ${guess === label ? "so too" : guess}` : "";
-  return `Row ${id} is ${label}${judged}.`;
+  if (!guess) return `Row ${id} is ${label}.`;
+  return guess === label ? `Row ${id} is ${label}, as the model guessed.` : `Row ${id} is ${label}. The model guessed ${guess}.`;
 }
 
 function showRow() {
@@ -102,7 +92,7 @@ function showRow() {
 
 function partsOf(row) {
   const parts = [];
-  const complain = (text) => element("p", { className: "note" }, `${text} Skip the row, or label it by what you know.`);
+  const complain = (text) => element("p", { className: "note" }, `${text} Skip the row, or label it anyway.`);
   if (row.problem) parts.push(complain(row.problem));
   else if (row.kind) {
     const isSound = row.kind === "sound";
@@ -121,18 +111,19 @@ function partsOf(row) {
 }
 
 function showClasses() {
-  const names = state.classes.map((each) => each.name);
-  const keys = keysOf(names);
-  const made = names.map((name, k) => {
-    const shown = keys[k].map((key) => element("kbd", {}, key.toUpperCase()));
+  // A button that is replaced while it is pressed would not be clicked.
+  const toDraw = JSON.stringify([state.classes.map(({ name, key }) => [name, key]), state.label, !state.row]);
+  if (toDraw === drawnClasses) return;
+  drawnClasses = toDraw;
+  const made = state.classes.map(({ name, key }) => {
+    const shown = key ? [element("kbd", {}, /^[a-z]$/.test(key) ? key.toUpperCase() : key)] : [];
     const button = element("button", { type: "button", disabled: !state.row }, ...shown, element("span", {}, name));
     button.setAttribute("aria-pressed", String(name === state.label));
     button.addEventListener("click", () => answer(name));
     return button;
   });
   byId("classes").replaceChildren(...made);
-  byId("new").hidden = !state.row;
-  if (!names.length && state.row) byId("name").focus();
+  if (!state.classes.length && state.row) byId("name").focus();
 }
 
 function showSide() {
@@ -146,34 +137,45 @@ function showSide() {
     return element("li", {}, element("span", {}, name), element("b", {}, bar), element("em", {}, String(count)));
   });
   byId("counts").replaceChildren(...(counts.length ? counts : [element("li", { className: "soft" }, "None yet")]));
+  const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
   byId("unsure-box").hidden = !state.unsure.length;
-  byId("unsure").replaceChildren(...state.unsure.map(unsureRow));
+  byId("unsure").replaceChildren(...state.unsure.map((row) =>
+    listed(row, row.shares.map(([name, share]) => `${name} ${percent(share)}`).join(" · "))));
+  byId("suspicious-box").hidden = !state.suspicious.length;
+  byId("suspicious").replaceChildren(...state.suspicious.map((row) =>
+    listed(row, `labeled ${row.label} · the model says ${row.predicted}, ${percent(row.share)}`)));
 }
 
-function unsureRow(row) {
-  const shares = row.shares.map(([name, share]) => `${name} ${Math.round(100 * share)}\u00a0%`).join(" · ");
+// A button that leads to a row.
+function listed(row, remark) {
   const label = row.text || (row.kind ? row.name : `Row ${row.id}`);
-  const words = element("span", {}, element("strong", {}, label), element("small", {}, shares));
+  const words = element("span", {}, element("strong", {}, label), element("small", {}, remark));
   const isImage = row.kind === "image" && !row.problem;
   const picture = isImage ? [element("img", { src: `file/${row.position}`, alt: "" })] : [];
-  const button = element("button", { type: "button", title: `Label row ${row.id} now` }, ...picture, words);
-  button.addEventListener("click", () => send("jump", { id: row.id }).then(() => button.blur()));
+  const button = element("button", { type: "button", title: `Show row ${row.id}` }, ...picture, words);
+  button.addEventListener("click", async () => {
+    await send("jump", { id: row.id });
+    button.blur();
+    scrollTo(0, 0); // on a phone the row is far above
+  });
   return element("li", {}, button);
 }
 
 function press(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || byId("keys-box").open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing || byId("keys-box").open) return;
   if (event.target === byId("name")) {
     if (event.key === "Escape") event.target.blur();
     return;
   }
   const isOnButton = event.target.closest("button, audio");
+  const isOnAudio = event.target.closest("audio");
+  // All characters are keys of classes.
   const key = event.key.toLowerCase();
-  const position = state ? keysOf(state.classes.map((each) => each.name)).findIndex((keys) => keys.includes(key)) : -1;
+  const pressed = state?.classes.find((each) => each.key === key);
   const audio = byId("stage").querySelector("audio");
-  if (key === "backspace") back();
-  else if (key === SKIP) skip();
-  else if (position >= 0) answer(state.classes[position].name);
+  if (pressed) answer(pressed.name);
+  else if (key === "backspace" || (key === "arrowleft" && !isOnAudio)) back();
+  else if (key === "arrowright" && !isOnAudio) skip();
   else if (key === "enter" && !isOnButton) byId("name").focus();
   else if (key === " " && audio && !isOnButton) audio.paused ? audio.play() : audio.pause();
   else return;
