@@ -470,7 +470,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         if not known.size:
             raise ValueError(
                 f"score needs labeled rows, and all {len(is_marker)} rows carry the "
-                f"marker {self.unlabeled!r} or have weight 0."
+                f"marker {self.unlabeled!r}, are missing or have weight 0."
             )
         check_classes(known)
         # NumPy compares numbers with strings without an error: no row would be right.
