@@ -143,7 +143,7 @@ def test_ids_of_a_table_join_the_answers(tmp_path, monkeypatch):
         "ask", path, "--n", 0, "--id", "name", "--target", "species", "--json"
     )[1]
     command = json.loads(asked)["next"]
-    assert command.endswith("--id name --target species --drop-unusable")
+    assert command.endswith("--id name --target species")
     code, said, _ = call(*shlex.split(command)[1:])
     assert code == 0
     assert "for 'species', fitted to 9 labeled and 81 unlabeled rows" in said

@@ -18,6 +18,7 @@ from iclda import (
     SupervisedLDA,
 )
 from iclda._estimators.outside import OutsideClassifier
+from iclda._messages import ColumnError
 from iclda.model_files import column_kinds
 from iclda.tabular import (
     pipeline,
@@ -112,7 +113,7 @@ def test_a_few_texts_that_are_no_numbers_are_categories():
 def test_all_columns_that_cannot_be_used_are_named_at_once():
     frame = pd.DataFrame({f"n{i}": NAMES for i in range(7)})
     words = "'n0' holds .*'n4' holds .* 2 more columns cannot be used. .*: "
-    words += "drop_unusable=True"
+    words += "drop=.'n0', .*'n6'"
     with pytest.raises(ValueError, match=words):
         kinds_of(frame)
 
@@ -151,12 +152,40 @@ def test_several_columns_that_cannot_be_used_can_be_left_out_at_once(tmp_path):
     frame = pd.DataFrame({"name": NAMES, "x": np.arange(50) % 7, "remark": NAMES[::-1]})
     frame["class"] = np.where(np.arange(50) % 2, "a", "b")
     frame.to_csv(tmp_path / "data.csv", index=False)
-    table = read_table(tmp_path / "data.csv", target="class", drop_unusable=True)
+    table = read_table(tmp_path / "data.csv", target="class")
     assert list(table.features) == ["x"]
     assert table.dropped == ("name", "remark")
-    assert table.notes[0].startswith(
-        "Column 'name' holds 50 different texts in 50 rows"
+    (note,) = table.notes
+    assert note == (
+        "2 columns were left out: 'name' holds 50 different texts in 50 rows, for "
+        "example 'person 0'; 'remark' holds 50 different texts in 50 rows, for example "
+        "'person 49'. Names and ids say nothing about other rows. If a text does, make "
+        "numbers of it first, for example with StringEncoder of skrub."
     )
+    message = "'name' holds .*'remark' holds .* all such columns: drop="
+    with pytest.raises(ColumnError, match=message):
+        read_table(tmp_path / "data.csv", target="class", strict=True)
+
+
+def test_numbers_with_a_few_texts_are_left_out_with_the_way_out(tmp_path):
+    price = [*range(49), "about 3"]
+    frame = pd.DataFrame({"price": price, "x": np.arange(50) % 7})
+    frame["class"] = np.where(np.arange(50) % 2, "a", "b")
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    (note,) = read_table(tmp_path / "data.csv", target="class").notes
+    assert note == (
+        "Column 'price' holds numbers, but text in 1 of 50 rows, for example 'about 3' "
+        "(empty these cells if the number is unknown, or write it with digits and a "
+        "decimal point alone): it was left out."
+    )
+
+
+def test_a_table_of_unusable_columns_alone_is_refused_with_the_reasons(tmp_path):
+    frame = pd.DataFrame({"name": NAMES, "class": ["a", "b"] * 25})
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    message = "has no column to learn from .* 'name' holds 50 different texts"
+    with pytest.raises(ValueError, match=message):
+        read_table(tmp_path / "data.csv", target="class")
 
 
 def test_the_note_on_a_column_shows_its_whole_example_also_with_a_colon(tmp_path):
@@ -164,7 +193,7 @@ def test_the_note_on_a_column_shows_its_whole_example_also_with_a_colon(tmp_path
     frame = pd.DataFrame({"time": names, "x": np.arange(50) % 7})
     frame["class"] = np.where(np.arange(50) % 2, "a", "b")
     frame.to_csv(tmp_path / "data.csv", index=False)
-    table = read_table(tmp_path / "data.csv", target="class", drop_unusable=True)
+    table = read_table(tmp_path / "data.csv", target="class")
     assert table.dropped == ("time",)
     assert "'at 00:00:00'" in table.notes[0]
 

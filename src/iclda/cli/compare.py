@@ -93,7 +93,7 @@ def compare(
     unlabeled_file: options.UnlabeledFile = None,
     drop: options.Drop = None,
     keep: options.Keep = None,
-    drop_unusable: options.DropUnusable = False,
+    strict: options.Strict = False,
     shrinkage: _Shrinkages = None,
     fast: _Fast = False,
     jobs: options.Jobs = 0,
@@ -124,7 +124,7 @@ def compare(
             named_methods = _parse_methods(methods)
             shrinkages = _parse_shrinkages(shrinkage)
             reading = ReadOptions(
-                target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
+                target, unlabeled, unlabeled_file, drop, keep, strict, labels, id
             )
             plan = ComparisonPlan(
                 table=read_file(data, reading).framed(),

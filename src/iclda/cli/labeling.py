@@ -57,6 +57,7 @@ def ask(
     id: _RowId = "row",
     labels: _AnswersFile = Path("to_label.csv"),
     test: _Test = 0,
+    strict: options.Strict = False,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -66,13 +67,21 @@ def ask(
         from ..labeling.rounds import ask_for_labels
 
         asked = ask_for_labels(
-            data, n, target=target, id=id, labels=labels, n_test=test, seed=seed
+            data,
+            n,
+            target=target,
+            id=id,
+            labels=labels,
+            n_test=test,
+            seed=seed,
+            strict=strict,
         )
     next_step = _after_round(asked)
+    lines = [messages.in_options(line) for line in asked.lines]
     if json:
-        messages.print_json({**asked.to_json(), "next": next_step})
+        messages.print_json({**asked.to_json(), "lines": lines, "next": next_step})
     elif not quiet:
-        for line in (*asked.lines, f"Next: {next_step}"):
+        for line in (*lines, f"Next: {next_step}"):
             typer.echo(printable(line))
 
 
@@ -82,6 +91,7 @@ def label(
     target: _ClassColumn = "label",
     id: _RowId = "row",
     images: _Images = None,
+    strict: options.Strict = False,
     port: Port = 0,
     no_browser: NoBrowser = False,
 ) -> None:
@@ -97,7 +107,7 @@ def label(
     from ..labeling.shown import ShownRows
 
     check_writable(labels)
-    pool = Pool(data, id, target)
+    pool = Pool(data, id, target, strict=strict)
 
     # A session writes the first rows to label. It begins when the server has its port,
     # so that no file is left behind if the port is in use.
@@ -138,7 +148,4 @@ def _fit_step(pool: Pool, answers: Answers, how_to_repeat: str) -> str:
         )
     command = ["iclda", "fit", str(pool.file.path)]
     command += ["--labels", str(answers.path), "--id", pool.id, "--target", pool.target]
-    # Columns that a person reads, such as texts, would be an error of the fit.
-    if pool.table.dropped:
-        command.append("--drop-unusable")
     return shlex.join(command)

@@ -93,7 +93,7 @@ def fit(
     unlabeled_file: options.UnlabeledFile = None,
     drop: options.Drop = None,
     keep: options.Keep = None,
-    drop_unusable: options.DropUnusable = False,
+    strict: options.Strict = False,
     shrinkage: _Shrinkage = "auto",
     prior: _Prior = None,
     proportions: _Proportions = None,
@@ -122,7 +122,7 @@ def fit(
     check_can_save(out)
 
     reading = ReadOptions(
-        target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
+        target, unlabeled, unlabeled_file, drop, keep, strict, labels, id
     )
     with show_cells(quiet, title="Reading"):
         table = read_file(data, reading)

@@ -71,10 +71,12 @@ Keep = Annotated[
     list[str] | None,
     Option(metavar="COLUMNS", help="The only columns to use, as a,b. Can be repeated."),
 ]
-DropUnusable = Annotated[
+Strict = Annotated[
     bool,
     Option(
-        "--drop-unusable", help="Leave out columns that cannot be used, such as names."
+        "--strict",
+        help="Stop at columns that cannot be used, such as names. By default they are "
+        "left out.",
     ),
 ]
 # How fits are made.

@@ -53,7 +53,9 @@ class Pool:
         Whether there is a column that a model can learn from.
     """
 
-    def __init__(self, path: Path, id: str = ROW, target: str = LABEL) -> None:
+    def __init__(
+        self, path: Path, id: str = ROW, target: str = LABEL, *, strict: bool = False
+    ) -> None:
         self.id = id
         self.target = target
         file = open_data(path, [id])
@@ -68,7 +70,7 @@ class Pool:
             # No row has a label yet.
             cells = require_for_tables("pyarrow").nulls(file.n_rows, "string")
         # Columns of names and texts are for the person, not for the model.
-        options = ReadOptions(target, drop_unusable=True, id=id)
+        options = ReadOptions(target, strict=strict, id=id)
         self.table = with_classes(file, Classes(target, cells), options)
         self.labels = {
             row_id: label

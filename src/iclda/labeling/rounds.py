@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from .._error_estimate import MIN_TESTED_ROWS, ErrorEstimate
-from .._messages import percent_text, plural
+from .._messages import Text, percent_text, plural
 from .._system import check_writable
 from ..tabular.answer_files import CHOSEN, LABEL, RANDOM, ROW
 from ..tabular.label_error import wrong_on_random
+from ..tabular.table import leak_warnings
 from .answers import Answers
 from .pool import Pool
 from .project import Project
@@ -164,7 +165,7 @@ class Round:
     def lines(self) -> list[str]:
         """Lines to print after a round, except the suggestion of the next command."""
         path = self.answers.path
-        lines = [f"Note: {text}" for text in self.notes]
+        lines: list[str] = [Text("Note: ", text) for text in self.notes]
         if self.n_labels:
             lines.append(str(self.progress))
         if self.n_open:
@@ -215,6 +216,7 @@ def ask_for_labels(
     labels: Path = Path("to_label.csv"),
     n_test: int = 0,
     seed: int = 0,
+    strict: bool = False,
 ) -> Round:
     """Add rows to the file of rows to label, which is created if there is none.
 
@@ -222,11 +224,11 @@ def ask_for_labels(
     computed before the file is written, and answers stay as they are.
     """
     check_writable(labels)
-    project = Project.read(Pool(path, id, target), labels, seed)
+    project = Project.read(Pool(path, id, target, strict=strict), labels, seed)
     progress = measure_progress(project)
     batch = project.draw(n, n_test)
     answers = project.answers.asking(*batch)
-    notes = [*project.table.notes]
+    notes = [*project.table.notes, *leak_warnings(project.table)]
     n_free = int(project.is_free.sum())
     n_added = len(batch.ids)
     n_wanted = n + n_test

@@ -36,10 +36,17 @@ _MIN_DISTINCT_SHARE = 0.95
 _MIN_ROWS_OF_ID = 10
 # In at least this many rows, sorted values are not a coincidence.
 _MIN_SORTED_ROWS = 20
-# Labeled rows of every class that it takes to say that a column follows the class.
+# Labeled rows, and those of every class, that it takes to say that the values of a
+# column follow the class.
+_MIN_LABELS = 15
 _MIN_LABELS_PER_CLASS = 3
+# Classes lie far apart in a column if there is at least this multiple of the widest of
+# them between any two.
+_GAP_IN_WIDTHS = 2
 # Probability below which a pattern of gaps is not called chance.
 _CHANCE = 1e-3
+# A share of the rows from which duplicates are worth a warning.
+_SHARE_WORTH_A_WARNING = 0.01
 # Columns that a remark names; further ones are counted.
 _MAX_NAMED_COLUMNS = 4
 # Classes for which a remark states the value of a column.
@@ -106,15 +113,15 @@ def check_leaks(features: Any, labels: AnyArray) -> Iterator[Remark]:
     """Warn of columns that give the class away in all labeled rows.
 
     A column with gaps does so if it is filled in for certain classes only, more often
-    than by chance; a column without gaps if it has one value in each class, but not the
-    same value in all of them.
+    than by chance; a column without gaps if its values in the classes lie apart as
+    those of a measurement hardly do.
     """
     is_labeled = np.array([label is not None for label in labels], dtype=bool)
     known_labels = labels[is_labeled].astype(str)
     for name, series in features[is_labeled].items():
         is_filled = series.notna().to_numpy(dtype=bool)
         if is_filled.all():
-            finding = _value_by_class(series, known_labels)
+            finding = _values_by_class(series, known_labels)
         else:
             finding = _filled_by_class(is_filled, known_labels)
         if finding:
@@ -146,33 +153,68 @@ def _filled_by_class(is_filled: AnyArray, labels: AnyArray) -> str:
     )
 
 
-def _value_by_class(series: Any, labels: AnyArray) -> str:
-    """State the one value of a column in every class; empty if it has several."""
-    # ``first`` has the first row of every class, ``codes`` the class of every row.
-    classes, first, codes, counts = np.unique(
-        labels, return_index=True, return_inverse=True, return_counts=True
-    )
-    has_enough_labels = min(counts, default=0) >= _MIN_LABELS_PER_CLASS
-    if series.dtype.kind not in "biufO" or not has_enough_labels:
-        return ""
+def _values_by_class(series: Any, labels: AnyArray) -> str:
+    """State the values of a column in every class; empty if they may be measured.
 
-    is_text = series.dtype.kind == "O"
-    if is_text:
-        values = series.astype(str).to_numpy()
+    Many measurements separate the classes of a few rows. Two things tell a column that
+    was made from the class, or entered with it: all classes but one have a single value
+    (a fee that is 0 unless a customer has left), or the gaps between the classes are
+    much wider than any of them.
+    """
+    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    if len(classes) < 2 or len(labels) < _MIN_LABELS:
+        return ""
+    if min(counts) < _MIN_LABELS_PER_CLASS or series.dtype.kind not in "biufO":
+        return ""
+    if series.dtype.kind == "O":
+        shown = _separate_texts(series.astype(str).to_numpy(), codes)
     else:
-        values = series.to_numpy(dtype=np.float64)
-    value_of_class = values[first]
-    has_several_values = (values != value_of_class[codes]).any()
-    is_constant = (value_of_class == value_of_class[0]).all()
-    if has_several_values or is_constant:
+        shown = _separate_numbers(series.to_numpy(dtype=np.float64), codes)
+    if not shown:
         return ""
 
-    texts = []
-    for value, name in zip(value_of_class, classes, strict=True):
-        shown = value if is_text else f"{value:g}"
-        texts.append(f"{shown} for {name}")
+    texts = [
+        f"{values} for {name}" for values, name in zip(shown, classes, strict=True)
+    ]
     listed = ", ".join(texts[:_MAX_NAMED_CLASSES])
     return f"{listed} in all labeled rows: it may be made from the class."
+
+
+def _separate_texts(texts: AnyArray, codes: AnyArray) -> list[str]:
+    """Word the texts of every class if they give it away; otherwise return no words."""
+    texts_of_class = [set(texts[codes == code]) for code in range(codes.max() + 1)]
+    n_single = sum(len(values) == 1 for values in texts_of_class)
+    n_distinct = len(set(texts))
+    are_separate = sum(map(len, texts_of_class)) == n_distinct
+    if not are_separate or n_single < len(texts_of_class) - 1:
+        return []
+    return [
+        next(iter(values)) if len(values) == 1 else "another value"
+        for values in texts_of_class
+    ]
+
+
+def _separate_numbers(numbers: AnyArray, codes: AnyArray) -> list[str]:
+    """Word the range of every class if it gives it away; otherwise return no words."""
+    # Infinity is refused later, with the name of the column.
+    if not np.isfinite(numbers).all():
+        return []
+    of_class = [numbers[codes == code] for code in range(codes.max() + 1)]
+    low = np.array([values.min() for values in of_class])
+    high = np.array([values.max() for values in of_class])
+    # The distance of each class from the next one above it.
+    order = np.argsort(low)
+    gaps = low[order][1:] - high[order][:-1]
+    widths = high - low
+    n_single = int((widths == 0).sum())
+    are_separate = bool((gaps > 0).all())
+    are_far_apart = gaps.min() >= _GAP_IN_WIDTHS * widths.max()
+    if not are_separate or not (n_single >= len(of_class) - 1 or are_far_apart):
+        return []
+    return [
+        f"{least:g}" if least == most else f"{least:g} to {most:g}"
+        for least, most in zip(low, high, strict=True)
+    ]
 
 
 def check_gaps(features: Any) -> Iterator[Remark]:
@@ -258,7 +300,7 @@ def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
             "A labeled row is tested once, and its copies do not train then; intervals "
             "count distinct rows."
         )
-        yield Remark(WARNING, "Duplicates", text)
+        yield Remark(_level_of(n_copies, len(labels)), "Duplicates", text)
 
     # Rows with the same key have the same cells, whatever their labels.
     pandas = require_for_tables("pandas")
@@ -274,17 +316,19 @@ def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
             f"{rows} equal another one of a different class: no method can get both "
             "right."
         )
-        yield Remark(WARNING, "Duplicates", text)
+        level = _level_of(n_contradicted, int(is_labeled.sum()))
+        yield Remark(level, "Duplicates", text)
 
     n_seen = int(np.isin(labeled_keys, keys[~is_labeled]).sum())
     if n_seen:
-        rows = plural(n_seen, "labeled row")
-        stand = "stands" if n_seen == 1 else "stand"
-        text = (
-            f"{rows} also {stand} among the unlabeled ones: seen in training, then "
-            "tested."
-        )
+        have = "labeled row has" if n_seen == 1 else "labeled rows have"
+        text = f"{n_seen:,} {have} unlabeled copies."
         yield Remark(NOTE, "Duplicates", text)
+
+
+def _level_of(n_affected: int, n_rows: int) -> str:
+    """Return the level of a remark on some of the rows: few are not worth a warning."""
+    return WARNING if n_affected >= _SHARE_WORTH_A_WARNING * n_rows else NOTE
 
 
 def _first_names(names: Sequence[str]) -> str:

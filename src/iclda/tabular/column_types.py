@@ -101,15 +101,24 @@ class Reason(NamedTuple):
         What the column holds, as it follows "holds".
     way_out : str
         What to do about it; empty if there is nothing to do but to leave it out.
+    is_text : bool
+        Whether it holds texts that hardly repeat.
     """
 
     holds: str
     way_out: str = ""
+    is_text: bool = False
 
     def described(self, name: str) -> str:
         """Say what the column of this name holds, and what to do about it."""
         advice = f": {self.way_out}" if self.way_out else ""
         return f"Column {name!r} holds {self.holds}{advice}."
+
+    def in_note(self) -> str:
+        """Say what a column that was left out holds, and what to do to use it."""
+        # A note on several columns of text says once what to do about them.
+        advice = f" ({self.way_out})" if self.way_out and not self.is_text else ""
+        return f"holds {self.holds}{advice}"
 
 
 def _is_number(series: Any) -> bool:
@@ -212,14 +221,13 @@ def _unusable_error(reasons: dict[str, Reason]) -> ColumnError:
     described = " ".join(reasons[name].described(name) for name in names)
     n_more = len(reasons) - len(names)
     more = f" {n_more} more columns cannot be used." if n_more else ""
-    sentence = "{described}{more} Or leave out {what}: {drop}."
-    if len(reasons) > 1:
-        what = "all such columns"
-        drop = Hint("drop_unusable", True)
-    else:
-        what = "the column"
-        drop = Hint("drop", names)
-    text = say(sentence, described=described, more=more, what=what, drop=drop)
+    text = say(
+        "{described}{more} Or leave out {what}: {drop}.",
+        described=described,
+        more=more,
+        what="the column" if len(reasons) == 1 else "all such columns",
+        drop=Hint("drop", list(reasons)),
+    )
     return ColumnError(text, column=names[0])
 
 
@@ -286,6 +294,7 @@ def _reason_against(series: Any) -> Reason | None:
             way_out="nothing can be learned from names, ids or free text; group them "
             "into categories, write numbers with digits and a decimal point alone and "
             "dates as 2020-03-12",
+            is_text=True,
         )
     return None
 
