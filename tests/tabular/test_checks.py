@@ -15,6 +15,7 @@ from iclda.tabular.checks import (
     check_ids,
     check_leaks,
     check_shift,
+    check_texts,
     first_copies,
     is_id,
 )
@@ -62,6 +63,16 @@ def test_notes_on_ids_name_the_column_and_the_way_out():
         "different. It is used as a measurement; if it is not one, leave it out with "
         "drop=['ID'].",
     )
+
+
+def test_text_of_many_values_is_noted_with_a_way_to_use_its_words():
+    titles = [f"title {row // 2}" for row in range(200)]
+    frame = pd.DataFrame({"title": titles, "color": ["red", "blue"] * 100})
+    frame["paid"] = [f"${row},5" for row in range(200)]
+    (remark,) = check_texts(frame)
+    assert remark.level == NOTE
+    assert remark.text.startswith("Column 'title' has 100 different texts in 200 rows")
+    assert "StringEncoder of skrub" in remark.text
 
 
 def leaks(values, labels=LABELS):

@@ -94,6 +94,14 @@ def test_empty_columns_are_left_out_with_a_note(tmp_path):
     )
 
 
+def test_an_error_lists_the_first_and_the_last_columns(tmp_path):
+    names = [f"x{number}" for number in range(30)]
+    text = f"{','.join(names)},outcome\n{','.join(['1'] * 30)},a\n"
+    listed = r"Its columns are 'x0', .*'x5', 19 more, 'x25', .*'x29', 'outcome'\.$"
+    with pytest.raises(ValueError, match=listed):
+        read(tmp_path, text)
+
+
 def test_options_that_name_nothing_are_refused(tmp_path):
     with pytest.raises(
         ValueError, match="no row has the unlabeled value 'x' in column 'class'"

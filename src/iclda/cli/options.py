@@ -37,7 +37,9 @@ def number_option(least: int, largest: int | None = None, *, help: str) -> Any:
 # The table, its classes and its columns.
 TableFile = Annotated[
     Path,
-    Argument(metavar="DATA", help="A .csv, .parquet, .npy or .npz file, or a folder."),
+    Argument(
+        metavar="DATA", help="A .csv, .xlsx, .parquet, .npy or .npz file, or a folder."
+    ),
 ]
 Target = Annotated[
     str | None, Option(metavar="COLUMN", help="Column that holds the classes.")

@@ -9,16 +9,24 @@ and ``summaries`` puts into words what a person should know of both.
 """
 
 from .column_types import pipeline, preprocessing
-from .encoders import CategoryEncoder, DateEncoder, NumberEncoder
+from .encoders import (
+    AmountEncoder,
+    CategoryEncoder,
+    DateEncoder,
+    NumberEncoder,
+    WrittenDateEncoder,
+)
 from .readers import Source
 from .table import Table, read_table
 
 __all__ = [
+    "AmountEncoder",
     "CategoryEncoder",
     "DateEncoder",
     "NumberEncoder",
     "Source",
     "Table",
+    "WrittenDateEncoder",
     "pipeline",
     "preprocessing",
     "read_table",

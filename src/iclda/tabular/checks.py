@@ -17,7 +17,15 @@ from scipy import stats
 from .._core import AnyArray
 from .._held_out import find_copies
 from .._messages import Hint, and_list, plural, say
-from .cells import require_for_tables
+from .cells import number_in, require_for_tables, value_types
+from .written_values import (
+    AmountForm,
+    DateForm,
+    amount_form,
+    amounts,
+    date_form,
+    dates,
+)
 
 # Levels of a remark.
 FINE = "fine"
@@ -34,6 +42,10 @@ _ID_NAME = re.compile(
 _MIN_DISTINCT_SHARE = 0.95
 # In fewer rows than this, values that are all distinct do not point to an id.
 _MIN_ROWS_OF_ID = 10
+# A column of text has many values from this number of different texts ...
+_MIN_MANY_TEXTS = 50
+# ... that are also this share of the rows.
+_MIN_SHARE_OF_MANY_TEXTS = 0.1
 # In at least this many rows, sorted values are not a coincidence.
 _MIN_SORTED_ROWS = 20
 # Labeled rows, and those of every class, that it takes to say that the values of a
@@ -76,6 +88,69 @@ def check_ids(features: Any) -> Iterator[Remark]:
                 drop=Hint("drop", [name]),
             )
             yield Remark(NOTE, "Columns", text)
+
+
+def check_written(features: Any) -> Iterator[Remark]:
+    """Note how numbers with signs and dates of other forms than 2020-03-12 are read."""
+    for name, series in features.items():
+        if series.dtype.kind != "O" or value_types(series) != {str}:
+            continue
+        texts = series.dropna().tolist()
+        amount = amount_form(texts)
+        date = None if amount is not None else date_form(texts)
+        if amount is not None:
+            text = _amount_note(name, texts, amount)
+        elif date is not None:
+            text = _date_note(name, texts, date)
+        else:
+            continue
+        yield Remark(NOTE, "Columns", text)
+
+
+def check_texts(features: Any) -> Iterator[Remark]:
+    """Note columns of text most of whose values are too rare to be categories."""
+    for name, series in features.items():
+        if series.dtype.kind != "O" or value_types(series) != {str}:
+            continue
+        n_different = series.nunique()
+        if n_different < max(_MIN_MANY_TEXTS, _MIN_SHARE_OF_MANY_TEXTS * len(series)):
+            continue
+        texts = series.dropna()
+        if amount_form(texts) is None and date_form(texts) is None:
+            text = (
+                f"Column {name!r} has {n_different:,} different texts in "
+                f"{len(series):,} rows: those that are rare count as one category. If "
+                "the words say something about the class, make numbers of them first, "
+                "for example with StringEncoder of skrub."
+            )
+            yield Remark(NOTE, "Columns", text)
+
+
+def _amount_note(name: Any, texts: Sequence[str], form: AmountForm) -> str:
+    """Say as which number a text is read that is not a plain number."""
+    example = next(text for text in texts if number_in(text) is None)
+    numbers, _ = amounts(require_for_tables("pandas").Series([example]), form.decimal)
+    note = f"Column {name!r} is read as numbers: {example} is {numbers[0]:.10g}."
+    if form.is_sure:
+        return note
+    return (
+        f"{note} The values do not tell whether the comma or the point is the decimal "
+        "sign: write numbers with digits and a decimal point alone to be sure."
+    )
+
+
+def _date_note(name: Any, texts: Sequence[str], form: DateForm) -> str:
+    """Say as which date a text is read."""
+    example = texts[0]
+    [date] = dates([example], form.format).strftime("%Y-%m-%d")
+    order = f", {form.order}" if form.order else ""
+    note = f"Column {name!r} is read as dates{order}: {example} is {date}."
+    if form.is_sure:
+        return note
+    return (
+        f"{note} This is assumed, because the values do not tell day from month: write "
+        f"dates as {date} if the month comes first."
+    )
 
 
 def numbers_rows(series: Any) -> bool:

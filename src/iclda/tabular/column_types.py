@@ -27,15 +27,20 @@ from .._system import versions
 from ..methods import DEFAULT_ON_NETWORKS, DEFAULT_ON_TABLES
 from .cells import is_boolean, number_in, texts_of, value_types
 from .encoders import (
+    AMOUNT,
     BOOLEAN,
     CATEGORY,
     DATE,
     NUMBER,
+    WRITTEN_DATE,
+    AmountEncoder,
     CategoryEncoder,
     ColumnScaler,
     DateEncoder,
     NumberEncoder,
+    WrittenDateEncoder,
 )
+from .written_values import amount_form, date_form
 
 # Columns that an error describes; further ones are counted.
 _MAX_DESCRIBED_COLUMNS = 5
@@ -146,6 +151,18 @@ def _is_date(series: Any) -> bool:
     return dtype.startswith("datetime64") and "," not in dtype
 
 
+def _is_amount(series: Any) -> bool:
+    return _is_text(series) and amount_form(texts_of(series)) is not None
+
+
+def _is_written_date(series: Any) -> bool:
+    return _is_text(series) and date_form(texts_of(series)) is not None
+
+
+def _is_text(series: Any) -> bool:
+    return series.dtype.kind == "O" and value_types(series) == {str}
+
+
 # The first type that a column holds is taken. Categories are any text that repeats: a
 # type of certain texts has to come before them.
 COLUMN_TYPES = [
@@ -168,6 +185,26 @@ COLUMN_TYPES = [
         arrow="bool",
         dtypes="biuf",
         cells="true or false",
+    ),
+    ColumnType(
+        AMOUNT,
+        _is_amount,
+        nouns=("number with signs", "numbers with signs"),
+        step="numbers with signs",
+        encoder=AmountEncoder(),
+        arrow="string",
+        dtypes="iufO",
+        cells="numbers such as $1,889.50",
+    ),
+    ColumnType(
+        WRITTEN_DATE,
+        _is_written_date,
+        nouns=("written date", "written dates"),
+        step="written dates",
+        encoder=WrittenDateEncoder(),
+        arrow="string",
+        dtypes="MO",
+        cells="dates such as 26/11/2007",
     ),
     ColumnType(
         CATEGORY,
@@ -306,8 +343,9 @@ def preprocessing(features: Any) -> ColumnTransformer:
     gaps in at least 1 of 10 rows, and in at least 10 rows, gets an indicator column.
     Categories become columns of 0 and 1, one for each but the most frequent; rare
     categories are pooled, and unknown ones have no influence. Dates become year, month
-    and weekday, as far as these vary. All this is learned by ``fit``, so that it can be
-    done inside a fold. Features are named after the columns of the table:
+    and weekday, as far as these vary. Numbers such as $1,889.50 and dates such as
+    26/11/2007 are read as what they mean. All this is learned by ``fit``, so that it
+    can be done inside a fold. Features are named after the columns of the table:
     "color = red", "age is empty", "visit month".
 
     Parameters
@@ -325,15 +363,24 @@ def preprocessing(features: Any) -> ColumnTransformer:
     for name, kind in kinds_of(features).items():
         columns_by_step.setdefault(type_named(kind).step, []).append(name)
     encoder_by_step = {each.step: each.encoder for each in COLUMN_TYPES}
-    steps = [
-        (step, clone(encoder), columns_by_step[step])
-        for step, encoder in encoder_by_step.items()
-        if step in columns_by_step
-    ]
+    steps = []
+    for step, encoder in encoder_by_step.items():
+        if step in columns_by_step:
+            names = columns_by_step[step]
+            steps.append((step, _encoder_for(encoder, features[names]), names))
     # Numbers come first, whatever the order of the types: ``_vectors_of`` counts on it.
     steps.sort(key=lambda step: step[0] != _NUMBERS)
     transformer = ColumnTransformer(steps, verbose_feature_names_out=False)
     return transformer.set_output(transform="pandas")
+
+
+def _encoder_for(encoder: Any, columns: Any) -> Any:
+    """Return an unfitted encoder that knows in which form its columns are written."""
+    copied = clone(encoder)
+    # An encoder of scikit-learn has no such forms.
+    if hasattr(copied, "with_forms_of"):
+        copied.with_forms_of(columns)
+    return copied
 
 
 def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipeline:

@@ -22,8 +22,19 @@ from .._core import AnyArray
 from .._messages import ColumnError, Hint, Text, say
 from .array_files import FeatureFile
 from .cells import require_for_tables
-from .checks import check_ids, check_leaks, numbers_rows
-from .class_names import labels_of, may_mean_nothing, warnings_on_marks
+from .checks import (
+    check_ids,
+    check_leaks,
+    check_texts,
+    check_written,
+    numbers_rows,
+)
+from .class_names import (
+    labels_of,
+    may_mean_nothing,
+    warnings_on_marks,
+    warnings_on_spelling,
+)
 from .column_types import kinds_and_reasons, kinds_of
 from .files import open_data, open_table
 from .frames import FrameReader, to_pandas_frame
@@ -258,7 +269,10 @@ def with_classes(
         labels,
         target,
         sources=(file.source(), *classes.sources),
-        warnings=tuple(warnings_on_marks(labels, target)),
+        warnings=(
+            *warnings_on_marks(labels, target),
+            *warnings_on_spelling(labels, target),
+        ),
         is_chosen=classes.is_chosen,
     )
 
@@ -347,10 +361,16 @@ def _has_unused_target(table: Table, file: DataReader) -> bool:
 
 def _with_remarks(table: Table) -> Table:
     """Note columns that look like ids, and warn of those that give the class away."""
-    ids = [remark.text for remark in check_ids(table.features)]
+    features = table.features
+    remarks = [
+        *check_written(features),
+        *check_texts(features),
+        *check_ids(features),
+    ]
+    notes = [remark.text for remark in remarks]
     leaks = leak_warnings(table)
     return replace(
-        table, notes=(*table.notes, *ids), warnings=(*table.warnings, *leaks)
+        table, notes=(*table.notes, *notes), warnings=(*table.warnings, *leaks)
     )
 
 
