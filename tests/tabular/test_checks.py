@@ -60,8 +60,7 @@ def test_notes_on_ids_name_the_column_and_the_way_out():
     assert (remark.level, str(remark.text)) == (
         NOTE,
         "Column 'ID' looks like an id or a row number: whole numbers, nearly all "
-        "different. It is used as a measurement; if it is not one, leave it out with "
-        "drop=['ID'].",
+        "different. If it is one, drop it: drop=['ID'].",
     )
 
 
@@ -116,7 +115,7 @@ def test_a_column_that_gives_the_class_away_is_a_warning_with_the_way_out(
 ):
     (text,) = leaks(values)
     assert text.startswith(f"Column 'c' is {words}")
-    assert "Leave it out with drop=['c'] unless new rows have it" in text
+    assert text.endswith("their class is known, drop it: drop=['c'].")
 
 
 @pytest.mark.parametrize(
@@ -199,9 +198,7 @@ def test_rows_that_stand_there_twice_are_counted():
     frame.loc[11], frame.loc[3] = frame.loc[10], frame.loc[20]
     contradicted, seen = check_duplicates(frame, LABELS)
     assert contradicted.level == WARNING
-    assert contradicted.text.startswith(
-        "2 labeled rows equal another one of a different class"
-    )
+    assert contradicted.text.startswith("2 labeled rows equal a row of another class")
     assert seen.text == "1 labeled row has unlabeled copies."
 
 

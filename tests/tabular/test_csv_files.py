@@ -42,7 +42,10 @@ def test_cells_may_hold_delimiters_quotes_and_line_breaks(tmp_path):
 
 
 REFUSED = {
-    "empty": (b"", "data.csv has no data rows: fill it, or name another file."),
+    "empty": (
+        b"",
+        "data.csv has no data rows: fill it, delete it, or name another file.",
+    ),
     "header only": (b"x,class\n", "data.csv has no data rows"),
     "one line": (b"1,a," * 400_000, "has no end of row 1 in its first megabyte"),
     "open quote": (
@@ -83,7 +86,7 @@ REFUSED = {
     ),
     "no label": (
         b"x,class\n1,\n2,\n",
-        "got empty cells only (0 labeled rows). Label rows of each class, for example",
+        "got empty cells only (0 labeled rows). Label rows of each class; `iclda ask`",
     ),
     "one class": (b"x,class\n1,a\n2,\n", "at least 2 classes, got 'a' (1 labeled row)"),
     "measurements": (

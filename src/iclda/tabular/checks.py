@@ -82,8 +82,7 @@ def check_ids(features: Any) -> Iterator[Remark]:
         if numbers_rows(series) or is_id(str(name), series):
             text = say(
                 "Column {name!r} looks like an id or a row number: whole numbers, "
-                "nearly all different. It is used as a measurement; if it is not one, "
-                "leave it out with {drop}.",
+                "nearly all different. If it is one, drop it: {drop}.",
                 name=name,
                 drop=Hint("drop", [name]),
             )
@@ -201,8 +200,8 @@ def check_leaks(features: Any, labels: AnyArray) -> Iterator[Remark]:
             finding = _filled_by_class(is_filled, known_labels)
         if finding:
             text = say(
-                "Column {name!r} is {finding} Leave it out with {drop} unless new rows "
-                "have it before their class is known.",
+                "Column {name!r} is {finding} Unless new rows have it before their "
+                "class is known, drop it: {drop}.",
                 name=name,
                 finding=finding,
                 drop=Hint("drop", [name]),
@@ -224,7 +223,7 @@ def _filled_by_class(is_filled: AnyArray, labels: AnyArray) -> str:
     classes = " or ".join(repr(name) for name in sorted(classes_filled))
     return (
         f"filled in {how} where the class is {classes}, in all labeled rows: it may "
-        "have been entered once the class was known, and gives it away."
+        "have been entered when the class was known."
     )
 
 
@@ -303,7 +302,7 @@ def check_gaps(features: Any) -> Iterator[Remark]:
         return
     text = (
         f"empty cells in {plural(len(gappy), 'column')}: {_first_names(gappy)}. They "
-        "are filled in within each fold, with what its training rows show."
+        "are filled in by the training rows of each fold."
     )
     yield Remark(NOTE, "Missing", text)
 
@@ -345,9 +344,9 @@ def check_shift(labeled: Any, unlabeled: Any) -> Iterator[Remark]:
     # The columns that differ most are named first.
     means = _first_names([text for _, text in sorted(shifted)])
     text = (
-        f"labeled and unlabeled rows differ by more than chance: {means}. Errors below "
-        "are those on rows like the labeled ones, and unlabeled rows from elsewhere "
-        "can mislead."
+        f"labeled and unlabeled rows differ by more than chance: {means}. The errors "
+        "below hold for rows like the labeled ones. Unlabeled rows from elsewhere can "
+        "mislead."
     )
     yield Remark(WARNING, "Shift", text)
 
@@ -372,8 +371,8 @@ def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
     if n_copies:
         text = (
             f"{len(labels):,} rows, of which {len(labels) - n_copies:,} are distinct. "
-            "A labeled row is tested once, and its copies do not train then; intervals "
-            "count distinct rows."
+            "A labeled row is tested once, by fits without its copies; intervals count "
+            "distinct rows."
         )
         yield Remark(_level_of(n_copies, len(labels)), "Duplicates", text)
 
@@ -387,10 +386,7 @@ def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
     n_contradicted = int((n_classes_of_row > 1).sum())
     if n_contradicted:
         rows = plural(n_contradicted, "labeled row")
-        text = (
-            f"{rows} equal another one of a different class: no method can get both "
-            "right."
-        )
+        text = f"{rows} equal a row of another class: no method can get both right."
         level = _level_of(n_contradicted, int(is_labeled.sum()))
         yield Remark(level, "Duplicates", text)
 

@@ -104,8 +104,8 @@ def _refuse_other_than_classes(
     if len(counts) < n_classes_needed:
         raise ValueError(
             f"{where} must label rows of at least 2 classes, got {_named(counts)} "
-            f"({rows}). Label rows of each class, for example those that `iclda ask` "
-            "chooses; empty cells and the unlabeled value do not count."
+            f"({rows}). Label rows of each class; `iclda ask` chooses rows to label. "
+            "Empty cells and the unlabeled value do not count."
         )
 
     numbers = {name: _number_of(name) for name in counts if not may_mean_nothing(name)}

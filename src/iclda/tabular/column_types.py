@@ -328,9 +328,9 @@ def _reason_against(series: Any) -> Reason | None:
         return Reason(
             f"{n_distinct} different texts in {len(texts)} rows, for example "
             f"{texts[0]!r}",
-            way_out="nothing can be learned from names, ids or free text; group them "
-            "into categories, write numbers with digits and a decimal point alone and "
-            "dates as 2020-03-12",
+            way_out="names, ids and free text say nothing about other rows; group "
+            "them into categories, write numbers with digits and a decimal point alone "
+            "and dates as 2020-03-12",
             is_text=True,
         )
     return None

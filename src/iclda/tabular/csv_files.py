@@ -60,7 +60,9 @@ class CsvReader(TableReader):
                     f"{path} has no end of row 1 in its first megabyte: write one row "
                     "on each line, the names of the columns first."
                 )
-            raise ValueError(f"{path} has no data rows: fill it, or name another file.")
+            raise ValueError(
+                f"{path} has no data rows: fill it, delete it, or name another file."
+            )
         self.delimiter = _most_frequent_delimiter(text)
         self.decimal = _decimal_sign(text, self.delimiter)
         self.is_packed = scan.is_packed

@@ -178,9 +178,8 @@ def _refuse_extremes(numbers: Array, names: Sequence[str]) -> None:
         return
     k = int(is_extreme.argmax())
     raise ColumnError(
-        f"Column {names[k]!r} holds numbers up to {sizes[k]:.3g} in size, and "
-        "nothing above 1e150 can be computed with: empty such cells, or rescale "
-        "the column.",
+        f"Column {names[k]!r} holds numbers up to {sizes[k]:.3g} in size, and the "
+        "limit is 1e150: empty these cells, or rescale the column.",
         column=names[k],
     )
 

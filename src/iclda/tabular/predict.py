@@ -120,7 +120,7 @@ def predicted_blocks(
             _refuse_other_types(frame, kinds, file)
             yield rows, _predict(model, frame, counts), share
     if not counts.n_rows:
-        raise ValueError(f"{file.path} holds no rows below the names of its columns.")
+        raise ValueError(f"{file.path} has no data rows.")
 
 
 def _predict(model: Any, frame: Any, counts: PredictionCounts) -> Any:

@@ -256,7 +256,7 @@ def with_classes(
 ) -> Table:
     """Make a table of the columns of an opened file and the classes of its rows."""
     if not len(classes.cells):
-        raise ValueError(f"{file.path} holds no rows below the names of its columns.")
+        raise ValueError(f"{file.path} has no data rows.")
 
     # 1. The cells of the target become labels, whatever the file.
     target = classes.target

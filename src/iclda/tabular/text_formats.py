@@ -14,6 +14,8 @@ from typing import Any
 from .._system import check_installed
 from .cells import require_for_tables
 
+# Bytes that an error shows before and after one that cannot be read.
+_N_SHOWN_BYTES = 20
 EXCEL_SUFFIXES = (".xlsx", ".xlsm")
 # The longer marks of UTF-32 begin like those of UTF-16.
 _MARKS = {
@@ -73,8 +75,9 @@ def format_of(start: bytes, error: UnicodeDecodeError) -> str:
             "(in a spreadsheet: 'CSV UTF-8')"
         )
     line_start = start.rfind(b"\n", 0, error.start) + 1
-    line = start[line_start : error.start + 20].splitlines()[0]
-    shown = line.decode("cp1252", errors="replace")[:60]
+    shown_from = max(line_start, error.start - _N_SHOWN_BYTES)
+    line = start[shown_from : error.start + _N_SHOWN_BYTES].splitlines()[0]
+    shown = line.decode("cp1252", errors="replace")
     return (
         f"byte {error.start} cannot be read. If it is Latin-1 or Windows-1252 text, "
         f"{shown!r} stands there, and `iconv -f WINDOWS-1252 -t UTF-8` converts it; "
