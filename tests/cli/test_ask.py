@@ -117,6 +117,25 @@ def test_an_evaluation_leaves_chosen_labels_out(features):
     )
 
 
+def test_ask_notes_columns_that_cannot_be_used_or_give_the_class_away(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    codes = np.arange(90) % 3
+    frame = flowers().assign(code=codes, remark=[f"remark {k}" for k in range(90)])
+    arguments = "ask", write(tmp_path, frame), "--target", "species", "--n", 5
+    code, said, _ = call(*arguments)
+    assert code == 0
+    assert "Note: Column 'remark' holds 90 different texts in 90 rows" in said
+    assert "Note: Column 'code' is 0 for iris, 1 for lily, 2 for rose" in said
+    assert "class is known, drop it: --drop code." in said
+    Path("to_label.csv").unlink()
+    code, said, error = call(*arguments, "--strict")
+    assert (code, said) == (2, "")
+    assert "Or leave out the column: --drop remark." in error
+    assert not Path("to_label.csv").exists()
+
+
 def test_ids_of_a_table_join_the_answers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = (
@@ -135,7 +154,7 @@ def test_ids_of_a_table_join_the_answers(tmp_path, monkeypatch):
         "ask", path, "--n", 0, "--id", "name", "--target", "species", "--json"
     )[1]
     command = json.loads(asked)["next"]
-    assert command.endswith("--id name --target species --drop-unusable")
+    assert command.endswith("--id name --target species")
     code, said, _ = call(*shlex.split(command)[1:])
     assert code == 0
     assert "for 'species', fitted to 9 labeled and 81 unlabeled rows" in said

@@ -41,13 +41,13 @@ TABLES = {
     ),
     "names": (
         labeled(odd=[f"flower {i}" for i in range(90)]),
-        [],
+        ["--strict"],
         "Or leave out the column: --drop odd.",
     ),
     "overflow": (
         labeled(far=1e200 * np.arange(1.0, 91)),
         [],
-        "nothing above 1e150 can be comp",
+        "and the limit is 1e150: empty these",
     ),
 }
 
@@ -206,7 +206,7 @@ USAGE = {
         ("predict", "m.skops", "data.csv", "--out", "p.txt"),
         "got '.txt'",
     ),
-    "no rows": (("predict", "m.skops", "empty.csv"), "holds no rows"),
+    "no rows": (("predict", "m.skops", "empty.csv"), "has no data rows"),
 }
 
 

@@ -1,6 +1,8 @@
 """The library speaks of parameters, the command line of options."""
 
 import ast
+import errno
+import os
 import re
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import typer
 import iclda
 from iclda.__main__ import make_app
 from iclda._messages import Column, Hint, Text
-from iclda.cli.messages import in_options, option
+from iclda.cli.messages import error_line, in_options, option
 
 SOURCE = Path(iclda.__file__).parent
 LIBRARY = [
@@ -87,3 +89,17 @@ def test_words_that_look_like_parameters_stay_what_they_are():
         == "Column 'pass shrinkage' and column 'drop the column': --drop"
     )
     assert in_options("priors must") == "priors must"
+
+
+@pytest.mark.parametrize(
+    ("number", "way_out"),
+    [
+        (errno.EACCES, "change its permissions, or name another file or folder"),
+        (errno.EROFS, "name another folder, or allow writing there"),
+        (errno.ENOSPC, "make room there, or name another folder"),
+    ],
+    ids=["permission", "read-only", "full"],
+)
+def test_an_error_of_the_file_system_says_what_helps(number, way_out):
+    error = OSError(number, os.strerror(number), "data.csv")
+    assert error_line(error) == f"Error: data.csv: {os.strerror(number)}: {way_out}."

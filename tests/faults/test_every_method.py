@@ -316,7 +316,7 @@ def test_28_perfect_separation_leaves_probabilities(name, distance):
 
 
 ELSEWHERE = {
-    "a little shift": (X + 1.0, None),
+    "a little shift": (X + 0.5, None),
     "shift": (X + 1e3, "seem to come from elsewhere"),
     "extra cluster": (
         np.r_[X, X + np.array([40, -60, 5])],

@@ -41,7 +41,7 @@ def test_1_without_any_label_the_error_counts_the_rows_and_shows_the_marker(
     classifier, marker
 ):
     shown = repr(marker.item() if isinstance(marker, np.generic) else marker)
-    message = re.escape(f"all 30 rows carry the marker unlabeled={shown} ")
+    message = re.escape(f"all 30 rows carry the marker unlabeled={shown}, ")
     message += ".*Label at least one row of each"
     with pytest.raises(ValueError, match=message):
         classifier(unlabeled=marker).fit(ROWS, [marker] * 30)
@@ -221,15 +221,50 @@ def test_7_text_and_numbers_are_not_mixed():
     ],
     ids=["float", "Int64", "polars", "text"],
 )
-def test_8_a_missing_y_is_refused_unless_it_is_the_marker(classifier, y):
-    message = r"missing \(None or NaN\) for 18 of 30 rows, first in row 6, "
-    message += ".*unlabeled=-1 marks .*pass unlabeled=np.nan"
-    with pytest.raises(ValueError, match=message):
-        classifier().fit(ROWS, y)
-    assert_array_equal(
-        classifier(unlabeled=np.nan).fit(ROWS, y).coef_,
-        classifier().fit(ROWS, CODES).coef_,
+@pytest.mark.parametrize("marker", [-1, "?", None, np.nan], ids=repr)
+def test_8_a_missing_y_is_unlabeled_whatever_the_marker(classifier, y, marker):
+    fitted = classifier(unlabeled=marker).fit(ROWS, y)
+    assert_array_equal(fitted.coef_, classifier().fit(ROWS, CODES).coef_)
+
+
+def test_8_a_missing_y_beside_the_marker_is_told():
+    y = np.array(CODES, dtype=float)
+    y[CODES.argmin()] = np.nan
+    message = (
+        "17 rows with y = -1 and 1 row with a missing y all count as unlabeled. Pass "
+        "unlabeled=None if -1 is a class."
     )
+    with pytest.warns(UserWarning, match=re.escape(message)):
+        fitted = SelfLearningLDA().fit(ROWS, y)
+    assert_array_equal(fitted.coef_, SelfLearningLDA().fit(ROWS, CODES).coef_)
+
+
+def test_7_the_marker_as_text_is_a_class_and_told():
+    y = np.array(labels("a", "b", "-1"))
+    message = (
+        "The text '-1' is taken for a class in 18 rows, because unlabeled=-1 is a "
+        "number. Pass unlabeled='-1' if these rows are unlabeled."
+    )
+    with pytest.warns(UserWarning, match=re.escape(message)):
+        fitted = SupervisedLDA().fit(ROWS, y)
+    assert fitted.classes_.tolist() == ["-1", "a", "b"]
+
+
+def test_6_minus_one_as_a_third_class_is_told():
+    message = (
+        "-1 is taken for a class in 18 rows, because unlabeled=None marks the "
+        "unlabeled rows. Pass unlabeled=-1 if these rows are unlabeled."
+    )
+    with pytest.warns(UserWarning, match=re.escape(message)):
+        SupervisedLDA(unlabeled=None).fit(ROWS, CODES)
+
+
+def test_6_minus_one_as_a_class_needs_no_word_where_other_rows_are_unlabeled():
+    classifier = SupervisedLDA(unlabeled=None)
+    assert len(classifier.fit(ROWS, CODES, X_unlabeled=ROWS).classes_) == 3
+    y = np.array(CODES, dtype=float)
+    y[0] = np.nan
+    assert len(classifier.fit(ROWS, y).classes_) == 3
 
 
 @pytest.mark.parametrize("empty", ["", "  "])
@@ -334,7 +369,8 @@ def test_26_a_score_needs_weights_of_labeled_rows():
     model = SupervisedLDA().fit(ROWS, CODES)
     weights = np.where(CODES < 0, 1.0, 0.0)
     with pytest.raises(
-        ValueError, match="all 30 rows carry the marker -1 or have weight 0"
+        ValueError,
+        match="all 30 rows carry the marker -1, are missing or have weight 0",
     ):
         model.score(ROWS, CODES, weights)
     with pytest.raises(ValueError, match=r"each of the 30 rows, got shape \(3,"):

@@ -57,7 +57,7 @@ def test_another_file_is_not_taken_for_one(tmp_path):
         Answers.read(path, "row", "kind")
     path.write_text("row,kind,how,round,guess\n")
     with pytest.raises(
-        ValueError, match=r"wine.csv holds no rows below .*, or delete it"
+        ValueError, match=r"wine.csv has no data rows: fill it, delete it"
     ):
         Answers.read(path, "row", "kind")
     path.write_text("")

@@ -82,7 +82,7 @@ def test_rounds_keep_answers_and_open_rows_and_add_guesses(table):
         for line in asked.lines
     )
     new = after.frame[after.frame["round"] == "2"]
-    labeled = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
+    labeled = read_table(path, labels="to_label.csv", id="row")
     model = pipeline(preprocessing(labeled.features), AverageLDA(proportions="free"))
     predicted = model.fit(labeled.features, labeled.labels).predict(labeled.features)
     assert new["guess"].tolist() == predicted[new["row"].astype(int)].tolist()
@@ -153,9 +153,7 @@ def test_labels_of_the_file_count_and_join_the_answers(table):
     for row in answers.ids():
         answers = answers.answering(row, truth[row])
     answers.write()
-    joined = read_table(
-        path, target="kind", labels="to_label.csv", id="row", drop_unusable=True
-    )
+    joined = read_table(path, target="kind", labels="to_label.csv", id="row")
     assert (joined.is_labeled.sum(), joined.n_chosen, joined.is_random.sum()) == (
         25,
         5,
@@ -187,7 +185,7 @@ def test_a_fit_uses_no_shares_of_chosen_labels_and_withholds_its_error(table):
     path, truth = table
     ask(path, 15)
     fill(truth)
-    chosen = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
+    chosen = read_table(path, labels="to_label.csv", id="row")
     model, report = fit_table(chosen)
     assert (report.error, report.learned, report.method) == (None, "", "ensemble")
     assert "there are 0 among 15 labels" in report.withheld
@@ -203,7 +201,7 @@ def test_a_fit_uses_no_shares_of_chosen_labels_and_withholds_its_error(table):
     )
     ask(path, 0, n_test=20)
     fill(truth)
-    both = read_table(path, labels="to_label.csv", id="row", drop_unusable=True)
+    both = read_table(path, labels="to_label.csv", id="row")
     _, report = fit_table(both)
     assert (report.n_tested, report.error["n_rows"], report.withheld) == (20, 20, "")
 

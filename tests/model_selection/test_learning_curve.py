@@ -236,7 +236,7 @@ def test_fits_that_fail_are_counted_and_the_first_error_shown():
         ({"min_per_class": 8}, "min_per_class=8, but only 7 labeled rows of class 2"),
         ({"cv": 16}, "n_splits=16 folds need 16 labeled rows of every class"),
         ({"rows": X[:-1]}, "X has 119 rows, y has 120 labels"),
-        ({"y": TRUE}, "no unlabeled rows to vary.*Pass n_labeled=20"),
+        ({"y": TRUE}, "no unlabeled rows to vary.*such as n_labeled=20"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -298,7 +298,7 @@ def table_case(rng, folder):
     if rng.random() < 0.9:
         options += ["--method", pick(rng, METHODS)]
     if rng.random() < 0.2:
-        options += ["--drop-unusable"]
+        options += ["--strict"]
     if rng.random() < 0.2:
         options += ["--unlabeled-file", str(random_table(rng, make(folder / "more")))]
     if rng.random() < 0.05:

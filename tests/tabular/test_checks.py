@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import datasets
 
 from iclda.tabular import read_table
 from iclda.tabular.checks import (
@@ -14,6 +15,7 @@ from iclda.tabular.checks import (
     check_ids,
     check_leaks,
     check_shift,
+    check_texts,
     first_copies,
     is_id,
 )
@@ -58,9 +60,18 @@ def test_notes_on_ids_name_the_column_and_the_way_out():
     assert (remark.level, str(remark.text)) == (
         NOTE,
         "Column 'ID' looks like an id or a row number: whole numbers, nearly all "
-        "different. It is used as a measurement; if it is not one, leave it out with "
-        "drop=['ID'].",
+        "different. If it is one, drop it: drop=['ID'].",
     )
+
+
+def test_text_of_many_values_is_noted_with_a_way_to_use_its_words():
+    titles = [f"title {row // 2}" for row in range(200)]
+    frame = pd.DataFrame({"title": titles, "color": ["red", "blue"] * 100})
+    frame["paid"] = [f"${row},5" for row in range(200)]
+    (remark,) = check_texts(frame)
+    assert remark.level == NOTE
+    assert remark.text.startswith("Column 'title' has 100 different texts in 200 rows")
+    assert "StringEncoder of skrub" in remark.text
 
 
 def leaks(values, labels=LABELS):
@@ -87,6 +98,16 @@ def leaks(values, labels=LABELS):
         (np.arange(40) % 2 + 1.0, "1 for alive, 2 for dead in all labeled rows"),
         (np.where(np.arange(40) % 2, "gone", "here"), "here for alive, gone for dead"),
         (np.arange(40) % 2 == 1, "0 for alive, 1 for dead"),
+        # A fee that is 0 unless a customer has left, a reason, and a score.
+        (np.arange(40) % 2 * (np.arange(40) + 1), "0 for alive, 12 to 40 for dead"),
+        (
+            np.where(np.arange(40) % 2, np.arange(40).astype(str), "none"),
+            "none for alive, another value for dead",
+        ),
+        (
+            np.arange(40) % 2 * 20.0 + np.arange(40) / 8,
+            "1.25 to 4.75 for alive, 21.375 to 24.875 for dead",
+        ),
     ],
 )
 def test_a_column_that_gives_the_class_away_is_a_warning_with_the_way_out(
@@ -94,7 +115,7 @@ def test_a_column_that_gives_the_class_away_is_a_warning_with_the_way_out(
 ):
     (text,) = leaks(values)
     assert text.startswith(f"Column 'c' is {words}")
-    assert "Leave it out with drop=['c'] unless new rows have it" in text
+    assert text.endswith("their class is known, drop it: drop=['c'].")
 
 
 @pytest.mark.parametrize(
@@ -117,8 +138,20 @@ def test_columns_that_do_not_follow_the_class_are_fine(values):
     assert leaks(values, np.full(40, None)) == []
 
 
-def test_one_value_in_each_of_few_labels_may_be_chance():
-    assert leaks(np.arange(40) % 2, np.where(np.arange(40) < 14, LABELS, None)) == []
+@pytest.mark.parametrize(("n_labels", "n_remarks"), [(14, 0), (15, 1)])
+def test_one_value_in_each_of_few_labels_may_be_chance(n_labels, n_remarks):
+    labels = np.where(np.arange(40) < 10 + n_labels, LABELS, None)
+    assert len(leaks(np.arange(40) % 2, labels)) == n_remarks
+
+
+@pytest.mark.parametrize("n_labels", [15, 30, 60, 150])
+@pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer", "digits"])
+def test_measurements_that_separate_the_classes_are_no_leaks(name, n_labels):
+    rows, classes = getattr(datasets, f"load_{name}")(return_X_y=True)
+    for seed in range(10):
+        order = np.random.default_rng(seed).permutation(len(rows))[:n_labels]
+        features = pd.DataFrame(rows[order]).rename(columns=str)
+        assert list(check_leaks(features, classes[order].astype(object))) == []
 
 
 def test_marks_of_unknown_classes_do_not_hide_a_leak(tmp_path):
@@ -165,10 +198,20 @@ def test_rows_that_stand_there_twice_are_counted():
     frame.loc[11], frame.loc[3] = frame.loc[10], frame.loc[20]
     contradicted, seen = check_duplicates(frame, LABELS)
     assert contradicted.level == WARNING
-    assert contradicted.text.startswith(
-        "2 labeled rows equal another one of a different class"
-    )
-    assert seen.text.startswith("1 labeled row also stands among")
+    assert contradicted.text.startswith("2 labeled rows equal a row of another class")
+    assert seen.text == "1 labeled row has unlabeled copies."
+
+
+def test_a_few_copies_in_many_rows_are_a_note():
+    frame = pd.DataFrame(RNG.normal(size=(6_000, 3)), columns=["x", "y", "z"])
+    labels = np.array(["a", "b"] * 3_000, dtype=object)
+    frame.loc[:3] = frame.loc[10:13].to_numpy()
+    (copies,) = check_duplicates(frame, labels)
+    assert copies.level == NOTE
+    assert copies.text.startswith("6,000 rows, of which 5,996 are distinct")
+    frame.loc[:59] = frame.loc[60:119].to_numpy()
+    (copies,) = check_duplicates(frame, labels)
+    assert copies.level == WARNING
 
 
 def test_rows_written_several_times_are_copies_and_rows_equal_by_chance_are_not():

@@ -34,6 +34,23 @@ def test_1_and_1_point_0_are_one_class_only_where_all_labels_are_numbers(tmp_pat
     assert read(tmp_path, "x,class\n1,007\n2,012\n").classes == ("007", "012")
 
 
+def test_classes_with_a_decimal_comma_are_the_same_numbers(tmp_path):
+    assert read(tmp_path, "x;class\n1,5;0,0\n2;1,0\n3;1\n").classes == ("0", "1")
+    assert read(tmp_path, "x;class\n1;0,0\n2;no\n").classes == ("0,0", "no")
+    with pytest.raises(ValueError, match="numbers with fractions"):
+        read(tmp_path, "x;class\n1;0,5\n2;1,0\n")
+
+
+def test_two_spellings_of_a_class_are_a_warning(tmp_path):
+    table = read(tmp_path, "x,class\n1,Barolo\n2,barolo\n3,Bar olo\n4,barbera\n")
+    assert table.classes == ("Bar olo", "Barolo", "barbera", "barolo")
+    assert table.warnings == (
+        "'Bar olo', 'Barolo', 'barolo' in 'class' are 3 classes, whose names differ by "
+        "case or blanks only: write them in one way if they are one class.",
+    )
+    assert read(tmp_path, "x,class\n1,Barolo\n2,barbera\n").warnings == ()
+
+
 @pytest.mark.parametrize("mark", ["?", "unknown", "-1", "-1.0", "NA"])
 def test_a_value_of_the_target_can_mark_unlabeled_rows(tmp_path, mark):
     cell = mark.removesuffix(".0")

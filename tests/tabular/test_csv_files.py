@@ -42,8 +42,12 @@ def test_cells_may_hold_delimiters_quotes_and_line_breaks(tmp_path):
 
 
 REFUSED = {
-    "empty": (b"", "data.csv holds no rows below the names of its columns in row 1"),
-    "header only": (b"x,class\n", "holds no rows below the names"),
+    "empty": (
+        b"",
+        "data.csv has no data rows: fill it, delete it, or name another file.",
+    ),
+    "header only": (b"x,class\n", "data.csv has no data rows"),
+    "one line": (b"1,a," * 400_000, "has no end of row 1 in its first megabyte"),
     "open quote": (
         b'x,class\n1,a\n2,"b\n' + b"1,a\n" * 40_000,
         "row 3: a cell has a quote that is never closed",
@@ -53,10 +57,20 @@ REFUSED = {
         b"x,class\n1,a\n2," + b"b" * 3_000_000 + b"\n",
         "a row is over a megabyte",
     ),
-    "utf-16": (
-        "x,class\n1,a\n".encode("utf-16"),
-        "is not UTF-8 text: byte 0 cannot be read",
+    "utf-16 cut off": (
+        "x,class\n1,a\n2,b\n".encode("utf-16")[:-1],
+        "begins like UTF-16 text, but its end is cut off or byte 32 is damaged",
     ),
+    "utf-16 without a mark": (
+        "x,class\n1,ä\n".encode("utf-16-le"),
+        "is not UTF-8 text: it seems to be UTF-16 text without a byte order mark",
+    ),
+    "latin-1": (
+        "x,class\n1,a\n2,café crème\n".encode("latin-1"),
+        "byte 17 cannot be read. If it is Latin-1 or Windows-1252 text, '2,café crème' "
+        "stands there, and `iconv -f WINDOWS-1252 -t UTF-8` converts it",
+    ),
+    "sqlite": (b"SQLite format 3\0\xff\n1\n", "it is an SQLite database. Save it as"),
     "name twice": (b"x,x,class\n1,2,a\n", "has 2 columns called 'x'"),
     "zero byte": (b"x\0,class\n1,a\n", "holds a zero byte: rename it"),
     "no such column": (
@@ -72,7 +86,7 @@ REFUSED = {
     ),
     "no label": (
         b"x,class\n1,\n2,\n",
-        "got empty cells only (0 labeled rows). Label rows of each class, for example",
+        "got empty cells only (0 labeled rows). Label rows of each class; `iclda ask`",
     ),
     "one class": (b"x,class\n1,a\n2,\n", "at least 2 classes, got 'a' (1 labeled row)"),
     "measurements": (
@@ -105,9 +119,9 @@ def test_what_cannot_be_read_is_refused_with_place_and_value(
 
 
 def test_other_files_and_folders_are_refused(tmp_path):
-    (tmp_path / "data.xlsx").write_bytes(b"PK\x03\x04\xff\xfe\n\n")
-    with pytest.raises(ValueError, match=r"not UTF-8 text.*'CSV UTF-8'"):
-        read_table(tmp_path / "data.xlsx", target="class")
+    (tmp_path / "data.csv.zip").write_bytes(b"PK\x03\x04\xff\xfe\n\n")
+    with pytest.raises(ValueError, match=r"it is a zip archive\. Unpack it"):
+        read_table(tmp_path / "data.csv.zip", target="class")
     with pytest.raises(ValueError, match=r"is a folder without \.npy files"):
         read_table(tmp_path, target="class")
     with pytest.raises(FileNotFoundError):

@@ -88,8 +88,18 @@ def test_row_numbers_without_a_name_are_left_out_and_with_one_are_pointed_at(tmp
 def test_empty_columns_are_left_out_with_a_note(tmp_path):
     table = read(tmp_path, "x,nothing,class,\n1,,a,\n5,NA,b,\n")
     assert table.features.columns.tolist() == ["x"]
-    assert table.notes[0] == "Column 'nothing' is empty in all rows: it was left out."
-    assert "'(column 4)'" in table.notes[1]
+    assert table.notes == (
+        "2 columns were left out: 'nothing' is empty in all rows; '(column 4)' is "
+        "empty in all rows.",
+    )
+
+
+def test_an_error_lists_the_first_and_the_last_columns(tmp_path):
+    names = [f"x{number}" for number in range(30)]
+    text = f"{','.join(names)},outcome\n{','.join(['1'] * 30)},a\n"
+    listed = r"Its columns are 'x0', .*'x5', 19 more, 'x25', .*'x29', 'outcome'\.$"
+    with pytest.raises(ValueError, match=listed):
+        read(tmp_path, text)
 
 
 def test_options_that_name_nothing_are_refused(tmp_path):

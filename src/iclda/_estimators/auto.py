@@ -422,7 +422,7 @@ class AutoLDA(BaseClassifier):
         Shrinkage of every method, as their own parameter; None for none. With a number
         a table is fitted by ``AverageLDA``, since the ensemble has no such parameter.
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+        Marker of unlabeled rows in y. A missing y, None or NaN, is always unlabeled.
     view : str, default="auto"
         View of the chosen method, as its own parameter: "auto", "standardize",
         "whiten", "normalize", "kernel" or "whitened-kernel"; None for rows as they are.

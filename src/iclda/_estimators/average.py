@@ -50,7 +50,7 @@ class AverageLDA(LinearGaussianClassifier):
         that for the labeled rows about their class means, and that for all rows. None
         is 0.
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+        Marker of unlabeled rows in y. A missing y, None or NaN, is always unlabeled.
     view : str, default="auto"
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,

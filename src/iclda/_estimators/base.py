@@ -497,7 +497,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         if not known.size:
             raise ValueError(
                 f"score needs labeled rows, and all {len(is_marker)} rows carry the "
-                f"marker {self.unlabeled!r} or have weight 0."
+                f"marker {self.unlabeled!r}, are missing or have weight 0."
             )
 
         # 2. Check their classes. Without this a comparison of numbers with text would

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import hypergeom
-from scipy.stats import t as student
+from scipy.stats import hypergeom, norm
 from sklearn.exceptions import ConvergenceWarning
 
 from .._core import AnyArray, Array
@@ -39,9 +38,9 @@ from .labels import plain
 
 # The mean of the unlabeled rows lies outside of the labeled classes if that happens by
 # chance with this probability at most, over all columns ...
-_SHIFT_PROBABILITY = 1e-6
-# ... and by at least this many standard deviations within classes.
-_MIN_SHIFT_DEVIATIONS = 5.0
+_SHIFT_PROBABILITY = 1e-3
+# ... and by at least this many standard deviations of the column.
+_MIN_SHIFT_DEVIATIONS = 0.75
 # With more labels than this for every direction, a fit does not degenerate.
 _FEW_LABELS_PER_DIRECTION = 2
 # A class is lost if its share of the unlabeled rows is below this fraction of its share
@@ -194,46 +193,54 @@ def check_unlabeled_mean(
     """Warn if no mix of the labeled classes explains the mean of the unlabeled rows.
 
     Any mix has a mean that lies, in every column, between the smallest and the largest
-    mean of a class.
+    mean of a class. If the labeled rows were drawn at random from all rows, the means
+    of labeled and unlabeled rows differ by a few standard errors at most.
     """
     labeled = problem.labeled
     total = problem.moments
-    n_freedom = labeled.weight - problem.n_classes
-    if n_freedom <= 0 or total.weight <= labeled.weight:
+    if total.weight <= labeled.weight:
         return
-    # The mean of all rows less the share of the labeled ones in it.
+    # Mean and variance of the unlabeled rows follow from those of all rows.
     share = labeled.weight / total.weight
-    mean = (total.mean - share * labeled.moments.mean) / (1 - share)
-    mean = space.points(mean[None])[0]
+    means = [total.mean, labeled.moments.mean]
+    mean_of_all, mean_of_labeled = space.points(np.array(means))
+    mean = (mean_of_all - share * mean_of_labeled) / (1 - share)
+    total_variance = space.variances(total.covariance)
+    labeled_variance = space.variances(labeled.moments.covariance)
+    between = share * (1 - share) * (mean - mean_of_labeled) ** 2
+    variance = (total_variance - share * labeled_variance - between) / (1 - share)
 
-    # How far it lies outside of the labeled classes, in their standard deviations.
-    deviation = np.sqrt(np.maximum(space.variances(labeled.within), 0) / n_freedom)
+    # How far the mean lies outside of the labeled classes. In a column that is nearly
+    # constant, few labeled rows or all of them may have the same value: hence the
+    # larger of both variances.
+    scale = np.sqrt(np.maximum(np.maximum(variance, labeled_variance), 0))
     class_means = space.points(labeled.means)
     low = class_means.min(axis=0)
     high = class_means.max(axis=0)
     distance_outside = np.maximum(low - mean, mean - high)
     # A spread that is only rounding makes any distance look large.
-    has_spread = deviation**2 > WITHIN_TOLERANCE * space.variances(total.covariance)
-    quantile = student.isf(_SHIFT_PROBABILITY / len(deviation), n_freedom)
-    min_distance = max(quantile, _MIN_SHIFT_DEVIATIONS) * deviation
-    is_far = (distance_outside > min_distance) & has_spread
+    has_spread = scale**2 > WITHIN_TOLERANCE * total_variance
+    quantile = norm.isf(_SHIFT_PROBABILITY / len(scale))
+    inverse_counts = 1 / labeled.n_rows + 1 / problem.unlabeled.n_rows
+    n_scales = max(quantile * np.sqrt(inverse_counts), _MIN_SHIFT_DEVIATIONS)
+    is_far = (distance_outside > n_scales * scale) & has_spread
     if not is_far.any():
         return
 
     # The message is about the column that is farthest outside.
-    safe_deviation = np.where(is_far, deviation, 1.0)
-    n_deviations = np.where(is_far, distance_outside / safe_deviation, 0)
+    safe_scale = np.where(is_far, scale, 1.0)
+    n_deviations = np.where(is_far, distance_outside / safe_scale, 0)
     column = int(np.argmax(n_deviations))
     restore = space.frame.restore
     message = say(
         "The unlabeled rows seem to come from elsewhere: the mean of {column} is "
-        "{mean:.4g} among them, but {low:.4g} to {high:.4g} in the labeled classes, "
-        "whose standard deviation is {deviation:.3g}. Compare with supervised LDA.",
+        "{mean:.4g} among them, but {low:.4g} to {high:.4g} in the labeled classes "
+        "(standard deviation {scale:.3g}). Compare with supervised LDA.",
         column=column_of(column, feature_names),
         mean=restore(mean)[column],
         low=restore(low)[column],
         high=restore(high)[column],
-        deviation=deviation[column] * space.frame.scale[column],
+        scale=scale[column] * space.frame.scale[column],
     )
     yield UserWarning(message)
 

@@ -101,7 +101,7 @@ class SemiSupervisedEnsemble(BaseClassifier):
         Class priors in the order of ``classes_``, or class -> prior. None estimates
         them.
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+        Marker of unlabeled rows in y. A missing y, None or NaN, is always unlabeled.
     proportions : array-like, dict, "labeled", "equal", "auto" or "free", default=None
         Shares of the classes among the unlabeled rows, if they are known; see
         ``AverageLDA``.

@@ -30,7 +30,7 @@ from .._core.problem import LabeledRows, LabeledSummary, Problem, summarize_labe
 from .._core.rows import Rows
 from .._core.rowspace import FeatureSpace, RowSpace, row_space
 from .._core.solvers.supervised import estimated_shrinkage, pooled_shrinkage
-from .._messages import ColumnError, FitError, ParameterError, say
+from .._messages import ColumnError, FitError, ParameterError, say, warn
 from .._rows.chained import ChainedRows
 from .._rows.checks import column_of
 from .._rows.kinds import in_memory, is_device_array
@@ -40,6 +40,7 @@ from .labels import (
     LEARNED,
     Labels,
     check_lengths,
+    check_marks,
     check_weights,
     encode_labels,
     resolve_priors,
@@ -438,7 +439,10 @@ def _labels_and_weights(
     check_lengths(X=range(n_rows), y=y)
     weights = check_weights(in_memory(arguments.sample_weight), n_rows, "sample_weight")
     is_counted = None if weights is None else weights > 0
-    return encode_labels(y, arguments.unlabeled, is_counted), weights
+    labels = encode_labels(y, arguments.unlabeled, is_counted)
+    has_others = arguments.X_unlabeled is not None
+    warn(*check_marks(y, arguments.unlabeled, has_others=has_others))
+    return labels, weights
 
 
 def _weighted_sources(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -86,6 +86,46 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
     return Labels(classes, codes, is_marker)
 
 
+def check_marks(y: Any, unlabeled: Any, *, has_others: bool) -> Iterator[str]:
+    """Yield warnings of values of y that may be a class or a mark of unlabeled rows.
+
+    ``has_others`` tells whether unlabeled rows were also passed without a y. If there
+    are such rows, or marked ones, then -1 is a class, and so it is where there are only
+    two classes: -1 and 1 are common names.
+    """
+    values, is_absent = _values_and_missing(y, "y")
+    values = values[~is_absent]
+    is_marker = _equals_marker(values, unlabeled)
+    n_missing = int(is_absent.sum())
+    n_marked = int(is_marker.sum())
+    marker = plain(unlabeled)
+    if n_missing and n_marked:
+        yield (
+            f"{plural(n_marked, 'row')} with y = {marker!r} and "
+            f"{plural(n_missing, 'row')} with a missing y all count as unlabeled. "
+            f"Pass unlabeled=None if {marker!r} is a class."
+        )
+
+    is_text_of_marker = _equals_marker(values, str(marker))
+    n_texts = int(is_text_of_marker.sum())
+    if n_texts and not _is_text(marker) and not is_missing(marker):
+        yield (
+            f"The text {str(marker)!r} is taken for a class in "
+            f"{plural(n_texts, 'row')}, because unlabeled={marker!r} is a number. Pass "
+            f"unlabeled={str(marker)!r} if these rows are unlabeled."
+        )
+
+    is_default_marker = _equals_marker(values, UNLABELED)
+    n_minus_one = int(is_default_marker.sum())
+    has_marks = n_missing or n_marked or has_others
+    if n_minus_one and not has_marks and len(np.unique(values)) > 2:
+        yield (
+            f"-1 is taken for a class in {plural(n_minus_one, 'row')}, because "
+            f"unlabeled={marker!r} marks the unlabeled rows. Pass unlabeled=-1 if "
+            "these rows are unlabeled."
+        )
+
+
 def _empty_class(label: Any, is_empty: AnyArray, marker: Any) -> ValueError:
     text = plain(label)
     return ValueError(
@@ -101,8 +141,9 @@ def _too_few_classes(
 ) -> FitError:
     if n_labeled == 0:
         return FitError(
-            f"y labels no row: all {n_rows} rows carry the marker unlabeled={marker!r} "
-            "or have weight 0. Label at least one row of each of 2 classes."
+            "y labels no row: all "
+            f"{n_rows} rows carry the marker unlabeled={marker!r}, "
+            "are missing or have weight 0. Label at least one row of each of 2 classes."
         )
     return FitError(
         "y must label rows of at least 2 classes, got 1 class "
@@ -117,8 +158,8 @@ def encode_known_classes(y: Any, classes: AnyArray, unlabeled: Any) -> AnyArray:
     present, is_marker = split_marker(y, unlabeled)
     if is_marker.any():
         raise ValueError(
-            f"y marks {plural(is_marker.sum(), 'row')} as unlabeled ({unlabeled!r}), "
-            "and the class of every row is needed: leave them out."
+            f"y marks {plural(is_marker.sum(), 'row')} as unlabeled ({unlabeled!r} or "
+            "missing), and the class of every row is needed: leave them out."
         )
     code_of = {label: code for code, label in enumerate(classes.tolist())}
     codes = [code_of.get(label, -1) for label in present.tolist()]
@@ -226,27 +267,28 @@ def check_classes(values: AnyArray) -> None:
 
 
 def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, AnyArray]:
-    """Return the values of labeled rows, and a mask of rows that carry the marker."""
+    """Return the values of labeled rows, and a mask of the unlabeled rows.
+
+    A row is unlabeled if its value is the marker, or is missing.
+    """
     _check_marker(unlabeled)
     values, is_absent = _values_and_missing(y, name)
-    # If the marker is a missing value, any missing value is the marker.
+    is_marker = is_absent.copy()
+    is_marker[~is_absent] = _equals_marker(values[~is_absent], unlabeled)
+    return _with_own_dtype(values[~is_marker], name), is_marker
+
+
+def _equals_marker(values: AnyArray, unlabeled: Any) -> AnyArray:
+    """Return which values equal a marker; none do if it is a missing value."""
+    no_value = np.zeros(len(values), dtype=bool)
     if is_missing(unlabeled):
-        return _with_own_dtype(values[~is_absent], name), is_absent
-    if is_absent.any():
-        raise ValueError(
-            f"y is missing (None or NaN) for {is_absent.sum()} of {len(is_absent)} "
-            f"rows, first in row {int(np.argmax(is_absent))}, but "
-            f"unlabeled={plain(unlabeled)!r} marks the unlabeled rows: pass "
-            "unlabeled=np.nan if a missing y means unlabeled."
-        )
+        return no_value
     # Texts and numbers are never equal, and NumPy warns when it compares arrays of
     # them.
     are_texts = values.dtype.kind in "US"
     if values.dtype.kind == "O" or _is_text(unlabeled) == are_texts:
-        is_marker = np.asarray(values == unlabeled, dtype=bool)
-    else:
-        is_marker = np.zeros(len(values), dtype=bool)
-    return _with_own_dtype(values[~is_marker], name), is_marker
+        return np.asarray(values == unlabeled, dtype=bool)
+    return no_value
 
 
 def _is_text(value: Any) -> bool:

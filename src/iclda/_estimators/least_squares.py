@@ -44,7 +44,7 @@ class LeastSquaresClassifier(BaseClassifier):
     Parameters
     ----------
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+        Marker of unlabeled rows in y. A missing y, None or NaN, is always unlabeled.
     view : str, default=None
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,
@@ -143,7 +143,7 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     Parameters
     ----------
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+        Marker of unlabeled rows in y. A missing y, None or NaN, is always unlabeled.
     view : str, default=None
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,
@@ -263,7 +263,7 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
     Parameters
     ----------
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+        Marker of unlabeled rows in y. A missing y, None or NaN, is always unlabeled.
     view : str, default=None
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,

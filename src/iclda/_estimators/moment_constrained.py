@@ -35,7 +35,7 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
         Share of the mean variance of all rows on the diagonal of the covariance; "auto"
         estimates it from the labeled rows, about class means, on which the fit rests.
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+        Marker of unlabeled rows in y. A missing y, None or NaN, is always unlabeled.
     view : str, default=None
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,

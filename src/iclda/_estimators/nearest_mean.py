@@ -52,7 +52,7 @@ class NearestMean(LinearGaussianClassifier):
         Class priors in the order of ``classes_``, or class -> prior. None estimates
         them.
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+        Marker of unlabeled rows in y. A missing y, None or NaN, is always unlabeled.
     view : str, default=None
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,
@@ -122,7 +122,7 @@ class ExpectationMaximizationNearestMean(LinearGaussianClassifier):
         Class priors in the order of ``classes_``, or class -> prior. None estimates
         them.
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+        Marker of unlabeled rows in y. A missing y, None or NaN, is always unlabeled.
     view : str, default=None
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,
@@ -222,7 +222,7 @@ class MomentConstrainedNearestMean(LinearGaussianClassifier):
         Class priors in the order of ``classes_``, or class -> prior. None estimates
         them.
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+        Marker of unlabeled rows in y. A missing y, None or NaN, is always unlabeled.
     view : str, default=None
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,

@@ -48,7 +48,7 @@ class OutsideClassifier(ClassifierMixin, BaseEstimator):
     method : str
         Name in ``methods.BASELINES``.
     unlabeled : object, default=-1
-        Marker in y of rows without a label; None or NaN: a missing y.
+        Marker in y of rows without a label. A missing y, None or NaN, always is one.
     random_state : int or RandomState instance, default=0
         Draws the trees of a forest.
     """

@@ -26,7 +26,7 @@ class SelfLearningLDA(LinearGaussianClassifier):
         is the geometric mean of those estimated for the labeled rows, about class
         means, and for all rows.
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+        Marker of unlabeled rows in y. A missing y, None or NaN, is always unlabeled.
     view : str, default=None
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,

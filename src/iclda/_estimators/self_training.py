@@ -38,7 +38,7 @@ class SelfTrainingLDA(LinearGaussianClassifier):
         "auto" estimates it for all classes together, about their means, in every
         round.
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+        Marker of unlabeled rows in y. A missing y, None or NaN, is always unlabeled.
     view : str, default=None
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,

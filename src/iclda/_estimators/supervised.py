@@ -26,7 +26,7 @@ class SupervisedLDA(LinearGaussianClassifier):
         "auto" estimates it for all classes together, about their means: little where
         strongly correlated features leave small variances, in which classes may differ.
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+        Marker of unlabeled rows in y. A missing y, None or NaN, is always unlabeled.
     view : str, default=None
         Map of the rows, learned without labels, before the fit: "standardize" divides
         columns by their standard deviation, "whiten" also makes them uncorrelated,

@@ -114,7 +114,7 @@ def compare(
     unlabeled_file: options.UnlabeledFile = None,
     drop: options.Drop = None,
     keep: options.Keep = None,
-    drop_unusable: options.DropUnusable = False,
+    strict: options.Strict = False,
     shrinkage: _Shrinkages = None,
     measure: _Measure = None,
     fast: _Fast = False,
@@ -154,7 +154,7 @@ def compare(
             deciding = check_measure(measure)
             time_limit = parse_time(time)
             reading = ReadOptions(
-                target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
+                target, unlabeled, unlabeled_file, drop, keep, strict, labels, id
             )
             plan = ComparisonPlan(
                 table=read_file(data, reading).framed(),

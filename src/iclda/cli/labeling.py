@@ -66,6 +66,7 @@ def ask(
     unlabeled: options.Unlabeled = None,
     drop: options.Drop = None,
     keep: options.Keep = None,
+    strict: options.Strict = False,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -85,6 +86,7 @@ def ask(
             unlabeled=unlabeled,
             drop=drop or (),
             keep=keep,
+            strict=strict,
         )
     lines = [messages.in_options(line) for line in asked.lines]
     next_step = _after_round(asked)
@@ -105,6 +107,7 @@ def label(
     unlabeled: options.Unlabeled = None,
     drop: options.Drop = None,
     keep: options.Keep = None,
+    strict: options.Strict = False,
     port: Port = 0,
     no_browser: NoBrowser = False,
 ) -> None:
@@ -120,7 +123,15 @@ def label(
     from ..labeling.shown import ShownRows
 
     check_writable(labels)
-    pool = Pool(data, id, target, unlabeled=unlabeled, drop=drop or (), keep=keep)
+    pool = Pool(
+        data,
+        id,
+        target,
+        unlabeled=unlabeled,
+        drop=drop or (),
+        keep=keep,
+        strict=strict,
+    )
 
     # A session writes the first rows to label. It begins when the server has its port,
     # so that no file is left behind if the port is in use.
@@ -170,9 +181,6 @@ def _fit_step(pool: Pool, answers: Answers, how_to_repeat: str) -> str:
         command += ["--id", pool.id]
     command += ["--target", pool.target]
     command += _column_options(pool.options)
-    # Columns that a person reads, such as texts, would be an error of the fit.
-    if pool.table.dropped:
-        command.append("--drop-unusable")
     return shlex.join(command)
 
 

@@ -31,8 +31,18 @@ RESUMABLE = "What was computed is kept: run the same command to go on."
 _MAX_LINE_WIDTH = 100
 # Options that are not called like the parameter.
 _OPTION_NAMES = {"data_dir": "data", "n_labeled": "labeled", "priors": "prior"}
-# Errors of the file system after which more room or another folder helps.
-_NOT_WRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
+# What helps after errors of the file system.
+_MORE_ROOM = ": make room there, or name another folder"
+_OTHER_FOLDER = ": name another folder, or allow writing there"
+_OTHER_FILE = ": change its permissions, or name another file or folder"
+_WAYS_OUT = {
+    errno.ENOSPC: _MORE_ROOM,
+    errno.EDQUOT: _MORE_ROOM,
+    errno.EFBIG: _MORE_ROOM,
+    errno.EROFS: _OTHER_FOLDER,
+    errno.EACCES: _OTHER_FILE,
+    errno.EPERM: _OTHER_FILE,
+}
 
 
 def in_options(message: str) -> str:
@@ -130,8 +140,6 @@ def error_line(error: Exception) -> str:
         details = f" ({text.rstrip('.')})" if text else ""
         text = f"There is not enough memory{details}: use fewer rows or columns."
     elif isinstance(error, OSError) and error.strerror and error.filename:
-        way_out = ""
-        if error.errno in _NOT_WRITABLE:
-            way_out = ": make room there, or name another folder"
+        way_out = _WAYS_OUT.get(error.errno or 0, "")
         text = f"{error.filename}: {error.strerror}{way_out}."
     return f"Error: {' '.join(text.split())}"

@@ -97,7 +97,7 @@ def fit(
     unlabeled_file: options.UnlabeledFile = None,
     drop: options.Drop = None,
     keep: options.Keep = None,
-    drop_unusable: options.DropUnusable = False,
+    strict: options.Strict = False,
     shrinkage: _Shrinkage = "auto",
     prior: _Prior = None,
     proportions: _Proportions = None,
@@ -134,7 +134,7 @@ def fit(
     options.check_replaceable(out, is_model_file, "fit", force=force)
 
     reading = ReadOptions(
-        target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
+        target, unlabeled, unlabeled_file, drop, keep, strict, labels, id
     )
     with show_cells(quiet, title="Reading"):
         table = read_file(data, reading)

@@ -38,7 +38,9 @@ def number_option(least: int, largest: int | None = None, *, help: str) -> Any:
 # The table, its classes and its columns.
 TableFile = Annotated[
     Path,
-    Argument(metavar="DATA", help="A .csv, .parquet, .npy or .npz file, or a folder."),
+    Argument(
+        metavar="DATA", help="A .csv, .xlsx, .parquet, .npy or .npz file, or a folder."
+    ),
 ]
 Target = Annotated[
     str | None, Option(metavar="COLUMN", help="Column that holds the classes.")
@@ -72,10 +74,12 @@ Keep = Annotated[
     list[str] | None,
     Option(metavar="COLUMNS", help="The only columns to use, as a,b. Can be repeated."),
 ]
-DropUnusable = Annotated[
+Strict = Annotated[
     bool,
     Option(
-        "--drop-unusable", help="Leave out columns that cannot be used, such as names."
+        "--strict",
+        help="Stop at columns that cannot be used, such as names. By default they are "
+        "left out.",
     ),
 ]
 # How fits are made.

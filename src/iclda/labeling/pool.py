@@ -85,6 +85,7 @@ class Pool:
         unlabeled: str | float | None = None,
         drop: Sequence[str] = (),
         keep: Sequence[str] | None = None,
+        strict: bool = False,
     ) -> None:
         file = open_data(path, [id])
         target = _find_target(file, id, target)
@@ -95,7 +96,7 @@ class Pool:
         self.is_array = isinstance(file, FeatureFile)
         # Columns of names and texts are for the person, not for the model.
         self.options = ReadOptions(
-            target, unlabeled, drop=drop, keep=keep, drop_unusable=True, id=id
+            target, unlabeled, drop=drop, keep=keep, strict=strict, id=id
         )
         self.positions = RowPositions(file, id)
         self.ids = [*self.positions]

@@ -216,6 +216,7 @@ def ask_for_labels(
     unlabeled: str | float | None = None,
     drop: Sequence[str] = (),
     keep: Sequence[str] | None = None,
+    strict: bool = False,
 ) -> Round:
     """Add rows to the file of rows to label, which is created if there is none.
 
@@ -224,7 +225,9 @@ def ask_for_labels(
     parameters are those of `Pool`.
     """
     check_writable(labels)
-    pool = Pool(path, id, target, unlabeled=unlabeled, drop=drop, keep=keep)
+    pool = Pool(
+        path, id, target, unlabeled=unlabeled, drop=drop, keep=keep, strict=strict
+    )
     project = Project.read(pool, labels, seed)
     progress = measure_progress(project)
     batch = project.draw(n, n_test)

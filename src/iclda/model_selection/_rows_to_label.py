@@ -65,7 +65,7 @@ def rows_to_label(
         Indices of rows that are being labeled: they are not chosen again, and what they
         represent counts as covered.
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+        Marker of unlabeled rows in y. A missing y, None or NaN, is always unlabeled.
     random_state : int, RandomState instance or None, default=None
         Draws the sample. None is a fixed seed: the same rows give the same choice.
 

@@ -410,8 +410,8 @@ def _default_sizes(largest: int) -> list[int]:
     if largest == 0:
         raise ValueError(
             "There are no unlabeled rows to vary: y labels every row, and "
-            "n_labeled=None uses all labels. Pass n_labeled=20, say, and the other "
-            "rows count as unlabeled."
+            "n_labeled=None uses all labels. Pass a number, such as n_labeled=20: the "
+            "other rows then count as unlabeled."
         )
     smallest = min(_SMALLEST_DEFAULT_SIZE, largest)
     sizes = np.geomspace(smallest, largest, _N_DEFAULT_SIZES)

@@ -113,7 +113,7 @@ def mask_labels(
     random_state : int, RandomState instance or None, default=None
         An int makes every call choose the same rows.
     unlabeled : object, default=-1
-        Marker to write, that of the classifier. None or NaN: a missing y.
+        Marker to write, that of the classifier. None or NaN writes a missing y.
 
     Returns
     -------
@@ -277,7 +277,8 @@ class SemiSupervisedKFold(BaseCrossValidator):
     n_repeats : int, default=1
         Number of times that the rows are divided into folds.
     unlabeled : object, default=-1
-        Marker of unlabeled rows in y, that of the classifier. None or NaN: a missing y.
+        Marker of unlabeled rows in y, that of the classifier. A missing y, None or
+        NaN, is always unlabeled.
     random_state : int, RandomState instance or None, default=None
         An int makes every call of ``split`` give the same folds.
 

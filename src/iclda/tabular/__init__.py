@@ -11,18 +11,26 @@ classifier. ``fit`` and ``predict`` do what their names say; ``training_rows`` a
 """
 
 from .column_types import pipeline, preprocessing
-from .encoders import CategoryEncoder, DateEncoder, NumberEncoder
+from .encoders import (
+    AmountEncoder,
+    CategoryEncoder,
+    DateEncoder,
+    NumberEncoder,
+    WrittenDateEncoder,
+)
 from .readers import Source
 from .table import Table, read_table
 from .table_classifier import TableClassifier
 
 __all__ = [
+    "AmountEncoder",
     "CategoryEncoder",
     "DateEncoder",
     "NumberEncoder",
     "Source",
     "Table",
     "TableClassifier",
+    "WrittenDateEncoder",
     "pipeline",
     "preprocessing",
     "read_table",

@@ -173,7 +173,7 @@ def _refuse_other_shapes(folder: Path, files: Sequence[Path]) -> None:
         shape = np.load(file, mmap_mode="r").shape
         if len(shape) != 2:
             raise ValueError(
-                f"{folder} is a folder, all of whose .npy files are read as rows x "
-                f"features, and {file.name} has shape {shape}: name the file with the "
-                "features, or put such files into a folder of their own."
+                f"All .npy files in {folder} are read as rows x features, but "
+                f"{file.name} has shape {shape}: name the file with the features, or "
+                "move other files to another folder."
             )

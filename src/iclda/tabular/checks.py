@@ -17,7 +17,15 @@ from scipy import stats
 from .._core import AnyArray
 from .._held_out import find_copies
 from .._messages import Hint, and_list, plural, say
-from .cells import require_for_tables
+from .cells import number_in, require_for_tables, value_types
+from .written_values import (
+    AmountForm,
+    DateForm,
+    amount_form,
+    amounts,
+    date_form,
+    dates,
+)
 
 # Levels of a remark.
 FINE = "fine"
@@ -34,12 +42,23 @@ _ID_NAME = re.compile(
 _MIN_DISTINCT_SHARE = 0.95
 # In fewer rows than this, values that are all distinct do not point to an id.
 _MIN_ROWS_OF_ID = 10
+# A column of text has many values from this number of different texts ...
+_MIN_MANY_TEXTS = 50
+# ... that are also this share of the rows.
+_MIN_SHARE_OF_MANY_TEXTS = 0.1
 # In at least this many rows, sorted values are not a coincidence.
 _MIN_SORTED_ROWS = 20
-# Labeled rows of every class that it takes to say that a column follows the class.
+# Labeled rows, and those of every class, that it takes to say that the values of a
+# column follow the class.
+_MIN_LABELS = 15
 _MIN_LABELS_PER_CLASS = 3
+# Classes lie far apart in a column if there is at least this multiple of the widest of
+# them between any two.
+_GAP_IN_WIDTHS = 2
 # Probability below which a pattern of gaps is not called chance.
 _CHANCE = 1e-3
+# A share of the rows from which duplicates are worth a warning.
+_SHARE_WORTH_A_WARNING = 0.01
 # Columns that a remark names; further ones are counted.
 _MAX_NAMED_COLUMNS = 4
 # Classes for which a remark states the value of a column.
@@ -63,12 +82,74 @@ def check_ids(features: Any) -> Iterator[Remark]:
         if numbers_rows(series) or is_id(str(name), series):
             text = say(
                 "Column {name!r} looks like an id or a row number: whole numbers, "
-                "nearly all different. It is used as a measurement; if it is not one, "
-                "leave it out with {drop}.",
+                "nearly all different. If it is one, drop it: {drop}.",
                 name=name,
                 drop=Hint("drop", [name]),
             )
             yield Remark(NOTE, "Columns", text)
+
+
+def check_written(features: Any) -> Iterator[Remark]:
+    """Note how numbers with signs and dates of other forms than 2020-03-12 are read."""
+    for name, series in features.items():
+        if series.dtype.kind != "O" or value_types(series) != {str}:
+            continue
+        texts = series.dropna().tolist()
+        amount = amount_form(texts)
+        date = None if amount is not None else date_form(texts)
+        if amount is not None:
+            text = _amount_note(name, texts, amount)
+        elif date is not None:
+            text = _date_note(name, texts, date)
+        else:
+            continue
+        yield Remark(NOTE, "Columns", text)
+
+
+def check_texts(features: Any) -> Iterator[Remark]:
+    """Note columns of text most of whose values are too rare to be categories."""
+    for name, series in features.items():
+        if series.dtype.kind != "O" or value_types(series) != {str}:
+            continue
+        n_different = series.nunique()
+        if n_different < max(_MIN_MANY_TEXTS, _MIN_SHARE_OF_MANY_TEXTS * len(series)):
+            continue
+        texts = series.dropna()
+        if amount_form(texts) is None and date_form(texts) is None:
+            text = (
+                f"Column {name!r} has {n_different:,} different texts in "
+                f"{len(series):,} rows: those that are rare count as one category. If "
+                "the words say something about the class, make numbers of them first, "
+                "for example with StringEncoder of skrub."
+            )
+            yield Remark(NOTE, "Columns", text)
+
+
+def _amount_note(name: Any, texts: Sequence[str], form: AmountForm) -> str:
+    """Say as which number a text is read that is not a plain number."""
+    example = next(text for text in texts if number_in(text) is None)
+    numbers, _ = amounts(require_for_tables("pandas").Series([example]), form.decimal)
+    note = f"Column {name!r} is read as numbers: {example} is {numbers[0]:.10g}."
+    if form.is_sure:
+        return note
+    return (
+        f"{note} The values do not tell whether the comma or the point is the decimal "
+        "sign: write numbers with digits and a decimal point alone to be sure."
+    )
+
+
+def _date_note(name: Any, texts: Sequence[str], form: DateForm) -> str:
+    """Say as which date a text is read."""
+    example = texts[0]
+    [date] = dates([example], form.format).strftime("%Y-%m-%d")
+    order = f", {form.order}" if form.order else ""
+    note = f"Column {name!r} is read as dates{order}: {example} is {date}."
+    if form.is_sure:
+        return note
+    return (
+        f"{note} This is assumed, because the values do not tell day from month: write "
+        f"dates as {date} if the month comes first."
+    )
 
 
 def numbers_rows(series: Any) -> bool:
@@ -106,21 +187,21 @@ def check_leaks(features: Any, labels: AnyArray) -> Iterator[Remark]:
     """Warn of columns that give the class away in all labeled rows.
 
     A column with gaps does so if it is filled in for certain classes only, more often
-    than by chance; a column without gaps if it has one value in each class, but not the
-    same value in all of them.
+    than by chance; a column without gaps if its values in the classes lie apart as
+    those of a measurement hardly do.
     """
     is_labeled = np.array([label is not None for label in labels], dtype=bool)
     known_labels = labels[is_labeled].astype(str)
     for name, series in features[is_labeled].items():
         is_filled = series.notna().to_numpy(dtype=bool)
         if is_filled.all():
-            finding = _value_by_class(series, known_labels)
+            finding = _values_by_class(series, known_labels)
         else:
             finding = _filled_by_class(is_filled, known_labels)
         if finding:
             text = say(
-                "Column {name!r} is {finding} Leave it out with {drop} unless new rows "
-                "have it before their class is known.",
+                "Column {name!r} is {finding} Unless new rows have it before their "
+                "class is known, drop it: {drop}.",
                 name=name,
                 finding=finding,
                 drop=Hint("drop", [name]),
@@ -142,37 +223,72 @@ def _filled_by_class(is_filled: AnyArray, labels: AnyArray) -> str:
     classes = " or ".join(repr(name) for name in sorted(classes_filled))
     return (
         f"filled in {how} where the class is {classes}, in all labeled rows: it may "
-        "have been entered once the class was known, and gives it away."
+        "have been entered when the class was known."
     )
 
 
-def _value_by_class(series: Any, labels: AnyArray) -> str:
-    """State the one value of a column in every class; empty if it has several."""
-    # ``first`` has the first row of every class, ``codes`` the class of every row.
-    classes, first, codes, counts = np.unique(
-        labels, return_index=True, return_inverse=True, return_counts=True
-    )
-    has_enough_labels = min(counts, default=0) >= _MIN_LABELS_PER_CLASS
-    if series.dtype.kind not in "biufO" or not has_enough_labels:
+def _values_by_class(series: Any, labels: AnyArray) -> str:
+    """State the values of a column in every class; empty if they may be measured.
+
+    Many measurements separate the classes of a few rows. Two things tell a column that
+    was made from the class, or entered with it: all classes but one have a single value
+    (a fee that is 0 unless a customer has left), or the gaps between the classes are
+    much wider than any of them.
+    """
+    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    if len(classes) < 2 or len(labels) < _MIN_LABELS:
         return ""
-
-    is_text = series.dtype.kind == "O"
-    if is_text:
-        values = series.astype(str).to_numpy()
+    if min(counts) < _MIN_LABELS_PER_CLASS or series.dtype.kind not in "biufO":
+        return ""
+    if series.dtype.kind == "O":
+        shown = _separate_texts(series.astype(str).to_numpy(), codes)
     else:
-        values = series.to_numpy(dtype=np.float64)
-    value_of_class = values[first]
-    has_several_values = (values != value_of_class[codes]).any()
-    is_constant = (value_of_class == value_of_class[0]).all()
-    if has_several_values or is_constant:
+        shown = _separate_numbers(series.to_numpy(dtype=np.float64), codes)
+    if not shown:
         return ""
 
-    texts = []
-    for value, name in zip(value_of_class, classes, strict=True):
-        shown = value if is_text else f"{value:g}"
-        texts.append(f"{shown} for {name}")
+    texts = [
+        f"{values} for {name}" for values, name in zip(shown, classes, strict=True)
+    ]
     listed = ", ".join(texts[:_MAX_NAMED_CLASSES])
     return f"{listed} in all labeled rows: it may be made from the class."
+
+
+def _separate_texts(texts: AnyArray, codes: AnyArray) -> list[str]:
+    """Word the texts of every class if they give it away; otherwise return no words."""
+    texts_of_class = [set(texts[codes == code]) for code in range(codes.max() + 1)]
+    n_single = sum(len(values) == 1 for values in texts_of_class)
+    n_distinct = len(set(texts))
+    are_separate = sum(map(len, texts_of_class)) == n_distinct
+    if not are_separate or n_single < len(texts_of_class) - 1:
+        return []
+    return [
+        next(iter(values)) if len(values) == 1 else "another value"
+        for values in texts_of_class
+    ]
+
+
+def _separate_numbers(numbers: AnyArray, codes: AnyArray) -> list[str]:
+    """Word the range of every class if it gives it away; otherwise return no words."""
+    # Infinity is refused later, with the name of the column.
+    if not np.isfinite(numbers).all():
+        return []
+    of_class = [numbers[codes == code] for code in range(codes.max() + 1)]
+    low = np.array([values.min() for values in of_class])
+    high = np.array([values.max() for values in of_class])
+    # The distance of each class from the next one above it.
+    order = np.argsort(low)
+    gaps = low[order][1:] - high[order][:-1]
+    widths = high - low
+    n_single = int((widths == 0).sum())
+    are_separate = bool((gaps > 0).all())
+    are_far_apart = gaps.min() >= _GAP_IN_WIDTHS * widths.max()
+    if not are_separate or not (n_single >= len(of_class) - 1 or are_far_apart):
+        return []
+    return [
+        f"{least:g}" if least == most else f"{least:g} to {most:g}"
+        for least, most in zip(low, high, strict=True)
+    ]
 
 
 def check_gaps(features: Any) -> Iterator[Remark]:
@@ -186,7 +302,7 @@ def check_gaps(features: Any) -> Iterator[Remark]:
         return
     text = (
         f"empty cells in {plural(len(gappy), 'column')}: {_first_names(gappy)}. They "
-        "are filled in within each fold, with what its training rows show."
+        "are filled in by the training rows of each fold."
     )
     yield Remark(NOTE, "Missing", text)
 
@@ -228,9 +344,9 @@ def check_shift(labeled: Any, unlabeled: Any) -> Iterator[Remark]:
     # The columns that differ most are named first.
     means = _first_names([text for _, text in sorted(shifted)])
     text = (
-        f"labeled and unlabeled rows differ by more than chance: {means}. Errors below "
-        "are those on rows like the labeled ones, and unlabeled rows from elsewhere "
-        "can mislead."
+        f"labeled and unlabeled rows differ by more than chance: {means}. The errors "
+        "below hold for rows like the labeled ones. Unlabeled rows from elsewhere can "
+        "mislead."
     )
     yield Remark(WARNING, "Shift", text)
 
@@ -255,10 +371,10 @@ def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
     if n_copies:
         text = (
             f"{len(labels):,} rows, of which {len(labels) - n_copies:,} are distinct. "
-            "A labeled row is tested once, and its copies do not train then; intervals "
-            "count distinct rows."
+            "A labeled row is tested once, by fits without its copies; intervals count "
+            "distinct rows."
         )
-        yield Remark(WARNING, "Duplicates", text)
+        yield Remark(_level_of(n_copies, len(labels)), "Duplicates", text)
 
     # Rows with the same key have the same cells, whatever their labels.
     pandas = require_for_tables("pandas")
@@ -270,21 +386,20 @@ def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
     n_contradicted = int((n_classes_of_row > 1).sum())
     if n_contradicted:
         rows = plural(n_contradicted, "labeled row")
-        text = (
-            f"{rows} equal another one of a different class: no method can get both "
-            "right."
-        )
-        yield Remark(WARNING, "Duplicates", text)
+        text = f"{rows} equal a row of another class: no method can get both right."
+        level = _level_of(n_contradicted, int(is_labeled.sum()))
+        yield Remark(level, "Duplicates", text)
 
     n_seen = int(np.isin(labeled_keys, keys[~is_labeled]).sum())
     if n_seen:
-        rows = plural(n_seen, "labeled row")
-        stand = "stands" if n_seen == 1 else "stand"
-        text = (
-            f"{rows} also {stand} among the unlabeled ones: seen in training, then "
-            "tested."
-        )
+        have = "labeled row has" if n_seen == 1 else "labeled rows have"
+        text = f"{n_seen:,} {have} unlabeled copies."
         yield Remark(NOTE, "Duplicates", text)
+
+
+def _level_of(n_affected: int, n_rows: int) -> str:
+    """Return the level of a remark on some of the rows: few are not worth a warning."""
+    return WARNING if n_affected >= _SHARE_WORTH_A_WARNING * n_rows else NOTE
 
 
 def _first_names(names: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """The cells of a target as names of classes: text, None where a row is unlabeled.
 
-Numbers are written the short way, so that 1, 1.0 and "1" are one class. Words such as
-NA, which are empty cells elsewhere, are classes here unless the user says otherwise,
+Numbers are written the short way, so that 1, 1.0, 1,0 and "1" are one class. Words such
+as NA, which are empty cells elsewhere, are classes here unless the user says otherwise,
 because they may be: Namibia, North America. Targets that hold measurements or free text
 are refused.
 """
@@ -18,6 +18,7 @@ import numpy as np
 
 from .._core import AnyArray
 from .._messages import Hint, plural, quoted_list, say
+from .answer_files import spelling_of
 from .cells import EMPTY_WORDS, number_in, require_for_tables, texts_of
 
 # Up to 50 distinct labels are accepted as classes in any file ...
@@ -30,6 +31,7 @@ _WORDS_FOR_NOTHING = {
     *("none", "-", "--", "missing", "unknown", "unlabeled", "unlabelled"),
 }
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+")
+_COMMA_NUMBER = re.compile(r"-?\d+,\d+")
 
 
 def labels_of(
@@ -53,7 +55,7 @@ def labels_of(
     # Words such as NA do not make text of a column of numbers.
     names = {label for label in labels if label is not None}
     names = {name for name in names if not may_mean_nothing(name)}
-    if all(number_in(name) is not None for name in names):
+    if all(_number_of(name) is not None for name in names):
         short = [None if label is None else short_number(label) for label in labels]
         labels = np.array(short, dtype=object)
 
@@ -73,12 +75,19 @@ def labels_of(
     return labels
 
 
+def _number_of(text: str) -> float | None:
+    """Return the number that a label is read as, also with a decimal comma."""
+    if _COMMA_NUMBER.fullmatch(text):
+        text = text.replace(",", ".")
+    return number_in(text)
+
+
 def short_number(text: str) -> str:
-    """Write a whole number the short way, "1" for "1.0" and "1e0"; keep other text."""
+    """Write a whole number the short way, "1" for "1.0" and "1,0"; keep other text."""
     # Integers stay as they are: floating point would round long ones.
     if _WHOLE_NUMBER.fullmatch(text):
         return text
-    number = number_in(text)
+    number = _number_of(text)
     return str(int(number)) if number is not None and number.is_integer() else text
 
 
@@ -95,11 +104,11 @@ def _refuse_other_than_classes(
     if len(counts) < n_classes_needed:
         raise ValueError(
             f"{where} must label rows of at least 2 classes, got {_named(counts)} "
-            f"({rows}). Label rows of each class, for example those that `iclda ask` "
-            "chooses; empty cells and the unlabeled value do not count."
+            f"({rows}). Label rows of each class; `iclda ask` chooses rows to label. "
+            "Empty cells and the unlabeled value do not count."
         )
 
-    numbers = {name: number_in(name) for name in counts if not may_mean_nothing(name)}
+    numbers = {name: _number_of(name) for name in counts if not may_mean_nothing(name)}
     fractions = [
         name
         for name, number in numbers.items()
@@ -144,4 +153,17 @@ def warnings_on_marks(labels: AnyArray, target: str) -> list[str]:
     return [
         say(sentence, mark=mark, target=target, way_out=Hint("unlabeled", mark))
         for mark in marks
+    ]
+
+
+def warnings_on_spelling(labels: AnyArray, target: str) -> list[str]:
+    """Return warnings of classes whose names differ by case and blanks only."""
+    names_by_spelling: dict[str, list[str]] = {}
+    for name in sorted({label for label in labels if label is not None}):
+        names_by_spelling.setdefault(spelling_of(name), []).append(name)
+    return [
+        f"{quoted_list(names, 5)} in {target!r} are {len(names)} classes, whose names "
+        "differ by case or blanks only: write them in one way if they are one class."
+        for names in names_by_spelling.values()
+        if len(names) > 1
     ]

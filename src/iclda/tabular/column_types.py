@@ -27,15 +27,20 @@ from .._system import versions
 from ..methods import DEFAULT_ON_NETWORKS, DEFAULT_ON_TABLES
 from .cells import is_boolean, number_in, texts_of, value_types
 from .encoders import (
+    AMOUNT,
     BOOLEAN,
     CATEGORY,
     DATE,
     NUMBER,
+    WRITTEN_DATE,
+    AmountEncoder,
     CategoryEncoder,
     ColumnScaler,
     DateEncoder,
     NumberEncoder,
+    WrittenDateEncoder,
 )
+from .written_values import amount_form, date_form
 
 # Columns that an error describes; further ones are counted.
 _MAX_DESCRIBED_COLUMNS = 5
@@ -101,15 +106,24 @@ class Reason(NamedTuple):
         What the column holds, as it follows "holds".
     way_out : str
         What to do about it; empty if there is nothing to do but to leave it out.
+    is_text : bool
+        Whether it holds texts that hardly repeat.
     """
 
     holds: str
     way_out: str = ""
+    is_text: bool = False
 
     def described(self, name: str) -> str:
         """Say what the column of this name holds, and what to do about it."""
         advice = f": {self.way_out}" if self.way_out else ""
         return f"Column {name!r} holds {self.holds}{advice}."
+
+    def in_note(self) -> str:
+        """Say what a column that was left out holds, and what to do to use it."""
+        # A note on several columns of text says once what to do about them.
+        advice = f" ({self.way_out})" if self.way_out and not self.is_text else ""
+        return f"holds {self.holds}{advice}"
 
 
 def _is_number(series: Any) -> bool:
@@ -137,6 +151,18 @@ def _is_date(series: Any) -> bool:
     return dtype.startswith("datetime64") and "," not in dtype
 
 
+def _is_amount(series: Any) -> bool:
+    return _is_text(series) and amount_form(texts_of(series)) is not None
+
+
+def _is_written_date(series: Any) -> bool:
+    return _is_text(series) and date_form(texts_of(series)) is not None
+
+
+def _is_text(series: Any) -> bool:
+    return series.dtype.kind == "O" and value_types(series) == {str}
+
+
 # The first type that a column holds is taken. Categories are any text that repeats: a
 # type of certain texts has to come before them.
 COLUMN_TYPES = [
@@ -159,6 +185,26 @@ COLUMN_TYPES = [
         arrow="bool",
         dtypes="biuf",
         cells="true or false",
+    ),
+    ColumnType(
+        AMOUNT,
+        _is_amount,
+        nouns=("number with signs", "numbers with signs"),
+        step="numbers with signs",
+        encoder=AmountEncoder(),
+        arrow="string",
+        dtypes="iufO",
+        cells="numbers such as $1,889.50",
+    ),
+    ColumnType(
+        WRITTEN_DATE,
+        _is_written_date,
+        nouns=("written date", "written dates"),
+        step="written dates",
+        encoder=WrittenDateEncoder(),
+        arrow="string",
+        dtypes="MO",
+        cells="dates such as 26/11/2007",
     ),
     ColumnType(
         CATEGORY,
@@ -212,14 +258,13 @@ def _unusable_error(reasons: dict[str, Reason]) -> ColumnError:
     described = " ".join(reasons[name].described(name) for name in names)
     n_more = len(reasons) - len(names)
     more = f" {n_more} more columns cannot be used." if n_more else ""
-    sentence = "{described}{more} Or leave out {what}: {drop}."
-    if len(reasons) > 1:
-        what = "all such columns"
-        drop = Hint("drop_unusable", True)
-    else:
-        what = "the column"
-        drop = Hint("drop", names)
-    text = say(sentence, described=described, more=more, what=what, drop=drop)
+    text = say(
+        "{described}{more} Or leave out {what}: {drop}.",
+        described=described,
+        more=more,
+        what="the column" if len(reasons) == 1 else "all such columns",
+        drop=Hint("drop", list(reasons)),
+    )
     return ColumnError(text, column=names[0])
 
 
@@ -283,9 +328,10 @@ def _reason_against(series: Any) -> Reason | None:
         return Reason(
             f"{n_distinct} different texts in {len(texts)} rows, for example "
             f"{texts[0]!r}",
-            way_out="nothing can be learned from names, ids or free text; group them "
-            "into categories, write numbers with digits and a decimal point alone and "
-            "dates as 2020-03-12",
+            way_out="names, ids and free text say nothing about other rows; group "
+            "them into categories, write numbers with digits and a decimal point alone "
+            "and dates as 2020-03-12",
+            is_text=True,
         )
     return None
 
@@ -297,8 +343,9 @@ def preprocessing(features: Any) -> ColumnTransformer:
     gaps in at least 1 of 10 rows, and in at least 10 rows, gets an indicator column.
     Categories become columns of 0 and 1, one for each but the most frequent; rare
     categories are pooled, and unknown ones have no influence. Dates become year, month
-    and weekday, as far as these vary. All this is learned by ``fit``, so that it can be
-    done inside a fold. Features are named after the columns of the table:
+    and weekday, as far as these vary. Numbers such as $1,889.50 and dates such as
+    26/11/2007 are read as what they mean. All this is learned by ``fit``, so that it
+    can be done inside a fold. Features are named after the columns of the table:
     "color = red", "age is empty", "visit month".
 
     Parameters
@@ -316,15 +363,24 @@ def preprocessing(features: Any) -> ColumnTransformer:
     for name, kind in kinds_of(features).items():
         columns_by_step.setdefault(type_named(kind).step, []).append(name)
     encoder_by_step = {each.step: each.encoder for each in COLUMN_TYPES}
-    steps = [
-        (step, clone(encoder), columns_by_step[step])
-        for step, encoder in encoder_by_step.items()
-        if step in columns_by_step
-    ]
+    steps = []
+    for step, encoder in encoder_by_step.items():
+        if step in columns_by_step:
+            names = columns_by_step[step]
+            steps.append((step, _encoder_for(encoder, features[names]), names))
     # Numbers come first, whatever the order of the types: ``_vectors_of`` counts on it.
     steps.sort(key=lambda step: step[0] != _NUMBERS)
     transformer = ColumnTransformer(steps, verbose_feature_names_out=False)
     return transformer.set_output(transform="pandas")
+
+
+def _encoder_for(encoder: Any, columns: Any) -> Any:
+    """Return an unfitted encoder that knows in which form its columns are written."""
+    copied = clone(encoder)
+    # An encoder of scikit-learn has no such forms.
+    if hasattr(copied, "with_forms_of"):
+        copied.with_forms_of(columns)
+    return copied
 
 
 def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipeline:

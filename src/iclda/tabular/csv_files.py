@@ -1,8 +1,9 @@
-"""CSV files: UTF-8 text, perhaps packed, whose delimiter and decimal sign are inferred.
+"""CSV files: text, perhaps packed, whose delimiter and decimal sign are inferred.
 
 A file is read twice, however many of its columns are asked for. Opening the reader
 makes one pass over the bytes, which gives the checksum, the delimiter and the names;
-``hold`` parses the cells in a second pass.
+``hold`` parses the cells in a second pass. Text that is not UTF-8, and sheets of Excel,
+are converted in memory first.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, BinaryIO
 
 from .cells import EMPTY_WORDS, require_for_tables
 from .readers import BLOCK_BYTES, TableReader, explained_errors
+from .text_formats import format_of, marked_encoding
 
 _DELIMITERS = (",", ";", "\t", "|")
 _COMMA_NUMBER = re.compile(r"-?\d+,\d+")
@@ -30,28 +32,42 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 class CsvReader(TableReader):
-    """UTF-8 text with a delimiter; the first row names the columns.
+    """Text with a delimiter; the first row names the columns.
 
     Delimiter and decimal sign are inferred from the first megabyte of the file.
+    ``content`` is the text of a file that holds another format.
     """
 
     lists: Mapping[str, list[str]] = {}
     # The names of the columns are row 1.
     first_row_number = 2
 
-    def __init__(self, path: Path, opened: BinaryIO) -> None:
+    def __init__(
+        self, path: Path, opened: BinaryIO, content: bytes | None = None
+    ) -> None:
         scan = _TextScan(opened)
+        self._sha256 = scan.sha256
+        encoding = marked_encoding(scan.first_block)
+        if content is None and encoding is not None:
+            content = _to_utf8(scan.rewound().read(), encoding, path)
+        # Text that was converted, in memory; None if the file itself is read.
+        self._content = content
+        if content is not None:
+            scan = _TextScan(io.BytesIO(content))
         text = _decode_start(scan.first_block, path)
-        if len(text.strip().splitlines()) < 2:
+        n_lines = len(text.strip().splitlines())
+        if n_lines < 2:
+            if n_lines and len(scan.first_block) >= BLOCK_BYTES:
+                raise ValueError(
+                    f"{path} has no end of row 1 in its first megabyte: write one row "
+                    "on each line, the names of the columns first."
+                )
             raise ValueError(
-                f"{path} holds no rows below the names of its columns in row 1, or no "
-                "end of row 1 in its first megabyte: fill it, name another file, or "
-                "delete it if it is to be made."
+                f"{path} has no data rows: fill it, delete it, or name another file."
             )
         self.delimiter = _most_frequent_delimiter(text)
         self.decimal = _decimal_sign(text, self.delimiter)
         self.is_packed = scan.is_packed
-        self._sha256 = scan.sha256
         if scan.n_quotes % 2:
             _refuse_open_quote(scan.rewound(), self.delimiter, path)
         # Empty lines may come before the names.
@@ -87,7 +103,7 @@ class CsvReader(TableReader):
         """
         arrow_csv = require_for_tables("pyarrow.csv")
         options = self._options(types, types)
-        n_bytes = max(self.path.stat().st_size, 1)
+        n_bytes = max(self._n_bytes(), 1)
         n_read = 0
         with (
             self._streamed() as (file, raw),
@@ -110,12 +126,19 @@ class CsvReader(TableReader):
         which may be shutting down after an interruption.
         """
         arrow = require_for_tables("pyarrow")
-        with (
-            explained_errors(self.path, self.columns),
-            arrow.OSFile(str(self.path)) as raw,
-        ):
+        if self._content is None:
+            source = arrow.OSFile(str(self.path))
+        else:
+            source = arrow.BufferReader(self._content)
+        with explained_errors(self.path, self.columns), source as raw:
             text = arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw
             yield text, raw
+
+    def _n_bytes(self) -> int:
+        """Return the size of what is read."""
+        if self._content is not None:
+            return len(self._content)
+        return self.path.stat().st_size
 
     def _options(
         self, types: Mapping[str, Any], columns: Iterable[str]
@@ -179,6 +202,17 @@ class _HashedFile:
         return block
 
 
+def _to_utf8(content: bytes, encoding: str, path: Path) -> bytes:
+    """Convert the text of a file whose byte order mark tells the encoding."""
+    try:
+        return content.decode(encoding).encode()
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} begins like {encoding.upper()} text, but its end is cut off or "
+            f"byte {error.start} is damaged: save it again, as UTF-8."
+        ) from error
+
+
 def _decode_start(block: bytes, path: Path) -> str:
     """Decode the first block of a CSV file."""
     # An incremental decoder omits a character that the end of the block cuts in two,
@@ -187,10 +221,8 @@ def _decode_start(block: bytes, path: Path) -> str:
     try:
         return decoder.decode(block)
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} is not UTF-8 text: byte {error.start} cannot be read. Save it as "
-            "UTF-8 (in a spreadsheet: 'CSV UTF-8')."
-        ) from error
+        problem = format_of(block, error)
+        raise ValueError(f"{path} is not UTF-8 text: {problem}.") from error
 
 
 def _refuse_open_quote(file: Any, delimiter: str, path: Path) -> None:

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -42,12 +42,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._core import AnyArray, Array
 from .._messages import ColumnError
 from .cells import is_boolean, require_for_tables, text_of, texts_of
+from .written_values import amount_form, amounts, date_form, dates
 
 # Names of column types, as model files have them.
 NUMBER = "number"
 BOOLEAN = "boolean"
 CATEGORY = "category"
 DATE = "date"
+AMOUNT = "amount"
+WRITTEN_DATE = "written date"
 # Sums of squares of larger numbers overflow.
 _LARGEST_NUMBER = 1e150
 # A column gets a further column that flags its gaps if there are gaps in at least this
@@ -80,6 +83,10 @@ _MIN_SHARE_OF_INDICATORS = 0.9
 
 class _Encoder(TransformerMixin, BaseEstimator):
     """Base class of the encoders."""
+
+    def with_forms_of(self, X: Any) -> Self:
+        """Take the forms of cells from whole columns; most encoders have none."""
+        return self
 
     def _check_columns(self, X: Any, *, reset: bool = False) -> None:
         """Check the names of the columns, which ``reset`` sets."""
@@ -171,9 +178,8 @@ def _refuse_extremes(numbers: Array, names: Sequence[str]) -> None:
         return
     k = int(is_extreme.argmax())
     raise ColumnError(
-        f"Column {names[k]!r} holds numbers up to {sizes[k]:.3g} in size, and "
-        "nothing above 1e150 can be computed with: empty such cells, or rescale "
-        "the column.",
+        f"Column {names[k]!r} holds numbers up to {sizes[k]:.3g} in size, and the "
+        "limit is 1e150: empty these cells, or rescale the column.",
         column=names[k],
     )
 
@@ -274,6 +280,112 @@ def _parts_of_dates(series: Any) -> dict[str, Any]:
         "weekday": dates.day_of_week + 1,
         "day": dates.day,
     }
+
+
+class AmountEncoder(NumberEncoder):
+    """Numbers with signs of currency, percent or thousands, such as $1,889.50.
+
+    Parameters
+    ----------
+    forms : dict of str to str, default=None
+        The decimal sign of every column; None takes them from the rows of the fit.
+    """
+
+    def __init__(self, forms: Mapping[str, str] | None = None) -> None:
+        self.forms = forms
+
+    def with_forms_of(self, X: Any) -> Self:
+        """Take the decimal signs from columns, of which a fit may see some rows."""
+        return self.set_params(forms=self._forms_of(X))
+
+    def _forms_of(self, X: Any) -> dict[str, str]:
+        forms = {}
+        for name in X.columns:
+            form = amount_form(texts_of(X[name]))
+            forms[name] = "." if form is None else form.decimal
+        return forms
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the medians, and which gaps are worth a flag."""
+        self.forms_ = self._forms_of(X) if self.forms is None else dict(self.forms)
+        return super().fit(X)
+
+    def _kind(self, series: Any) -> str:
+        return AMOUNT
+
+    def _numbers(self, X: Any) -> Array:
+        columns = []
+        for name in X.columns:
+            numbers, odd = amounts(X[name], self.forms_[name])
+            if odd is not None:
+                raise _unlike_column(name, odd, "numbers such as $1,889.50")
+            columns.append(numbers)
+        return np.column_stack(columns)
+
+
+class WrittenDateEncoder(DateEncoder):
+    """Dates in a form of their own, such as 26/11/2007, as those of ``DateEncoder``.
+
+    Parameters
+    ----------
+    forms : dict of str to str, default=None
+        The format of every column; None takes them from the rows of the fit.
+    """
+
+    def __init__(self, forms: Mapping[str, str] | None = None) -> None:
+        self.forms = forms
+
+    def with_forms_of(self, X: Any) -> Self:
+        """Take the formats from columns, of which a fit may see some rows."""
+        return self.set_params(forms=self._forms_of(X))
+
+    def _forms_of(self, X: Any) -> dict[str, str]:
+        forms = {}
+        for name in X.columns:
+            form = date_form(texts_of(X[name]))
+            if form is None:
+                raise ColumnError(
+                    f"Column {name!r} must hold dates of one form: write them as "
+                    "2020-03-12.",
+                    column=name,
+                )
+            forms[name] = form.format
+        return forms
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn which parts vary, and their medians."""
+        self.forms_ = self._forms_of(X) if self.forms is None else dict(self.forms)
+        return super().fit(self._dates(X))
+
+    def transform(self, X: Any) -> Array:
+        """Return the parts of the dates without gaps, then the columns for gaps."""
+        self._check_columns(X)
+        return super().transform(self._dates(X))
+
+    def _kind(self, series: Any) -> str:
+        return WRITTEN_DATE
+
+    def _dates(self, X: Any) -> Any:
+        """Return the columns as dates; ColumnError for a text of another form."""
+        columns = {}
+        for name in X.columns:
+            form = self.forms_[name]
+            columns[name] = dates(X[name], form)
+            is_odd = columns[name].isna() & X[name].notna()
+            if is_odd.any():
+                example = columns[name].dropna().head(1).dt.strftime(form)
+                like = "" if example.empty else f" such as {example.iloc[0]}"
+                odd = X[name][is_odd].iloc[0]
+                raise _unlike_column(name, odd, f"dates of one form{like}")
+        return require_for_tables("pandas").DataFrame(columns, index=X.index)
+
+
+def _unlike_column(name: str, text: Any, cells: str) -> ColumnError:
+    return ColumnError(
+        f"Column {name!r} must hold {cells}, as in the data the model was fitted to, "
+        f"got {text!r}: empty the cell if it is unknown.",
+        column=name,
+    )
 
 
 class CategoryEncoder(_Encoder):

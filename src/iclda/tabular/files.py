@@ -1,8 +1,8 @@
 """Open files of rows by what they hold; write tables block by block.
 
-`open_data` returns the reader of a file: of CSV, of Parquet, or of arrays. All have
-the methods of `readers.DataReader`. `appending` writes tables of some rows each, so
-that a file of any size can be predicted.
+`open_data` returns the reader of a file: of CSV or Excel, of Parquet, or of arrays. All
+have the methods of `readers.DataReader`. `appending` writes tables of some rows each,
+so that a file of any size can be predicted.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .cells import require_for_tables
 from .csv_files import CsvReader
 from .parquet_files import ParquetReader
 from .readers import DataReader, TableReader, explained_errors
+from .text_formats import EXCEL_SUFFIXES, excel_text
 
 # Files of arrays; a folder has several of the first kind.
 _ARRAY_SUFFIXES = (".npy", ".npz")
@@ -39,7 +40,8 @@ def open_table(path: Path) -> TableReader:
     with explained_errors(path), path.open("rb") as opened:
         if opened.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC:
             return ParquetReader(path)
-        return CsvReader(path, opened)
+        is_excel = path.suffix.lower() in EXCEL_SUFFIXES
+        return CsvReader(path, opened, excel_text(path) if is_excel else None)
 
 
 @contextmanager

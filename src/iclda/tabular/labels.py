@@ -35,7 +35,7 @@ from .array_files import FeatureFile
 from .cells import require_for_tables, texts_of
 from .files import open_table
 from .read_options import ReadOptions
-from .readers import MAX_LISTED_COLUMNS, DataReader, Source, require_columns
+from .readers import DataReader, Source, listed_columns, require_columns
 
 _WHICH_TARGET = (
     "{@target} must name the column of {path} that holds the classes, one of {names}. "
@@ -222,7 +222,7 @@ def _no_target_error(file: DataReader) -> ValueError:
     # Nothing but features: the classes must be in another file.
     if isinstance(file, FeatureFile) and file.columns == tuple(file.features):
         sentence = _NO_LABELS
-    names = quoted_list(file.columns, MAX_LISTED_COLUMNS)
+    names = listed_columns(file.columns)
     return ValueError(say(sentence, path=file.path, names=names))
 
 

@@ -17,7 +17,7 @@ class ReadOptions:
     unlabeled_file: str | Path | None = None
     drop: str | Sequence[str] | None = ()
     keep: str | Sequence[str] | None = None
-    drop_unusable: bool = False
+    strict: bool = False
     labels: str | Path | None = None
     id: str | None = None
 

@@ -174,9 +174,23 @@ def require_columns(file: DataReader, names: Iterable[str], purpose: str = "") -
         lacking=quoted_list(lacking, MAX_LISTED_COLUMNS),
         purpose=purpose,
         hint=hint,
-        columns=quoted_list(file.columns, MAX_LISTED_COLUMNS),
+        columns=listed_columns(file.columns),
     )
     raise ColumnError(text, column=lacking[0])
+
+
+def listed_columns(names: Sequence[str]) -> str:
+    """Quote names of columns: if there are many, the first and the last ones.
+
+    The target is often the last column.
+    """
+    n_hidden = len(names) - MAX_LISTED_COLUMNS
+    if n_hidden <= 0:
+        return quoted_list(names, MAX_LISTED_COLUMNS)
+    n_shown = MAX_LISTED_COLUMNS // 2
+    first = quoted_list(names[:n_shown], n_shown)
+    last = quoted_list(names[-n_shown:], n_shown)
+    return f"{first}, {n_hidden:,} more, {last}"
 
 
 @contextmanager

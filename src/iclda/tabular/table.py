@@ -22,9 +22,20 @@ from .._core import AnyArray
 from .._messages import ColumnError, Hint, Text, say
 from .array_files import FeatureFile
 from .cells import require_for_tables
-from .checks import check_ids, check_leaks, numbers_rows
-from .class_names import labels_of, may_mean_nothing, warnings_on_marks
-from .column_types import kinds_and_reasons
+from .checks import (
+    check_ids,
+    check_leaks,
+    check_texts,
+    check_written,
+    numbers_rows,
+)
+from .class_names import (
+    labels_of,
+    may_mean_nothing,
+    warnings_on_marks,
+    warnings_on_spelling,
+)
+from .column_types import kinds_and_reasons, kinds_of
 from .files import open_data, open_table
 from .frames import FrameReader, to_pandas_frame
 from .labels import Classes, find_labels, row_ids
@@ -38,6 +49,10 @@ _MIN_FRAME_ROWS = 1_000
 _FOR_TABLES = (
     "{given} is for tables, and {path} is an array: save the array of features that "
     "you mean, or put files of the same features into one folder."
+)
+_ENCODE_TEXTS = (
+    "Names and ids say nothing about other rows. If a text does, make numbers of it "
+    "first, for example with StringEncoder of skrub."
 )
 # Names that readers and pandas give to columns without a name.
 _MADE_UP_NAME = re.compile(r"\(column \d+\)|__index_level_\d+__")
@@ -166,7 +181,7 @@ def read_table(
     unlabeled_file: str | Path | None = None,
     drop: str | Sequence[str] = (),
     keep: str | Sequence[str] | None = None,
-    drop_unusable: bool = False,
+    strict: bool = False,
 ) -> Table:
     """Read a file of labeled and unlabeled rows: CSV, Parquet, or an array of features.
 
@@ -200,9 +215,9 @@ def read_table(
         Columns to leave out. "a,b" names both a and b, unless a column has that name.
     keep : str or sequence of str, default=None
         Columns to use besides the target, and no others; None uses all.
-    drop_unusable : bool, default=False
+    strict : bool, default=False
         Whether columns that nothing can be learned from, such as names or remarks, are
-        left out with a note; otherwise ``preprocessing`` refuses them.
+        an error. Otherwise they are left out, and a note lists them.
 
     Returns
     -------
@@ -210,7 +225,7 @@ def read_table(
         Features, labels, and where they came from.
     """
     options = ReadOptions(
-        target, unlabeled, unlabeled_file, drop, keep, drop_unusable, labels, id
+        target, unlabeled, unlabeled_file, drop, keep, strict, labels, id
     )
     return read_file(Path(path), options)
 
@@ -234,7 +249,8 @@ def read_opened(file: DataReader, options: ReadOptions) -> Table:
         file.hold(used, texts=[label_source.target, *options.ids])
     table = with_classes(file, label_source.read(), options, n_classes_needed=2)
     if not isinstance(file, FeatureFile):
-        _refuse_no_columns(table.features.columns, file, options)
+        names = table.features.columns
+        _refuse_no_columns(names, file, options, reasons=table.notes)
     return table
 
 
@@ -247,7 +263,7 @@ def with_classes(
 ) -> Table:
     """Make a table of the columns of an opened file and the classes of its rows."""
     if not len(classes.cells):
-        raise ValueError(f"{file.path} holds no rows below the names of its columns.")
+        raise ValueError(f"{file.path} has no data rows.")
 
     # 1. The cells of the target become labels, whatever the file.
     target = classes.target
@@ -260,7 +276,10 @@ def with_classes(
         labels,
         target,
         sources=(file.source(), *classes.sources),
-        warnings=tuple(warnings_on_marks(labels, target)),
+        warnings=(
+            *warnings_on_marks(labels, target),
+            *warnings_on_spelling(labels, target),
+        ),
         is_chosen=classes.is_chosen,
         first_row_number=file.first_row_number,
         ids=None if options.id is None else row_ids(file, options.id),
@@ -308,21 +327,34 @@ def _with_features(table: Table, file: DataReader, options: ReadOptions) -> Tabl
     features = table.features.loc[:, ~is_empty]
     for name in is_empty.index[is_empty]:
         reasons[name] = "is empty in all rows"
-    if options.drop_unusable:
-        _, unusable = kinds_and_reasons(features)
-        features = features.drop(columns=list(unusable))
-        for name, reason in unusable.items():
-            reasons[name] = f"holds {reason.holds}"
+    if options.strict:
+        # It raises the error that names all columns which cannot be used.
+        kinds_of(features)
+    _, unusable = kinds_and_reasons(features)
+    features = features.drop(columns=list(unusable))
+    for name, reason in unusable.items():
+        reasons[name] = reason.in_note()
 
     # 4. Say what was left out and why, and what looks odd in the columns that remain.
     kept = {table.target, *options.ids, *features.columns}
     dropped = tuple(name for name in file.columns if name not in kept)
-    notes = tuple(
-        f"Column {name!r} {reason}: it was left out."
-        for name, reason in reasons.items()
-    )
+    has_texts = any(reason.is_text for reason in unusable.values())
+    notes = _notes_on_dropped(reasons, has_texts=has_texts)
     table = replace(table, features=features, dropped=dropped, notes=notes)
     return _with_remarks(table)
+
+
+def _notes_on_dropped(reasons: dict[str, str], *, has_texts: bool) -> tuple[str, ...]:
+    """Return the note that lists all columns which were left out, if there are any."""
+    if not reasons:
+        return ()
+    listed = "; ".join(f"{name!r} {reason}" for name, reason in reasons.items())
+    if len(reasons) == 1:
+        note = f"Column {listed}: it was left out."
+    else:
+        note = f"{len(reasons)} columns were left out: {listed}."
+    advice = f" {_ENCODE_TEXTS}" if has_texts else ""
+    return (f"{note}{advice}",)
 
 
 def _has_unused_target(table: Table, file: DataReader) -> bool:
@@ -339,23 +371,43 @@ def _has_unused_target(table: Table, file: DataReader) -> bool:
 
 def _with_remarks(table: Table) -> Table:
     """Note columns that look like ids, and warn of those that give the class away."""
-    ids = [remark.text for remark in check_ids(table.features)]
+    features = table.features
+    remarks = [
+        *check_written(features),
+        *check_texts(features),
+        *check_ids(features),
+    ]
+    notes = [remark.text for remark in remarks]
+    leaks = _leak_warnings(table)
+    return replace(
+        table, notes=(*table.notes, *notes), warnings=(*table.warnings, *leaks)
+    )
+
+
+def _leak_warnings(table: Table) -> list[str]:
+    """Warn of columns of a table that give the class away.
+
+    The features of an array file have no names, and are not checked.
+    """
+    if isinstance(table.features, FeatureFile):
+        return []
     # A mark such as "NA" may mean that the class is unknown: a column that predicts
     # nothing but the mark gives no class away.
     labels = [
         None if label is None or may_mean_nothing(label) else label
         for label in table.labels
     ]
-    leaks = [remark.text for remark in check_leaks(table.features, np.array(labels))]
-    return replace(
-        table, notes=(*table.notes, *ids), warnings=(*table.warnings, *leaks)
-    )
+    remarks = check_leaks(table.features, np.array(labels, dtype=object))
+    return [remark.text for remark in remarks]
 
 
 def _refuse_no_columns(
-    names: Sequence[str], file: DataReader, options: ReadOptions
+    names: Sequence[str],
+    file: DataReader,
+    options: ReadOptions,
+    reasons: Sequence[str] = (),
 ) -> None:
-    """Raise a ValueError if no column is left to learn from."""
+    """Raise a ValueError if no column is left to learn from, with the reasons."""
     if len(names):
         return
     if options.keep is not None:
@@ -365,7 +417,8 @@ def _refuse_no_columns(
     else:
         way_out = Text("add a column of numbers, of categories or of dates")
     sentence = "{path} has no column to learn from besides the target: {way_out}."
-    raise ValueError(say(sentence, path=file.path, way_out=way_out))
+    text = say(sentence, path=file.path, way_out=way_out)
+    raise ValueError(Text(text, *(f" {reason}" for reason in reasons)))
 
 
 def _used_columns(file: DataReader, target: str, options: ReadOptions) -> list[str]:

@@ -108,7 +108,7 @@ def test_a_name_is_one_column_and_a_fast_comparison_has_few_repeats_and_no_curve
 def test_columns_are_kept_and_left_out_and_methods_shrunk_as_by_the_command():
     table = frame().assign(name=[f"row {number}" for number in range(70)])
     kept = list(table.columns[:2])
-    options = {**OPTIONS, "methods": ["em"], "curves": False, "drop_unusable": True}
+    options = {**OPTIONS, "methods": ["em"], "curves": False}
     found = iclda.compare(table, keep=[*kept, "name"], **options)
     assert list(found.settings.reading["keep"]) == [*kept, "name"]
     assert ": it was left out." in " ".join(

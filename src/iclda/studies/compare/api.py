@@ -146,7 +146,7 @@ def compare(
     unlabeled_file: str | Path | None = None,
     drop: str | Sequence[str] = (),
     keep: str | Sequence[str] | None = None,
-    drop_unusable: bool = False,
+    strict: bool = False,
     repeats: int | None = None,
     folds: int | None = None,
     curves: bool = True,
@@ -192,8 +192,9 @@ def compare(
         Columns to leave out.
     keep : str or sequence of str, default=None
         Columns to use, and no others. None uses all.
-    drop_unusable : bool, default=False
-        Whether to leave out columns that cannot be used, such as names.
+    strict : bool, default=False
+        Whether columns that cannot be used, such as names, are an error. Otherwise they
+        are left out.
     repeats : int, default=None
         Random divisions into folds. None chooses 10, 5 or 2 by the size of the table.
     folds : int, default=None
@@ -242,7 +243,7 @@ def compare(
         unlabeled_file=unlabeled_file,
         drop=_listed(drop),
         keep=None if keep is None else _listed(keep),
-        drop_unusable=drop_unusable,
+        strict=strict,
         labels=labels,
         id=id,
     )
