@@ -231,7 +231,8 @@ def test_a_sample_of_many_labeled_rows_leaves_no_class_out(monkeypatch):
     y[200:400] = 2
     y[400:] = -1
     noise = np.random.default_rng(0).standard_normal((500, 2))
-    fitted = AutoLDA(methods=["em", "average"]).fit(noise + 2 * y[:, None], y)
+    X = noise + 2 * np.maximum(y, 0)[:, None]
+    fitted = AutoLDA(methods=["em", "average"]).fit(X, y)
     assert fitted.n_tested_ == 39
     assert fitted.error_ is not None
 

@@ -24,7 +24,6 @@ from iclda._rows.views import (
     VIEWS,
     WHITEN,
     KernelMap,
-    are_network_features,
     learn_view,
     steps_of,
 )
@@ -170,16 +169,6 @@ def test_a_kernel_makes_a_circle_linear():
     assert 0 <= curved.gap_ < 1e-6
     safe = PessimisticLDA(shrinkage=0.2, view="kernel").fit(CIRCLE, LABELS)
     assert safe.gain_bounds(CIRCLE, LABELS).worst > -1.0
-
-
-def test_features_of_a_network_are_many_measured_columns_in_one_unit():
-    features = RNG.normal(size=(200, 80)) * np.linspace(1, 20, 80)
-    assert are_network_features(features)
-    assert not are_network_features(features[:, :63])
-    assert not are_network_features(features * 10.0 ** (np.arange(80) % 4))
-    assert not are_network_features((features > 0).astype(float))
-    few = np.hstack([features[:, :20], (features > 0)[:, 20:]])
-    assert not are_network_features(few)
 
 
 def test_an_unknown_view_is_refused_with_those_there_are():

@@ -227,7 +227,7 @@ class Choice:
 def choose_method(
     inputs: FitInputs, methods: Sequence[Method], shrinkage: Any, seed: int
 ) -> Choice:
-    """Compare methods, the safest first, and choose by ``first_choice``."""
+    """Compare methods, the preferred first, and choose by ``first_choice``."""
     trial = draw_trial(inputs, seed)
     n_tested = len(trial.tested)
     methods = _worth_comparing(methods, trial, inputs)
@@ -327,7 +327,7 @@ def _why_chosen(n_methods: int, n_tested: int, is_best: bool) -> str:
         return f": it was the best of {n_methods} methods on {n_tested:,} labeled rows"
     return (
         f": {n_tested:,} labels cannot tell the best of {n_methods} methods apart, and "
-        "this is the safest of them"
+        "this one comes first in their order"
     )
 
 
@@ -398,9 +398,9 @@ class AutoLDA(BaseClassifier):
     """The default: what suits the rows, with an estimate of its error.
 
     A table is fitted by ``SemiSupervisedEnsemble``, a mixture over views and over
-    classifiers of other kinds. Features of a network, which are at least 64 columns of
-    numbers in about one unit, are fitted by ``AverageLDA``. Units of columns play no
-    part: there is nothing to standardize.
+    classifiers of other kinds. Its columns may have any units: there is nothing to
+    standardize. Features of a network are fitted by ``AverageLDA``: at least 64 columns
+    of measurements in about one unit, which is how they are told from a table.
 
     With ``methods`` these are compared by cross-validation on the labeled rows; all
     unlabeled rows train every time. A labeled row that occurs several times is tested
@@ -432,7 +432,7 @@ class AutoLDA(BaseClassifier):
         Shares of the unlabeled rows that the classes get. The methods to choose from
         are then those that have this parameter. "free" is for labels of rows that were
         chosen instead of drawn at random: ``AverageLDA`` does not use their shares, and
-        the safest method is fitted without a comparison and without an estimate of the
+        the default is fitted without a comparison and without an estimate of the
         error, which such labels do not support.
     methods : sequence of str, default=None
         Names of the methods to choose from, such as "supervised" and "iclda"; None for
@@ -773,7 +773,7 @@ class AutoLDA(BaseClassifier):
         return _estimate_of(self)
 
     def _methods(self, inputs: FitInputs) -> list[Method]:
-        """Return the methods to choose from, the safest first.
+        """Return the methods to choose from, the preferred first.
 
         ParameterError if there are none.
         """

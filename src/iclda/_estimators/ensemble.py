@@ -120,7 +120,8 @@ class SemiSupervisedEnsemble(BaseClassifier):
         Classes, sorted.
     members_ : dict
         The fitted members by their names: "linear", "kernel", "whitened kernel",
-        "logistic", "forest" and "shares". The last three take standardized rows.
+        "logistic", "forest" and "shares". The last three take standardized rows, the
+        forest those standardized by the labeled rows.
     member_weights_ : dict
         Weight of every member in the mixture.
     held_out_probabilities_ : ndarray of shape (n_labeled, n_classes) or None
@@ -286,8 +287,12 @@ class SemiSupervisedEnsemble(BaseClassifier):
             for name, method in _METHOD_OF_MEMBER.items()
         }
         classifiers[_SHARES_MEMBER] = ClassShares()
+        views = dict.fromkeys(classifiers, training.standardization)
+        # Trees take single precision. A broken cell of an unlabeled row, in the scale of
+        # its column, would leave no digits of the others.
+        views["forest"] = training.standardization_by_labeled
         return {
-            name: Member(classifier, training.standardization, factors)
+            name: Member(classifier, views[name], factors)
             for name, classifier in classifiers.items()
         }
 
@@ -381,6 +386,13 @@ class _TrainingRows:
     def standardization(self) -> View:
         """The view of standardized columns."""
         return learn_view(STANDARDIZE, summary_of_rows(self.rows, self.weights))
+
+    @cached_property
+    def standardization_by_labeled(self) -> View:
+        """The view of columns standardized by the labeled rows alone."""
+        labeled = self.rows[: self.n_labeled]
+        summary = summary_of_rows(labeled, self.labeled_weights)
+        return learn_view(STANDARDIZE, summary)
 
     @property
     def labeled_codes(self) -> AnyArray:

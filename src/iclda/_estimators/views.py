@@ -13,15 +13,14 @@ import numpy as np
 from .._core import Array
 from .._core.frame import frame_of
 from .._rows.chained import ChainedRows
+from .._rows.network_features import MANY_FEATURES, are_network_features
 from .._rows.views import (
-    MANY_FEATURES,
     NORMALIZE,
     STANDARDIZE,
     WHITEN,
     WHITENED_KERNEL,
     Summary,
     View,
-    are_network_features,
     learn_view,
 )
 from .rows_reader import RowSource

@@ -352,33 +352,3 @@ _LEARNERS: dict[str, Callable[[Summary], View]] = {
     KERNEL: _learn_kernel,
     WHITENED_KERNEL: _learn_whitened_kernel,
 }
-
-
-# Rows with at least this many columns that measure something may be features of a
-# network ...
-MANY_FEATURES = 64
-# ... if these columns have about one unit: the standard deviations of nearly all of
-# them, those between two quantiles, lie within this factor.
-_MAX_SPREAD_RATIO = 30.0
-_SPREAD_QUANTILES = (0.05, 0.95)
-# A column measures something if a sample of it has more distinct values than this: 0
-# and 1 of categories are no measurements.
-_MIN_DISTINCT_VALUES = 10
-
-
-def are_network_features(sample: AnyArray) -> bool:
-    """Return whether rows are features of a network, and not a table.
-
-    Features of a network are many columns of measurements in one unit.
-    """
-    if sample.shape[1] < MANY_FEATURES:
-        return False
-    # In few rows, a column of measurements has as many distinct values as rows.
-    n_category_values = min(_MIN_DISTINCT_VALUES, len(sample) - 1)
-    n_values = np.array([len(np.unique(column)) for column in sample.T])
-    is_measured = n_values > n_category_values
-    if np.count_nonzero(is_measured) < MANY_FEATURES:
-        return False
-    spread = sample[:, is_measured].std(axis=0)
-    low, high = np.quantile(spread, _SPREAD_QUANTILES)
-    return bool(high <= _MAX_SPREAD_RATIO * low)

@@ -17,7 +17,8 @@ from .._estimators.rows_reader import RowsReader
 from .._messages import plural
 from .._rows.checks import check_finite
 from .._rows.kinds import in_memory
-from .._rows.views import UnitLength, are_network_features
+from .._rows.network_features import are_network_features
+from .._rows.views import UnitLength
 from ..methods import find_method
 from ._splitters import is_whole
 

@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline
 
 from .._estimators.outside import OutsideClassifier
 from .._messages import ColumnError, Hint, say
-from .._rows.views import MANY_FEATURES, are_network_features
+from .._rows.network_features import MANY_FEATURES, are_network_features
 from .._system import versions
 from ..methods import DEFAULT_ON_NETWORKS, DEFAULT_ON_TABLES
 from .cells import is_boolean, number_in, texts_of, value_types

@@ -88,6 +88,8 @@ def fit_answer(details: Mapping[str, Any]) -> list[str]:
     # If nothing was learned, it does not matter why the method was chosen.
     if report.learned != NOTHING_LEARNED and not _is_usual_default(report):
         lines.append(report.choice)
+    if report.taken_for:
+        lines.append(f"Rows were taken for {report.taken_for}.")
     lines.append(_error_line(report))
     diagnosis = details["diagnosis"]
     if not diagnosis.get("converged", True):
@@ -148,8 +150,6 @@ def _method_of(details: Mapping[str, Any]) -> Method | None:
 def _rows_lines(details: Mapping[str, Any], report: FitReport) -> list[str]:
     """Say what the model reads, and how."""
     lines = [f"It reads {_columns_text(details)}."]
-    if report.taken_for:
-        lines.append(f"Rows were taken for {report.taken_for}.")
     if report.empty_cells:
         lines.append(f"Empty cells were filled in: {_ranked(report.empty_cells)}.")
     return lines
