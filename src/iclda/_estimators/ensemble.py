@@ -288,8 +288,8 @@ class SemiSupervisedEnsemble(BaseClassifier):
         }
         classifiers[_SHARES_MEMBER] = ClassShares()
         views = dict.fromkeys(classifiers, training.standardization)
-        # Trees take single precision. A broken cell of an unlabeled row, in the scale of
-        # its column, would leave no digits of the others.
+        # Trees take single precision. Columns in the scale of a broken cell, which an
+        # unlabeled row may have, would have no digits left.
         views["forest"] = training.standardization_by_labeled
         return {
             name: Member(classifier, views[name], factors)
