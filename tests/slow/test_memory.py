@@ -61,9 +61,9 @@ def test_55_a_process_of_little_memory_ends_in_an_answer_or_in_one_line(
         text=True,
     )
     lines = done.stderr.splitlines()
-    # Arrow gives up by itself, in C++.
+    # Arrow gives up by itself, in C++, also where it cannot start a thread.
     if done.returncode == -signal.SIGABRT:
-        assert "/arrow/" in done.stderr
+        assert re.search("/arrow/|std::system_error", done.stderr)
     elif done.returncode:
         assert (done.returncode, len(lines)) == (2, 1), done.stderr
         assert lines[0].startswith("Error: ")
