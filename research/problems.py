@@ -21,7 +21,7 @@ from sklearn import datasets as sklearn_datasets
 from iclda import datasets
 from iclda._core import AnyArray, Array
 from iclda._estimators.linear_model import gaussian_model_of
-from iclda._rows.views import MANY_FEATURES
+from iclda._rows.network_features import MANY_FEATURES
 from iclda.datasets import BENCHMARKS
 from iclda.datasets._benchmarks import checksum
 from iclda.studies.engine import rng_of
