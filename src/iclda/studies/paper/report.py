@@ -162,6 +162,9 @@ def render_report(reproduction: Reproduction, figures: Mapping[str, Figure]) -> 
         for cell in cells
         if cell.dataset in settings.shapes
     }
+    names_of_methods = sorted(
+        {number.method for number in (*cells, *points)}, key=design.method_rank
+    )
     view = {
         "settings": settings,
         "origins": [(f"{name} from", origin) for name, origin in origins],
@@ -187,6 +190,8 @@ def render_report(reproduction: Reproduction, figures: Mapping[str, Figure]) -> 
         },
         "gaps": summary.find_gaps(cells),
         "datasets": summary.dataset_table(shapes),
+        "methods": summary.describe_methods(names_of_methods),
+        "short_titles": {name: summary.short_title(name) for name in names_of_methods},
     }
     return page.fill(
         "report.html.j2",
