@@ -162,8 +162,9 @@ def render_report(reproduction: Reproduction, figures: Mapping[str, Figure]) -> 
         for cell in cells
         if cell.dataset in settings.shapes
     }
+    drawn_methods = {point.method for point in points}
     names_of_methods = sorted(
-        {number.method for number in (*cells, *points)}, key=design.method_rank
+        drawn_methods.union(cell.method for cell in cells), key=design.method_rank
     )
     view = {
         "settings": settings,
