@@ -78,31 +78,52 @@ html_theme_options = {
 }
 html_sidebars = {"index": [], "features": []}
 
-# Public modules and what the page of names says about them.
-PUBLIC = {
-    "iclda": "Classifiers, comparisons, model files, errors and warnings.",
-    "iclda.model_selection": "Splits, scores and learning curves for few labels.",
-    "iclda.plots": "Pictures of fits and comparisons.",
-    "iclda.rows": "Rows that are not in memory.",
-    "iclda.tabular": "Tables of people: files in, pipeline out.",
-    "iclda.datasets": "Toy problems and the benchmark sets of the paper.",
-    "iclda.model_files": "Fitted models as files.",
+# Public modules other than ``iclda``, whose names are in groups of their own.
+MODULES = {
+    "Rows that are not in memory": ["iclda.rows"],
+    "Model selection": ["iclda.model_selection"],
+    "Plots": ["iclda.plots"],
+    "Tables": ["iclda.tabular"],
+    "Data sets": ["iclda.datasets"],
 }
 
 
+def reference_groups() -> dict[str, list[str]]:
+    """The full names of everything public, once each, by what they are for."""
+    groups: dict[str, list[str]] = {"Classifiers": []}
+    for title, modules in MODULES.items():
+        groups[title] = [
+            f"{module}.{name}"
+            for module in modules
+            for name in import_module(module).__all__
+        ]
+    groups["Comparisons"] = ["iclda.compare"]
+    groups["Model files"] = ["iclda.load_model", "iclda.save_model"]
+    groups["Model files"].append("iclda.model_files.model_details")
+    groups["Errors and warnings"] = []
+    for name in iclda.__all__:
+        value = getattr(iclda, name)
+        if isinstance(value, type) and issubclass(value, Exception):
+            groups["Errors and warnings"].append(f"iclda.{name}")
+        elif isinstance(value, type):
+            groups["Classifiers"].append(f"iclda.{name}")
+    return groups
+
+
 def reference() -> str:
-    """The page of all public names; a name that is exported is on it."""
+    """The page of all public names."""
     parts = [
         "Reference",
         "=========",
         "",
-        "All public names, from their docstrings. :doc:`api` is",
+        "All public names, by what they are for. :doc:`api` has the same on one page.",
+        "",
     ]
-    parts += ["the same on one page, for those who want to skim.", ""]
-    for module, sentence in PUBLIC.items():
-        parts += [module, "-" * len(module), "", sentence, "", ".. autosummary::"]
-        parts += ["   :toctree: reference", "   :nosignatures:", ""]
-        parts += [f"   {module}.{name}" for name in import_module(module).__all__]
+    for title, names in reference_groups().items():
+        parts += [title, "-" * len(title), "", ".. autosummary::"]
+        parts += ["   :toctree: reference", f"   :caption: {title}"]
+        parts += ["   :nosignatures:", ""]
+        parts += [f"   {name}" for name in names]
         parts += [""]
     return "\n".join(parts)
 

@@ -11,9 +11,9 @@ from typer import Option
 from iclda._progress import show_cells
 from iclda.cli import messages, options
 from iclda.cli.studies import Data, Out
-from iclda.studies.page import check_can_report
+from iclda.studies.page import align, check_can_report
 
-from .answers import draw_answers
+from .answers import Block, draw_answers
 from .plan import EXPERIMENTS
 from .questions import StudySettings, run_questions
 
@@ -65,11 +65,21 @@ def study(
     if json:
         messages.print_json(summary)
     elif not quiet:
-        for sentences in summary["answers"].values():
-            typer.echo("\n".join(messages.wrap_lines(sentences)) + "\n")
+        for blocks in summary["answers"].values():
+            for block in blocks:
+                typer.echo("\n".join(_format_block(block)))
+            typer.echo()
         typer.echo(f"Report: {summary['report']}")
     if quick and not quiet:
         messages.announce("A quick run has too few fits for its numbers to mean much.")
+
+
+def _format_block(block: Block) -> list[str]:
+    """Wrap a sentence, or align the columns of a table, for the terminal."""
+    if isinstance(block, str):
+        return messages.wrap_lines([block])
+    sides = "l" + "r" * (len(block[0]) - 1)
+    return ["", *(f"  {line}" for line in align(block, sides)), ""]
 
 
 def make_app() -> typer.Typer:

@@ -1,7 +1,8 @@
 """Answers to the open questions, from stored rows: sentences, tables, figures, a page.
 
-The queries of the rows are in ``answers.toml``, the sentences in ``answers.txt.j2``.
-The page and the terminal show the same sentences.
+The queries of the rows are in ``answers.toml``, the sentences in ``answers.txt.j2``,
+where a line that begins with a bar is a row of a table. The page and the terminal show
+the same sentences and tables.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ from .plan import EXPERIMENTS, KIND, N_GRID_SHARES, PLAN
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# A sentence, or the rows of a table with its heading first.
+Block = str | list[list[str]]
 # Rows of a query, by column.
 Records = list[dict[str, Any]]
 _QUERIES = tomllib.loads(files(__package__).joinpath("answers.toml").read_text("utf-8"))
@@ -91,7 +94,7 @@ def draw_answers(out: Path) -> dict[str, Any]:
             tables[name] = _write_tables(store, out, name, queries["tables"])
             figures[name] = _draw_figure(store, out, name, queries["figure"])
 
-    answers = _sentences(numbers, results)
+    answers = _fill_answers(numbers, results)
     view = {
         "answers": answers,
         "figures": figures,
@@ -208,10 +211,10 @@ def _text(cell: Any) -> str:
     return with_minus(f"{cell:.3f}") if isinstance(cell, float) else str(cell)
 
 
-def _sentences(
+def _fill_answers(
     numbers: dict[str, Any], results: list[FitResult]
-) -> dict[str, list[str]]:
-    """Fill in the sentences; return the title and the sentences of every question."""
+) -> dict[str, list[Block]]:
+    """Fill in the answers; return the title and the blocks of every question."""
     filters: Any = {"from_json": json.loads}
     # Jinja escapes names for a page, and a terminal shows the same text.
     text = unescape(fill("answers.txt.j2", numbers, __package__, results, **filters))
@@ -219,19 +222,56 @@ def _sentences(
     text = re.sub(r"(?<!\w)-(?=\d)", "\N{MINUS SIGN}", text)
     # A number sign and the title of a question begin its part.
     parts = [part.strip().splitlines() for part in text.split("# ")[1:]]
-    return dict(zip(_QUERIES, parts, strict=True))
+    return {
+        name: _read_blocks(part) for name, part in zip(_QUERIES, parts, strict=True)
+    }
+
+
+def _read_blocks(lines: list[str]) -> list[Block]:
+    """Gather the lines that begin with a bar in tables; leave out empty ones."""
+    blocks: list[Block] = []
+    for line in lines:
+        if not line.strip():
+            continue
+        if not line.startswith("|"):
+            blocks.append(line)
+            continue
+        row = [cell.strip() for cell in line.split("|")[1:]]
+        if isinstance(blocks[-1], str):
+            blocks.append([row])
+        else:
+            blocks[-1].append(row)
+    return blocks
 
 
 # Figures.
 
 
 def _draw_figure(store: Store, out: Path, name: str, query: dict[str, str]) -> Any:
-    """Draw and save the figure of a question; return it as an SVG element."""
-    draw = _DRAW[query["kind"]]
-    figure = draw(_query(store, query["sql"]), query.get("label", ""))
+    """Draw and save the figure of a question; return it as an SVG element.
+
+    A figure of lines that would only have dots is not drawn: return an empty text.
+    """
+    records = _query(store, query["sql"])
+    if query["kind"] == "lines":
+        records = with_several_points(records)
+        if not records:
+            return ""
+    figure = _DRAW[query["kind"]](records, query.get("label", ""))
     figure.set_label(query.get("label", name))
     save(figure, out / "figures" / name)
     return to_inline_svg(figure, name)
+
+
+def with_several_points(records: Records) -> Records:
+    """Leave out the panels of a figure of lines that have a single x: dots, no lines.
+
+    A quick run has such panels.
+    """
+    places: dict[str, set[str]] = defaultdict(set)
+    for record in records:
+        places[record["panel"]].add(str(record["x"]))
+    return [record for record in records if len(places[record["panel"]]) > 1]
 
 
 @styled
@@ -245,7 +285,7 @@ def _draw_examples(records: Records, label: str) -> Figure:
     left.plot(axis, line, color=find_method("iclda").color)
     values = [maximum["value"] for maximum in left_maxima]
     left_shares = [maximum["shares"] for maximum in left_maxima]
-    left.plot(left_shares, values, "o", color=INK)
+    left.plot(left_shares, values, "o", color=INK, clip_on=False)
     left.set_ylim(min(values) - 0.006, max(values) + 0.002)
     left.set(
         title="A: −1, 1   B: 0   unlabeled: 10",
@@ -292,7 +332,8 @@ def _draw_lines(records: Records, label: str) -> Figure:
     for axes, (title, lines) in zip(grid.flat, panels.items(), strict=False):
         for name, style in method_styles(lines).items():
             xs, ys = lines[name]
-            axes.plot(xs, ys, marker=".", label=name, **style)
+            # Shares of 0 and 1 lie on the edges of a panel.
+            axes.plot(xs, ys, marker=".", label=name, clip_on=False, **style)
         axes.set(title=title)
         # The values of this setting are words, which would overlap.
         axes.tick_params(axis="x", labelrotation=20 if title == "tails" else 0)
@@ -317,6 +358,7 @@ def _draw_dots(records: Records, label: str) -> Figure:
             markersize=6,
             color=style["color"],
             label=name,
+            clip_on=False,
         )
     axes.set(yticks=heights, yticklabels=[line[0] for line in lines], xlabel=label)
     axes.grid(axis="y", linewidth=0.3)

@@ -66,7 +66,10 @@ def finished(tmp_path_factory):
 def test_a_run_writes_tables_figures_and_report(finished):
     folder, done = finished
     out = folder / "results"
-    assert "Report: " in done.stdout
+    heading, row, *_ = done.stdout.splitlines()
+    assert heading.split() == ["Error", "LDA", "ICLDA"]
+    assert row.startswith("Haberman (own data)  0.")
+    assert done.stdout.endswith(f"Report: {Path('results', 'report.html')}\n")
     assert (out / "tables" / "cells.csv").exists()
     assert {"toy.svg", "toy.png", "toy.pdf"} <= set(files_of(out, "figures/*"))
     assert "iclda tables" in (out / "report.html").read_text()

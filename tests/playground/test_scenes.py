@@ -12,8 +12,8 @@ pytest.importorskip("uvicorn", reason="the playground needs iclda[playground]")
 import iclda
 from iclda import playground
 from iclda.methods import METHODS
-from iclda.playground.scenes import fit_scene, read_scene
-from iclda.playground.toys import PROBLEMS, draw_toy_scene
+from iclda.playground.scenes import GRID_CELLS, fit_scene, read_scene
+from iclda.playground.toys import LARGEST_COORDINATE, PROBLEMS, draw_toy_scene
 
 TOYS = {toy.name: toy for toy in PROBLEMS}
 CHOICES = {
@@ -75,6 +75,26 @@ def test_labels_of_the_unlabeled_points_are_those_of_the_method_that_is_shown():
         assert [other for other, fit in fits.items() if "shares" in fit] == [name]
     fits = fit_scene(read_scene({**sent, "shown": "self-learning"}))["fits"]
     assert np.unique(fits["self-learning"]["shares"]).tolist() == [0, 1]
+
+
+def test_auto_is_fitted_at_rest_and_drawn_from_posteriors_on_a_grid():
+    sent = scene("between", methods=["auto", "supervised"], shown="auto")
+    found = json.loads(json.dumps(fit_scene(read_scene(sent)), allow_nan=False))
+    fit = found["fits"]["auto"]
+    X, y = rows_of(sent)
+    classifier = iclda.AutoLDA(random_state=0).fit(X, y)
+    truths = np.array(sent["unlabeled"])[:, 2]
+    wrong = np.mean(classifier.predict(X[y < 0]) != truths)
+    assert fit["wrong"] == pytest.approx(wrong, abs=1.5 / len(truths))
+    assert len(fit["shares"]) == len(truths)
+    # The first cell is in the upper left corner, the last one in the lower right one.
+    assert len(fit["grid"]) == GRID_CELLS**2
+    edge = LARGEST_COORDINATE * (1 - 1 / GRID_CELLS)
+    corners = classifier.predict_proba([[-edge, edge], [edge, -edge]])
+    np.testing.assert_allclose([fit["grid"][0], fit["grid"][-1]], corners, atol=1e-3)
+    dragged = fit_scene(read_scene({**sent, "dragged": True}))["fits"]
+    assert list(dragged["auto"]) == ["waits"]
+    assert "scores" in dragged["supervised"]
 
 
 @pytest.mark.parametrize(

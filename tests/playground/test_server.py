@@ -12,8 +12,8 @@ pytest.importorskip("uvicorn", reason="the playground needs iclda[playground]")
 
 from iclda import playground
 from iclda._local_server import ADDRESS, bind, make_server
-from iclda.methods import METHODS
 from iclda.playground import playground_site
+from iclda.playground.scenes import SHOWN_METHODS
 from iclda.playground.toys import PROBLEMS, draw_toy_scene
 
 
@@ -73,7 +73,7 @@ def test_the_page_and_all_its_files_are_served_with_their_types(ask):
 def test_the_page_knows_methods_classes_problems_and_limits(ask):
     about = json.loads(ask("about.json")[2])
     names = [method["name"] for method in about["methods"]]
-    assert names == [method.name for method in METHODS]
+    assert names == [method.name for method in SHOWN_METHODS]
     assert [toy["name"] for toy in about["toys"]] == [toy.name for toy in PROBLEMS]
     assert about["classes"] == ["A", "B", "C", "D"]
 

@@ -167,12 +167,15 @@ def report(
 
 def _draw(out: Path, quiet: bool, json: bool) -> None:
     from ..studies.paper.report import draw_everything
+    from ..studies.paper.summary import TableCell, format_tables
 
     with show_cells(quiet or json, title="Writing the report"):
         summary = draw_everything(out)
     if json:
         messages.print_json(summary)
     elif not quiet:
+        for line in format_tables([TableCell(**cell) for cell in summary["cells"]]):
+            typer.echo(line)
         typer.echo(f"Report: {summary['report']}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,32 @@ from .._core import AnyArray, Array
 from .._cost import DRAG_BUDGET, limit_starts
 from .._messages import NoUnlabeledRowsWarning, Text, message_of
 from ..methods import METHODS, Method, find_method
+from .toys import LARGEST_COORDINATE
 
 CLASS_NAMES = ("A", "B", "C", "D")
 NO_CLASS = -1
 _AXES = ("x", "y")
 # Shares are only drawn, with these decimals.
 _SHARE_DECIMALS = 4
+# AutoLDA, which fits the ensemble to points, comes before the methods of the paper. A
+# fit takes too long to follow a point that is dragged.
+AUTO = replace(
+    find_method("ensemble"),
+    name="auto",
+    title="AutoLDA",
+    sentence=(
+        "The default: it weights averages in three views, logistic regression and a "
+        "forest by held-out labels."
+    ),
+    module="auto",
+    class_name="AutoLDA",
+)
+SHOWN_METHODS = (AUTO, *METHODS)
+_WAITS = "It is fitted when the points are at rest."
+_NO_DENSITY = "It has no density, so its likelihood cannot be compared."
+# Its boundary is not a line: the page draws it from posteriors at the centers of the
+# cells of a square grid with this many cells along a side.
+GRID_CELLS = 72
 _BOUND_NAMES = ("worst", "best", "expected", "disagreement")
 
 
@@ -50,12 +70,12 @@ def read_scene(sent: Any) -> Scene:
     labeled = _read_points(sent["labeled"])
     unlabeled = _read_points(sent["unlabeled"])
     codes = labeled[:, 2].astype(int)
-    methods = {find_method(name) for name in sent["methods"]}
+    names = set(sent["methods"])
     return Scene(
         X=np.concatenate([labeled, unlabeled])[:, :2],
         y=np.concatenate([codes, np.full(len(unlabeled), NO_CLASS)]),
         truths=unlabeled[:, 2].astype(int),
-        methods=tuple(method for method in METHODS if method in methods),
+        methods=tuple(method for method in SHOWN_METHODS if method.name in names),
         shown=sent["shown"],
         shrinkage=float(sent["shrinkage"]) or None,
         is_dragged=sent["dragged"],
@@ -94,8 +114,15 @@ def fit_scene(scene: Scene) -> dict[str, Any]:
 
 
 def _fit(method: Method, scene: Scene) -> dict[str, Any]:
-    """Fit a method; the result has only ``error`` if it cannot be fitted."""
-    classifier = method.classifier(shrinkage=scene.shrinkage)
+    """Fit a method; the result has only ``error`` if it cannot be fitted.
+
+    It has only ``waits`` if the fit takes too long while a point is dragged.
+    """
+    if method is AUTO and scene.is_dragged:
+        return {"waits": _WAITS}
+    # The ensemble chooses shrinkage by itself.
+    shrinkage = None if method is AUTO else scene.shrinkage
+    classifier = method.classifier(shrinkage=shrinkage)
     # While a point is dragged, a fit must be done before the next one is asked for.
     if scene.is_dragged:
         limit_starts(classifier, len(CLASS_NAMES), len(_AXES), DRAG_BUDGET)
@@ -105,7 +132,8 @@ def _fit(method: Method, scene: Scene) -> dict[str, Any]:
             classifier.fit(scene.X, scene.y)
         except ValueError as error:
             return {"error": _sentence(error)}
-        fit = _describe(method, classifier, scene)
+        describe = _describe_mixture if method is AUTO else _describe
+        fit = describe(method, classifier, scene)
     fit["notes"] = _notes(each.message for each in caught)
     return fit
 
@@ -134,6 +162,30 @@ def _describe(method: Method, classifier: Any, scene: Scene) -> dict[str, Any]:
     if method.name == scene.shown:
         fit["shares"] = _shares(method, classifier, scene.unlabeled)
     return fit
+
+
+def _describe_mixture(method: Method, classifier: Any, scene: Scene) -> dict[str, Any]:
+    """Return what the page shows of AutoLDA, which has posteriors but no density."""
+    fit = {
+        "grid": _posteriors_on_grid(classifier),
+        "likelihood": None,
+        "bounds": None,
+        "no_bounds": _NO_DENSITY,
+        "wrong": _share_wrong(classifier, scene),
+    }
+    if method.name == scene.shown:
+        fit["shares"] = _shares(method, classifier, scene.unlabeled)
+    return fit
+
+
+def _posteriors_on_grid(classifier: Any) -> list[list[float]]:
+    """Return the posteriors at the cells of the grid, from left to right, top first."""
+    step = 2 * LARGEST_COORDINATE / GRID_CELLS
+    centers = -LARGEST_COORDINATE + step * (np.arange(GRID_CELLS) + 0.5)
+    x, y = np.meshgrid(centers, centers[::-1])
+    cells = np.column_stack([x.ravel(), y.ravel()])
+    rounded = np.round(classifier.predict_proba(cells), _SHARE_DECIMALS)
+    return rounded.tolist()  # type: ignore[no-any-return]
 
 
 def _scores(classifier: Any) -> list[list[float]]:

@@ -14,8 +14,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from .._local_server import Site
-from ..methods import INK, METHODS
-from .scenes import CLASS_NAMES, fit_scene, read_scene
+from ..methods import INK
+from .scenes import CLASS_NAMES, SHOWN_METHODS, fit_scene, read_scene
 from .toys import LARGEST_COORDINATE, PROBLEMS, Toy, draw_toy_scene
 
 MAX_POINTS = 5_000
@@ -78,7 +78,7 @@ def _about(request: Request) -> Response:
             "color": "" if method.color == INK else method.color,
             "uses_unlabeled": method.uses_unlabeled,
         }
-        for method in METHODS
+        for method in SHOWN_METHODS
     ]
     toys = [
         {"name": toy.name, "title": toy.title, "sentence": toy.sentence}

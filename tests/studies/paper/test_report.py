@@ -23,7 +23,11 @@ from iclda.studies.paper.report import (
     render_report,
 )
 from iclda.studies.paper.stored_settings import StoredSettings
-from iclda.studies.paper.summary import summarize_curves, summarize_tables
+from iclda.studies.paper.summary import (
+    describe_methods,
+    summarize_curves,
+    summarize_tables,
+)
 from iclda.studies.store import STORE, Store
 
 
@@ -113,6 +117,14 @@ def test_the_numbers_on_the_page_are_those_of_the_cells(html):
             assert f"{cell.mean:.3f} ± {cell.sd:.3f}" in text
         if cell.z is not None:
             assert f"z {signed(cell.z)}" in text
+
+
+def test_every_name_of_a_method_is_spelled_out(html):
+    text = Page(html).text
+    assert "MCPLDA Pessimistic LDA . It gains most" in text
+    for method in describe_methods(METHOD_NAMES):
+        assert f"{method.name} {method.title} . {method.sentence}" in text
+    assert len(describe_methods(METHOD_NAMES)) == len(METHOD_NAMES)
 
 
 def test_46_names_and_tracebacks_are_escaped():

@@ -9,10 +9,12 @@ from math import sqrt
 import pytest
 
 from iclda._statistics import holm
+from iclda.studies.paper.design import METHOD_NAMES, PUBLISHED_EM
 from iclda.studies.paper.published import read_cells, read_points
 from iclda.studies.paper.summary import (
     compare_with_baseline,
     find_gaps,
+    format_tables,
     repeat_values_by_method,
     summarize_curves,
     summarize_tables,
@@ -24,6 +26,9 @@ from tests.helpers.paper_rows import (
     table_row,
     table_rows,
 )
+
+# Names of the columns on a terminal.
+EVERY_COLUMN = ["EMLDA*" if name == PUBLISHED_EM else name for name in METHOD_NAMES]
 
 
 def cell_of(cells, method, measure="error"):
@@ -62,6 +67,20 @@ def test_a_cell_is_mean_and_deviation_over_repeats_beside_the_published_one():
     assert (cell.published_mean, cell.published_sd) == (published.mean, published.sd)
     standard_error = (cell.sd**2 / 5 + published.sd**2 / 20) ** 0.5
     assert cell.z == pytest.approx((cell.mean - published.mean) / standard_error)
+
+
+def test_tables_for_a_terminal_have_the_means_and_80_columns():
+    rows = table_rows(("Parkinsons", "Transfusion"), methods=METHOD_NAMES)
+    cells = summarize_tables(rows)
+    lines = format_tables(cells)
+    assert max(map(len, lines)) <= 80
+    heading, parkinsons, _, _, loss, *_ = lines
+    assert heading.split() == ["Error", *EVERY_COLUMN]
+    assert loss.split()[0] == "Loss"
+    values = dict(zip(heading.split(), parkinsons.split(), strict=True))
+    cell = next(c for c in cells if c.dataset == "Parkinsons" and c.method == "ICLDA")
+    assert values["ICLDA"] == f"{cell.mean:.3f}"
+    assert lines[-2].startswith("EMLDA*: ")
 
 
 def test_a_failed_fit_costs_its_repeat_and_is_said():

@@ -80,3 +80,41 @@ export function shade(image, scores, colors, reach, strength) {
     }
   }
 }
+
+// Segments around the cells of a grid of posteriors where another class becomes the most probable
+// one: the zeros of the share of each class less the largest other one (marching squares).
+export function gridBoundary(grid, reach) {
+  const n = Math.round(Math.sqrt(grid.length));
+  const step = (2 * reach) / n;
+  const center = (row, column) => [-reach + step * (column + 0.5), reach - step * (row + 0.5)];
+  const segments = [];
+  // With two classes the boundary of the first is that of the second.
+  const classes = grid[0].length === 2 ? [0] : grid[0].map((_, k) => k);
+  for (const k of classes) {
+    const lead = grid.map((shares) => shares[k] - Math.max(...shares.filter((_, j) => j !== k)));
+    for (let row = 0; row + 1 < n; row++) {
+      for (let column = 0; column + 1 < n; column++) {
+        const corners = [[row, column], [row, column + 1], [row + 1, column + 1], [row + 1, column]];
+        const crossings = [];
+        corners.forEach((from, i) => {
+          const to = corners[(i + 1) % 4];
+          const [a, b] = [from, to].map(([r, c]) => lead[r * n + c]);
+          if (a < 0 === b < 0) return;
+          const [start, end] = [center(...from), center(...to)];
+          crossings.push(start.map((value, axis) => value + (a / (a - b)) * (end[axis] - value)));
+        });
+        for (let i = 0; i + 1 < crossings.length; i += 2) segments.push([crossings[i], crossings[i + 1]]);
+      }
+    }
+  }
+  return segments;
+}
+
+// As `shade`, from posteriors at the pixels of the image.
+export function shadeGrid(image, grid, colors, strength) {
+  grid.forEach((shares, i) => {
+    const share = Math.max(...shares);
+    image.data.set(colors[shares.indexOf(share)], 4 * i);
+    image.data[4 * i + 3] = 255 * strength * excess(share, shares.length);
+  });
+}

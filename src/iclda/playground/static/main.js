@@ -343,7 +343,8 @@ function show(name) {
 }
 
 function emphasize(name) {
-  plane.emphasis = name && answer?.fits[name]?.scores ? name : "";
+  const fit = name && answer?.fits[name];
+  plane.emphasis = fit?.scores || fit?.grid ? name : "";
   redraw();
 }
 

@@ -71,10 +71,10 @@ export class Panel {
     for (const [name, row] of this.rows) {
       const fit = scene.methods.includes(name) ? fits[name] : undefined;
       const { likelihood, range, wrong, reason } = row.cells;
-      const isRefused = Boolean(fit?.error);
+      const isRefused = Boolean(fit?.error ?? fit?.waits);
       reason.hidden = !isRefused;
       for (const cell of [likelihood, range, wrong]) cell.hidden = isRefused;
-      reason.textContent = fit?.error ?? "";
+      reason.textContent = fit?.error ?? fit?.waits ?? "";
       likelihood.textContent = fit?.likelihood == null ? "" : plain(fit.likelihood, 3);
       wrong.textContent = fit?.wrong == null ? "" : percent(fit.wrong);
       const change = fit?.wrong == null ? 0 : fit.wrong - (fits.supervised?.wrong ?? fit.wrong);
@@ -140,6 +140,7 @@ export function findingOf(scene, answer, methods) {
   if (!method || !fit) return { headline: answer?.message || "Choose a method", sentence: "", truth: "" };
   const title = capitalize(method.title);
   if (fit.error) return { headline: `${title} cannot be fitted`, sentence: fit.error, truth: "" };
+  if (fit.waits) return { headline: `${title}: waiting`, sentence: fit.waits, truth: "" };
   const truth = fit.wrong == null ? "" : "The true classes of these points are known here. No method is given them.";
   const finding = (headline, sentence) => ({ headline, sentence: [sentence, ...fit.notes].join(" "), truth });
   const known = fit.wrong == null ? "" : `${title} gets ${percent(fit.wrong)} of these points wrong`;

@@ -1,9 +1,9 @@
 // The plane: draws points, boundaries and posteriors on a canvas, and turns pointers into changes.
 
-import { boundarySegments, mix, shade } from "./geometry.js";
+import { boundarySegments, gridBoundary, mix, shade, shadeGrid } from "./geometry.js";
 import { unlabeledOf } from "./state.js";
 
-const GRAIN = 72; // cells of the shading along a side
+const GRAIN = 72; // cells of the shading along a side, as many as the server sends posteriors for
 const CLICK = { mouse: 4, pen: 6, touch: 12 }; // pixels within which a press is no drag
 
 export class Plane {
@@ -120,14 +120,16 @@ export class Plane {
     c.fillRect(0, 0, this.size, this.size);
     const codes = answer?.classes ?? [];
     const shown = answer?.fits[scene.shown];
-    if (scene.shading && shown?.scores) this.drawShading(shown.scores, codes);
+    if (scene.shading && (shown?.scores || shown?.grid)) this.drawShading(shown, codes);
     this.drawGrid();
     this.drawUnlabeled(scene, shown?.shares ?? [], codes);
     this.isStale = false;
   }
 
-  drawShading(scores, codes) {
-    shade(this.image, scores, codes.map((code) => this.colors.rgb[code]), this.reach, this.colors.shading);
+  drawShading({ scores, grid }, codes) {
+    const colors = codes.map((code) => this.colors.rgb[code]);
+    if (grid) shadeGrid(this.image, grid, colors, this.colors.shading);
+    else shade(this.image, scores, colors, this.reach, this.colors.shading);
     this.tile.getContext("2d").putImageData(this.image, 0, 0);
     this.context.drawImage(this.tile, 0, 0, this.size, this.size);
   }
@@ -170,14 +172,15 @@ export class Plane {
     c.lineCap = "round";
     for (const method of methods) {
       const fit = answer?.fits[method.name];
-      if (!fit?.scores || !scene.methods.includes(method.name)) continue;
+      if (!(fit?.scores || fit?.grid) || !scene.methods.includes(method.name)) continue;
       const isFaint = this.emphasis && this.emphasis !== method.name;
       c.globalAlpha = isFaint ? 0.18 : 1;
       c.strokeStyle = method.color || this.colors.ink;
       c.lineWidth = method.name === (this.emphasis || scene.shown) ? 3.4 : 2;
       c.setLineDash(method.uses_unlabeled ? [] : [8, 6]);
       c.beginPath();
-      for (const [from, to] of boundarySegments(fit.scores, this.reach)) {
+      fit.segments ??= fit.grid ? gridBoundary(fit.grid, this.reach) : boundarySegments(fit.scores, this.reach);
+      for (const [from, to] of fit.segments) {
         c.moveTo(...this.toPixels({ x: from[0], y: from[1] }));
         c.lineTo(...this.toPixels({ x: to[0], y: to[1] }));
       }

@@ -162,6 +162,10 @@ def render_report(reproduction: Reproduction, figures: Mapping[str, Figure]) -> 
         for cell in cells
         if cell.dataset in settings.shapes
     }
+    drawn_methods = {point.method for point in points}
+    names_of_methods = sorted(
+        drawn_methods.union(cell.method for cell in cells), key=design.method_rank
+    )
     view = {
         "settings": settings,
         "origins": [(f"{name} from", origin) for name, origin in origins],
@@ -187,6 +191,8 @@ def render_report(reproduction: Reproduction, figures: Mapping[str, Figure]) -> 
         },
         "gaps": summary.find_gaps(cells),
         "datasets": summary.dataset_table(shapes),
+        "methods": summary.describe_methods(names_of_methods),
+        "short_titles": {name: summary.short_title(name) for name in names_of_methods},
     }
     return page.fill(
         "report.html.j2",

@@ -13,10 +13,11 @@ from math import fsum, isfinite, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ... import methods
 from ..._statistics import corrected_standard_error, corrected_t_test, holm
 from ...datasets import BENCHMARKS, find_benchmark
 from ..measures import PAPER_MEASURES, verdict
-from ..page import NO_NUMBER
+from ..page import NO_NUMBER, align
 from ..store import FitResult
 from . import design
 from .published import (
@@ -38,6 +39,24 @@ _LICENSES = (
 )
 # The order of the curves of a data set.
 _MEASURE_ORDER = tuple(PAPER_MEASURES)
+# Decimals of the tables on a terminal, which has 80 columns for nine methods.
+_TERMINAL_DECIMALS = {"error": 3, "nll": 1}
+# Title and sentence of what the tables have beside the methods of the package.
+_OTHER_METHODS = {
+    design.ORACLE: (
+        "supervised LDA with all labels",
+        "It is given the classes of the unlabeled rows, too.",
+    ),
+    design.PUBLISHED_EM: (
+        "LDA by expectation maximization, as published",
+        "It repeats two faults of the code behind the published numbers.",
+    ),
+}
+_SHORT_TITLES = {
+    "EMLDA": "EM, as defined",
+    design.PUBLISHED_EM: "EM, as published",
+    design.ORACLE: "all labels",
+}
 # Stands for a number that the paper does not have.
 _NOT_PUBLISHED = PublishedMean()
 
@@ -260,6 +279,75 @@ def arrange(
     ordered_datasets = sorted(datasets, key=lambda name: (name.casefold(), name))
     ordered_methods = sorted(methods, key=design.method_rank)
     return ordered_datasets, ordered_methods, cells_by_key
+
+
+def format_tables(cells: Sequence[TableCell]) -> list[str]:
+    """Return the means of all tables as lines for a terminal."""
+    lines = []
+    for name, measure in design.TABLE_MEASURES.items():
+        datasets, names_of_methods, cells_by_key = arrange(cells, name)
+        if not datasets:
+            continue
+        headings = [_mark_published(method) for method in names_of_methods]
+        rows = [[measure.axis, *headings]]
+        for dataset in datasets:
+            row = [dataset]
+            for method in names_of_methods:
+                cell = cells_by_key.get((dataset, method))
+                row.append(_terminal_number(cell, _TERMINAL_DECIMALS[name]))
+            rows.append(row)
+        lines += [*align(rows, "l" + "r" * len(headings)), ""]
+    if any(cell.method == design.PUBLISHED_EM for cell in cells):
+        lines += ["EMLDA*: EM with the faults of the published code.", ""]
+    return lines
+
+
+def _mark_published(method: str) -> str:
+    """Shorten the long name of EM as published."""
+    return "EMLDA*" if method == design.PUBLISHED_EM else method
+
+
+def _terminal_number(cell: TableCell | None, decimals: int) -> str:
+    if cell is None or cell.mean is None:
+        return NO_NUMBER
+    return f"{cell.mean:.{decimals}f}"
+
+
+@dataclass(frozen=True)
+class MethodInWords:
+    """The name of a method in the tables, what it is called, and what it does."""
+
+    name: str
+    title: str
+    sentence: str
+
+
+def describe_methods(names: Sequence[str]) -> list[MethodInWords]:
+    """Spell out names of the paper, such as MCPLDA; unknown names are left out."""
+    known = {
+        method.paper_name: (method.title, method.sentence)
+        for method in (*methods.FITTED, *methods.FURTHER)
+    }
+    known.update(_OTHER_METHODS)
+    described = []
+    for name in names:
+        if name in known:
+            title, sentence = known[name]
+            described.append(
+                MethodInWords(name, title[0].upper() + title[1:], sentence)
+            )
+    return described
+
+
+def short_title(name: str) -> str:
+    """Return what a method is called below its name in the heading of a table."""
+    if name in _SHORT_TITLES:
+        return _SHORT_TITLES[name]
+    described = describe_methods([name])
+    if not described:
+        return ""
+    title = described[0].title.removesuffix(" LDA")
+    return title[0].lower() + title[1:]
 
 
 def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
