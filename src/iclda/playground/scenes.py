@@ -166,7 +166,7 @@ def _describe(method: Method, classifier: Any, scene: Scene) -> dict[str, Any]:
 
 def _describe_mixture(method: Method, classifier: Any, scene: Scene) -> dict[str, Any]:
     """Return what the page shows of AutoLDA, which has posteriors but no density."""
-    fit = {
+    fit: dict[str, Any] = {
         "grid": _posteriors_on_grid(classifier),
         "likelihood": None,
         "bounds": None,
