@@ -98,16 +98,16 @@ def amounts(series: Any, decimal: str) -> tuple[Array, Any]:
     """
     if series.dtype.kind in "biuf":
         return series.to_numpy(dtype=np.float64, na_value=np.nan), None
+    pandas = require_for_tables("pandas")
     pattern = _amount_pattern(decimal)
-    texts = texts_of(series)
-    numbers = np.full(len(texts), np.nan)
-    for row, text in enumerate(texts):
-        if text is None:
-            continue
+    texts = pandas.Series(texts_of(series), dtype=object)
+    # Texts repeat: each is parsed once.
+    numbers: dict[str, float] = {}
+    for text in texts.dropna().unique():
         if not pattern.fullmatch(text):
-            return numbers, text
-        numbers[row] = _to_amount(text, decimal)
-    return numbers, None
+            return np.full(len(texts), np.nan), text
+        numbers[text] = _to_amount(text, decimal)
+    return texts.map(numbers).to_numpy(dtype=np.float64), None
 
 
 def date_form(texts: Iterable[str | None]) -> DateForm | None:
