@@ -127,7 +127,7 @@ def test_ask_notes_columns_that_cannot_be_used_or_give_the_class_away(
     code, said, _ = call(*arguments)
     assert code == 0
     assert "Note: Column 'remark' holds 90 different texts in 90 rows" in said
-    assert "Note: Column 'code' is 0 for iris, 1 for lily, 2 for rose" in said
+    assert "Warning: Column 'code' is 0 for iris, 1 for lily, 2 for rose" in said
     assert "class is known, drop it: --drop code." in said
     Path("to_label.csv").unlink()
     code, said, error = call(*arguments, "--strict")

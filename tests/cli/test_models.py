@@ -206,23 +206,24 @@ def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_pa
     out = tmp_path / "m.skops"
     command = ("fit", data, "--target", "species", "--out", out)
     short = call(*command)[1].splitlines()
+    taken_for = "a table (if they are features of a network: --method average)"
+    assert short[1] == f"Rows were taken for {taken_for}."
     assert re.fullmatch(
         r"Expect .* wrong.* \(90 % interval from 30 labeled rows\)\. Always predicting "
         r"'iris' is wrong 67 % of the time\b.*\.",
-        short[1],
+        short[2],
     )
-    assert short[2:] == [f"Wrote {out}. Next: iclda predict {out} DATA"]
+    assert short[3:] == [f"Wrote {out}. Next: iclda predict {out} DATA"]
     code, said, _ = call(*command, "--verbose")
     assert code == 0
-    assert said.splitlines()[:2] == short[:2]
-    assert said.splitlines()[-1:] == short[2:]
+    assert said.splitlines()[:3] == short[:3]
+    assert said.splitlines()[-1:] == short[3:]
     assert re.search(
         r"^Chose the ensemble .*, the default on tables\.\n`iclda compare` would tell "
         r"whether another method is clearly better\.$",
         said,
         re.MULTILINE,
     )
-    assert "Rows were taken for a table (if they are features of a network: --m" in said
     assert re.search(
         r"^Its members and their weights: .* %, .* %\.$", said, re.MULTILINE
     )

@@ -160,6 +160,8 @@ def test_the_columns_of_a_dataframe_are_those_of_the_fit():
 
 # Dask reads Parquet in a way that pandas 3.1 gives up.
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
+# Operations leave other rows at the beginning, which is labeled, than after it.
+@pytest.mark.filterwarnings("ignore:The unlabeled rows seem to come from elsewhere")
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_dataframe_with_operations_on_it_is_fitted_to_their_result(name, tmp_path):
     frame = OPERATIONS[name](stored_frame(tmp_path))

@@ -102,7 +102,7 @@ def test_a_file_without_features_is_named_with_its_folder(tmp_path):
     np.save(tmp_path / "a.npy", X)
     np.save(tmp_path / "b.npy", X[:, 0])
     folder = re.escape(str(tmp_path))
-    message = rf"^{folder} is a folder, .* b\.npy has shape \(50,\): name the"
+    message = rf"^All \.npy files in {folder} .* b\.npy has shape \(50,\): name the"
     with pytest.raises(ValueError, match=message):
         FeatureFile(tmp_path)
 

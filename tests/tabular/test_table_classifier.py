@@ -17,8 +17,9 @@ from tests.helpers.table_files import call, flowers, write
 def mixed():
     """A table of numbers, text, booleans, dates and gaps; most rows are unlabeled."""
     frame = flowers(n=120, n_labeled=40)
-    days = pd.Timestamp("2020-01-15") + pd.to_timedelta(np.arange(120) * 9, unit="D")
-    frame["seen"] = days
+    # In random order: labeled rows from an earlier time would be another population.
+    n_days = 9 * np.random.default_rng(0).permutation(120)
+    frame["seen"] = pd.Timestamp("2020-01-15") + pd.to_timedelta(n_days, unit="D")
     frame.loc[::11, "seen"] = pd.NaT
     return frame.drop(columns="species"), frame["species"].astype(object)
 

@@ -80,6 +80,12 @@ class CsvReader(TableReader):
             for number, name in enumerate(names, start=1)
         ]
         super().__init__(path, columns)
+        if "\0" in text:
+            raise ValueError(
+                f"{path} is not a table of text: byte {scan.first_block.index(0)} is "
+                "zero. It may be damaged, or UTF-16 text without a byte order mark: "
+                "save it as UTF-8."
+            )
 
     @property
     def n_rows(self) -> int:
