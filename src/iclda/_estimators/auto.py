@@ -327,7 +327,7 @@ def _why_chosen(n_methods: int, n_tested: int, is_best: bool) -> str:
         return f": it was the best of {n_methods} methods on {n_tested:,} labeled rows"
     return (
         f": {n_tested:,} labels cannot tell the best of {n_methods} methods apart, and "
-        "this one comes first in their order"
+        "this one comes first in the default order"
     )
 
 

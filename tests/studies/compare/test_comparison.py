@@ -31,9 +31,9 @@ def verdict(brier=None, n_kept=None, **errors):
 
 
 def test_curves_show_the_recommended_the_runner_up_the_baseline_and_the_best_outside():
-    errors = {"supervised": 0.3, "em": 0.0, "iclda": 0.1, "self_learning": 0.2}
-    few = {**errors, "sklearn_lda": 0.4}
-    errors = {**few, "sklearn_logistic": 0.15, "moment": 0.5}
+    errors = {"supervised": 0.8, "em": 0.0, "iclda": 0.1, "self_learning": 0.7}
+    few = {**errors, "sklearn_lda": 0.9}
+    errors = {**few, "sklearn_logistic": 0.75, "moment": 0.9}
     rows = results(
         **{name: [[error, error + 0.1]] * 2 for name, error in errors.items()}
     )

@@ -36,9 +36,9 @@ def test_losses_have_the_mean_of_the_measure_that_decides():
 
 def test_the_measure_decides():
     """One method finds the rare class, the other is right more often."""
-    codes = [0] * 16 + [1] * 4
+    codes = [0] * 64 + [1] * 16
     often = [[k, 0.3 * c, c, c, 0.5] for k, c in enumerate(codes)]
-    rare = [[k, 0.9 * (k < 6), int(k < 6), c, 0.1] for k, c in enumerate(codes)]
+    rare = [[k, 0.9 * (k < 24), int(k < 24), c, 0.1] for k, c in enumerate(codes)]
     rows = {"supervised": json.dumps(often), "em": json.dumps(rare)}
     both = [
         changed(r, rows=rows[r.method]) for r in results(em=[[0.5]], supervised=[[0.5]])

@@ -62,7 +62,7 @@ NOISY = HIGH + 0.02 * (RNG.random(HIGH.shape) - 0.5)
         (SHARPENS, "em", {"em": 0.05}, {"supervised": HIGH, "em": NOISY},
          "Its probabilities are clearly better than those of supervised LDA"),
         (UNCLEAR, "supervised", {"em": 0.35}, {"supervised": HIGH, "em": HIGH},
-         "Several do about as well as the best, and this one comes first in the "),
+         "The labels cannot tell several methods from the best, and this one comes "),
         (UNCLEAR, "ensemble", {"em": 0.35},
          {"supervised": HIGH, "em": HIGH, "ensemble": HIGH},
          "25 labels cannot tell the 3 methods apart, so this is the default."),
@@ -176,5 +176,5 @@ def test_with_many_labels_it_says_that_nothing_was_learned():
 def test_the_rule_names_all_candidates_in_the_order_in_which_they_are_preferred():
     lined_up = line_up((*FITTED, *BASELINES), ("auto",), Size(40, 2, 3))
     names = [each.name for each in sorted(lined_up, key=Contestant.rank)]
-    order = rule_text("brier").split("is recommended: ")[1].split(". ")[0]
+    order = rule_text("brier").split("The order is: ")[1].split(". ")[0]
     assert order == ", ".join(names)

@@ -48,18 +48,20 @@ _NO_BETTER = "no better"
 
 _RULE = (
     "Every labeled row is predicted by fits that do not know its label, and is scored "
-    "by {score}. A method qualifies if its mean score is within half a standard error "
+    "by {score}. A method qualifies if its mean score is within two standard errors "
     "of the best one (of the differences, row by row), or within 0.02 of it with no "
     "more errors. Of the methods that qualify, the first in the default order is "
-    "recommended: {order}. Variants without shrinkage come last, and are not "
-    "recommended with fewer than 5 labels per feature. On features of a network "
-    "{on_networks} comes first. The order was chosen by errors on other tables. The "
-    "error to expect is corrected for choosing the method on the same rows: the choice "
-    "is repeated on bootstrap samples and judged on the rows left out (Tsamardinos, "
-    "Greasidou and Borboudakis 2018). Intervals of errors are those of Clopper and "
-    "Pearson. A difference from supervised LDA is clear if a paired t-test finds it at "
-    "the 5 % level, corrected for overlapping training sets (Nadeau and Bengio) and "
-    "for the number of methods (Holm)."
+    "recommended, so only a clearly better method replaces the default, which "
+    "`iclda fit` fits without a comparison. The order is: {order}. Variants without "
+    "shrinkage come last, and are not recommended with fewer than 5 labels per "
+    "feature. On features of a network {on_networks} comes first. The order was "
+    "chosen by errors on other tables. The error to expect is corrected for choosing"
+    " the method on the same rows: the choice is repeated on bootstrap samples and "
+    "judged on the rows left out (Tsamardinos, Greasidou and Borboudakis 2018). "
+    "Intervals of errors are those of Clopper and Pearson. A difference from "
+    "supervised LDA is clear if a paired t-test finds it at the 5 % level, corrected"
+    " for overlapping training sets (Nadeau and Bengio) and for the number of "
+    "methods (Holm)."
 )
 # How a row is scored, by the measure that decides.
 _SCORES = {
@@ -121,8 +123,8 @@ _LOWEST_LOSS = (
     f"{_NOT_CLEAR}; this one has the best {{score}}. More labels may show a difference."
 )
 _FIRST = (
-    f"{_NOT_CLEAR}. Several do about as well as the best, and this one comes first in "
-    "the default order. More labels may show a difference."
+    f"{_NOT_CLEAR}. The labels cannot tell several methods from the best, and this one "
+    "comes first in the default order. More labels may show a difference."
 )
 
 # Whether the recommended method beats the most frequent class.
