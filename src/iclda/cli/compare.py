@@ -199,13 +199,24 @@ def _parse_shrinkages(text: str | None) -> tuple[Shrinkage, ...] | None:
 def _run(run: ComparisonRun, quiet: bool, verbose: bool) -> None:
     """Compute what is missing, and print the answer before the curves are computed."""
     from ..studies.compare.api import read_findings
-    from ..studies.compare.terminal import remark_lines, warnings_of
+    from ..studies.compare.terminal import (
+        first_ranking,
+        remark_lines,
+        warnings_of,
+    )
 
     if not quiet:
         remarks = run.settings.remarks
         # Whoever reads a warning may stop here, and mend the table first.
         shown = remarks if verbose else warnings_of(remarks)
         echo_lines([*remark_lines(shown, make_terminal()), ""])
+    with show_cells(quiet, "splits") as advance:
+        is_new = run.begin(advance)
+    if is_new and not quiet:
+        # A remark on the progress, as the bar is: the answer takes its place.
+        first = first_ranking(read_findings(run.plan.out))
+        for line in make_terminal().wrap([first], indent=0):
+            typer.echo(line, err=True)
     with show_cells(quiet, "splits") as advance:
         run.compare(advance)
     if not quiet:

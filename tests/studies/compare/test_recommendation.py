@@ -7,7 +7,11 @@ import pytest
 
 from iclda.methods import BASELINES, METHODS
 from iclda.studies.compare.contestants import Size, line_up
-from iclda.studies.compare.recommendation import means_of_rows, recommend
+from iclda.studies.compare.recommendation import (
+    is_settled,
+    means_of_rows,
+    recommend,
+)
 from tests.helpers.comparisons import changed, contestants, results, rows_json
 
 ERRORS = [[0.2, 0.4], [0.4, 0.4], [0.2, 0.2]]
@@ -54,6 +58,19 @@ def test_the_measure_decides():
         "balanced": "em",
         "auc": "em",
     }
+
+
+def test_a_choice_is_settled_if_no_single_repeat_decides():
+    two = contestants("supervised", "em")
+    worse = [[1.0, 1.0]] * 3
+    assert is_settled(results(supervised=worse, em=[[0.0, 0.0]] * 3), two, 3)
+    # The supervised one is clearly worse in the first repeat only.
+    once = [[1.0, 1.0], [0.2, 0.0], [0.2, 0.0]]
+    both = results(supervised=once, em=[[0.0, 0.0]] * 3)
+    assert recommend(both, two).chosen.name == "em"
+    assert not is_settled(both, two, 3)
+    # Further repeats are not looked at.
+    assert not is_settled(both + results(em=[[0.0, 0.0]] * 9)[6:], two, 3)
 
 
 def test_a_contestant_that_lacks_a_split_has_no_losses_and_is_not_chosen():

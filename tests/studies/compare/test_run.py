@@ -148,6 +148,26 @@ def test_a_time_limit_ends_the_repeats_and_a_later_run_goes_on(
     assert values_of(run(tmp_path)) == values_of(findings)
 
 
+@pytest.mark.parametrize(("repeats", "n_done"), [(None, 3), (4, 4)])
+def test_repeats_end_when_the_choice_is_settled_unless_a_number_is_given(
+    tmp_path, repeats, n_done
+):
+    # One method is certain to be the choice, so any three repeats agree.
+    methods = (find_method("supervised"),)
+    plan = comparison(tmp_path, methods=methods, repeats=repeats)
+    with open_run(plan) as opened:
+        assert opened.begin(show_nothing)
+        assert not opened.begin(show_nothing)
+        first = read_findings(tmp_path)
+        opened.compare(show_nothing)
+    assert {each.repeat for each in first.compared} == {0}
+    settings = read_findings(tmp_path).settings
+    assert (settings.repeats, settings.is_settled) == (n_done, repeats is None)
+    assert read_findings(tmp_path).pace == ""
+    is_told = any("the same without any one" in text for text in protocol(settings))
+    assert is_told == settings.is_settled
+
+
 def values_of(findings):
     """What was measured, without the time that it took."""
     return [replace(result, seconds=0.0) for result in findings.results]

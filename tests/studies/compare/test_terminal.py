@@ -19,6 +19,7 @@ from iclda.studies.compare.run import open_run
 from iclda.studies.compare.terminal import (
     Terminal,
     answer_lines,
+    first_ranking,
     fit_command,
     score_lines,
     short_score_lines,
@@ -68,6 +69,18 @@ def test_the_words_name_every_contestant_and_the_next_step(done):
     followed = in_options(fit_command(findings, is_followed=True))
     assert followed == "iclda fit data/table.csv --target class"
     assert max(len(line) for line in answer.splitlines() if "Next: " not in line) <= 80
+
+
+def test_the_first_ranking_names_the_best_methods_with_their_errors(done):
+    findings, _ = done
+    errors = {
+        name: findings.summary.mean(name, "error") for name in ("em", "supervised")
+    }
+    first, second = sorted(errors, key=errors.get)
+    assert first_ranking(findings) == (
+        "First ranking by error, after 1 repeat: "
+        f"{first} {errors[first]:.3f}, {second} {errors[second]:.3f}"
+    )
 
 
 def test_a_short_table_fits_the_terminal_and_has_the_methods_that_matter(tmp_path):

@@ -196,7 +196,8 @@ def compare(
         Whether columns that cannot be used, such as names, are an error. Otherwise they
         are left out.
     repeats : int, default=None
-        Random divisions into folds. None chooses 10, 5 or 2 by the size of the table.
+        Random divisions into folds. None chooses at most 10, 5 or 2 by the size of the
+        table, and ends after 3 if the choice is settled.
     folds : int, default=None
         Number of folds. None is 10, or fewer if a class has fewer labels.
     curves : bool, default=True

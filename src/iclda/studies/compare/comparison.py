@@ -150,7 +150,7 @@ class Comparison:
     def pace(self) -> str:
         """A sentence if a time limit ended the run; else empty."""
         settings = self.settings
-        if settings.repeats == settings.planned_repeats:
+        if settings.is_settled or settings.repeats == settings.planned_repeats:
             return ""
         return say(_PACE, done=settings.repeats, planned=settings.planned_repeats)
 

@@ -55,16 +55,10 @@ def recommend(
     ``is_network`` tells whether the rows are features of a network, which have another
     default. ``measure`` is the one that decides.
     """
-    eligible = [contestant for contestant in contestants if contestant.is_eligible]
-    eligible.sort(key=lambda contestant: contestant.rank(is_network=is_network))
-    names = [contestant.name for contestant in eligible]
-    means = means_of_rows(results, names, measure)
-    complete = [contestant for contestant in eligible if contestant.name in means]
-    if not complete:
+    candidates = _losses_of_candidates(results, contestants, is_network, measure)
+    if candidates is None:
         return None
-    # Arrays of contestants by rows, the default first, as the rule expects them.
-    means_of_complete = [means[contestant.name] for contestant in complete]
-    losses, is_wrong = np.stack(means_of_complete, axis=1)
+    complete, losses, is_wrong = candidates
     chosen = complete[first_choice(losses, is_wrong)]
     default = default_method(is_network=is_network)
     return Recommendation(
@@ -75,6 +69,52 @@ def recommend(
         n_methods=len({contestant.method for contestant in complete}),
         is_default=chosen.method == default,
     )
+
+
+def is_settled(
+    results: Iterable[FitResult],
+    contestants: Sequence[Contestant],
+    n_repeats: int,
+    *,
+    is_network: bool = False,
+    measure: str = BRIER,
+) -> bool:
+    """Return whether the choice stays the same without any one of the first repeats.
+
+    A further repeat then hardly changes it. More labels might.
+    """
+    first = [result for result in results if result.repeat < n_repeats]
+    choices = set()
+    for left_out in [None, *range(n_repeats)]:
+        others = [result for result in first if result.repeat != left_out]
+        candidates = _losses_of_candidates(others, contestants, is_network, measure)
+        if candidates is not None:
+            complete, losses, is_wrong = candidates
+            choices.add(complete[first_choice(losses, is_wrong)].name)
+    return len(choices) <= 1
+
+
+def _losses_of_candidates(
+    results: Iterable[FitResult],
+    contestants: Sequence[Contestant],
+    is_network: bool,
+    measure: str,
+) -> tuple[list[Contestant], Array, Array] | None:
+    """Return eligible contestants, the default first, with their losses and mistakes.
+
+    The arrays have the shape (contestants, rows), as the rule expects them. None if no
+    contestant has a fit of every split.
+    """
+    eligible = [contestant for contestant in contestants if contestant.is_eligible]
+    eligible.sort(key=lambda contestant: contestant.rank(is_network=is_network))
+    names = [contestant.name for contestant in eligible]
+    means = means_of_rows(results, names, measure)
+    complete = [contestant for contestant in eligible if contestant.name in means]
+    if not complete:
+        return None
+    means_of_complete = [means[contestant.name] for contestant in complete]
+    losses, is_wrong = np.stack(means_of_complete, axis=1)
+    return complete, losses, is_wrong
 
 
 def means_of_rows(

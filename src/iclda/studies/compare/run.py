@@ -16,11 +16,12 @@ from ..._messages import and_list
 from ..._progress import Advance
 from ..engine import run_missing
 from ..measures import COMPARISON
-from ..store import STORE, Store, cells_of
+from ..store import STORE, FitResult, Store, cells_of
 from .cells import CellData, fit_cell
 from .comparison import Comparison
 from .contestants import bad_parameter
 from .plan import ComparisonPlan
+from .recommendation import is_settled
 from .settings import ComparisonSettings, choose_settings
 from .splits import EXPERIMENT_TITLES, LABELED_CURVE, REPEATED_FOLDS, UNLABELED_CURVE
 
@@ -35,6 +36,9 @@ _FOREIGN_FILES = (
     "{given} holds {files}, but no comparison wrote it there, because {store} is "
     "missing: name another folder, or move it away."
 )
+# Unless the user asked for a number of repeats, there are at least this many, and
+# further ones while the choice is not settled.
+_MIN_REPEATS = 3
 # The setting of the store that holds the settings of all comparisons, by key.
 _COMPARISONS = "comparisons"
 
@@ -55,7 +59,7 @@ def open_run(plan: ComparisonPlan) -> Iterator[ComparisonRun]:
         )
     with closing(Store(out / STORE, kind=COMPARISON)) as store:
         store.note(**store.merge_settings(kind=COMPARISON))
-        run = ComparisonRun(plan, settings, store)
+        run = ComparisonRun(plan, settings, store, start=monotonic())
         run.note_settings()
         yield run
 
@@ -81,11 +85,18 @@ def _account(experiment: str, key: str) -> str:
 
 @dataclass
 class ComparisonRun:
-    """A comparison in two parts: the answer can be read after the first."""
+    """A comparison in parts, after each of which the findings can be read.
+
+    ``begin`` computes the first repeat, ``compare`` the others, and ``add_curves`` the
+    learning curves. Each part computes what is missing. A time limit counts from
+    ``start``; ``longest`` is the time of the longest step, in seconds.
+    """
 
     plan: ComparisonPlan
     settings: ComparisonSettings
     store: Store
+    start: float
+    longest: float = 0.0
 
     def note_settings(self) -> None:
         """Store the settings as those of the latest comparison of the folder."""
@@ -94,45 +105,84 @@ class ComparisonRun:
         others = {name: each for name, each in stored.items() if name != key}
         self.store.note(**{_COMPARISONS: {**others, key: self.settings.to_json()}})
 
-    def compare(self, advance: Advance) -> None:
-        """Compute the splits of the comparison that are missing.
+    def begin(self, advance: Advance) -> bool:
+        """Compute the first repeat, which gives a first ranking.
 
-        If the plan has a time limit, there are as many repeats as it allows, but at
-        least one.
+        Return whether any of it was missing.
         """
-        if self.plan.time is None:
-            self._compute_repeats(self.settings.repeats, advance)
-        else:
-            self._compare_in_time(self.plan.time, advance)
+        n_before = len(self._compared())
+        self._compute_repeats(1, advance)
+        return len(self._compared()) > n_before
 
-    def _compare_in_time(self, limit: float, advance: Advance) -> None:
-        """Compute repeats until the next one would end after ``limit`` seconds."""
-        start = monotonic()
-        longest = 0.0
-        n_done = 0
-        while n_done < self.settings.planned_repeats:
-            began = monotonic()
+    def _compared(self) -> list[FitResult]:
+        """Return the fits of the comparison that are stored."""
+        return self.store.rows(REPEATED_FOLDS, self.settings.key)
+
+    def compare(self, advance: Advance) -> None:
+        """Compute repeats until the choice is settled or the time is up.
+
+        If the user asked for a number of repeats, only a time limit ends them earlier.
+        """
+        n_done = self._n_certain_repeats
+        n_planned = self.settings.planned_repeats
+        self._compute_repeats(n_done, advance)
+        is_settled = self._is_settled(n_done)
+        while n_done < n_planned and not is_settled and self._has_time_for_more():
             n_done += 1
             self._compute_repeats(n_done, advance)
-            now = monotonic()
-            longest = max(longest, now - began)
-            if now + longest > start + limit:
-                break
+            is_settled = self._is_settled(n_done)
+
         # The report is that of the repeats that are complete.
-        self.settings = replace(self.settings, repeats=n_done)
+        n_splits = n_done * self.settings.folds
+        self.settings = replace(
+            self.settings,
+            repeats=n_done,
+            is_settled=is_settled,
+            curve_splits=min(self.settings.curve_splits, n_splits),
+        )
         self.note_settings()
+
+    @property
+    def _n_certain_repeats(self) -> int:
+        """The repeats that are computed in any case."""
+        n_planned = self.settings.planned_repeats
+        if self.plan.time is not None:
+            return 1
+        if self.plan.repeats is not None:
+            return n_planned
+        return min(_MIN_REPEATS, n_planned)
+
+    def _has_time_for_more(self) -> bool:
+        """Return whether another repeat ends within the time limit."""
+        if self.plan.time is None:
+            return True
+        return monotonic() + self.longest <= self.start + self.plan.time
+
+    def _is_settled(self, n_done: int) -> bool:
+        """Return whether further repeats would hardly change the choice."""
+        if self.plan.repeats is not None or n_done < _MIN_REPEATS:
+            return False
+        settings = self.settings
+        return is_settled(
+            self._compared(),
+            settings.contestants,
+            n_done,
+            is_network=settings.is_network,
+            measure=settings.measure,
+        )
 
     def _compute_repeats(self, n_repeats: int, advance: Advance) -> None:
         """Compute the missing splits of the first repeats."""
+        began = monotonic()
         names = [each.name for each in self.settings.contestants]
         folds = range(self.settings.folds)
         self._compute(REPEATED_FOLDS, folds, n_repeats, names, advance)
+        self.longest = max(self.longest, monotonic() - began)
 
     def add_curves(self, advance: Advance) -> None:
         """Compute the missing points of the curves, for the contestants on them."""
         # Which contestants are on the curves depends on what the comparison shows.
-        compared = self.store.rows(REPEATED_FOLDS, self.settings.key)
-        comparison = Comparison(self.settings, compared, seconds=0)
+        comparison = Comparison(self.settings, self._compared(), seconds=0)
         names = comparison.on_curves
         splits = self.plan.splits
         for experiment, sizes in (

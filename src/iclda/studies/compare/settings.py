@@ -110,7 +110,9 @@ class ComparisonSettings:
     repeats : int
         Random divisions into folds.
     planned_repeats : int
-        Repeats without a time limit; fewer were done if it ended the run.
+        Repeats at most; fewer were done if the choice was settled or the time was up.
+    is_settled : bool
+        Whether further repeats would hardly change the choice.
     measure : str
         The measure that decides what is recommended.
     curve_splits : int
@@ -153,6 +155,7 @@ class ComparisonSettings:
     shrinkage: str
     repeats: int
     planned_repeats: int
+    is_settled: bool
     measure: str
     curve_splits: int
     contestants: Sequence[Contestant]
@@ -292,6 +295,7 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         shrinkage=shrinkage_text(shrinkages),
         repeats=repeats,
         planned_repeats=repeats,
+        is_settled=False,
         measure=plan.measure,
         curve_splits=curve_splits,
         contestants=line_up(methods, shrinkages, size),

@@ -49,6 +49,10 @@ _HIDDEN_LABELS = (
     "labels of the others are hidden, so that {n_unlabeled:,} rows train without one. "
     "Rows that are tested do not train."
 )
+_SETTLED = (
+    "The choice was the same without any one of these repeats, so there are no more of "
+    "them ({@repeats} asks for a number)."
+)
 _ENCODING = (
     "Filling gaps, encoding categories and scaling columns is learned from the "
     "training rows of each split."
@@ -75,6 +79,8 @@ _OTHER_SHRINKAGES = "Methods run with shrinkage {numbers}."
 _ALL_FAILED = "No method has scores: every fit failed."
 # The table of a short answer has at most this many methods.
 _MAX_SHORT_ROWS = 6
+# The first ranking, after one repeat, names this many.
+_MAX_FIRST_RANKED = 4
 _WORSE_IN = "worse in"
 _ABOUT_WORSE = f"{_WORSE_IN}: repeats that are worse than the baseline."
 _MORE_METHODS = "The report and {@verbose} have {n_more} more."
@@ -137,7 +143,10 @@ def warnings_of(remarks: Sequence[Remark]) -> list[Remark]:
 def protocol(settings: ComparisonSettings) -> list[Text]:
     """Explain how the comparison is made, in sentences."""
     rows = _UNLABELED_ROWS if settings.n_kept is None else _HIDDEN_LABELS
-    sentences = [f"{_FOLDS} {rows}", _ENCODING]
+    sentences = [f"{_FOLDS} {rows}"]
+    if settings.is_settled:
+        sentences.append(_SETTLED)
+    sentences.append(_ENCODING)
     if settings.is_slow:
         sentences.append(_SLOW_SEARCH)
     if settings.left_out:
@@ -175,6 +184,21 @@ def score_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
     legend.append(f"In brackets: {interval_source(summary)}.")
     legend.append(_ABOUT_WORSE)
     return [*table, "", *terminal.wrap([f"{_direction(measures)} {' '.join(legend)}"])]
+
+
+def first_ranking(comparison: Comparison) -> str:
+    """Rank the best methods in a sentence, before all repeats are done."""
+    summary = comparison.summary
+    main = summary.main
+    best = sorted(summary.best.values(), key=summary.order)
+    shown = [
+        f"{name} {number_text(summary.mean(name, main), main)}"
+        for name in best[:_MAX_FIRST_RANKED]
+    ]
+    if len(best) > len(shown):
+        shown.append("...")
+    heading = COMPARISON_MEASURES[main].heading
+    return f"First ranking by {heading}, after 1 repeat: {', '.join(shown)}"
 
 
 def short_score_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
