@@ -404,8 +404,8 @@ class AutoLDA(BaseClassifier):
 
     With ``methods`` these are compared by cross-validation on the labeled rows; all
     unlabeled rows train every time. A labeled row that occurs several times is tested
-    once, by fits to none of its copies. Of the methods whose Brier score is within half
-    a standard error of the lowest, or within 0.02 with no more wrong rows, the first in
+    once, by fits to none of its copies. Of the methods whose Brier score is within two
+    standard errors of the lowest, or within 0.02 with no more wrong rows, the first in
     this order is fitted to all rows: the ensemble, the average, then self-training,
     pessimistic, supervised, EM, implicitly constrained, self-learning and moment
     constrained LDA. The order comes from errors on many tables. Methods are not
