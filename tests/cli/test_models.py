@@ -206,8 +206,8 @@ def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_pa
     out = tmp_path / "m.skops"
     command = ("fit", data, "--target", "species", "--out", out)
     short = call(*command)[1].splitlines()
-    taken_for = "a table (if they are features of a network: --method average)"
-    assert short[1] == f"Rows were taken for {taken_for}."
+    taken_for = "a table (if they are features of a network, use --method average)"
+    assert short[1] == f"The rows were read as {taken_for}."
     assert re.fullmatch(
         r"Expect .* wrong.* \(90 % interval from 30 labeled rows\)\. Always predicting "
         r"'iris' is wrong 67 % of the time\b.*\.",

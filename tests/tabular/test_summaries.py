@@ -90,7 +90,7 @@ def test_that_nothing_was_learned_comes_first_and_nothing_is_praised(tmp_path):
     save_model(model, tmp_path / "m.skops", about=report.to_json())
     lines = fit_summary(model_details(tmp_path / "m.skops"))
     assert lines[0].endswith("fitted to 40 labeled and 60 unlabeled rows.")
-    assert lines[1].startswith("Rows were taken for a table")
+    assert lines[1].startswith("The rows were read as a table")
     assert lines[2].startswith("Expect ")
     assert lines[3].startswith(
         "Warning: 40 labels cannot show that anything was learned: "

@@ -447,7 +447,7 @@ def taken_for(*, is_network: bool, parameter: str = "method") -> str:
     what, other, default = _TAKEN_FOR[is_network]
     hint = Hint(parameter, default)
     return say(
-        "{what} (if they are {other}: {hint})", what=what, other=other, hint=hint
+        "{what} (if they are {other}, use {hint})", what=what, other=other, hint=hint
     )
 
 

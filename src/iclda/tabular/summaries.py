@@ -89,7 +89,7 @@ def fit_answer(details: Mapping[str, Any]) -> list[str]:
     if report.learned != NOTHING_LEARNED and not _is_usual_default(report):
         lines.append(report.choice)
     if report.taken_for:
-        lines.append(f"Rows were taken for {report.taken_for}.")
+        lines.append(f"The rows were read as {report.taken_for}.")
     lines.append(_error_line(report))
     diagnosis = details["diagnosis"]
     if not diagnosis.get("converged", True):

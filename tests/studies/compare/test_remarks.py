@@ -37,7 +37,7 @@ def test_a_table_without_faults_gets_no_warning():
         "Classes": "2 in 'class': 30 of 'no', 30 of 'yes'.",
         "Columns": "2 numbers.",
         "Taken for": (
-            "a table (if they are features of a network: methods='average')."
+            "a table (if they are features of a network, use methods='average')."
         ),
         "Missing": "no empty cells.",
         "Labels": "40 labels per fold for 2 features.",
