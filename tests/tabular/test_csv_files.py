@@ -1,6 +1,8 @@
 """CSV files: the same rows however they are spelled, and errors with row and column."""
 
 import gzip
+import re
+import subprocess
 
 import pandas as pd
 import pytest
@@ -68,7 +70,7 @@ REFUSED = {
     "latin-1": (
         "x,class\n1,a\n2,café crème\n".encode("latin-1"),
         "byte 17 cannot be read. If it is Latin-1 or Windows-1252 text, '2,café crème' "
-        "stands there, and `iconv -f WINDOWS-1252 -t UTF-8` converts it",
+        "stands there, and `iconv -f WINDOWS-1252 -t UTF-8 ",
     ),
     "sqlite": (b"SQLite format 3\0\xff\n1\n", "it is an SQLite database. Save it as"),
     "name twice": (b"x,x,class\n1,2,a\n", "has 2 columns called 'x'"),
@@ -77,6 +79,10 @@ REFUSED = {
         b"x,clas\n1,a\n",
         "hold the classes: set target to the column that does. Did you mean 'clas' for "
         "'class'?",
+    ),
+    "names separated by blanks": (
+        b"x class\n1 a\n2 b\n",
+        "It has a single column, because its names are separated by blanks: separate",
     ),
     "short row": (b"x,class\n1,a\n2\n", "Row #3: Expected 2 columns, got 1"),
     "latin-1 far down": (
@@ -116,6 +122,17 @@ def test_what_cannot_be_read_is_refused_with_place_and_value(
     with pytest.raises(ValueError, match=r"data\.csv") as error:
         read_table(tmp_path / "data.csv", target="class")
     assert message in str(error.value)
+
+
+def test_the_command_that_an_error_names_converts_the_file(tmp_path):
+    path = tmp_path / "my data.csv"
+    write(tmp_path, "x,class\n1,café\n2,thé\n".encode("latin-1"), path.name)
+    with pytest.raises(ValueError, match="is not UTF-8 text") as error:
+        read_table(path, target="class")
+    command = re.search("`(.*)` converts it", str(error.value))[1]
+    subprocess.run(command, shell=True, check=True)
+    table = read_table(tmp_path / "my data-utf8.csv", target="class")
+    assert table.classes == ("café", "thé")
 
 
 def test_other_files_and_folders_are_refused(tmp_path):

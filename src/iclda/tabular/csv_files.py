@@ -227,7 +227,7 @@ def _decode_start(block: bytes, path: Path) -> str:
     try:
         return decoder.decode(block)
     except UnicodeDecodeError as error:
-        problem = format_of(block, error)
+        problem = format_of(block, error, path)
         raise ValueError(f"{path} is not UTF-8 text: {problem}.") from error
 
 

@@ -168,15 +168,27 @@ def require_columns(file: DataReader, names: Iterable[str], purpose: str = "") -
         close = get_close_matches(folded, name_by_folded, 1, _MIN_SIMILARITY)
         suggestions += [f"{name_by_folded[match]!r} for {name!r}" for match in close]
     hint = f" Did you mean {', '.join(suggestions[:3])}?" if suggestions else ""
+    if _is_unseparated(file.columns, lacking[0]):
+        hint = (
+            " It has a single column, because its names are separated by blanks: "
+            "separate cells by commas, semicolons, tabs or vertical bars."
+        )
     text = say(
-        "{path} has no column {lacking}{purpose}.{hint} Its columns are {columns}.",
+        "{path} has no {columns_word} {lacking}{purpose}.{hint} Its columns are "
+        "{columns}.",
         path=file.path,
+        columns_word="column" if len(lacking) == 1 else "columns",
         lacking=quoted_list(lacking, MAX_LISTED_COLUMNS),
         purpose=purpose,
         hint=hint,
         columns=listed_columns(file.columns),
     )
     raise ColumnError(text, column=lacking[0])
+
+
+def _is_unseparated(columns: Sequence[str], name: str) -> bool:
+    """Return whether the only column has a name that holds this one as a word."""
+    return len(columns) == 1 and str(name) in str(columns[0]).split()
 
 
 def listed_columns(names: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ A byte order mark tells UTF-16 and UTF-32. Other encodings cannot be told apart 
 from __future__ import annotations
 
 import codecs
+import shlex
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def excel_text(path: Path) -> bytes:
     return text.encode()
 
 
-def format_of(start: bytes, error: UnicodeDecodeError) -> str:
+def format_of(start: bytes, error: UnicodeDecodeError, path: Path) -> str:
     """Say what a file that is not UTF-8 text seems to be, and the way out."""
     for known, name, way_out in _KNOWN_STARTS:
         if start.startswith(known):
@@ -78,8 +79,13 @@ def format_of(start: bytes, error: UnicodeDecodeError) -> str:
     shown_from = max(line_start, error.start - _N_SHOWN_BYTES)
     line = start[shown_from : error.start + _N_SHOWN_BYTES].splitlines()[0]
     shown = line.decode("cp1252", errors="replace")
+    command = "iconv -f WINDOWS-1252 -t UTF-8"
+    # A compressed file has to be unpacked first.
+    if path.suffix != ".gz":
+        converted = path.with_name(f"{path.stem}-utf8{path.suffix}")
+        command += f" {shlex.quote(str(path))} > {shlex.quote(str(converted))}"
     return (
         f"byte {error.start} cannot be read. If it is Latin-1 or Windows-1252 text, "
-        f"{shown!r} stands there, and `iconv -f WINDOWS-1252 -t UTF-8` converts it; "
-        "in a spreadsheet save it as 'CSV UTF-8'"
+        f"{shown!r} stands there, and `{command}` converts it; in a spreadsheet save "
+        "it as 'CSV UTF-8'"
     )
