@@ -160,6 +160,10 @@ USAGE = {
         ("show", "data.csv"),
         "data.csv is not a model file, or damaged",
     ),
+    "the model last": (
+        ("predict", "data.csv", "m.skops"),
+        "name the model first, as in m.skops data.csv.",
+    ),
     "unknown method": (
         (*FIT, "--method", "svm"),
         "Unknown method 'svm'. There are: auto, iclda",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # Exit code of a fit that did not converge. The model is written, but do not rely on it.
 NOT_CONVERGED = 3
+_MODEL_SUFFIX = ".skops"
 # The name that takes what a comparison recommends, or the default.
 _AUTO = "auto"
 _METHOD_NAMES = [_AUTO, *(method.name for method in CHOSEN_BY_NAME)]
@@ -128,7 +129,7 @@ def fit(
     priors = _parse_shares("--prior", prior)
     parsed_shrinkage = parse_shrinkage(shrinkage)
     parsed_proportions = _parse_proportions(proportions)
-    if out.suffix != ".skops":
+    if out.suffix != _MODEL_SUFFIX:
         raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
     check_can_save(out)
     options.check_replaceable(out, is_model_file, "fit", force=force)
@@ -196,6 +197,7 @@ def predict(
 
     if out.exists() and not out.samefile(data):
         options.check_replaceable(out, holds_predictions, "predict", force=force)
+    _check_order(model, data)
     fitted, kinds, about = _load(model)
     with _show_rows("Predicting", quiet) as advance:
         counts = predict_file(fitted, kinds, data, out, ids=id or (), advance=advance)
@@ -257,6 +259,7 @@ def evaluate(
         if out.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"--out must name an .html file, got {str(out)!r}.")
         options.check_replaceable(out, is_evaluation_page, "evaluate", force=force)
+    _check_order(model, data)
     fitted, kinds, about = _load(model)
     reading = ReadOptions(target, unlabeled, labels=labels, id=id)
     with _show_rows("Evaluating", quiet or json) as advance:
@@ -294,6 +297,15 @@ def show(model: _Model, json: options.Json = False) -> None:
     else:
         lines = [*show_summary(details), *importance_lines(axes, details)]
         _print([str(model), "", *lines])
+
+
+def _check_order(model: Path, data: Path) -> None:
+    """Raise a ValueError if the model stands in the place of the data."""
+    if data.suffix == _MODEL_SUFFIX != model.suffix:
+        raise ValueError(
+            f"{data} is named as data, and {model} as the model: name the model first, "
+            f"as in {shlex.join([str(data), str(model)])}."
+        )
 
 
 def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
