@@ -55,6 +55,16 @@ def test_the_tables_have_a_line_a_class():
     assert confusion_lines(Confusion(tuple("abcdefghijklm"), np.eye(13))) == []
 
 
+def test_numbers_stand_for_long_names_above_a_confusion_matrix():
+    names = ("a" * 40, "b" * 41)
+    found = Confusion(names, np.array([[18.0, 2], [0, 20]]))
+    assert confusion_lines(found) == [
+        "true \\ predicted" + " " * 31 + "1   2",
+        f"1 {names[0]}   18   2",
+        f"2 {names[1]}   0  20",
+    ]
+
+
 def test_of_many_classes_the_largest_errors_are_shown():
     counts = 10 * np.eye(25)
     counts[7, 8] = 10.0

@@ -35,6 +35,8 @@ NO_NUMBER = "\N{EN DASH}"
 _MAX_FAILURES = 20
 # A confusion matrix of more classes than this is too wide for a terminal.
 _MAX_MATRIX_CLASSES = 12
+# Numbers stand for the classes above a wider matrix: it would not fit a terminal.
+_MAX_MATRIX_WIDTH = 78
 # A terminal shows the errors of at most this many classes.
 _MAX_ERROR_CLASSES = 20
 # For the error of a missing package: what needs it, and the extra that installs it.
@@ -207,10 +209,17 @@ def confusion_lines(confusion: Confusion) -> list[str]:
     classes = confusion.classes
     if len(classes) > _MAX_MATRIX_CLASSES:
         return []
+    sides = "l" + "r" * len(classes)
     rows = [["true \\ predicted", *classes]]
     for name, counts in zip(classes, confusion.counts.tolist(), strict=True):
         rows.append([name, *map(rows_text, counts)])
-    return align(rows, "l" + "r" * len(classes))
+    lines = align(rows, sides)
+    if max(map(len, lines)) <= _MAX_MATRIX_WIDTH:
+        return lines
+    for number, row in enumerate(rows[1:], 1):
+        row[0] = f"{number} {row[0]}"
+        rows[0][number] = str(number)
+    return align(rows, sides)
 
 
 # Functions that all templates may call, by the names they have there.
