@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from iclda import AverageLDA, ParameterError
-from iclda._error_estimate import ErrorEstimate
+from iclda._error_estimate import ErrorEstimate, estimate_error_of_all_labels
 from iclda.labeling.answers import Answers
 from iclda.labeling.rounds import Progress, ask_for_labels
 from iclda.methods import find_method
@@ -89,15 +89,23 @@ def test_rounds_keep_answers_and_open_rows_and_add_guesses(table):
     assert len(set(new["guess"])) > 1
 
 
+def test_a_round_that_changed_no_tested_prediction_is_said_to_have_changed_nothing():
+    estimate = estimate_error_of_all_labels(np.zeros(20), 25, 5)
+    progress = Progress(estimate, error_before=0.0, n_labels=25, n_last=5)
+    expected = ". The 5 labels of the last round did not change it. It is not clear"
+    assert expected in str(progress)
+
+
 def test_the_error_is_withheld_and_then_that_of_random_labels(table):
     path, truth = table
     ask(path, 12)
     fill(truth)
     asked = ask(path, 6, n_test=30)
     assert asked.progress.estimate is None
-    assert "there are 0 among 12 labels. To draw such rows, use `iclda ask`" in str(
-        asked.progress
-    )
+    assert (
+        "there are 0 among 12 labels. To draw such rows, use `iclda ask` with "
+        "`--test 50`."
+    ) in str(asked.progress)
     assert asked.answers.ids(RANDOM)
     fill(truth)
     progress = ask(path, 0).progress

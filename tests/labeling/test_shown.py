@@ -33,6 +33,15 @@ def test_columns_of_images_and_long_text_are_shown_as_such(tmp_path):
     assert second["problem"] == f"{tmp_path / 'b.png'} does not exist."
 
 
+def test_dates_have_a_time_of_day_only_if_one_of_the_column_has(tmp_path):
+    days = pd.to_datetime(["2024-05-01", "2024-05-02", None])
+    times = pd.to_datetime(["2024-05-01", "2024-05-02 14:30", None])
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"day": days, "time": times}).to_parquet(path)
+    cells = opened(path, "row").pool.cells([0, 2])
+    assert cells == {"day": ["2024-05-01", ""], "time": ["2024-05-01 00:00:00", ""]}
+
+
 def test_sounds_and_classes_in_the_file_are_found(tmp_path):
     (tmp_path / "a.wav").write_bytes(b"x")
     path = table(

@@ -148,7 +148,8 @@ class Pool:
         frame = self.shown.iloc[rows]
         cells: dict[str, list[str]] = {}
         for name in frame.columns:
-            texts = texts_of(frame[name], empty=("",))
+            column = _without_midnights(self.shown[name], frame[name])
+            texts = texts_of(column, empty=("",))
             cells[name] = ["" if text is None else text for text in texts]
         return cells
 
@@ -240,6 +241,15 @@ def _columns_like_classes(file: DataReader, id: str) -> list[str]:
         if 2 <= len(values) <= _MAX_PLAUSIBLE_CLASSES and not has_fractions:
             counts[name] = (len(cells), len(values))
     return sorted(counts, key=counts.__getitem__)
+
+
+def _without_midnights(whole_column: Any, cells: Any) -> Any:
+    """Return cells as dates if their whole column holds dates without a time of day."""
+    if whole_column.dtype.kind != "M":
+        return cells
+    days = whole_column.dropna()
+    has_times = (days != days.dt.normalize()).any()
+    return cells if has_times else cells.dt.date
 
 
 def _to_numbers(frame: Any) -> Any:

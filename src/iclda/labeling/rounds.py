@@ -85,12 +85,16 @@ class Progress:
         text = f"Expect {self.estimate}"
         if self.error_before is None:
             return f"{text}."
-        text += (
-            f". Without the {plural(self.n_last, 'label')} of the last round it would "
-            f"be {percent_text(self.error_before)}: these labels put "
-            f"{plural(self.n_became_right, 'test row')} right and "
-            f"{self.n_became_wrong} wrong"
-        )
+        labels = plural(self.n_last, "label")
+        if self.n_became_right + self.n_became_wrong == 0:
+            text += f". The {labels} of the last round did not change it"
+        else:
+            text += (
+                f". Without the {labels} of the last round it would be "
+                f"{percent_text(self.error_before)}: these labels put "
+                f"{plural(self.n_became_right, 'test row')} right and "
+                f"{self.n_became_wrong} wrong"
+            )
         if self.error_after_more is None:
             more = f"It is not clear yet what {_N_MORE_LABELS} more labels would bring."
         else:
