@@ -33,6 +33,10 @@ _STYLES: dict[str, dict[str, Any]] = {
 _METHOD_NAMES = ", ".join(
     method.name for method in COMPARED if method.name != "supervised"
 )
+# Printed after the answer, before the longest wait.
+_ABOUT_CURVES = (
+    "Next, the learning curves of the report. The answer does not depend on them."
+)
 _Methods = Annotated[
     str | None,
     Option(
@@ -47,7 +51,7 @@ _Repeats = Annotated[
         2,
         10_000,
         help="How often rows are divided into folds. Default: 2 to 10, by the size of "
-        "the table.",
+        "the table, and no more once the choice is settled.",
     ),
 ]
 _Folds = Annotated[
@@ -224,8 +228,8 @@ def _run(run: ComparisonRun, quiet: bool, verbose: bool) -> None:
     if run.plan.is_fast or run.plan.time is not None:
         return
     if not quiet:
-        echo_lines(["The learning curves of the report take a little longer."])
-    # Curves take a quarter of the time, and nobody has to wait for them.
+        echo_lines([_ABOUT_CURVES])
+    # Curves may take as long as the answer, and nobody has to wait for them.
     with show_cells(quiet, "splits") as advance:
         run.add_curves(advance)
 

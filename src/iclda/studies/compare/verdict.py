@@ -119,12 +119,11 @@ _DEFAULT = (
     "default."
 )
 _NOT_CLEAR = "On {n_rows:,} labels no method is clearly better than {supervised}"
-_LOWEST_LOSS = (
-    f"{_NOT_CLEAR}; this one has the best {{score}}. More labels may show a difference."
-)
+_WAY_OUT = "More labels or more repeats may show a difference."
+_LOWEST_LOSS = f"{_NOT_CLEAR}; this one has the best {{score}}. {_WAY_OUT}"
 _FIRST = (
     f"{_NOT_CLEAR}. The labels cannot tell several methods from the best, and this one "
-    "comes first in the default order. More labels may show a difference."
+    f"comes first in the default order. {_WAY_OUT}"
 )
 
 # Whether the recommended method beats the most frequent class.
