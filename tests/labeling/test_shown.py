@@ -35,7 +35,7 @@ def test_columns_of_images_and_long_text_are_shown_as_such(tmp_path):
 
 def test_dates_have_a_time_of_day_only_if_one_of_the_column_has(tmp_path):
     days = pd.to_datetime(["2024-05-01", "2024-05-02", None])
-    times = pd.to_datetime(["2024-05-01", "2024-05-02 14:30", None])
+    times = pd.to_datetime(["2024-05-01 00:00", "2024-05-02 14:30", None])
     path = tmp_path / "rows.parquet"
     pd.DataFrame({"day": days, "time": times}).to_parquet(path)
     cells = opened(path, "row").pool.cells([0, 2])

@@ -59,7 +59,7 @@ def test_numbers_stand_for_long_names_above_a_confusion_matrix():
     names = ("a" * 40, "b" * 41)
     found = Confusion(names, np.array([[18.0, 2], [0, 20]]))
     assert confusion_lines(found) == [
-        "true \\ predicted" + " " * 31 + "1   2",
+        "true \\ predicted" + " " * 30 + "1   2",
         f"1 {names[0]}   18   2",
         f"2 {names[1]}   0  20",
     ]
