@@ -120,10 +120,10 @@ def check_span(
     n_others = n_features - len(constant)
     others = ""
     if rank < n_others:
-        begin = "; the other" if len(constant) else "the"
+        begin = "; " if len(constant) else ""
         others = (
-            f"{begin} {n_others} columns have no more than {rank} (some can be "
-            "computed from others, or rows are too few)"
+            f"{begin}{n_others - rank} of the {n_others} columns that vary can be "
+            "computed from the others, or rows are too few"
         )
     message = say(
         "Rows span {rank} of {n_features} dimensions: {constant}{others}. The fit uses "
