@@ -111,7 +111,7 @@ def label(
     port: Port = 0,
     no_browser: NoBrowser = False,
 ) -> None:
-    """Open a page on which you label the rows that help a model most.
+    """Open a page on which you label the most useful rows.
 
     Only this machine can open it, until you press Ctrl-C. Every answer is saved at
     once.

@@ -191,7 +191,7 @@ def predict(
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Predict the class and its probabilities for every row of a table."""
+    """Predict class and probabilities for every row of a table."""
     from ..tabular.predict import holds_predictions, predict_file
     from ..tabular.summaries import prediction_summary
 
