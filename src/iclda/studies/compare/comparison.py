@@ -119,8 +119,10 @@ class Comparison:
         contestant, the best of the other methods, the baseline, and the best method of
         scikit-learn.
         """
-        # The best contestant of each method, the best of all first.
+        # The best contestant of each method, the best of all first. Those that were
+        # stopped lack splits that the curves have.
         best = sorted(self.summary.best.values(), key=self.summary.rank)
+        best = [name for name in best if name not in self.settings.stopped]
         if len(best) <= _MAX_METHODS_ON_CURVES:
             return best
         recommended = self.verdict.method

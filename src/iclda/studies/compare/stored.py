@@ -90,8 +90,7 @@ def _why_of_others(
 def _why_unusable(findings: Findings) -> str:
     """Return why a comparison recommends nothing, or ""."""
     settings = findings.settings
-    n_splits = settings.folds * settings.repeats
-    if len(findings.compared) < n_splits * len(settings.contestants):
+    if len(findings.compared) < settings.n_compared:
         return "is not finished"
     if findings.advice is None:
         return "has no answer"
