@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from time import monotonic
 
+from ..._cost import has_starts
 from ..._messages import and_list
 from ..._progress import Advance
 from ..engine import run_missing
@@ -90,8 +91,8 @@ def _account(experiment: str, key: str) -> str:
 class ComparisonRun:
     """A comparison in parts, after each of which the findings can be read.
 
-    ``begin`` computes the first repeat, ``compare`` the others, and ``add_curves`` the
-    learning curves. Each part computes what is missing. A time limit counts from
+    ``begin`` computes most of the first repeat, ``compare`` all repeats, and
+    ``add_curves`` the learning curves. Each part computes what is missing. A time limit counts from
     ``start``; ``latest`` is the time of the latest repeat, in seconds.
     """
 
@@ -120,12 +121,14 @@ class ComparisonRun:
         self.store.note(**{_COMPARISONS: {**others, key: self.settings.to_json()}})
 
     def begin(self, advance: Advance) -> bool:
-        """Compute the first repeat, which gives a first ranking.
+        """Compute the first repeat, which gives a first ranking, but for slow searches.
 
         Return whether any of it was missing.
         """
+        contestants = self.settings.contestants
+        soon = [each for each in contestants if not has_starts([each.method])]
         n_before = len(self.store.rows(REPEATED_FOLDS, self.settings.key))
-        self._compute_repeat(1, self.settings.contestants, advance)
+        self._compute_repeat(1, soon, advance)
         return len(self.store.rows(REPEATED_FOLDS, self.settings.key)) > n_before
 
     def compare(self, advance: Advance) -> None:
@@ -181,17 +184,19 @@ class ComparisonRun:
     def _is_settled(
         self, results: list[FitResult], running: Sequence[Contestant], n_done: int
     ) -> bool:
-        """Return whether further repeats would hardly change the choice."""
+        """Return whether further repeats would hardly change the answer."""
         if self.plan.repeats is not None or n_done < _MIN_REPEATS:
             return False
         settings = self.settings
-        return is_settled(
+        if not is_settled(
             results,
             running,
             n_done,
             is_network=settings.is_network,
             measure=settings.measure,
-        )
+        ):
+            return False
+        return not Comparison(settings, results, seconds=0).is_nearly_clear
 
     def _contestants_to_stop(
         self, results: list[FitResult], running: Sequence[Contestant], n_done: int
@@ -228,7 +233,9 @@ class ComparisonRun:
         names = [each.name for each in running]
         cells = [Cell(REPEATED_FOLDS, key, number - 1, fold) for fold in range(n_folds)]
         self._compute(REPEATED_FOLDS, cells, names, advance_in_all)
-        self.latest = monotonic() - began
+        seconds = monotonic() - began
+        # The first repeat is computed in two parts.
+        self.latest = self.latest + seconds if number == 1 else seconds
 
     def add_curves(self, advance: Advance) -> None:
         """Compute the missing points of the curves, for the contestants on them."""

@@ -25,7 +25,7 @@ _NOT_USED = (
     "again to see whether another method is clearly better."
 )
 _RECOMMENDED = (
-    "Chose {title}: `iclda compare` found it {standing} on these rows ({folder})."
+    "Chose {title}: `iclda compare` found {standing} on these rows ({folder})."
 )
 
 
@@ -113,9 +113,9 @@ def _is_read_alike(
 def _recommended(folder: Path, findings: Findings) -> Advice:
     advice = findings.advice
     assert advice is not None
-    standing = f"as good as any of {plural(advice.n_methods, 'method')}"
+    standing = f"none of {plural(advice.n_methods, 'method')} clearly better"
     if findings.verdict.kind in (HELPS, SHARPENS, OUTSIDE):
-        standing = "clearly better than supervised LDA"
+        standing = "it clearly better than supervised LDA"
     chosen = advice.chosen
     sentence = _RECOMMENDED.format(
         title=title_of(chosen), standing=standing, folder=folder

@@ -87,7 +87,7 @@ _MAX_SHORT_ROWS = 6
 _MAX_FIRST_RANKED = 4
 _WORSE_IN = "worse in"
 _ABOUT_WORSE = f"{_WORSE_IN}: repeats that are worse than the baseline."
-_STOPPED_EARLY = "Stopped early, as clearly worse than the best: {names}."
+_STOPPED_EARLY = "Stopped early, far behind the best: {names}."
 _MORE_METHODS = "The report and {@verbose} have {n_more} more."
 
 
@@ -199,12 +199,12 @@ def score_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
 
 
 def first_ranking(comparison: Comparison) -> str:
-    """Rank the best methods by the first repeat, in a sentence; "" if all failed."""
+    """Rank the best methods by the first repeat; "" if there are not two."""
     first = [result for result in comparison.compared if result.repeat == 0]
     summary = replace(comparison, results=first).summary
     main = summary.main
     best = sorted(summary.best.values(), key=summary.order)
-    if not best:
+    if len(best) <= 1:
         return ""
     shown = [
         f"{name} {number_text(summary.mean(name, main), main)}"
@@ -213,7 +213,14 @@ def first_ranking(comparison: Comparison) -> str:
     if len(best) > len(shown):
         shown.append("...")
     heading = COMPARISON_MEASURES[main].heading
-    return f"First ranking by {heading}, after 1 repeat: {', '.join(shown)}"
+    ranking = f"First ranking by {heading}, after 1 repeat: {', '.join(shown)}"
+    ranked_names = {result.method for result in first}
+    missing = [
+        contestant.name
+        for contestant in comparison.settings.contestants
+        if contestant.name not in ranked_names
+    ]
+    return f"{ranking} ({and_list(missing)} to follow)" if missing else ranking
 
 
 def short_score_lines(comparison: Comparison, terminal: Terminal) -> list[str]:
