@@ -2,9 +2,9 @@
 
 The command is run once as people run it, for the wall-clock time to its first line, to
 its first ranking and to its answer, the processor time of all its processes, and the
-number of fits. `iclda fit` is run with all labels and with 30. The same comparison is then
-run in this process, phase by phase, where processor time can be divided: encoding a
-fold, fitting each method, measuring the fits, and the rest.
+number of fits. `iclda fit` is run with all labels and with 30. The same comparison is
+then run in this process, phase by phase, where processor time can be divided: encoding
+a fold, fitting each method, measuring the fits, and the rest.
 """
 
 from __future__ import annotations

@@ -449,7 +449,7 @@ def test_fit_takes_what_compare_recommended_for_the_same_rows(tmp_path, monkeypa
     assert call("compare", data, *options.split())[0] == 0
     said = call("fit", data, "--target", "species")[1]
     assert re.search(
-        r"^Chose .*: `iclda compare` found it .* on these rows \(flowers-comparison\)",
+        r"^Chose .*: `iclda compare` found .* on these rows \(flowers-comparison\)",
         said,
         re.MULTILINE,
     )

@@ -72,7 +72,7 @@ def test_a_later_comparison_of_other_columns_does_not_hide_that_of_the_same(tmp_
     reading = ReadOptions("species", drop=["q"])
     for chosen in (READING, reading):
         advice = advice_of(tmp_path / "out", read_file(data, chosen), chosen)
-        assert "`iclda compare` found it " in advice.sentence
+        assert "`iclda compare` found " in advice.sentence
     same = advice_of(tmp_path / "out", read_file(data, READING), READING)
     assert same.error == findings.advice.estimate
 

@@ -114,7 +114,7 @@ class Comparison:
 
     @property
     def is_nearly_clear(self) -> bool:
-        """Whether a few repeats more may show that the choice is better than supervised.
+        """Whether a few repeats more may show that the choice beats supervised LDA.
 
         A test of this one difference rules chance out, and the correction for the
         number of methods does not.

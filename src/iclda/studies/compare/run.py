@@ -92,8 +92,8 @@ class ComparisonRun:
     """A comparison in parts, after each of which the findings can be read.
 
     ``begin`` computes most of the first repeat, ``compare`` all repeats, and
-    ``add_curves`` the learning curves. Each part computes what is missing. A time limit counts from
-    ``start``; ``latest`` is the time of the latest repeat, in seconds.
+    ``add_curves`` the learning curves. Each part computes what is missing. A time limit
+    counts from ``start``; ``latest`` is the time of the latest repeat, in seconds.
     """
 
     plan: ComparisonPlan
