@@ -421,14 +421,13 @@ class _TrainingRows:
             codes = codes[is_used]
             weights = weights[is_used]
         # Weights of 1 would change nothing but rounding, and take time.
-        if (weights == 1).all():
-            weights = None
+        sample_weight = None if (weights == 1).all() else weights
         rows = member.mapped(rows)
         classifier = clone(member.classifier)
         with warnings.catch_warnings():
             # Warnings would name the member, a classifier that the user did not call.
             warnings.simplefilter("ignore")
-            return classifier.fit(rows, codes, sample_weight=weights)
+            return classifier.fit(rows, codes, sample_weight=sample_weight)
 
     def of_all_labeled(self, values: Array) -> Array:
         """Turn values of the labeled rows here into those of all labeled rows of X."""
