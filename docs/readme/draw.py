@@ -23,7 +23,7 @@ from iclda.studies.page import new_figure, styled
 
 HERE = Path(__file__).parent
 README = HERE.parents[1] / "README.md"
-SHOWN = re.compile(r"(--repeats 10\n```\n\n```text\n)(.*?)(?=```)", re.DOTALL)
+SHOWN = re.compile(r"(--labeled 6\n```\n\n```text\n)(.*?)(?=```)", re.DOTALL)
 
 
 def save(figure, name: str) -> None:
@@ -55,7 +55,7 @@ def compare_wines(folder: Path) -> str:
         "target",
     ]
     done = subprocess.run(
-        [*command, "--labeled", "6", "--repeats", "10"],
+        [*command, "--labeled", "6"],
         cwd=folder,
         env={**os.environ, "COLUMNS": "80"},
         stdout=subprocess.PIPE,
