@@ -34,6 +34,11 @@ def test_nothing_is_listed_where_the_classes_overlap():
     assert suspicious_labels(*predictions(n_wrong=3, n_hard=9)).tolist() == []
 
 
+def test_nothing_is_listed_where_many_labels_are_contradicted():
+    assert len(suspicious_labels(*predictions(n_wrong=12))) > 0
+    assert suspicious_labels(*predictions(n_wrong=13)).tolist() == []
+
+
 def test_the_ten_least_probable_labels_are_listed():
     probabilities, codes = predictions(n_wrong=12)
     backwards = suspicious_labels(probabilities[::-1], codes[::-1])

@@ -23,6 +23,10 @@ _MIN_ROWS_OF_CLASS = 5
 # not counting labels that look suspicious. A contradiction is nothing special then.
 _MAX_HARD_SHARE = 0.1
 
+# They also overlap if more than this share is contradicted in all: of so many labels,
+# some look suspicious by chance.
+_MAX_CONTRADICTED_SHARE = 0.15
+
 
 def suspicious_labels(probabilities: Array, codes: AnyArray) -> AnyArray:
     """Return the labeled rows whose labels held-out predictions clearly contradict.
@@ -30,7 +34,9 @@ def suspicious_labels(probabilities: Array, codes: AnyArray) -> AnyArray:
     A label is clearly contradicted if another class is the likeliest, and if the row
     looks at least as much like a row of that class as half of the rows that have its
     label: the probability of the row's own label, relative to that of the other class,
-    is at most their median. At most a tenth of the other labels may be contradicted.
+    is at most their median. At most a tenth of the other labels may be contradicted, and
+    at most 15 % of all labels. If there are more, the classes overlap, and none is
+    listed.
 
     No label is listed of 100 rows of iris or wine, and one of 300 digits on average. If
     5 of these labels are changed, two to four of the 5 are listed.
@@ -63,8 +69,11 @@ def suspicious_labels(probabilities: Array, codes: AnyArray) -> AnyArray:
         shares = _share_of_own(of_other_class, own, other)
         is_suspicious[row] = share <= np.median(shares)
 
+    n_tested = is_tested.sum()
     n_hard = len(contradicted) - is_suspicious.sum()
-    if n_hard > _MAX_HARD_SHARE * is_tested.sum():
+    has_overlap = n_hard > _MAX_HARD_SHARE * n_tested
+    has_overlap |= len(contradicted) > _MAX_CONTRADICTED_SHARE * n_tested
+    if has_overlap:
         return np.array([], dtype=int)
     rows = np.flatnonzero(is_suspicious)
     own_probabilities = probabilities[rows, codes[rows]]

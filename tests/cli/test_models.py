@@ -552,7 +552,10 @@ def test_labels_that_look_wrong_are_listed_by_their_rows(tmp_path):
     data = write(tmp_path, frame)
     out = tmp_path / "m.skops"
     said = call("fit", data, "--target", "species", "--out", out)[1]
-    assert "\nThese labels look wrong. Check them:\n  row  label  predicted" in said
+    assert (
+        "\nThe model contradicts these labels. Check them:\n  row  label  predicted"
+        in said
+    )
     # The names of the columns are row 1.
     assert re.search(r"^ +9  iris   lily       +\d", said, re.MULTILINE)
     suspects = json.loads(call("show", out, "--json")[1])["about"]["suspects"]

@@ -202,7 +202,10 @@ def test_labels_that_the_model_contradicts_are_listed_by_their_rows(model, tmp_p
     found = {(each["row"], each["label"], each["predicted"]) for each in suspects}
     assert {(9, "iris", "lily"), (42, "rose", "lily")} <= found
     said = call("evaluate", model, data)[1]
-    assert "These labels look wrong. Check them:\n  row  label  predicted" in said
+    assert (
+        "The model contradicts these labels. Check them:\n  row  label  predicted"
+        in said
+    )
     assert re.search(r"^ +9  iris   lily       +> 99.9 %", said, re.MULTILINE)
 
     named = frame.assign(key=[f"k{row}" for row in range(300)])

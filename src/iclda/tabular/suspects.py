@@ -71,7 +71,7 @@ def suspect_lines(suspects: Sequence[Suspect]) -> list[str]:
         for each in suspects
     ]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
-    lines = ["These labels look wrong. Check them:"]
+    lines = ["The model contradicts these labels. Check them:"]
     for row, label, predicted, probability in [header, *cells]:
         lines.append(
             f"  {row.rjust(widths[0])}  {label.ljust(widths[1])}  "
