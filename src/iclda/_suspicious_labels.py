@@ -34,8 +34,8 @@ def suspicious_labels(probabilities: Array, codes: AnyArray) -> AnyArray:
     A label is clearly contradicted if another class is the likeliest, and if the row
     looks at least as much like a row of that class as half of the rows that have its
     label: the probability of the row's own label, relative to that of the other class,
-    is at most their median. At most a tenth of the other labels may be contradicted, and
-    at most 15 % of all labels. If there are more, the classes overlap, and none is
+    is at most their median. At most a tenth of the other labels may be contradicted,
+    and at most 15 % of all labels. If there are more, the classes overlap, and none is
     listed.
 
     No label is listed of 100 rows of iris or wine, and one of 300 digits on average. If
