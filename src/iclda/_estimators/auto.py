@@ -622,6 +622,7 @@ class AutoLDA(BaseClassifier):
     held_out_probabilities_ = _of_estimator("held_out_probabilities_")
     rank_ = _of_estimator("rank_")
     adaptation_ = _of_estimator("adaptation_")
+    calibration_ = _of_estimator("calibration_")
 
     @property
     def _array_attribute(self) -> str:

@@ -75,7 +75,14 @@ from .labels import (
     unknown_class_error,
 )
 from .linear_model import GaussianModel, LeastSquaresModel, LinearModel, moved_like
-from .other_rows import Adaptation, adapt_gaussians
+from .other_rows import (
+    OFFSET,
+    Adaptation,
+    Calibration,
+    ClassShareEstimate,
+    adapt_gaussians,
+    estimate_class_shares,
+)
 from .predictions import RowFunction
 from .rows_reader import RowsReader
 from .views import AUTO_VIEW
@@ -226,12 +233,23 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
                 )
             self.__dict__.pop("adaptation_", None)
             self._fit_inputs(inputs)
+            self._calibrate(inputs)
         except BaseException:
             # After a failure the classifier is as before, not a mixture of two fits.
             self.__dict__.clear()
             self.__dict__.update(earlier)
             raise
         return self
+
+    def _calibrate(self, inputs: FitInputs) -> None:
+        """Set ``calibration_`` where the fit predicted held-out rows."""
+        # AutoLDA has it in the classifier that it chose.
+        fitted = getattr(self, "estimator_", self)
+        held_out = getattr(fitted, "held_out_probabilities_", None)
+        fitted.calibration_ = None
+        if held_out is not None:
+            codes = inputs.labels.codes[inputs.labels.is_labeled]
+            fitted.calibration_ = Calibration.of_held_out(in_memory(held_out), codes)
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
         """Solve the problem of prepared inputs, judge the fit, and store it."""
@@ -503,6 +521,41 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         codes = encode_known_classes(y, self.classes_, self.unlabeled)
         return numbers, codes
 
+    def class_shares(self, X: Any, y: Any = None) -> ClassShareEstimate:
+        """Shares of the classes among rows, with 90 % intervals.
+
+        They are those of the mixture under which the rows are most likely, by EM, after
+        the probabilities are calibrated by the labels that the fit held out, if it did.
+        Intervals cover chance in the rows and in these labels. With labels of some of
+        the rows, drawn at random, they are the mean probability plus the mean error on
+        these labels, and hold whatever the classifier is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, or a source of rows.
+        y : array-like of shape (n_samples,), default=None
+            Classes of rows that were drawn at random; other rows carry the marker
+            ``unlabeled``.
+
+        Returns
+        -------
+        estimate : ClassShareEstimate
+            ``classes``, ``shares``, ``low``, ``high``, ``n_rows``, ``n_random`` and
+            ``how``, a sentence.
+        """
+        self._check_ready(X, "class_shares")
+        probabilities = np.asarray(in_memory(self.predict_proba(X)))
+        codes = None
+        if y is not None:
+            known, is_marker = split_marker(in_memory(y), self.unlabeled)
+            check_lengths(X=probabilities, y=is_marker)
+            codes = np.full(len(is_marker), -1)
+            codes[~is_marker] = encode_known_classes(
+                known, self.classes_, self.unlabeled
+            )
+        return estimate_class_shares(self, probabilities, codes)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the labeled rows that are classified correctly.
 
@@ -679,6 +732,9 @@ class LinearGaussianClassifier(
         adapted = copy(self)
         adapted.__dict__.update(model.fitted_attributes(), _model_=model)
         adapted.__dict__.update(moved_like(X, vars(adapted)), adaptation_=adaptation)
+        if change != OFFSET:
+            # It corrects probabilities under the earlier shares.
+            adapted.calibration_ = None
         return adapted
 
     @cached_property

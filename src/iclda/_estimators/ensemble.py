@@ -52,6 +52,7 @@ from .fit_inputs import MIN_WIDE_FEATURES, FitInputs, Needs, find_non_finite
 from .labels import FREE
 from .linear_model import gaussian_model_of, moved_like
 from .mixture_model import Member, MixtureModel
+from .other_rows import OFFSET
 from .outside import ClassShares, OutsideClassifier
 from .rows_reader import RowsReader
 from .views import summary_of_rows
@@ -373,6 +374,8 @@ class SemiSupervisedEnsemble(BaseClassifier):
         if adaptation.is_kept:
             factors = model.priors / linear.priors
             adapted._model_ = self._model_.adapted(offset, factors)
+            if change != OFFSET:
+                adapted.calibration_ = None
         return adapted
 
     def decision_function(self, X: Any) -> Array:
