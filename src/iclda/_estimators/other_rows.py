@@ -44,7 +44,7 @@ _ASSUMPTIONS = {
 # The change that may look like another one.
 _RIVALS = {OFFSET: SHARES, SHARES: OFFSET}
 # Class shares are learned, and changes are checked, on at most this many rows.
-_MAX_SAMPLE_ROWS = 16_384
+MAX_SAMPLE_ROWS = 16_384
 # Rounds of EM ...
 _MAX_ROUNDS = 500
 # ... until no share moves by more than this.
@@ -141,7 +141,7 @@ def adapt_gaussians(
             value=change,
         )
     rows = source.rows
-    sampled, weights = rows.sample(_MAX_SAMPLE_ROWS, 0)
+    sampled, weights = rows.sample(MAX_SAMPLE_ROWS, 0)
     changes = [SHARES] if has_kernel else list(_ASSUMPTIONS)
     gains = _held_out_gains(sampled, weights, gaussians, changes)
     refusal = _why_not(change, gains, len(sampled))
@@ -406,8 +406,8 @@ def _shares_by_em(
     ratios = calibration.ratios(logs, calibration.parameters)
     n_rows, n_classes = logs.shape
     sampled = slice(None)
-    if n_rows > _MAX_SAMPLE_ROWS:
-        sampled = rng.choice(n_rows, _MAX_SAMPLE_ROWS, replace=False)
+    if n_rows > MAX_SAMPLE_ROWS:
+        sampled = rng.choice(n_rows, MAX_SAMPLE_ROWS, replace=False)
     start = np.full(n_classes, 1 / n_classes)
     shares = mixture_shares(ratios[sampled], start)
     drawn_rows = logs[rng.permutation(n_rows)[:_MAX_BOOTSTRAP_ROWS]]

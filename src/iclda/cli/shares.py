@@ -1,0 +1,55 @@
+"""The command that estimates how many rows of a file belong to each class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from . import messages, options
+from .models import ModelFile, load, show_rows
+
+_Checked = Annotated[
+    Path | None,
+    Option(
+        metavar="FILE",
+        help="File of classes of some of the rows, drawn at random; of a file that "
+        "`iclda ask` wrote, its random rows count.",
+    ),
+]
+
+
+def shares(
+    model: ModelFile,
+    data: options.TableFile,
+    labels: _Checked = None,
+    target: options.Target = None,
+    id: options.Id = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+) -> None:
+    """Estimate the shares of the classes in a table, with 90 % intervals."""
+    from ..tabular.class_shares import share_lines, shares_of_file
+    from ..tabular.read_options import ReadOptions
+
+    fitted, kinds, about = load(model)
+    reading = ReadOptions(target, labels=labels, id=id)
+    with show_rows("Estimating shares", quiet or json) as advance:
+        estimate = shares_of_file(fitted, kinds, about, data, reading, advance)
+    if json:
+        columns = zip(estimate.shares, estimate.low, estimate.high, strict=True)
+        by_class = dict(zip(estimate.classes, columns, strict=True))
+        messages.print_json(
+            {
+                "shares": {
+                    str(name): dict(zip(("share", "low", "high"), ends, strict=True))
+                    for name, ends in by_class.items()
+                },
+                "n_rows": estimate.n_rows,
+                "n_random": estimate.n_random,
+                "how": estimate.how,
+            }
+        )
+    elif not quiet:
+        messages.print_lines(share_lines(estimate))
