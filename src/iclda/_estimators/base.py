@@ -229,7 +229,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
                 self.__dict__.pop("group_offsets_", None)
             else:
                 inputs, self.group_offsets_ = prepare_groups(
-                    reader, arguments, self._needs, groups, groups_unlabeled
+                    reader, arguments, self._needs, [groups, groups_unlabeled]
                 )
             self.__dict__.pop("adaptation_", None)
             self._fit_inputs(inputs)
@@ -244,7 +244,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
     def _calibrate(self, inputs: FitInputs) -> None:
         """Set ``calibration_`` where the fit predicted held-out rows."""
         # AutoLDA has it in the classifier that it chose.
-        fitted = getattr(self, "estimator_", self)
+        fitted: Any = getattr(self, "estimator_", self)
         held_out = getattr(fitted, "held_out_probabilities_", None)
         fitted.calibration_ = None
         if held_out is not None:

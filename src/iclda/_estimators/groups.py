@@ -17,7 +17,7 @@ from scipy.linalg import pinvh
 from scipy.sparse import csr_array
 
 from .._core import AnyArray, Array
-from .._messages import FitError
+from .._messages import FitError, plural
 from .._rows.kinds import in_memory
 from .._rows.views import STANDARDIZE, Standardization
 from .fit import supervised_fit
@@ -31,36 +31,48 @@ _RANK_TOLERANCE = 1e-10
 
 
 def prepare_groups(
-    reader: RowsReader,
-    arguments: Arguments,
-    needs: Needs,
-    groups: Any,
-    groups_unlabeled: Any,
+    reader: RowsReader, arguments: Arguments, needs: Needs, groups: Sequence[Any]
 ) -> tuple[FitInputs, dict[Any, Array]]:
     """Return the inputs of a fit without group offsets, and the offset of each group.
 
-    ``groups`` are those of the rows of X, ``groups_unlabeled`` those of X_unlabeled.
+    ``groups`` are the group of every row of X, and that of every row of X_unlabeled.
     """
     inputs = prepare(reader, arguments, needs)
-    sources = [
-        replace(opened, weights=source.weights, is_member=source.is_member)
-        for opened, source in zip(inputs.opened, inputs.sources, strict=True)
-    ]
-    names, codes = _group_codes(sources, [groups, groups_unlabeled])
     labels = inputs.labels
-    used = labels.is_labeled
-    rows = np.asarray(sources[0].X[used], dtype=np.float64)
+    names, codes = _group_codes(inputs.opened, groups)
+    parts = [np.asarray(source.X, dtype=np.float64) for source in inputs.opened]
+    # All rows, those of X first, about their mean.
+    rows = np.concatenate(parts)
+    rows -= rows.mean(axis=0)
+    weights = np.concatenate([_weights_of(source) for source in inputs.sources])
+    n_further = len(rows) - len(parts[0])
+    is_labeled = np.append(labels.is_labeled, np.zeros(n_further, dtype=bool))
+    is_unlabeled = np.append(labels.is_marker, np.ones(n_further, dtype=bool))
     offsets = _labeled_offsets(
-        rows - rows.mean(axis=0),
-        labels.codes[used],
-        codes[0][used],
-        _weights_of(sources[0])[used],
-        names,
+        rows[is_labeled],
+        labels.codes[labels.is_labeled],
+        codes[is_labeled],
+        weights[is_labeled],
+        len(names),
     )
-    if inputs.unlabeled.n_rows:
-        moved = _without(sources, codes, offsets)
-        offsets = offsets + _further_offsets(moved, codes, inputs, len(names))
-    opened = _without(inputs.opened, codes, offsets)
+    weights_unlabeled = weights * is_unlabeled
+    if weights_unlabeled.any():
+        rows -= offsets[codes]
+        fitted = _supervised_inputs(inputs, rows[: len(parts[0])])
+        further = _further_offsets(rows, codes, weights_unlabeled, fitted, len(names))
+        # They count by the share of the weight of a group that is unlabeled.
+        weight_of_group = np.bincount(codes, weights * (is_labeled | is_unlabeled))
+        shares = np.bincount(codes, weights_unlabeled) / weight_of_group
+        further *= shares[:, None]
+        offsets = offsets + further - weight_of_group @ further / weight_of_group.sum()
+
+    starts = np.cumsum([len(part) for part in parts[:-1]])
+    opened = [
+        replace(source, X=part - offsets[of_part])
+        for source, part, of_part in zip(
+            inputs.opened, parts, np.split(codes, starts), strict=True
+        )
+    ]
     with warnings.catch_warnings():
         # Those of the labels were given above.
         warnings.simplefilter("ignore")
@@ -69,48 +81,43 @@ def prepare_groups(
 
 
 def _group_codes(
-    sources: Sequence[RowSource], given: Sequence[Any]
-) -> tuple[AnyArray, list[AnyArray]]:
-    """Return the groups, and the code of the group of every row of each source."""
+    opened: Sequence[RowSource], groups: Sequence[Any]
+) -> tuple[AnyArray, AnyArray]:
+    """Return the distinct groups, and the code of the group of every row."""
+    if [each is None for each in groups] != [False, len(opened) == 1]:
+        raise ValueError(
+            "groups must have the group of every row of X, and groups_unlabeled that "
+            "of every row of X_unlabeled, if there are any: pass both, or neither."
+        )
     arrays = []
-    for source, values, name in zip(
-        sources, given, ("groups", "groups_unlabeled"), strict=False
-    ):
-        rows = source.request.name
-        if values is None:
-            raise ValueError(
-                f"{name} must have the group of every row of {rows}, since groups of "
-                "the other rows are given, got None."
-            )
+    for source, values in zip(opened, groups, strict=False):
         if not source.is_in_memory:
             raise ValueError(
-                f"{name} needs rows in memory, because their offsets are subtracted "
-                f"before the fit, and {rows} is read from its source: pass an array, "
-                "or subtract the offsets first."
+                f"{source.request.name} is read from its source, and offsets of groups "
+                "are subtracted from rows in memory: pass an array, or subtract the "
+                "offsets first."
             )
         array = np.asarray(in_memory(values))
-        check_lengths(**{rows: range(source.n_rows), name: array})
-        missing = [i for i, value in enumerate(array.tolist()) if is_missing(value)]
-        if missing:
+        check_lengths(**{source.request.name: source.X, "groups": array})
+        is_known = [not is_missing(value) for value in array.tolist()]
+        if not all(is_known):
             raise ValueError(
-                f"{name} has no value in row {missing[0]}: name the group of every "
-                "row, or leave the row out."
+                f"The groups of {source.request.name} have no value in row "
+                f"{is_known.index(False)}: name one, or leave the row out."
             )
         arrays.append(array)
-    if len(arrays) == 1 and given[1] is not None:
-        raise ValueError("groups_unlabeled needs X_unlabeled, which was not passed.")
     names, codes = np.unique(np.concatenate(arrays), return_inverse=True)
     if not 1 < len(names) < len(codes):
         raise ValueError(
-            "groups must have at least two values, each for several rows, got "
-            f"{len(names):,} in {len(codes):,} rows: pass the speaker or instrument of "
-            "each row, or leave groups out."
+            "groups must have two values or more, which several rows share, got "
+            f"{len(names):,} in {plural(len(codes), 'row')}: pass the speaker or the "
+            "instrument of each row, or leave groups out."
         )
-    return names, np.split(codes, np.cumsum([len(array) for array in arrays[:-1]]))
+    return names, codes
 
 
 def _labeled_offsets(
-    rows: Array, codes: AnyArray, groups: AnyArray, weights: Array, names: AnyArray
+    rows: Array, codes: AnyArray, groups: AnyArray, weights: Array, n_groups: int
 ) -> Array:
     """Return offsets (G, d) by least squares, from rows whose classes are known.
 
@@ -120,7 +127,7 @@ def _labeled_offsets(
     by group - P (sums of the rows by class). Groups without such rows get 0.
     """
     index = np.arange(len(rows))
-    by_group = csr_array((weights, (groups, index)), shape=(len(names), len(rows)))
+    by_group = csr_array((weights, (groups, index)), shape=(n_groups, len(rows)))
     by_class = csr_array((weights, (codes, index)))
     counts = (by_group @ (by_class > 0).T).toarray()
     shares = counts / counts.sum(axis=0)
@@ -140,17 +147,8 @@ def _labeled_offsets(
     return np.asarray(np.where(has_labels[:, None], offsets - mean, 0.0))
 
 
-def _further_offsets(
-    sources: Sequence[RowSource],
-    codes: Sequence[AnyArray],
-    inputs: FitInputs,
-    n_groups: int,
-) -> Array:
-    """Return what unlabeled rows add to offsets (G, d) that were subtracted already.
-
-    The supervised fit is adapted to the unlabeled rows of each group, if they support
-    that. An offset counts by the share of the weight of its group that they have.
-    """
+def _supervised_inputs(inputs: FitInputs, rows: Array) -> FitInputs:
+    """Return the inputs of a supervised fit to the rows of X without offsets."""
     arguments = replace(
         inputs.arguments,
         X_unlabeled=None,
@@ -161,45 +159,26 @@ def _further_offsets(
         view=STANDARDIZE,
     )
     needs = Needs(unlabeled_rows=False, all_features=True)
-    fitted = prepare_opened(sources[:1], arguments, needs)
+    return prepare_opened([replace(inputs.opened[0], X=rows)], arguments, needs)
+
+
+def _further_offsets(
+    rows: Array, codes: AnyArray, weights: Array, fitted: FitInputs, n_groups: int
+) -> Array:
+    """Return the offsets (G, d) by which a supervised fit adapts to unlabeled rows."""
     view = fitted.view
     assert isinstance(view, Standardization)
     gaussians = supervised_fit(fitted.problem).model
-    labeled_weights = _weights_of(sources[0]) * inputs.labels.is_labeled
-    offsets = np.zeros((n_groups, len(view.center)))
-    weight_of_group = np.bincount(codes[0], labeled_weights, n_groups)
-    for group in range(n_groups):
-        rows = []
-        weights = []
-        for source, of_source in zip(sources, codes, strict=True):
-            is_unlabeled = of_source == group
-            if source.is_member is not None:
-                is_unlabeled = is_unlabeled & source.is_member
-            rows.append(source.X[is_unlabeled])
-            weights.append(_weights_of(source)[is_unlabeled])
-        weight = np.concatenate(weights)
-        weight_of_group[group] += weight.sum()
-        if not weight.sum() > 0:
-            continue
-        unlabeled = RowSource(
-            np.concatenate(rows), sources[0].request, weights=weight
-        ).viewed(view)
-        _, adaptation = adapt_gaussians(unlabeled, gaussians, OFFSET)
-        share = weight.sum() / weight_of_group[group]
-        offsets[group] = adaptation.offset * view.scale * share
-    return np.asarray(offsets - weight_of_group @ offsets / weight_of_group.sum())
+    request = fitted.opened[0].request
+    offsets = np.zeros((n_groups, rows.shape[1]))
+    for group in np.unique(codes[weights > 0]):
+        of_group = (codes == group) & (weights > 0)
+        source = RowSource(rows[of_group], request, weights=weights[of_group])
+        _, adaptation = adapt_gaussians(source.viewed(view), gaussians, OFFSET)
+        offsets[group] = adaptation.offset * view.scale
+    return offsets
 
 
 def _weights_of(source: RowSource) -> Array:
     """Return the weights of all rows of a source."""
     return np.ones(source.n_rows) if source.weights is None else source.weights
-
-
-def _without(
-    sources: Sequence[RowSource], codes: Sequence[AnyArray], offsets: Array
-) -> list[RowSource]:
-    """Return sources whose rows have no offsets of their groups."""
-    return [
-        replace(source, X=source.X - offsets[of_source])
-        for source, of_source in zip(sources, codes, strict=True)
-    ]

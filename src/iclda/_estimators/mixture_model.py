@@ -92,15 +92,14 @@ class MixtureModel:
         ``class_factors`` are the ratios of the new shares to the earlier ones.
         """
         back = Standardization(offset, np.ones_like(offset))
+        # Factors of 1 are none, so that the mixture can still be exported.
+        is_turned = bool((class_factors != 1).any())
         members = {}
         for name, member in self.members.items():
+            factors = member.class_factors
+            if is_turned:
+                factors = class_factors * (1.0 if factors is None else factors)
             view = back if member.view is None else Chain((back, member.view))
-            factors = class_factors
-            if member.class_factors is not None:
-                factors = factors * member.class_factors
-            # Factors of 1 are none, so that the mixture can still be exported.
-            if (factors == 1).all():
-                factors = None
             members[name] = replace(member, view=view, class_factors=factors)
         return replace(self, members=members)
 

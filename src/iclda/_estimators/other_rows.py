@@ -61,6 +61,8 @@ _BIAS_DEVIATION = 1.0
 _MIN_SLOPE = 0.05
 _MAX_NEWTON_ROUNDS = 50
 _NEWTON_TOLERANCE = 1e-8
+# Class shares are estimated from at most this many rows, drawn at random.
+_MAX_MIXED_ROWS = 65_536
 # Intervals are quantiles of this many draws, each by EM on at most this many rows from
 # the shares of all rows.
 _N_DRAWS = 200
@@ -177,8 +179,8 @@ def _why_not(change: str, gains: Mapping[str, float], n_rows: int) -> str:
             f"Nothing was changed: {plural(n_rows, 'row')} do not support it. Rows "
             f"that were held out are less likely by {-gain:.2g} in the logarithm."
         )
-    rival = _RIVALS.get(change)
-    if rival in gains and gains[rival] > gain:
+    rival = _RIVALS.get(change, "")
+    if gains.get(rival, 0.0) > gain:
         what = {OFFSET: "an offset", SHARES: "other class shares"}
         return (
             f"Nothing was changed: {what[rival]} would explain the rows better than "
@@ -305,7 +307,7 @@ class Calibration:
             parameters = parameters - step
             if np.abs(step).max() <= _NEWTON_TOLERANCE:
                 break
-        return cls(parameters, covariance, truth.mean(axis=0))
+        return cls(parameters, np.asarray(covariance), truth.mean(axis=0))
 
     def ratios(self, logs: Array, parameters: Array) -> Array:
         """Return the densities (n, K) of the classes, up to a factor of each row."""
@@ -344,6 +346,13 @@ class ClassShareEstimate:
     n_rows: int
     n_random: int
     how: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the estimate as values that JSON has."""
+        return {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in vars(self).items()
+        }
 
 
 def estimate_class_shares(
@@ -386,11 +395,13 @@ def estimate_class_shares(
         low = shares - half
         high = shares + half
     return ClassShareEstimate(
-        classifier.classes_,
-        *(np.clip(ends, 0.0, 1.0) for ends in (shares, low, high)),
-        n_rows,
-        n_random,
-        how,
+        classes=in_memory(classifier.classes_),
+        shares=np.clip(shares, 0.0, 1.0),
+        low=np.clip(low, 0.0, 1.0),
+        high=np.clip(high, 0.0, 1.0),
+        n_rows=n_rows,
+        n_random=n_random,
+        how=how,
     )
 
 
@@ -405,12 +416,10 @@ def _shares_by_em(
     logs = _logarithms(probabilities)
     ratios = calibration.ratios(logs, calibration.parameters)
     n_rows, n_classes = logs.shape
-    sampled = slice(None)
-    if n_rows > MAX_SAMPLE_ROWS:
-        sampled = rng.choice(n_rows, MAX_SAMPLE_ROWS, replace=False)
+    order = rng.permutation(n_rows)
     start = np.full(n_classes, 1 / n_classes)
-    shares = mixture_shares(ratios[sampled], start)
-    drawn_rows = logs[rng.permutation(n_rows)[:_MAX_BOOTSTRAP_ROWS]]
+    shares = mixture_shares(ratios[order[:_MAX_MIXED_ROWS]], start)
+    drawn_rows = logs[order[:_MAX_BOOTSTRAP_ROWS]]
     n_drawn = len(drawn_rows)
     # No share may start at 0, where EM would leave it.
     start = (shares + 1 / n_drawn) / (1 + n_classes / n_drawn)

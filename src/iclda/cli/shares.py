@@ -38,18 +38,6 @@ def shares(
     with show_rows("Estimating shares", quiet or json) as advance:
         estimate = shares_of_file(fitted, kinds, about, data, reading, advance)
     if json:
-        columns = zip(estimate.shares, estimate.low, estimate.high, strict=True)
-        by_class = dict(zip(estimate.classes, columns, strict=True))
-        messages.print_json(
-            {
-                "shares": {
-                    str(name): dict(zip(("share", "low", "high"), ends, strict=True))
-                    for name, ends in by_class.items()
-                },
-                "n_rows": estimate.n_rows,
-                "n_random": estimate.n_random,
-                "how": estimate.how,
-            }
-        )
+        messages.print_json(estimate.to_json())
     elif not quiet:
         messages.print_lines(share_lines(estimate))

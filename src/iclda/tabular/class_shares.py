@@ -56,14 +56,15 @@ def _random_codes(
 ) -> AnyArray:
     """Return the codes of the classes of rows drawn at random, -1 of other rows."""
     found = find_labels(file, options, about.get("target")).read()
-    names = labels_of(found.cells, options.labels, found.target, None, 0)
+    path = options.labels or file.path
+    names = labels_of(found.cells, path, found.target, None, 0)
     if found.is_chosen is not None:
         names[found.is_chosen] = None
     code_of = {str(name): code for code, name in enumerate(classes)}
     unknown = sorted({name for name in names if name is not None} - {*code_of})
     if unknown:
         raise ValueError(
-            f"{options.labels}: column {found.target!r} holds "
+            f"{path}: column {found.target!r} holds "
             f"{quoted_list(unknown, 3)}, and the classes of the model are "
             f"{quoted_list([*code_of], 5)}: correct these labels, or fit a model that "
             "has the class."

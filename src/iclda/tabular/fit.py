@@ -218,9 +218,10 @@ def fit_table(
         shrinkage = advice.shrinkage
     is_outside = method is not None and method.is_outside
     if is_outside:
+        assert method is not None
+        _refuse_given(method, group=group or None)
         # Methods of scikit-learn do not read rows in blocks.
         table = table.framed()
-        _refuse_given(method, group=group or None)
     classifier = _unfitted(table, method, shrinkage, priors, proportions, seed)
     # The features of an array are used as they are, and read in blocks.
     is_array = isinstance(table.features, FeatureFile)
