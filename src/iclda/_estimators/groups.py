@@ -28,6 +28,8 @@ from .rows_reader import RowSource, RowsReader
 
 # Offsets that rows do not determine are below this share of the largest eigenvalue.
 _RANK_TOLERANCE = 1e-10
+# Stands in for the weight of a group without weight.
+_TINY = 1e-300
 
 
 def prepare_groups(
@@ -55,16 +57,18 @@ def prepare_groups(
         weights[is_labeled],
         len(names),
     )
+    weight_of_group = np.bincount(codes, weights * (is_labeled | is_unlabeled))
     weights_unlabeled = weights * is_unlabeled
     if weights_unlabeled.any():
         rows -= offsets[codes]
         fitted = _supervised_inputs(inputs, rows[: len(parts[0])])
         further = _further_offsets(rows, codes, weights_unlabeled, fitted, len(names))
         # They count by the share of the weight of a group that is unlabeled.
-        weight_of_group = np.bincount(codes, weights * (is_labeled | is_unlabeled))
-        shares = np.bincount(codes, weights_unlabeled) / weight_of_group
-        further *= shares[:, None]
-        offsets = offsets + further - weight_of_group @ further / weight_of_group.sum()
+        share = np.bincount(codes, weights_unlabeled) / np.maximum(
+            weight_of_group, _TINY
+        )
+        offsets = offsets + further * share[:, None]
+    offsets = offsets - weight_of_group @ offsets / weight_of_group.sum()
 
     starts = np.cumsum([len(part) for part in parts[:-1]])
     opened = [
@@ -141,10 +145,7 @@ def _labeled_offsets(
             "classes, because some groups have no class in common with the others: "
             "label rows of a class in several groups, or leave groups out."
         )
-    offsets = inverse @ (by_group @ rows - shares @ (by_class @ rows))
-    has_labels = weight_of_group > 0
-    mean = weight_of_group @ offsets / weight_of_group.sum()
-    return np.asarray(np.where(has_labels[:, None], offsets - mean, 0.0))
+    return np.asarray(inverse @ (by_group @ rows - shares @ (by_class @ rows)))
 
 
 def _supervised_inputs(inputs: FitInputs, rows: Array) -> FitInputs:

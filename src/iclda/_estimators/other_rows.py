@@ -98,7 +98,7 @@ class Adaptation:
     shares : ndarray of shape (n_classes,)
         Class shares of the source, as the adapted classifier takes them.
     gains : dict
-        For every change, how much it raises the log likelihood per row, for rows that
+        For every change, how much it raises the log likelihood per row, of rows that
         it was not learned from. Empty if that could not be computed.
     reason : str
         All of that in a sentence.
@@ -155,9 +155,15 @@ def adapt_gaussians(
     n_deviations = np.linalg.norm(gaussians.projection @ offset)
     reason = refusal or (
         f"Adapted to {plural(len(sampled), 'row')}: the classes moved by "
-        f"{n_deviations:.3g} standard deviations, and rows that were held out are more "
-        f"likely by {gains[change]:.3g} in the logarithm; {_ASSUMPTIONS[change]}."
+        f"{n_deviations:.3g} standard deviations, and rows that were held out gain "
+        f"{gains[change]:.3g} in log likelihood; {_ASSUMPTIONS[change]}."
     )
+    # The mean of classes that have other shares may look like an offset.
+    if change == OFFSET and not refusal and gains[BOTH] > gains[OFFSET]:
+        reason += (
+            f" With other shares as well they would gain {gains[BOTH]:.3g}: if the "
+            f"shares may differ, ask for {BOTH}."
+        )
     return adapted, Adaptation(
         change=change,
         is_kept=not refusal,
@@ -177,7 +183,7 @@ def _why_not(change: str, gains: Mapping[str, float], n_rows: int) -> str:
     if not gain > 0:
         return (
             f"Nothing was changed: {plural(n_rows, 'row')} do not support it. Rows "
-            f"that were held out are less likely by {-gain:.2g} in the logarithm."
+            f"that were held out would lose {-gain:.2g} in log likelihood."
         )
     rival = _RIVALS.get(change, "")
     if gains.get(rival, 0.0) > gain:
@@ -185,7 +191,7 @@ def _why_not(change: str, gains: Mapping[str, float], n_rows: int) -> str:
         return (
             f"Nothing was changed: {what[rival]} would explain the rows better than "
             f"{what[change]} does (rows that were held out gain {gains[rival]:.3g} "
-            f"against {gain:.3g} in the logarithm). Ask for {rival}, or for {BOTH}."
+            f"against {gain:.3g} in log likelihood). Ask for {rival}, or for {BOTH}."
         )
     return ""
 
