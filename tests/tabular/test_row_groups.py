@@ -6,7 +6,7 @@ import pytest
 
 from tests.helpers.table_files import call, write
 
-OFFSETS = {"anna": 0.0, "ben": 6.0, "carl": -4.0}
+OFFSETS = {"anna": 0.0, "ben": 6.0, "carl": -4.0, "dora": 9.0}
 
 
 def recordings(n=120, names=("anna", "ben"), seed=0):
@@ -14,7 +14,7 @@ def recordings(n=120, names=("anna", "ben"), seed=0):
     rng = np.random.default_rng(seed)
     codes = np.arange(n) % 2
     speakers = np.array(names)[(np.arange(n) // 2) % len(names)]
-    offsets = np.array([OFFSETS.get(name, 3.0) for name in speakers])
+    offsets = np.array([OFFSETS[name] for name in speakers])
     rows = rng.normal(size=(n, 2)) + 3 * codes[:, None] + offsets[:, None]
     frame = pd.DataFrame(rows, columns=["p", "q"])
     frame["speaker"] = speakers
