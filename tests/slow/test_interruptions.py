@@ -38,6 +38,7 @@ KNOWN = (
     "out. What an earlier run left",
     "Reading the table: ",
     "Writing the report: ",
+    "First ranking by ",
 )
 
 

@@ -282,7 +282,35 @@ def _parts_of_dates(series: Any) -> dict[str, Any]:
     }
 
 
-class AmountEncoder(NumberEncoder):
+class _WithForms(_Encoder):
+    """Base class of encoders whose columns are text of one form each.
+
+    A subclass has ``_form_of``, which returns the form of one column.
+
+    Parameters
+    ----------
+    forms : dict of str to str, default=None
+        The form of every column; None takes them from the rows of the fit.
+    """
+
+    def __init__(self, forms: Mapping[str, str] | None = None) -> None:
+        self.forms = forms
+
+    def with_forms_of(self, X: Any) -> Self:
+        """Take the forms from columns, of which a fit may see some rows."""
+        return self.set_params(forms=self._forms_of(X))
+
+    def _learn_forms(self, X: Any) -> None:
+        self.forms_ = self._forms_of(X) if self.forms is None else dict(self.forms)
+
+    def _forms_of(self, X: Any) -> dict[str, str]:
+        return {name: self._form_of(name, X[name]) for name in X.columns}
+
+    def _form_of(self, name: str, series: Any) -> str:
+        raise NotImplementedError
+
+
+class AmountEncoder(_WithForms, NumberEncoder):
     """Numbers with signs of currency, percent or thousands, such as $1,889.50.
 
     Parameters
@@ -291,24 +319,14 @@ class AmountEncoder(NumberEncoder):
         The decimal sign of every column; None takes them from the rows of the fit.
     """
 
-    def __init__(self, forms: Mapping[str, str] | None = None) -> None:
-        self.forms = forms
-
-    def with_forms_of(self, X: Any) -> Self:
-        """Take the decimal signs from columns, of which a fit may see some rows."""
-        return self.set_params(forms=self._forms_of(X))
-
-    def _forms_of(self, X: Any) -> dict[str, str]:
-        forms = {}
-        for name in X.columns:
-            form = amount_form(texts_of(X[name]))
-            forms[name] = "." if form is None else form.decimal
-        return forms
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the medians, and which gaps are worth a flag."""
-        self.forms_ = self._forms_of(X) if self.forms is None else dict(self.forms)
+        self._learn_forms(X)
         return super().fit(X)
+
+    def _form_of(self, name: str, series: Any) -> str:
+        form = amount_form(texts_of(series))
+        return "." if form is None else form.decimal
 
     def _kind(self, series: Any) -> str:
         return AMOUNT
@@ -323,7 +341,7 @@ class AmountEncoder(NumberEncoder):
         return np.column_stack(columns)
 
 
-class WrittenDateEncoder(DateEncoder):
+class WrittenDateEncoder(_WithForms, DateEncoder):
     """Dates in a form of their own, such as 26/11/2007, as those of ``DateEncoder``.
 
     Parameters
@@ -332,35 +350,25 @@ class WrittenDateEncoder(DateEncoder):
         The format of every column; None takes them from the rows of the fit.
     """
 
-    def __init__(self, forms: Mapping[str, str] | None = None) -> None:
-        self.forms = forms
-
-    def with_forms_of(self, X: Any) -> Self:
-        """Take the formats from columns, of which a fit may see some rows."""
-        return self.set_params(forms=self._forms_of(X))
-
-    def _forms_of(self, X: Any) -> dict[str, str]:
-        forms = {}
-        for name in X.columns:
-            form = date_form(texts_of(X[name]))
-            if form is None:
-                raise ColumnError(
-                    f"Column {name!r} must hold dates of one form: write them as "
-                    "2020-03-12.",
-                    column=name,
-                )
-            forms[name] = form.format
-        return forms
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn which parts vary, and their medians."""
-        self.forms_ = self._forms_of(X) if self.forms is None else dict(self.forms)
+        self._learn_forms(X)
         return super().fit(self._dates(X))
 
     def transform(self, X: Any) -> Array:
         """Return the parts of the dates without gaps, then the columns for gaps."""
         self._check_columns(X)
         return super().transform(self._dates(X))
+
+    def _form_of(self, name: str, series: Any) -> str:
+        form = date_form(texts_of(series))
+        if form is None:
+            raise ColumnError(
+                f"Column {name!r} must hold dates of one form: write them as "
+                "2020-03-12.",
+                column=name,
+            )
+        return form.format
 
     def _kind(self, series: Any) -> str:
         return WRITTEN_DATE
