@@ -182,7 +182,7 @@ def main():
         two_groups()
         return
     print(f"{'':33}| error         intervals | random labels")
-    print("set               labels a class | counted  EM   in  width |  in  width  alone")
+    print(f"{'set':18}labels a class | counted  EM   in  width |  in  width  alone")
     for path in sorted(given.shares.glob("*.npz")):
         if not given.sets or path.stem in given.sets:
             for n_labels in N_LABELS:
