@@ -91,7 +91,10 @@ def test_a_column_of_groups_that_is_none_is_an_error(model, tmp_path):
     assert "'speaker'" in output
     code, output, _ = predict(model, table, "--group", "speaker")
     assert code == 2
-    assert "give both" in output
+    assert "give it, too" in output
+    code, output, _ = predict(model, table, "--adapt", "--change", "mean")
+    assert code == 2
+    assert "change must be one of offset, shares, both, got 'mean'" in output
     table = write(tmp_path, frame.drop(columns="q"), "less.csv")
     code, output, _ = predict(model, table, "--adapt")
     assert code == 2

@@ -469,6 +469,8 @@ class AutoLDA(BaseClassifier):
         Classes, sorted.
     held_out_probabilities_ : ndarray of shape (n_labeled, n_classes) or None
         That of the chosen method, if it is the ensemble or the average.
+    calibration_ : Calibration or None
+        How the held-out labels correct probabilities, for ``class_shares``.
     priors_ : ndarray of shape (n_classes,)
         Class priors used to predict. This and what follows is there if the chosen
         method has Gaussian classes, which an ensemble has not.

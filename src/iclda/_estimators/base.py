@@ -245,11 +245,13 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         """Set ``calibration_`` where the fit predicted held-out rows."""
         # AutoLDA has it in the classifier that it chose.
         fitted: Any = getattr(self, "estimator_", self)
-        held_out = getattr(fitted, "held_out_probabilities_", None)
+        if not hasattr(fitted, "held_out_probabilities_"):
+            return
         fitted.calibration_ = None
+        held_out = in_memory(fitted.held_out_probabilities_)
         if held_out is not None:
             codes = inputs.labels.codes[inputs.labels.is_labeled]
-            fitted.calibration_ = Calibration.of_held_out(in_memory(held_out), codes)
+            fitted.calibration_ = Calibration.of_held_out(held_out, codes)
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
         """Solve the problem of prepared inputs, judge the fit, and store it."""
@@ -734,7 +736,7 @@ class LinearGaussianClassifier(
         adapted.__dict__.update(moved_like(X, vars(adapted)), adaptation_=adaptation)
         if change != OFFSET:
             # It corrects probabilities under the earlier shares.
-            adapted.calibration_ = None
+            adapted.__dict__.pop("calibration_", None)
         return adapted
 
     @cached_property

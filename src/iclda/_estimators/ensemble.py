@@ -137,6 +137,8 @@ class SemiSupervisedEnsemble(BaseClassifier):
         Probabilities of the labeled rows, in their order in X, by members that were
         fitted without their labels; NaN for rows that could not be tested. Model files
         leave them out.
+    calibration_ : Calibration or None
+        How the held-out labels correct probabilities, for ``class_shares``.
     error_ : float or None
         Share of new rows that get a wrong class, estimated from the held-out labels;
         None with fewer than 8 of them, or with fewer than 3 labels per class on
@@ -375,7 +377,7 @@ class SemiSupervisedEnsemble(BaseClassifier):
             factors = model.priors / linear.priors
             adapted._model_ = self._model_.adapted(offset, factors)
             if change != OFFSET:
-                adapted.calibration_ = None
+                adapted.__dict__.pop("calibration_", None)
         return adapted
 
     def decision_function(self, X: Any) -> Array:

@@ -96,6 +96,13 @@ _Adapt = Annotated[
         "default that of the fit), where these support it.",
     ),
 ]
+_Change = Annotated[
+    str,
+    Option(
+        metavar="WHAT",
+        help="What --adapt may change: offset, shares (of the classes) or both.",
+    ),
+]
 _Verbose = Annotated[
     bool,
     Option("--verbose", help="Print everything about the fit, as `iclda show` does."),
@@ -215,6 +222,7 @@ def predict(
     out: _TableOut = Path("predictions.csv"),
     id: _Ids = None,
     adapt: _Adapt = False,
+    change: _Change = "offset",
     group: _Group = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
@@ -227,14 +235,14 @@ def predict(
 
     if out.exists() and not out.samefile(data):
         options.check_replaceable(out, holds_predictions, "predict", force=force)
-    if group is not None and not adapt:
-        raise ValueError("--group names the groups for --adapt: give both.")
+    if not adapt and (group is not None or change != "offset"):
+        raise ValueError("--group and --change are for --adapt: give it, too.")
     fitted, kinds, about = load(model)
     adapted = None
     if adapt:
         file = open_data(data)
         group = group or about.get("group") or None
-        adapted = AdaptedModels(fitted, kinds, file, group)
+        adapted = AdaptedModels(fitted, kinds, file, group, change)
     with show_rows("Predicting", quiet) as advance:
         counts = predict_file(
             fitted, kinds, data, out, ids=id or (), advance=advance, adapted=adapted

@@ -254,8 +254,12 @@ def fit_table(
     notes = [*table.notes, advice.note] if advice.note else [*table.notes]
     if group:
         notes.append(
-            f"Offsets of the groups in column {group!r} were subtracted. The error is "
-            "that on rows of these groups; for others, use `iclda predict --adapt`."
+            say(
+                "Offsets of the groups in column {group!r} were subtracted. The error "
+                "is that on rows of these groups; for others there is `iclda predict` "
+                "with {@adapt}.",
+                group=group,
+            )
         )
     report = FitReport(
         command=command,

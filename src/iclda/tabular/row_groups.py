@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._core import AnyArray, Array
-from .._estimators.other_rows import MAX_SAMPLE_ROWS
+from .._estimators.other_rows import MAX_SAMPLE_ROWS, OFFSET
 from .._messages import plural, say
 from .cells import require_for_tables, texts_of
 from .files import open_data
@@ -49,15 +49,22 @@ class AdaptedModels:
     """
 
     def __init__(
-        self, model: Any, kinds: Kinds, file: DataReader, column: str | None
+        self,
+        model: Any,
+        kinds: Kinds,
+        file: DataReader,
+        column: str | None,
+        change: str = OFFSET,
     ) -> None:
         self.column = column
         self._own = model[-1] if isinstance(model, Pipeline) else model
         if not hasattr(self._own, "adapt"):
-            raise ValueError(
-                f"{type(self._own).__name__} cannot be adapted: fit a model with "
-                "--method average, or predict without --adapt."
+            text = say(
+                "{name} cannot be adapted: fit a model with {@method=average}, or "
+                "leave out {@adapt}.",
+                name=type(self._own).__name__,
             )
+            raise ValueError(text)
         check_columns(file, kinds)
         require_columns(file, [] if column is None else [column], _PURPOSE)
         pandas = require_for_tables("pandas")
@@ -85,7 +92,8 @@ class AdaptedModels:
         is_named = hasattr(self._own, "feature_names_in_")
         self._models = {}
         for group, (rows, _) in sorted(samples.items()):
-            self._models[group] = self._own.adapt(rows if is_named else rows.to_numpy())
+            encoded = rows if is_named else rows.to_numpy()
+            self._models[group] = self._own.adapt(encoded, change=change)
         self.lines = self._describe()
 
     def probabilities(self, block: Any, encoded: Any) -> Array:
